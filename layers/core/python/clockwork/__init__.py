@@ -1,0 +1,1 @@
+"""Clockwork's core: what every Lambda shares. This folder is the Lambda layer."""

@@ -1,0 +1,1 @@
+"""The ports on AWS: the only place that knows botocore."""

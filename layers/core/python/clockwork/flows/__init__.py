@@ -1,0 +1,1 @@
+"""One file per moment, told as numbered steps. Flows touch the world only through ports."""

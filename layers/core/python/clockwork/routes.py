@@ -1,0 +1,37 @@
+"""Every route of the HTTPS API: the stack makes one API Gateway route of each, the api Lambda answers them.
+
+An operation is the name of the function that answers; `admin` routes are for admin principals alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Route:
+    """One route: `path` has `{name}` parameters in API Gateway's notation."""
+
+    method: str
+    path: str
+    operation: str
+    admin: bool = False
+
+    @property
+    def key(self) -> str:
+        """API Gateway's route key, for example `GET /v1/jobs/{jobId}`."""
+        return f"{self.method} {self.path}"
+
+
+ROUTES = (
+    Route("POST", "/v1/jobs", "create_job"),
+    Route("POST", "/v1/jobs/batch", "create_batch"),
+    Route("GET", "/v1/jobs/{jobId}", "get_job"),
+    Route("DELETE", "/v1/jobs/{jobId}", "cancel_job"),
+    Route("GET", "/v1/jobs/{jobId}/executions", "list_executions"),
+    Route("GET", "/v1/executions/{executionId}", "get_execution"),
+    Route("PUT", "/v1/clients/{clientId}", "put_client", admin=True),
+    Route("GET", "/v1/clients/{clientId}", "get_client"),
+    Route("GET", "/v1/health", "get_health"),
+    Route("GET", "/v1/openapi.json", "get_openapi"),
+)

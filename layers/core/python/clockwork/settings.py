@@ -1,0 +1,119 @@
+"""One frozen `Settings`: the CDK app writes the environment of every Lambda from it, the Lambdas read it back.
+
+An environment variable is the upper-case name of its field. Durations say their unit. Nothing here is secret.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+
+
+class InvalidSettings(Exception):
+    """The environment lacks a setting or holds a value that cannot be read; the message names every one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Everything that may differ between two deployments. The defaults are those of an account.
+
+    Names and URLs of resources are empty until the stack fills them in.
+    """
+
+    stage: str = "account"
+    #: Plain shards. May grow at any time; ids made before stay valid.
+    shards: int = 16
+    tick_seconds: int = 60
+    sweep_seconds: int = 60
+    #: How far ahead a poller releases: never more than 900 s (the longest SQS delay) minus a minute.
+    lookahead_seconds: int = 240
+    lease_seconds: int = 20
+    #: A poller commits its cursor after this many occurrences or seconds, whichever comes first.
+    commit_occurrences: int = 500
+    commit_seconds: int = 5
+    #: A create that is due this soon in a shard whose horizon is not ahead of it starts the shard's poller.
+    poller_invoke_seconds: int = 120
+    api_timeout_seconds: int = 29
+    ticker_timeout_seconds: int = 30
+    poller_timeout_seconds: int = 300
+    sweeper_timeout_seconds: int = 300
+    deliverer_timeout_seconds: int = 60
+    visibility_seconds: int = 120
+    max_receive_count: int = 100
+    #: The longest `timeoutSeconds` a target may ask for.
+    target_timeout_seconds: int = 30
+    #: Timeline rows live this long past their due instant; an outage must be shorter.
+    row_retention_seconds: int = 3 * 86_400
+    execution_retention_seconds: int = 30 * 86_400
+    idempotency_seconds: int = 86_400
+    #: How long an environment may act on a client's row as it last read it.
+    client_cache_seconds: int = 10
+    admin_principals: tuple[str, ...] = ()
+    timeline_table: str = ""
+    jobs_table: str = ""
+    executions_table: str = ""
+    shards_table: str = ""
+    clients_table: str = ""
+    release_queue_url: str = ""
+    release_dead_letter_queue_url: str = ""
+    poller_function: str = ""
+    metrics_namespace: str = "Clockwork"
+
+    @staticmethod
+    def for_account() -> Settings:
+        """What `cdk deploy` puts into an AWS account."""
+        return Settings()
+
+    @staticmethod
+    def for_local() -> Settings:
+        """What `make run` deploys into the emulator: the same algorithm on a shorter scale."""
+        return Settings(
+            stage="local",
+            shards=4,
+            lookahead_seconds=70,
+            poller_invoke_seconds=60,
+            ticker_timeout_seconds=20,
+            poller_timeout_seconds=60,
+            sweeper_timeout_seconds=60,
+            deliverer_timeout_seconds=20,
+            visibility_seconds=30,
+            target_timeout_seconds=15,
+        )
+
+    def with_(self, **changes: object) -> Settings:
+        """A copy with some fields changed."""
+        return replace(self, **changes)  # type: ignore[arg-type]
+
+    def to_environment(self) -> dict[str, str]:
+        """The environment variables from which `from_environment` reads the same settings back."""
+        return {field.name.upper(): _to_text(getattr(self, field.name)) for field in fields(self)}
+
+    @staticmethod
+    def from_environment(environment: Mapping[str, str]) -> Settings:
+        """Settings from environment variables. Raises InvalidSettings naming every missing or unreadable one."""
+        values: dict[str, object] = {}
+        faults = []
+        for field in fields(Settings):
+            name = field.name.upper()
+            try:
+                values[field.name] = _from_text(environment[name], field.default)
+            except KeyError:
+                faults.append(f"{name} is not set")
+            except ValueError as error:
+                faults.append(f"{name} is {environment[name]!r}: {error}")
+        if faults:
+            raise InvalidSettings("; ".join(faults))
+        return Settings(**values)  # type: ignore[arg-type]
+
+
+def _to_text(value: object) -> str:
+    return json.dumps(list(value)) if isinstance(value, tuple) else str(value)
+
+
+def _from_text(text: str, like: object) -> object:
+    if isinstance(like, int):
+        return int(text)
+    if isinstance(like, tuple):
+        return tuple(json.loads(text))
+    return text
