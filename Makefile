@@ -1,0 +1,66 @@
+# `make` lists what there is. Needs Python >= 3.11, Node >= 20 and make; everything else is installed by `make setup`.
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+PY := .venv/bin/python
+CDK := node_modules/.bin/cdk
+ADMIN_PRINCIPALS ?=
+
+# The CDK's bridge to Node warns of every release it was not tested with; ours are pinned and tested.
+export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 1
+export JSII_SILENCE_WARNING_DEPRECATED_NODE_VERSION := 1
+export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help setup check test synth deploy run demo clean
+
+help: ## This list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+setup: .venv/.complete .venv-stack/.complete node_modules/.complete ## Install everything (about a minute; seconds when done)
+
+.venv/.complete: requirements.txt requirements-dev.txt constraints.txt layers/vendor/requirements.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python >= 3.11 is needed, $(PYTHON) is %d.%d: make setup PYTHON=python3.x" % sys.version_info[:2])'
+	@echo "[1/3] .venv: the CDK, the tests' and checkers' packages (the largest part, about a minute)"
+	@test -x $(PY) || $(PYTHON) -m venv .venv
+	@$(PY) -m pip install --quiet --requirement requirements-dev.txt
+	@$(PY) -c 'import pathlib, sysconfig; here = pathlib.Path.cwd(); (pathlib.Path(sysconfig.get_path("purelib")) / "clockwork.pth").write_text(f"{here}\n{here}/layers/core/python\n")'
+	@touch $@
+
+.venv-stack/.complete: local/requirements.txt
+	@echo "[2/3] .venv-stack: the AWS emulator"
+	@test -x .venv-stack/bin/python || $(PYTHON) -m venv .venv-stack
+	@.venv-stack/bin/python -m pip install --quiet --requirement local/requirements.txt
+	@touch $@
+
+node_modules/.complete: package.json package-lock.json
+	@node -e 'if (parseInt(process.versions.node) < 20) { console.error("Node >= 20 is needed, this is " + process.version); process.exit(1) }'
+	@echo "[3/3] node_modules: the CDK command line"
+	@npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+check: setup ## Lint, format, types
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+	@$(PY) -m mypy
+
+test: check ## Everything that continuous integration runs
+	@$(PY) -m pytest
+
+synth: setup ## The CloudFormation template for an account, in build/cdk.out.account
+	@$(CDK) synth --quiet --output build/cdk.out.account && echo build/cdk.out.account
+
+deploy: setup ## Deploy into the AWS account of your credentials: ADMIN_PRINCIPALS=arn,... make deploy
+	@test -n "$(ADMIN_PRINCIPALS)" || echo "Nobody is admin: no client can be created through the API. ADMIN_PRINCIPALS=arn:aws:iam::123456789012:role/Admin make deploy names one."
+	@$(CDK) deploy --output build/cdk.out.account -c adminPrincipals="$(ADMIN_PRINCIPALS)"
+
+run: setup ## The whole stack on this machine, until Ctrl-C
+	@$(PY) -m local.demo --stay
+
+demo: setup ## The whole stack on this machine, a guided tour with measured results, then stop
+	@$(PY) -m local.demo
+
+clean: ## Remove what was built (not the environments)
+	@rm -rf build .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
