@@ -1,0 +1,33 @@
+"""Clients: who may call for them, and what they allow."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from clockwork.domain.jobs import RecordLevel
+
+_ASSUMED_ROLE = re.compile(r"arn:(?P<partition>[a-z-]+):sts::(?P<account>\d{12}):assumed-role/(?P<role>[^/]+)/[^/]+")
+
+
+class Client(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """A tenant. `signing_secrets` are names in Secrets Manager, never the secrets themselves."""
+
+    client_id: str
+    principals: tuple[str, ...] = ()
+    record: RecordLevel = "full"
+    signing_secrets: tuple[str, ...] = ()
+    allowed_queue_arns: tuple[str, ...] = ()
+    allowed_private_targets: tuple[str, ...] = ()
+
+
+def principal_of(caller_arn: str) -> str:
+    """The principal behind a caller's ARN: an assumed role's session counts as its role, whose path STS drops.
+
+    https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html
+    """
+    match = _ASSUMED_ROLE.fullmatch(caller_arn)
+    if match is None:
+        return caller_arn
+    return f"arn:{match['partition']}:iam::{match['account']}:role/{match['role']}"

@@ -1,0 +1,54 @@
+"""What can go wrong, each named by the fact it states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """One fault of a request: a JSON pointer to the place and a sentence that names the fault and the bound."""
+
+    pointer: str
+    detail: str
+
+
+class ClockworkError(Exception):
+    """The root of all errors that Clockwork raises on purpose."""
+
+
+class InvalidRequest(ClockworkError):
+    """A request is well-formed but not acceptable; carries every fault at once."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(f"{p.pointer or '/'} {p.detail}" for p in self.problems))
+
+
+class JobNotFound(ClockworkError):
+    """No such job, or it is another client's: the two are not told apart."""
+
+
+class ExecutionNotFound(ClockworkError):
+    """No such execution, or it is another client's: the two are not told apart."""
+
+
+class NotAllowed(ClockworkError):
+    """The caller may not act for that client, whether or not it exists."""
+
+
+class KeyReused(ClockworkError):
+    """The Idempotency-Key was used for another request within its memory."""
+
+
+class Unavailable(ClockworkError):
+    """A store or queue gave no definite answer, or refused for the moment: whether it acted is unknown. Repeat later."""
+
+
+class NewerFormat(ClockworkError):
+    """A row or message was written by a newer version than this one: stop, do not guess."""
+
+
+class Undecodable(ClockworkError):
+    """Bytes that no version of Clockwork wrote."""

@@ -1,0 +1,89 @@
+"""Executions: the record of an occurrence being carried out, and the words for where it stands."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from clockwork.domain.jobs import Occurrence
+
+
+class State(StrEnum):
+    """Where an execution or one of its attempts stands. Waiting states have a `next_attempt_at`."""
+
+    PENDING = "PENDING"  # waiting for its first attempt, or again after a redrive; a deliverer's claim moves it on
+    RUNNING = "RUNNING"  # claimed; its deliverer's outcome moves it on, or the next message once the claim has ended
+    FAILED = "FAILED"  # the target refused or broke off; the next attempt's claim moves it on
+    TIMED_OUT = "TIMED_OUT"  # the target did not answer in time; the next attempt's claim moves it on
+    WORKER_LOST = "WORKER_LOST"  # the deliverer did not live to say; the next attempt's claim moves it on
+    SUCCEEDED = "SUCCEEDED"  # final
+    CANCELLED = "CANCELLED"  # final
+    EXPIRED = "EXPIRED"  # final: too late to be of use
+    SKIPPED = "SKIPPED"  # final: not wanted, with the reason
+    DEAD = "DEAD"  # final until somebody redrives it
+
+
+FINAL = frozenset({State.SUCCEEDED, State.CANCELLED, State.EXPIRED, State.SKIPPED, State.DEAD})
+WAITING = frozenset({State.PENDING, State.FAILED, State.TIMED_OUT, State.WORKER_LOST})
+
+
+class Attempt(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """One attempt that has ended. Instants in ms; lateness counts from the instant at which it was to run."""
+
+    number: int
+    state: State
+    started_at: int
+    ended_at: int
+    lateness_ms: int = 0
+    status_code: int | None = None
+    error: str | None = None
+    response_excerpt: str | None = None
+
+
+class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The record of one occurrence. Every change raises `revision` by one; a change counts only if it was made of the last.
+
+    `attempt` is the number of the last attempt claimed (0 before the first). `claimant` and `claim_until` belong to
+    RUNNING. `occurrence` is kept only where somebody may need it again (DEAD). `raw` holds bytes that nobody could read.
+    """
+
+    job_id: str
+    execution_id: str
+    client_id: str
+    due_at: int
+    state: State
+    revision: int
+    expires_at: int
+    attempt: int = 0
+    attempts: tuple[Attempt, ...] = ()
+    lost_workers: int = 0
+    claimant: str | None = None
+    claim_until: int | None = None
+    started_at: int | None = None
+    next_attempt_at: int | None = None
+    cancel_noted_at: int | None = None
+    reason: str | None = None
+    occurrence: Occurrence | None = None
+    raw: bytes | None = None
+
+    @property
+    def is_final(self) -> bool:
+        """Nothing but a redrive moves it on."""
+        return self.state in FINAL
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What came of one attempt at a target. `permanent` failures are not tried again.
+
+    `retry_after_seconds` is what the target asked for. `error` and `excerpt` never hold a secret.
+    """
+
+    state: State
+    started_at: int
+    ended_at: int
+    permanent: bool = False
+    status_code: int | None = None
+    error: str | None = None
+    excerpt: str | None = None
+    retry_after_seconds: float | None = None

@@ -1,0 +1,113 @@
+"""Ids: opaque to clients, decodable by us without a lookup, versioned by their first character.
+
+A jobId is a letter and one base64url part, so it holds no dot; an executionId is jobId `.` due instant `.` run,
+so the executions of a job sort by time. Decoding accepts only the exact text that encoding makes: a changed id is no id.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterable
+
+import msgspec
+
+from clockwork.domain import keys
+
+#: The run part of an anonymous job's only execution.
+ONLY_RUN = "0"
+_PARTITION = re.compile(r"[a-z][0-9]{3}")
+_ROW_KEY = re.compile(r"[0-9]{13}#[A-Za-z0-9_-]{1,64}")
+_EXECUTION = re.compile(r"(?P<job>[A-Za-z0-9_-]{2,700})\.(?P<due>[0-9]{13})\.(?P<run>[A-Za-z0-9_-]{1,64})")
+
+
+class InvalidId(ValueError):
+    """Not an id that Clockwork made."""
+
+
+class AnonymousJob(msgspec.Struct, frozen=True):
+    """Where an anonymous job is kept: its timeline row and its place in the row."""
+
+    partition_id: str
+    key: str
+    element: int
+
+    @property
+    def job_id(self) -> str:
+        """The jobId that `decode_job` reads back."""
+        return "a" + encode_part(f"{self.partition_id}/{self.key}/{self.element}".encode())
+
+
+class ExecutionId(msgspec.Struct, frozen=True):
+    """The parts of an executionId."""
+
+    job_id: str
+    due_at: int
+    run: str
+
+    def __str__(self) -> str:
+        return f"{self.job_id}.{self.due_at:013d}.{self.run}"
+
+
+def encode_part(raw: bytes) -> str:
+    """base64url without padding."""
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+def decode_part(text: str) -> bytes:
+    """The bytes that `encode_part` made into exactly this text. Raises InvalidId."""
+    try:
+        raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except ValueError:
+        raise InvalidId("not base64url") from None
+    if encode_part(raw) != text:
+        raise InvalidId("not in its canonical form")
+    return raw
+
+
+def decode_job(job_id: str) -> AnonymousJob:
+    """The place of the job with this id. Raises InvalidId."""
+    if not job_id.startswith("a"):
+        raise InvalidId("unknown version")
+    try:
+        partition_id, key, element = decode_part(job_id[1:]).decode("ascii").split("/")
+        index = int(element)
+    except ValueError:
+        raise InvalidId("not a jobId") from None
+    if not (_PARTITION.fullmatch(partition_id) and _ROW_KEY.fullmatch(key) and str(index) == element and index >= 0):
+        raise InvalidId("not a jobId")
+    return AnonymousJob(partition_id, key, index)
+
+
+def decode_execution(execution_id: str) -> ExecutionId:
+    """The parts of an executionId; its jobId is not decoded. Raises InvalidId."""
+    match = _EXECUTION.fullmatch(execution_id)
+    if match is None:
+        raise InvalidId("not an executionId")
+    return ExecutionId(match["job"], int(match["due"]), match["run"])
+
+
+def only_execution(job_id: str, due_at: int) -> str:
+    """The executionId of an anonymous job: it is derived, so that firing twice collides."""
+    return str(ExecutionId(job_id, due_at, ONLY_RUN))
+
+
+def derive(*parts: str | int) -> str:
+    """A row id that depends on nothing but `parts`: 132 bits of SHA-256 as 22 characters of base64url."""
+    digest = hashlib.sha256("\x00".join(str(part) for part in parts).encode()).digest()
+    return encode_part(digest)[:22]
+
+
+def digest_of(raw: Iterable[bytes]) -> str:
+    """The digest by which two requests are held to be the same."""
+    sha = hashlib.sha256()
+    for part in raw:
+        sha.update(len(part).to_bytes(8, "big"))
+        sha.update(part)
+    return encode_part(sha.digest())
+
+
+def retry_row_key(execution_id: str, attempt: int, at: int) -> str:
+    """The key of the timeline row of a retry that is too far away for the queue: derived, so a repeat is the same row."""
+    return keys.row_key(at, derive("retry", execution_id, attempt))

@@ -1,0 +1,64 @@
+"""What a client asks for: target, payload, policies, and one occurrence with all that its delivery needs."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+RecordLevel = Literal["none", "full"]
+Backoff = Literal["none", "fixed", "linear", "exponential"]
+Jitter = Literal["none", "full"]
+
+
+class HttpTarget(msgspec.Struct, frozen=True, tag="http", tag_field="type", rename="camel", omit_defaults=True):
+    """An HTTP endpoint. 2xx is success; redirects are not followed."""
+
+    url: str
+    method: str = "POST"
+    headers: dict[str, str] = {}
+    timeout_seconds: float = 15
+    #: The client's allowedPrivateTargets held this host and port when the job was made: http and private addresses pass.
+    private: bool = False
+
+
+class SqsTarget(msgspec.Struct, frozen=True, tag="sqs", tag_field="type", rename="camel", omit_defaults=True):
+    """An SQS queue, standard or FIFO. `message_group_id` defaults to the jobId on a FIFO queue."""
+
+    queue_arn: str
+    message_group_id: str | None = None
+
+
+Target = HttpTarget | SqsTarget
+
+
+class Payload(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The bytes to deliver: compact UTF-8 JSON, or a string as it is."""
+
+    body: bytes
+    is_text: bool = False
+
+
+class RetryPolicy(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """When a failed attempt is tried again."""
+
+    max_attempts: int = 5
+    backoff: Backoff = "exponential"
+    initial_seconds: float = 5
+    max_seconds: float = 3_600
+    jitter: Jitter = "full"
+    max_age_seconds: float = 86_400
+
+
+class Occurrence(msgspec.Struct, frozen=True, tag="once", rename="camel", omit_defaults=True):
+    """One due instant of a job, whole: whoever holds it can deliver it. `due_at` and `created_at` are ms."""
+
+    client_id: str
+    due_at: int
+    created_at: int
+    target: Target
+    payload: Payload
+    record: RecordLevel = "full"
+    retry_policy: RetryPolicy = RetryPolicy()
+    signing_secrets: tuple[str, ...] = ()
+    tags: dict[str, str] = {}

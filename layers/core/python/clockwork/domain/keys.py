@@ -1,0 +1,40 @@
+"""Keys of the timeline. Cursor, horizon and rows share one key space, and keys are always compared whole, as text.
+
+A row's key is its earliest due instant (13 digits, ms) + `#` + an id, so many rows may share a millisecond.
+An edge such as a horizon ends in `$`, which sorts behind every row of its millisecond.
+"""
+
+from __future__ import annotations
+
+#: Before every key: the cursor and horizon of a shard that nobody has polled yet.
+BEGINNING = "0"
+
+
+def row_key(at: int, row_id: str) -> str:
+    """The key of a row whose earliest occurrence is due at `at` (ms)."""
+    return f"{at:013d}#{row_id}"
+
+
+def edge_key(at: int) -> str:
+    """The key just behind every row due at or before `at` (ms)."""
+    return f"{at:013d}$"
+
+
+def instant_of(key: str) -> int:
+    """The instant (ms) of a row's key or of an edge; 0 for BEGINNING."""
+    return int(key[:13])
+
+
+def id_of(key: str) -> str:
+    """The id part of a row's key."""
+    return key[14:]
+
+
+def partition_of(index: int) -> str:
+    """The partitionId of the plain shard `index`, counted from 0."""
+    return f"p{index:03d}"
+
+
+def plain_partitions(count: int) -> tuple[str, ...]:
+    """The partitionIds of `count` plain shards."""
+    return tuple(partition_of(index) for index in range(count))

@@ -1,0 +1,49 @@
+"""A release: what travels through the release queue. It carries all that the delivery needs."""
+
+from __future__ import annotations
+
+import msgspec
+
+from clockwork.domain.executions import Attempt
+from clockwork.domain.ids import only_execution
+from clockwork.domain.jobs import Occurrence
+
+#: The longest delay of one SQS message; what is further away travels in hops.
+#: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-delay-queues.html
+LONGEST_DELAY_SECONDS = 900
+
+
+class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_defaults=True):
+    """Attempt `attempt` of an occurrence, not to be started before `run_at` (ms).
+
+    `history` holds the failed attempts where no record keeps them (level `none`).
+    `sweeps` counts how often the sweeper took it out of the dead-letter queue.
+    """
+
+    job_id: str
+    occurrence: Occurrence
+    run_at: int
+    attempt: int = 1
+    history: tuple[Attempt, ...] = ()
+    lost_workers: int = 0
+    sweeps: int = 0
+
+    @property
+    def execution_id(self) -> str:
+        """The id under which this occurrence is recorded, the same for every attempt."""
+        return only_execution(self.job_id, self.occurrence.due_at)
+
+
+class Delivery(msgspec.Struct, frozen=True):
+    """What a target adapter is handed: one attempt, to be started now and to end before `deadline_at` (ms)."""
+
+    execution_id: str
+    job_id: str
+    attempt: int
+    occurrence: Occurrence
+    deadline_at: int
+
+
+def delay_seconds(run_at: int, now: int) -> int:
+    """Whole seconds that a message may wait in the queue without being late: never more than is left, 0 to 900."""
+    return max(0, min(LONGEST_DELAY_SECONDS, (run_at - now) // 1000))

@@ -1,0 +1,40 @@
+"""Rows of the timeline, and shards with their lease, cursor and horizon."""
+
+from __future__ import annotations
+
+import msgspec
+
+from clockwork.domain import keys
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One timeline row: an encoded list of pending occurrences under its earliest due instant.
+
+    `expires_at` in ms. `cancelled` holds the places of the elements that were cancelled.
+    """
+
+    partition_id: str
+    key: str
+    blob: bytes
+    expires_at: int
+    cancelled: frozenset[int] = frozenset()
+
+
+class Page(msgspec.Struct, frozen=True):
+    """Rows in key order. `more`: the range may hold more behind the last row read."""
+
+    rows: tuple[Row, ...]
+    more: bool = False
+
+
+class Shard(msgspec.Struct, frozen=True):
+    """One partition of the timeline. Everything at or before `cursor` has been released; everything at or before
+    `horizon` may already be in someone's hands. Both are keys, `cursor <= horizon`, neither ever goes back.
+    """
+
+    partition_id: str
+    owner: str = ""
+    epoch: int = 0
+    lease_until: int = 0
+    cursor: str = keys.BEGINNING
+    horizon: str = keys.BEGINNING

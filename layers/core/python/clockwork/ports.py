@@ -1,0 +1,194 @@
+"""The ports: all that the flows know of the world. Each docstring is the contract that every adapter is held to.
+
+Every read is strong (it sees every write that was answered). Every call may raise `Unavailable`, which says nothing of
+whether it acted, unless its contract says that it reports failures one by one. Instants are UTC epoch ms.
+A call is the unit at which things crash and interleave: whatever an adapter does inside, flows see it as one step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+from clockwork.domain.clients import Client
+from clockwork.domain.executions import Execution, Outcome
+from clockwork.domain.releases import Delivery, Release
+from clockwork.domain.timeline import Page, Row, Shard
+
+
+class Clock(Protocol):
+    """The wall clock of one machine. Clocks of two machines differ."""
+
+    def now(self) -> int:
+        """The instant, rounded down to ms."""
+
+    def hold_until(self, at: int) -> None:
+        """Return when `now() >= at`, at once if it is already."""
+
+
+class Chance(Protocol):
+    """The source of everything that must not be predictable, or must not be the same twice."""
+
+    def token(self) -> str:
+        """22 characters of base64url that nobody can guess and that never come again (128 bits)."""
+
+    def below(self, count: int) -> int:
+        """An evenly drawn number, 0 <= number < count."""
+
+    def fraction(self) -> float:
+        """An evenly drawn number, 0 <= number < 1."""
+
+
+class Timeline(Protocol):
+    """What is due, row by row, in key order within each partition."""
+
+    def put(self, rows: Sequence[Row]) -> None:
+        """Store rows under ids that were never used before. All are stored when it returns.
+
+        A row that got no definite answer is not sent again (the first copy might arrive after a cancel): Unavailable.
+        """
+
+    def put_new(self, rows: Sequence[Row]) -> None:
+        """Store each row unless its key exists already, which is no error: then the stored row stays as it is."""
+
+    def find(self, places: Sequence[tuple[str, str]]) -> Sequence[Row | None]:
+        """The rows at (partition_id, key), in the order asked for; None where there is none."""
+
+    def read(self, partition_id: str, after: str, until: str, limit: int) -> Page:
+        """The rows with `after < key <= until` in key order, at most `limit`. `more` is False only if none is left."""
+
+    def cancel(self, partition_id: str, key: str, element: int) -> bool:
+        """Mark one element of a row as cancelled; False if there is no such row (none is made)."""
+
+
+class Lease(msgspec.Struct, frozen=True):
+    """The time-limited right of one poller to work on one shard, as of its last conditional update."""
+
+    partition_id: str
+    owner: str
+    epoch: int
+    until: int
+    cursor: str
+    horizon: str
+
+
+class Shards(Protocol):
+    """The registry of which shards exist, and each shard's lease, cursor and horizon."""
+
+    def list(self) -> Sequence[str]:
+        """The partitionIds of all registered shards, in order."""
+
+    def register(self, partition_id: str) -> None:
+        """Make the shard's row unless it exists."""
+
+    def get(self, partition_ids: Sequence[str]) -> Mapping[str, Shard]:
+        """The shards asked for. One without a row has cursor and horizon at the beginning of time."""
+
+    def acquire(self, partition_id: str, owner: str, now: int, until: int, horizon: str) -> Lease | None:
+        """Take the lease if the shard is registered and its lease ended before `now`: owner, epoch + 1, and in the same
+        step horizon = max(horizon, the one given). None if another holds it or there is no such shard.
+        """
+
+    def commit(self, lease: Lease) -> bool:
+        """Write the lease's cursor, horizon and `until`, if the shard's owner and epoch are still the lease's.
+
+        `until = 0` lets the lease go. False: fenced, nothing was written.
+        """
+
+
+class Saved(msgspec.Struct, frozen=True):
+    """What came of saving an execution: it is stored as wanted (`ok`), or `actual` is what is stored instead (None if
+    nothing is), or the store gave no definite answer (`unavailable` says why).
+    """
+
+    ok: bool
+    actual: Execution | None = None
+    unavailable: str | None = None
+
+
+class Executions(Protocol):
+    """The records of executions, changed only by compare-and-set on their revision."""
+
+    def save(self, changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
+        """For each (before, after): store `after` if what is stored has the revision of `before` (None: nothing is
+        stored), each on its own. A record equal to `after` that is already there counts as stored (a lost answer).
+        Reports failures one by one and never raises Unavailable.
+        """
+
+    def find(self, job_id: str, execution_id: str) -> Execution | None:
+        """The record, if there is one."""
+
+    def list(self, job_id: str, limit: int, before: str | None) -> Sequence[Execution]:
+        """A job's executions, newest first (by executionId, descending), those before `before` if given."""
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """A release that was not taken: its place among those sent, and whether it can ever be."""
+
+    index: int
+    permanent: bool
+    reason: str
+
+
+class ReleaseQueue(Protocol):
+    """Our own queue between poller and deliverer. At least once, in no order."""
+
+    def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
+        """Send each with a delay of what is left until its `run_at` (whole seconds, rounded down, at most 900).
+
+        Reports what was not taken, after the adapter's own bounded retries; never raises Unavailable.
+        """
+
+
+class Invoker(Protocol):
+    """Starts pollers."""
+
+    def poll(self, partition_id: str) -> None:
+        """Ask for a poller of this shard now; it runs later or, rarely, never (the next tick is the fallback)."""
+
+
+class Targets(Protocol):
+    """Where occurrences go. One object belongs to one deliverer at a time."""
+
+    def begin(self, slot: int, delivery: Delivery) -> None:
+        """Start an attempt and return at once. `slot` names it among those under way."""
+
+    def collect(self) -> Sequence[tuple[int, Outcome]]:
+        """Wait until at least one attempt under way has ended; all that have, by slot. Empty if none is under way.
+
+        An attempt ends by its delivery's deadline whatever the target does. Never raises: faults are outcomes.
+        """
+
+
+class Clients(Protocol):
+    """The clients and their principals."""
+
+    def get(self, client_id: str) -> Client | None:
+        """The client. May be as old as the adapter's stated cache time."""
+
+    def put(self, client: Client) -> None:
+        """Create or replace the client, and what `of_principal` answers for its principals."""
+
+    def of_principal(self, principal: str) -> Sequence[str]:
+        """The clientIds that may list this principal; the client itself decides."""
+
+
+class KeyRow(msgspec.Struct, frozen=True, rename="camel"):
+    """What a request with an Idempotency-Key promised: its digest, and what its ids, instants and shard derive from."""
+
+    client_id: str
+    key: str
+    digest: str
+    created_at: int
+    seed: str
+    partition_id: str
+    expires_at: int
+
+
+class KeyRows(Protocol):
+    """The memory of Idempotency-Keys."""
+
+    def claim(self, row: KeyRow, now: int) -> KeyRow:
+        """Store the row if its key is free or what is stored has expired; what is stored now, be it this or another's."""
