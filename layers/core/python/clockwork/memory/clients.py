@@ -1,0 +1,37 @@
+"""Clients and Idempotency-Keys in dictionaries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from clockwork.domain.clients import Client
+from clockwork.ports import KeyRow
+
+
+class MemoryClients:
+    """`ports.Clients` in plain Python."""
+
+    def __init__(self) -> None:
+        self._clients: dict[str, Client] = {}
+
+    def get(self, client_id: str) -> Client | None:
+        return self._clients.get(client_id)
+
+    def put(self, client: Client) -> None:
+        self._clients[client.client_id] = client
+
+    def of_principal(self, principal: str) -> Sequence[str]:
+        return sorted(c.client_id for c in self._clients.values() if principal in c.principals)
+
+
+class MemoryKeyRows:
+    """`ports.KeyRows` in plain Python."""
+
+    def __init__(self) -> None:
+        self._rows: dict[tuple[str, str], KeyRow] = {}
+
+    def claim(self, row: KeyRow, now: int) -> KeyRow:
+        stored = self._rows.get((row.client_id, row.key))
+        if stored is None or stored.expires_at <= now:
+            self._rows[row.client_id, row.key] = stored = row
+        return stored

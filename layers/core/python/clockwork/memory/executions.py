@@ -1,0 +1,38 @@
+"""The executions table in a dictionary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from clockwork.domain.executions import Execution
+from clockwork.ports import Saved
+
+
+class MemoryExecutions:
+    """`ports.Executions` in plain Python."""
+
+    def __init__(self) -> None:
+        self._records: dict[tuple[str, str], Execution] = {}
+
+    def save(self, changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
+        return [self._save_one(before, after) for before, after in changes]
+
+    def _save_one(self, before: Execution | None, after: Execution) -> Saved:
+        place = (after.job_id, after.execution_id)
+        stored = self._records.get(place)
+        if stored != after:
+            if (stored and stored.revision) != (before and before.revision):
+                return Saved(ok=False, actual=stored)
+            self._records[place] = after
+        return Saved(ok=True, actual=after)
+
+    def find(self, job_id: str, execution_id: str) -> Execution | None:
+        return self._records.get((job_id, execution_id))
+
+    def list(self, job_id: str, limit: int, before: str | None) -> Sequence[Execution]:
+        ids = sorted((e for j, e in self._records if j == job_id and (before is None or e < before)), reverse=True)
+        return [self._records[job_id, execution_id] for execution_id in ids[:limit]]
+
+    def all(self) -> Sequence[Execution]:
+        """Every record, for tests and audits."""
+        return list(self._records.values())

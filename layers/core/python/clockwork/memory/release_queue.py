@@ -1,0 +1,77 @@
+"""The release queue in plain Python: delay, visibility, receive counts and a dead-letter queue, as SQS keeps them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from clockwork.domain.codec import encode_release
+from clockwork.domain.releases import Release, delay_seconds
+from clockwork.memory.clock import MemoryClock
+from clockwork.ports import Refused
+
+#: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html
+LARGEST_MESSAGE = 1_048_576
+
+
+@dataclass
+class Message:
+    """One message. `visible_at` is on the world's clock, ms."""
+
+    message_id: str
+    body: str
+    visible_at: int
+    receive_count: int = 0
+
+
+class MemoryReleaseQueue:
+    """`ports.ReleaseQueue` in plain Python, and what Lambda's event source does with the queue: receive and delete."""
+
+    def __init__(self, world: MemoryClock, visibility_ms: int = 120_000, max_receive_count: int = 100) -> None:
+        self._world = world
+        self._visibility_ms = visibility_ms
+        self._max_receive_count = max_receive_count
+        self._numbers = itertools.count(1)
+        self.messages: dict[str, Message] = {}
+        self.dead: dict[str, Message] = {}
+
+    def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
+        refused = []
+        for index, release in enumerate(releases):
+            body = encode_release(release)
+            if len(body) > LARGEST_MESSAGE:
+                refused.append(Refused(index, True, f"{len(body)} bytes are more than SQS takes"))
+                continue
+            self.put(body, delay_seconds(release.run_at, now))
+        return refused
+
+    def put(self, body: str, delay: int = 0) -> str:
+        """Enqueue any body; the id of its message."""
+        message = Message(f"m{next(self._numbers)}", body, self._world.at + delay * 1000)
+        self.messages[message.message_id] = message
+        return message.message_id
+
+    def receive(self, limit: int = 10) -> Sequence[Message]:
+        """Up to `limit` visible messages, oldest first; one received too often moves to `dead` instead."""
+        received: list[Message] = []
+        visible = [m for m in self.messages.values() if m.visible_at <= self._world.at]
+        for message in sorted(visible, key=lambda m: m.visible_at):
+            if len(received) == limit:
+                break
+            message.receive_count += 1
+            if message.receive_count > self._max_receive_count:
+                self.dead[message.message_id] = self.messages.pop(message.message_id)
+                continue
+            message.visible_at = self._world.at + self._visibility_ms
+            received.append(message)
+        return received
+
+    def delete(self, message_id: str) -> None:
+        """Acknowledge a message; a second time does nothing."""
+        self.messages.pop(message_id, None)
+        self.dead.pop(message_id, None)
+
+    def next_visible_at(self) -> int | None:
+        """When the next message may be received (world clock, ms)."""
+        return min((m.visible_at for m in self.messages.values()), default=None)

@@ -1,0 +1,40 @@
+"""Targets and poller invocations in plain Python: they remember what they were asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from clockwork.domain.executions import Outcome, State
+from clockwork.domain.releases import Delivery
+from clockwork.ports import Clock
+
+
+class MemoryTargets:
+    """`ports.Targets` that ask a function for each outcome; by default everything succeeds at once."""
+
+    def __init__(self, clock: Clock, answer: Callable[[Delivery], Outcome] | None = None) -> None:
+        self._clock = clock
+        self._answer = answer or self._succeed
+        self._ended: list[tuple[int, Outcome]] = []
+        self.delivered: list[Delivery] = []
+
+    def begin(self, slot: int, delivery: Delivery) -> None:
+        self.delivered.append(delivery)
+        self._ended.append((slot, self._answer(delivery)))
+
+    def collect(self) -> Sequence[tuple[int, Outcome]]:
+        ended, self._ended = self._ended, []
+        return ended
+
+    def _succeed(self, delivery: Delivery) -> Outcome:
+        return Outcome(State.SUCCEEDED, self._clock.now(), self._clock.now(), status_code=200)
+
+
+class MemoryInvoker:
+    """`ports.Invoker` that lists which shards a poller was asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def poll(self, partition_id: str) -> None:
+        self.asked.append(partition_id)
