@@ -192,3 +192,20 @@ class KeyRows(Protocol):
 
     def claim(self, row: KeyRow, now: int) -> KeyRow:
         """Store the row if its key is free or what is stored has expired; what is stored now, be it this or another's."""
+
+
+class DeadLetter(msgspec.Struct, frozen=True):
+    """A message that was received too often. `receipt` is what `delete` takes."""
+
+    receipt: str
+    body: str
+
+
+class DeadLetters(Protocol):
+    """The release queue's dead-letter queue."""
+
+    def receive(self) -> Sequence[DeadLetter]:
+        """Some of what lies there, hidden from others for a while; empty if nothing is to be had now."""
+
+    def delete(self, receipt: str) -> None:
+        """Forget a message that was received."""

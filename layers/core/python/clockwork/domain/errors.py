@@ -43,7 +43,7 @@ class KeyReused(ClockworkError):
 
 
 class Unavailable(ClockworkError):
-    """A store or queue gave no definite answer, or refused for the moment: whether it acted is unknown. Repeat later."""
+    """A store or queue gave no definite answer, or refused for now: whether it acted is unknown. Repeat later."""
 
 
 class NewerFormat(ClockworkError):

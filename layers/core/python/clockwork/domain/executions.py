@@ -42,10 +42,10 @@ class Attempt(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The record of one occurrence. Every change raises `revision` by one; a change counts only if it was made of the last.
+    """The record of one occurrence. Every change raises `revision` by one and counts only if it was made of the latest.
 
     `attempt` is the number of the last attempt claimed (0 before the first). `claimant` and `claim_until` belong to
-    RUNNING. `occurrence` is kept only where somebody may need it again (DEAD). `raw` holds bytes that nobody could read.
+    RUNNING. `occurrence` is kept only where somebody may need it again (DEAD). `raw` holds bytes nobody could read.
     """
 
     job_id: str

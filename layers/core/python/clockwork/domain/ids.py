@@ -1,7 +1,7 @@
 """Ids: opaque to clients, decodable by us without a lookup, versioned by their first character.
 
 A jobId is a letter and one base64url part, so it holds no dot; an executionId is jobId `.` due instant `.` run,
-so the executions of a job sort by time. Decoding accepts only the exact text that encoding makes: a changed id is no id.
+so the executions of a job sort by time. Decoding accepts only the exact text that encoding makes.
 """
 
 from __future__ import annotations
@@ -109,5 +109,5 @@ def digest_of(raw: Iterable[bytes]) -> str:
 
 
 def retry_row_key(execution_id: str, attempt: int, at: int) -> str:
-    """The key of the timeline row of a retry that is too far away for the queue: derived, so a repeat is the same row."""
+    """The key of the row of a retry that is too far away for the queue: derived, so a repeat is the same row."""
     return keys.row_key(at, derive("retry", execution_id, attempt))

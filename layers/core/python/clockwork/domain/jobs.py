@@ -18,7 +18,7 @@ class HttpTarget(msgspec.Struct, frozen=True, tag="http", tag_field="type", rena
     method: str = "POST"
     headers: dict[str, str] = {}
     timeout_seconds: float = 15
-    #: The client's allowedPrivateTargets held this host and port when the job was made: http and private addresses pass.
+    #: The client's allowedPrivateTargets held this host and port at create: http and private addresses pass.
     private: bool = False
 
 

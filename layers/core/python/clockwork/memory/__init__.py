@@ -1,1 +1,1 @@
-"""The ports in plain Python: for your own tests and for the simulator; held to the same contract suites as the AWS adapters."""
+"""The ports in plain Python, for your own tests and the simulator; held to the contract suites of the AWS adapters."""

@@ -26,7 +26,7 @@ class MemoryTargets:
         ended, self._ended = self._ended, []
         return ended
 
-    def _succeed(self, delivery: Delivery) -> Outcome:
+    def _succeed(self, _: Delivery) -> Outcome:
         return Outcome(State.SUCCEEDED, self._clock.now(), self._clock.now(), status_code=200)
 
 

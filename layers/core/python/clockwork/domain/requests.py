@@ -1,0 +1,49 @@
+"""What a valid request to create jobs says, before it has an instant, a shard or an id."""
+
+from __future__ import annotations
+
+import msgspec
+
+from clockwork.domain.clients import Client
+from clockwork.domain.jobs import HttpTarget, Occurrence, Payload, RecordLevel, RetryPolicy, Target
+
+#: How long ago an `at` may lie and still be delivered, at once.
+LATEST_PAST_MS = 86_400_000
+#: Ten years, the furthest an instant may lie ahead.
+FURTHEST_AHEAD_MS = 315_360_000_000
+
+
+class NewJob(msgspec.Struct, frozen=True, kw_only=True):
+    """One anonymous job as asked for: either `at` (ms) or `delay_ms` after the request was first received."""
+
+    target: Target
+    payload: Payload
+    at: int | None = None
+    delay_ms: int = 0
+    record: RecordLevel | None = None
+    retry_policy: RetryPolicy = RetryPolicy()
+    tags: dict[str, str] = {}
+
+
+class CreateRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request to create jobs. `digest` is of the request as sent; it matters only with an Idempotency-Key."""
+
+    client: Client
+    jobs: tuple[NewJob, ...]
+    idempotency_key: str | None = None
+    digest: str = ""
+
+
+def occurrence_of(job: NewJob, client: Client, created_at: int) -> Occurrence:
+    """The occurrence of a job: all that its delivery needs is settled here, whatever the client changes later."""
+    return Occurrence(
+        client_id=client.client_id,
+        due_at=created_at + job.delay_ms if job.at is None else job.at,
+        created_at=created_at,
+        target=job.target,
+        payload=job.payload,
+        record=job.record or client.record,
+        retry_policy=job.retry_policy,
+        signing_secrets=client.signing_secrets if isinstance(job.target, HttpTarget) else (),
+        tags=job.tags,
+    )

@@ -1,0 +1,54 @@
+"""From what was asked to rows of the timeline, and from rows back to releases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from clockwork.domain import codec, keys
+from clockwork.domain.executions import Execution, State
+from clockwork.domain.ids import AnonymousJob, only_execution
+from clockwork.domain.jobs import Occurrence
+from clockwork.domain.releases import Release
+from clockwork.domain.timeline import Row
+
+#: Whose an unreadable row is, nobody can tell: no client's name looks like this.
+UNKNOWN_CLIENT = "?"
+
+
+def row_of(partition_id: str, key: str, elements: Sequence[codec.Element], expires_at: int) -> Row:
+    """A row of one or more occurrences; `key` carries the earliest instant at which one is to be released."""
+    return Row(partition_id, key, codec.encode_row(elements), expires_at)
+
+
+def row_of_job(partition_id: str, row_id: str, occurrence: Occurrence, expires_at: int) -> Row:
+    """The row of one anonymous job."""
+    return row_of(partition_id, keys.row_key(occurrence.due_at, row_id), [occurrence], expires_at)
+
+
+def releases_of(row: Row) -> list[Release]:
+    """What a row still says is to be released: all but its cancelled elements. Raises NewerFormat or Undecodable."""
+    elements = codec.decode_row(row.blob)
+    return [_release_of(row, index, element) for index, element in enumerate(elements) if index not in row.cancelled]
+
+
+def _release_of(row: Row, index: int, element: codec.Element) -> Release:
+    if isinstance(element, Release):
+        return element
+    return Release(AnonymousJob(row.partition_id, row.key, index).job_id, element, element.due_at)
+
+
+def undecodable_execution(row: Row, reason: str, expires_at: int) -> Execution:
+    """The dead record of a row that nobody can read, with its raw bytes, so that its shard can go on."""
+    due_at = keys.instant_of(row.key)
+    job_id = AnonymousJob(row.partition_id, row.key, 0).job_id
+    return Execution(
+        job_id=job_id,
+        execution_id=only_execution(job_id, due_at),
+        client_id=UNKNOWN_CLIENT,
+        due_at=due_at,
+        state=State.DEAD,
+        revision=1,
+        expires_at=expires_at,
+        reason=f"its row cannot be decoded: {reason}",
+        raw=row.blob,
+    )

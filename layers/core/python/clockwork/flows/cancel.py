@@ -1,0 +1,67 @@
+"""Someone changes their mind: cancel an anonymous job, and say truthfully whether that came in time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from clockwork.domain.cancels import Cancelled, CancelPlan, Verdict, plan_cancel, plan_unrecorded_cancel
+from clockwork.domain.errors import Unavailable
+from clockwork.domain.executions import Execution
+from clockwork.domain.ids import only_execution
+from clockwork.flows.read import KeptJob, get_kept_job
+from clockwork.flows.world import World
+
+#: A record that changes again and again under our hands: the caller is asked to repeat.
+ROUNDS = 8
+
+
+class CancelAnswer(msgspec.Struct, frozen=True):
+    """The truth about a cancel, and the executions that may still reach the target."""
+
+    verdict: Verdict
+    reason: str
+    executions: Sequence[Execution] = ()
+
+
+def cancel_job(world: World, client_id: str, job_id: str) -> CancelAnswer:
+    """Cancel a job of this client. Raises JobNotFound; Unavailable if the answer is not certain (repeat it)."""
+    # 1. Is it theirs, and is it still kept?
+    job = get_kept_job(world, client_id, job_id)
+    # 2. Mark the row, so that no poller releases it any more. Never delete it: a repeated create would bring it back.
+    world.timeline.cancel(job.place.partition_id, job.place.key, job.place.element)
+    # 3. What decides is the record, or, where none is kept, whether a poller may have read the row before the mark.
+    if job.occurrence.record == "none":
+        plan = _cancel_unrecorded(world, job)
+        return CancelAnswer(plan.verdict, plan.reason)
+    return _cancel_recorded(world, job)
+
+
+def _cancel_unrecorded(world: World, job: KeptJob) -> CancelPlan:
+    shard = world.shards.get([job.place.partition_id])[job.place.partition_id]
+    return plan_unrecorded_cancel(shard.horizon, job.place.key)
+
+
+def _cancel_recorded(world: World, job: KeptJob) -> CancelAnswer:
+    now = world.clock.now()
+    execution_id = only_execution(job.job_id, job.occurrence.due_at)
+    expires_at = world.execution_expires_at(max(now, job.occurrence.due_at))
+    cancelled = Cancelled(job.job_id, execution_id, job.occurrence.client_id, job.occurrence.due_at, expires_at, now)
+    stored: Execution | None = None
+    for _ in range(ROUNDS):
+        plan = plan_cancel(stored, cancelled)
+        if plan.execution is None:
+            return _answer(plan, stored)
+        saved = world.executions.save([(stored, plan.execution)])[0]
+        if saved.unavailable is not None:
+            raise Unavailable(saved.unavailable)
+        if saved.ok:
+            return _answer(plan, plan.execution)
+        stored = saved.actual
+    raise Unavailable("the execution's record keeps changing")
+
+
+def _answer(plan: CancelPlan, execution: Execution | None) -> CancelAnswer:
+    listed = [execution] if execution is not None and plan.verdict is not Verdict.CANCELLED else []
+    return CancelAnswer(plan.verdict, plan.reason, listed)

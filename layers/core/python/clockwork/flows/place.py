@@ -1,0 +1,60 @@
+"""Place rows on the timeline so that somebody releases them: put, then look.
+
+A poller publishes its horizon before it reads. So either its read sees the row, or this look sees its horizon; no
+transaction and no clock is trusted. Looking first, or not at all, loses occurrences.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from clockwork.domain import keys
+from clockwork.domain.errors import Unavailable
+from clockwork.domain.rows import releases_of
+from clockwork.domain.timeline import Row, Shard
+from clockwork.flows.world import World
+
+log = logging.getLogger(__name__)
+
+
+def place(world: World, rows: Sequence[Row], *, ids_are_new: bool) -> set[str]:
+    """Put rows and see to it that each is released; the keys of those that were released here.
+
+    `ids_are_new`: nobody has used these ids before, so nothing can stand in the way. Raises Unavailable if it is not
+    certain that every row will be released: then nothing may be promised, and the same call may be repeated.
+    """
+    # 1. Put.
+    if ids_are_new:
+        world.timeline.put(rows)
+    else:
+        world.timeline.put_new(rows)
+    # 2. Look, always after the put.
+    shards = world.shards.get(sorted({row.partition_id for row in rows}))
+    behind = [row for row in rows if shards[row.partition_id].horizon >= row.key]
+    # 3. What lies at or before a horizon may have been missed: release what its row still says.
+    _release_again(world, behind)
+    # 4. What no poller would read in time gets one now.
+    _wake_pollers(world, rows, shards)
+    return {row.key for row in behind}
+
+
+def _release_again(world: World, rows: Sequence[Row]) -> None:
+    if not rows:
+        return
+    found = world.timeline.find([(row.partition_id, row.key) for row in rows])
+    releases = [release for row in found if row is not None for release in releases_of(row)]
+    refused = world.releases.send(releases, world.clock.now())
+    if refused:
+        raise Unavailable(f"{len(refused)} of {len(releases)} releases were not taken: {refused[0].reason}")
+
+
+def _wake_pollers(world: World, rows: Sequence[Row], shards: Mapping[str, Shard]) -> None:
+    soon = keys.edge_key(world.clock.now() + world.settings.poller_invoke_seconds * 1000)
+    unseen = {row.partition_id for row in rows if shards[row.partition_id].horizon < row.key <= soon}
+    for partition_id in sorted(unseen):
+        try:
+            world.invoker.poll(partition_id)
+        except Unavailable as error:
+            # The row is kept and the next tick finds it: late, not lost.
+            log.warning("poller not started: %s", error, extra={"action": "poller_not_started", "shard": partition_id})

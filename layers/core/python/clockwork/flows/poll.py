@@ -1,0 +1,172 @@
+"""A shard is polled: lease, publish the horizon, read, release, commit. One shard per invocation, one owner at a time.
+
+If the poller dies anywhere, the lease runs out and the next one goes on from the cursor: what was sent since the last
+commit is sent twice at most, and the deliverer's claim absorbs it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+import msgspec
+
+from clockwork.domain import keys
+from clockwork.domain.attempts import dead_execution
+from clockwork.domain.errors import NewerFormat, Undecodable
+from clockwork.domain.executions import Execution
+from clockwork.domain.releases import Release
+from clockwork.domain.rows import releases_of, undecodable_execution
+from clockwork.domain.timeline import Row
+from clockwork.flows.world import World
+from clockwork.ports import Lease
+
+log = logging.getLogger(__name__)
+
+#: So many occurrences are handed to the queue in one call: often enough to look at the clock, few enough calls.
+SEND_AT_ONCE = 100
+#: No send starts when the lease has less than this left: another poller might be at work already.
+LEASE_MARGIN_MS = 5_000
+#: What a poller needs to commit and to stop before its invocation ends.
+STOP_MARGIN_MS = 5_000
+
+
+class PollReport(msgspec.Struct):
+    """What one visit did. `outcome` is why it ended: dry, no_lease, fenced, out_of_time, stuck."""
+
+    outcome: str = "dry"
+    released: int = 0
+    dead: int = 0
+    commits: int = 0
+    #: How far behind now the cursor was when the lease was taken, and the horizon at the end is ahead (ms).
+    cursor_lag_ms: int = 0
+    horizon_ahead_ms: int = 0
+
+
+class _Visit:
+    """One poller's stay at one shard: the lease as last written, and what has been released since."""
+
+    def __init__(self, world: World, lease: Lease, deadline_at: int) -> None:
+        self.world = world
+        self.lease = lease
+        self.deadline_at = deadline_at
+        self.report = PollReport()
+        self.committed_at = world.clock.now()
+        self.uncommitted = 0
+
+
+def poll_shard(world: World, partition_id: str, deadline_at: int) -> PollReport:
+    """Release everything of the shard that is due within the lookahead, or as much as fits before `deadline_at`."""
+    # 1. Take the lease and publish the horizon in one step: from now on creates know that we may have read past them.
+    now = world.clock.now()
+    lease = world.shards.acquire(partition_id, world.chance.token(), now, now + _lease_ms(world), _horizon(world, now))
+    if lease is None:
+        return PollReport(outcome="no_lease")
+    visit = _Visit(world, lease, deadline_at)
+    if lease.cursor != keys.BEGINNING:
+        visit.report.cursor_lag_ms = max(0, now - keys.instant_of(lease.cursor))
+    # 2. Read, release, commit, page by page, until the range is dry.
+    visit.report.outcome = _drain(visit)
+    visit.report.horizon_ahead_ms = keys.instant_of(visit.lease.horizon) - world.clock.now()
+    return visit.report
+
+
+def _drain(visit: _Visit) -> str:
+    world = visit.world
+    while True:
+        until = visit.lease.horizon
+        limit = world.settings.commit_occurrences
+        page = world.timeline.read(visit.lease.partition_id, visit.lease.cursor, until, limit)
+        stopped = _release_rows(visit, page.rows)
+        if stopped is not None:
+            # What was sent is committed as far as rows were finished; the lease is let go for whoever comes next.
+            return stopped if stopped == "fenced" or _commit(visit, visit.lease.cursor, let_go=True) else "fenced"
+        if not page.more:
+            return "dry" if _commit(visit, until, let_go=True) else "fenced"
+        if not _commit(visit, page.rows[-1].key):
+            return "fenced"
+
+
+def _release_rows(visit: _Visit, rows: Sequence[Row]) -> str | None:
+    """Release rows in order; None when all are, otherwise why not. `visit.lease.cursor` is as far as it got."""
+    pending = iter(rows)
+    for batch in iter(lambda: list(_take(pending)), []):
+        now = visit.world.clock.now()
+        if now > visit.deadline_at - STOP_MARGIN_MS:
+            return "out_of_time"
+        if _commit_is_due(visit, now) and not _commit(visit, visit.lease.cursor):
+            return "fenced"
+        stuck = _release_batch(visit, batch)
+        if stuck:
+            return "stuck"
+        visit.lease = msgspec.structs.replace(visit.lease, cursor=batch[-1].key)
+    return None
+
+
+def _take(rows: Iterator[Row]) -> Iterator[Row]:
+    return islice(rows, SEND_AT_ONCE)
+
+
+def _release_batch(visit: _Visit, rows: Sequence[Row]) -> bool:
+    """Send what the rows say. True if the poller must not go past them: the queue, the table or this version fails."""
+    releases: list[Release] = []
+    dead: list[Execution] = []
+    for row in rows:
+        try:
+            releases += releases_of(row)
+        except Undecodable as error:
+            log.error("undecodable row: %s", error, extra={"action": "undecodable_row", "key": row.key})
+            dead.append(undecodable_execution(row, str(error), _expiry(visit)))
+        except NewerFormat as error:
+            log.error("shard stopped: %s", error, extra={"action": "newer_format", "key": row.key})
+            return True
+    refused = visit.world.releases.send(releases, visit.world.clock.now()) if releases else ()
+    dead += [
+        dead_execution(releases[r.index], f"it cannot be released: {r.reason}", (), _expiry(visit))
+        for r in refused
+        if r.permanent
+    ]
+    saved = visit.world.executions.save([(None, execution) for execution in dead]) if dead else ()
+    visit.report.dead += len(dead)
+    visit.report.released += len(releases) - len(refused)
+    visit.uncommitted += len(releases)
+    return any(not r.permanent for r in refused) or any(s.unavailable for s in saved)
+
+
+def _commit_is_due(visit: _Visit, now: int) -> bool:
+    settings = visit.world.settings
+    return (
+        visit.uncommitted >= settings.commit_occurrences
+        or now >= visit.committed_at + settings.commit_seconds * 1000
+        or now > visit.lease.until - LEASE_MARGIN_MS
+    )
+
+
+def _commit(visit: _Visit, cursor: str, *, let_go: bool = False) -> bool:
+    """Move the cursor. Going on renews the lease and publishes the horizon anew, again before the next read."""
+    now = visit.world.clock.now()
+    lease = msgspec.structs.replace(
+        visit.lease,
+        cursor=cursor,
+        until=0 if let_go else now + _lease_ms(visit.world),
+        horizon=visit.lease.horizon if let_go else max(visit.lease.horizon, _horizon(visit.world, now)),
+    )
+    if not visit.world.shards.commit(lease):
+        log.warning("fenced", extra={"action": "fenced", "shard": lease.partition_id, "epoch": lease.epoch})
+        return False
+    visit.lease, visit.committed_at, visit.uncommitted = lease, now, 0
+    visit.report.commits += 1
+    return True
+
+
+def _horizon(world: World, now: int) -> str:
+    return keys.edge_key(now + world.settings.lookahead_seconds * 1000)
+
+
+def _lease_ms(world: World) -> int:
+    return world.settings.lease_seconds * 1000
+
+
+def _expiry(visit: _Visit) -> int:
+    return visit.world.execution_expires_at(visit.world.clock.now())

@@ -1,0 +1,81 @@
+"""Someone asks what became of a job: its row and its executions, only ever to its own client."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from clockwork.domain import codec, ids
+from clockwork.domain.errors import ExecutionNotFound, JobNotFound
+from clockwork.domain.executions import Execution
+from clockwork.domain.ids import AnonymousJob, InvalidId, only_execution
+from clockwork.domain.jobs import Occurrence
+from clockwork.flows.world import World
+
+
+class KeptJob(msgspec.Struct, frozen=True):
+    """An anonymous job as its row keeps it."""
+
+    job_id: str
+    place: AnonymousJob
+    occurrence: Occurrence
+    cancelled: bool
+
+
+class JobView(msgspec.Struct, frozen=True):
+    """A job and where it stands: SCHEDULED, RELEASED, CANCELLED or the state of its execution."""
+
+    job: KeptJob
+    state: str
+    last_execution: Execution | None
+
+
+def get_kept_job(world: World, client_id: str, job_id: str) -> KeptJob:
+    """The job, if its row is still kept and it is this client's. Raises JobNotFound."""
+    try:
+        place = ids.decode_job(job_id)
+    except InvalidId:
+        raise JobNotFound(job_id) from None
+    row = world.timeline.find([(place.partition_id, place.key)])[0]
+    elements = codec.decode_row(row.blob) if row is not None else []
+    element = elements[place.element] if place.element < len(elements) else None
+    if row is None or not isinstance(element, Occurrence) or element.client_id != client_id:
+        raise JobNotFound(job_id)
+    return KeptJob(job_id, place, element, place.element in row.cancelled)
+
+
+def view_job(world: World, client_id: str, job_id: str) -> JobView:
+    """A job and where it stands. Raises JobNotFound."""
+    job = get_kept_job(world, client_id, job_id)
+    execution = world.executions.find(job_id, only_execution(job_id, job.occurrence.due_at))
+    if execution is not None:
+        return JobView(job, str(execution.state), execution)
+    if job.cancelled:
+        return JobView(job, "CANCELLED", None)
+    shard = world.shards.get([job.place.partition_id])[job.place.partition_id]
+    return JobView(job, "SCHEDULED" if shard.horizon < job.place.key else "RELEASED", None)
+
+
+def list_executions(
+    world: World, client_id: str, job_id: str, limit: int, before: str | None = None
+) -> Sequence[Execution]:
+    """A job's executions, newest first. Raises JobNotFound, also where neither a row nor a record is left."""
+    executions = world.executions.list(job_id, limit, before)
+    if not executions and before is None:
+        get_kept_job(world, client_id, job_id)
+    if any(execution.client_id != client_id for execution in executions):
+        raise JobNotFound(job_id)
+    return executions
+
+
+def get_execution(world: World, client_id: str, execution_id: str) -> Execution:
+    """One execution of this client. Raises ExecutionNotFound."""
+    try:
+        job_id = ids.decode_execution(execution_id).job_id
+    except InvalidId:
+        raise ExecutionNotFound(execution_id) from None
+    execution = world.executions.find(job_id, execution_id)
+    if execution is None or execution.client_id != client_id:
+        raise ExecutionNotFound(execution_id)
+    return execution

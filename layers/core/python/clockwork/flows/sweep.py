@@ -1,0 +1,75 @@
+"""Something was left behind: take releases out of the dead-letter queue and see each to a visible end."""
+
+from __future__ import annotations
+
+import logging
+
+import msgspec
+
+from clockwork.domain.attempts import is_claimed, plan_death
+from clockwork.domain.codec import decode_release
+from clockwork.domain.errors import NewerFormat, Undecodable
+from clockwork.domain.executions import Execution
+from clockwork.domain.releases import Release
+from clockwork.flows.world import World
+from clockwork.ports import DeadLetter
+
+log = logging.getLogger(__name__)
+
+#: So often a release goes from the dead-letter queue back to the release queue; then it is dead.
+MOST_SWEEPS = 3
+#: What handling one receive of dead letters may take at the most (ms).
+STOP_MARGIN_MS = 10_000
+
+
+class SweepReport(msgspec.Struct):
+    """What was found in the dead-letter queue; all of it should read 0."""
+
+    released: int = 0
+    absorbed: int = 0
+    dead: int = 0
+    left: int = 0
+
+
+def sweep_dead_letters(world: World, deadline_at: int) -> SweepReport:
+    """Empty the dead-letter queue, or as much as fits before `deadline_at`. What cannot be handled now stays there."""
+    report = SweepReport()
+    while world.clock.now() < deadline_at - STOP_MARGIN_MS:
+        letters = world.dead_letters.receive()
+        if not letters:
+            break
+        for letter in letters:
+            if _sweep(world, letter, report):
+                world.dead_letters.delete(letter.receipt)
+            else:
+                report.left += 1
+    return report
+
+
+def _sweep(world: World, letter: DeadLetter, report: SweepReport) -> bool:
+    """True once the letter may be forgotten."""
+    try:
+        release = decode_release(letter.body)
+    except (Undecodable, NewerFormat) as error:
+        log.error("undecodable dead letter: %s", error, extra={"action": "undecodable_dead_letter"})
+        return False
+    stored = world.executions.find(release.job_id, release.execution_id)
+    if stored is not None and stored.is_final:
+        report.absorbed += 1
+        return True
+    if stored is not None and is_claimed(stored, world.clock.now()):
+        return False
+    if release.sweeps < MOST_SWEEPS:
+        again = msgspec.structs.replace(release, sweeps=release.sweeps + 1)
+        refused = world.releases.send([again], world.clock.now())
+        report.released += not refused
+        return not refused
+    return _bury(world, release, stored, report)
+
+
+def _bury(world: World, release: Release, stored: Execution | None, report: SweepReport) -> bool:
+    reason = f"it came back from the dead-letter queue {MOST_SWEEPS} times without an end"
+    dead = plan_death(release, stored, reason, world.execution_expires_at(world.clock.now()))
+    saved = world.executions.save([(stored, dead)])[0]
+    report.dead += saved.ok
+    return saved.ok

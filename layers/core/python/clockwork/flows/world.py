@@ -1,0 +1,34 @@
+"""All that one actor may touch: its ports and the settings. Flows take a World and nothing else of the outside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from clockwork import ports
+from clockwork.settings import Settings
+
+
+@dataclass(frozen=True)
+class World:
+    """The ports of one actor, such as one Lambda environment."""
+
+    settings: Settings
+    clock: ports.Clock
+    chance: ports.Chance
+    timeline: ports.Timeline
+    shards: ports.Shards
+    executions: ports.Executions
+    releases: ports.ReleaseQueue
+    dead_letters: ports.DeadLetters
+    invoker: ports.Invoker
+    targets: ports.Targets
+    clients: ports.Clients
+    key_rows: ports.KeyRows
+
+    def execution_expires_at(self, at: int) -> int:
+        """When the record of an execution that ended at `at` (ms) may go."""
+        return at + self.settings.execution_retention_seconds * 1000
+
+    def row_expires_at(self, at: int) -> int:
+        """When a timeline row due at `at` (ms) may go: an outage must be shorter."""
+        return at + self.settings.row_retention_seconds * 1000
