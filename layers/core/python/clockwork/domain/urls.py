@@ -22,7 +22,7 @@ _OUTSIDE_RFC_3986 = re.compile(r"[^A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]")
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?P<query>\?[^#]*)?")
 _AUTHORITY = re.compile(r"(?P<host>\[[^\]]*\]|[^:\[\]]*)(?::(?P<port>[0-9]{1,5}))?")
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
-#: A last label of this form makes resolvers read the whole host as a number (https://url.spec.whatwg.org/#ends-in-a-number-checker).
+#: With such a last label resolvers read the host as a number: https://url.spec.whatwg.org/#ends-in-a-number-checker
 _NUMERIC = re.compile(r"[0-9]+|0x[0-9a-f]*")
 #: What the IDNA of the standard library (2003) would turn into another name than today's registries do (UTS #46).
 _IDNA_DEVIATIONS = frozenset("ßẞς\u200c\u200d")
@@ -87,7 +87,7 @@ def check_url(url: str, allowed_private: Collection[str]) -> UrlCheck:
 
 
 def parse(url: str) -> Endpoint:
-    """Take a URL apart. Accepts one spelling of everything and raises InvalidUrl for what two readers could read apart."""
+    """Take a URL apart, accepting one spelling of everything. Raises InvalidUrl for what two readers could read apart."""
     if len(url) > LONGEST_URL:
         raise InvalidUrl(f"has {len(url):,} characters, at most {LONGEST_URL:,} are allowed")
     if any(character <= " " or character == "\x7f" for character in url):

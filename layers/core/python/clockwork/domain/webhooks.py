@@ -16,7 +16,7 @@ from clockwork.domain.releases import Delivery
 
 #: A target may ask for at most this much patience.
 LONGEST_RETRY_AFTER_SECONDS = 86_400
-#: Answers below 500 after which a repeat may succeed: Request Timeout, Too Early, Too Many Requests (RFC 9110, 8470, 6585).
+#: Below 500, a repeat may succeed after Request Timeout, Too Early, Too Many Requests (RFC 9110, 8470, 6585).
 _TRANSIENT = frozenset({408, 425, 429})
 _BASE64_PREFIX = "whsec_"
 
