@@ -1,0 +1,17 @@
+"""The CDK app: one stack, `Clockwork`, for an account (`cdk deploy`) or for the emulator (`-c stage=local`)."""
+
+import aws_cdk as cdk
+
+from infra.options import Options
+from infra.stack import ClockworkStack
+
+
+def main() -> None:
+    """Synthesize the stack that the context asks for."""
+    app = cdk.App()
+    ClockworkStack(app, "Clockwork", options=Options.from_context(app.node))
+    app.synth()
+
+
+if __name__ == "__main__":
+    main()

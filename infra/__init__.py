@@ -1,0 +1,5 @@
+"""The stack, one file per concern; `stack.py` composes them."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent

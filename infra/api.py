@@ -1,0 +1,73 @@
+"""The HTTPS API: one route per entry of `clockwork.routes.ROUTES`, each signed by an IAM principal."""
+
+from __future__ import annotations
+
+import json
+
+import aws_cdk as cdk
+from aws_cdk import aws_apigatewayv2 as apigateway
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from aws_cdk.aws_apigatewayv2_authorizers import HttpIamAuthorizer
+from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
+from clockwork.routes import ROUTES
+from constructs import Construct
+
+#: Requests, not jobs: one batch request creates up to 500.
+REQUESTS_PER_SECOND = 2_000
+BURST = 1_000
+_LOGGED = {
+    "requestId": "$context.requestId",
+    "route": "$context.routeKey",
+    "path": "$context.path",
+    "caller": "$context.identity.userArn",
+    "status": "$context.status",
+    "latencyMs": "$context.responseLatency",
+    "integrationError": "$context.integrationErrorMessage",
+}
+
+
+class Api(Construct):
+    """`http_api`, and its `stage` at the root of the address."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, handler: lambda_.Function, disposable: bool) -> None:
+        super().__init__(scope, construct_id)
+        self.http_api = apigateway.HttpApi(
+            self,
+            "HttpApi",
+            description="Clockwork",
+            create_default_stage=False,
+            default_authorizer=HttpIamAuthorizer(),
+        )
+        integration = HttpLambdaIntegration("Handler", handler)
+        for route in ROUTES:
+            self.http_api.add_routes(
+                path=route.path, methods=[apigateway.HttpMethod[route.method]], integration=integration
+            )
+        self.stage = apigateway.HttpStage(
+            self,
+            "Stage",
+            http_api=self.http_api,
+            stage_name="$default",
+            auto_deploy=True,
+            throttle=apigateway.ThrottleSettings(rate_limit=REQUESTS_PER_SECOND, burst_limit=BURST),
+        )
+        self._log_access(disposable=disposable)
+
+    @property
+    def url(self) -> str:
+        """Where the API answers, without a slash at the end."""
+        return self.http_api.api_endpoint
+
+    def _log_access(self, *, disposable: bool) -> None:
+        log = logs.LogGroup(
+            self,
+            "AccessLog",
+            retention=logs.RetentionDays.ONE_MONTH,
+            removal_policy=cdk.RemovalPolicy.DESTROY if disposable else cdk.RemovalPolicy.RETAIN,
+        )
+        stage = self.stage.node.default_child
+        assert isinstance(stage, apigateway.CfnStage)
+        stage.access_log_settings = apigateway.CfnStage.AccessLogSettingsProperty(
+            destination_arn=log.log_group_arn, format=json.dumps(_LOGGED)
+        )

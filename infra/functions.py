@@ -1,0 +1,129 @@
+"""The five Lambdas, each with a role and a log of its own; the settings are their environment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import aws_cdk as cdk
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from clockwork.settings import Settings
+from constructs import Construct
+
+from infra import ROOT
+from infra.layers import ARCHITECTURE, LEFTOVERS, RUNTIME, Layers
+from infra.options import Options
+from infra.permissions import grant
+from infra.queues import Queues
+from infra.storage import Storage
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Shape:
+    """How one Lambda differs from the others."""
+
+    purpose: str
+    timeout_seconds: int
+    memory_mb: int = 512
+    #: Concurrency kept for it alone; None: whatever the account has left.
+    reserved: int | None = None
+    #: Its own work comes back to it through the release queue; Lambda would stop that at the 16th time.
+    recursive: bool = False
+    #: Started asynchronously by something that will start it again within a minute: late starts are worthless.
+    perishable: bool = False
+
+
+def _shapes(settings: Settings) -> dict[str, _Shape]:
+    return {
+        "api": _Shape(purpose="Answers the HTTPS API", timeout_seconds=settings.api_timeout_seconds),
+        "ticker": _Shape(
+            purpose="Starts one poller per shard, every minute",
+            timeout_seconds=settings.ticker_timeout_seconds,
+            reserved=2,
+            perishable=True,
+        ),
+        "poller": _Shape(
+            purpose="Releases what one shard holds due",
+            timeout_seconds=settings.poller_timeout_seconds,
+            memory_mb=1_024,
+            reserved=settings.shards,
+            recursive=True,
+            perishable=True,
+        ),
+        "deliverer": _Shape(
+            purpose="Delivers released occurrences to their targets, on time",
+            timeout_seconds=settings.deliverer_timeout_seconds,
+            memory_mb=1_024,
+            recursive=True,
+        ),
+        "sweeper": _Shape(
+            purpose="Repairs what was left behind",
+            timeout_seconds=settings.sweeper_timeout_seconds,
+            recursive=True,
+            perishable=True,
+        ),
+    }
+
+
+class Functions(Construct):
+    """`by_moment`: the Lambda of each moment. Each also is an attribute."""
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, options: Options, storage: Storage, queues: Queues, layers: Layers
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self._layers = layers
+        self._removal_policy = cdk.RemovalPolicy.DESTROY if options.is_local else cdk.RemovalPolicy.RETAIN
+        settings = _with_resources(options.settings, storage, queues)
+        shapes = _shapes(settings)
+        self.poller = self._function("poller", shapes["poller"], settings)
+        settings = settings.with_(poller_function=self.poller.function_name)
+        self.api = self._function("api", shapes["api"], settings)
+        self.ticker = self._function("ticker", shapes["ticker"], settings)
+        self.deliverer = self._function("deliverer", shapes["deliverer"], settings)
+        self.sweeper = self._function("sweeper", shapes["sweeper"], settings)
+        self.by_moment = {moment: getattr(self, moment) for moment in shapes}
+        grant(self.by_moment, tables=storage.tables, queues=queues, target_queue_arns=options.target_queue_arns)
+
+    def _function(self, moment: str, shape: _Shape, settings: Settings) -> lambda_.Function:
+        name = moment.capitalize()
+        log = logs.LogGroup(
+            self, f"{name}Log", retention=logs.RetentionDays.ONE_MONTH, removal_policy=self._removal_policy
+        )
+        role = iam.Role(self, f"{name}Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+        log.grant_write(role)
+        function = lambda_.Function(
+            self,
+            name,
+            description=shape.purpose,
+            runtime=RUNTIME,
+            architecture=ARCHITECTURE,
+            handler="handler.lambda_handler",
+            code=lambda_.Code.from_asset(str(ROOT / "lambdas" / moment), exclude=LEFTOVERS),
+            layers=self._layers.all,
+            role=role,
+            log_group=log,
+            timeout=cdk.Duration.seconds(shape.timeout_seconds),
+            memory_size=shape.memory_mb,
+            reserved_concurrent_executions=shape.reserved,
+            recursive_loop=lambda_.RecursiveLoop.ALLOW if shape.recursive else None,
+            environment=_environment(settings),
+        )
+        if shape.perishable:
+            function.configure_async_invoke(max_event_age=cdk.Duration.seconds(60), retry_attempts=0)
+        return function
+
+
+def _with_resources(settings: Settings, storage: Storage, queues: Queues) -> Settings:
+    names = {f"{name}_table": table.table_name for name, table in storage.tables.items()}
+    return settings.with_(
+        **names,
+        release_queue_url=queues.release.queue_url,
+        release_dead_letter_queue_url=queues.dead_letters.queue_url,
+    )
+
+
+def _environment(settings: Settings) -> dict[str, str]:
+    # Time zones come from the tzdata package of the vendor layer: the pinned rules, the same on every machine.
+    return {**settings.to_environment(), "PYTHONTZPATH": ""}

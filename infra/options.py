@@ -1,0 +1,64 @@
+"""What the person who deploys may choose, read from the CDK context (`-c name=value`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from clockwork.settings import Settings
+from constructs import Node
+
+
+class InvalidContext(Exception):
+    """A `-c name=value` cannot be used; the message says what to give instead."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """One deployment: the settings of the Lambdas and what only the stack needs to know."""
+
+    settings: Settings
+    #: Patterns of the SQS queues that jobs may target. Empty: none.
+    target_queue_arns: tuple[str, ...] = ()
+    #: An SNS topic that every alarm notifies. Empty: alarms only show.
+    alarm_topic_arn: str = ""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the stack is for the emulator and may vanish with it."""
+        return self.settings.stage == "local"
+
+    @staticmethod
+    def from_context(node: Node) -> Options:
+        """Options from `stage`, `adminPrincipals`, `shards`, `targetQueueArns`, `alarmTopicArn`; raises InvalidContext."""
+        stages = {"account": Settings.for_account, "local": Settings.for_local}
+        stage = _text(node, "stage") or "account"
+        if stage not in stages:
+            raise InvalidContext(f"-c stage={stage}: give `account` or `local`")
+        settings = stages[stage]()
+        return Options(
+            settings=settings.with_(
+                admin_principals=_arns(node, "adminPrincipals"), shards=_shards(node, settings.shards)
+            ),
+            target_queue_arns=_arns(node, "targetQueueArns"),
+            alarm_topic_arn=_text(node, "alarmTopicArn"),
+        )
+
+
+def _text(node: Node, name: str) -> str:
+    value = node.try_get_context(name)
+    return "" if value is None else str(value).strip()
+
+
+def _arns(node: Node, name: str) -> tuple[str, ...]:
+    arns = tuple(part.strip() for part in _text(node, name).split(",") if part.strip())
+    for arn in arns:
+        if not arn.startswith("arn:"):
+            raise InvalidContext(f"-c {name}: {arn!r} is no ARN; give ARNs separated by commas")
+    return arns
+
+
+def _shards(node: Node, default: int) -> int:
+    text = _text(node, "shards") or str(default)
+    if not text.isdecimal() or not 1 <= int(text) <= 1_000:
+        raise InvalidContext(f"-c shards={text}: give a whole number from 1 to 1000")
+    return int(text)

@@ -1,0 +1,24 @@
+"""What the stack tells whoever deployed it."""
+
+from __future__ import annotations
+
+import aws_cdk as cdk
+
+from infra.api import Api
+from infra.functions import Functions
+from infra.queues import Queues
+from infra.storage import Storage
+
+
+def declare_outputs(stack: cdk.Stack, *, storage: Storage, queues: Queues, functions: Functions, api: Api) -> None:
+    """ApiUrl, ApiId, the queues' URLs, `<Name>Table` and `<Name>Function` for each table and Lambda."""
+    values = {
+        "ApiUrl": api.url,
+        "ApiId": api.http_api.api_id,
+        "ReleaseQueueUrl": queues.release.queue_url,
+        "DeadLetterQueueUrl": queues.dead_letters.queue_url,
+        **{f"{name.capitalize()}Table": table.table_name for name, table in storage.tables.items()},
+        **{f"{name.capitalize()}Function": one.function_name for name, one in functions.by_moment.items()},
+    }
+    for name, value in values.items():
+        cdk.CfnOutput(stack, name, value=value)

@@ -1,0 +1,93 @@
+"""What each Lambda may do, and nothing else. No statement names a resource it does not need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import aws_cdk as cdk
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+
+from infra.queues import Queues
+from infra.storage import ATTENTION_INDEX
+
+#: DynamoDB actions by Lambda and table.
+TABLE_ACTIONS: Mapping[str, Mapping[str, str]] = {
+    "api": {
+        "timeline": "GetItem PutItem UpdateItem BatchWriteItem",
+        "jobs": "GetItem PutItem UpdateItem Query",
+        "executions": "GetItem PutItem UpdateItem Query",
+        "shards": "GetItem BatchGetItem PutItem Scan",
+        "clients": "GetItem PutItem UpdateItem DeleteItem Query",
+    },
+    "ticker": {
+        "shards": "PutItem Scan",
+    },
+    "poller": {
+        "timeline": "PutItem Query",
+        "jobs": "BatchGetItem",
+        "executions": "PutItem UpdateItem",
+        "shards": "GetItem UpdateItem",
+        "clients": "GetItem UpdateItem",
+    },
+    "deliverer": {
+        "timeline": "GetItem PutItem",
+        "jobs": "BatchGetItem",
+        "executions": "GetItem PutItem UpdateItem",
+        "shards": "GetItem",
+        "clients": "GetItem UpdateItem",
+    },
+    "sweeper": {
+        "timeline": "GetItem PutItem Query",
+        "jobs": "Query Scan",
+        "executions": "GetItem PutItem UpdateItem",
+        "shards": "Scan",
+        "clients": "GetItem UpdateItem",
+    },
+}
+RELEASES = ("api", "poller", "deliverer", "sweeper")
+INVOKES_POLLER = ("api", "ticker")
+_CONSUME = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes")
+
+
+def grant(
+    functions: Mapping[str, lambda_.Function],
+    *,
+    tables: Mapping[str, dynamodb.TableV2],
+    queues: Queues,
+    target_queue_arns: tuple[str, ...],
+) -> None:
+    """Write the policy of every function's own role."""
+    for moment, function in functions.items():
+        for name, actions in TABLE_ACTIONS[moment].items():
+            _allow(function, [f"dynamodb:{action}" for action in actions.split()], tables[name].table_arn)
+        if moment in RELEASES:
+            _allow(function, ["sqs:SendMessage"], queues.release.queue_arn)
+        if moment in INVOKES_POLLER:
+            _allow(function, ["lambda:InvokeFunction"], functions["poller"].function_arn)
+    _allow(functions["api"], ["dynamodb:Query"], f"{tables['executions'].table_arn}/index/{ATTENTION_INDEX}")
+    _allow(functions["poller"], ["sqs:GetQueueAttributes"], queues.release.queue_arn)
+    _allow(functions["deliverer"], _CONSUME, queues.release.queue_arn)
+    _allow(functions["sweeper"], _CONSUME, queues.dead_letters.queue_arn)
+    _allow_targets(functions["deliverer"], target_queue_arns)
+
+
+def _allow_targets(deliverer: lambda_.Function, target_queue_arns: tuple[str, ...]) -> None:
+    """Signing secrets under the name `clockwork/...`, and the queues that the deployment opened to jobs."""
+    stack = cdk.Stack.of(deliverer)
+    secrets = stack.format_arn(
+        service="secretsmanager",
+        resource="secret",
+        resource_name="clockwork/*",
+        arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME,
+    )
+    parameters = stack.format_arn(service="ssm", resource="parameter", resource_name="clockwork/*")
+    _allow(deliverer, ["secretsmanager:GetSecretValue"], secrets)
+    _allow(deliverer, ["ssm:GetParameter"], parameters)
+    if target_queue_arns:
+        _allow(deliverer, ["sqs:SendMessage"], *target_queue_arns)
+
+
+def _allow(function: lambda_.Function, actions: list[str] | tuple[str, ...], *resources: str) -> None:
+    function.add_to_role_policy(iam.PolicyStatement(actions=list(actions), resources=list(resources)))

@@ -1,0 +1,29 @@
+"""Composes the stack; everything it is made of is defined beside it."""
+
+from __future__ import annotations
+
+import aws_cdk as cdk
+from constructs import Construct
+
+from infra.api import Api
+from infra.functions import Functions
+from infra.layers import Layers
+from infra.options import Options
+from infra.outputs import declare_outputs
+from infra.queues import Queues
+from infra.storage import Storage
+from infra.triggers import Triggers
+
+
+class ClockworkStack(cdk.Stack):
+    """The scheduler, whole. Agnostic of account and region."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, options: Options) -> None:
+        super().__init__(scope, construct_id, description="Clockwork: a durable, distributed job scheduler")
+        storage = Storage(self, "Storage", disposable=options.is_local)
+        queues = Queues(self, "Queues", settings=options.settings)
+        layers = Layers(self, "Layers", local=options.is_local)
+        functions = Functions(self, "Functions", options=options, storage=storage, queues=queues, layers=layers)
+        Triggers(self, "Triggers", options=options, functions=functions, queues=queues)
+        api = Api(self, "Api", handler=functions.api, disposable=options.is_local)
+        declare_outputs(self, storage=storage, queues=queues, functions=functions, api=api)

@@ -1,0 +1,67 @@
+"""The five tables. On demand: a scheduler's load is a herd on the hour and silence between."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import aws_cdk as cdk
+from aws_cdk import aws_dynamodb as dynamodb
+from constructs import Construct
+
+#: Of the executions table: dead and sidelined executions only, since only they carry its partition key.
+ATTENTION_INDEX = "attention"
+
+
+@dataclass(frozen=True)
+class _Key:
+    partition: str
+    sort: str | None = None
+    expires: bool = True
+
+
+_KEYS = {
+    "timeline": _Key("partitionId", "scheduleTime"),
+    "jobs": _Key("clientId", "jobKey"),
+    "executions": _Key("jobId", "executionId"),
+    "shards": _Key("partitionId", expires=False),
+    "clients": _Key("clientId", "item"),
+}
+
+
+class Storage(Construct):
+    """`tables` by name: timeline, jobs, executions, shards, clients. In an account they outlive the stack."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, disposable: bool) -> None:
+        super().__init__(scope, construct_id)
+        self.tables = {name: self._table(name, key, disposable=disposable) for name, key in _KEYS.items()}
+        self.tables["executions"].add_global_secondary_index(
+            index_name=ATTENTION_INDEX,
+            partition_key=_string("attentionClientId"),
+            sort_key=_string("executionId"),
+            projection_type=dynamodb.ProjectionType.KEYS_ONLY,
+        )
+
+    def _table(self, name: str, key: _Key, *, disposable: bool) -> dynamodb.TableV2:
+        optional: dict[str, Any] = {}
+        if key.sort:
+            optional["sort_key"] = _string(key.sort)
+        if key.expires:
+            optional["time_to_live_attribute"] = "expiresAt"
+        return dynamodb.TableV2(
+            self,
+            name.capitalize(),
+            partition_key=_string(key.partition),
+            billing=dynamodb.Billing.on_demand(),
+            encryption=dynamodb.TableEncryptionV2.aws_managed_key(),
+            point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
+                point_in_time_recovery_enabled=True
+            ),
+            deletion_protection=not disposable,
+            removal_policy=cdk.RemovalPolicy.DESTROY if disposable else cdk.RemovalPolicy.RETAIN,
+            **optional,
+        )
+
+
+def _string(name: str) -> dynamodb.Attribute:
+    return dynamodb.Attribute(name=name, type=dynamodb.AttributeType.STRING)

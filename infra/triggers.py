@@ -1,0 +1,44 @@
+"""What starts the Lambdas that nobody calls: two clocks and the release queue."""
+
+from __future__ import annotations
+
+import aws_cdk as cdk
+from aws_cdk import aws_events as events
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk.aws_events_targets import LambdaFunction
+from aws_cdk.aws_lambda_event_sources import SqsEventSource
+from constructs import Construct
+
+from infra.functions import Functions
+from infra.options import Options
+from infra.queues import Queues
+
+#: Lambda's largest batch without a window; all of a batch is started at once.
+BATCH = 10
+#: The emulator starts no more batches of one queue than this at a time (its own default is 5). An account has no such cap.
+LOCAL_BATCHES = 20
+
+
+class Triggers(Construct):
+    """The minute's tick, the sweep, and the deliveries."""
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, options: Options, functions: Functions, queues: Queues
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self._every("Tick", options.settings.tick_seconds, functions.ticker)
+        self._every("Sweep", options.settings.sweep_seconds, functions.sweeper)
+        functions.deliverer.add_event_source(
+            SqsEventSource(
+                queues.release,
+                batch_size=BATCH,
+                max_batching_window=cdk.Duration.seconds(0),
+                report_batch_item_failures=True,
+                max_concurrency=LOCAL_BATCHES if options.is_local else None,
+            )
+        )
+
+    def _every(self, name: str, seconds: int, function: lambda_.Function) -> None:
+        # What cannot be started within a minute is overtaken by the next one.
+        target = LambdaFunction(function, max_event_age=cdk.Duration.seconds(60), retry_attempts=0)
+        events.Rule(self, name, schedule=events.Schedule.rate(cdk.Duration.seconds(seconds)), targets=[target])

@@ -1,0 +1,1 @@
+"""The whole stack on this machine: the same CDK app, deployed into an AWS emulator."""

@@ -1,0 +1,170 @@
+"""Starts and ends the AWS emulator, and makes clients for it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import botocore.session
+import urllib3
+from botocore.config import Config
+
+from local import tls
+
+ROOT = Path(__file__).parent.parent
+PYTHON = ROOT / ".venv-stack/bin/python"
+REGION = "us-east-1"
+#: Any twelve digits are the root user of the account of that number.
+ACCOUNT = "000000000000"
+START_SECONDS = 30
+STOP_SECONDS = 3
+
+
+class EmulatorFailed(Exception):
+    """The emulator did not start; the message holds the end of its log."""
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """An access key, and the ARN of whose it is."""
+
+    access_key: str
+    secret_key: str
+    arn: str = ""
+
+    @staticmethod
+    def root(account: str = ACCOUNT) -> Credentials:
+        """The root user of an account of the emulator. Accounts see nothing of each other."""
+        return Credentials(account, "any", f"arn:aws:iam::{account}:root")
+
+
+@dataclass
+class Emulator:
+    """A running emulator."""
+
+    port: int
+    folder: Path
+    secure: bool
+    _clients: dict[tuple[str, str, int], Any] = field(default_factory=dict)
+
+    @property
+    def endpoint_url(self) -> str:
+        """Where every AWS service answers."""
+        return f"{'https' if self.secure else 'http'}://127.0.0.1:{self.port}"
+
+    @property
+    def ca_bundle(self) -> Path | None:
+        """What a client must trust; None without TLS."""
+        return self.folder / tls.CERTIFICATE if self.secure else None
+
+    @cached_property
+    def log(self) -> Path:
+        """What the emulator itself has to say."""
+        return self.folder / "emulator.log"
+
+    def client(self, service: str, credentials: Credentials | None = None, *, connections: int = 20) -> Any:
+        """A botocore client of `service`, of the root user by default. One per service, caller and pool size."""
+        credentials = credentials or Credentials.root()
+        key = (service, credentials.access_key, connections)
+        if key not in self._clients:
+            self._clients[key] = botocore.session.Session().create_client(
+                service,
+                region_name=REGION,
+                endpoint_url=self.endpoint_url,
+                verify=str(self.ca_bundle) if self.ca_bundle else None,
+                aws_access_key_id=credentials.access_key,
+                aws_secret_access_key=credentials.secret_key,
+                config=Config(max_pool_connections=connections, retries={"mode": "standard", "total_max_attempts": 2}),
+            )
+        return self._clients[key]
+
+    def close(self) -> None:
+        """Close the connections of its clients."""
+        while self._clients:
+            self._clients.popitem()[1].close()
+
+
+@contextmanager
+def emulator(*, secure: bool = True, port: int = 0) -> Iterator[Emulator]:
+    """An emulator on 127.0.0.1, on a free port unless one is given, gone at the end.
+
+    `secure` enforces IAM policies and signatures, over TLS; without it every caller may do anything, over HTTP.
+    Raises EmulatorFailed if it does not answer within 30 s.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="clockwork-"))
+    try:
+        with socket.socket() as listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(("127.0.0.1", port))
+            running = Emulator(port=listener.getsockname()[1], folder=folder, secure=secure)
+            process = _launch(running, listener)
+        try:
+            _await_health(running, process)
+            yield running
+        finally:
+            running.close()
+            _stop(process)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _launch(running: Emulator, listener: socket.socket) -> subprocess.Popen[bytes]:
+    if not PYTHON.exists():
+        raise EmulatorFailed(f"{PYTHON} does not exist: run `make setup`")
+    command = [str(PYTHON), str(ROOT / "local/launcher.py"), str(running.folder)]
+    command += [str(listener.fileno()), str(running.port), *(["--secure"] if running.secure else [])]
+    # Nothing of our environment: its Lambdas would inherit endpoints, profiles and trust stores.
+    environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    with running.log.open("wb") as log:
+        return subprocess.Popen(
+            command,
+            env={**environment, "TMPDIR": str(running.folder), "PYTHONDONTWRITEBYTECODE": "1"},
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            pass_fds=[listener.fileno()],
+            start_new_session=True,
+        )
+
+
+def _await_health(running: Emulator, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline and process.poll() is None:
+        if _is_healthy(running):
+            return
+        time.sleep(0.02)
+    said = running.log.read_text(errors="replace")[-2_000:]
+    raise EmulatorFailed(f"The emulator did not start within {START_SECONDS} s. It said:\n{said}")
+
+
+def _is_healthy(running: Emulator) -> bool:
+    ca_bundle = running.ca_bundle
+    if ca_bundle and not ca_bundle.exists():
+        return False
+    try:
+        with urllib3.PoolManager(ca_certs=str(ca_bundle) if ca_bundle else None, retries=False, timeout=2) as pool:
+            return pool.request("GET", f"{running.endpoint_url}/_ministack/health").status == 200
+    except urllib3.exceptions.HTTPError:
+        return False
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """Close its standard input, which ends it; what does not end within 3 s is killed with its group."""
+    assert process.stdin
+    process.stdin.close()
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

@@ -1,0 +1,98 @@
+"""The local stack as demonstrations, tests and benchmarks use it.
+
+with LocalStack.start() as stack:
+    stack.deploy()
+    print(stack.api().request("GET", "/v1/health"))
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from local import deployer, synth
+from local.api import SignedApi
+from local.emulator import ACCOUNT, Credentials, Emulator, emulator
+
+ADMIN = "admin"
+ADMIN_ARN = f"arn:aws:iam::{ACCOUNT}:user/{ADMIN}"
+_EVERYTHING = {"Effect": "Allow", "Action": "*", "Resource": "*"}
+
+
+def say_on_terminal(line: str) -> None:
+    """Progress goes to standard error: standard output is for results."""
+    print(line, file=sys.stderr, flush=True)
+
+
+class LocalStack:
+    """An emulator and what is deployed into it. `outputs` are those of the stack, empty before `deploy`."""
+
+    def __init__(self, running: Emulator, say: deployer.Say) -> None:
+        self.emulator = running
+        self.outputs: dict[str, str] = {}
+        #: May do everything, and is an admin principal of what `deploy` deploys.
+        self.admin = self.create_user(ADMIN, _EVERYTHING)
+        self._say = say
+        self._apis: list[SignedApi] = []
+
+    @classmethod
+    @contextmanager
+    def start(cls, *, port: int = 0, secure: bool = True, say: deployer.Say = say_on_terminal) -> Iterator[LocalStack]:
+        """An empty stack on 127.0.0.1 (a free port unless one is given); at the end nothing of it is left."""
+        with emulator(secure=secure, port=port) as running:
+            stack = cls(running, say)
+            try:
+                yield stack
+            finally:
+                for api in stack._apis:
+                    api.close()
+
+    @property
+    def endpoint_url(self) -> str:
+        """Where every AWS service of the emulator answers."""
+        return self.emulator.endpoint_url
+
+    @property
+    def ca_bundle(self) -> Path | None:
+        """What a client must trust."""
+        return self.emulator.ca_bundle
+
+    @property
+    def api_url(self) -> str:
+        """The address of the deployed API; its host resolves on some systems only, see `local.api`."""
+        scheme = self.endpoint_url.partition("://")[0]
+        return f"{scheme}://{self.outputs['ApiId']}.execute-api.localhost:{self.emulator.port}"
+
+    def deploy(self, context: Mapping[str, str] | None = None, *, assembly: Path | None = None) -> dict[str, str]:
+        """Synthesize (with `-c` values, if any) and deploy, or deploy a given assembly; returns the outputs."""
+        if assembly is None:
+            self._say("Synthesizing the CDK app")
+            assembly = synth.assembly({"stage": "local", "adminPrincipals": ADMIN_ARN, **(context or {})})
+        self.outputs = deployer.deploy(self.emulator, assembly, self._say)
+        return self.outputs
+
+    def client(self, service: str, credentials: Credentials | None = None, *, connections: int = 20) -> Any:
+        """A botocore client of a service, of the root user by default."""
+        return self.emulator.client(service, credentials, connections=connections)
+
+    def api(self, credentials: Credentials | None = None) -> SignedApi:
+        """The deployed API as a caller sees it, the admin by default."""
+        api = SignedApi(
+            self.api_url, credentials or self.admin, connect_to=self.emulator.port, ca_bundle=self.ca_bundle
+        )
+        self._apis.append(api)
+        return api
+
+    def create_user(self, name: str, *statements: Mapping[str, object]) -> Credentials:
+        """A new IAM user with these policy statements, and its access key."""
+        iam = self.emulator.client("iam")
+        arn = iam.create_user(UserName=name)["User"]["Arn"]
+        if statements:
+            policy = json.dumps({"Version": "2012-10-17", "Statement": list(statements)})
+            iam.put_user_policy(UserName=name, PolicyName="given", PolicyDocument=policy)
+        key = iam.create_access_key(UserName=name)["AccessKey"]
+        return Credentials(key["AccessKeyId"], key["SecretAccessKey"], arn)
