@@ -1,4 +1,4 @@
-"""How occurrences are kept in a timeline row and travel in a message: a format version, then MessagePack.
+"""How occurrences travel in rows and messages, and how records are kept: a format version, then MessagePack.
 
 Readers ignore fields that they do not know; what an older reader must not ignore gets a new format version.
 """
@@ -11,7 +11,9 @@ from typing import TypeVar
 
 import msgspec
 
+from clockwork.domain.clients import Client
 from clockwork.domain.errors import NewerFormat, Undecodable
+from clockwork.domain.executions import Execution
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.releases import Release
 
@@ -22,6 +24,8 @@ Decoded = TypeVar("Decoded")
 _encoder = msgspec.msgpack.Encoder()
 _row_decoder = msgspec.msgpack.Decoder(list[Element])
 _release_decoder = msgspec.msgpack.Decoder(Release)
+_execution_decoder = msgspec.msgpack.Decoder(Execution)
+_client_decoder = msgspec.msgpack.Decoder(Client)
 
 
 def encode_row(elements: Sequence[Element]) -> bytes:
@@ -46,6 +50,26 @@ def decode_release(body: str) -> Release:
     except ValueError as error:
         raise Undecodable(f"not base64: {error}") from None
     return _decode(_release_decoder, blob)
+
+
+def encode_execution(execution: Execution) -> bytes:
+    """The blob of an execution's record."""
+    return bytes([FORMAT]) + _encoder.encode(execution)
+
+
+def decode_execution(blob: bytes) -> Execution:
+    """The execution in a record's blob. Raises NewerFormat or Undecodable."""
+    return _decode(_execution_decoder, blob)
+
+
+def encode_client(client: Client) -> bytes:
+    """The blob of a client's definition."""
+    return bytes([FORMAT]) + _encoder.encode(client)
+
+
+def decode_client(blob: bytes) -> Client:
+    """The client in a definition's blob. Raises NewerFormat or Undecodable."""
+    return _decode(_client_decoder, blob)
 
 
 def _decode(decoder: msgspec.msgpack.Decoder[Decoded], blob: bytes) -> Decoded:

@@ -1,0 +1,57 @@
+"""How adapters repeat what was refused for the moment, and do several calls at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from random import SystemRandom
+from typing import TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Backoff:
+    """A bounded number of rounds with growing, jittered pauses between them ("full jitter",
+    https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/).
+    """
+
+    first_seconds: float = 0.05
+    longest_seconds: float = 1.0
+    sleep: Callable[[float], object] = time.sleep
+    fraction: Callable[[], float] = SystemRandom().random
+
+    def rounds(self, count: int) -> Iterator[int]:
+        """0, 1, ... count - 1, each but the first after a pause."""
+        for number in range(count):
+            if number:
+                longest = min(self.longest_seconds, self.first_seconds * 2**number)
+                self.sleep(self.fraction() * longest)
+            yield number
+
+
+class Parallel:
+    """Up to `width` calls at once, in threads that are started when first needed."""
+
+    def __init__(self, width: int) -> None:
+        self._threads = ThreadPoolExecutor(max_workers=width, thread_name_prefix="aws")
+
+    def map(self, work: Callable[[T], R], items: Sequence[T]) -> list[R]:
+        """The result of each item's work, in order. Raises the first error when all have ended."""
+        if len(items) == 1:
+            return [work(items[0])]
+        futures = [self._threads.submit(work, item) for item in items]
+        wait(futures)
+        return [future.result() for future in futures]
+
+    def close(self) -> None:
+        """End the threads."""
+        self._threads.shutdown()
+
+
+def batches(items: Sequence[T], size: int) -> list[Sequence[T]]:
+    """`items` in order, in pieces of at most `size`."""
+    return [items[start : start + size] for start in range(0, len(items), size)]

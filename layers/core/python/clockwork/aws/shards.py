@@ -1,0 +1,124 @@
+"""The shards table in DynamoDB: each step of a poller is one conditional update of its shard's row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from clockwork.aws.errors import ConditionFailed
+from clockwork.aws.session import Aws
+from clockwork.aws.table import Item, Table, number
+from clockwork.domain.timeline import Shard
+from clockwork.ports import Lease
+
+_TAKE = "SET #owner = :owner, #epoch = #epoch + :one, #leaseUntil = :until"
+
+
+class AwsShards:
+    """`ports.Shards` on a table with the key `partitionId`. An owner's name is new with every call of `acquire`."""
+
+    def __init__(self, aws: Aws, table: str) -> None:
+        self._table = Table(aws, table, "partitionId")
+
+    def list(self) -> Sequence[str]:
+        return sorted(item["partitionId"]["S"] for item in self._table.scan("partitionId"))
+
+    def register(self, partition_id: str) -> None:
+        self._table.put_new(_to_item(Shard(partition_id)))
+
+    def get(self, partition_ids: Sequence[str]) -> Mapping[str, Shard]:
+        items = self._table.get_all([(partition_id,) for partition_id in partition_ids])
+        return {p: _from_item(items[p,]) if (p,) in items else Shard(p) for p in partition_ids}
+
+    def acquire(self, partition_id: str, owner: str, now: int, until: int, horizon: str) -> Lease | None:
+        """One update, or two if the stored horizon is ahead of the one given."""
+        try:
+            return self._take_and_publish(partition_id, owner, now, until, horizon)
+        except ConditionFailed as refused:
+            stored = _stored(refused)
+        if stored is None or stored.lease_until >= now:
+            return _own(stored, owner, until)
+        # The lease has ended and yet the condition failed: the last poller's clock was ahead of ours.
+        try:
+            return self._take_as_published(stored, owner, now, until)
+        except ConditionFailed as refused:
+            return _own(_stored(refused), owner, until)
+
+    def commit(self, lease: Lease) -> bool:
+        """Refuses also to move cursor or horizon back: an update lost on its way may arrive after later ones."""
+        try:
+            self._table.update(
+                (lease.partition_id,),
+                "SET #cursor = :cursor, #horizon = :horizon, #leaseUntil = :until",
+                "#owner = :owner AND #epoch = :epoch AND #cursor <= :cursor AND #horizon <= :horizon",
+                {
+                    ":owner": {"S": lease.owner},
+                    ":epoch": number(lease.epoch),
+                    ":cursor": {"S": lease.cursor},
+                    ":horizon": {"S": lease.horizon},
+                    ":until": number(lease.until),
+                },
+            )
+        except ConditionFailed:
+            return False
+        return True
+
+    def _take_and_publish(self, partition_id: str, owner: str, now: int, until: int, horizon: str) -> Lease:
+        item = self._table.update(
+            (partition_id,),
+            f"{_TAKE}, #horizon = :horizon",
+            "#leaseUntil < :now AND #horizon <= :horizon",
+            {**_taking(owner, now, until), ":horizon": {"S": horizon}},
+            answer="ALL_NEW",
+        )
+        return _lease(_from_item(item))
+
+    def _take_as_published(self, stored: Shard, owner: str, now: int, until: int) -> Lease:
+        item = self._table.update(
+            (stored.partition_id,),
+            _TAKE,
+            "#leaseUntil < :now AND #epoch = :epoch",
+            {**_taking(owner, now, until), ":epoch": number(stored.epoch)},
+            answer="ALL_NEW",
+        )
+        return _lease(_from_item(item))
+
+
+def _taking(owner: str, now: int, until: int) -> Item:
+    return {":owner": {"S": owner}, ":one": number(1), ":until": number(until), ":now": number(now)}
+
+
+def _stored(refused: ConditionFailed) -> Shard | None:
+    return None if refused.item is None else _from_item(refused.item)
+
+
+def _own(stored: Shard | None, owner: str, until: int) -> Lease | None:
+    """The lease if it is the one asked for: the first answer was lost, and the repeat met its own work."""
+    if stored is None or (stored.owner, stored.lease_until) != (owner, until):
+        return None
+    return _lease(stored)
+
+
+def _lease(shard: Shard) -> Lease:
+    return Lease(shard.partition_id, shard.owner, shard.epoch, shard.lease_until, shard.cursor, shard.horizon)
+
+
+def _to_item(shard: Shard) -> Item:
+    return {
+        "partitionId": {"S": shard.partition_id},
+        "owner": {"S": shard.owner},
+        "epoch": number(shard.epoch),
+        "leaseUntil": number(shard.lease_until),
+        "cursor": {"S": shard.cursor},
+        "horizon": {"S": shard.horizon},
+    }
+
+
+def _from_item(item: Item) -> Shard:
+    return Shard(
+        partition_id=item["partitionId"]["S"],
+        owner=item["owner"]["S"],
+        epoch=int(item["epoch"]["N"]),
+        lease_until=int(item["leaseUntil"]["N"]),
+        cursor=item["cursor"]["S"],
+        horizon=item["horizon"]["S"],
+    )

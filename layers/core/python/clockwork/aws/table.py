@@ -1,0 +1,172 @@
+"""One DynamoDB table: strong reads, and conditional writes whose refusal carries what is stored.
+
+Attribute names are written `#name` in every expression and resolved here: many plain names are reserved words
+(https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ReservedWords.html).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from clockwork.aws.errors import ConditionFailed, ask
+from clockwork.aws.repeats import batches
+from clockwork.aws.session import Aws
+from clockwork.domain.errors import Unavailable
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+
+#: Attributes by name, as DynamoDB writes them: {"S": "text"}, {"N": "1"}, {"B": b"bytes"}, {"NS": ["1"]}.
+Item = Mapping[str, Any]
+Key = tuple[str, ...]
+
+#: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html
+KEYS_PER_BATCH_GET = 100
+BATCH_GET_ROUNDS = 6
+_ALIAS = re.compile(r"#(\w+)")
+
+
+def number(value: int) -> Item:
+    """A number as DynamoDB writes it."""
+    return {"N": str(value)}
+
+
+def seconds(at: int) -> Item:
+    """An instant (ms) as TTL wants it: epoch seconds, rounded up so that nothing ends early."""
+    return number(-(-at // 1000))
+
+
+class Table:
+    """A table by name, with the names of its key attributes (all text)."""
+
+    def __init__(self, aws: Aws, name: str, *key: str) -> None:
+        self._name = name
+        self._key = key
+        self._client: DynamoDBClient = aws.client("dynamodb")
+        self._parallel = aws.parallel
+        self._backoff = aws.backoff
+
+    def get(self, *key: str) -> Item | None:
+        """The item under a key."""
+        return ask(self._client.get_item, TableName=self._name, Key=self._written(key), ConsistentRead=True).get("Item")
+
+    def get_all(self, keys: Sequence[Key]) -> dict[Key, Item]:
+        """The items there are under these keys, by key."""
+        distinct = list(dict.fromkeys(keys))
+        if len(distinct) == 1:
+            item = self.get(*distinct[0])
+            return {} if item is None else {distinct[0]: item}
+        found = self._parallel.map(self._get_batch, batches(distinct, KEYS_PER_BATCH_GET))
+        return {tuple(item[name]["S"] for name in self._key): item for items in found for item in items}
+
+    def query(
+        self, condition: str, values: Item, limit: int | None = None, newest_first: bool = False
+    ) -> tuple[list[Item], bool]:
+        """One page in key order: at most `limit` items and 1 MB, and whether there may be more."""
+        pages = self._pages(condition, values, limit, newest_first)
+        return next(pages)
+
+    def query_all(
+        self, condition: str, values: Item, limit: int | None = None, newest_first: bool = False
+    ) -> list[Item]:
+        """Everything in the range, at most `limit` items, page after page."""
+        items: list[Item] = []
+        for page, _ in self._pages(condition, values, limit, newest_first):
+            items += page
+            if limit is not None and len(items) >= limit:
+                return items[:limit]
+        return items
+
+    def scan(self, attribute: str) -> list[Item]:
+        """One attribute of every item: for small tables."""
+        request: dict[str, Any] = {
+            "TableName": self._name,
+            "ConsistentRead": True,
+            "ProjectionExpression": f"#{attribute}",
+            "ExpressionAttributeNames": _aliases(f"#{attribute}"),
+        }
+        items: list[Item] = []
+        while True:
+            answer = ask(self._client.scan, **request)
+            items += answer["Items"]
+            if not answer.get("LastEvaluatedKey"):
+                return items
+            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
+    def put_new(self, item: Item) -> bool:
+        """Store an item unless there is one under its key; False if there is."""
+        try:
+            self.put(item, f"attribute_not_exists(#{self._key[0]})")
+        except ConditionFailed:
+            return False
+        return True
+
+    def put(self, item: Item, condition: str, values: Item | None = None) -> None:
+        """Store the whole item if the condition holds. Raises ConditionFailed."""
+        request: dict[str, Any] = {"ExpressionAttributeValues": values} if values else {}
+        ask(
+            self._client.put_item,
+            TableName=self._name,
+            Item=item,
+            ConditionExpression=condition,
+            ExpressionAttributeNames=_aliases(condition),
+            ReturnValuesOnConditionCheckFailure="ALL_OLD",
+            **request,
+        )
+
+    def update(
+        self, key: Key, change: str, condition: str, values: Item, answer: Literal["NONE", "ALL_NEW"] = "NONE"
+    ) -> Item:
+        """Change an item if the condition holds; the whole item afterwards if wanted. Raises ConditionFailed."""
+        return ask(
+            self._client.update_item,
+            TableName=self._name,
+            Key=self._written(key),
+            UpdateExpression=change,
+            ConditionExpression=condition,
+            ExpressionAttributeNames=_aliases(change + condition),
+            ExpressionAttributeValues=values,
+            ReturnValues=answer,
+            ReturnValuesOnConditionCheckFailure="ALL_OLD",
+        ).get("Attributes", {})
+
+    def _pages(
+        self, condition: str, values: Item, limit: int | None, newest_first: bool
+    ) -> Iterator[tuple[list[Item], bool]]:
+        request: dict[str, Any] = {
+            "TableName": self._name,
+            "ConsistentRead": True,
+            "KeyConditionExpression": condition,
+            "ExpressionAttributeNames": _aliases(condition),
+            "ExpressionAttributeValues": values,
+            "ScanIndexForward": not newest_first,
+        }
+        if limit is not None:
+            request["Limit"] = limit
+        while True:
+            answer = ask(self._client.query, **request)
+            behind = answer.get("LastEvaluatedKey")
+            yield list(answer["Items"]), bool(behind)
+            if not behind:
+                return
+            request["ExclusiveStartKey"] = behind
+
+    def _get_batch(self, keys: Sequence[Key]) -> list[Item]:
+        waiting: Any = {"Keys": [self._written(key) for key in keys], "ConsistentRead": True}
+        items: list[Item] = []
+        for _ in self._backoff.rounds(BATCH_GET_ROUNDS):
+            answer = ask(self._client.batch_get_item, RequestItems={self._name: waiting})
+            items += answer["Responses"].get(self._name, [])
+            waiting = answer["UnprocessedKeys"].get(self._name)
+            if not waiting:
+                return items
+        raise Unavailable(f"{len(waiting['Keys'])} of {len(keys)} keys of {self._name} went unanswered")
+
+    def _written(self, key: Key) -> dict[str, Any]:
+        return {name: {"S": value} for name, value in zip(self._key, key, strict=True)}
+
+
+def _aliases(expression: str) -> dict[str, str]:
+    return {f"#{name}": name for name in _ALIAS.findall(expression)}
