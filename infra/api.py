@@ -10,8 +10,9 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from aws_cdk.aws_apigatewayv2_authorizers import HttpIamAuthorizer
 from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
-from clockwork.routes import ROUTES
 from constructs import Construct
+
+from clockwork.routes import ROUTES
 
 #: Requests, not jobs: one batch request creates up to 500.
 REQUESTS_PER_SECOND = 2_000

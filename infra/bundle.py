@@ -29,7 +29,8 @@ BOTOCORE_SERVICES = ("dynamodb", "events", "kms", "lambda", "secretsmanager", "s
 def vendor_bundle(*, local: bool) -> Path:
     """The folder of the vendor layer, for the emulator's interpreter or for the account's Lambdas.
 
-    Takes about 5 s the first time and nothing after that. Raises CalledProcessError with pip's own words on the terminal.
+    Takes about 5 s the first time and nothing after that. When pip fails it says why on the terminal, and this raises
+    CalledProcessError.
     """
     target = "local" if local else "account"
     bundle = ROOT / "build" / f"vendor-{target}-{_digest(target)}"

@@ -8,9 +8,9 @@ import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
-from clockwork.settings import Settings
 from constructs import Construct
 
+from clockwork.settings import Settings
 from infra import ROOT
 from infra.layers import ARCHITECTURE, LEFTOVERS, RUNTIME, Layers
 from infra.options import Options

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clockwork.settings import Settings
 from constructs import Node
+
+from clockwork.settings import Settings
 
 
 class InvalidContext(Exception):
@@ -29,7 +30,7 @@ class Options:
 
     @staticmethod
     def from_context(node: Node) -> Options:
-        """Options from `stage`, `adminPrincipals`, `shards`, `targetQueueArns`, `alarmTopicArn`; raises InvalidContext."""
+        """Reads `stage`, `adminPrincipals`, `shards`, `targetQueueArns` and `alarmTopicArn`; raises InvalidContext."""
         stages = {"account": Settings.for_account, "local": Settings.for_local}
         stage = _text(node, "stage") or "account"
         if stage not in stages:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import aws_cdk as cdk
 from aws_cdk import aws_sqs as sqs
-from clockwork.settings import Settings
 from constructs import Construct
+
+from clockwork.settings import Settings
 
 #: The longest that SQS offers: waiting work must outlive the outage to be survived.
 RETENTION = cdk.Duration.days(14)

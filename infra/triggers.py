@@ -15,7 +15,7 @@ from infra.queues import Queues
 
 #: Lambda's largest batch without a window; all of a batch is started at once.
 BATCH = 10
-#: The emulator starts no more batches of one queue than this at a time (its own default is 5). An account has no such cap.
+#: The emulator has at most this many batches of one queue under way (its own default is 5); an account has no such cap.
 LOCAL_BATCHES = 20
 
 

@@ -109,7 +109,8 @@ def _reasons(emulator: Emulator) -> str:
 
 
 def _apply_what_the_emulator_drops(emulator: Emulator, template: dict[str, Any]) -> None:
-    """Its CloudFormation reads neither a table's time to live nor a function's reserved concurrency; its APIs do."""
+    """What its CloudFormation ignores and its APIs take: time to live, reserved concurrency, recursion."""
+    functions = emulator.client("lambda")
     resources = emulator.client("cloudformation").describe_stack_resources(StackName=STACK)["StackResources"]
     physical = {one["LogicalResourceId"]: one["PhysicalResourceId"] for one in resources}
     for logical, resource in template["Resources"].items():
@@ -117,9 +118,9 @@ def _apply_what_the_emulator_drops(emulator: Emulator, template: dict[str, Any])
         if expiry := properties.get("TimeToLiveSpecification"):
             _expire(emulator, physical[logical], expiry)
         if (reserved := properties.get("ReservedConcurrentExecutions")) is not None:
-            emulator.client("lambda").put_function_concurrency(
-                FunctionName=physical[logical], ReservedConcurrentExecutions=reserved
-            )
+            functions.put_function_concurrency(FunctionName=physical[logical], ReservedConcurrentExecutions=reserved)
+        if recursion := properties.get("RecursiveLoop"):
+            functions.put_function_recursion_config(FunctionName=physical[logical], RecursiveLoop=recursion)
 
 
 def _expire(emulator: Emulator, table: str, expiry: dict[str, Any]) -> None:

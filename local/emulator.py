@@ -122,13 +122,14 @@ def emulator(*, secure: bool = True, port: int = 0) -> Iterator[Emulator]:
 def _launch(running: Emulator, listener: socket.socket) -> subprocess.Popen[bytes]:
     if not PYTHON.exists():
         raise EmulatorFailed(f"{PYTHON} does not exist: run `make setup`")
-    command = [str(PYTHON), str(ROOT / "local/launcher.py"), str(running.folder)]
+    command = [str(PYTHON), "-m", "local.launcher", str(running.folder)]
     command += [str(listener.fileno()), str(running.port), *(["--secure"] if running.secure else [])]
     # Nothing of our environment: its Lambdas would inherit endpoints, profiles and trust stores.
     environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     with running.log.open("wb") as log:
         return subprocess.Popen(
             command,
+            cwd=ROOT,
             env={**environment, "TMPDIR": str(running.folder), "PYTHONDONTWRITEBYTECODE": "1"},
             stdin=subprocess.PIPE,
             stdout=log,

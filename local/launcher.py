@@ -1,6 +1,6 @@
 """Runs the emulator in this process, in its own environment (.venv-stack); started by `local.emulator` only.
 
-    python launcher.py FOLDER LISTENING_FD PORT [--secure]
+    python -m local.launcher FOLDER LISTENING_FD PORT [--secure]
 
 `FOLDER` is for its log, its certificate and whatever its Lambdas leave. It ends, with all of its process group, as soon
 as its standard input ends: so it cannot outlive the process that started it, however that one dies.
@@ -42,7 +42,7 @@ def main() -> None:
 
 def _secure(folder: Path) -> None:
     """Enforce IAM policies and signatures, over TLS: the CDK's bucket policy refuses plain HTTP."""
-    from tls import write_pair
+    from local.tls import write_pair
 
     certificate, key = write_pair(folder)
     os.environ.update(

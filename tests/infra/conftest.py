@@ -1,0 +1,42 @@
+"""The template, synthesized once per session and stage, without bundles."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from local.synth import ROOT
+
+# Before anything imports the CDK, whose bridge to Node warns at its start.
+os.environ.setdefault("JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION", "20")
+
+import aws_cdk as cdk
+
+from infra.options import Options
+from infra.stack import ClockworkStack
+from tests.infra.template import Template
+
+ADMIN = "arn:aws:iam::123456789012:role/Admin"
+TARGETS = "arn:aws:sqs:*:123456789012:jobs-*"
+
+
+def synthesize(**context: str) -> Template:
+    """The template for this context."""
+    flags = json.loads((ROOT / "cdk.json").read_text())["context"]
+    app = cdk.App(context={**flags, "aws:cdk:bundling-stacks": [], **context})
+    ClockworkStack(app, "Clockwork", options=Options.from_context(app.node))
+    return Template(app.synth().get_stack_by_name("Clockwork").template)
+
+
+@pytest.fixture(scope="session")
+def account() -> Template:
+    """What an account gets."""
+    return synthesize(adminPrincipals=ADMIN, targetQueueArns=TARGETS)
+
+
+@pytest.fixture(scope="session")
+def local() -> Template:
+    """What the emulator gets."""
+    return synthesize(stage="local")

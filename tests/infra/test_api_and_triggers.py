@@ -1,0 +1,47 @@
+"""Who may knock, and what starts by itself."""
+
+from __future__ import annotations
+
+import json
+
+from clockwork.routes import ROUTES
+from tests.infra.template import Template
+
+
+def test_there_is_one_route_per_entry_and_no_catch_all(account: Template) -> None:
+    keys = [route["Properties"]["RouteKey"] for route in account.all("ApiGatewayV2::Route").values()]
+    assert sorted(keys) == sorted(route.key for route in ROUTES)
+
+
+def test_every_route_asks_for_a_signature(account: Template) -> None:
+    routes = account.all("ApiGatewayV2::Route").values()
+    assert {route["Properties"]["AuthorizationType"] for route in routes} == {"AWS_IAM"}
+
+
+def test_requests_are_throttled_and_logged_with_their_caller(account: Template) -> None:
+    properties = account.one("ApiGatewayV2::Stage", "Api")["Properties"]
+    assert properties["StageName"] == "$default"
+    assert properties["DefaultRouteSettings"] == {"ThrottlingBurstLimit": 1_000, "ThrottlingRateLimit": 2_000}
+    logged = json.loads(properties["AccessLogSettings"]["Format"])
+    assert {"$context.identity.userArn", "$context.status", "$context.routeKey"} <= set(logged.values())
+
+
+def test_ticker_and_sweeper_start_every_minute(account: Template) -> None:
+    rules = [rule["Properties"] for rule in account.all("Events::Rule").values()]
+    started = {rule["Targets"][0]["Arn"]["Fn::GetAtt"][0]: rule["ScheduleExpression"] for rule in rules}
+    expected = [account.logical_id(account.function(moment)) for moment in ("Ticker", "Sweeper")]
+    assert started == dict.fromkeys(expected, "rate(1 minute)")
+
+
+def test_releases_reach_the_deliverer_at_once_in_tens_and_fail_one_by_one(account: Template) -> None:
+    (mapping,) = account.all("Lambda::EventSourceMapping").values()
+    properties = mapping["Properties"]
+    assert properties["FunctionName"] == {"Ref": account.logical_id(account.function("Deliverer"))}
+    assert (properties["BatchSize"], properties["MaximumBatchingWindowInSeconds"]) == (10, 0)
+    assert properties["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert "ScalingConfig" not in properties
+
+
+def test_the_outputs_name_what_operators_look_for(account: Template) -> None:
+    names = {"ApiUrl", "ApiId", "ReleaseQueueUrl", "DeadLetterQueueUrl", "TimelineTable", "PollerFunction"}
+    assert names <= set(account.body["Outputs"])

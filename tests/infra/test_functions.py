@@ -1,0 +1,91 @@
+"""The Lambdas: their limits, and that each finds every setting in its environment."""
+
+from __future__ import annotations
+
+import pytest
+
+from clockwork.settings import Settings
+from tests.infra.conftest import ADMIN, synthesize
+from tests.infra.template import MOMENTS, Resource, Template
+
+
+def environment(function: Resource) -> dict[str, str]:
+    """The variables of a function; what CloudFormation fills in stands as a text."""
+    variables: dict[str, object] = function["Properties"]["Environment"]["Variables"]
+    return {name: value if isinstance(value, str) else "<resource>" for name, value in variables.items()}
+
+
+@pytest.mark.parametrize("stage", ["account", "local"])
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_lambda_reads_its_settings_back_from_its_environment(
+    request: pytest.FixtureRequest, stage: str, moment: str
+) -> None:
+    template: Template = request.getfixturevalue(stage)
+    read = Settings.from_environment(environment(template.function(moment)))
+    written = Settings.for_account() if stage == "account" else Settings.for_local()
+    assert (read.stage, read.shards, read.lookahead_seconds) == (stage, written.shards, written.lookahead_seconds)
+    resources = (read.timeline_table, read.jobs_table, read.executions_table, read.shards_table, read.clients_table)
+    assert {*resources, read.release_queue_url, read.release_dead_letter_queue_url} == {"<resource>"}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_time_zones_come_from_the_layer(account: Template, moment: str) -> None:
+    assert environment(account.function(moment))["PYTHONTZPATH"] == ""
+
+
+@pytest.mark.parametrize("moment", ["Api", "Ticker"])
+def test_who_starts_pollers_knows_their_name(account: Template, moment: str) -> None:
+    variables = account.function(moment)["Properties"]["Environment"]["Variables"]
+    assert variables["POLLER_FUNCTION"] == {"Ref": account.logical_id(account.function("Poller"))}
+
+
+def test_admin_principals_and_shards_are_chosen_at_the_deployment() -> None:
+    template = synthesize(adminPrincipals=f"{ADMIN}, {ADMIN}2", shards="3")
+    read = Settings.from_environment(environment(template.function("Api")))
+    assert (read.admin_principals, read.shards) == ((ADMIN, f"{ADMIN}2"), 3)
+    assert template.function("Poller")["Properties"]["ReservedConcurrentExecutions"] == 3
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_the_timeout_is_that_of_the_settings(account: Template, moment: str) -> None:
+    expected = getattr(Settings.for_account(), f"{moment.lower()}_timeout_seconds")
+    assert account.function(moment)["Properties"]["Timeout"] == expected
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_lambda_runs_on_python_3_14_and_arm(account: Template, moment: str) -> None:
+    properties = account.function(moment)["Properties"]
+    assert (properties["Runtime"], properties["Architectures"]) == ("python3.14", ["arm64"])
+    assert properties["MemorySize"] == (1_024 if moment in ("Poller", "Deliverer") else 512)
+    assert len(properties["Layers"]) == 2
+
+
+def test_concurrency_is_reserved_where_it_must_not_be_taken_away(account: Template) -> None:
+    reserved = {
+        moment: account.function(moment)["Properties"].get("ReservedConcurrentExecutions") for moment in MOMENTS
+    }
+    shards = Settings.for_account().shards
+    assert reserved == {"Api": None, "Ticker": 2, "Poller": shards, "Deliverer": None, "Sweeper": None}
+
+
+def test_work_that_comes_back_through_the_queue_is_not_taken_for_a_loop(account: Template) -> None:
+    allowed = {moment for moment in MOMENTS if account.function(moment)["Properties"].get("RecursiveLoop") == "Allow"}
+    assert allowed == {"Poller", "Deliverer", "Sweeper"}
+
+
+@pytest.mark.parametrize("moment", ["Ticker", "Poller", "Sweeper"])
+def test_a_late_start_is_dropped_since_the_next_minute_brings_another(account: Template, moment: str) -> None:
+    function = account.logical_id(account.function(moment))
+    (config,) = [
+        one["Properties"]
+        for one in account.all("Lambda::EventInvokeConfig").values()
+        if one["Properties"]["FunctionName"] == {"Ref": function}
+    ]
+    assert (config["MaximumEventAgeInSeconds"], config["MaximumRetryAttempts"]) == (60, 0)
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_lambda_has_a_log_of_its_own_that_ends_after_a_month(account: Template, moment: str) -> None:
+    log = account.function(moment)["Properties"]["LoggingConfig"]["LogGroup"]["Ref"]
+    assert log == account.logical_id(account.one("Logs::LogGroup", f"Functions{moment}Log"))
+    assert account.all("Logs::LogGroup")[log]["Properties"]["RetentionInDays"] == 30

@@ -1,0 +1,42 @@
+"""A wrong `-c` value is refused by name, before anything is deployed."""
+
+from __future__ import annotations
+
+import aws_cdk as cdk
+import pytest
+
+from infra.options import InvalidContext, Options
+
+
+def options(**context: object) -> Options:
+    return Options.from_context(cdk.App(context=context).node)
+
+
+def test_without_a_context_the_account_is_meant_and_nobody_is_admin() -> None:
+    chosen = options()
+    assert (chosen.settings.stage, chosen.settings.admin_principals, chosen.target_queue_arns) == ("account", (), ())
+    assert not chosen.is_local
+
+
+def test_an_empty_list_of_admins_is_nobody() -> None:
+    assert options(adminPrincipals="").settings.admin_principals == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("stage", "prod", "-c stage=prod"),
+        ("shards", "0", "-c shards=0"),
+        ("shards", "1001", "from 1 to 1000"),
+        ("shards", "four", "-c shards=four"),
+        ("adminPrincipals", "alice", "'alice' is no ARN"),
+        ("targetQueueArns", "arn:aws:sqs:a:b:c,orders", "'orders' is no ARN"),
+    ],
+)
+def test_a_value_that_cannot_be_used_is_named(name: str, value: str, said: str) -> None:
+    with pytest.raises(InvalidContext, match=said):
+        options(**{name: value})
+
+
+def test_a_number_from_cdk_json_is_as_good_as_a_text() -> None:
+    assert options(shards=7).settings.shards == 7

@@ -1,0 +1,101 @@
+"""Least privilege: a role for each Lambda, exact actions, named resources."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.infra.conftest import TARGETS, synthesize
+from tests.infra.template import MOMENTS, Template, as_list, strings
+
+
+def test_every_lambda_has_a_role_that_no_other_has(account: Template) -> None:
+    roles = [account.function(moment)["Properties"]["Role"]["Fn::GetAtt"][0] for moment in MOMENTS]
+    assert len(set(roles)) == len(MOMENTS)
+
+
+def test_no_statement_allows_an_action_on_everything(account: Template) -> None:
+    resources = [
+        resource
+        for moment in MOMENTS
+        for statement in account.statements(moment)
+        for resource in as_list(statement["Resource"])
+    ]
+    assert resources
+    assert "*" not in resources
+
+
+def test_no_statement_allows_a_family_of_actions(account: Template) -> None:
+    actions = [
+        action
+        for moment in MOMENTS
+        for statement in account.statements(moment)
+        for action in as_list(statement["Action"])
+    ]
+    assert actions
+    assert not [action for action in actions if "*" in action]
+
+
+def test_no_role_has_a_managed_policy(account: Template) -> None:
+    assert not [one for one in account.all("IAM::Role").values() if one["Properties"].get("ManagedPolicyArns")]
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_lambda_writes_to_its_own_log_only(account: Template, moment: str) -> None:
+    log = account.logical_id(account.one("Logs::LogGroup", f"Functions{moment}Log"))
+    expected = {json.dumps({"Fn::GetAtt": [log, "Arn"]}): {"logs:CreateLogStream", "logs:PutLogEvents"}}
+    assert account.allowed(moment, "logs:") == expected
+
+
+def test_only_the_api_and_the_ticker_start_pollers(account: Template) -> None:
+    allowed = {moment for moment in MOMENTS if account.allowed(moment, "lambda:")}
+    assert allowed == {"Api", "Ticker"}
+
+
+def test_nothing_deletes_from_the_timeline(account: Template) -> None:
+    timeline = account.logical_id(account.table("Timeline"))
+    deleting = [
+        moment
+        for moment in MOMENTS
+        for resource, actions in account.allowed(moment, "dynamodb:").items()
+        if timeline in resource and "dynamodb:DeleteItem" in actions
+    ]
+    assert deleting == []
+
+
+def test_the_ticker_sees_the_registry_of_shards_and_no_job(account: Template) -> None:
+    shards = account.logical_id(account.table("Shards"))
+    expected = {json.dumps({"Fn::GetAtt": [shards, "Arn"]}): {"dynamodb:PutItem", "dynamodb:Scan"}}
+    assert account.allowed("Ticker", "dynamodb:") == expected
+
+
+def test_secrets_are_read_by_the_deliverer_only_and_under_one_prefix(account: Template) -> None:
+    readers = {moment for moment in MOMENTS if account.allowed(moment, "secretsmanager:")}
+    assert readers == {"Deliverer"}
+    for service in ("secretsmanager:", "ssm:"):
+        (resource,) = account.allowed("Deliverer", service)
+        assert "clockwork/*" in "".join(strings(json.loads(resource)))
+
+
+def test_jobs_may_target_the_queues_that_the_deployment_names(account: Template) -> None:
+    assert account.allowed("Deliverer", "sqs:")[json.dumps(TARGETS)] == {"sqs:SendMessage"}
+
+
+def test_jobs_may_target_no_queue_unless_the_deployment_names_it() -> None:
+    template = synthesize()
+    release = template.logical_id(template.one("SQS::Queue", "QueuesRelease"))
+    assert list(template.allowed("Deliverer", "sqs:")) == [json.dumps({"Fn::GetAtt": [release, "Arn"]})]
+
+
+def test_only_the_deliverer_consumes_releases_and_only_the_sweeper_dead_letters(account: Template) -> None:
+    consumers = {
+        queue: {
+            moment
+            for moment in MOMENTS
+            for resource, actions in account.allowed(moment, "sqs:").items()
+            if account.logical_id(account.one("SQS::Queue", queue)) in resource and "sqs:DeleteMessage" in actions
+        }
+        for queue in ("QueuesRelease", "QueuesDeadLetters")
+    }
+    assert consumers == {"QueuesRelease": {"Deliverer"}, "QueuesDeadLetters": {"Sweeper"}}
