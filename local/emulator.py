@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ REGION = "us-east-1"
 ACCOUNT = "000000000000"
 START_SECONDS = 30
 STOP_SECONDS = 3
+LOG = "emulator.log"
 
 
 class EmulatorFailed(Exception):
@@ -56,6 +56,8 @@ class Emulator:
     port: int
     folder: Path
     secure: bool
+    #: Of the emulator and of the Lambdas it runs.
+    process_group: int
     _clients: dict[tuple[str, str, int], Any] = field(default_factory=dict)
 
     @property
@@ -68,10 +70,10 @@ class Emulator:
         """What a client must trust; None without TLS."""
         return self.folder / tls.CERTIFICATE if self.secure else None
 
-    @cached_property
+    @property
     def log(self) -> Path:
         """What the emulator itself has to say."""
-        return self.folder / "emulator.log"
+        return self.folder / LOG
 
     def client(self, service: str, credentials: Credentials | None = None, *, connections: int = 20) -> Any:
         """A botocore client of `service`, of the root user by default. One per service, caller and pool size."""
@@ -107,8 +109,8 @@ def emulator(*, secure: bool = True, port: int = 0) -> Iterator[Emulator]:
         with socket.socket() as listener:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(("127.0.0.1", port))
-            running = Emulator(port=listener.getsockname()[1], folder=folder, secure=secure)
-            process = _launch(running, listener)
+            process = _launch(folder, listener, secure=secure)
+            running = Emulator(listener.getsockname()[1], folder, secure, process.pid)
         try:
             _await_health(running, process)
             yield running
@@ -119,18 +121,18 @@ def emulator(*, secure: bool = True, port: int = 0) -> Iterator[Emulator]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _launch(running: Emulator, listener: socket.socket) -> subprocess.Popen[bytes]:
+def _launch(folder: Path, listener: socket.socket, *, secure: bool) -> subprocess.Popen[bytes]:
     if not PYTHON.exists():
         raise EmulatorFailed(f"{PYTHON} does not exist: run `make setup`")
-    command = [str(PYTHON), "-m", "local.launcher", str(running.folder)]
-    command += [str(listener.fileno()), str(running.port), *(["--secure"] if running.secure else [])]
+    command = [str(PYTHON), "-m", "local.launcher", str(folder)]
+    command += [str(listener.fileno()), str(listener.getsockname()[1]), *(["--secure"] if secure else [])]
     # Nothing of our environment: its Lambdas would inherit endpoints, profiles and trust stores.
     environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-    with running.log.open("wb") as log:
+    with (folder / LOG).open("wb") as log:
         return subprocess.Popen(
             command,
             cwd=ROOT,
-            env={**environment, "TMPDIR": str(running.folder), "PYTHONDONTWRITEBYTECODE": "1"},
+            env={**environment, "TMPDIR": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,

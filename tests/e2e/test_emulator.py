@@ -1,0 +1,76 @@
+"""The emulator is a guest: it leaves when its host leaves, however that happens."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from local.emulator import Credentials, Emulator, EmulatorFailed, emulator
+
+HOST = """
+import json, os, sys, time
+from local.emulator import emulator
+with emulator(secure=False) as running:
+    print(json.dumps([running.process_group, str(running.folder)]), flush=True)
+    time.sleep(60)
+"""
+
+
+def await_true(condition: Callable[[], bool], seconds: float = 10) -> bool:
+    """Whether the condition came true in time."""
+    deadline = time.monotonic() + seconds
+    while not (met := condition()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return met
+
+
+def is_alive(process_group: int) -> bool:
+    """Whether any process of a group is left."""
+    try:
+        os.killpg(process_group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_an_emulator_whose_host_is_killed_leaves_neither_process_nor_folder() -> None:
+    with subprocess.Popen([sys.executable, "-c", HOST], stdout=subprocess.PIPE) as host:
+        assert host.stdout
+        process_group, folder = json.loads(host.stdout.readline())
+        assert is_alive(process_group)
+        os.kill(host.pid, signal.SIGKILL)
+    assert await_true(lambda: not is_alive(process_group))
+    assert await_true(lambda: not Path(folder).exists())
+
+
+def test_an_emulator_that_is_left_properly_leaves_neither_process_nor_folder() -> None:
+    with emulator(secure=True) as running:
+        assert is_alive(running.process_group)
+    assert not is_alive(running.process_group)
+    assert not running.folder.exists()
+
+
+def test_a_port_that_is_taken_is_an_error_and_not_another_port() -> None:
+    with emulator(secure=False) as first, pytest.raises(OSError, match="in use"), emulator(port=first.port):
+        pass
+
+
+def test_an_emulator_that_cannot_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("local.emulator.PYTHON", Path("/nonexistent/python"))
+    with pytest.raises(EmulatorFailed, match="make setup"), emulator():
+        pass
+
+
+def test_accounts_of_one_emulator_do_not_see_each_other(emulator: Emulator, account: Credentials) -> None:
+    emulator.client("sqs", account).create_queue(QueueName="mine")
+    other = Credentials.root("999999999999")
+    assert emulator.client("sqs", account).list_queues()["QueueUrls"]
+    assert not emulator.client("sqs", other).list_queues().get("QueueUrls")
