@@ -1,0 +1,75 @@
+"""What a schedule leaves out: days, and whatever shows a match of a cron expression on the clock."""
+
+from datetime import date
+
+from msgspec import Struct
+
+from clockwork.domain.cron.compiled import ALL_HOURS, ALL_MINUTES, ALL_SECONDS, CompiledCron
+from clockwork.domain.cron.days import matching_days, month_length
+from clockwork.domain.cron.zones import DAY_SECONDS, offset_at
+
+_EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
+_EPOCH_WEEKDAY = 4
+
+
+class Exclusion(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, rename="camel"):
+    """Excluded dates as days since 1970, and excluded cron expressions. Made by `exclude_parser.parse_exclude`.
+
+    Both are read on the clock of the schedule's zone. An expression excludes what its fields show, as the clock shows
+    it: no rule for shifts applies, and one of five fields excludes whole minutes.
+    """
+
+    days: tuple[int, ...] = ()
+    crons: tuple[CompiledCron, ...] = ()
+
+
+def excluded_until(exclusion: Exclusion, zone: str, at: int) -> int | None:
+    """None if the instant (UTC ms) is not excluded; otherwise a later one before which everything is excluded, too.
+
+    Raises `UnknownZone`.
+    """
+    if not exclusion.days and not exclusion.crons:
+        return None
+    run = offset_at(zone, at // 1000)
+    local = at // 1000 + run.offset
+    free = _free_from(exclusion, local)
+    return None if free is None else min(free - run.offset, run.ends) * 1000
+
+
+def _free_from(exclusion: Exclusion, local: int) -> int | None:
+    """None if the local second is free; otherwise a later one up to which none is, the next midnight at most."""
+    day, time = divmod(local, DAY_SECONDS)
+    midnight = local - time + DAY_SECONDS
+    if day in exclusion.days:
+        return midnight
+    crons = [cron for cron in exclusion.crons if _matches_day(cron, day)]
+    if any(cron.hours == ALL_HOURS and cron.minutes == ALL_MINUTES and cron.seconds == ALL_SECONDS for cron in crons):
+        return midnight
+    return _free_in_hour([cron for cron in crons if cron.hours >> time // 3600 & 1], local)
+
+
+def _free_in_hour(crons: list[CompiledCron], local: int) -> int | None:
+    """As `_free_from`, given the expressions that match the day and the hour; the end of the hour at most."""
+    minute, second = divmod(local % 3600, 60)
+    minutes = seconds = 0
+    for cron in crons:
+        if cron.seconds == ALL_SECONDS:
+            minutes |= cron.minutes
+        elif cron.minutes >> minute & 1:
+            seconds |= cron.seconds
+    if minutes >> minute & 1:
+        return local - second + _ones(minutes >> minute) * 60
+    return local + _ones(seconds >> second) if seconds >> second & 1 else None
+
+
+def _matches_day(cron: CompiledCron, day: int) -> bool:
+    today = date.fromordinal(day + _EPOCH_ORDINAL)
+    if not cron.months >> today.month & 1:
+        return False
+    first_weekday = (day - today.day + 1 + _EPOCH_WEEKDAY) % 7
+    return bool(matching_days(cron, first_weekday, month_length(today.year, today.month)) >> today.day & 1)
+
+
+def _ones(bits: int) -> int:
+    """How many of the lowest bits are set without a break."""
+    return (~bits & (bits + 1)).bit_length() - 1

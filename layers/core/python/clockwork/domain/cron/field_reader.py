@@ -1,0 +1,157 @@
+"""Reads the fields of a cron expression into bitmasks and notes every fault with its column."""
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from clockwork.domain.cron.invalid import Fault
+
+SECOND, MINUTE, HOUR, DAY, MONTH, WEEKDAY = "second", "minute", "hour", "day of month", "month", "day of week"
+FIELDS = (MINUTE, HOUR, DAY, MONTH, WEEKDAY)
+
+
+class _Field(NamedTuple):
+    lowest: int
+    highest: int
+    names: tuple[str, ...] = ()
+
+    @property
+    def span(self) -> int:
+        """How many different values there are; Sunday's two numbers are one."""
+        return self.highest - self.lowest + (0 if self.names and self.lowest == 0 else 1)
+
+    @property
+    def spelled(self) -> str:
+        names = f" or {self.names[0]}-{self.names[-1]}" if self.names else ""
+        return f"{self.lowest}-{self.highest}{names}"
+
+
+_FIELDS = {
+    SECOND: _Field(0, 59),
+    MINUTE: _Field(0, 59),
+    HOUR: _Field(0, 23),
+    DAY: _Field(1, 31),
+    MONTH: _Field(1, 12, ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")),
+    WEEKDAY: _Field(0, 7, ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")),
+}
+_RANDOM = re.compile(r"[RH](\(.*\)?)?")
+_NEAREST = re.compile(r"(\w+)W")
+_LAST_WEEKDAY = re.compile(r"L(\w+)|(\w+)L")
+
+
+@dataclass(slots=True)
+class Masks:
+    """One field as bitmasks; what is not a plain value has a mask of its own."""
+
+    values: int = 0
+    last: bool = False
+    last_working: bool = False
+    nearest: int = 0
+    nth: int = 0
+    last_of: int = 0
+
+
+class FieldReader:
+    """Reads fields (in capitals) one by one and collects `faults`; a field with faults has incomplete masks."""
+
+    def __init__(self) -> None:
+        self.faults: list[Fault] = []
+
+    def read(self, name: str, text: str, column: int) -> Masks:
+        """The masks of the field `name`, whose text begins at `column` of the expression."""
+        masks = Masks()
+        if text == "?" and name in (DAY, WEEKDAY):
+            text = "*"
+        for item in text.split(","):
+            self._read_item(name, item, column, masks)
+            column += len(item) + 1
+        if name == WEEKDAY:
+            masks.values = (masks.values | masks.values >> 7) & 127
+        return masks
+
+    def _read_item(self, name: str, item: str, column: int, masks: Masks) -> None:
+        special = {DAY: self._special_day, WEEKDAY: self._special_weekday}.get(name)
+        if special is None or not special(item, column, masks):
+            masks.values |= self._plain(name, item, column)
+
+    def _special_day(self, item: str, column: int, masks: Masks) -> bool:
+        """Reads ``L``, ``LW`` and ``15W``; False if the item is none of these."""
+        nearest = _NEAREST.fullmatch(item)
+        if item == "L":
+            masks.last = True
+        elif item == "LW":
+            masks.last_working = True
+        elif nearest:
+            masks.nearest |= 1 << self._value(DAY, nearest[1], column)
+        elif re.fullmatch(r"L-\d+.*", item):
+            self._fault(DAY, column, f"{item!r} is not supported: days before the last cannot be counted")
+        else:
+            return False
+        return True
+
+    def _special_weekday(self, item: str, column: int, masks: Masks) -> bool:
+        """Reads ``5L``, ``L5`` and ``MON#2``; False if the item is none of these."""
+        last = _LAST_WEEKDAY.fullmatch(item)
+        if "#" in item:
+            weekday, _, week = item.partition("#")
+            value = self._value(WEEKDAY, weekday, column) % 7
+            if re.fullmatch(r"[1-5]", week):
+                masks.nth |= 1 << (7 * (int(week) - 1) + value)
+            else:
+                self._fault(WEEKDAY, column + len(weekday) + 1, f"week {week!r} after # is out of 1-5")
+        elif last:
+            position = column + (1 if last[1] else 0)
+            masks.last_of |= 1 << self._value(WEEKDAY, last[1] or last[2], position) % 7
+        elif item == "L":
+            self._fault(WEEKDAY, column, "L needs a weekday here, such as 5L; write SAT for Saturdays")
+        else:
+            return False
+        return True
+
+    def _plain(self, name: str, item: str, column: int) -> int:
+        """Bits of ``*``, ``5``, ``1-5`` and any of these with ``/step``."""
+        field = _FIELDS[name]
+        base, slash, step_text = item.partition("/")
+        first, dash, last = base.partition("-")
+        if base == "*":
+            low, high = field.lowest, field.highest
+        elif dash and not _RANDOM.fullmatch(base):
+            known = len(self.faults)
+            low, high = self._value(name, first, column), self._value(name, last, column + len(first) + 1)
+            if low > high and len(self.faults) == known:
+                self._fault(name, column, f"range {base} of {name} runs backwards: write two ranges with a comma")
+        else:
+            low = self._value(name, base, column)
+            high = field.highest if slash else low
+        step = self._step(name, step_text, column + len(base) + 1) if slash else 1
+        return sum(1 << value for value in range(low, high + 1, step))
+
+    def _step(self, name: str, text: str, column: int) -> int:
+        span = _FIELDS[name].span
+        if not re.fullmatch(r"[0-9]+", text):
+            self._fault(name, column, f"step {text!r} of {name} is not a number")
+        elif not 1 <= int(text) <= span:
+            self._fault(name, column, f"step {text} of {name} is out of 1-{span}")
+        else:
+            return int(text)
+        return 1
+
+    def _value(self, name: str, text: str, column: int) -> int:
+        """The number that a number or name stands for; the field's lowest, and a fault, if it stands for none."""
+        field = _FIELDS[name]
+        if text in field.names:
+            return field.lowest + field.names.index(text)
+        if _RANDOM.fullmatch(text):
+            self._fault(
+                name, column, f"{text!r} in {name} is refused: random parts (R, H) fire at another time each time"
+            )
+        elif not re.fullmatch(r"[0-9]+", text):
+            self._fault(name, column, f"{name} {text!r} is not one of {field.spelled}")
+        elif not field.lowest <= int(text) <= field.highest:
+            self._fault(name, column, f"{name} {text} is out of {field.lowest}-{field.highest}")
+        else:
+            return int(text)
+        return field.lowest
+
+    def _fault(self, name: str, column: int, detail: str) -> None:
+        self.faults.append(Fault(name, column, detail))

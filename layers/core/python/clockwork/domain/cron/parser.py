@@ -1,0 +1,137 @@
+"""Reads cron expressions. Used once, where a schedule enters; what it returns is stored and needs no parser."""
+
+import re
+from typing import get_args
+
+from clockwork.domain.cron.compiled import CompiledCron, DayMatch, DstGap, DstOverlap
+from clockwork.domain.cron.days import matching_days
+from clockwork.domain.cron.field_reader import DAY, FIELDS, HOUR, MINUTE, MONTH, SECOND, WEEKDAY, FieldReader, Masks
+from clockwork.domain.cron.invalid import Fault, InvalidCron
+
+LONGEST_EXPRESSION = 256
+WHOLE = "expression"
+ALIASES = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+_LENGTHS = {2: (28, 29), 4: (30,), 6: (30,), 9: (30,), 11: (30,)}
+
+
+def compile_cron(
+    expression: str,
+    *,
+    dst_gap: DstGap = "run_at_gap_end",
+    dst_overlap: DstOverlap = "first",
+    day_match: DayMatch = "cron",
+) -> CompiledCron:
+    """The compiled form of an expression of five fields, of six with seconds first, or of an alias such as @daily.
+
+    Raises `InvalidCron` with everything that is wrong, and nothing else, whatever the text. An expression that could
+    not fire within 28 years is refused, too. The full grammar is in docs/cron.md.
+    """
+    _check_options(dst_gap=(dst_gap, DstGap), dst_overlap=(dst_overlap, DstOverlap), day_match=(day_match, DayMatch))
+    words = _split(expression)
+    names = (SECOND, *FIELDS) if len(words) == 6 else FIELDS
+    texts = dict(zip(names, (text for _, text in words), strict=True))
+    reader = FieldReader()
+    masks = {name: reader.read(name, text, column) for name, (column, text) in zip(names, words, strict=True)}
+    if reader.faults:
+        raise InvalidCron(reader.faults)
+    cron = _compiled(
+        masks,
+        either_day=_either_day(texts[DAY], texts[WEEKDAY], day_match),
+        follows_clock=texts[MINUTE].startswith("*") or texts[HOUR].startswith("*"),
+        dst_gap=dst_gap,
+        dst_overlap=dst_overlap,
+    )
+    if not _has_a_day(cron):
+        column = words[-3][0]
+        raise InvalidCron([Fault(DAY, column, "never fires: there is no such day within 28 years")])
+    return cron
+
+
+def _check_options(**options: tuple[str, object]) -> None:
+    faults = [
+        Fault(name, 1, f"{name} {value!r} is not one of {', '.join(get_args(choices))}")
+        for name, (value, choices) in options.items()
+        if value not in get_args(choices)
+    ]
+    if faults:
+        raise InvalidCron(faults)
+
+
+def _split(expression: str) -> list[tuple[int, str]]:
+    """The fields with their columns (from 1), five or six of them; an alias becomes the fields it stands for."""
+    if len(expression) > LONGEST_EXPRESSION:
+        detail = f"the expression has {len(expression)} characters, at most {LONGEST_EXPRESSION} are allowed"
+        raise InvalidCron([Fault(WHOLE, LONGEST_EXPRESSION + 1, detail)])
+    strange = [
+        Fault(WHOLE, column, f"character U+{ord(character):04X} is not allowed: use printable ASCII")
+        for column, character in enumerate(expression, 1)
+        if not (" " <= character <= "~" or character == "\t")
+    ]
+    if strange:
+        raise InvalidCron(strange)
+    words = [(match.start() + 1, match.group().upper()) for match in re.finditer(r"[^ \t]+", expression)]
+    if words and words[0][1].startswith("@"):
+        return _alias(words)
+    if len(words) not in (5, 6):
+        detail = f"expected 5 fields (minute hour day month weekday) or 6 (with seconds first), found {len(words)}"
+        raise InvalidCron([Fault(WHOLE, words[5][0] if len(words) > 6 else 1, detail)])
+    return words
+
+
+def _alias(words: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    column, name = words[0]
+    fields = ALIASES.get(name.lower())
+    if fields is None or len(words) > 1:
+        spelled = "an alias stands alone" if fields else f"{name.lower()} is not known"
+        detail = f"{spelled}: use one of {', '.join(ALIASES)}, or five or six fields"
+        raise InvalidCron([Fault(WHOLE, column, detail)])
+    return [(column, text) for text in fields.split()]
+
+
+def _compiled(
+    masks: dict[str, Masks], *, either_day: bool, follows_clock: bool, dst_gap: DstGap, dst_overlap: DstOverlap
+) -> CompiledCron:
+    day, weekday = masks[DAY], masks[WEEKDAY]
+    return CompiledCron(
+        seconds=masks[SECOND].values if SECOND in masks else 1,
+        minutes=masks[MINUTE].values,
+        hours=masks[HOUR].values,
+        days=day.values,
+        nearest_working_days=day.nearest,
+        last_day=day.last,
+        last_working_day=day.last_working,
+        months=masks[MONTH].values,
+        weekdays=weekday.values,
+        nth_weekdays=weekday.nth,
+        last_weekdays=weekday.last_of,
+        either_day=either_day,
+        follows_clock=follows_clock,
+        dst_gap=dst_gap,
+        dst_overlap=dst_overlap,
+    )
+
+
+def _either_day(day: str, weekday: str, day_match: DayMatch) -> bool:
+    """Whether one matching day field is enough. A field that is all ``*`` or ``?`` restricts nothing and never is."""
+    if day_match == "and" or day in ("*", "?") or weekday in ("*", "?"):
+        return False
+    return day_match == "or" or not (day.startswith("*") or weekday.startswith("*"))
+
+
+def _has_a_day(cron: CompiledCron) -> bool:
+    """Whether any month of 28 years has a matching day: in that time each month starts on each weekday."""
+    return any(
+        matching_days(cron, first_weekday, length)
+        for month in range(1, 13)
+        if cron.months >> month & 1
+        for length in _LENGTHS.get(month, (31,))
+        for first_weekday in range(7)
+    )

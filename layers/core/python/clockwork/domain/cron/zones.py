@@ -1,0 +1,118 @@
+"""Time zones as runs of constant offset, found once per zone and stretch of time from the stdlib's zoneinfo.
+
+Which copy of the IANA database is read is zoneinfo's business: with ``PYTHONTZPATH=""`` it is the pinned `tzdata`
+package and nothing else.
+"""
+
+from bisect import bisect_right
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+DAY_SECONDS = 86_400
+#: Shifts up to this long are treated as daylight saving; longer ones as a new time (Debian's cron draws the line here).
+LONGEST_SHIFT_SECONDS = 3 * 3600
+
+# A block is about 388 days. Its margins let a shift near its edge see what came before and comes after it.
+_BLOCK_BITS = 25
+_MARGIN_SECONDS = 4 * DAY_SECONDS
+# Two changes of one zone's offset are never closer than 167 hours (tzdata 2026f, from 1970 on; a test watches it).
+_SAMPLE_SECONDS = 2 * DAY_SECONDS
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MACHINE_DEPENDENT = ("localtime", "posixrules", "posix/", "right/")
+
+
+class UnknownZone(ValueError):
+    """The time zone is not an IANA name that the installed database has."""
+
+    def __init__(self, zone: str) -> None:
+        super().__init__(f"unknown time zone {zone[:64]!r}: use an IANA name such as Europe/Berlin or UTC")
+
+
+class Offset(NamedTuple):
+    """A run of one UTC offset. Instants are UTC seconds; local times are seconds since 1970 on the zone's own clock."""
+
+    starts: int
+    ends: int
+    offset: int
+    #: Local time from which clock time was skipped when this run began; its own beginning if none was.
+    skipped_from: int
+    #: Local time before which the clock repeats what it has already shown; the run's beginning if nothing is repeated.
+    repeats_until: int
+    #: Local time from which the next run will show the clock time again; the run's end if it will not.
+    repeated_from: int
+
+
+def zone_named(zone: str) -> ZoneInfo:
+    """The zone with that IANA name. Raises `UnknownZone`."""
+    if zone.startswith(_MACHINE_DEPENDENT):
+        raise UnknownZone(zone)
+    try:
+        return ZoneInfo(zone)
+    except (KeyError, ValueError, OSError) as error:
+        raise UnknownZone(zone) from error
+
+
+def offset_at(zone: str, second: int) -> Offset:
+    """The run of constant offset that holds the UTC second. Raises `UnknownZone`."""
+    starts, runs = _block(zone, second >> _BLOCK_BITS)
+    return runs[bisect_right(starts, second) - 1]
+
+
+@lru_cache(maxsize=2048)
+def _block(zone: str, number: int) -> tuple[tuple[int, ...], tuple[Offset, ...]]:
+    """The runs of one block of time with their starts. A pure function of the zone, hence cached."""
+    first = (number << _BLOCK_BITS) - _MARGIN_SECONDS
+    last = (number + 1 << _BLOCK_BITS) + _MARGIN_SECONDS
+    runs = tuple(_runs(_changes(zone_named(zone), first, last), last))
+    return tuple(run.starts for run in runs), runs
+
+
+def _changes(zone: ZoneInfo, first: int, last: int) -> list[tuple[int, int]]:
+    """(UTC second, offset from then on), the first at `first`, then one for each change before `last`."""
+    changes = [(first, _offset(zone, first))]
+    for sample in range(first + _SAMPLE_SECONDS, last + _SAMPLE_SECONDS, _SAMPLE_SECONDS):
+        offset = _offset(zone, min(sample, last))
+        if offset != changes[-1][1]:
+            changes.append((_change_between(zone, sample - _SAMPLE_SECONDS, min(sample, last)), offset))
+    return changes
+
+
+def _change_between(zone: ZoneInfo, before: int, after: int) -> int:
+    old = _offset(zone, before)
+    while after - before > 1:
+        middle = (before + after) // 2
+        if _offset(zone, middle) == old:
+            before = middle
+        else:
+            after = middle
+    return after
+
+
+def _offset(zone: ZoneInfo, second: int) -> int:
+    offset = (_EPOCH + timedelta(seconds=second)).astimezone(zone).utcoffset()
+    return 0 if offset is None else int(offset.total_seconds())
+
+
+def _runs(changes: list[tuple[int, int]], last: int) -> list[Offset]:
+    """Marks in each run what the shift at its beginning skipped or repeats, and what the one at its end will repeat.
+
+    `reached` is the furthest that the local clock has come, Debian cron's "virtual time": while the clock is behind
+    it, clock time is being repeated.
+    """
+    runs: list[Offset] = []
+    reached = changes[0][0] + changes[0][1]
+    ends = [start for start, _ in changes[1:]] + [last]
+    for index, ((starts, offset), end) in enumerate(zip(changes, ends, strict=True)):
+        begins = starts + offset
+        skipped_from = reached if 0 < begins - reached <= LONGEST_SHIFT_SECONDS else begins
+        repeats_until = reached if 0 < reached - begins <= LONGEST_SHIFT_SECONDS else begins
+        closes = end + offset
+        repeated_from = closes
+        if index + 1 < len(changes):
+            again = end + changes[index + 1][1]
+            repeated_from = again if 0 < closes - again <= LONGEST_SHIFT_SECONDS else closes
+        runs.append(Offset(starts, end, offset, skipped_from, repeats_until, repeated_from))
+        reached = max(repeats_until, closes)
+    return runs

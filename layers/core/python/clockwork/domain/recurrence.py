@@ -1,0 +1,106 @@
+"""A recurring schedule as a value, and its next fire: a pure function of the value and of where the chain stands."""
+
+import hashlib
+
+from msgspec import Struct
+
+from clockwork.domain.cron.compiled import CompiledCron
+from clockwork.domain.cron.engine import LATEST_SECOND, next_fire
+from clockwork.domain.cron.exclusion import Exclusion, excluded_until
+
+#: So many excluded stretches in a row (each a day, or less where an exclusion is finer) end a schedule: more than a
+#: year of excluded hours. It bounds the work of a schedule whose exclusions leave nothing.
+MOST_EXCLUDED_STRETCHES = 10_000
+
+
+class Every(Struct, frozen=True, rename="camel"):
+    """An interval of elapsed time: fires at `anchor_at` and every `every_ms` after it, whatever clocks show."""
+
+    every_ms: int
+    anchor_at: int
+
+
+class Recurrence(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, rename="camel"):
+    """When a job recurs: exactly one of `every` and `cron`, within bounds. Instants are UTC ms.
+
+    Only what the schedule itself says; what happens to a missed fire is another policy.
+    """
+
+    every: Every | None = None
+    cron: CompiledCron | None = None
+    #: IANA zone of `cron` and of `exclude`.
+    timezone: str = "UTC"
+    #: Nothing fires before it.
+    start_at: int | None = None
+    #: Nothing fires after it; a fire at this very instant still does. Jitter is not counted.
+    end_at: int | None = None
+    #: So many fires in all; what `exclude` leaves out is not counted.
+    max_fires: int | None = None
+    #: Each fire is due up to so much later, always before the next one.
+    jitter_seconds: int = 0
+    exclude: Exclusion = Exclusion()
+
+    def __post_init__(self) -> None:
+        if (self.every is None) == (self.cron is None):
+            raise ValueError("a recurrence has either every or cron")
+
+
+class Fire(Struct, frozen=True, rename="camel"):
+    """One fire of a schedule. `base_at` and `ordinal` are the state from which the next one follows."""
+
+    #: When the schedule says.
+    base_at: int
+    #: `base_at` and the jitter.
+    due_at: int
+    #: 1 for the first fire of the schedule.
+    ordinal: int
+
+
+def next_occurrence(recurrence: Recurrence, after_at: int, ordinal: int, job_id: str) -> Fire | None:
+    """The first fire with `base_at` after `after_at`, or None if the schedule is over.
+
+    `after_at` is the `base_at` of the fire before and `ordinal` that fire's (0: there was none, `after_at` is the
+    instant of creation). So the count that `max_fires` needs travels with the chain, and a step taken twice yields
+    the same fire. `job_id` only seeds the jitter. Raises `UnknownZone`.
+    """
+    if recurrence.max_fires is not None and ordinal >= recurrence.max_fires:
+        return None
+    if recurrence.start_at is not None:
+        after_at = max(after_at, recurrence.start_at - 1)
+    base_at = _next_included(recurrence, after_at)
+    if base_at is None or (recurrence.end_at is not None and base_at > recurrence.end_at):
+        return None
+    return Fire(base_at, base_at + _jitter_ms(recurrence, base_at, job_id), ordinal + 1)
+
+
+def _next_included(recurrence: Recurrence, after_at: int) -> int | None:
+    for _ in range(MOST_EXCLUDED_STRETCHES):
+        base_at = _next_base(recurrence, after_at)
+        if base_at is None:
+            return None
+        free_at = excluded_until(recurrence.exclude, recurrence.timezone, base_at)
+        if free_at is None:
+            return base_at
+        after_at = free_at - 1
+    return None
+
+
+def _next_base(recurrence: Recurrence, after_at: int) -> int | None:
+    if recurrence.cron is not None:
+        return next_fire(recurrence.cron, recurrence.timezone, after_at)
+    assert recurrence.every is not None
+    anchor_at, every_ms = recurrence.every.anchor_at, recurrence.every.every_ms
+    base_at = anchor_at if after_at < anchor_at else after_at + every_ms - (after_at - anchor_at) % every_ms
+    return base_at if base_at < LATEST_SECOND * 1000 else None
+
+
+def _jitter_ms(recurrence: Recurrence, base_at: int, job_id: str) -> int:
+    """0 to `jitter_seconds`, the same for the same job and fire, and less than the time until the next fire."""
+    if not recurrence.jitter_seconds:
+        return 0
+    following_at = _next_base(recurrence, base_at)
+    longest_ms = recurrence.jitter_seconds * 1000
+    if following_at is not None:
+        longest_ms = min(longest_ms, following_at - base_at - 1)
+    digest = hashlib.blake2b(f"{job_id} {base_at}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest) % (longest_ms + 1)
