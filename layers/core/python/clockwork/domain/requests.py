@@ -14,8 +14,12 @@ FURTHEST_AHEAD_MS = 315_360_000_000
 
 
 class NewJob(msgspec.Struct, frozen=True, kw_only=True):
-    """One anonymous job as asked for: either `at` (ms) or `delay_ms` after the request was first received."""
+    """One anonymous job as asked for: either `at` (ms) or `delay_ms` after the request was first received.
 
+    `index` is its place in the request, from which its id derives: a bad element beside it changes nothing.
+    """
+
+    index: int = 0
     target: Target
     payload: Payload
     at: int | None = None

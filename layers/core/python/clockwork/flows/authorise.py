@@ -2,35 +2,61 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from clockwork.domain.clients import Client, principal_of
 from clockwork.domain.errors import NotAllowed
 from clockwork.flows.world import World
 
 
-def is_admin(world: World, caller_arn: str) -> bool:
-    """An admin may do everything for every client."""
-    return principal_of(caller_arn) in world.settings.admin_principals
+class Caller(msgspec.Struct, frozen=True):
+    """Who asks. `client_ids` are filled in by `require_known`; an admin may act for every client."""
+
+    principal: str
+    is_admin: bool = False
+    client_ids: frozenset[str] = frozenset()
+
+    def may_act_for(self, client_id: str) -> bool:
+        """Whether what belongs to this client exists for the caller."""
+        return self.is_admin or client_id in self.client_ids
 
 
-def authorise(world: World, caller_arn: str, client_id: str | None) -> Client:
+def identify(world: World, caller_arn: str) -> Caller:
+    """The caller behind an ARN, before any table is asked."""
+    principal = principal_of(caller_arn)
+    return Caller(principal, is_admin=principal in world.settings.admin_principals)
+
+
+def require_known(world: World, caller: Caller) -> Caller:
+    """The caller with the clients that list it. Raises NotAllowed for one whom nobody lists."""
+    known = msgspec.structs.replace(caller, client_ids=frozenset(c.client_id for c in _own_clients(world, caller)))
+    if not known.client_ids and not known.is_admin:
+        raise NotAllowed("no client lists the caller's principal")
+    return known
+
+
+def require_admin(caller: Caller) -> None:
+    """Raises NotAllowed unless the caller is an admin principal."""
+    if not caller.is_admin:
+        raise NotAllowed("only an admin principal may do this")
+
+
+def client_for(world: World, caller: Caller, client_id: str | None) -> Client:
     """The client for whom the caller acts: the one named, or else the only one that lists the caller's principal.
 
     Raises NotAllowed if it does not exist or does not list the caller, or if none is named and not just one does.
     """
-    principal = principal_of(caller_arn)
     if client_id is None:
-        clients = [client for c in world.clients.of_principal(principal) if (client := world.clients.get(c))]
-        mine = [client for client in clients if principal in client.principals]
-        if len(mine) != 1:
+        own = _own_clients(world, caller)
+        if len(own) != 1:
             raise NotAllowed("name the clientId: the caller does not act for exactly one client")
-        return mine[0]
+        return own[0]
     client = world.clients.get(client_id)
-    if client is None or not (principal in client.principals or is_admin(world, caller_arn)):
+    if client is None or not (caller.is_admin or caller.principal in client.principals):
         raise NotAllowed("the caller may not act for this client")
     return client
 
 
-def require_admin(world: World, caller_arn: str) -> None:
-    """Raises NotAllowed unless the caller is an admin principal."""
-    if not is_admin(world, caller_arn):
-        raise NotAllowed("only an admin principal may do this")
+def _own_clients(world: World, caller: Caller) -> list[Client]:
+    listed = [world.clients.get(client_id) for client_id in world.clients.of_principal(caller.principal)]
+    return [client for client in listed if client is not None and caller.principal in client.principals]

@@ -10,6 +10,7 @@ from clockwork.domain.cancels import Cancelled, CancelPlan, Verdict, plan_cancel
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution
 from clockwork.domain.ids import only_execution
+from clockwork.flows.authorise import Caller
 from clockwork.flows.read import KeptJob, get_kept_job
 from clockwork.flows.world import World
 
@@ -25,10 +26,10 @@ class CancelAnswer(msgspec.Struct, frozen=True):
     executions: Sequence[Execution] = ()
 
 
-def cancel_job(world: World, client_id: str, job_id: str) -> CancelAnswer:
-    """Cancel a job of this client. Raises JobNotFound; Unavailable if the answer is not certain (repeat it)."""
+def cancel_job(world: World, caller: Caller, job_id: str) -> CancelAnswer:
+    """Cancel a job. Raises JobNotFound; Unavailable if the answer is not certain (repeat it)."""
     # 1. Is it theirs, and is it still kept?
-    job = get_kept_job(world, client_id, job_id)
+    job = get_kept_job(world, caller, job_id)
     # 2. Mark the row, so that no poller releases it any more. Never delete it: a repeated create would bring it back.
     world.timeline.cancel(job.place.partition_id, job.place.key, job.place.element)
     # 3. What decides is the record, or, where none is kept, whether a poller may have read the row before the mark.

@@ -34,8 +34,8 @@ def create_jobs(world: World, request: CreateRequest, partitions: Sequence[str])
     # 2. One row each.
     rows = []
     jobs = []
-    for index, new_job in enumerate(request.jobs):
-        row_id = ids.derive(request.client.client_id, origin.seed, index)
+    for new_job in request.jobs:
+        row_id = ids.derive(request.client.client_id, origin.seed, new_job.index)
         occurrence = occurrence_of(new_job, request.client, origin.created_at)
         row = row_of_job(origin.partition_id, row_id, occurrence, world.row_expires_at(occurrence.due_at))
         rows.append(row)

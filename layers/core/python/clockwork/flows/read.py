@@ -1,4 +1,4 @@
-"""Someone asks what became of a job: its row and its executions, only ever to its own client."""
+"""Someone asks what became of a job: its row and its executions, only ever to whom may see it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from clockwork.domain.errors import ExecutionNotFound, JobNotFound
 from clockwork.domain.executions import Execution
 from clockwork.domain.ids import AnonymousJob, InvalidId, only_execution
 from clockwork.domain.jobs import Occurrence
+from clockwork.flows.authorise import Caller
 from clockwork.flows.world import World
 
 
@@ -31,8 +32,8 @@ class JobView(msgspec.Struct, frozen=True):
     last_execution: Execution | None
 
 
-def get_kept_job(world: World, client_id: str, job_id: str) -> KeptJob:
-    """The job, if its row is still kept and it is this client's. Raises JobNotFound."""
+def get_kept_job(world: World, caller: Caller, job_id: str) -> KeptJob:
+    """The job, if its row is still kept and the caller may see it. Raises JobNotFound."""
     try:
         place = ids.decode_job(job_id)
     except InvalidId:
@@ -40,14 +41,14 @@ def get_kept_job(world: World, client_id: str, job_id: str) -> KeptJob:
     row = world.timeline.find([(place.partition_id, place.key)])[0]
     elements = codec.decode_row(row.blob) if row is not None else []
     element = elements[place.element] if place.element < len(elements) else None
-    if row is None or not isinstance(element, Occurrence) or element.client_id != client_id:
+    if row is None or not isinstance(element, Occurrence) or not caller.may_act_for(element.client_id):
         raise JobNotFound(job_id)
     return KeptJob(job_id, place, element, place.element in row.cancelled)
 
 
-def view_job(world: World, client_id: str, job_id: str) -> JobView:
+def view_job(world: World, caller: Caller, job_id: str) -> JobView:
     """A job and where it stands. Raises JobNotFound."""
-    job = get_kept_job(world, client_id, job_id)
+    job = get_kept_job(world, caller, job_id)
     execution = world.executions.find(job_id, only_execution(job_id, job.occurrence.due_at))
     if execution is not None:
         return JobView(job, str(execution.state), execution)
@@ -58,24 +59,24 @@ def view_job(world: World, client_id: str, job_id: str) -> JobView:
 
 
 def list_executions(
-    world: World, client_id: str, job_id: str, limit: int, before: str | None = None
+    world: World, caller: Caller, job_id: str, limit: int, before: str | None = None
 ) -> Sequence[Execution]:
     """A job's executions, newest first. Raises JobNotFound, also where neither a row nor a record is left."""
     executions = world.executions.list(job_id, limit, before)
     if not executions and before is None:
-        get_kept_job(world, client_id, job_id)
-    if any(execution.client_id != client_id for execution in executions):
+        get_kept_job(world, caller, job_id)
+    if not all(caller.may_act_for(execution.client_id) for execution in executions):
         raise JobNotFound(job_id)
     return executions
 
 
-def get_execution(world: World, client_id: str, execution_id: str) -> Execution:
-    """One execution of this client. Raises ExecutionNotFound."""
+def get_execution(world: World, caller: Caller, execution_id: str) -> Execution:
+    """One execution that the caller may see. Raises ExecutionNotFound."""
     try:
         job_id = ids.decode_execution(execution_id).job_id
     except InvalidId:
         raise ExecutionNotFound(execution_id) from None
     execution = world.executions.find(job_id, execution_id)
-    if execution is None or execution.client_id != client_id:
+    if execution is None or not caller.may_act_for(execution.client_id):
         raise ExecutionNotFound(execution_id)
     return execution

@@ -67,6 +67,13 @@ class MemoryReleaseQueue:
             received.append(message)
         return received
 
+    def receive_dead(self, limit: int = 10) -> Sequence[Message]:
+        """Up to `limit` visible messages of the dead-letter queue."""
+        received = [m for m in self.dead.values() if m.visible_at <= self._world.at][:limit]
+        for message in received:
+            message.visible_at = self._world.at + self._visibility_ms
+        return received
+
     def delete(self, message_id: str) -> None:
         """Acknowledge a message; a second time does nothing."""
         self.messages.pop(message_id, None)

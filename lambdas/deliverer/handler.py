@@ -1,0 +1,34 @@
+"""Deliverer: takes released occurrences from the queue and delivers each when it is due."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clockwork import bootstrap
+from clockwork.flows.deliver import Message, deliver_batch
+
+
+def make_handler(app: bootstrap.App) -> bootstrap.Handler:
+    """The handler of one environment."""
+
+    def handle(event: dict[str, Any], context: Any) -> dict[str, list[dict[str, str]]]:
+        messages = [Message(record["messageId"], record["body"]) for record in event["Records"]]
+        report = deliver_batch(app.world, messages, app.deadline_at(context))
+        app.emit(
+            {
+                "LatenessMs": report.lateness_ms,
+                "Early": report.early,
+                "Delivered": report.succeeded,
+                "Failed": report.failed,
+                "Dead": report.dead,
+                "DuplicatesAbsorbed": report.absorbed,
+                "Deferred": report.deferred,
+                "MessagesFailed": len(report.failed_messages),
+            }
+        )
+        return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in report.failed_messages]}
+
+    return handle
+
+
+lambda_handler = bootstrap.entry_point(make_handler, delivers=True)

@@ -1,0 +1,35 @@
+"""Poller: releases what is due soon in one shard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clockwork import bootstrap
+from clockwork.flows.poll import poll_shard
+
+
+def make_handler(app: bootstrap.App) -> bootstrap.Handler:
+    """The handler of one environment."""
+
+    def handle(event: dict[str, Any], context: Any) -> dict[str, Any]:
+        partition_id = event["partitionId"]
+        report = poll_shard(app.world, partition_id, app.deadline_at(context))
+        if report.outcome != "no_lease":
+            app.emit(
+                {
+                    "Polls": 1,
+                    "Released": report.released,
+                    "Dead": report.dead,
+                    "Stuck": int(report.outcome == "stuck"),
+                    "CursorLagMs": report.cursor_lag_ms,
+                    "HorizonAheadMs": report.horizon_ahead_ms,
+                },
+                shard=partition_id,
+                outcome=report.outcome,
+            )
+        return {"partitionId": partition_id, "outcome": report.outcome, "released": report.released}
+
+    return handle
+
+
+lambda_handler = bootstrap.entry_point(make_handler)

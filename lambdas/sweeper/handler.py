@@ -1,0 +1,28 @@
+"""Sweeper: repairs what was left behind; each repair is counted and should read 0."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clockwork import bootstrap
+from clockwork.flows.sweep import sweep_dead_letters
+
+
+def make_handler(app: bootstrap.App) -> bootstrap.Handler:
+    """The handler of one environment."""
+
+    def handle(_event: dict[str, Any], context: Any) -> dict[str, int]:
+        report = sweep_dead_letters(app.world, app.deadline_at(context))
+        counts = {
+            "DeadLettersReleased": report.released,
+            "DeadLettersAbsorbed": report.absorbed,
+            "DeadLettersLeft": report.left,
+            "Dead": report.dead,
+        }
+        app.emit({"Sweeps": 1, **counts})
+        return counts
+
+    return handle
+
+
+lambda_handler = bootstrap.entry_point(make_handler)

@@ -1,0 +1,110 @@
+"""The composition root: the only place where ports meet their AWS adapters.
+
+Inside Lambda an environment is wired when it starts, so that its clients are ready before the first event; elsewhere
+nothing happens before the first call, so that importing a handler needs no environment and no botocore.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from clockwork import telemetry
+from clockwork.domain.jobs import HttpTarget, SqsTarget
+from clockwork.flows.world import World
+from clockwork.settings import Settings
+
+Handler = Callable[[dict[str, Any], Any], Any]
+
+
+@dataclass(frozen=True)
+class App:
+    """One Lambda environment."""
+
+    world: World
+
+    def deadline_at(self, context: Any) -> int:
+        """The instant (ms) at which this invocation is ended."""
+        return self.world.clock.now() + int(context.get_remaining_time_in_millis())
+
+    def emit(self, metrics: Mapping[str, telemetry.Value], **properties: object) -> None:
+        """Write one line of metrics."""
+        settings = self.world.settings
+        at = self.world.clock.now()
+        print(telemetry.metrics_line(settings.metrics_namespace, settings.stage, at, metrics, properties))
+
+
+class NotWired:
+    """Stands for a port that this Lambda does not use, and says so if it is used."""
+
+    def __init__(self, port: str) -> None:
+        self._port = port
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"the port {self._port} is not wired in this Lambda, so {name} cannot be asked")
+
+
+def entry_point(make_handler: Callable[[App], Handler], *, delivers: bool = False) -> Handler:
+    """The function that Lambda calls. `delivers`: it needs targets, whose imports the others are spared."""
+    if "AWS_LAMBDA_FUNCTION_NAME" in os.environ:
+        return make_handler(_wire(delivers))
+    made: list[Handler] = []
+
+    def handle(event: dict[str, Any], context: Any) -> Any:
+        if not made:
+            made.append(make_handler(_wire(delivers)))
+        return made[0](event, context)
+
+    return handle
+
+
+def _wire(delivers: bool) -> App:
+    telemetry.configure_logging()
+    return App(aws_world(Settings.from_environment(os.environ), delivers=delivers))
+
+
+def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) -> World:
+    """All ports on AWS. `aws`: a session of one's own, as tests and benchmarks have."""
+    # Imported here: whoever tests a handler on memory needs no botocore.
+    from clockwork.aws.cached_clients import CachedClients
+    from clockwork.aws.chance import SystemChance
+    from clockwork.aws.clients import AwsClients
+    from clockwork.aws.clock import SystemClock
+    from clockwork.aws.dead_letters import AwsDeadLetters
+    from clockwork.aws.executions import AwsExecutions
+    from clockwork.aws.invoker import AwsInvoker
+    from clockwork.aws.key_rows import AwsKeyRows
+    from clockwork.aws.release_queue import AwsReleaseQueue
+    from clockwork.aws.session import Aws
+    from clockwork.aws.shards import AwsShards
+    from clockwork.aws.timeline import AwsTimeline
+
+    aws = aws or Aws()
+    clock = SystemClock()
+    return World(
+        settings=settings,
+        clock=clock,
+        chance=SystemChance(),
+        timeline=AwsTimeline(aws, settings.timeline_table),
+        shards=AwsShards(aws, settings.shards_table),
+        executions=AwsExecutions(aws, settings.executions_table),
+        releases=AwsReleaseQueue(aws, settings.release_queue_url),
+        dead_letters=AwsDeadLetters(aws, settings.release_dead_letter_queue_url),
+        invoker=AwsInvoker(aws, settings.poller_function),
+        targets=_targets(aws, clock) if delivers else NotWired("targets"),
+        clients=CachedClients(AwsClients(aws, settings.clients_table), clock, settings.client_cache_seconds),
+        key_rows=AwsKeyRows(aws, settings.jobs_table),
+    )
+
+
+def _targets(aws: Any, clock: Any) -> Any:
+    from clockwork.aws.http_target import HttpTransport
+    from clockwork.aws.secrets import Secrets
+    from clockwork.aws.sqs_target import SqsTransport
+    from clockwork.aws.targets import ThreadedTargets
+
+    http = HttpTransport(clock, Secrets(aws.client("secretsmanager"), clock))
+    sqs = SqsTransport(aws.client("sqs"), clock)
+    return ThreadedTargets({HttpTarget: http, SqsTarget: sqs}, clock)

@@ -1,0 +1,72 @@
+"""From an API Gateway event to an operation and back: routing by Powertools, every error a problem document."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any
+
+from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
+
+from clockwork.domain.errors import ClockworkError
+from clockwork.edge import problems
+from clockwork.edge.operations import Api
+from clockwork.edge.request import Request, caller_arn
+from clockwork.flows.authorise import identify
+from clockwork.flows.world import World
+from clockwork.routes import ROUTES, Route
+
+log = logging.getLogger(__name__)
+
+Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
+
+
+def make_api(world: World) -> Handler:
+    """The Lambda handler of the API."""
+    api = Api(world)
+    resolver = APIGatewayHttpResolver()
+    for route in ROUTES:
+        pattern = route.path.replace("{", "<").replace("}", ">")
+        resolver.route(pattern, method=route.method)(_answering(resolver, api, route))
+    resolver.not_found(_not_found)
+
+    def handle(event: dict[str, Any], context: Any) -> dict[str, Any]:
+        return resolver.resolve(event, context)
+
+    return handle
+
+
+def _answering(resolver: APIGatewayHttpResolver, api: Api, route: Route) -> Callable[..., Response[str]]:
+    operation = getattr(api, route.operation)
+
+    def answer(**path: str) -> Response[str]:
+        event = resolver.current_event.raw_event
+        try:
+            caller = identify(api.world, caller_arn(event))
+            status, body = operation(Request(event, caller, path, event.get("queryStringParameters") or {}))
+        except Exception as error:  # noqa: BLE001 - the last resort: the client learns that it failed, the log why
+            return _problem(route, error)
+        return _respond(status, body, "application/json")
+
+    return answer
+
+
+def _problem(route: Route, error: Exception) -> Response[str]:
+    document = problems.problem_of(error)
+    if not isinstance(error, ClockworkError):
+        log.error("unexpected error", exc_info=error, extra={"action": "api_failed", "operation": route.operation})
+    elif document["status"] >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        log.warning("unavailable: %s", error, extra={"action": "api_unavailable", "operation": route.operation})
+    return _respond(HTTPStatus(document["status"]), document, problems.CONTENT_TYPE)
+
+
+def _not_found(_: Exception) -> Response[str]:
+    return _respond(
+        HTTPStatus.NOT_FOUND, problems.problem(HTTPStatus.NOT_FOUND, "there is no such route"), problems.CONTENT_TYPE
+    )
+
+
+def _respond(status: HTTPStatus, body: Any, content_type: str) -> Response[str]:
+    return Response(int(status), content_type, json.dumps(body, ensure_ascii=False, separators=(",", ":")))

@@ -1,0 +1,111 @@
+"""Read a request's body, bounded in every way before anything trusts it: size, encoding, depth, numbers, names."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+import re
+from typing import Any, NoReturn
+
+from clockwork.domain.errors import ClockworkError
+
+MOST_DEPTH = 64
+SINGLE_BYTES = 512 * 1024
+BATCH_BYTES = 4 * 1024 * 1024
+#: A number of more digits than this is no number that anybody counts with.
+MOST_DIGITS = 1_000
+_NESTING = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
+_SURROGATE = re.compile(r"\\u[dD][89abAB]|[\ud800-\udfff]")
+
+
+class BodyTooLarge(ClockworkError):
+    """The body has more bytes than the operation takes."""
+
+
+class NotJson(ClockworkError):
+    """The body is not JSON as RFC 8259 has it: one value, unique names, finite numbers, UTF-8."""
+
+
+def read_body(event: dict[str, Any], most_bytes: int) -> Any:
+    """The JSON value in the body of an API Gateway event (payload format 2.0). Raises BodyTooLarge or NotJson."""
+    text = _text_of(event, most_bytes)
+    _check_depth(text)
+    try:
+        value = json.loads(
+            text, object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite, parse_int=_bounded
+        )
+    except json.JSONDecodeError as error:
+        raise NotJson(f"the body is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
+    if _SURROGATE.search(text):
+        _check_surrogates(value)
+    return value
+
+
+def canonical(value: Any) -> bytes:
+    """One text for equal JSON values, whatever their white space and the order of their names."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _text_of(event: dict[str, Any], most_bytes: int) -> str:
+    body = event.get("body") or ""
+    if event.get("isBase64Encoded"):
+        if len(body) > most_bytes * 4 // 3 + 4:
+            raise BodyTooLarge(f"the body has more than {most_bytes:,} bytes")
+        try:
+            raw = base64.b64decode(body, validate=True)
+        except binascii.Error:
+            raise NotJson("the body is not base64, though the request says so") from None
+    else:
+        raw = body.encode("utf-8", "surrogatepass")
+    if len(raw) > most_bytes:
+        raise BodyTooLarge(f"the body has {len(raw):,} bytes, at most {most_bytes:,} are taken")
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise NotJson(f"the body is not UTF-8: byte {error.start} cannot be read") from None
+
+
+def _check_depth(text: str) -> None:
+    depth = 0
+    for token in _NESTING.finditer(text):
+        if token[0] in "[{":
+            depth += 1
+            if depth > MOST_DEPTH:
+                raise NotJson(f"the body is nested deeper than {MOST_DEPTH} levels")
+        elif token[0] in "]}":
+            depth -= 1
+
+
+def _check_surrogates(value: Any) -> None:
+    try:
+        canonical(value)
+    except UnicodeEncodeError:
+        raise NotJson("the body holds half of a surrogate pair, which is no character") from None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise NotJson(f"the body has the same name twice in one object: {', '.join(twice)[:200]}")
+    return value
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise NotJson(f"the body holds {constant}, which is not JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise NotJson(f"the body holds {text[:50]}, which is too large a number")
+    return number
+
+
+def _bounded(text: str) -> int:
+    if len(text) > MOST_DIGITS:
+        raise NotJson(f"the body holds a number of {len(text):,} digits, at most {MOST_DIGITS:,} are taken")
+    return int(text)

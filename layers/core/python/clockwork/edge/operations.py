@@ -1,0 +1,135 @@
+"""What each route does: who asks, what is asked, the flow, the answer. One function an operation of `routes.ROUTES`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+from clockwork.domain.clients import Client
+from clockwork.domain.errors import InvalidRequest, Problem
+from clockwork.domain.ids import digest_of
+from clockwork.domain.requests import CreateRequest
+from clockwork.edge import views
+from clockwork.edge.body import BATCH_BYTES, SINGLE_BYTES, canonical, read_body
+from clockwork.edge.checks import Checks, validate
+from clockwork.edge.client_models import ClientBody
+from clockwork.edge.models import CLIENT_ID, CreateBatchBody, CreateJobBody, JobBody
+from clockwork.edge.problems import problem_of
+from clockwork.edge.request import Request
+from clockwork.flows import authorise, cancel, create, read
+from clockwork.flows.registry import ensure_shards
+from clockwork.flows.world import World
+
+Answer = tuple[HTTPStatus, Any]
+MOST_LISTED = 1_000
+LISTED = 100
+
+
+@dataclass
+class Api:
+    """The operations of one Lambda environment."""
+
+    world: World
+
+    @cached_property
+    def partitions(self) -> Sequence[str]:
+        """The registered shards: those that the settings ask for are, before the first is drawn."""
+        return ensure_shards(self.world)
+
+    def create_job(self, request: Request) -> Answer:
+        """POST /v1/jobs."""
+        value = read_body(request.event, SINGLE_BYTES)
+        client = authorise.client_for(self.world, request.caller, request.named_client(value))
+        checks = self._checks(request, client)
+        body = validate(CreateJobBody, value, checks)
+        wanted = CreateRequest(
+            client=client,
+            jobs=(body.to_new_job(checks),),
+            idempotency_key=request.idempotency_key,
+            digest=digest_of([b"job", canonical(value)]),
+        )
+        job = create.create_jobs(self.world, wanted, self.partitions)[0]
+        return HTTPStatus.CREATED, views.created(job, client.client_id)
+
+    def create_batch(self, request: Request) -> Answer:
+        """POST /v1/jobs/batch: accepts the good jobs and names the bad ones by index."""
+        value = read_body(request.event, BATCH_BYTES)
+        client = authorise.client_for(self.world, request.caller, request.named_client(value))
+        checks = self._checks(request, client)
+        body = validate(CreateBatchBody, value, checks)
+        results: list[dict[str, Any]] = [{"index": index} for index in range(len(body.jobs))]
+        good = []
+        for index, element in enumerate(body.jobs):
+            try:
+                good.append(validate(JobBody, element, checks).to_new_job(checks, index))
+            except InvalidRequest as faults:
+                results[index] |= {"status": int(HTTPStatus.UNPROCESSABLE_ENTITY), "problem": problem_of(faults)}
+        if good:
+            wanted = CreateRequest(
+                client=client,
+                jobs=tuple(good),
+                idempotency_key=request.idempotency_key,
+                digest=digest_of([b"batch", canonical(value)]),
+            )
+            created = create.create_jobs(self.world, wanted, self.partitions)
+            for new_job, job in zip(good, created, strict=True):
+                results[new_job.index] |= {"status": int(HTTPStatus.CREATED)} | views.created(job, client.client_id)
+        return HTTPStatus.OK, {"results": results}
+
+    def get_job(self, request: Request) -> Answer:
+        """GET /v1/jobs/{jobId}."""
+        caller = authorise.require_known(self.world, request.caller)
+        return HTTPStatus.OK, views.job(read.view_job(self.world, caller, request.path["jobId"]))
+
+    def cancel_job(self, request: Request) -> Answer:
+        """DELETE /v1/jobs/{jobId}."""
+        caller = authorise.require_known(self.world, request.caller)
+        job_id = request.path["jobId"]
+        return HTTPStatus.OK, views.cancel(cancel.cancel_job(self.world, caller, job_id), job_id)
+
+    def list_executions(self, request: Request) -> Answer:
+        """GET /v1/jobs/{jobId}/executions, newest first."""
+        caller = authorise.require_known(self.world, request.caller)
+        limit = request.number("limit", LISTED, MOST_LISTED)
+        found = read.list_executions(self.world, caller, request.path["jobId"], limit, request.query.get("nextToken"))
+        answer: dict[str, Any] = {"items": [views.execution(execution) for execution in found]}
+        if len(found) == limit:
+            answer["nextToken"] = found[-1].execution_id
+        return HTTPStatus.OK, answer
+
+    def get_execution(self, request: Request) -> Answer:
+        """GET /v1/executions/{executionId}."""
+        caller = authorise.require_known(self.world, request.caller)
+        return HTTPStatus.OK, views.execution(read.get_execution(self.world, caller, request.path["executionId"]))
+
+    def put_client(self, request: Request) -> Answer:
+        """PUT /v1/clients/{clientId}, for admins."""
+        authorise.require_admin(request.caller)
+        client_id = request.path["clientId"]
+        body = validate(ClientBody, read_body(request.event, SINGLE_BYTES), self._checks(request))
+        if not CLIENT_ID.fullmatch(client_id):
+            raise InvalidRequest([Problem("/clientId", "must be 1-64 of a-z, 0-9 and -, starting with a letter")])
+        client = body.to_client(client_id)
+        self.world.clients.put(client)
+        return HTTPStatus.OK, views.client(client)
+
+    def get_client(self, request: Request) -> Answer:
+        """GET /v1/clients/{clientId}, for admins and the client's own principals."""
+        return HTTPStatus.OK, views.client(authorise.client_for(self.world, request.caller, request.path["clientId"]))
+
+    def get_health(self, _: Request) -> Answer:
+        """GET /v1/health."""
+        return HTTPStatus.OK, {"status": "ok"}
+
+    def get_openapi(self, _: Request) -> Answer:
+        """GET /v1/openapi.json."""
+        return HTTPStatus.OK, json.loads((Path(__file__).parent / "openapi.json").read_text())
+
+    def _checks(self, request: Request, client: Client | None = None) -> Checks:
+        """What validation may ask; faults outside the body are reported with those inside."""
+        return Checks(self.world.clock.now(), self.world.settings, client, request.faults())

@@ -1,0 +1,55 @@
+"""One request as API Gateway hands it over (HTTP API, payload format 2.0), and who sent it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from clockwork.domain.errors import InvalidRequest, NotAllowed, Problem
+from clockwork.flows.authorise import Caller
+
+_IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+
+
+class Request(msgspec.Struct, frozen=True):
+    """A request with its caller, path parameters and query."""
+
+    event: dict[str, Any]
+    caller: Caller
+    path: dict[str, str]
+    query: dict[str, str]
+
+    @property
+    def idempotency_key(self) -> str | None:
+        """The Idempotency-Key header as sent."""
+        headers: dict[str, str] = self.event.get("headers") or {}
+        return headers.get("idempotency-key")
+
+    def faults(self) -> list[Problem]:
+        """What is wrong with the request outside its body."""
+        key = self.idempotency_key
+        if key is None or _IDEMPOTENCY_KEY.fullmatch(key):
+            return []
+        return [Problem("", "the Idempotency-Key header must be 1-255 visible ASCII characters")]
+
+    def number(self, name: str, default: int, most: int) -> int:
+        """A query parameter from 1 to `most`. Raises InvalidRequest."""
+        text = self.query.get(name, str(default))
+        if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= most:
+            raise InvalidRequest([Problem("", f"the query parameter {name} must be 1-{most}")])
+        return int(text)
+
+    def named_client(self, body: Any) -> str | None:
+        """The clientId that a body names, as far as it can be read: who may ask comes before what is asked."""
+        client_id = body.get("clientId") if isinstance(body, dict) else None
+        return client_id if isinstance(client_id, str) else None
+
+
+def caller_arn(event: dict[str, Any]) -> str:
+    """Who signed the request. Raises NotAllowed if API Gateway did not say, as on a route without its authorizer."""
+    arn = event.get("requestContext", {}).get("authorizer", {}).get("iam", {}).get("userArn")
+    if not isinstance(arn, str) or not arn:
+        raise NotAllowed("the request is not signed")
+    return arn

@@ -1,0 +1,61 @@
+"""Logs and metrics as lines of JSON: one metrics line per batch, never one per job, and no payload in any.
+
+Metrics go out in CloudWatch's embedded metric format, which needs no call and no library:
+https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Mapping, Sequence
+
+#: The most values that one metric of a line may have, by the specification.
+MOST_VALUES = 100
+_PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
+
+Value = float | Sequence[float]
+
+
+class JsonLines(logging.Formatter):
+    """A log record as one line of JSON with its stable `action` and whatever else it carries."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {"level": record.levelname, "logger": record.name, "message": record.getMessage()}
+        line |= {name: value for name, value in vars(record).items() if name not in _PLAIN}
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str)
+
+
+def configure_logging(level: int = logging.INFO) -> None:
+    """Send all logs to standard output as lines of JSON, in place of what the Lambda runtime set up."""
+    handler = logging.StreamHandler(sys.stdout)
+    handler.setFormatter(JsonLines())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level)
+
+
+def metrics_line(
+    namespace: str, stage: str, at: int, metrics: Mapping[str, Value], properties: Mapping[str, object]
+) -> str:
+    """One line of embedded metrics at the instant `at` (ms). Names ending in Ms are milliseconds, others counts.
+
+    The only dimension is the stage, since each further value of a dimension is billed as a metric of its own;
+    properties can be searched and cost nothing.
+    """
+    units = [{"Name": name, "Unit": "Milliseconds" if name.endswith("Ms") else "Count"} for name in metrics]
+    directive = {"Namespace": namespace, "Dimensions": [["stage"]], "Metrics": units}
+    values = {name: _spread(value) if isinstance(value, Sequence) else value for name, value in metrics.items()}
+    line = {"_aws": {"Timestamp": at, "CloudWatchMetrics": [directive]}, "stage": stage, **properties, **values}
+    return json.dumps(line)
+
+
+def _spread(values: Sequence[float]) -> Sequence[float]:
+    """At most `MOST_VALUES` of the values, evenly from the sorted ones, both ends among them."""
+    if len(values) <= MOST_VALUES:
+        return list(values)
+    ordered = sorted(values)
+    return [ordered[index * (len(ordered) - 1) // (MOST_VALUES - 1)] for index in range(MOST_VALUES)]
