@@ -1,0 +1,121 @@
+"""The port `Targets`: attempts on threads, of which none is lost and none is waited for beyond its deadline."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Protocol
+
+import msgspec
+
+from clockwork.domain.executions import Outcome, State
+from clockwork.domain.releases import Delivery
+from clockwork.ports import Clock
+
+THREADS = 16
+#: What a transport may take beyond the deadline, which it is expected to keep by itself.
+GRACE_SECONDS = 0.25
+
+_log = logging.getLogger(__name__)
+
+
+class Transport(Protocol):
+    """Carries out attempts at one kind of target. Called from many threads at once."""
+
+    def deliver(self, delivery: Delivery) -> Outcome:
+        """Make the attempt, ending by its deadline. Expected faults are outcomes."""
+
+
+class _Attempt(msgspec.Struct, frozen=True):
+    """An attempt under way."""
+
+    delivery: Delivery
+    begun_at: int
+    future: Future[Outcome]
+
+
+class ThreadedTargets:
+    """Runs each attempt on a thread, with the transport for its target's type. Used by one thread at a time."""
+
+    def __init__(
+        self,
+        transports: Mapping[type, Transport],
+        clock: Clock,
+        *,
+        threads: int = THREADS,
+        grace_seconds: float = GRACE_SECONDS,
+    ) -> None:
+        self._transports = transports
+        self._clock = clock
+        self._threads = threads
+        self._grace_ms = round(grace_seconds * 1000)
+        self._pool = self._new_pool()
+        self._under_way: dict[int, _Attempt] = {}
+
+    def begin(self, slot: int, delivery: Delivery) -> None:
+        """Start the attempt, or queue it if all threads are taken."""
+        future = self._pool.submit(self._deliver, delivery)
+        self._under_way[slot] = _Attempt(delivery, self._clock.now(), future)
+
+    def collect(self) -> Sequence[tuple[int, Outcome]]:
+        """Wait for at least one outcome; all there are, by slot."""
+        ended: list[tuple[int, Outcome]] = []
+        while self._under_way and not ended:
+            wait([attempt.future for attempt in self._under_way.values()], self._seconds_left(), FIRST_COMPLETED)
+            now = self._clock.now()
+            ended = [
+                (slot, outcome)
+                for slot, attempt in self._under_way.items()
+                if (outcome := self._outcome_of(attempt, now)) is not None
+            ]
+            for slot, _ in ended:
+                del self._under_way[slot]
+        return ended
+
+    def close(self) -> None:
+        """Let the threads end once they have nothing left to do."""
+        self._pool.shutdown(wait=False)
+
+    def _deliver(self, delivery: Delivery) -> Outcome:
+        return self._transports[type(delivery.occurrence.target)].deliver(delivery)
+
+    def _outcome_of(self, attempt: _Attempt, now: int) -> Outcome | None:
+        if attempt.future.done():
+            fault = attempt.future.exception()
+            return attempt.future.result() if fault is None else _fault(attempt, fault, now)
+        if now <= attempt.delivery.deadline_at + self._grace_ms:
+            return None
+        if attempt.future.cancel():
+            return Outcome(State.TIMED_OUT, attempt.begun_at, now, error="no thread was free to start in time")
+        self._abandon_threads()
+        return Outcome(State.TIMED_OUT, attempt.begun_at, now, error="the attempt did not end by its deadline")
+
+    def _seconds_left(self) -> float:
+        deadline_at = min(attempt.delivery.deadline_at for attempt in self._under_way.values())
+        return max(0, deadline_at + self._grace_ms + 1 - self._clock.now()) / 1000
+
+    def _abandon_threads(self) -> None:
+        """A thread that hangs must not make the next attempts wait: they get new ones."""
+        self._pool.shutdown(wait=False)
+        self._pool = self._new_pool()
+
+    def _new_pool(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(self._threads, thread_name_prefix="attempt")
+
+
+def _fault(attempt: _Attempt, fault: BaseException, now: int) -> Outcome:
+    """A defect of ours. Its message may quote what it was given, secrets included: only its type and place are told."""
+    delivery = attempt.delivery
+    _log.error(
+        "an attempt failed in a way that nobody expected",
+        extra={
+            "action": "attempt_fault",
+            "executionId": delivery.execution_id,
+            "attempt": delivery.attempt,
+            "fault": type(fault).__name__,
+            "place": "".join(traceback.format_tb(fault.__traceback__)),
+        },
+    )
+    return Outcome(State.FAILED, attempt.begun_at, now, error=f"internal fault: {type(fault).__name__}")
