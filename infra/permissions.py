@@ -15,7 +15,7 @@ from infra.storage import ATTENTION_INDEX
 #: DynamoDB actions by Lambda and table.
 TABLE_ACTIONS: Mapping[str, Mapping[str, str]] = {
     "api": {
-        "timeline": "GetItem PutItem UpdateItem BatchWriteItem",
+        "timeline": "GetItem BatchGetItem PutItem UpdateItem BatchWriteItem",
         "jobs": "GetItem PutItem UpdateItem Query",
         "executions": "GetItem PutItem UpdateItem Query",
         "shards": "GetItem BatchGetItem PutItem Scan",
@@ -48,6 +48,8 @@ TABLE_ACTIONS: Mapping[str, Mapping[str, str]] = {
 }
 RELEASES = ("api", "poller", "deliverer", "sweeper")
 INVOKES_POLLER = ("api", "ticker")
+#: AWS knows `SendMessage` for single messages and batches alike; the emulator asks for the batch by its own name.
+_SEND = ("sqs:SendMessage", "sqs:SendMessageBatch")
 _CONSUME = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes")
 
 
@@ -63,7 +65,7 @@ def grant(
         for name, actions in TABLE_ACTIONS[moment].items():
             _allow(function, [f"dynamodb:{action}" for action in actions.split()], tables[name].table_arn)
         if moment in RELEASES:
-            _allow(function, ["sqs:SendMessage"], queues.release.queue_arn)
+            _allow(function, _SEND, queues.release.queue_arn)
         if moment in INVOKES_POLLER:
             _allow(function, ["lambda:InvokeFunction"], functions["poller"].function_arn)
     _allow(functions["api"], ["dynamodb:Query"], f"{tables['executions'].table_arn}/index/{ATTENTION_INDEX}")

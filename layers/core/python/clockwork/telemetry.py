@@ -36,6 +36,7 @@ def configure_logging(level: int = logging.INFO) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
+    logging.getLogger("botocore").setLevel(max(level, logging.WARNING))
 
 
 def metrics_line(

@@ -12,7 +12,11 @@ from clockwork.edge.checks import EdgeModel, checks_of
 
 #: Users keep their path; STS drops a role's, so a role is named without one.
 Principal = Annotated[
-    str, Field(pattern=r"^arn:aws[a-z-]*:iam::[0-9]{12}:(root|user/[\w+=,.@/-]{1,576}|role/[\w+=,.@-]{1,64})$")
+    str,
+    Field(
+        max_length=600,
+        pattern=r"^arn:aws[a-z-]*:iam::[0-9]{12}:(root|user/[A-Za-z0-9_+=,.@/-]+|role/[A-Za-z0-9_+=,.@-]+)$",
+    ),
 ]
 QueueArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:sqs:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,75}(\.fifo)?$")]
 SecretName = Annotated[str, Field(pattern=r"^clockwork/[A-Za-z0-9/_+=.@-]{1,200}$")]

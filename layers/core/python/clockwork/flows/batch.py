@@ -1,0 +1,66 @@
+"""What a deliverer has in hand during one invocation."""
+
+from __future__ import annotations
+
+import logging
+
+import msgspec
+
+from clockwork.domain.attempts import Action, Plan
+from clockwork.domain.executions import Execution, State
+from clockwork.domain.releases import Release
+from clockwork.flows.world import World
+
+log = logging.getLogger(__name__)
+
+#: A record that changes again and again under our hands is left to the next receive of its message.
+ROUNDS = 4
+
+
+class DeliverReport(msgspec.Struct):
+    """What became of a batch. `failed_messages` come back; all others are acknowledged."""
+
+    failed_messages: list[str] = []
+    lateness_ms: list[int] = []
+    succeeded: int = 0
+    failed: int = 0
+    dead: int = 0
+    absorbed: int = 0
+    deferred: int = 0
+    early: int = 0
+
+
+class Item(msgspec.Struct):
+    """One message in hand. `seen` is the record as it was last seen: with our claim on it once the item is started."""
+
+    message_id: str
+    release: Release
+    seen: Execution | None = None
+
+
+class Batch:
+    """The messages of one invocation and what became of them."""
+
+    def __init__(self, world: World, deadline_at: int) -> None:
+        self.world = world
+        self.deadline_at = deadline_at
+        self.report = DeliverReport()
+        #: What is to be sent before the item's message is acknowledged.
+        self.following: list[tuple[Item, Release]] = []
+
+    def fail(self, item: Item, why: str) -> None:
+        """Let the message come back."""
+        execution_id = item.release.execution_id
+        log.warning("message fails: %s", why, extra={"action": "message_failed", "executionId": execution_id})
+        self.report.failed_messages.append(item.message_id)
+
+    def settle(self, item: Item, plan: Plan) -> None:
+        """Count what a plan means once it is saved, and note what it wants sent."""
+        if plan.action is Action.ABSORB:
+            self.report.absorbed += 1
+        elif plan.action is Action.DEFER:
+            self.report.deferred += 1
+        elif plan.execution is not None and plan.execution.state is State.DEAD:
+            self.report.dead += 1
+        if plan.release is not None:
+            self.following.append((item, plan.release))

@@ -1,0 +1,55 @@
+"""Claim attempts: one conditional write each, so that nobody else starts them. Who loses looks at what is there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from clockwork.domain.attempts import Action, Claim, plan_claim
+from clockwork.flows.batch import ROUNDS, Batch, Item
+
+
+def claim(batch: Batch, items: Sequence[Item]) -> list[Item]:
+    """Those that are ours to start, by the instant at which they are to run. The others are settled or fail."""
+    world = batch.world
+    # 1. Nothing is claimed at record level none: a duplicate is delivered twice.
+    started = [item for item in items if item.release.occurrence.record == "none"]
+    open_items = [item for item in items if item.release.occurrence.record == "full"]
+    # 2. A first attempt expects no record, so its claim needs no read; any other has to know what it follows.
+    for item in open_items:
+        if item.release.attempt > 1 or item.release.sweeps:
+            item.seen = world.executions.find(item.release.job_id, item.release.execution_id)
+    # 3. Claim; whoever lost plans again with what is there.
+    for _ in range(ROUNDS):
+        if not open_items:
+            break
+        open_items = _claim_round(batch, open_items, started)
+    for item in open_items:
+        batch.fail(item, "its record keeps changing")
+    return sorted(started, key=lambda item: item.release.run_at)
+
+
+def _claim_round(batch: Batch, items: Sequence[Item], started: list[Item]) -> list[Item]:
+    plans = [(item, plan_claim(item.release, item.seen, _wish(batch))) for item in items]
+    for item, plan in plans:
+        if plan.execution is None:
+            batch.settle(item, plan)
+    writing = [(item, plan, plan.execution) for item, plan in plans if plan.execution is not None]
+    saves = batch.world.executions.save([(item.seen, after) for item, _, after in writing]) if writing else ()
+    lost = []
+    for (item, plan, after), saved in zip(writing, saves, strict=True):
+        if saved.unavailable is not None:
+            batch.fail(item, saved.unavailable)
+        elif not saved.ok:
+            item.seen = saved.actual
+            lost.append(item)
+        elif plan.action is Action.START:
+            item.seen = after
+            started.append(item)
+        else:
+            batch.settle(item, plan)
+    return lost
+
+
+def _wish(batch: Batch) -> Claim:
+    now = batch.world.clock.now()
+    return Claim(batch.world.chance.token(), batch.deadline_at, now, batch.world.execution_expires_at(now))
