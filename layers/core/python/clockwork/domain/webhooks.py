@@ -73,10 +73,10 @@ def retry_after_seconds(value: str | None, now: int) -> float | None:
         return None
     text = value.strip()
     try:
-        seconds = float(int(text)) if text.isdigit() else (_from_http_date(text) - now) / 1000
+        seconds = int(text) if text.isdigit() else (_from_http_date(text) - now) / 1000
     except (ValueError, OverflowError):
         return None
-    return min(max(seconds, 0.0), LONGEST_RETRY_AFTER_SECONDS)
+    return float(min(max(seconds, 0), LONGEST_RETRY_AFTER_SECONDS))
 
 
 def _from_http_date(text: str) -> int:
