@@ -15,7 +15,7 @@ from infra.storage import ATTENTION_INDEX
 #: DynamoDB actions by Lambda and table.
 TABLE_ACTIONS: Mapping[str, Mapping[str, str]] = {
     "api": {
-        "timeline": "GetItem BatchGetItem PutItem UpdateItem BatchWriteItem",
+        "timeline": "GetItem BatchGetItem PutItem BatchWriteItem UpdateItem",
         "jobs": "GetItem PutItem UpdateItem Query",
         "executions": "GetItem PutItem UpdateItem Query",
         "shards": "GetItem BatchGetItem PutItem Scan",
@@ -25,24 +25,24 @@ TABLE_ACTIONS: Mapping[str, Mapping[str, str]] = {
         "shards": "PutItem Scan",
     },
     "poller": {
-        "timeline": "PutItem Query",
-        "jobs": "BatchGetItem",
-        "executions": "PutItem UpdateItem",
-        "shards": "GetItem UpdateItem",
+        "timeline": "GetItem BatchGetItem PutItem BatchWriteItem Query",
+        "jobs": "GetItem BatchGetItem",
+        "executions": "GetItem PutItem UpdateItem",
+        "shards": "GetItem BatchGetItem UpdateItem",
         "clients": "GetItem UpdateItem",
     },
     "deliverer": {
-        "timeline": "GetItem PutItem",
-        "jobs": "BatchGetItem",
+        "timeline": "GetItem BatchGetItem PutItem BatchWriteItem",
+        "jobs": "GetItem BatchGetItem",
         "executions": "GetItem PutItem UpdateItem",
-        "shards": "GetItem",
+        "shards": "GetItem BatchGetItem",
         "clients": "GetItem UpdateItem",
     },
     "sweeper": {
-        "timeline": "GetItem PutItem Query",
-        "jobs": "Query Scan",
+        "timeline": "GetItem BatchGetItem PutItem BatchWriteItem Query",
+        "jobs": "GetItem BatchGetItem Query Scan",
         "executions": "GetItem PutItem UpdateItem",
-        "shards": "Scan",
+        "shards": "GetItem BatchGetItem Scan",
         "clients": "GetItem UpdateItem",
     },
 }

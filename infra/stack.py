@@ -5,7 +5,9 @@ from __future__ import annotations
 import aws_cdk as cdk
 from constructs import Construct
 
+from infra.alarms import Alarms
 from infra.api import Api
+from infra.dashboard import Dashboard
 from infra.functions import Functions
 from infra.layers import Layers
 from infra.options import Options
@@ -26,4 +28,6 @@ class ClockworkStack(cdk.Stack):
         functions = Functions(self, "Functions", options=options, storage=storage, queues=queues, layers=layers)
         Triggers(self, "Triggers", options=options, functions=functions, queues=queues)
         api = Api(self, "Api", handler=functions.api, disposable=options.is_local)
+        Alarms(self, "Alarms", options=options, storage=storage, queues=queues, functions=functions, api=api)
+        Dashboard(self, "Dashboard", options=options, storage=storage, queues=queues, functions=functions)
         declare_outputs(self, storage=storage, queues=queues, functions=functions, api=api)

@@ -22,12 +22,17 @@ ADMIN = "arn:aws:iam::123456789012:role/Admin"
 TARGETS = "arn:aws:sqs:*:123456789012:jobs-*"
 
 
+def compose(outdir: str | None = None, **context: str) -> cdk.App:
+    """The app for this context, not yet synthesized."""
+    flags = json.loads((ROOT / "cdk.json").read_text())["context"]
+    app = cdk.App(outdir=outdir, context={**flags, "aws:cdk:bundling-stacks": [], **context})
+    ClockworkStack(app, "Clockwork", options=Options.from_context(app.node))
+    return app
+
+
 def synthesize(**context: str) -> Template:
     """The template for this context."""
-    flags = json.loads((ROOT / "cdk.json").read_text())["context"]
-    app = cdk.App(context={**flags, "aws:cdk:bundling-stacks": [], **context})
-    ClockworkStack(app, "Clockwork", options=Options.from_context(app.node))
-    return Template(app.synth().get_stack_by_name("Clockwork").template)
+    return Template(compose(**context).synth().get_stack_by_name("Clockwork").template)
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,40 @@
+"""The metrics of Clockwork itself, which its Lambdas write into their logs, and how each is best read."""
+
+from __future__ import annotations
+
+import aws_cdk as cdk
+from aws_cdk import aws_cloudwatch as cloudwatch
+
+from clockwork.settings import Settings
+
+#: Metric -> the statistic that tells most about it over a minute.
+STATISTICS = {
+    "LatenessMs": "p99",
+    "Early": "Sum",
+    "Released": "Sum",
+    "Delivered": "Sum",
+    "Failed": "Sum",
+    "Dead": "Sum",
+    "DuplicatesAbsorbed": "Sum",
+    "Deferred": "Sum",
+    "CursorLagMs": "Maximum",
+    "HorizonAheadMs": "Minimum",
+    "Stuck": "Sum",
+    "Ticks": "Sum",
+    "Polls": "Sum",
+    "Sweeps": "Sum",
+}
+
+
+def metric(settings: Settings, name: str, statistic: str | None = None, minutes: int = 1) -> cloudwatch.Metric:
+    """One metric, over periods of `minutes`.
+
+    Its only dimension is the stage: every further value of a dimension would be a metric to pay for.
+    """
+    return cloudwatch.Metric(
+        namespace=settings.metrics_namespace,
+        metric_name=name,
+        dimensions_map={"stage": settings.stage},
+        statistic=statistic or STATISTICS[name],
+        period=cdk.Duration.minutes(minutes),
+    )

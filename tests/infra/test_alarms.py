@@ -1,0 +1,110 @@
+"""What wakes somebody, and what a silent scheduler looks like."""
+
+from __future__ import annotations
+
+import pytest
+
+from clockwork.settings import Settings
+from infra.metrics import STATISTICS
+from local.synth import ROOT
+from tests.infra.conftest import synthesize
+from tests.infra.template import MOMENTS, TABLES, Resource, Template
+
+TOPIC = "arn:aws:sns:us-east-1:123456789012:operators"
+
+
+def alarm(template: Template, name: str) -> Resource:
+    """The properties of one alarm."""
+    found: Resource = template.one("CloudWatch::Alarm", f"Alarms{name}")["Properties"]
+    return found
+
+
+@pytest.mark.parametrize("name", ["Ticks", "Polls", "Sweeps"])
+def test_silence_is_an_alarm(account: Template, name: str) -> None:
+    properties = alarm(account, f"No{name}")
+    assert (properties["MetricName"], properties["TreatMissingData"]) == (name, "breaching")
+    assert properties["ComparisonOperator"] == "LessThanThreshold"
+    assert (properties["EvaluationPeriods"], properties["DatapointsToAlarm"], properties["Threshold"]) == (3, 3, 1)
+
+
+def test_every_other_alarm_is_quiet_when_nothing_happens(account: Template) -> None:
+    alarms = account.all("CloudWatch::Alarm")
+    loud = {key for key, one in alarms.items() if one["Properties"]["TreatMissingData"] != "notBreaching"}
+    heartbeats = ("NoTicks", "NoPolls", "NoSweeps", "FewPolls")
+    assert loud == {account.logical_id(account.one("CloudWatch::Alarm", f"Alarms{name}")) for name in heartbeats}
+
+
+def test_a_shard_that_nobody_polls_is_an_alarm_even_if_the_others_are_polled(account: Template) -> None:
+    properties = alarm(account, "FewPolls")
+    assert (properties["Threshold"], properties["Statistic"]) == (Settings.for_account().shards, "Sum")
+    assert properties["Period"] >= Settings.for_account().poller_timeout_seconds
+
+
+def test_every_metric_that_is_watched_or_shown_is_written_by_a_lambda() -> None:
+    written = "".join(handler.read_text() for handler in ROOT.glob("lambdas/*/handler.py"))
+    assert [name for name in STATISTICS if f'"{name}":' not in written] == []
+
+
+def test_a_shard_that_lags_by_a_third_of_the_retention_is_an_alarm(account: Template) -> None:
+    assert alarm(account, "CursorLag")["Threshold"] == Settings.for_account().row_retention_seconds * 1_000 / 3
+
+
+@pytest.mark.parametrize(
+    ("name", "metric", "threshold"),
+    [
+        ("Early", "Early", 0),
+        ("Stuck", "Stuck", 0),
+        ("DeadLetters", "ApproximateNumberOfMessagesVisible", 0),
+        ("InFlight", "ApproximateNumberOfMessagesNotVisible", 80_000),
+    ],
+)
+def test_one_minute_beyond_the_bound_is_enough(account: Template, name: str, metric: str, threshold: int) -> None:
+    properties = alarm(account, name)
+    assert (properties["MetricName"], properties["Threshold"]) == (metric, threshold)
+    assert properties["DatapointsToAlarm"] == 1
+
+
+def test_lateness_is_judged_by_its_tail(account: Template) -> None:
+    properties = alarm(account, "Late")
+    assert (properties["MetricName"], properties["ExtendedStatistic"]) == ("LatenessMs", "p99")
+    assert (properties["DatapointsToAlarm"], properties["EvaluationPeriods"]) == (3, 5)
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_failing_and_refused_invocations_are_alarms(account: Template, moment: str) -> None:
+    function = [{"Name": "FunctionName", "Value": {"Ref": account.logical_id(account.function(moment))}}]
+    for kind in ("Errors", "Throttles"):
+        properties = alarm(account, f"{moment}{kind}")
+        assert (properties["MetricName"], properties["Dimensions"]) == (kind, function)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_refused_writes_are_alarms(account: Template, table: str) -> None:
+    assert alarm(account, f"{table}Throttled")["MetricName"] == "WriteThrottleEvents"
+
+
+def test_own_metrics_carry_the_stage_and_no_other_dimension(account: Template) -> None:
+    own = [
+        one["Properties"]["Dimensions"]
+        for one in account.all("CloudWatch::Alarm").values()
+        if one["Properties"]["Namespace"] == Settings().metrics_namespace
+    ]
+    assert own
+    assert all(dimensions == [{"Name": "stage", "Value": "account"}] for dimensions in own)
+
+
+def test_alarms_notify_the_topic_that_the_deployment_names() -> None:
+    for one in synthesize(alarmTopicArn=TOPIC).all("CloudWatch::Alarm").values():
+        assert (one["Properties"]["AlarmActions"], one["Properties"]["OKActions"]) == ([TOPIC], [TOPIC])
+
+
+def test_without_a_topic_alarms_only_show(account: Template) -> None:
+    assert not [one for one in account.all("CloudWatch::Alarm").values() if "AlarmActions" in one["Properties"]]
+
+
+def test_every_alarm_says_what_it_means(account: Template) -> None:
+    assert all(len(one["Properties"]["AlarmDescription"]) > 20 for one in account.all("CloudWatch::Alarm").values())
+
+
+def test_there_is_one_dashboard(account: Template) -> None:
+    assert len(account.all("CloudWatch::Dashboard")) == 1

@@ -1,0 +1,57 @@
+"""Two independent judges of the template: cdk-nag's AwsSolutions rules, and cfn-lint."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import aws_cdk as cdk
+import cdk_nag
+import pytest
+
+from tests.infra.conftest import ADMIN, TARGETS, compose, synthesize
+
+_ARN = "Resource::arn:<AWS::Partition>"
+_WILDCARDS = "Clockwork/Functions/DelivererRole/DefaultPolicy/Resource AwsSolutions-IAM5"
+#: Finding -> why it stands.
+ACKNOWLEDGED = {
+    f"{_WILDCARDS}[{_ARN}:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:clockwork/*]": (
+        "clients name their signing secrets at run time; the prefix keeps every other secret of the account out"
+    ),
+    f"{_WILDCARDS}[{_ARN}:ssm:<AWS::Region>:<AWS::AccountId>:parameter/clockwork/*]": (
+        "as for secrets: only what was put under the prefix for Clockwork"
+    ),
+    f"{_WILDCARDS}[Resource::{TARGETS}]": (
+        "the queues that jobs may target are chosen by whoever deploys, patterns included; by default there are none"
+    ),
+}
+#: cfn-lint rule -> why it is not asked.
+NOT_ASKED = {
+    "W3005": "the CDK writes DependsOn beside a GetAtt on purpose: the role's policy must exist too",
+    "W3037": "the emulator knows an action by a name of its own, see infra/permissions.py",
+}
+
+
+def test_cdk_nag_finds_nothing_but_what_is_acknowledged_with_a_reason(tmp_path: Path) -> None:
+    app = compose(outdir=str(tmp_path), adminPrincipals=ADMIN, targetQueueArns=TARGETS)
+    cdk.Validations.of(app).add_plugins(cdk_nag.AwsSolutionsChecks())
+    with pytest.raises(RuntimeError, match="ValidationFailed"):
+        app.synth()
+    (report,) = json.loads((tmp_path / "validation-report.json").read_text())["pluginReports"]
+    found = {
+        f"{construct['constructPath']} {violation['ruleName']}"
+        for violation in report["violations"]
+        for construct in violation["violatingConstructs"]
+    }
+    assert found == set(ACKNOWLEDGED)
+
+
+@pytest.mark.parametrize("stage", ["account", "local"])
+def test_cfn_lint_finds_nothing(stage: str, tmp_path: Path) -> None:
+    template = tmp_path / "template.json"
+    template.write_text(json.dumps(synthesize(stage=stage, alarmTopicArn="arn:aws:sns:us-east-1:1:ops").body))
+    command = [str(Path(sys.executable).with_name("cfn-lint")), "--regions", "us-east-1", "--ignore-checks", *NOT_ASKED]
+    judged = subprocess.run([*command, "--template", str(template)], capture_output=True, text=True, check=False)
+    assert (judged.returncode, judged.stdout, judged.stderr) == (0, "", "")
