@@ -1,0 +1,87 @@
+"""The CDK's own command line, unmodified, takes an empty account to a running stack and back to nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from local import synth
+from local.emulator import ACCOUNT, REGION, Credentials
+from local.stack import ADMIN_ARN, LocalStack
+
+CDK = synth.ROOT / "node_modules/.bin/cdk"
+
+
+@pytest.fixture(scope="module")
+def empty() -> Iterator[LocalStack]:
+    """A stack of its own that nothing has been deployed into."""
+    with LocalStack.start() as stack:
+        yield stack
+
+
+def cdk(stack: LocalStack, credentials: Credentials, *arguments: str) -> str:
+    """Run the command line as this user; returns all it said. Fails the test if it fails."""
+    environment = {
+        **{name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ},
+        "AWS_ENDPOINT_URL": f"https://localhost:{stack.emulator.port}",
+        "AWS_ACCESS_KEY_ID": credentials.access_key,
+        "AWS_SECRET_ACCESS_KEY": credentials.secret_key,
+        "AWS_REGION": REGION,
+        "AWS_CA_BUNDLE": str(stack.ca_bundle),
+        "NODE_EXTRA_CA_CERTS": str(stack.ca_bundle),
+        "CI": "true",
+        "CDK_DISABLE_CLI_TELEMETRY": "true",
+    }
+    command = [str(CDK), *arguments, "--no-notices", "--no-version-reporting"]
+    ran = subprocess.run(
+        command, env=environment, cwd=synth.ROOT, capture_output=True, text=True, timeout=240, check=False
+    )
+    said = ran.stdout + ran.stderr
+    assert ran.returncode == 0, f"cdk {' '.join(arguments)}: {said[-3_000:]}"
+    return said
+
+
+def test_bootstrap_deploy_again_and_destroy(empty: LocalStack, tmp_path: Path) -> None:
+    assembly = synth.assembly({"stage": "local", "adminPrincipals": ADMIN_ARN})
+    app = ("--app", str(assembly), "--output", str(tmp_path))
+
+    cdk(empty, empty.admin, "bootstrap", f"aws://{ACCOUNT}/{REGION}")
+    cdk(empty, empty.admin, "deploy", *app, "--require-approval", "never")
+    deployed = stack_named(empty, "Clockwork")
+    outputs = {output["OutputKey"]: output["OutputValue"] for output in deployed["Outputs"]}
+    assert deployed["StackStatus"] == "CREATE_COMPLETE"
+    assert len(empty.client("dynamodb").list_tables()["TableNames"]) == 5
+
+    empty.outputs = outputs
+    assert empty.api().request("GET", "/v1/health").status == 200
+    stranger = empty.create_user("stranger")
+    assert empty.api(stranger).request("GET", "/v1/health").status == 403
+
+    assert "no changes" in cdk(empty, empty.admin, "deploy", *app, "--require-approval", "never")
+    assert stack_named(empty, "Clockwork")["StackStatus"] == "CREATE_COMPLETE"
+
+    cdk(empty, empty.admin, "destroy", *app, "--force")
+    assert left_over(empty) == {"tables": [], "queues": [], "functions": [], "rules": [], "stacks": ["CDKToolkit"]}
+
+
+def stack_named(stack: LocalStack, name: str) -> dict[str, object]:
+    """What CloudFormation says about a stack."""
+    found: dict[str, object] = stack.client("cloudformation").describe_stacks(StackName=name)["Stacks"][0]
+    return found
+
+
+def left_over(stack: LocalStack) -> dict[str, list[str]]:
+    """Whatever could still cost money."""
+    client = stack.client
+    stacks = client("cloudformation").describe_stacks()["Stacks"]
+    return {
+        "tables": client("dynamodb").list_tables()["TableNames"],
+        "queues": client("sqs").list_queues().get("QueueUrls", []),
+        "functions": [one["FunctionName"] for one in client("lambda").list_functions()["Functions"]],
+        "rules": [rule["Name"] for rule in client("events").list_rules()["Rules"]],
+        "stacks": [one["StackName"] for one in stacks if one["StackStatus"] != "DELETE_COMPLETE"],
+    }
