@@ -74,16 +74,19 @@ def _decoded(batch: Batch, messages: Sequence[Message]) -> list[Item]:
 
 def _in_time(batch: Batch, items: Sequence[Item]) -> list[Item]:
     now = batch.world.clock.now()
-    ready = []
-    for item in items:
-        release = item.release
-        end_at = max(now, release.run_at) + int(_timeout_seconds(batch.world, release) * 1000)
-        if release.run_at - now >= LONGEST_HOLD_MS or end_at > batch.deadline_at - RECORD_MARGIN_MS:
-            batch.report.deferred += 1
-            batch.following.append((item, release))
-        else:
-            ready.append(item)
+    ready = [item for item in items if _is_ready(batch, item.release, now)]
+    back = [item for item in items if item not in ready]
+    # Delays beyond the queue's longest travel like this too, in hops.
+    refused = batch.world.releases.send([item.release for item in back], now) if back else ()
+    for refusal in refused:
+        batch.fail(back[refusal.index], refusal.reason)
+    batch.report.deferred += len(back) - len(refused)
     return ready
+
+
+def _is_ready(batch: Batch, release: Release, now: int) -> bool:
+    end_at = max(now, release.run_at) + int(_timeout_seconds(batch.world, release) * 1000)
+    return release.run_at - now < LONGEST_HOLD_MS and end_at <= batch.deadline_at - RECORD_MARGIN_MS
 
 
 def _timeout_seconds(world: World, release: Release) -> float:

@@ -1,0 +1,109 @@
+"""Instants, keys and ids: what is written is what is read, and nothing else is accepted."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clockwork.domain import ids, instants, keys
+from clockwork.domain.ids import AnonymousJob, InvalidId
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("2026-05-05T10:00:00.250Z", 1_777_975_200_250),
+        ("2026-05-05T12:00:00.250+02:00", 1_777_975_200_250),
+        ("2026-05-05T10:00:00Z", 1_777_975_200_000),
+        ("2026-05-05T10:00:00.2509Z", 1_777_975_200_250),
+        ("1969-12-31T23:59:59.999Z", -1),
+    ],
+)
+def test_an_instant_is_read_to_the_millisecond(text: str, at: int) -> None:
+    assert instants.from_text(text) == at
+
+
+@pytest.mark.parametrize("text", ["2026-05-05T10:00:00", "2026-05-05", "tomorrow", "", "2026-13-01T00:00:00Z"])
+def test_an_instant_without_zone_or_sense_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"zone|RFC 3339"):
+        instants.from_text(text)
+
+
+@given(st.integers(0, instants.LAST // 10))
+def test_an_instant_survives_its_text(at: int) -> None:
+    assert instants.from_text(instants.to_text(at)) == at
+
+
+@given(st.integers(0, instants.LAST), st.integers(0, instants.LAST))
+def test_keys_sort_by_instant_and_an_edge_lies_behind_its_millisecond(a: int, b: int) -> None:
+    assert (keys.row_key(a, "zzz") <= keys.edge_key(b)) == (a <= b)
+    assert keys.row_key(a, "") > keys.BEGINNING
+    assert keys.instant_of(keys.row_key(a, "x")) == keys.instant_of(keys.edge_key(a)) == a
+
+
+def test_the_beginning_of_time_is_instant_zero() -> None:
+    assert keys.instant_of(keys.BEGINNING) == 0
+
+
+def test_a_job_id_names_its_row_and_element() -> None:
+    job = AnonymousJob("p003", keys.row_key(1_700_000_000_000, "abc-_9"), 12)
+    assert ids.decode_job(job.job_id) == job
+    assert job.job_id[0] == "a"
+    assert "." not in job.job_id
+
+
+@given(st.text(max_size=100))
+def test_any_text_is_an_id_or_refused_as_none(text: str) -> None:
+    try:
+        job = ids.decode_job(text)
+    except InvalidId:
+        return
+    assert job.job_id == text
+
+
+@pytest.mark.parametrize("place", range(0, 60, 7))
+def test_a_tampered_job_id_names_another_row_or_none(place: int) -> None:
+    job_id = AnonymousJob("p003", keys.row_key(1_700_000_000_000, "x" * 22), 0).job_id
+    changed = job_id[:place] + ("B" if job_id[place] != "B" else "C") + job_id[place + 1 :]
+    try:
+        assert ids.decode_job(changed).job_id != job_id
+    except InvalidId:
+        assert changed != job_id
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a",
+        "b" + AnonymousJob("p000", keys.row_key(1, "x"), 0).job_id[1:],
+        AnonymousJob("p000", keys.row_key(1, "x"), -1).job_id,
+        AnonymousJob("p/00", keys.row_key(1, "x"), 0).job_id,
+        AnonymousJob("p000", "1#x", 0).job_id,
+        AnonymousJob("p000", keys.row_key(1, "x y"), 0).job_id,
+        AnonymousJob("p000", keys.row_key(1, "x"), 0).job_id + "=",
+        "a" + ids.encode_part(b"p000/0000000000001#x/00"),
+        "a\u00e9",
+    ],
+)
+def test_what_clockwork_did_not_make_is_no_job_id(text: str) -> None:
+    with pytest.raises(InvalidId):
+        ids.decode_job(text)
+
+
+def test_an_execution_id_sorts_by_instant_and_decodes_without_a_lookup() -> None:
+    job_id = AnonymousJob("p000", keys.row_key(999, "x"), 0).job_id
+    early, late = ids.only_execution(job_id, 999), ids.only_execution(job_id, 1000)
+    assert early < late
+    assert ids.decode_execution(early) == ids.ExecutionId(job_id, 999, "0")
+    for text in ("", job_id, f"{job_id}.1.0", f"{early}.", f"{job_id}.0000000000999."):
+        with pytest.raises(InvalidId):
+            ids.decode_execution(text)
+
+
+def test_derived_ids_depend_on_every_part_and_on_where_parts_end() -> None:
+    assert ids.derive("a-b", "c") != ids.derive("a", "b-c")
+    assert ids.derive("a", 1) == ids.derive("a", 1)
+    assert len(ids.derive("a")) == 22
+    assert ids.digest_of([b"ab", b"c"]) != ids.digest_of([b"a", b"bc"])
