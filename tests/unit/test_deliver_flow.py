@@ -127,7 +127,7 @@ def test_one_bad_message_fails_alone() -> None:
     report = clockwork.deliver_visible()
     assert report.succeeded == 1
     assert len(report.failed_messages) == 1
-    assert list(m.body for m in clockwork.queue.messages.values()) == ["nonsense"]
+    assert [m.body for m in clockwork.queue.messages.values()] == ["nonsense"]
 
 
 def test_a_lost_deliverer_is_followed_by_the_next_attempt() -> None:

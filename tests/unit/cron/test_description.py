@@ -98,14 +98,17 @@ def assert_days(text: str, cron: CompiledCron) -> None:
     terms = text.removeprefix("on ").replace(", but only if that is ", " or ").split(" or ")
     if text == "every day":
         terms = []
-    nearest = re.search(r"nearest to day (\d.*?) of the month", text)
-    assert (set(map(int, re.findall(r"\d+", nearest[1]))) if nearest else set()) == bits(cron.nearest_working_days)
-    assert ("the last day of the month" in terms) == cron.last_day
-    assert ("the last working day (Monday through Friday) of the month" in terms) == cron.last_working_day
-    nths = re.findall(r"the (\d)\w\w (\w+) of the month", text)
-    assert {7 * (int(week) - 1) + WEEKDAYS.index(name) for week, name in nths} == bits(cron.nth_weekdays)
-    lasts = re.findall(r"the last (\w+day) of the month", text)
-    assert {WEEKDAYS.index(name) for name in lasts if name in WEEKDAYS} == bits(cron.last_weekdays)
+    # A special day beside a field that holds all days adds nothing, and need not be said.
+    if cron.days != ALL_DAYS:
+        nearest = re.search(r"nearest to day (\d.*?) of the month", text)
+        assert (set(map(int, re.findall(r"\d+", nearest[1]))) if nearest else set()) == bits(cron.nearest_working_days)
+        assert ("the last day of the month" in terms) == cron.last_day
+        assert ("the last working day (Monday through Friday) of the month" in terms) == cron.last_working_day
+    if cron.weekdays != ALL_WEEKDAYS:
+        nths = re.findall(r"the (\d)\w\w (\w+) of the month", text)
+        assert {7 * (int(week) - 1) + WEEKDAYS.index(name) for week, name in nths} == bits(cron.nth_weekdays)
+        lasts = re.findall(r"the last (\w+day) of the month", text)
+        assert {WEEKDAYS.index(name) for name in lasts if name in WEEKDAYS} == bits(cron.last_weekdays)
     plain = [term for term in terms if re.match(r"days? \d|every .*day", term) and "nearest" not in term]
     dates = numbers_in(plain[0].removesuffix(" of the month"), 0) if plain else set()
     assert dates == (bits(cron.days) if cron.days != ALL_DAYS else dates & bits(cron.days))

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, ParamSpec, TypeVar, cast
 
-from botocore.exceptions import BotoCoreError, ChecksumError, ClientError, HTTPClientError, IncompleteReadError
-from botocore.exceptions import ConnectionError as NotConnected
+from botocore.exceptions import (
+    BotoCoreError,
+    ChecksumError,
+    ClientError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    HTTPClientError,
+    IncompleteReadError,
+)
+from botocore.exceptions import ConnectionError as ConnectionFailed
 from botocore.parsers import ResponseParserError
 
 from clockwork.domain.errors import Unavailable
@@ -35,11 +43,12 @@ THROTTLES = frozenset(
 _MEANWHILE = frozenset(
     {"None", "ConditionalCheckFailed", "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
 )
-_LOST = (HTTPClientError, IncompleteReadError, ChecksumError, ResponseParserError)
+_NOT_SENT = (EndpointConnectionError, ConnectTimeoutError)
+_LOST = (HTTPClientError, ConnectionFailed, IncompleteReadError, ChecksumError, ResponseParserError)
 
 
 class Throttled(Unavailable):
-    """Refused for the moment. It did not act, so it may be sent again whatever it is."""
+    """Refused for the moment, or never sent: as sent this last time it did not act."""
 
 
 class NoAnswer(Unavailable):
@@ -68,7 +77,7 @@ def ask(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 def _meaning(error: Exception) -> Exception | None:
     if isinstance(error, ClientError):
         return _meaning_of_answer(error)
-    if isinstance(error, NotConnected):
+    if isinstance(error, _NOT_SENT):
         return Throttled(str(error))
     if isinstance(error, _LOST):
         return NoAnswer(str(error))

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from clockwork.domain.executions import Outcome
 from clockwork.domain.releases import Delivery
-from clockwork.flows.deliver import DeliverReport, Message, deliver_batch
+from clockwork.flows.batch import DeliverReport
+from clockwork.flows.deliver import Message, deliver_batch
 from clockwork.flows.poll import PollReport, poll_shard
 from clockwork.flows.registry import ensure_shards
 from clockwork.flows.world import World
