@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from email.utils import format_datetime
@@ -310,6 +311,23 @@ def test_a_connection_that_the_receiver_closes_is_not_used_again(transport: Http
                 outcomes.append(transport.deliver(delivery_to(to(receiver))).state)
                 receiver.wait_for_hang_up()
             assert (outcomes, receiver.connections) == ([State.SUCCEEDED] * 3, 3)
+
+
+def test_an_interim_answer_is_a_failure_and_what_follows_it_answers_no_other_delivery(transport: HttpTransport) -> None:
+    follow_up = threading.Event()
+
+    def hinting(exchange: Exchange) -> None:
+        while exchange.read_request() is not None:
+            exchange.send(b"HTTP/1.1 103 Early Hints\r\n\r\n")
+            follow_up.wait(5)
+            exchange.send(OK)
+
+    with Receiver(hinting) as receiver:
+        first = transport.deliver(delivery_to(to(receiver)))
+        second = transport.deliver(delivery_to(to(receiver)))
+        follow_up.set()
+        assert [first.status_code, second.status_code] == [103, 103]
+        assert (first.state, first.permanent, receiver.connections) == (State.FAILED, False, 2)
 
 
 def test_a_connection_that_idled_for_long_is_not_used_again(

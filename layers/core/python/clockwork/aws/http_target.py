@@ -144,8 +144,8 @@ def _ask(connection: Connection, request: _Request) -> tuple[_Answer, bool]:
     response = connection.getresponse()
     bounds.ends = min(bounds.ends, time.monotonic() + BODY_SECONDS)
     start, is_complete = _read(response)
-    excerpt = start.decode("utf-8", "replace")
-    return _Answer(response.status, excerpt, response.headers.get("retry-after")), is_complete
+    answer = _Answer(response.status, start.decode("utf-8", "replace"), response.headers.get("retry-after"))
+    return answer, is_complete and response.status >= 200  # after an interim answer another one may follow
 
 
 def _read(response: HTTPResponse) -> tuple[bytes, bool]:
