@@ -1,0 +1,36 @@
+"""The tables as the adapters expect them: keys and the one index."""
+
+from __future__ import annotations
+
+from typing import Any
+
+KEYS = {
+    "timeline": ("partitionId", "scheduleTime"),
+    "jobs": ("clientId", "jobKey"),
+    "executions": ("jobId", "executionId"),
+    "shards": ("partitionId",),
+    "clients": ("clientId", "item"),
+}
+ATTENTION = ("attentionClientId", "executionId")
+
+
+def create_table(dynamodb: Any, kind: str, name: str) -> str:
+    """Create an empty table of a kind; its name."""
+    request: dict[str, Any] = {"TableName": name, "BillingMode": "PAY_PER_REQUEST", "KeySchema": _schema(KEYS[kind])}
+    attributes = set(KEYS[kind])
+    if kind == "executions":
+        attributes |= set(ATTENTION)
+        request["GlobalSecondaryIndexes"] = [
+            {
+                "IndexName": "attention",
+                "KeySchema": _schema(ATTENTION),
+                "Projection": {"ProjectionType": "KEYS_ONLY"},
+            }
+        ]
+    request["AttributeDefinitions"] = [{"AttributeName": name, "AttributeType": "S"} for name in sorted(attributes)]
+    dynamodb.create_table(**request)
+    return name
+
+
+def _schema(key: tuple[str, ...]) -> list[dict[str, str]]:
+    return [{"AttributeName": name, "KeyType": kind} for name, kind in zip(key, ("HASH", "RANGE"), strict=False)]

@@ -1,0 +1,60 @@
+"""The meter of capacity units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from clockwork.aws.capacity import CapacityMeter
+from clockwork.aws.executions import AwsExecutions
+from clockwork.aws.session import Aws
+from clockwork.aws.timeline import AwsTimeline
+from clockwork.domain import keys
+from tests.contract.examples import DUE, execution, row
+from tests.contract.worlds import AwsWorld
+
+
+@pytest.fixture
+def meter() -> CapacityMeter:
+    return CapacityMeter()
+
+
+@pytest.fixture
+def metered(aws_world: AwsWorld, meter: CapacityMeter) -> Iterator[Aws]:
+    aws = aws_world.connect(meter=meter)
+    yield aws
+    aws.close()
+
+
+def test_the_meter_adds_up_what_aws_bills(aws_world: AwsWorld, metered: Aws, meter: CapacityMeter) -> None:
+    table = aws_world.table("timeline")
+    timeline = AwsTimeline(metered, table)
+    timeline.put([row(blob=b"x" * 2_500)])
+    timeline.put([row(DUE + 1), row(DUE + 2)])
+    timeline.read("p000", keys.BEGINNING, keys.edge_key(DUE + 9), 10)
+    timeline.read("p001", keys.BEGINNING, keys.edge_key(DUE + 9), 10)
+    assert meter.units == {("PutItem", table): 3, ("BatchWriteItem", table): 2, ("Query", table): 2}
+    assert meter.failed_conditions == 0
+
+
+def test_the_meter_counts_refused_conditions_which_are_billed_but_report_nothing(
+    aws_world: AwsWorld, metered: Aws, meter: CapacityMeter
+) -> None:
+    executions = AwsExecutions(metered, aws_world.table("executions"))
+    executions.save([(None, execution())])
+    executions.save([(None, execution())])
+    assert meter.failed_conditions == 1
+    assert sum(meter.units.values()) == 1
+
+
+def test_nothing_asks_for_units_without_a_meter(aws_world: AwsWorld) -> None:
+    asked: list[Mapping[str, Any]] = []
+    aws_world.aws.client("dynamodb").meta.events.register(
+        "provide-client-params.dynamodb", lambda params, **_: asked.append(params)
+    )
+    aws_world.timeline.put([row()])
+    puts = [params for params in asked if "Item" in params]
+    assert puts
+    assert not any("ReturnConsumedCapacity" in params for params in puts)

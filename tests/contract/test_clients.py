@@ -1,0 +1,81 @@
+"""The contract of `ports.Clients`."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import msgspec
+import pytest
+
+from clockwork.domain.clients import Client
+from clockwork.ports import Clients
+from tests.contract.races import at_once
+from tests.contract.worlds import World
+
+ALICE, BOB, CAROL = (f"arn:aws:iam::123456789012:user/{name}" for name in ("alice", "bob", "carol"))
+ACME = Client(
+    client_id="acme",
+    principals=(ALICE, BOB),
+    record="none",
+    signing_secrets=("clockwork/acme",),
+    allowed_queue_arns=("arn:aws:sqs:us-east-1:123456789012:orders",),
+    allowed_private_targets=("localhost:8080",),
+)
+
+
+@pytest.fixture
+def clients(world: World) -> Clients:
+    return world.clients
+
+
+def test_a_client_is_read_as_it_was_put(clients: Clients) -> None:
+    clients.put(ACME)
+    assert clients.get("acme") == ACME
+
+
+def test_an_unknown_client_is_none(clients: Clients) -> None:
+    clients.put(ACME)
+    assert clients.get("another") is None
+
+
+def test_a_put_replaces_the_whole_client(clients: Clients) -> None:
+    clients.put(ACME)
+    clients.put(Client(client_id="acme"))
+    assert clients.get("acme") == Client(client_id="acme")
+
+
+def test_the_same_put_again_is_no_error(clients: Clients) -> None:
+    clients.put(ACME)
+    clients.put(ACME)
+    assert clients.of_principal(ALICE) == ["acme"]
+
+
+def test_a_principal_may_act_for_several_clients(clients: Clients) -> None:
+    clients.put(ACME)
+    clients.put(Client(client_id="umbrella", principals=(ALICE,)))
+    assert sorted(clients.of_principal(ALICE)) == ["acme", "umbrella"]
+    assert clients.of_principal(BOB) == ["acme"]
+
+
+def test_a_principal_that_no_client_lists_acts_for_none(clients: Clients) -> None:
+    clients.put(ACME)
+    assert list(clients.of_principal(CAROL)) == []
+    assert list(clients.of_principal("acme")) == []
+
+
+def test_a_principal_that_was_dropped_no_longer_finds_the_client_and_one_that_was_added_does(clients: Clients) -> None:
+    clients.put(ACME)
+    clients.put(Client(client_id="umbrella", principals=(ALICE,)))
+    clients.put(msgspec.structs.replace(ACME, principals=(BOB, CAROL)))
+    assert clients.of_principal(ALICE) == ["umbrella"]
+    assert clients.of_principal(BOB) == ["acme"]
+    assert clients.of_principal(CAROL) == ["acme"]
+
+
+def test_two_puts_of_a_client_at_once_leave_the_principals_of_one_of_them(clients: Clients) -> None:
+    wanted = [msgspec.structs.replace(ACME, principals=principals) for principals in ((ALICE, BOB), (CAROL,), (BOB,))]
+    for _ in range(10):
+        at_once(*(partial(clients.put, client) for client in wanted))
+        stored = clients.get("acme")
+        assert stored in wanted
+        assert {p for p in (ALICE, BOB, CAROL) if clients.of_principal(p)} == set(stored.principals)

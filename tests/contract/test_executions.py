@@ -1,0 +1,193 @@
+"""The contract of `ports.Executions`."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import msgspec
+import pytest
+
+from clockwork.domain.executions import Execution, State
+from clockwork.ports import Executions, Saved
+from tests.contract.examples import DUE, JOB, attempt, execution, occurrence
+from tests.contract.races import at_once
+from tests.contract.worlds import AwsWorld, World
+
+
+@pytest.fixture
+def executions(world: World) -> Executions:
+    return world.executions
+
+
+def changed(before: Execution, **changes: object) -> Execution:
+    """The next revision of a record."""
+    return msgspec.structs.replace(before, revision=before.revision + 1, **changes)
+
+
+def save(executions: Executions, before: Execution | None, after: Execution) -> Saved:
+    (saved,) = executions.save([(before, after)])
+    return saved
+
+
+def test_a_new_record_is_found_as_it_was_saved(executions: Executions) -> None:
+    claim = execution()
+    assert save(executions, None, claim).ok
+    assert executions.find(claim.job_id, claim.execution_id) == claim
+
+
+def test_every_field_of_a_record_survives(executions: Executions) -> None:
+    full = Execution(
+        job_id=JOB.job_id,
+        execution_id=execution().execution_id,
+        client_id="acme",
+        due_at=DUE,
+        state=State.DEAD,
+        revision=7,
+        expires_at=DUE + 1,
+        attempt=2,
+        attempts=(attempt(1, State.TIMED_OUT), attempt(2, State.FAILED)),
+        lost_workers=1,
+        claimant="claimant",
+        claim_until=DUE + 2,
+        started_at=DUE + 3,
+        next_attempt_at=DUE + 4,
+        cancel_noted_at=DUE + 5,
+        reason="attempts exhausted",
+        occurrence=occurrence("größer 🕰".encode()),
+        raw=bytes(range(256)),
+    )
+    assert save(executions, None, full).ok
+    assert executions.find(full.job_id, full.execution_id) == full
+
+
+def test_what_is_not_there_is_not_found(executions: Executions) -> None:
+    save(executions, None, execution())
+    assert executions.find(JOB.job_id, "another") is None
+    assert executions.find("another", execution().execution_id) is None
+
+
+def test_a_change_of_the_stored_revision_replaces_the_whole_record(executions: Executions) -> None:
+    claim = execution()
+    save(executions, None, claim)
+    done = changed(claim, state=State.SUCCEEDED, attempts=(attempt(),), claimant=None, claim_until=None)
+    assert save(executions, claim, done).ok
+    assert executions.find(claim.job_id, claim.execution_id) == done
+
+
+def test_a_new_record_does_not_replace_a_stored_one(executions: Executions) -> None:
+    first = execution()
+    second = msgspec.structs.replace(first, claimant="another")
+    save(executions, None, first)
+    assert save(executions, None, second) == Saved(ok=False, actual=first)
+    assert executions.find(first.job_id, first.execution_id) == first
+
+
+def test_a_change_of_an_older_revision_is_refused_with_what_is_stored(executions: Executions) -> None:
+    claim = execution()
+    cancelled = changed(claim, cancel_noted_at=DUE)
+    save(executions, None, claim)
+    save(executions, claim, cancelled)
+    assert save(executions, claim, changed(claim, state=State.SUCCEEDED)) == Saved(ok=False, actual=cancelled)
+    assert executions.find(claim.job_id, claim.execution_id) == cancelled
+
+
+def test_a_change_of_a_record_that_is_not_there_is_refused_and_stores_nothing(executions: Executions) -> None:
+    claim = execution()
+    assert save(executions, claim, changed(claim)) == Saved(ok=False, actual=None)
+    assert executions.find(claim.job_id, claim.execution_id) is None
+
+
+def test_a_record_that_is_stored_already_counts_as_stored(executions: Executions) -> None:
+    claim = execution()
+    done = changed(claim, state=State.SUCCEEDED)
+    save(executions, None, claim)
+    assert save(executions, None, claim).ok
+    save(executions, claim, done)
+    assert save(executions, claim, done).ok
+
+
+def test_many_changes_are_judged_each_on_its_own_and_answered_in_order(executions: Executions) -> None:
+    claims = [execution(due_at=DUE + n) for n in range(25)]
+    taken = [msgspec.structs.replace(claim, claimant="another") for claim in claims[::3]]
+    assert all(saved.ok for saved in executions.save([(None, claim) for claim in taken]))
+    saved = executions.save([(None, claim) for claim in claims])
+    assert [one.ok for one in saved] == [n % 3 != 0 for n in range(25)]
+    assert [one.actual for one in saved[::3]] == taken
+
+
+def test_no_changes_need_no_answers(executions: Executions) -> None:
+    assert list(executions.save([])) == []
+
+
+def test_a_list_is_newest_first_within_its_job(executions: Executions) -> None:
+    records = [execution(due_at=DUE + n) for n in (2, 0, 1)]
+    executions.save(
+        [(None, record) for record in [*records, execution(job_id="ab"), execution(job_id=JOB.job_id + "x")]]
+    )
+    listed = executions.list(JOB.job_id, 10, None)
+    assert listed == sorted(records, key=lambda record: record.execution_id, reverse=True)
+
+
+def test_a_list_goes_on_before_its_last_entry(executions: Executions) -> None:
+    records = [execution(due_at=DUE + n) for n in range(5)]
+    executions.save([(None, record) for record in records])
+    first = executions.list(JOB.job_id, 2, None)
+    second = executions.list(JOB.job_id, 2, first[-1].execution_id)
+    third = executions.list(JOB.job_id, 2, second[-1].execution_id)
+    assert [*first, *second, *third] == records[::-1]
+    assert list(executions.list(JOB.job_id, 2, third[-1].execution_id)) == []
+
+
+def test_a_list_is_as_long_as_asked_for_however_large_its_records_are(executions: Executions) -> None:
+    records = [msgspec.structs.replace(execution(due_at=DUE + n), raw=b"x" * 300_000) for n in range(5)]
+    executions.save([(None, record) for record in records])
+    assert executions.list(JOB.job_id, 4, None) == records[:0:-1]
+
+
+def test_of_two_changes_of_one_revision_at_once_one_is_stored(executions: Executions) -> None:
+    for n in range(30):
+        claims = [msgspec.structs.replace(execution(due_at=DUE + n), claimant=f"claimant-{i}") for i in range(3)]
+        saved = at_once(*(partial(save, executions, None, claim) for claim in claims))
+        stored = executions.find(claims[0].job_id, claims[0].execution_id)
+        assert [one.ok for one in saved] == [claim == stored for claim in claims]
+        assert [one.actual for one in saved] == [stored] * 3
+
+
+def test_a_normal_record_is_one_write_unit(aws_world: AwsWorld) -> None:
+    claim = execution()
+    done = changed(claim, state=State.SUCCEEDED, attempts=(attempt(),), claim_until=None)
+    save(aws_world.executions, None, claim)
+    save(aws_world.executions, claim, done)
+    (item,) = aws_world.raw("executions")
+    assert size_of(item) < 1_024
+
+
+def test_the_index_of_what_needs_attention_holds_dead_executions_only(aws_world: AwsWorld) -> None:
+    claims = [execution(due_at=DUE + n) for n in range(4)]
+    ends = [State.SUCCEEDED, State.DEAD, State.FAILED, State.CANCELLED]
+    executions = aws_world.executions
+    executions.save([(None, claim) for claim in claims])
+    ended = [changed(claim, state=state, occurrence=occurrence()) for claim, state in zip(claims, ends, strict=True)]
+    executions.save(list(zip(claims, ended, strict=True)))
+    assert needing_attention(aws_world) == [claims[1].execution_id]
+    save(executions, ended[1], changed(ended[1], state=State.PENDING))
+    assert needing_attention(aws_world) == []
+
+
+def needing_attention(world: AwsWorld) -> list[str]:
+    answer = world.aws.client("dynamodb").query(
+        TableName=world.table("executions"),
+        IndexName="attention",
+        KeyConditionExpression="#client = :client",
+        ExpressionAttributeNames={"#client": "attentionClientId"},
+        ExpressionAttributeValues={":client": {"S": "acme"}},
+    )
+    return [item["executionId"]["S"] for item in answer["Items"]]
+
+
+def size_of(item: dict[str, dict[str, str | bytes]]) -> int:
+    """Bytes as billed, numbers taken at their length as text, which is more than they are billed.
+
+    https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
+    """
+    return sum(len(name) + len(value) for name, typed in item.items() for value in typed.values())

@@ -1,0 +1,50 @@
+"""What the release queue makes of refusals and lost answers of SQS."""
+
+from __future__ import annotations
+
+import pytest
+
+from clockwork.aws.release_queue import AwsReleaseQueue
+from tests.contract.examples import DUE, release
+from tests.contract.faults import Fault, Wire, answer, broken, lost_request
+from tests.contract.worlds import AwsWorld
+
+NOW = DUE
+
+
+def sqs_wire(world: AwsWorld, *faults: Fault) -> Wire:
+    """Between the release queue and SQS, through a client that repeats nothing itself."""
+    return Wire(world.aws.client("sqs", attempts=1), "SendMessageBatch", faults)
+
+
+def failed(*entries: dict[str, object]) -> Fault:
+    return answer(200, {"Successful": [], "Failed": list(entries)})
+
+
+@pytest.mark.parametrize("fault", [lost_request, broken])
+def test_releases_without_an_answer_are_sent_again(emulated: AwsWorld, fault: Fault) -> None:
+    wire = sqs_wire(emulated, fault)
+    assert list(emulated.releases.send([release(NOW)], NOW)) == []
+    assert wire.sent == 2
+    assert len(emulated.receive(10)) == 1
+
+
+def test_what_sqs_did_not_take_is_sent_again_and_what_it_refused_for_good_is_not(emulated: AwsWorld) -> None:
+    fault = failed(
+        {"Id": "0", "SenderFault": False, "Code": "InternalError", "Message": "later"},
+        {"Id": "2", "SenderFault": True, "Code": "InvalidMessageContents", "Message": "never"},
+    )
+    wire = sqs_wire(emulated, fault)
+    (refused,) = emulated.releases.send([release(NOW, b"%d" % n) for n in range(3)], NOW)
+    assert (refused.index, refused.permanent, refused.reason) == (2, True, "InvalidMessageContents: never")
+    assert wire.sent == 2
+    assert len(emulated.receive(10)) == 1
+
+
+def test_an_outage_of_the_queue_is_reported_release_by_release(emulated: AwsWorld) -> None:
+    nowhere = emulated.connect(endpoint_url="http://127.0.0.1:9")
+    queue = AwsReleaseQueue(nowhere, "http://127.0.0.1:9/queue")
+    refused = queue.send([release(NOW, b"%d" % n) for n in range(12)], NOW)
+    assert [(r.index, r.permanent) for r in refused] == [(n, False) for n in range(12)]
+    assert all("127.0.0.1:9" in r.reason for r in refused)
+    nowhere.close()

@@ -1,0 +1,66 @@
+"""The contract of `ports.Invoker`, against a function that really runs."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+import zipfile
+
+import pytest
+from botocore.exceptions import ClientError
+
+from clockwork.aws.invoker import AwsInvoker
+from clockwork.domain.errors import Unavailable
+from tests.contract.faults import Wire, answer
+from tests.contract.worlds import AwsWorld
+
+#: Tells a queue what it was invoked with.
+HANDLER = """
+import json, os
+import botocore.session
+
+def handler(event, context):
+    sqs = botocore.session.get_session().create_client("sqs", region_name="us-east-1")
+    sqs.send_message(QueueUrl=os.environ["QUEUE_URL"], MessageBody=json.dumps(event))
+"""
+
+
+def make_function(world: AwsWorld, name: str) -> str:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as files:
+        files.writestr("code.py", HANDLER)
+    world.aws.client("lambda").create_function(
+        FunctionName=name,
+        Runtime="python3.12",
+        Role=f"arn:aws:iam::{world.account}:role/any",
+        Handler="code.handler",
+        Code={"ZipFile": archive.getvalue()},
+        Environment={"Variables": {"QUEUE_URL": world.queue_url()}},
+    )
+    return name
+
+
+def test_a_poller_is_started_with_its_shard(emulated: AwsWorld) -> None:
+    AwsInvoker(emulated.aws, make_function(emulated, "poller")).poll("p007")
+    deadline = time.monotonic() + 20
+    while not (received := emulated.receive(1)):
+        assert time.monotonic() < deadline, "the function was not invoked"
+        time.sleep(0.02)
+    assert [json.loads(body) for body in received] == [{"partitionId": "p007"}]
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [(200, "None"), (429, "TooManyRequestsException"), (500, "ServiceException")]
+)
+@pytest.mark.usefixtures("no_pauses_of_botocore")
+def test_an_invocation_that_was_not_queued_is_unavailable(emulated: AwsWorld, status: int, code: str) -> None:
+    wire = Wire(emulated.aws.client("lambda"), "Invoke", [answer(status, {"code": code, "message": "no"})] * 3)
+    with pytest.raises(Unavailable):
+        AwsInvoker(emulated.aws, "poller").poll("p007")
+    assert wire.sent == (1 if status == 200 else 3)
+
+
+def test_a_function_that_does_not_exist_is_a_fault_of_ours(emulated: AwsWorld) -> None:
+    with pytest.raises(ClientError, match="ResourceNotFoundException"):
+        AwsInvoker(emulated.aws, "no-such-function").poll("p007")

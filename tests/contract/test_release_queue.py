@@ -1,0 +1,87 @@
+"""The contract of `ports.ReleaseQueue`."""
+
+from __future__ import annotations
+
+import pytest
+
+from clockwork.aws.release_queue import AwsReleaseQueue
+from clockwork.domain.codec import decode_release, encode_release
+from clockwork.domain.jobs import Occurrence
+from clockwork.ports import ReleaseQueue
+from tests.contract.examples import DAY, DUE, release
+from tests.contract.worlds import AwsWorld, World
+
+NOW = DUE
+
+
+@pytest.fixture
+def releases(world: World) -> ReleaseQueue:
+    return world.releases
+
+
+def bodies_of(world: World, count: int) -> list[bytes]:
+    """The payloads that came through the queue, sorted."""
+    received = [decode_release(body).occurrence for body in world.receive(count)]
+    return sorted(occurrence.payload.body for occurrence in received if isinstance(occurrence, Occurrence))
+
+
+def test_a_release_arrives_whole(releases: ReleaseQueue, world: World) -> None:
+    sent = release(NOW, bytes(range(32)))
+    assert list(releases.send([sent], NOW)) == []
+    assert [decode_release(body) for body in world.receive(1)] == [sent]
+
+
+@pytest.mark.parametrize("count", [0, 10, 11, 25])
+def test_all_releases_of_a_send_arrive(releases: ReleaseQueue, world: World, count: int) -> None:
+    payloads = [b"%03d" % n for n in range(count)]
+    assert list(releases.send([release(NOW, payload) for payload in payloads], NOW)) == []
+    assert bodies_of(world, count) == payloads
+
+
+def test_large_releases_are_spread_over_as_many_calls_as_they_need(releases: ReleaseQueue, world: World) -> None:
+    payloads = [b"%d" % n + b"x" * 262_000 for n in range(7)]
+    assert list(releases.send([release(NOW, payload) for payload in payloads], NOW)) == []
+    assert bodies_of(world, 7) == payloads
+
+
+def test_a_release_that_no_message_can_hold_is_refused_for_good_and_alone(releases: ReleaseQueue, world: World) -> None:
+    sent = [release(NOW, b"1"), release(NOW, b"x" * 1_048_576), release(NOW, b"3")]
+    (refused,) = releases.send(sent, NOW)
+    assert (refused.index, refused.permanent) == (1, True)
+    assert str(len(encode_release(sent[1]))) in refused.reason
+    assert bodies_of(world, 3) == [b"1", b"3"]
+
+
+@pytest.mark.parametrize("run_at", [NOW + 999, NOW, NOW - DAY])
+def test_what_is_due_within_a_second_can_be_received_at_once(releases: ReleaseQueue, world: World, run_at: int) -> None:
+    releases.send([release(run_at)], NOW)
+    assert world.delayed() == 0
+    assert bodies_of(world, 1) == [b'{"order":1}']
+
+
+@pytest.mark.parametrize("run_at", [NOW + 5_000, NOW + 900_000, NOW + 30 * DAY])
+def test_what_is_due_later_waits_in_the_queue(releases: ReleaseQueue, world: World, run_at: int) -> None:
+    assert list(releases.send([release(run_at)], NOW)) == []
+    assert world.delayed() == 1
+    assert bodies_of(world, 1) == []
+
+
+def test_a_delay_is_what_is_left_when_the_message_is_really_sent(aws_world: AwsWorld) -> None:
+    """Whole seconds, rounded down: what 400 ms of sending other batches leave of 100.3 s is 99 s."""
+    moments = iter([50.0, 50.4])
+    delays: list[int] = []
+    aws_world.aws.client("sqs", attempts=1).meta.events.register(
+        "before-parameter-build.sqs.SendMessageBatch",
+        lambda params, **_: delays.extend(entry["DelaySeconds"] for entry in params["Entries"]),
+    )
+    queue = AwsReleaseQueue(aws_world.aws, aws_world.queue_url(), elapsed_seconds=lambda: next(moments))
+    assert list(queue.send([release(NOW + 100_300)], NOW)) == []
+    assert delays == [99]
+
+
+def test_messages_of_one_client_are_one_group_so_that_it_cannot_starve_others(emulated: AwsWorld) -> None:
+    emulated.releases.send([release(NOW)], NOW)
+    answer = emulated.aws.client("sqs").receive_message(
+        QueueUrl=emulated.queue_url(), MessageSystemAttributeNames=["MessageGroupId"]
+    )
+    assert answer["Messages"][0]["Attributes"]["MessageGroupId"] == "acme"

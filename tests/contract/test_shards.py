@@ -1,0 +1,182 @@
+"""The contract of `ports.Shards`."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import msgspec
+import pytest
+
+from clockwork.domain import keys
+from clockwork.domain.timeline import Shard
+from clockwork.ports import Lease, Shards
+from tests.contract.examples import DUE
+from tests.contract.races import at_once
+from tests.contract.worlds import World
+
+NOW = DUE
+UNTIL = NOW + 20_000
+HORIZON = keys.edge_key(NOW + 240_000)
+
+
+@pytest.fixture
+def shards(world: World) -> Shards:
+    world.shards.register("p000")
+    return world.shards
+
+
+def take(shards: Shards, owner: str, now: int = NOW, horizon: str = HORIZON) -> Lease:
+    """A lease that must be free."""
+    lease = shards.acquire("p000", owner, now, now + 20_000, horizon)
+    assert lease is not None
+    return lease
+
+
+def stored(shards: Shards) -> Shard:
+    return shards.get(["p000"])["p000"]
+
+
+def test_the_registry_lists_its_shards_in_order(shards: Shards) -> None:
+    for partition_id in ("p010", "p002", "p001"):
+        shards.register(partition_id)
+    assert list(shards.list()) == ["p000", "p001", "p002", "p010"]
+
+
+def test_nothing_is_registered_at_first(world: World) -> None:
+    assert list(world.shards.list()) == []
+
+
+def test_a_shard_without_a_row_is_at_the_beginning_of_time(shards: Shards) -> None:
+    assert shards.get(["p099"]) == {"p099": Shard("p099", cursor=keys.BEGINNING, horizon=keys.BEGINNING)}
+
+
+def test_get_answers_for_every_shard_asked_for(shards: Shards) -> None:
+    lease = take(shards, "one")
+    expected = Shard("p000", "one", 1, lease.until, lease.cursor, lease.horizon)
+    assert shards.get(["p001", "p000", "p001"]) == {"p000": expected, "p001": Shard("p001")}
+    assert shards.get([]) == {}
+
+
+def test_registering_again_changes_nothing(shards: Shards) -> None:
+    take(shards, "one")
+    before = stored(shards)
+    shards.register("p000")
+    assert stored(shards) == before
+
+
+def test_an_unregistered_shard_cannot_be_taken_and_is_not_made_by_trying(shards: Shards) -> None:
+    assert shards.acquire("p001", "one", NOW, UNTIL, HORIZON) is None
+    assert list(shards.list()) == ["p000"]
+
+
+def test_taking_a_lease_publishes_the_horizon_in_the_same_step(shards: Shards) -> None:
+    assert take(shards, "one") == Lease("p000", "one", 1, UNTIL, keys.BEGINNING, HORIZON)
+    assert stored(shards) == Shard("p000", "one", 1, UNTIL, keys.BEGINNING, HORIZON)
+
+
+@pytest.mark.parametrize("now", [NOW, UNTIL - 1, UNTIL])
+def test_a_lease_that_has_not_ended_keeps_others_out(shards: Shards, now: int) -> None:
+    take(shards, "one")
+    before = stored(shards)
+    assert shards.acquire("p000", "two", now, now + 20_000, keys.edge_key(now + 240_000)) is None
+    assert stored(shards) == before
+
+
+def test_a_lease_that_ended_goes_to_the_next_with_a_higher_epoch_and_the_same_cursor(shards: Shards) -> None:
+    first = msgspec.structs.replace(take(shards, "one"), cursor=keys.row_key(NOW, "x"))
+    assert shards.commit(first)
+    second = take(shards, "two", UNTIL + 1, keys.edge_key(UNTIL + 240_000))
+    assert second == Lease("p000", "two", 2, UNTIL + 20_001, first.cursor, keys.edge_key(UNTIL + 240_000))
+
+
+def test_a_poller_whose_clock_is_behind_does_not_move_the_horizon_back(shards: Shards) -> None:
+    assert shards.commit(msgspec.structs.replace(take(shards, "one"), until=0))
+    behind = take(shards, "two", NOW - 5_000, keys.edge_key(NOW + 235_000))
+    assert behind == Lease("p000", "two", 2, NOW + 15_000, keys.BEGINNING, HORIZON)
+    assert stored(shards).horizon == HORIZON
+    assert shards.commit(behind)
+
+
+def test_a_live_lease_keeps_out_a_poller_whose_clock_is_behind(shards: Shards) -> None:
+    take(shards, "one")
+    assert shards.acquire("p000", "two", NOW - 5_000, NOW + 15_000, keys.edge_key(NOW + 235_000)) is None
+
+
+def test_a_commit_writes_cursor_horizon_and_until(shards: Shards) -> None:
+    lease = msgspec.structs.replace(
+        take(shards, "one"),
+        cursor=keys.row_key(NOW + 1, "x"),
+        horizon=keys.edge_key(NOW + 300_000),
+        until=UNTIL + 5_000,
+    )
+    assert shards.commit(lease)
+    assert stored(shards) == Shard("p000", "one", 1, lease.until, lease.cursor, lease.horizon)
+
+
+def test_the_same_commit_again_is_no_error(shards: Shards) -> None:
+    lease = msgspec.structs.replace(take(shards, "one"), cursor=HORIZON)
+    assert shards.commit(lease)
+    assert shards.commit(lease)
+
+
+def test_a_lease_that_was_let_go_is_free_at_once(shards: Shards) -> None:
+    assert shards.commit(msgspec.structs.replace(take(shards, "one"), until=0))
+    assert take(shards, "two").epoch == 2
+
+
+def test_an_ended_lease_still_commits_while_nobody_took_it(shards: Shards) -> None:
+    lease = take(shards, "one")
+    assert shards.commit(msgspec.structs.replace(lease, until=UNTIL + 60_000))
+
+
+def test_a_fenced_poller_cannot_commit(shards: Shards) -> None:
+    fenced = take(shards, "one")
+    take(shards, "two", UNTIL + 1)
+    before = stored(shards)
+    assert not shards.commit(msgspec.structs.replace(fenced, cursor=HORIZON))
+    assert stored(shards) == before
+
+
+def test_neither_owner_nor_epoch_alone_makes_a_commit_count(shards: Shards) -> None:
+    lease = take(shards, "one")
+    assert not shards.commit(msgspec.structs.replace(lease, owner="two"))
+    assert not shards.commit(msgspec.structs.replace(lease, epoch=2))
+
+
+def test_a_shard_without_a_row_cannot_be_committed_to(shards: Shards) -> None:
+    assert not shards.commit(Lease("p001", "one", 0, UNTIL, keys.BEGINNING, HORIZON))
+    assert list(shards.list()) == ["p000"]
+
+
+def test_a_shard_once_polled_keeps_its_place_through_many_leases(shards: Shards) -> None:
+    for turn in range(1, 6):
+        now = NOW + turn * 60_000
+        lease = take(shards, f"owner-{turn}", now, keys.edge_key(now + 240_000))
+        assert (lease.epoch, lease.cursor) == (turn, stored(shards).cursor)
+        assert shards.commit(msgspec.structs.replace(lease, cursor=keys.edge_key(now), until=0))
+    assert stored(shards).cursor == keys.edge_key(NOW + 5 * 60_000)
+
+
+@pytest.mark.parametrize("behind_ms", [0, 300_000], ids=["clocks agree", "clocks behind the horizon"])
+def test_of_pollers_at_once_one_gets_the_lease(shards: Shards, behind_ms: int) -> None:
+    for turn in range(1, 31):
+        now = NOW + turn * 60_000
+        horizon = keys.edge_key(now - behind_ms)
+        taking = [partial(shards.acquire, "p000", f"{turn}-{i}", now, now + 20_000, horizon) for i in range(3)]
+        leases = at_once(*taking)
+        (lease,) = [lease for lease in leases if lease is not None]
+        assert stored(shards) == Shard("p000", lease.owner, turn, now + 20_000, lease.cursor, lease.horizon)
+        assert shards.commit(msgspec.structs.replace(lease, horizon=keys.edge_key(now), until=0))
+
+
+def test_a_commit_and_a_takeover_at_once_never_both_count(shards: Shards) -> None:
+    for turn in range(30):
+        now = NOW + turn * 60_000
+        lease = take(shards, f"old{turn}", now, keys.edge_key(now))
+        moved = msgspec.structs.replace(lease, cursor=keys.edge_key(now))
+        committed, successor = at_once(
+            partial(shards.commit, moved),
+            partial(take, shards, f"new{turn}", now + 20_001, keys.edge_key(now)),
+        )
+        assert successor.cursor == (moved.cursor if committed else lease.cursor)
+        assert shards.commit(msgspec.structs.replace(successor, until=0))

@@ -1,0 +1,168 @@
+"""Where a contract is held to: the ports in memory, on moto in this process, on the emulator."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+import botocore.loaders
+import botocore.session
+
+from clockwork.aws.capacity import CapacityMeter
+from clockwork.aws.clients import AwsClients
+from clockwork.aws.executions import AwsExecutions
+from clockwork.aws.key_rows import AwsKeyRows
+from clockwork.aws.release_queue import AwsReleaseQueue
+from clockwork.aws.repeats import Backoff
+from clockwork.aws.session import Aws
+from clockwork.aws.shards import AwsShards
+from clockwork.aws.timeline import AwsTimeline
+from clockwork.memory.clients import MemoryClients, MemoryKeyRows
+from clockwork.memory.clock import MemoryClock
+from clockwork.memory.executions import MemoryExecutions
+from clockwork.memory.release_queue import MemoryReleaseQueue
+from clockwork.memory.shards import MemoryShards
+from clockwork.memory.timeline import MemoryTimeline
+from clockwork.ports import Clients, Executions, KeyRows, ReleaseQueue, Shards, Timeline
+from tests.contract.schema import create_table
+from tests.contract.strictness import enforce
+
+#: Reads botocore's service models once for all tests.
+_LOADER = botocore.loaders.create_loader()
+
+
+class World(Protocol):
+    """One fresh set of stores and queues."""
+
+    @property
+    def timeline(self) -> Timeline: ...
+
+    @property
+    def shards(self) -> Shards: ...
+
+    @property
+    def executions(self) -> Executions: ...
+
+    @property
+    def clients(self) -> Clients: ...
+
+    @property
+    def key_rows(self) -> KeyRows: ...
+
+    @property
+    def releases(self) -> ReleaseQueue: ...
+
+    def receive(self, count: int) -> Sequence[str]:
+        """The bodies of `count` messages of the release queue, or of as many as can be received now."""
+
+    def delayed(self) -> int:
+        """How many messages of the release queue cannot be received yet."""
+
+
+class MemoryWorld:
+    """The ports in plain Python."""
+
+    def __init__(self) -> None:
+        self.clock = MemoryClock()
+        self.timeline = MemoryTimeline()
+        self.shards = MemoryShards()
+        self.executions = MemoryExecutions()
+        self.clients = MemoryClients()
+        self.key_rows = MemoryKeyRows()
+        self.releases = MemoryReleaseQueue(self.clock)
+
+    def receive(self, count: int) -> Sequence[str]:
+        return [message.body for message in self.releases.receive(count)]
+
+    def delayed(self) -> int:
+        return sum(message.visible_at > self.clock.at for message in self.releases.messages.values())
+
+
+@dataclass
+class AwsWorld:
+    """The ports on AWS or what stands in for it. Tables and queues are made when first asked for."""
+
+    endpoint_url: str | None
+    account: str = "123456789012"
+    pauses: list[float] = field(default_factory=list)
+
+    @cached_property
+    def aws(self) -> Aws:
+        return self.connect()
+
+    def connect(self, *, meter: CapacityMeter | None = None, endpoint_url: str | None = None) -> Aws:
+        """A connection of its own, which pauses for nothing but notes how long it would have. The caller closes it."""
+        session = botocore.session.Session()
+        session.register_component("data_loader", _LOADER)
+        session.set_config_variable("region", "us-east-1")
+        session.set_credentials(self.account, "any")
+        enforce(session.get_component("event_emitter"))
+        backoff = Backoff(sleep=self.pauses.append)
+        return Aws(session, endpoint_url=endpoint_url or self.endpoint_url, validate=True, meter=meter, backoff=backoff)
+
+    def close(self) -> None:
+        self.aws.close()
+
+    def table(self, kind: str) -> str:
+        """The name of this world's table of a kind."""
+        return self._once(kind, lambda name: create_table(self.aws.client("dynamodb"), kind, name))
+
+    def queue_url(self) -> str:
+        """The URL of this world's release queue."""
+        return self._once("queue", lambda name: self.aws.client("sqs").create_queue(QueueName=name)["QueueUrl"])
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        return AwsTimeline(self.aws, self.table("timeline"))
+
+    @cached_property
+    def shards(self) -> Shards:
+        return AwsShards(self.aws, self.table("shards"))
+
+    @cached_property
+    def executions(self) -> Executions:
+        return AwsExecutions(self.aws, self.table("executions"))
+
+    @cached_property
+    def clients(self) -> Clients:
+        return AwsClients(self.aws, self.table("clients"))
+
+    @cached_property
+    def key_rows(self) -> KeyRows:
+        return AwsKeyRows(self.aws, self.table("jobs"))
+
+    @cached_property
+    def releases(self) -> ReleaseQueue:
+        return AwsReleaseQueue(self.aws, self.queue_url())
+
+    def receive(self, count: int) -> Sequence[str]:
+        bodies: list[str] = []
+        while len(bodies) < count:
+            answer = self.aws.client("sqs").receive_message(QueueUrl=self.queue_url(), MaxNumberOfMessages=10)
+            if not answer.get("Messages"):
+                break
+            bodies += [message["Body"] for message in answer["Messages"]]
+        return bodies
+
+    def delayed(self) -> int:
+        name = "ApproximateNumberOfMessagesDelayed"
+        answer = self.aws.client("sqs").get_queue_attributes(QueueUrl=self.queue_url(), AttributeNames=[name])
+        return int(answer["Attributes"][name])
+
+    def raw(self, kind: str) -> list[dict[str, Any]]:
+        """Every item of a table as it is stored."""
+        items: list[dict[str, Any]]
+        items = self.aws.client("dynamodb").scan(TableName=self.table(kind), ConsistentRead=True)["Items"]
+        return items
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        return {}
+
+    def _once(self, kind: str, make: Callable[[str], str]) -> str:
+        if kind not in self._names:
+            self._names[kind] = make(f"{kind}-{uuid.uuid4().hex}")
+        return self._names[kind]
