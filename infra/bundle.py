@@ -1,19 +1,18 @@
-"""Builds the vendor layer with pip, without Docker, and keeps it under build/ until its requirements change."""
+"""Builds the contents of layers with pip, without Docker."""
 
 from __future__ import annotations
 
 import compileall
-import hashlib
-import os
 import py_compile
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 from infra import ROOT
+from infra.shelf import digest_of, shelved
 
-REQUIREMENTS = ROOT / "layers/vendor/requirements.txt"
 CONSTRAINTS = ROOT / "constraints.txt"
 #: Wheels for the account's Lambdas, whatever machine deploys.
 ACCOUNT_WHEELS = (
@@ -24,57 +23,58 @@ ACCOUNT_WHEELS = (
 )
 #: botocore carries the models of 400 services, 28 MB; these are the ones that Clockwork calls.
 BOTOCORE_SERVICES = ("dynamodb", "events", "kms", "lambda", "secretsmanager", "sns", "sqs", "ssm", "sts")
+LEFTOVERS = ("__pycache__", "*.pyc", ".mypy_cache")
 
 
-def vendor_bundle(*, local: bool) -> Path:
-    """The folder of the vendor layer, for the emulator's interpreter or for the account's Lambdas.
+def packages(layer: str, *, local: bool) -> Path:
+    """The folder of a layer of third-party packages, for the emulator's interpreter or for the account's Lambdas.
 
-    Takes about 5 s the first time and nothing after that. When pip fails it says why on the terminal, and this raises
-    CalledProcessError.
+    `layer` names the folder of its requirements under layers/. Takes about 5 s the first time and nothing after that.
+    When pip fails it says why on the terminal, and this raises CalledProcessError.
     """
-    target = "local" if local else "account"
-    bundle = ROOT / "build" / f"vendor-{target}-{_digest(target)}"
-    if not bundle.is_dir():
-        print(f"Bundling the vendor layer ({target}) into {bundle.relative_to(ROOT)}", file=sys.stderr, flush=True)
-        draft = bundle.with_name(f"{bundle.name}.{os.getpid()}")
-        _install(draft / "python", () if local else ACCOUNT_WHEELS)
-        _trim(draft / "python")
-        if local:
-            _compile(draft / "python")
-        _publish(draft, bundle)
-    return bundle
+    requirements = ROOT / "layers" / layer / "requirements.txt"
+    build = partial(_install_packages, requirements=requirements, local=local)
+    return shelved(f"{layer}-{_target(local)}", _digest(requirements, CONSTRAINTS, local=local), build)
 
 
-def _digest(target: str) -> str:
-    digest = hashlib.sha256(f"{target} {sys.version_info[:2] if target == 'local' else ''}".encode())
-    for source in (REQUIREMENTS, CONSTRAINTS, Path(__file__)):
-        digest.update(source.read_bytes())
-    return digest.hexdigest()[:16]
+def core(*, local: bool) -> Path:
+    """The folder of the core layer: as it lies in the repository, for the emulator with its byte code."""
+    source = ROOT / "layers/core"
+    return shelved("core-local", _digest(source, local=True), partial(_copy, source)) if local else source
 
 
-def _install(site: Path, wheels: tuple[str, ...]) -> None:
+def _target(local: bool) -> str:
+    return "local" if local else "account"
+
+
+def _digest(*sources: Path, local: bool) -> str:
+    return digest_of((*sources, Path(__file__)), sys.version_info[:2] if local else ACCOUNT_WHEELS)
+
+
+def _install_packages(folder: Path, *, requirements: Path, local: bool) -> None:
+    site = folder / "python"
     # pip reads relative `-c` lines from the requirements file's own folder; --target ignores what is installed here.
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
-    command += ["--only-binary=:all:", *wheels, f"--target={site}", f"--requirement={REQUIREMENTS}"]
-    subprocess.run(command, check=True, stdout=sys.stderr)
-
-
-def _trim(site: Path) -> None:
-    for model in (site / "botocore/data").iterdir():
-        if model.is_dir() and model.name not in BOTOCORE_SERVICES:
-            shutil.rmtree(model)
+    command += ["--only-binary=:all:", f"--target={site}", f"--requirement={requirements}"]
+    subprocess.run([*command, *(() if local else ACCOUNT_WHEELS)], check=True, stdout=sys.stderr)
     shutil.rmtree(site / "bin", ignore_errors=True)
+    for model in (site / "botocore/data").glob("*/"):
+        if model.name not in BOTOCORE_SERVICES:
+            shutil.rmtree(model)
+    if local:
+        _compile(folder)
 
 
-def _compile(site: Path) -> None:
-    # Without time stamps, which an unpacked archive does not keep: saves the compilation in every cold start.
-    compileall.compile_dir(site, quiet=2, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+def _copy(source: Path, folder: Path) -> None:
+    shutil.copytree(source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*LEFTOVERS))
+    _compile(folder)
 
 
-def _publish(draft: Path, bundle: Path) -> None:
-    try:
-        draft.rename(bundle)
-    except OSError:
-        if not bundle.is_dir():
-            raise
-        shutil.rmtree(draft)  # another process was faster
+def _compile(folder: Path) -> None:
+    """Add byte code, so that a cold start need not compile.
+
+    It is valid by contract, not by time stamps, which an unpacked archive does not keep; and it names the place where
+    Lambda unpacks layers, so that it is the same wherever it was made.
+    """
+    unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    compileall.compile_dir(folder, quiet=2, invalidation_mode=unchecked, stripdir=str(folder), prependdir="/opt")

@@ -12,7 +12,7 @@ from constructs import Construct
 
 from clockwork.settings import Settings
 from infra import ROOT
-from infra.layers import ARCHITECTURE, LEFTOVERS, RUNTIME, Layers
+from infra.layers import ARCHITECTURE, LEFT_OUT, RUNTIME, Layers
 from infra.options import Options
 from infra.permissions import grant
 from infra.queues import Queues
@@ -32,11 +32,13 @@ class _Shape:
     recursive: bool = False
     #: Started asynchronously by something that will start it again within a minute: late starts are worthless.
     perishable: bool = False
+    #: It needs the packages of the HTTPS edge.
+    edge: bool = False
 
 
 def _shapes(settings: Settings) -> dict[str, _Shape]:
     return {
-        "api": _Shape(purpose="Answers the HTTPS API", timeout_seconds=settings.api_timeout_seconds),
+        "api": _Shape(purpose="Answers the HTTPS API", timeout_seconds=settings.api_timeout_seconds, edge=True),
         "ticker": _Shape(
             purpose="Starts one poller per shard, every minute",
             timeout_seconds=settings.ticker_timeout_seconds,
@@ -100,8 +102,8 @@ class Functions(Construct):
             runtime=RUNTIME,
             architecture=ARCHITECTURE,
             handler="handler.lambda_handler",
-            code=lambda_.Code.from_asset(str(ROOT / "lambdas" / moment), exclude=LEFTOVERS),
-            layers=self._layers.all,
+            code=lambda_.Code.from_asset(str(ROOT / "lambdas" / moment), exclude=LEFT_OUT),
+            layers=[self._layers.vendor, *([self._layers.edge] if shape.edge else []), self._layers.core],
             role=role,
             log_group=log,
             timeout=cdk.Duration.seconds(shape.timeout_seconds),

@@ -1,38 +1,47 @@
-"""The two layers of every Lambda: our core as it lies in the repository, and the packages it needs."""
+"""The layers of the Lambdas: our core as it lies in the repository, and the packages it needs."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import aws_cdk as cdk
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from infra import ROOT
-from infra.bundle import vendor_bundle
+from infra.bundle import LEFTOVERS, core, packages
 
 RUNTIME = lambda_.Runtime.PYTHON_3_14
 ARCHITECTURE = lambda_.Architecture.ARM_64
-#: What the interpreter leaves behind in source folders.
-LEFTOVERS = ["**/__pycache__", "**/__pycache__/**", "**/*.pyc", "**/.mypy_cache/**"]
+#: What an interpreter leaves behind in source folders.
+LEFT_OUT = [f"**/{pattern}" for pattern in LEFTOVERS]
 
 
 class Layers(Construct):
-    """`all`: the layers, in the order in which Lambda lays them over each other."""
+    """`core` and `vendor` are for every Lambda, `edge` for the one behind HTTPS."""
 
     def __init__(self, scope: Construct, construct_id: str, *, local: bool) -> None:
         super().__init__(scope, construct_id)
-        core = lambda_.Code.from_asset(str(ROOT / "layers/core"), exclude=LEFTOVERS)
         # `aws:cdk:bundling-stacks: []` in the context asks for a template without bundles (tests of the template).
-        bundle = vendor_bundle(local=local) if cdk.Stack.of(self).bundling_required else ROOT / "layers/vendor"
-        self.all = [
-            self._layer("Vendor", lambda_.Code.from_asset(str(bundle)), "Third-party packages of the core layer"),
-            self._layer("Core", core, "The clockwork package"),
-        ]
+        bundled = cdk.Stack.of(self).bundling_required
+        exclude = [] if local and bundled else LEFT_OUT
+        self.core = self._layer("Core", core(local=local and bundled), "The clockwork package", exclude)
+        self.vendor, self.edge = (
+            self._layer(
+                layer.capitalize(),
+                packages(layer, local=local) if bundled else ROOT / "layers" / layer,
+                f"Third-party packages: {layer}",
+            )
+            for layer in ("vendor", "edge")
+        )
 
-    def _layer(self, name: str, code: lambda_.Code, description: str) -> lambda_.LayerVersion:
+    def _layer(
+        self, name: str, folder: Path, description: str, exclude: list[str] | None = None
+    ) -> lambda_.LayerVersion:
         return lambda_.LayerVersion(
             self,
             name,
-            code=code,
+            code=lambda_.Code.from_asset(str(folder), exclude=exclude),
             description=description,
             compatible_runtimes=[RUNTIME],
             compatible_architectures=[ARCHITECTURE],

@@ -19,9 +19,9 @@ import botocore.session
 import urllib3
 from botocore.config import Config
 
+from infra import ROOT
 from local import tls
 
-ROOT = Path(__file__).parent.parent
 PYTHON = ROOT / ".venv-stack/bin/python"
 REGION = "us-east-1"
 #: Any twelve digits are the root user of the account of that number.

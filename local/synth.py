@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+from infra import ROOT
+from infra.shelf import digest_of, shelved
+
 SOURCES = ("app.py", "cdk.json", "constraints.txt", "infra", "layers", "lambdas")
-#: How many assemblies stay under build/.
-KEPT = 4
 
 
 def assembly(context: Mapping[str, str]) -> Path:
@@ -22,32 +21,11 @@ def assembly(context: Mapping[str, str]) -> Path:
 
     Takes 7 s when the sources or the context are new. Raises CalledProcessError when the app fails.
     """
-    folder = ROOT / "build" / f"cdk.out.{context['stage']}-{_digest(context)}"
-    if not folder.is_dir():
-        draft = folder.with_name(f"{folder.name}.{os.getpid()}")
-        _run_app(draft, context)
-        _publish(draft, folder)
-    folder.touch()
-    _forget_oldest()
-    return folder
+    digest = digest_of(map(ROOT.joinpath, SOURCES), sys.version_info[:2], sorted(context.items()))
+    return shelved(f"cdk.out.{context['stage']}", digest, partial(_run_app, context))
 
 
-def _digest(context: Mapping[str, str]) -> str:
-    digest = hashlib.sha256(json.dumps([sys.version_info[:2], sorted(context.items())]).encode())
-    for source in _files():
-        digest.update(f"{source.relative_to(ROOT)}\n".encode())
-        digest.update(hashlib.sha256(source.read_bytes()).digest())
-    return digest.hexdigest()[:16]
-
-
-def _files() -> Iterator[Path]:
-    for source in map(ROOT.joinpath, SOURCES):
-        for path in sorted(source.rglob("*")) if source.is_dir() else [source]:
-            if path.is_file() and "__pycache__" not in path.parts:
-                yield path
-
-
-def _run_app(folder: Path, context: Mapping[str, str]) -> None:
+def _run_app(context: Mapping[str, str], folder: Path) -> None:
     flags = json.loads((ROOT / "cdk.json").read_text())["context"]
     environment = {
         **os.environ,
@@ -58,18 +36,3 @@ def _run_app(folder: Path, context: Mapping[str, str]) -> None:
         "JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION": "1",
     }
     subprocess.run([sys.executable, str(ROOT / "app.py")], cwd=ROOT, env=environment, check=True, stdout=sys.stderr)
-
-
-def _publish(draft: Path, folder: Path) -> None:
-    try:
-        draft.rename(folder)
-    except OSError:
-        if not folder.is_dir():
-            raise
-        shutil.rmtree(draft)  # another process was faster
-
-
-def _forget_oldest() -> None:
-    kept = sorted((ROOT / "build").glob("cdk.out.*-*"), key=lambda path: path.stat().st_mtime, reverse=True)
-    for old in kept[KEPT:]:
-        shutil.rmtree(old, ignore_errors=True)

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from infra import ROOT
 from local import synth
 from local.emulator import ACCOUNT, REGION, Credentials
 from local.stack import ADMIN_ARN, LocalStack
 
-CDK = synth.ROOT / "node_modules/.bin/cdk"
+CDK = ROOT / "node_modules/.bin/cdk"
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +38,7 @@ def cdk(stack: LocalStack, credentials: Credentials, *arguments: str) -> str:
         "CDK_DISABLE_CLI_TELEMETRY": "true",
     }
     command = [str(CDK), *arguments, "--no-notices", "--no-version-reporting"]
-    ran = subprocess.run(
-        command, env=environment, cwd=synth.ROOT, capture_output=True, text=True, timeout=240, check=False
-    )
+    ran = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
     said = ran.stdout + ran.stderr
     assert ran.returncode == 0, f"cdk {' '.join(arguments)}: {said[-3_000:]}"
     return said

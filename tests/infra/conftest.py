@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from local.synth import ROOT
+from infra import ROOT
 
 # Before anything imports the CDK, whose bridge to Node warns at its start.
 os.environ.setdefault("JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION", "20")

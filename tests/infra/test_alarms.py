@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from clockwork.settings import Settings
+from infra import ROOT
 from infra.metrics import STATISTICS
-from local.synth import ROOT
 from tests.infra.conftest import synthesize
 from tests.infra.template import MOMENTS, TABLES, Resource, Template
 

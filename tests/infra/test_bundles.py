@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from clockwork.settings import Settings
-from infra.bundle import vendor_bundle
-from local.synth import ROOT
-from tests.infra.template import MOMENTS
+from infra import ROOT
+from infra.bundle import core, packages
+from tests.infra.template import MOMENTS, Resource, Template
 
-CORE = ROOT / "layers/core/python"
+LAYERS = {moment: ("vendor", "edge") if moment == "Api" else ("vendor",) for moment in MOMENTS}
 #: The machine of an ELF file, at offset 18: https://refspecs.linuxfoundation.org/elf/gabi4+/ch4.eheader.html
 AARCH64 = 183
 
@@ -30,14 +30,36 @@ for module in list(sys.modules.values()):
 """
 
 
+def layers_of(moment: str, *, local: bool) -> list[Path]:
+    """What Lambda puts on the path of a function besides its own folder."""
+    return [packages(layer, local=local) / "python" for layer in LAYERS[moment]]
+
+
+def in_the_account() -> Iterator[Path]:
+    """Both layers of packages as an account gets them."""
+    yield from layers_of("Api", local=False)
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_lambda_has_its_layers_and_no_other(account: Template, moment: str) -> None:
+    names = {account.logical_id(one): name for name in ("Vendor", "Edge", "Core") for one in [layer(account, name)]}
+    laid = {names[one["Ref"]].lower() for one in account.function(moment)["Properties"]["Layers"]}
+    assert laid == {*LAYERS[moment], "core"}
+
+
+def layer(template: Template, name: str) -> Resource:
+    """A layer by its name."""
+    return template.one("Lambda::LayerVersion", f"Layers{name}")
+
+
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_lambda_starts_with_nothing_but_its_layers(moment: str) -> None:
-    shipped = [str(ROOT / "lambdas" / moment.lower()), str(vendor_bundle(local=True) / "python"), str(CORE)]
+    shipped = [ROOT / "lambdas" / moment.lower(), *layers_of(moment, local=True), core(local=True) / "python"]
     # Inside Lambda an environment is wired as soon as the handler is imported: clients are made, nothing is called.
     inside_lambda = {"AWS_LAMBDA_FUNCTION_NAME": moment, "AWS_REGION": "us-east-1", "AWS_DEFAULT_REGION": "us-east-1"}
     # -I and -S: neither PYTHONPATH nor site-packages, only the standard library.
     ran = subprocess.run(
-        [sys.executable, "-I", "-S", "-B", "-c", IMPORT, *shipped],
+        [sys.executable, "-I", "-S", "-B", "-c", IMPORT, *map(str, shipped)],
         env={**Settings.for_local().to_environment(), **inside_lambda, "PYTHONTZPATH": ""},
         capture_output=True,
         text=True,
@@ -49,14 +71,12 @@ def test_a_lambda_starts_with_nothing_but_its_layers(moment: str) -> None:
     assert not [path for path in loaded if "site-packages" in path]
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
-def test_what_a_lambda_imports_is_in_the_layer_for_the_account(moment: str) -> None:
-    bundle = vendor_bundle(local=False) / "python"
-    wanted = set(imported(ROOT / "lambdas" / moment.lower())) | set(imported(CORE))
+def test_all_that_is_imported_is_in_the_layers_for_the_account() -> None:
+    wanted = {name for source in ("lambdas", "layers/core/python") for name in imported(ROOT / source)}
     third_party = wanted - sys.stdlib_module_names - {"clockwork", "handler"}
-    assert "msgspec" in third_party
-    missing = {name for name in third_party if not (bundle / name).is_dir() and not (bundle / f"{name}.py").exists()}
-    assert missing == set()
+    assert {"msgspec", "botocore", "pydantic"} <= third_party
+    shipped = {path.stem for layer in in_the_account() for path in layer.iterdir()}
+    assert third_party - shipped == set()
 
 
 def imported(folder: Path) -> Iterator[str]:
@@ -78,21 +98,17 @@ def _running(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def test_native_code_for_the_account_is_for_its_processor_and_python() -> None:
-    native = list((vendor_bundle(local=False) / "python").rglob("*.so"))
+    native = [library for layer in in_the_account() for library in layer.rglob("*.so")]
     assert native
     for library in native:
         assert int.from_bytes(library.read_bytes()[18:20], "little") == AARCH64, library
         assert "cpython-314-aarch64" in library.name or "abi3" in library.name, library
 
 
-def test_both_bundles_hold_the_same_versions() -> None:
-    local, account = (
-        {path.name for path in (vendor_bundle(local=here) / "python").glob("*.dist-info")} for here in (True, False)
-    )
-    assert local == account
-
-
-def test_the_layers_hold_the_versions_that_the_tests_run_with() -> None:
-    for path in (vendor_bundle(local=False) / "python").glob("*.dist-info"):
-        name, shipped = path.name.removesuffix(".dist-info").rsplit("-", 1)
-        assert version(name) == shipped
+@pytest.mark.parametrize("layer", ["vendor", "edge"])
+def test_a_layer_holds_the_versions_that_the_tests_run_with(layer: str) -> None:
+    for local in (True, False):
+        shipped = [path.name for path in (packages(layer, local=local) / "python").glob("*.dist-info")]
+        assert shipped
+        for name, number in (one.removesuffix(".dist-info").rsplit("-", 1) for one in shipped):
+            assert version(name) == number

@@ -57,7 +57,6 @@ def test_a_lambda_runs_on_python_3_14_and_arm(account: Template, moment: str) ->
     properties = account.function(moment)["Properties"]
     assert (properties["Runtime"], properties["Architectures"]) == ("python3.14", ["arm64"])
     assert properties["MemorySize"] == (1_024 if moment in ("Poller", "Deliverer") else 512)
-    assert len(properties["Layers"]) == 2
 
 
 def test_concurrency_is_reserved_where_it_must_not_be_taken_away(account: Template) -> None:

@@ -1,0 +1,60 @@
+"""What takes long to build is built once and kept under build/, by a digest of all that it is made of."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from infra import ROOT
+
+BUILD = ROOT / "build"
+#: How many of a kind stay: those of this working copy, and a few of its past.
+KEPT = 4
+
+
+def shelved(kind: str, digest: str, build: Callable[[Path], None]) -> Path:
+    """The folder of this kind and digest; `build` fills an empty one if there is none. Safe among processes."""
+    folder = BUILD / f"{kind}-{digest}"
+    if not folder.is_dir():
+        print(f"Building {folder.relative_to(ROOT)}", file=sys.stderr, flush=True)
+        draft = BUILD / f"draft-{os.getpid()}-{folder.name}"
+        draft.mkdir(parents=True)
+        build(draft)
+        _publish(draft, folder)
+        _forget_oldest(kind)
+    return folder
+
+
+def digest_of(sources: Iterable[Path], *traits: object) -> str:
+    """A digest of files, of folders whole, and of whatever else makes a difference."""
+    digest = hashlib.sha256(repr(traits).encode())
+    for path in _files(sources):
+        digest.update(f"{path.relative_to(ROOT)}\n".encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:16]
+
+
+def _files(sources: Iterable[Path]) -> Iterator[Path]:
+    for source in sources:
+        for path in sorted(source.rglob("*")) if source.is_dir() else [source]:
+            if path.is_file() and "__pycache__" not in path.parts:
+                yield path
+
+
+def _publish(draft: Path, folder: Path) -> None:
+    try:
+        draft.rename(folder)
+    except OSError:
+        if not folder.is_dir():
+            raise
+        shutil.rmtree(draft)  # another process was faster
+
+
+def _forget_oldest(kind: str) -> None:
+    newest_first = sorted(BUILD.glob(f"{kind}-*"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for old in newest_first[KEPT:]:
+        shutil.rmtree(old, ignore_errors=True)
