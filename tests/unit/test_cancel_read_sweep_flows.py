@@ -84,7 +84,7 @@ def test_a_job_is_scheduled_then_released_then_what_its_execution_is() -> None:
     view = view_job(clockwork.world, MINE, job.job_id)
     assert view.state == "SUCCEEDED"
     assert view.last_execution is not None
-    assert list_executions(clockwork.world, MINE, job.job_id, 10) == [view.last_execution]
+    assert list_executions(clockwork.world, MINE, job.job_id, 10).executions == [view.last_execution]
     assert get_execution(clockwork.world, MINE, view.last_execution.execution_id) == view.last_execution
 
 

@@ -8,6 +8,8 @@ import msgspec
 
 from clockwork.domain.jobs import RecordLevel
 
+#: What a clientId may be; nothing else was ever a client.
+CLIENT_ID = re.compile(r"[a-z][a-z0-9-]{0,63}")
 _ASSUMED_ROLE = re.compile(r"arn:(?P<partition>[a-z-]+):sts::(?P<account>\d{12}):assumed-role/(?P<role>[^/]+)/[^/]+")
 
 

@@ -6,11 +6,12 @@ import json
 import logging
 from collections.abc import Callable
 from http import HTTPStatus
+from traceback import extract_tb
 from typing import Any
 
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
-from clockwork.domain.errors import ClockworkError
+from clockwork.domain.errors import Unavailable
 from clockwork.edge import problems
 from clockwork.edge.operations import Api
 from clockwork.edge.request import Request, caller_arn
@@ -55,10 +56,13 @@ def _answering(resolver: APIGatewayHttpResolver, api: Api, route: Route) -> Call
 
 def _problem(route: Route, error: Exception) -> Response[str]:
     document = problems.problem_of(error)
-    if not isinstance(error, ClockworkError):
-        log.error("unexpected error", exc_info=error, extra={"action": "api_failed", "operation": route.operation})
-    elif document["status"] >= HTTPStatus.INTERNAL_SERVER_ERROR:
+    if isinstance(error, Unavailable):
         log.warning("unavailable: %s", error, extra={"action": "api_unavailable", "operation": route.operation})
+    elif document["status"] >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        # Where it broke, never the message: that of a library may quote what it was given, a payload among it.
+        where = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in extract_tb(error.__traceback__)]
+        extra = {"action": "api_failed", "operation": route.operation, "error": type(error).__name__, "where": where}
+        log.error("unexpected error", extra=extra)
     return _respond(HTTPStatus(document["status"]), document, problems.CONTENT_TYPE)
 
 
@@ -69,4 +73,5 @@ def _not_found(_: Exception) -> Response[str]:
 
 
 def _respond(status: HTTPStatus, body: Any, content_type: str) -> Response[str]:
-    return Response(int(status), content_type, json.dumps(body, ensure_ascii=False, separators=(",", ":")))
+    text = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+    return Response(int(status), content_type, text)

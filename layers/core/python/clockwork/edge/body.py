@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import math
 import re
+from collections import Counter
 from typing import Any, NoReturn
 
 from clockwork.domain.errors import ClockworkError
@@ -16,7 +16,8 @@ SINGLE_BYTES = 512 * 1024
 BATCH_BYTES = 4 * 1024 * 1024
 #: A number of more digits than this is no number that anybody counts with.
 MOST_DIGITS = 1_000
-_NESTING = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
+#: Possessive, so that no text makes it try again: a string that never ends is read to the end once.
+_NESTING = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 _SURROGATE = re.compile(r"\\u[dD][89abAB]|[\ud800-\udfff]")
 
 
@@ -31,6 +32,8 @@ class NotJson(ClockworkError):
 def read_body(event: dict[str, Any], most_bytes: int) -> Any:
     """The JSON value in the body of an API Gateway event (payload format 2.0). Raises BodyTooLarge or NotJson."""
     text = _text_of(event, most_bytes)
+    if not text.strip():
+        raise NotJson("the body is empty: send a JSON object")
     _check_depth(text)
     try:
         value = json.loads(
@@ -55,7 +58,7 @@ def _text_of(event: dict[str, Any], most_bytes: int) -> str:
             raise BodyTooLarge(f"the body has more than {most_bytes:,} bytes")
         try:
             raw = base64.b64decode(body, validate=True)
-        except binascii.Error:
+        except ValueError:
             raise NotJson("the body is not base64, though the request says so") from None
     else:
         raw = body.encode("utf-8", "surrogatepass")
@@ -88,9 +91,8 @@ def _check_surrogates(value: Any) -> None:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        raise NotJson(f"the body has the same name twice in one object: {', '.join(twice)[:200]}")
+        twice = sorted(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+        raise NotJson(f"the body has the same name twice in one object: {_shown(', '.join(twice))}")
     return value
 
 
@@ -99,13 +101,24 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def _finite(text: str) -> float:
+    if len(text) > MOST_DIGITS:
+        raise _too_long(text)
     number = float(text)
     if not math.isfinite(number):
-        raise NotJson(f"the body holds {text[:50]}, which is too large a number")
+        raise NotJson(f"the body holds {_shown(text)}, which is too large a number")
     return number
 
 
 def _bounded(text: str) -> int:
     if len(text) > MOST_DIGITS:
-        raise NotJson(f"the body holds a number of {len(text):,} digits, at most {MOST_DIGITS:,} are taken")
+        raise _too_long(text)
     return int(text)
+
+
+def _too_long(number: str) -> NotJson:
+    return NotJson(f"the body holds a number of {len(number):,} characters, at most {MOST_DIGITS:,} are taken")
+
+
+def _shown(text: str) -> str:
+    """What a message quotes of a request: enough to find it, and no half of a surrogate pair."""
+    return text[:50].encode("ascii", "backslashreplace").decode()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo
 from pydantic.alias_generators import to_camel
@@ -13,34 +13,39 @@ from clockwork.domain.clients import Client
 from clockwork.domain.errors import InvalidRequest, Problem
 from clockwork.settings import Settings
 
-Body = TypeVar("Body", bound=BaseModel)
+Body = TypeVar("Body", bound="EdgeModel")
 
-#: Part of the API's contract, not of this version: refused by name, never ignored.
-NOT_BUILT_FIELDS = frozenset(
-    {
-        "/jobKey",
-        "/orderingKey",
-        "/sequence",
-        "/relevancyWindowSeconds",
-        "/schedule/every",
-        "/schedule/cron",
-        "/retryPolicy",
-        "/maxRatePerSecond",
-        "/maxConcurrency",
-        "/createsPerSecond",
-        "/jobsPerDay",
-        "/retentionDays",
-        "/deadLetterQueueArn",
-        "/allowedTargetHosts",
-        "/allowedTargetArns",
-    }
-)
+NOT_SUPPORTED = "is not supported by this version"
+#: Types of targets that belong to the API's contract but not to this version.
+NOT_BUILT_TARGETS = frozenset({"kafka", "lambda", "eventbridge", "sns", "pool"})
+#: Where pydantic's own words speak of Python or of Rust. What is missing here reads well as it is.
+_WORDS = {
+    "missing": "is required",
+    "extra_forbidden": "is not a known field",
+    "model_type": "must be a JSON object",
+    "model_attributes_type": "must be a JSON object",
+    "dict_type": "must be a JSON object",
+    "list_type": "must be a list",
+    "string_type": "must be a string",
+    "int_type": "must be a whole number",
+    "float_type": "must be a number",
+    "literal_error": "must be one of {expected}",
+    "string_pattern_mismatch": "must match {pattern}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than_equal": "must be at most {le}",
+    "string_too_long": "must have at most {max_length} characters",
+    "string_too_short": "must have at least {min_length} character(s)",
+    "too_long": "must have at most {max_length} entries",
+    "too_short": "must have at least {min_length} entry",
+}
 
 
 class EdgeModel(BaseModel):
     """A JSON object of the API: camelCase, exact types, no unknown fields."""
 
     model_config = ConfigDict(alias_generator=to_camel, extra="forbid", strict=True, allow_inf_nan=False)
+    #: Pointers that belong to the API's contract but not to this version: refused by name, never ignored.
+    not_built: ClassVar[frozenset[str]] = frozenset()
 
 
 @dataclass
@@ -63,44 +68,56 @@ def checks_of(info: ValidationInfo) -> Checks:
     return info.context
 
 
-def validate(model: type[Body], value: Any, checks: Checks) -> Body:
-    """The body as a model. Raises InvalidRequest with all faults."""
+def validate(model: type[Body], value: Any, checks: Checks, at: str = "") -> Body:
+    """The body as a model. Raises InvalidRequest with all faults, their pointers below the pointer `at`."""
     found: list[Problem] = []
     body = None
     try:
         body = model.model_validate(value, context=checks)
     except ValidationError as error:
-        found = [_problem(details, value) for details in error.errors(include_url=False)]
+        found = [_problem(details, value, model.not_built) for details in error.errors(include_url=False)]
     problems = list(dict.fromkeys([*found, *checks.problems]))
     checks.problems.clear()
     if problems or body is None:
-        raise InvalidRequest(sorted(problems, key=lambda p: p.pointer))
+        raise InvalidRequest(
+            sorted((Problem(at + one.pointer, one.detail) for one in problems), key=lambda one: one.pointer)
+        )
     return body
 
 
-def _problem(error: ErrorDetails, value: Any) -> Problem:
-    pointer = _pointer(error["loc"], value)
-    if error["type"] == "extra_forbidden":
-        known = pointer in NOT_BUILT_FIELDS
-        return Problem(pointer, "is not supported by this version" if known else "is not a known field")
-    if error["type"] == "missing":
-        return Problem(pointer, "is required")
-    if error["type"].startswith("union_tag"):
-        return Problem(f"{pointer}/type", f"must be one of {error.get('ctx', {}).get('expected_tags', 'http, sqs')}")
-    reason = error.get("ctx", {}).get("error")
-    return Problem(pointer, str(reason) if reason is not None else error["msg"])
+def pointer_part(name: str | int) -> str:
+    """One reference token of a JSON pointer: https://www.rfc-editor.org/rfc/rfc6901#section-3"""
+    return "/" + str(name).replace("~", "~0").replace("/", "~1")
+
+
+def _problem(error: ErrorDetails, value: Any, not_built: frozenset[str]) -> Problem:
+    pointer, kind, context = _pointer(error["loc"], value), error["type"], error.get("ctx", {})
+    if kind == "extra_forbidden" and pointer in not_built:
+        return Problem(pointer, NOT_SUPPORTED)
+    if kind == "union_tag_not_found":
+        return Problem(f"{pointer}/type", _WORDS["missing"])
+    if kind == "union_tag_invalid":
+        known = context["tag"] in NOT_BUILT_TARGETS
+        return Problem(f"{pointer}/type", NOT_SUPPORTED if known else f"must be one of {context['expected_tags']}")
+    if kind == "value_error":
+        return Problem(pointer, str(context["error"]))
+    return Problem(pointer, _WORDS[kind].format(**context) if kind in _WORDS else error["msg"])
 
 
 def _pointer(location: tuple[int | str, ...], value: Any) -> str:
-    """An RFC 6901 pointer: pydantic's location less the tags of unions, which are no part of the document."""
+    """An RFC 6901 pointer: pydantic's location less its own marks, which are no part of the document."""
     parts = []
     here = value
+    before: int | str | None = None
     for part in location:
-        if isinstance(here, dict) and part not in here and here.get("type") == part:
-            continue
-        parts.append(str(part).replace("~", "~0").replace("/", "~1"))
+        is_tag = before == "target" and isinstance(here, dict) and here.get("type") == part
         is_inside = (isinstance(here, dict) and part in here) or (
             isinstance(here, list) and isinstance(part, int) and part < len(here)
         )
+        before = part
+        # The tag of a union, and the mark of a fault in a name rather than in its value.
+        if is_tag or (part == "[key]" and not is_inside):
+            continue
+        parts.append(pointer_part(part))
         here = here[part] if is_inside else None
-    return "".join(f"/{part}" for part in parts)
+    return "".join(parts)

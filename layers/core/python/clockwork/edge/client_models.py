@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
@@ -18,6 +18,8 @@ Principal = Annotated[
         pattern=r"^arn:aws[a-z-]*:iam::[0-9]{12}:(root|user/[A-Za-z0-9_+=,.@/-]+|role/[A-Za-z0-9_+=,.@-]+)$",
     ),
 ]
+#: A change replaces all of them in one transaction of at most 100 writes, the client's own among them.
+MOST_PRINCIPALS = 49
 QueueArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:sqs:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,75}(\.fifo)?$")]
 SecretName = Annotated[str, Field(pattern=r"^clockwork/[A-Za-z0-9/_+=.@-]{1,200}$")]
 PrivateTarget = Annotated[str, Field(max_length=300)]
@@ -26,7 +28,22 @@ PrivateTarget = Annotated[str, Field(max_length=300)]
 class ClientBody(EdgeModel):
     """PUT /v1/clients/{clientId}: replaces the client whole."""
 
-    principals: list[Principal] = Field([], max_length=100)
+    not_built: ClassVar[frozenset[str]] = frozenset(
+        {
+            "/retryPolicy",
+            "/relevancyWindowSeconds",
+            "/maxRatePerSecond",
+            "/maxConcurrency",
+            "/createsPerSecond",
+            "/jobsPerDay",
+            "/retentionDays",
+            "/deadLetterQueueArn",
+            "/allowedTargetHosts",
+            "/allowedTargetArns",
+        }
+    )
+
+    principals: list[Principal] = Field([], max_length=MOST_PRINCIPALS, description="ARNs of IAM users and roles")
     record: Literal["none", "full"] = "full"
     signing_secrets: list[SecretName] = Field([], max_length=2, description="names, never secrets")
     allowed_queue_arns: list[QueueArn] = Field([], max_length=100)

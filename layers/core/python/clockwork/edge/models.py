@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Discriminator, Field, ValidationInfo, field_validator, model_validator
 
 from clockwork.domain import instants, jobs
+from clockwork.domain.clients import CLIENT_ID
 from clockwork.domain.requests import FURTHEST_AHEAD_MS, LATEST_PAST_MS, NewJob
-from clockwork.domain.urls import check_headers, check_url
-from clockwork.edge.checks import Checks, EdgeModel, checks_of
+from clockwork.domain.urls import LONGEST_URL, MOST_HEADERS, check_headers, check_url
+from clockwork.edge.checks import Checks, EdgeModel, checks_of, pointer_part
 
 LARGEST_PAYLOAD = 256 * 1024
 LARGEST_BATCH = 500
-CLIENT_ID = re.compile(r"[a-z][a-z0-9-]{0,63}")
+#: What a schedule names just one of.
+KINDS = ("at", "delaySeconds", "every", "cron")
+NOT_BUILT_SCHEDULES = (
+    *("every", "anchorAt", "cron", "timezone", "startAt", "endAt", "maxFires", "jitterSeconds", "exclude"),
+    *("dstGap", "dstOverlap", "dayMatch", "catchUp", "catchUpWindowSeconds", "overlap"),
+)
 #: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html
 _REFUSED_BY_SQS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -42,35 +48,45 @@ class ScheduleBody(EdgeModel):
     def _in_milliseconds(cls, seconds: float | None) -> float | None:
         return None if seconds is None else _whole_milliseconds(seconds)
 
-    @model_validator(mode="after")
-    def _just_one(self) -> ScheduleBody:
-        if (self.at is None) == (self.delay_seconds is None):
-            raise ValueError("must have just one of at and delaySeconds")
-        return self
+    @model_validator(mode="before")
+    @classmethod
+    def _just_one(cls, schedule: Any, info: ValidationInfo) -> Any:
+        if isinstance(schedule, dict) and sum(schedule.get(kind) is not None for kind in KINDS) != 1:
+            checks_of(info).report("/schedule", "must have just one of at and delaySeconds")
+        return schedule
 
 
 class HttpTargetBody(EdgeModel):
     """An HTTP endpoint."""
 
     type: Literal["http"]
-    url: str
+    url: str = Field(description=f"https, at most {LONGEST_URL:,} characters, leading to a public address")
     method: Literal["POST", "PUT", "PATCH", "DELETE", "GET"] = "POST"
-    headers: dict[str, str] = Field(default_factory=dict)
-    timeout_seconds: float = Field(15, ge=1)
+    headers: dict[str, str] = Field(default_factory=dict, description=f"at most {MOST_HEADERS}, 4 KiB in all")
+    timeout_seconds: float = Field(15, ge=1, description="at most 30, or what the deployment allows")
 
-    @model_validator(mode="after")
-    def _checked(self, info: ValidationInfo) -> HttpTargetBody:
+    @field_validator("url")
+    @classmethod
+    def _leads_outside(cls, url: str, info: ValidationInfo) -> str:
         checks = checks_of(info)
-        for reason in check_url(self.url, _private_targets(checks)).reasons:
+        for reason in check_url(url, _private_targets(checks)).reasons:
             checks.report("/target/url", reason)
-        for name, reason in check_headers(self.headers):
-            checks.report(
-                "/target/headers" + (f"/{name.replace('~', '~0').replace('/', '~1')}" if name else ""), reason
-            )
-        longest = checks.settings.target_timeout_seconds
-        if self.timeout_seconds > longest:
-            checks.report("/target/timeoutSeconds", f"must be at most {longest}")
-        return self
+        return url
+
+    @field_validator("headers")
+    @classmethod
+    def _may_be_sent(cls, headers: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+        for name, reason in check_headers(headers):
+            checks_of(info).report("/target/headers" + (pointer_part(name) if name else ""), reason)
+        return headers
+
+    @field_validator("timeout_seconds")
+    @classmethod
+    def _fits_a_delivery(cls, seconds: float, info: ValidationInfo) -> float:
+        longest = checks_of(info).settings.target_timeout_seconds
+        if seconds > longest:
+            raise ValueError(f"must be at most {longest}")
+        return seconds
 
     def to_target(self, checks: Checks) -> jobs.HttpTarget:
         """The target as it is kept."""
@@ -85,14 +101,20 @@ class SqsTargetBody(EdgeModel):
     queue_arn: str
     message_group_id: str | None = Field(None, min_length=1, max_length=128, pattern=r"^[\x21-\x7e]+$")
 
-    @model_validator(mode="after")
-    def _allowed(self, info: ValidationInfo) -> SqsTargetBody:
+    @field_validator("queue_arn")
+    @classmethod
+    def _is_listed(cls, queue_arn: str, info: ValidationInfo) -> str:
         checks = checks_of(info)
-        if checks.client is None or self.queue_arn not in checks.client.allowed_queue_arns:
-            checks.report("/target/queueArn", "is not among the client's allowedQueueArns")
-        if self.message_group_id is not None and not self.queue_arn.endswith(".fifo"):
-            checks.report("/target/messageGroupId", "is for FIFO queues alone")
-        return self
+        if checks.client is None or queue_arn not in checks.client.allowed_queue_arns:
+            raise ValueError("is not among the client's allowedQueueArns")
+        return queue_arn
+
+    @field_validator("message_group_id")
+    @classmethod
+    def _is_for_fifo(cls, group: str | None, info: ValidationInfo) -> str | None:
+        if group is not None and not info.data.get("queue_arn", ".fifo").endswith(".fifo"):
+            raise ValueError("is for FIFO queues alone")
+        return group
 
     def to_target(self, _: Checks) -> jobs.SqsTarget:
         """The target as it is kept."""
@@ -117,30 +139,37 @@ class RetryPolicyBody(EdgeModel):
 class JobBody(EdgeModel):
     """A job as it stands in a batch."""
 
+    not_built: ClassVar[frozenset[str]] = frozenset(
+        {"/jobKey", "/orderingKey", "/sequence", "/relevancyWindowSeconds"}
+        | {f"/schedule/{name}" for name in NOT_BUILT_SCHEDULES}
+    )
+
     schedule: ScheduleBody
     target: Annotated[HttpTargetBody | SqsTargetBody, Discriminator("type")]
-    payload: Any = None
+    payload: Any = Field(None, description=f"delivered as JSON, a string as it is; {LARGEST_PAYLOAD:,} bytes encoded")
     retry_policy: RetryPolicyBody = RetryPolicyBody()
-    record: Literal["none", "full"] | None = None
+    record: Literal["none", "full"] | None = Field(None, description="the client's unless given")
     tags: dict[Annotated[str, Field(min_length=1, max_length=64)], Annotated[str, Field(max_length=256)]] = Field(
         {}, max_length=20
     )
 
-    @model_validator(mode="after")
-    def _payload_fits(self, info: ValidationInfo) -> JobBody:
-        checks, payload = checks_of(info), payload_of(self.payload)
+    @field_validator("payload")
+    @classmethod
+    def _fits(cls, value: Any, info: ValidationInfo) -> jobs.Payload:
+        """From here on the payload is what will be sent: it is encoded once."""
+        payload = payload_of(value)
         if len(payload.body) > LARGEST_PAYLOAD:
-            checks.report("/payload", f"has {len(payload.body):,} bytes encoded, at most {LARGEST_PAYLOAD:,} are taken")
-        if self.target.type == "sqs" and (payload.body == b"" or _REFUSED_BY_SQS.search(payload.body.decode())):
-            checks.report("/payload", "is empty or holds a control character, which SQS refuses")
-        return self
+            raise ValueError(f"has {len(payload.body):,} bytes encoded, at most {LARGEST_PAYLOAD:,} are taken")
+        if isinstance(info.data.get("target"), SqsTargetBody) and _is_refused_by_sqs(payload):
+            raise ValueError("is empty or holds a control character, which SQS refuses")
+        return payload
 
     def to_new_job(self, checks: Checks, index: int = 0) -> NewJob:
         """The job as the flow takes it."""
         return NewJob(
             index=index,
             target=self.target.to_target(checks),
-            payload=payload_of(self.payload),
+            payload=self.payload or NO_PAYLOAD,
             at=None if self.schedule.at is None else instants.from_text(self.schedule.at),
             delay_ms=round((self.schedule.delay_seconds or 0) * 1000),
             record=self.record,
@@ -167,6 +196,14 @@ def payload_of(value: Any) -> jobs.Payload:
     if isinstance(value, str):
         return jobs.Payload(value.encode(), is_text=True)
     return jobs.Payload(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+#: What is delivered where no payload was given.
+NO_PAYLOAD = payload_of(None)
+
+
+def _is_refused_by_sqs(payload: jobs.Payload) -> bool:
+    return payload.body == b"" or _REFUSED_BY_SQS.search(payload.body.decode()) is not None
 
 
 def _private_targets(checks: Checks) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,15 +9,15 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-from clockwork.domain.clients import Client
-from clockwork.domain.errors import InvalidRequest, Problem
+from clockwork.domain.clients import CLIENT_ID, Client
+from clockwork.domain.errors import InvalidRequest
 from clockwork.domain.ids import digest_of
 from clockwork.domain.requests import CreateRequest
 from clockwork.edge import views
 from clockwork.edge.body import BATCH_BYTES, SINGLE_BYTES, canonical, read_body
 from clockwork.edge.checks import Checks, validate
 from clockwork.edge.client_models import ClientBody
-from clockwork.edge.models import CLIENT_ID, CreateBatchBody, CreateJobBody, JobBody
+from clockwork.edge.models import CreateBatchBody, CreateJobBody, JobBody
 from clockwork.edge.problems import problem_of
 from clockwork.edge.request import Request
 from clockwork.flows import authorise, cancel, create, read
@@ -66,7 +65,7 @@ class Api:
         good = []
         for index, element in enumerate(body.jobs):
             try:
-                good.append(validate(JobBody, element, checks).to_new_job(checks, index))
+                good.append(validate(JobBody, element, checks, f"/jobs/{index}").to_new_job(checks, index))
             except InvalidRequest as faults:
                 results[index] |= {"status": int(HTTPStatus.UNPROCESSABLE_ENTITY), "problem": problem_of(faults)}
         if good:
@@ -95,12 +94,10 @@ class Api:
     def list_executions(self, request: Request) -> Answer:
         """GET /v1/jobs/{jobId}/executions, newest first."""
         caller = authorise.require_known(self.world, request.caller)
-        limit = request.number("limit", LISTED, MOST_LISTED)
-        found = read.list_executions(self.world, caller, request.path["jobId"], limit, request.query.get("nextToken"))
-        answer: dict[str, Any] = {"items": [views.execution(execution) for execution in found]}
-        if len(found) == limit:
-            answer["nextToken"] = found[-1].execution_id
-        return HTTPStatus.OK, answer
+        job_id = request.path["jobId"]
+        limit, before = request.number("limit", LISTED, MOST_LISTED), request.page_token(job_id)
+        page = read.list_executions(self.world, caller, job_id, limit, before)
+        return HTTPStatus.OK, views.executions(page)
 
     def get_execution(self, request: Request) -> Answer:
         """GET /v1/executions/{executionId}."""
@@ -111,10 +108,10 @@ class Api:
         """PUT /v1/clients/{clientId}, for admins."""
         authorise.require_admin(request.caller)
         client_id = request.path["clientId"]
-        body = validate(ClientBody, read_body(request.event, SINGLE_BYTES), self._checks(request))
+        checks = self._checks(request)
         if not CLIENT_ID.fullmatch(client_id):
-            raise InvalidRequest([Problem("/clientId", "must be 1-64 of a-z, 0-9 and -, starting with a letter")])
-        client = body.to_client(client_id)
+            checks.report("", "the clientId in the path must be 1-64 of a-z, 0-9 and -, starting with a letter")
+        client = validate(ClientBody, read_body(request.event, SINGLE_BYTES), checks).to_client(client_id)
         self.world.clients.put(client)
         return HTTPStatus.OK, views.client(client)
 
@@ -127,8 +124,8 @@ class Api:
         return HTTPStatus.OK, {"status": "ok"}
 
     def get_openapi(self, _: Request) -> Answer:
-        """GET /v1/openapi.json."""
-        return HTTPStatus.OK, json.loads((Path(__file__).parent / "openapi.json").read_text())
+        """GET /v1/openapi.json: what `python -m clockwork.edge.openapi` has written."""
+        return HTTPStatus.OK, (Path(__file__).parent / "openapi.json").read_text(encoding="utf-8")
 
     def _checks(self, request: Request, client: Client | None = None) -> Checks:
         """What validation may ask; faults outside the body are reported with those inside."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from clockwork.domain import ids
 from clockwork.domain.errors import InvalidRequest, NotAllowed, Problem
 from clockwork.flows.authorise import Caller
 
@@ -41,6 +42,19 @@ class Request(msgspec.Struct, frozen=True):
             raise InvalidRequest([Problem("", f"the query parameter {name} must be 1-{most}")])
         return int(text)
 
+    def page_token(self, job_id: str) -> str | None:
+        """Where the list of a job's executions goes on: the nextToken of the page before. Raises InvalidRequest."""
+        token = self.query.get("nextToken")
+        if token is None:
+            return None
+        try:
+            belongs = ids.decode_execution(token).job_id == job_id
+        except ids.InvalidId:
+            belongs = False
+        if not belongs:
+            raise InvalidRequest([Problem("", "the query parameter nextToken is not one that this list has given")])
+        return token
+
     def named_client(self, body: Any) -> str | None:
         """The clientId that a body names, as far as it can be read: who may ask comes before what is asked."""
         client_id = body.get("clientId") if isinstance(body, dict) else None
@@ -49,7 +63,9 @@ class Request(msgspec.Struct, frozen=True):
 
 def caller_arn(event: dict[str, Any]) -> str:
     """Who signed the request. Raises NotAllowed if API Gateway did not say, as on a route without its authorizer."""
-    arn = event.get("requestContext", {}).get("authorizer", {}).get("iam", {}).get("userArn")
-    if not isinstance(arn, str) or not arn:
+    here: Any = event
+    for name in ("requestContext", "authorizer", "iam", "userArn"):
+        here = here.get(name) if isinstance(here, dict) else None
+    if not isinstance(here, str) or not here:
         raise NotAllowed("the request is not signed")
-    return arn
+    return here

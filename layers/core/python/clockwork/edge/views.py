@@ -13,7 +13,7 @@ from clockwork.domain.instants import to_text
 from clockwork.domain.jobs import Payload, Target
 from clockwork.flows.cancel import CancelAnswer
 from clockwork.flows.create import CreatedJob
-from clockwork.flows.read import JobView
+from clockwork.flows.read import ExecutionPage, JobView
 
 
 def created(job: CreatedJob, client_id: str) -> dict[str, Any]:
@@ -64,6 +64,12 @@ def execution(record: Execution) -> dict[str, Any]:
     if record.reason is not None:
         shown["reason"] = record.reason
     return shown
+
+
+def executions(page: ExecutionPage) -> dict[str, Any]:
+    """A page of a list."""
+    items = [execution(record) for record in page.executions]
+    return {"items": items} | ({} if page.next_before is None else {"nextToken": page.next_before})
 
 
 def cancel(answer: CancelAnswer, job_id: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from clockwork.domain.clients import Client, principal_of
+from clockwork.domain.clients import CLIENT_ID, Client, principal_of
 from clockwork.domain.errors import NotAllowed
 from clockwork.flows.world import World
 
@@ -51,7 +51,7 @@ def client_for(world: World, caller: Caller, client_id: str | None) -> Client:
         if len(own) != 1:
             raise NotAllowed("name the clientId: the caller does not act for exactly one client")
         return own[0]
-    client = world.clients.get(client_id)
+    client = world.clients.get(client_id) if CLIENT_ID.fullmatch(client_id) else None
     if client is None or not (caller.is_admin or caller.principal in client.principals):
         raise NotAllowed("the caller may not act for this client")
     return client

@@ -34,10 +34,7 @@ class JobView(msgspec.Struct, frozen=True):
 
 def get_kept_job(world: World, caller: Caller, job_id: str) -> KeptJob:
     """The job, if its row is still kept and the caller may see it. Raises JobNotFound."""
-    try:
-        place = ids.decode_job(job_id)
-    except InvalidId:
-        raise JobNotFound(job_id) from None
+    place = _decode(job_id)
     row = world.timeline.find([(place.partition_id, place.key)])[0]
     elements = codec.decode_row(row.blob) if row is not None else []
     element = elements[place.element] if place.element < len(elements) else None
@@ -58,16 +55,25 @@ def view_job(world: World, caller: Caller, job_id: str) -> JobView:
     return JobView(job, "SCHEDULED" if shard.horizon < job.place.key else "RELEASED", None)
 
 
-def list_executions(
-    world: World, caller: Caller, job_id: str, limit: int, before: str | None = None
-) -> Sequence[Execution]:
+class ExecutionPage(msgspec.Struct, frozen=True):
+    """Executions of a job, newest first. `next_before` asks for those that follow, if there are any."""
+
+    executions: Sequence[Execution]
+    next_before: str | None
+
+
+def list_executions(world: World, caller: Caller, job_id: str, limit: int, before: str | None = None) -> ExecutionPage:
     """A job's executions, newest first. Raises JobNotFound, also where neither a row nor a record is left."""
-    executions = world.executions.list(job_id, limit, before)
-    if not executions and before is None:
+    _decode(job_id)
+    found = world.executions.list(job_id, limit + 1, before)
+    # Another's executions and none at all take the same way, so that neither answer nor reads tell them apart.
+    foreign = not all(caller.may_act_for(execution.client_id) for execution in found)
+    if foreign or not found:
         get_kept_job(world, caller, job_id)
-    if not all(caller.may_act_for(execution.client_id) for execution in executions):
+    if foreign:
         raise JobNotFound(job_id)
-    return executions
+    page = found[:limit]
+    return ExecutionPage(page, page[-1].execution_id if len(found) > limit else None)
 
 
 def get_execution(world: World, caller: Caller, execution_id: str) -> Execution:
@@ -80,3 +86,10 @@ def get_execution(world: World, caller: Caller, execution_id: str) -> Execution:
     if execution is None or not caller.may_act_for(execution.client_id):
         raise ExecutionNotFound(execution_id)
     return execution
+
+
+def _decode(job_id: str) -> AnonymousJob:
+    try:
+        return ids.decode_job(job_id)
+    except InvalidId:
+        raise JobNotFound(job_id) from None
