@@ -1,0 +1,199 @@
+"""Counts what the demonstration did: pure functions of what the API answered and of what arrived."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from clockwork.domain.ids import only_execution
+from local.demo.arrivals import Arrival
+from local.demo.plan import Kind, PlannedJob
+
+ArrivalsOf = Callable[[str], Sequence[Arrival]]
+#: Further ahead of the last create than any horizon was: whatever arrives was found by a poller that a tick started.
+BEYOND_HORIZON_MS = 80_000
+
+
+@dataclass(frozen=True)
+class CreatedJob:
+    """A job that the API accepted; `state` is the 201's, `cancel_result` what a DELETE answered, if there was one."""
+
+    planned: PlannedJob
+    job_id: str
+    state: str
+    due_at: int
+    created_at: int
+    cancel_result: str = ""
+
+    @property
+    def execution_id(self) -> str:
+        """Under which it arrives."""
+        return only_execution(self.job_id, self.due_at)
+
+    @property
+    def is_cancelled(self) -> bool:
+        """The API promised that no attempt will start."""
+        return self.cancel_result == "cancelled"
+
+
+@dataclass(frozen=True)
+class Lateness:
+    """Of first attempts, in ms; zeros if nothing arrived."""
+
+    p50: int = 0
+    p99: int = 0
+    max: int = 0
+
+    @staticmethod
+    def of(values: Sequence[int]) -> Lateness:
+        """Percentiles by nearest rank: each is a value that was measured."""
+        ordered = sorted(values)
+        if not ordered:
+            return Lateness()
+        return Lateness(_nearest_rank(ordered, 0.5), _nearest_rank(ordered, 0.99), ordered[-1])
+
+
+def _nearest_rank(ordered: Sequence[int], share: float) -> int:
+    return ordered[math.ceil(share * len(ordered)) - 1]
+
+
+@dataclass(frozen=True)
+class Followed:
+    """A job with what arrived of it."""
+
+    job: CreatedJob
+    arrivals: Sequence[Arrival]
+
+    @property
+    def accepted(self) -> int:
+        """How many attempts the target accepted: one, if all is well."""
+        return sum(arrival.accepted for arrival in self.arrivals)
+
+    @property
+    def is_early(self) -> bool:
+        """Something arrived before it was due."""
+        return any(arrival.at < self.job.due_at for arrival in self.arrivals)
+
+    @property
+    def lateness_ms(self) -> int | None:
+        """Of the first attempt; None before that."""
+        return min(arrival.at for arrival in self.arrivals) - self.job.due_at if self.arrivals else None
+
+    @property
+    def is_settled(self) -> bool:
+        """Nothing more is expected of it."""
+        return self.job.is_cancelled or self.accepted > 0
+
+    @property
+    def fault(self) -> str | None:
+        """What is wrong with it at the end, if anything is."""
+        if self.job.is_cancelled:
+            return "arrived although it was cancelled" if self.arrivals else None
+        if self.accepted > 1:
+            return f"was accepted {self.accepted} times"
+        if self.accepted == 0:
+            return f"was not accepted ({_tried(self.arrivals)})"
+        return "arrived before it was due" if self.is_early else None
+
+
+def _tried(arrivals: Sequence[Arrival]) -> str:
+    notes = sorted({arrival.note for arrival in arrivals if arrival.note})
+    return "; ".join([f"attempts: {len(arrivals)}", *notes])
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The result. `paths` overlap: a job that was retried had been released by its create."""
+
+    jobs: int
+    delivered: int
+    duplicates: int
+    early: int
+    lateness: Lateness
+    paths: dict[str, int]
+    faults: tuple[tuple[CreatedJob, str], ...]
+
+    @property
+    def ok(self) -> bool:
+        """All that was not cancelled arrived once and not early, nothing else did, and every path was taken."""
+        return not self.faults and all(self.paths.values())
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that the demonstration prints last."""
+        lateness = {"p50": self.lateness.p50, "p99": self.lateness.p99, "max": self.lateness.max}
+        return {
+            "jobs": self.jobs,
+            "delivered": self.delivered,
+            "duplicates": self.duplicates,
+            "early": self.early,
+            "latenessMs": lateness,
+            "byPath": self.paths,
+        }
+
+
+def follow(jobs: Sequence[CreatedJob], arrivals_of: ArrivalsOf) -> list[Followed]:
+    """Join the API's answers with what arrived."""
+    return [Followed(job, arrivals_of(job.execution_id)) for job in jobs]
+
+
+def summarize(followed: Sequence[Followed]) -> Summary:
+    """Count everything."""
+    late = [one.lateness_ms for one in followed]
+    return Summary(
+        jobs=len(followed),
+        delivered=sum(one.accepted > 0 for one in followed),
+        duplicates=sum(one.accepted > 1 for one in followed),
+        early=sum(one.is_early for one in followed),
+        lateness=Lateness.of([value for value in late if value is not None]),
+        paths=_paths(followed),
+        faults=tuple((one.job, one.fault) for one in followed if one.fault),
+    )
+
+
+def _paths(followed: Sequence[Followed]) -> dict[str, int]:
+    beyond = max((one.job.created_at for one in followed), default=0) + BEYOND_HORIZON_MS
+    delivered = [one for one in followed if one.accepted]
+    return {
+        "created_released": sum(one.job.state == "RELEASED" for one in delivered),
+        "tick_released": sum(one.job.state == "SCHEDULED" and one.job.due_at >= beyond for one in delivered),
+        "retried": sum(len(one.arrivals) > one.accepted for one in delivered),
+        "cancelled": sum(one.job.is_cancelled and not one.arrivals for one in followed),
+    }
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: the jobs of a kind so far."""
+
+    label: str
+    created: int
+    due: int
+    delivered: int
+    attempts: int
+    lateness: Lateness | None
+
+
+def rows(followed: Sequence[Followed], now: int) -> list[Row]:
+    """One per kind, and one of all."""
+    kinds = {str(kind): [one for one in followed if one.job.planned.kind is kind] for kind in Kind}
+    return [_row(label, some, now) for label, some in {**kinds, "all": list(followed)}.items()]
+
+
+def _row(label: str, followed: Sequence[Followed], now: int) -> Row:
+    late = [one.lateness_ms for one in followed if one.lateness_ms is not None]
+    return Row(
+        label=label,
+        created=len(followed),
+        due=sum(one.job.due_at <= now and not one.job.is_cancelled for one in followed),
+        delivered=sum(one.accepted > 0 for one in followed),
+        attempts=sum(len(one.arrivals) for one in followed),
+        lateness=Lateness.of(late) if late else None,
+    )
+
+
+def next_due_in_ms(followed: Sequence[Followed], now: int) -> int | None:
+    """Until the next job is due that is not settled; None if there is none."""
+    ahead = [one.job.due_at - now for one in followed if one.job.due_at > now and not one.is_settled]
+    return min(ahead, default=None)
