@@ -91,6 +91,13 @@ def test_a_change_of_an_older_revision_is_refused_with_what_is_stored(executions
     assert executions.find(claim.job_id, claim.execution_id) == cancelled
 
 
+def test_a_change_of_a_revision_that_was_never_stored_is_refused(executions: Executions) -> None:
+    claim = execution()
+    save(executions, None, claim)
+    later = changed(changed(claim))
+    assert save(executions, later, changed(later)) == Saved(ok=False, actual=claim)
+
+
 def test_a_change_of_a_record_that_is_not_there_is_refused_and_stores_nothing(executions: Executions) -> None:
     claim = execution()
     assert save(executions, claim, changed(claim)) == Saved(ok=False, actual=None)
