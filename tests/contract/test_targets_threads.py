@@ -149,7 +149,7 @@ def test_a_transport_that_overruns_its_deadline_is_not_waited_for(
     began = time.monotonic()
     targets.begin(0, delivery_to(TARGET, seconds=0.2))
     ((_, outcome),) = targets.collect()
-    assert 0.2 < time.monotonic() - began < 0.5
+    assert 0.2 < time.monotonic() - began < 0.9
     assert (outcome.state, outcome.permanent) == (State.TIMED_OUT, False)
     assert outcome.error == "the attempt did not end by its deadline"
     assert targets.collect() == []
@@ -164,7 +164,7 @@ def test_threads_that_hang_do_not_hold_up_the_next_attempts(
         targets.begin(slot, delivery_to(TARGET, seconds=0.1))
     assert {outcome.state for outcome in collect_all(targets).values()} == {State.TIMED_OUT}
     transport.act = success
-    targets.begin(2, delivery_to(TARGET))
+    targets.begin(2, delivery_to(TARGET, seconds=1))
     assert collect_all(targets)[2].state is State.SUCCEEDED
 
 
