@@ -87,7 +87,7 @@ def check_url(url: str, allowed_private: Collection[str]) -> UrlCheck:
 
 
 def parse(url: str) -> Endpoint:
-    """Take a URL apart, accepting one spelling of everything: InvalidUrl for what two readers could read differently."""
+    """Take a URL apart, accepting one spelling of everything. Raises InvalidUrl for what two readers may read apart."""
     if len(url) > LONGEST_URL:
         raise InvalidUrl(f"has {len(url):,} characters, at most {LONGEST_URL:,} are allowed")
     if any(character <= " " or character == "\x7f" for character in url):
