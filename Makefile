@@ -7,6 +7,8 @@ PYTHON ?= python3
 PY := .venv/bin/python
 CDK := node_modules/.bin/cdk
 ADMIN_PRINCIPALS ?=
+# Further context for `make deploy`, for example: DEPLOY='-c shards=32 -c targetQueueArns=arn:aws:sqs:*:123456789012:jobs-*'
+DEPLOY ?=
 
 # The CDK's bridge to Node warns of releases past their end of life; the pinned one works on them and is tested there.
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
@@ -53,8 +55,8 @@ synth: setup ## The CloudFormation template for an account, in build/cdk.out.acc
 	@$(CDK) synth --quiet --output build/cdk.out.account && echo build/cdk.out.account
 
 deploy: setup ## Deploy into the AWS account of your credentials: ADMIN_PRINCIPALS=arn,... make deploy
-	@test -n "$(ADMIN_PRINCIPALS)" || echo "Nobody is admin: no client can be created through the API. ADMIN_PRINCIPALS=arn:aws:iam::123456789012:role/Admin make deploy names one."
-	@$(CDK) deploy --output build/cdk.out.account -c adminPrincipals="$(ADMIN_PRINCIPALS)"
+	@test -n "$(ADMIN_PRINCIPALS)" || echo "Nobody will be admin, so nobody can create a client. To name one: make deploy ADMIN_PRINCIPALS=arn:aws:iam::123456789012:role/Admin"
+	@$(CDK) deploy --output build/cdk.out.account -c adminPrincipals="$(ADMIN_PRINCIPALS)" $(DEPLOY)
 
 run: setup ## The whole stack on this machine, until Ctrl-C
 	@$(PY) -m local.demo --stay

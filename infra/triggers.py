@@ -16,7 +16,7 @@ from infra.queues import Queues
 #: Lambda's largest batch without a window; all of a batch is started at once.
 BATCH = 10
 #: The emulator has at most this many batches of one queue under way (its own default is 5); an account has no such cap.
-LOCAL_BATCHES = 20
+LOCAL_BATCHES = 10
 
 
 class Triggers(Construct):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Iterator
@@ -24,32 +25,58 @@ def empty() -> Iterator[LocalStack]:
         yield stack
 
 
-def cdk(stack: LocalStack, credentials: Credentials, *arguments: str) -> str:
-    """Run the command line as this user; returns all it said. Fails the test if it fails."""
-    environment = {
-        **{name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ},
+def cdk(*arguments: str, environment: dict[str, str] | None = None) -> str:
+    """Run the command line; returns all it said. Fails the test if it fails."""
+    inherited = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    quiet = {"CI": "true", "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "20"}
+    ran = subprocess.run(
+        [str(CDK), *arguments, "--no-notices", "--no-version-reporting"],
+        env={**inherited, **quiet, **(environment or {})},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    said = ran.stdout + ran.stderr
+    assert ran.returncode == 0, f"cdk {' '.join(arguments)}: {said[-3_000:]}"
+    return said
+
+
+def as_user(stack: LocalStack, credentials: Credentials) -> dict[str, str]:
+    """The environment that points the command line, and the SDK inside it, to a stack."""
+    return {
         "AWS_ENDPOINT_URL": f"https://localhost:{stack.emulator.port}",
         "AWS_ACCESS_KEY_ID": credentials.access_key,
         "AWS_SECRET_ACCESS_KEY": credentials.secret_key,
         "AWS_REGION": REGION,
         "AWS_CA_BUNDLE": str(stack.ca_bundle),
         "NODE_EXTRA_CA_CERTS": str(stack.ca_bundle),
-        "CI": "true",
-        "CDK_DISABLE_CLI_TELEMETRY": "true",
     }
-    command = [str(CDK), *arguments, "--no-notices", "--no-version-reporting"]
-    ran = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
-    said = ran.stdout + ran.stderr
-    assert ran.returncode == 0, f"cdk {' '.join(arguments)}: {said[-3_000:]}"
-    return said
+
+
+def test_the_app_is_synthesized_for_an_account_with_all_it_ships(tmp_path: Path) -> None:
+    cdk("synth", "--quiet", "--output", str(tmp_path), "-c", "shards=5")
+    template = json.loads((tmp_path / "Clockwork.template.json").read_text())
+    shards = [
+        resource["Properties"]["Environment"]["Variables"]["SHARDS"]
+        for resource in template["Resources"].values()
+        if resource["Type"] == "AWS::Lambda::Function"
+    ]
+    assert shards == ["5"] * 5
+    assets = json.loads((tmp_path / "Clockwork.assets.json").read_text())["files"].values()
+    folders = [tmp_path / asset["source"]["path"] for asset in assets if asset["source"]["packaging"] == "zip"]
+    assert len(folders) == 8
+    assert all(any(path.suffix == ".py" for path in folder.rglob("*")) for folder in folders)
 
 
 def test_bootstrap_deploy_again_and_destroy(empty: LocalStack, tmp_path: Path) -> None:
     assembly = synth.assembly({"stage": "local", "adminPrincipals": ADMIN_ARN})
     app = ("--app", str(assembly), "--output", str(tmp_path))
+    admin = as_user(empty, empty.admin)
 
-    cdk(empty, empty.admin, "bootstrap", f"aws://{ACCOUNT}/{REGION}")
-    cdk(empty, empty.admin, "deploy", *app, "--require-approval", "never")
+    cdk("bootstrap", f"aws://{ACCOUNT}/{REGION}", environment=admin)
+    cdk("deploy", *app, "--require-approval", "never", environment=admin)
     deployed = stack_named(empty, "Clockwork")
     outputs = {output["OutputKey"]: output["OutputValue"] for output in deployed["Outputs"]}
     assert deployed["StackStatus"] == "CREATE_COMPLETE"
@@ -60,10 +87,10 @@ def test_bootstrap_deploy_again_and_destroy(empty: LocalStack, tmp_path: Path) -
     stranger = empty.create_user("stranger")
     assert empty.api(stranger).request("GET", "/v1/health").status == 403
 
-    assert "no changes" in cdk(empty, empty.admin, "deploy", *app, "--require-approval", "never")
+    assert "no changes" in cdk("deploy", *app, "--require-approval", "never", environment=admin)
     assert stack_named(empty, "Clockwork")["StackStatus"] == "CREATE_COMPLETE"
 
-    cdk(empty, empty.admin, "destroy", *app, "--force")
+    cdk("destroy", *app, "--force", environment=admin)
     assert left_over(empty) == {"tables": [], "queues": [], "functions": [], "rules": [], "stacks": ["CDKToolkit"]}
 
 
