@@ -16,7 +16,7 @@ export JSII_SILENCE_WARNING_DEPRECATED_NODE_VERSION := 1
 export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup check test synth deploy run demo clean
+.PHONY: help setup check test synth deploy run demo bench clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -63,6 +63,9 @@ run: setup ## The whole stack on this machine, until Ctrl-C
 
 demo: setup ## The whole stack on this machine, a guided tour with measured results, then stop
 	@$(PY) -m local.demo
+
+bench: setup ## What a job costs in billed units, path by path (two minutes)
+	@$(PY) -m bench.units
 
 clean: ## Remove what was built (not the environments)
 	@rm -rf build .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage

@@ -1,0 +1,1 @@
+"""What Clockwork costs and how it performs, measured."""

@@ -1,0 +1,92 @@
+"""What a job may cost: nothing may write per job on the success path but what the design names."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from bench import prices, units
+from bench.meter import item_bytes, read_units
+from bench.paths import PATHS
+from bench.scheduler import Unexpected
+from bench.usage import Usage
+from local.emulator import Credentials, Emulator
+
+JOBS = 200
+#: What a visit of a poller writes besides (lease and commit), shared by 200 jobs: a fifth of what the targets leave.
+PER_VISIT = 2 / JOBS
+
+
+def test_a_job_of_a_batch_is_one_write_a_small_part_of_a_read_and_a_third_of_an_sqs_request(
+    emulator: Emulator, account: Credentials
+) -> None:
+    usage = PATHS["none_batch"].run(emulator, account, JOBS)
+    assert 1 <= usage.write_units <= 1 + PER_VISIT
+    assert usage.read_units <= 0.5
+    assert 0.3 <= usage.sqs_requests <= 0.35
+    assert 0.1 <= usage.lambda_invocations <= 0.12
+
+
+def test_a_single_job_is_one_write_and_one_look_at_its_shard(emulator: Emulator, account: Credentials) -> None:
+    usage = PATHS["none_single"].run(emulator, account, JOBS)
+    assert 1 <= usage.write_units <= 1 + PER_VISIT
+    assert usage.read_units <= 1.5
+
+
+def test_a_recorded_job_is_three_writes_its_row_its_claim_and_its_outcome(
+    emulator: Emulator, account: Credentials
+) -> None:
+    usage = PATHS["full_single"].run(emulator, account, JOBS)
+    assert 3 <= usage.write_units <= 3 + PER_VISIT
+
+
+def test_a_retry_adds_its_failure_and_the_next_claim(emulator: Emulator, account: Credentials) -> None:
+    usage = PATHS["retry_full"].run(emulator, account, JOBS)
+    assert 5 <= usage.write_units <= 5 + PER_VISIT
+    assert usage.sqs_requests <= 0.65
+
+
+def test_a_cancel_adds_one_write_and_nothing_is_released(emulator: Emulator, account: Credentials) -> None:
+    usage = PATHS["cancel_none"].run(emulator, account, JOBS)
+    assert 2 <= usage.write_units <= 2 + PER_VISIT
+    assert usage.sqs_requests == 0
+
+
+def test_figures_of_jobs_that_did_not_arrive_are_not_reported(
+    emulator: Emulator, account: Credentials, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bench.scheduler.Scheduler.deliver", lambda _: None)
+    with pytest.raises(Unexpected, match="0 attempts at 0 jobs instead of 20 at 20"):
+        PATHS["none_batch"].run(emulator, account, 20)
+
+
+def test_a_read_is_billed_by_what_it_returns_if_it_reports_less() -> None:
+    item = {"key": {"S": "k" * 1_000}, "blob": {"B": b"x" * 5_000}}
+    assert read_units({"Item": item, "ConsumedCapacity": {"CapacityUnits": 1.0}}) == 2
+    assert read_units({"Items": [item, item], "ConsumedCapacity": {"CapacityUnits": 1.0}}) == 3
+    assert read_units({"Responses": {"table": [item, item]}}) == 4
+    assert read_units({"Items": [], "ConsumedCapacity": {"CapacityUnits": 1.0}}) == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "size"), [({"S": "é"}, 2), ({"B": b"abc"}, 3), ({"N": "1234"}, 3), ({"NS": ["1", "22"]}, 7)]
+)
+def test_an_items_size_is_that_of_its_names_and_values(value: dict[str, Any], size: int) -> None:
+    assert item_bytes({"name": value}) == 4 + size
+
+
+def test_a_price_is_the_sum_over_what_is_billed() -> None:
+    usage = Usage(write_units=1, read_units=2, sqs_sends=3, sqs_consumed=4, lambda_invocations=5, api_requests=6)
+    known = prices.WRITE_UNIT + 2 * prices.READ_UNIT + 7 * prices.SQS_REQUEST + 3 * prices.SQS_FAIR_SURCHARGE
+    assert usage.dollars_per_million == pytest.approx(known + 5 * prices.LAMBDA_REQUEST)
+    assert usage.api_dollars_per_million == 6 * prices.HTTP_API_REQUEST
+
+
+def test_the_command_prints_the_units_and_the_price_of_each_path_last(capsys: pytest.CaptureFixture[str]) -> None:
+    units.main(["--json", "--jobs", "20", "--path", "none_batch", "--path", "full_batch"])
+    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert set(told) == {"none_batch", "full_batch", "dollarsPerMillion"}
+    assert set(told["none_batch"]) == {"writeUnits", "readUnits", "sqsRequests", "lambdaInvocations"}
+    assert told["dollarsPerMillion"]["none_batch"] < told["dollarsPerMillion"]["full_batch"]
