@@ -9,6 +9,7 @@ as its standard input ends: so it cannot outlive the process that started it, ho
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import os
 import shutil
 import signal
@@ -16,9 +17,15 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 #: A message whose delay runs out wakes nobody in the emulator, whose own loop may sleep for a second.
 WAKE_SECONDS = 0.02
+#: Lambda's first repeat of an event that met a concurrency limit.
+#: https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
+THROTTLED_SECONDS = 1
+#: Our asynchronous invocations live that long.
+EVENT_AGE_SECONDS = 60
 
 
 def main() -> None:
@@ -59,6 +66,9 @@ async def _serve(descriptor: str, tls_folder: Path | None) -> None:
     from hypercorn.config import Config
     from ministack.app import app
     from ministack.core.concurrency import esm_wake
+    from ministack.services import lambda_svc
+
+    _repeat_throttled_events(lambda_svc)
 
     def keep_waking() -> None:
         while True:
@@ -73,6 +83,32 @@ async def _serve(descriptor: str, tls_folder: Path | None) -> None:
     if tls_folder:
         config.certfile, config.keyfile = str(tls_folder / "certificate.pem"), str(tls_folder / "key.pem")
     await serve(app, config)
+
+
+def _repeat_throttled_events(lambda_svc: Any) -> None:
+    """Lambda puts an asynchronous event that meets a concurrency limit back, whatever its retry attempts; the emulator
+    drops it after those, and the shard whose poller it was waits for a tick.
+    """
+    is_event = contextvars.ContextVar("is_event", default=False)
+    execute, invoke = lambda_svc._execute_function, lambda_svc.invoke_async_with_retry
+
+    def execute_patiently(function: Any, event: Any) -> Any:
+        give_up_at = time.monotonic() + EVENT_AGE_SECONDS
+        result = execute(function, event)
+        while is_event.get() and result.get("throttle") and time.monotonic() < give_up_at:
+            time.sleep(THROTTLED_SECONDS)
+            result = execute(function, event)
+        return result
+
+    def invoke_asynchronously(function: Any, event: Any) -> None:
+        token = is_event.set(True)
+        try:
+            invoke(function, event)  # runs in a copy of this context
+        finally:
+            is_event.reset(token)
+
+    lambda_svc._execute_function = execute_patiently
+    lambda_svc.invoke_async_with_retry = invoke_asynchronously
 
 
 def _end_with_parent(folder: Path) -> None:
