@@ -7,6 +7,8 @@ PYTHON ?= python3
 PY := .venv/bin/python
 CDK := node_modules/.bin/cdk
 ADMIN_PRINCIPALS ?=
+SEEDS ?= 200
+RANDOM_MUTANTS ?= 40
 # Further context for `make deploy`, for example: DEPLOY='-c shards=32 -c targetQueueArns=arn:aws:sqs:*:123456789012:jobs-*'
 DEPLOY ?=
 
@@ -16,7 +18,7 @@ export JSII_SILENCE_WARNING_DEPRECATED_NODE_VERSION := 1
 export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup check test synth deploy run demo bench clean
+.PHONY: help setup check test simulate mutants synth deploy run demo bench clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -50,6 +52,12 @@ check: setup ## Lint, format, types
 
 test: check ## Everything that continuous integration runs
 	@$(PY) -m pytest
+
+simulate: setup ## The flows against an adversary, under SEEDS seeds (a minute)
+	@$(PY) -m tests.simulation --seeds $(SEEDS)
+
+mutants: setup ## Break the flows in named and random ways: does the simulator notice? (RANDOM_MUTANTS of the latter; minutes)
+	@$(PY) -m tests.simulation.mutants --random $(RANDOM_MUTANTS)
 
 synth: setup ## The CloudFormation template for an account, in build/cdk.out.account
 	@$(CDK) synth --quiet --output build/cdk.out.account && echo build/cdk.out.account

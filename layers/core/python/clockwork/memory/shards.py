@@ -32,8 +32,13 @@ class MemoryShards:
         return lease
 
     def commit(self, lease: Lease) -> bool:
+        """Refuses also to move cursor or horizon back: a copy lost on its way may arrive after later commits."""
         shard = self._rows.get(lease.partition_id)
         if shard is None or (shard.owner, shard.epoch) != (lease.owner, lease.epoch):
+            return False
+        if shard.cursor > lease.cursor or shard.horizon > lease.horizon:
+            return False
+        if lease.cursor < shard.cursor or lease.horizon < shard.horizon:
             return False
         self._store(lease)
         return True

@@ -1,0 +1,112 @@
+"""`python -m tests.simulation [--seeds N] [--first-seed F] [--seed K]`: simulate; the last line is one JSON object."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tests.simulation.branches import measure_branches
+from tests.simulation.coverage_of_run import what_is_missing
+from tests.simulation.faults import Fault
+from tests.simulation.run import OPERATIONS_PER_RUN, Result, Run
+from tests.simulation.shrink import shrink
+
+#: From so many seeds on, a run must have met every operation's answers and every kind of fault.
+SEEDS_TO_MEET_ALL = 50
+#: So many lines of a history are shown: the last ones explain.
+LINES = 120
+
+
+@dataclass
+class Totals:
+    """What many runs add up to."""
+
+    seeds: int = 0
+    operations: int = 0
+    delivered: int = 0
+    violations: int = 0
+    faults: Counter[Fault] = field(default_factory=Counter)
+    outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    drained_after_ms: int = 0
+
+    def add(self, result: Result) -> None:
+        """Count one run."""
+        self.seeds += 1
+        self.operations += result.operations
+        self.delivered += result.delivered
+        self.violations += len(result.violations)
+        self.faults += result.faults
+        self.outcomes += result.outcomes
+        self.drained_after_ms = max(self.drained_after_ms, result.drained_after_ms)
+
+
+def main(arguments: list[str]) -> int:
+    """Simulate; 1 if an invariant was violated or something was not met."""
+    options = _options(arguments)
+    logging.disable(logging.CRITICAL)
+    seeds = (
+        [options.seed] if options.seed is not None else range(options.first_seed, options.first_seed + options.seeds)
+    )
+    totals = simulate(seeds, options.operations, options.faults, options.until_violation)
+    missing = what_is_missing(totals.faults, totals.outcomes) if totals.seeds >= SEEDS_TO_MEET_ALL else []
+    for gap in missing:
+        print(f"not met: {gap}")
+    answer = {
+        "seeds": totals.seeds,
+        "operations": totals.operations,
+        "delivered": totals.delivered,
+        "violations": totals.violations,
+        "faults": {str(kind): totals.faults[kind] for kind in Fault},
+        "flowsBranchCoverage": None if options.no_coverage else measure_branches(options.coverage_seeds),
+    }
+    print(f"everything had drained at most {totals.drained_after_ms / 1000:.0f} s after faults stopped")
+    print(json.dumps(answer))
+    return 1 if totals.violations or missing else 0
+
+
+def simulate(
+    seeds: Iterable[int], operations: int = OPERATIONS_PER_RUN, faults: int | None = None, until_violation: bool = False
+) -> Totals:
+    """Run seeds, and explain each that fails."""
+    totals = Totals()
+    for seed in seeds:
+        result = Run(seed, operations, faults).go()
+        totals.add(result)
+        if result.violations:
+            if until_violation:
+                print(f"seed {seed}: {result.violations[0]}")
+                break
+            explain(result)
+    return totals
+
+
+def explain(result: Result) -> None:
+    """Print the smallest failing history that is found, and how to repeat it."""
+    smallest, operations, faults = shrink(result)
+    violation = smallest.violations[0]
+    print(f"seed {result.seed} ({result.profile}): {violation}")
+    print("\n".join(list(smallest.history.lines(violation.about))[-LINES:]))
+    command = f"python -m tests.simulation --seed {result.seed} --operations {operations} --faults {faults}"
+    print(f"again: {command}\n")
+
+
+def _options(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=200)
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, help="this one only")
+    parser.add_argument("--operations", type=int, default=OPERATIONS_PER_RUN, help="only the first so many of a seed")
+    parser.add_argument("--faults", type=int, help="at most so many of a seed")
+    parser.add_argument("--until-violation", action="store_true", help="stop at the first, unexplained")
+    parser.add_argument("--no-coverage", action="store_true", help="do not measure branches")
+    parser.add_argument("--coverage-seeds", type=int, default=36)
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,316 @@
+"""Clients: each operation is what one client does, repeats included. A new operation is one entry in `OPERATIONS`."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import msgspec
+
+from clockwork.domain.cancels import Verdict
+from clockwork.domain.clients import Client
+from clockwork.domain.errors import ClockworkError, ExecutionNotFound, JobNotFound, KeyReused, NotAllowed, Unavailable
+from clockwork.domain.ids import only_execution
+from clockwork.domain.requests import CreateRequest, occurrence_of
+from clockwork.flows import authorise, cancel, create, read
+from clockwork.flows.world import World
+from tests.simulation.cloud import Cloud
+from tests.simulation.faults import Fault
+from tests.simulation.requests import CLIENTS, KeyedRequest, new_job
+from tests.simulation.scheduler import Actor
+from tests.simulation.watcher import Promise, Watcher
+
+T = TypeVar("T")
+Flow = Callable[[World, Sequence[str]], T]
+#: A client calls so often before it gives up.
+TRIES = 4
+
+
+class GaveUp(Exception):
+    """No answer that tells anything, however often the client asked."""
+
+
+@dataclass
+class Step:
+    """One operation of the script: when, what, by whom, and its own chance."""
+
+    at: int
+    operation: str
+    client: Client
+    seed: int
+
+
+class Desk:
+    """What all clients of a run know: the jobs they were promised, and the keys they used."""
+
+    def __init__(self, cloud: Cloud, watcher: Watcher, herd_at: int) -> None:
+        self.cloud = cloud
+        self.watcher = watcher
+        self.herd_at = herd_at
+        self.keyed: list[KeyedRequest] = []
+        self.outcomes: Counter[tuple[str, str]] = Counter()
+
+    def carry_out(self, step: Step) -> None:
+        """Let a client carry out a step, on its own."""
+
+        def run(actor: Actor) -> None:
+            visit = Visit(self, actor, step)
+            try:
+                OPERATIONS[step.operation](visit)
+                outcome = "succeeded"
+            except GaveUp:
+                outcome = "unanswered"
+            except ClockworkError as error:
+                outcome = f"refused: {type(error).__name__}"
+            self.outcomes[step.operation, outcome] += 1
+            self.cloud.history.add(self.cloud.scheduler.now, actor.name, f"{step.operation} {outcome}", None, ())
+
+        self.cloud.scheduler.spawn(f"{step.client.client_id} {step.operation}", run)
+
+
+class Visit:
+    """One client carrying out one operation."""
+
+    def __init__(self, desk: Desk, actor: Actor, step: Step) -> None:
+        self.desk = desk
+        self.actor = actor
+        self.client = step.client
+        self.rng = random.Random(step.seed)
+
+    @property
+    def now(self) -> int:
+        return self.desk.cloud.scheduler.now
+
+    @property
+    def watcher(self) -> Watcher:
+        return self.desk.watcher
+
+    def caller(self, world: World, client: Client | None = None) -> authorise.Caller:
+        """The caller as the edge finds out who it is."""
+        return authorise.require_known(world, authorise.identify(world, (client or self.client).principals[0]))
+
+    def call(self, flow: Flow[T]) -> T:
+        """One request to the api. Raises what it answers, GaveUp without an answer."""
+        desk = self.desk
+        called = desk.cloud.call_api(f"api<{self.actor.name}", flow)
+        patience = self.rng.choice((1_000, 10_000, 29_000)) if desk.cloud.adversary.is_active else 60_000
+        called.on_end = lambda _: desk.cloud.scheduler.after(0, self.actor.resume)
+        desk.cloud.scheduler.after(patience, lambda: self.actor.resume() if not called.ended else None)
+        desk.cloud.scheduler.hub.switch()
+        called.on_end = None
+        if not called.ended:
+            desk.cloud.adversary.counts[Fault.CLIENT_GIVES_UP] += 1
+            raise GaveUp
+        if called.error is not None:
+            raise called.error
+        if called.killed:
+            raise GaveUp
+        return called.result  # type: ignore[return-value]
+
+    def call_until_answered(self, flow: Flow[T]) -> T:
+        """The same request again while nothing certain is answered."""
+        for number in range(TRIES):
+            if number:
+                self.desk.cloud.adversary.counts[Fault.CLIENT_REPEATS] += 1
+                self.actor.pause(self.rng.randrange(10, 20_000))
+            try:
+                return self.call(flow)
+            except (GaveUp, Unavailable):
+                continue
+        raise GaveUp
+
+    def known_job(self, client: Client | None = None) -> Promise | None:
+        """Some job that the client was promised, of late rather than long ago."""
+        mine = [
+            p for p in self.watcher.promises.values() if p.occurrence.client_id == (client or self.client).client_id
+        ]
+        return mine[-1 - min(int(self.rng.expovariate(0.1)), len(mine) - 1)] if mine else None
+
+    def other(self) -> Client:
+        """Another client."""
+        return self.rng.choice([client for client in CLIENTS if client is not self.client])
+
+
+def accept(visit: Visit, request: CreateRequest, created: Sequence[create.CreatedJob]) -> None:
+    """The client was told 201."""
+    visit.watcher.require(len(created) == len(request.jobs), "I1", "not every job of a request was answered")
+    for job, new in zip(created, request.jobs, strict=True):
+        created_at = job.due_at - new.delay_ms if new.at is None else 0
+        visit.watcher.require(new.at in (None, job.due_at), "I1", "another instant than asked for", job.job_id)
+        visit.watcher.acknowledged(job.job_id, occurrence_of(new, request.client, created_at))
+
+
+def request_of(visit: Visit, count: int, key: str | None) -> CreateRequest:
+    cloud = visit.desk.cloud
+    jobs = tuple(new_job(visit.rng, cloud.adversary, n, visit.now, visit.desk.herd_at) for n in range(count))
+    if key is not None:
+        jobs = tuple(msgspec.structs.replace(job, at=None) for job in jobs)
+    return CreateRequest(client=visit.client, jobs=jobs, idempotency_key=key, digest=f"digest of {key}")
+
+
+def create_once(visit: Visit, count: int) -> None:
+    request = request_of(visit, count, None)
+    created = visit.call(lambda world, shards: _create(visit, world, shards, request))
+    accept(visit, request, created)
+
+
+def _create(visit: Visit, world: World, shards: Sequence[str], request: CreateRequest) -> Sequence[create.CreatedJob]:
+    caller = authorise.identify(world, visit.client.principals[0])
+    client = authorise.client_for(world, caller, request.client.client_id)
+    return create.create_jobs(world, msgspec.structs.replace(request, client=client), shards)
+
+
+def create_keyed(visit: Visit, count: int) -> None:
+    key = f"key-{visit.rng.getrandbits(64):x}"
+    keyed = KeyedRequest(request_of(visit, count, key), visit.now)
+    visit.desk.keyed.append(keyed)
+    ask_again(visit, keyed)
+
+
+def ask_again(visit: Visit, keyed: KeyedRequest) -> None:
+    request = keyed.request
+    created = visit.call_until_answered(lambda world, shards: _create(visit, world, shards, request))
+    ids = tuple(job.job_id for job in created)
+    memory_ends = keyed.first_at + visit.desk.cloud.settings.idempotency_seconds * 1000 - 2_000
+    for at, earlier in keyed.answers:
+        if visit.now < memory_ends and at < memory_ends:
+            visit.watcher.require(ids == earlier, "I10", "one Idempotency-Key, and other jobs", ids[0])
+    keyed.answers.append((visit.now, ids))
+    accept(visit, request, created)
+
+
+def repeat_keyed(visit: Visit) -> None:
+    mine = [keyed for keyed in visit.desk.keyed if keyed.request.client is visit.client]
+    if mine:
+        visit.desk.cloud.adversary.counts[Fault.CLIENT_REPEATS] += 1
+        ask_again(visit, visit.rng.choice(mine))
+    else:
+        create_keyed(visit, 1)
+
+
+def reuse_key(visit: Visit) -> None:
+    """Another request under a key that was used: it must be refused while the key is remembered."""
+    memory = visit.desk.cloud.settings.idempotency_seconds * 1000
+    mine = [k for k in visit.desk.keyed if k.answers and k.request.client is visit.client]
+    mine = [k for k in mine if visit.now < k.first_at + memory - 200_000]
+    if not mine:
+        create_keyed(visit, 1)
+        return
+    keyed = visit.rng.choice(mine)
+    other = msgspec.structs.replace(keyed.request, digest="another digest")
+    visit.call(lambda world, shards: _create(visit, world, shards, other))
+    visit.watcher.violated("I10", f"{other.idempotency_key} was accepted for another request")
+
+
+def trespass(visit: Visit) -> None:
+    """Name another client at create."""
+    request = msgspec.structs.replace(request_of(visit, 1, None), client=visit.other())
+    visit.call(lambda world, shards: _create(visit, world, shards, request))
+    visit.watcher.violated("I9", "a job was made for another client")
+
+
+def cancel_one(visit: Visit) -> None:
+    promise = visit.known_job()
+    if promise is None:
+        create_once(visit, 1)
+        return
+    promise.cancel_asked = True
+    answer = visit.call_until_answered(lambda w, _: cancel.cancel_job(w, visit.caller(w), promise.job_id))
+    if answer.verdict is Verdict.CANCELLED:
+        visit.watcher.cancelled(promise.job_id)
+    elif answer.verdict is Verdict.RUNNING:
+        visit.watcher.require(len(answer.executions) == 1, "I5", "running is answered and not listed", promise.job_id)
+        attempt = answer.executions[0].attempt
+        promise.running_attempt = min(attempt, promise.running_attempt or attempt)
+    visit.desk.outcomes["cancel", str(answer.verdict)] += 1
+
+
+def get_one(visit: Visit) -> None:
+    promise = visit.known_job()
+    if promise is None:
+        create_once(visit, 1)
+        return
+    cancelled = promise.cancelled_at is not None
+    started = bool(visit.watcher.seen[promise.job_id].starts)
+    view = visit.call_until_answered(lambda w, _: read.view_job(w, visit.caller(w), promise.job_id))
+    if cancelled:
+        visit.watcher.require(view.state == "CANCELLED", "I5", f"cancelled, and shown as {view.state}", promise.job_id)
+    if started:
+        visit.watcher.require(view.state != "SCHEDULED", "I1", "started, and shown as SCHEDULED", promise.job_id)
+
+
+def list_one(visit: Visit) -> None:
+    promise = visit.known_job()
+    if promise is None:
+        create_once(visit, 1)
+        return
+    page = visit.call_until_answered(lambda w, _: read.list_executions(w, visit.caller(w), promise.job_id, 10))
+    visit.watcher.require(len(page.executions) <= 1, "I4", "one occurrence, several executions", promise.job_id)
+    visit.watcher.require(page.next_before is None, "I4", "more executions than there are", promise.job_id)
+
+
+def get_execution(visit: Visit) -> None:
+    recorded = [p for p in visit.watcher.promises.values() if p.occurrence.record == "full"]
+    mine = [p for p in recorded if p.occurrence.client_id == visit.client.client_id]
+    execution_id = only_execution(mine[0].job_id, mine[0].occurrence.due_at) if mine else "not-an-id"
+    visit.call_until_answered(lambda w, _: read.get_execution(w, visit.caller(w), execution_id))
+
+
+def snoop(visit: Visit) -> None:
+    """Ask for what is another client's, in every way there is."""
+    promise = visit.known_job(visit.other())
+    job_id = promise.job_id if promise is not None else visit.rng.choice(("nonsense", "a", "aXXXX"))
+    due_at = promise.occurrence.due_at if promise is not None else 0
+    way = visit.rng.choice(("view", "list", "execution", "cancel"))
+
+    def flow(w: World, _: Sequence[str]) -> object:
+        caller = visit.caller(w)
+        if way == "view":
+            return read.view_job(w, caller, job_id)
+        if way == "list":
+            return read.list_executions(w, caller, job_id, 10)
+        if way == "execution":
+            return read.get_execution(w, caller, only_execution(job_id, due_at))
+        return cancel.cancel_job(w, caller, job_id)
+
+    visit.call_until_answered(flow)
+    visit.watcher.violated("I9", f"another client's job is shown ({way})", job_id)
+
+
+def call_as_nobody(visit: Visit) -> None:
+    """A principal that no client lists."""
+    stranger = Client(client_id="stranger", principals=("arn:aws:iam::999999999999:user/x",))
+    visit.call_until_answered(lambda w, _: visit.caller(w, stranger))
+    visit.watcher.violated("I9", "a principal that nobody lists is let in")
+
+
+OPERATIONS: dict[str, Callable[[Visit], None]] = {
+    "create": lambda visit: create_once(visit, 1),
+    "create batch": lambda visit: create_once(visit, visit.rng.randint(2, 12)),
+    "create keyed": lambda visit: create_keyed(visit, 1),
+    "create keyed batch": lambda visit: create_keyed(visit, visit.rng.randint(2, 8)),
+    "repeat": repeat_keyed,
+    "reuse key": reuse_key,
+    "cancel": cancel_one,
+    "get": get_one,
+    "list": list_one,
+    "get execution": get_execution,
+    "snoop": snoop,
+    "trespass": trespass,
+    "stranger": call_as_nobody,
+}
+#: How often each is drawn.
+WEIGHTS = {
+    "create": 24, "create batch": 6, "create keyed": 16, "create keyed batch": 6, "repeat": 12, "reuse key": 3,
+    "cancel": 22, "get": 8, "list": 3, "get execution": 3, "snoop": 4, "trespass": 2, "stranger": 1,
+}  # fmt: skip
+#: Operations that are refused whenever they are answered, and by what.
+ALWAYS_REFUSED = {
+    "snoop": (JobNotFound, ExecutionNotFound),
+    "trespass": (NotAllowed,),
+    "stranger": (NotAllowed,),
+    "reuse key": (KeyReused,),
+}

@@ -1,0 +1,219 @@
+"""What AWS does around the flows: invocations with deadlines, the event source, rules that fire, deploys, TTL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from clockwork.flows.batch import DeliverReport
+from clockwork.flows.deliver import Message, deliver_batch
+from clockwork.flows.poll import poll_shard
+from clockwork.flows.registry import ensure_shards
+from clockwork.flows.sweep import sweep_dead_letters
+from clockwork.flows.tick import tick
+from clockwork.flows.world import World
+from clockwork.memory.clock import SeededChance
+from clockwork.settings import Settings
+from tests.simulation import proxies
+from tests.simulation.faults import Adversary, Fault
+from tests.simulation.gate import Gate
+from tests.simulation.history import History
+from tests.simulation.scheduler import Actor, Scheduler
+from tests.simulation.stores import Stores
+from tests.simulation.targets import MoodyTargets
+from tests.simulation.watcher import MOST_SKEW_MS, Watcher
+
+#: The event source hands over at most so many messages at once.
+BATCH = 10
+
+
+@dataclass
+class ApiEnvironment:
+    """One Lambda environment of the api: a machine with its clock, and the settings it was deployed with."""
+
+    settings: Settings
+    skew_ms: int
+    partitions: Sequence[str] = field(default_factory=tuple)
+
+    def shards(self, world: World) -> Sequence[str]:
+        """The registered shards, as this environment learned of them once."""
+        if not self.partitions:
+            self.partitions = ensure_shards(world)
+        return self.partitions
+
+
+class Cloud:
+    """Starts actors and ends them. One object per run."""
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        adversary: Adversary,
+        watcher: Watcher,
+        stores: Stores,
+        settings: Settings,
+        history: History,
+    ) -> None:
+        self.scheduler = scheduler
+        self.adversary = adversary
+        self.watcher = watcher
+        self.stores = stores
+        self.settings = settings
+        self.history = history
+        self._rng = adversary.rng
+        self._chance = SeededChance(self._rng.getrandbits(64))
+        self._skews: list[int] = []
+        self._pumps: set[int] = set()
+        self.environments = [ApiEnvironment(settings, self.skew()) for _ in range(3)]
+        stores.releases.on_put = self._pump_at
+
+    def skew(self) -> int:
+        """How far a new machine's clock is ahead (ms)."""
+        most = min(self.adversary.profile.skew_ms, MOST_SKEW_MS - 1) if self.adversary.is_active else 0
+        if most:
+            self.adversary.counts[Fault.CLOCK_SKEW] += 1
+        return self._rng.randint(-most, most)
+
+    def world(self, actor: Actor, settings: Settings, skew_ms: int) -> World:
+        """The world of one actor."""
+        stores = self.stores
+        gate = Gate(actor, self.scheduler, self.adversary, self.history, stores.acting)
+        clock = proxies.SkewedClock(actor, self.scheduler, skew_ms)
+        ports: dict[str, Any] = {
+            "settings": settings,
+            "clock": clock,
+            "chance": proxies.NotedChance(self._chance, actor),
+            "invoker": proxies.gated("invoker", self, gate),
+            "targets": MoodyTargets(actor, clock, gate, self.scheduler, self.adversary, self.watcher),
+        }
+        stored = [field.name for field in fields(World) if field.name not in ports]
+        return World(**ports, **{name: proxies.gated(name, getattr(stores, name), gate) for name in stored})
+
+    def invoke(
+        self,
+        name: str,
+        timeout_seconds: int,
+        work: Callable[[World, int], object],
+        *,
+        after: int = 0,
+        on_end: Callable[[Actor], None] | None = None,
+    ) -> Actor:
+        """Run `work(world, deadline_at)` as an invocation that is ended at its timeout."""
+
+        def run(actor: Actor) -> object:
+            self.scheduler.after(timeout_seconds * 1000, lambda: self._time_out(actor))
+            world = self.world(actor, self.settings, self.skew())
+            return work(world, world.clock.now() + timeout_seconds * 1000)
+
+        return self.scheduler.spawn(name, run, after=after, on_end=on_end)
+
+    def _time_out(self, actor: Actor) -> None:
+        if not actor.ended:
+            self.adversary.counts[Fault.DEADLINE] += 1
+            actor.kill()
+
+    def call_api(self, name: str, work: Callable[[World, Sequence[str]], object]) -> Actor:
+        """Run `work(world, partitions)` in one of the api's environments."""
+        environment = self._rng.choice(self.environments)
+
+        def run(actor: Actor) -> object:
+            timeout = environment.settings.api_timeout_seconds * 1000
+            self.scheduler.after(timeout, lambda: self._time_out(actor))
+            world = self.world(actor, environment.settings, environment.skew_ms)
+            return work(world, environment.shards(world))
+
+        return self.scheduler.spawn(name, run, after=self._rng.randrange(1, 30))
+
+    # Pollers: `ports.Invoker` itself.
+
+    def poll(self, partition_id: str) -> None:
+        """An asynchronous invocation of the poller was accepted."""
+        rate = self.adversary.profile.machines
+        if self.adversary.strikes(Fault.INVOKE_LOST, rate):
+            return
+        if self.adversary.strikes(Fault.INVOKE_TWICE, rate):
+            self._poller(partition_id)
+        self._poller(partition_id)
+
+    def _poller(self, partition_id: str) -> None:
+        def work(world: World, deadline_at: int) -> object:
+            return poll_shard(world, partition_id, deadline_at)
+
+        timeout = self.settings.poller_timeout_seconds
+        self.invoke(f"poller {partition_id}", timeout, work, after=self._rng.randrange(5, 400))
+
+    # Rules.
+
+    def start_rules(self) -> None:
+        """The ticker's and the sweeper's rules fire from now on."""
+        self._every(self.settings.tick_seconds * 1000, self._tick)
+        self._every(self.settings.sweep_seconds * 1000, self._sweep)
+
+    def _every(self, period_ms: int, fire: Callable[[], None]) -> None:
+        """Once in each period, anywhere in it."""
+
+        def minute() -> None:
+            self.scheduler.after(self._rng.randrange(period_ms), fire)
+            self.scheduler.after(period_ms, minute)
+
+        minute()
+
+    def _tick(self) -> None:
+        rate = self.adversary.profile.machines
+        if self.adversary.strikes(Fault.TICK_MISSED, rate * 3):
+            return
+        twice = self.adversary.strikes(Fault.TICK_TWICE, rate)
+        for _ in range(1 + twice):
+            self.invoke("ticker", self.settings.ticker_timeout_seconds, lambda world, _: tick(world))
+
+    def _sweep(self) -> None:
+        if self.stores.releases.dead:
+            self.adversary.counts[Fault.DEAD_LETTERED] += 1
+        self.invoke("sweeper", self.settings.sweeper_timeout_seconds, sweep_dead_letters)
+
+    # The event source.
+
+    def _pump_at(self, visible_at: int) -> None:
+        """A message will be visible then: look for it, once."""
+        if visible_at not in self._pumps:
+            self._pumps.add(visible_at)
+            self.scheduler.after(visible_at - self.scheduler.now, lambda: self._pump(visible_at))
+
+    def _pump(self, at: int) -> None:
+        self._pumps.discard(at)
+        queue = self.stores.releases
+        while received := queue.receive(self._rng.randint(1, BATCH)):
+            messages = [Message(m.message_id, m.body) for m in received]
+            self._deliverer(messages)
+            self._pump_at(received[0].visible_at)
+
+    def _deliverer(self, messages: Sequence[Message]) -> None:
+        def work(world: World, deadline_at: int) -> object:
+            return deliver_batch(world, messages, deadline_at)
+
+        def on_end(actor: Actor) -> None:
+            if isinstance(actor.result, DeliverReport):
+                self._acknowledge(messages, actor.result)
+
+        timeout = self.settings.deliverer_timeout_seconds
+        self.invoke("deliverer", timeout, work, after=self._rng.randrange(5, 300), on_end=on_end)
+
+    def _acknowledge(self, messages: Sequence[Message], report: DeliverReport) -> None:
+        for message in messages:
+            lost = self.adversary.strikes(Fault.DELETE_LOST, self.adversary.profile.queue)
+            if message.message_id not in report.failed_messages and not lost:
+                self.stores.releases.delete(message.message_id)
+
+    # Operators.
+
+    def deploy(self, settings: Settings) -> None:
+        """New settings for new environments; one old environment of the api lives on."""
+        self.adversary.counts[Fault.DEPLOY] += 1
+        self.settings = settings
+        self.environments[1:] = [ApiEnvironment(settings, self.skew()) for _ in range(2)]
+
+    def expire(self) -> None:
+        """TTL takes what has expired."""
+        self.adversary.counts[Fault.TTL] += 1
+        self.stores.timeline.expire(self.scheduler.now)

@@ -1,0 +1,156 @@
+"""The adversary: which fault strikes which call, drawn from the seed. Each kind is counted."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Fault(StrEnum):
+    """What can go wrong, by the place where it does."""
+
+    # In a call of a port.
+    CRASH_BEFORE = "crash_before"  # the process dies, the call never acted
+    CRASH_AFTER = "crash_after"  # it acted, and nobody learned of it
+    CRASH_BETWEEN = "crash_between"  # some of several things were done
+    THROTTLED = "throttled"  # an error, and nothing was done
+    ANSWER_LOST = "answer_lost"  # an error, and yet it was done
+    LANDS_LATE = "lands_late"  # an error, and it is done later
+    LANDS_TWICE = "lands_twice"  # done, and a first copy that was under way arrives later
+    SPLIT = "split"  # several things done one after the other, with others acting between
+    SLOW = "slow"  # seconds
+    BEYOND_LEASE = "beyond_lease"  # a process sleeps past its lease
+    BEYOND_VISIBILITY = "beyond_visibility"  # a process sleeps past the visibility of its messages
+    # Of machines.
+    DEADLINE = "invocation_deadline"
+    CLOCK_SKEW = "clock_skew"
+    TICK_MISSED = "tick_missed"
+    TICK_TWICE = "tick_twice"
+    INVOKE_LOST = "invoke_lost"
+    INVOKE_TWICE = "invoke_twice"
+    DEPLOY = "deploy"
+    # Of the queue.
+    MESSAGE_TWICE = "message_twice"
+    MESSAGE_LATE = "message_late"
+    DELETE_LOST = "delete_lost"
+    NEVER_SENDABLE = "never_sendable"
+    DEAD_LETTERED = "dead_lettered"
+    GARBAGE_MESSAGE = "garbage_message"
+    # Of rows.
+    GARBAGE_ROW = "garbage_row"
+    NEWER_ROW = "newer_row"
+    TTL = "ttl"
+    # Of targets.
+    TARGET_REFUSES = "target_refuses"
+    TARGET_REJECTS = "target_rejects"
+    TARGET_HANGS = "target_hangs"
+    TARGET_ANSWERS_LATE = "target_answers_late"
+    TARGET_ASKS_PATIENCE = "target_asks_patience"
+    # Of clients.
+    CLIENT_GIVES_UP = "client_gives_up"
+    CLIENT_REPEATS = "client_repeats"
+    HERD = "herd"
+
+
+CRASHES = (Fault.CRASH_BEFORE, Fault.CRASH_AFTER)
+PAUSES = (Fault.SLOW, Fault.SLOW, Fault.BEYOND_LEASE, Fault.BEYOND_VISIBILITY)
+ERRORS = (Fault.THROTTLED, Fault.ANSWER_LOST, Fault.LANDS_LATE)
+#: What strikes a call, by what the call may do.
+OF_READ = (*CRASHES, *PAUSES, Fault.THROTTLED)
+OF_WRITE = (*CRASHES, *CRASHES, *PAUSES, *ERRORS, Fault.LANDS_TWICE)
+#: A write that its adapter never repeats.
+OF_WRITE_ONCE = (*CRASHES, *CRASHES, *PAUSES, *ERRORS)
+OF_TARGET = (*CRASHES, *PAUSES)
+OF_SEVERAL = (Fault.CRASH_BETWEEN, Fault.CRASH_BETWEEN, Fault.SPLIT, Fault.SPLIT)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How hostile a run is. Rates are per call, per message, per target's answer..."""
+
+    name: str
+    calls: float = 0.0
+    machines: float = 0.0
+    queue: float = 0.0
+    targets: float = 0.0
+    rows: float = 0.0
+    skew_ms: int = 500
+    #: Only these kinds strike calls, if given.
+    only: tuple[Fault, ...] = ()
+
+
+CALM = Profile("calm", skew_ms=0)
+PROFILES = (
+    CALM,
+    Profile("gentle", 0.004, 0.03, 0.01, 0.10, 0.2),
+    Profile("rough", 0.02, 0.08, 0.03, 0.25, 0.5),
+    Profile("wild", 0.06, 0.15, 0.08, 0.35, 0.5),
+    Profile("crashes", 0.04, 0.0, 0.0, 0.15, only=(*CRASHES, Fault.CRASH_BETWEEN)),
+    Profile("sleepers", 0.04, 0.02, 0.0, 0.15, only=(*PAUSES, Fault.SPLIT)),
+    Profile("lossy", 0.06, 0.05, 0.02, 0.15, only=(*ERRORS, Fault.LANDS_TWICE)),
+    Profile("messy queue", 0.005, 0.0, 0.3, 0.3),
+    Profile("bad targets", 0.002, 0.0, 0.02, 0.6),
+)
+
+
+class Adversary:
+    """Draws faults from the seed, at most `limit` of them, until `stop` is called."""
+
+    def __init__(self, rng: random.Random, profile: Profile, limit: int | None = None) -> None:
+        self.rng = rng
+        self.profile = profile
+        self.counts: Counter[Fault] = Counter()
+        self._left = limit if limit is not None else 10**9
+        self._stopped = False
+
+    def stop(self) -> None:
+        """From now on nothing goes wrong any more."""
+        self._stopped = True
+
+    @property
+    def is_active(self) -> bool:
+        """Faults may still strike."""
+        return not self._stopped and self._left > 0
+
+    def strikes(self, fault: Fault, rate: float) -> bool:
+        """Whether this fault happens here."""
+        if self.is_active and self.rng.random() < rate:
+            self.count(fault)
+            return True
+        return False
+
+    def on_call(self, _actor: str, _call: str, kinds: tuple[Fault, ...]) -> Fault | None:
+        """The fault that strikes a call, if one does."""
+        if not self.is_active or self.rng.random() >= self.profile.calls:
+            return None
+        fault = self.rng.choice(kinds)
+        if self.profile.only and fault not in self.profile.only:
+            return None
+        self.count(fault)
+        return fault
+
+    def count(self, fault: Fault) -> None:
+        """A fault has struck."""
+        self.counts[fault] += 1
+        self._left -= 1
+
+    def sleep_ms(self, fault: Fault) -> int:
+        """How long a fault keeps a call from going on."""
+        first, last = {
+            Fault.SLOW: (500, 8_000),
+            Fault.BEYOND_LEASE: (20_500, 50_000),
+            Fault.BEYOND_VISIBILITY: (120_500, 200_000),
+        }[fault]
+        return self.rng.randrange(first, last)
+
+    def latency_ms(self) -> int:
+        """How long half a call takes when nothing is wrong."""
+        return int(self.rng.random() * 12)
+
+    def some(self, count: int) -> set[int]:
+        """A drawn, non-empty part of `count` things."""
+        if count == 1:
+            return {0}
+        return set(self.rng.sample(range(count), self.rng.randint(1, count)))

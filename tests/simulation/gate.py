@@ -1,0 +1,144 @@
+"""The gate: every call of a port passes it, lets others act before and after its effect, and may be struck."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol, TypeVar
+
+from clockwork.domain.errors import Unavailable
+from tests.simulation.faults import OF_READ, OF_SEVERAL, OF_TARGET, OF_WRITE, Fault
+from tests.simulation.history import History
+from tests.simulation.scheduler import Actor, Killed, Scheduler
+
+I = TypeVar("I")  # noqa: E741 - an item
+R = TypeVar("R")
+
+
+class NoAnswer:
+    """What is known of an item whose call got no definite answer: nothing."""
+
+
+NO_ANSWER: Final = NoAnswer()
+Effect = Callable[[Sequence[I]], Sequence[R]]
+
+
+class Striking(Protocol):
+    """What the gate asks of an adversary."""
+
+    def on_call(self, actor: str, call: str, kinds: tuple[Fault, ...]) -> Fault | None: ...
+
+    def sleep_ms(self, fault: Fault) -> int: ...
+
+    def latency_ms(self) -> int: ...
+
+    def some(self, count: int) -> set[int]: ...
+
+
+class Acting:
+    """Who is acting on the stores at this very moment; late effects are their caller's."""
+
+    def __init__(self) -> None:
+        self.actor: Actor | None = None
+
+
+class Gate:
+    """The way of one actor to the world."""
+
+    def __init__(
+        self, actor: Actor, scheduler: Scheduler, adversary: Striking, history: History, acting: Acting
+    ) -> None:
+        self.actor = actor
+        self._scheduler = scheduler
+        self._adversary = adversary
+        self._history = history
+        self._acting = acting
+
+    def read(self, call: str, effect: Callable[[], R], *about: object) -> R:
+        """A call that changes nothing."""
+        return self._one(call, effect, OF_READ, about)
+
+    def write(self, call: str, effect: Callable[[], R], *about: object) -> R:
+        """A call that changes one thing. Adapters repeat it, so it may land twice."""
+        return self._one(call, effect, OF_WRITE, about)
+
+    def attempt(self, call: str, effect: Callable[[], R], *about: object) -> R:
+        """A call to targets, which reports all faults as outcomes."""
+        return self._one(call, effect, OF_TARGET, about)
+
+    def _one(self, call: str, effect: Callable[[], R], kinds: tuple[Fault, ...], about: tuple[object, ...]) -> R:
+        answer = self._struck(call, [None], lambda _: [effect()], kinds, about)[0]
+        if isinstance(answer, NoAnswer):
+            raise Unavailable(f"{call} got no answer")
+        return answer
+
+    def each(
+        self,
+        call: str,
+        items: Sequence[I],
+        effect: Effect[I, R],
+        *about: object,
+        kinds: tuple[Fault, ...] = OF_WRITE,
+    ) -> Sequence[R | NoAnswer]:
+        """A call that does several things, each on its own. Of nothing, it is no call at all."""
+        if not items:
+            return []
+        return self._struck(call, items, effect, kinds + OF_SEVERAL if len(items) > 1 else kinds, about)
+
+    def _struck(
+        self, call: str, items: Sequence[I], effect: Effect[I, R], kinds: tuple[Fault, ...], about: tuple[object, ...]
+    ) -> Sequence[R | NoAnswer]:
+        fault = self._adversary.on_call(self.actor.name, call, kinds)
+        self._history.add(self._scheduler.now, self.actor.name, call, fault, about)
+        slept = fault in (Fault.SLOW, Fault.BEYOND_LEASE, Fault.BEYOND_VISIBILITY)
+        early = self._adversary.some(2) == {0} if slept else False
+        self.actor.pause(self._adversary.sleep_ms(fault) if fault and early else self._adversary.latency_ms())
+        if fault is Fault.CRASH_BEFORE:
+            raise Killed
+        answers = self._done(fault, items, effect)
+        if fault is Fault.CRASH_AFTER:
+            raise Killed
+        late = fault and slept and not early
+        self.actor.pause(self._adversary.sleep_ms(fault) if fault and late else self._adversary.latency_ms())
+        return answers
+
+    def _done(self, fault: Fault | None, items: Sequence[I], effect: Effect[I, R]) -> Sequence[R | NoAnswer]:
+        if fault is Fault.SPLIT:
+            half = len(items) // 2
+            first = self._apply(items[:half], effect)
+            self.actor.pause(self._adversary.latency_ms() * 10)
+            return [*first, *self._apply(items[half:], effect)]
+        if fault not in (Fault.CRASH_BETWEEN, Fault.THROTTLED, Fault.ANSWER_LOST, Fault.LANDS_LATE, Fault.LANDS_TWICE):
+            return self._apply(items, effect)
+        struck = self._adversary.some(len(items))
+        those = [item for index, item in enumerate(items) if index in struck]
+        if fault is Fault.CRASH_BETWEEN:
+            self._apply(those, effect)
+            raise Killed
+        if fault in (Fault.LANDS_LATE, Fault.LANDS_TWICE):
+            self._later(those, effect)
+        if fault in (Fault.ANSWER_LOST, Fault.LANDS_TWICE):
+            done = list(self._apply(items, effect))
+            return done if fault is Fault.LANDS_TWICE else [self._lost(i, struck, done) for i in range(len(items))]
+        rest = iter(self._apply([item for index, item in enumerate(items) if index not in struck], effect))
+        return [NO_ANSWER if index in struck else next(rest) for index in range(len(items))]
+
+    @staticmethod
+    def _lost(index: int, struck: set[int], done: Sequence[R]) -> R | NoAnswer:
+        return NO_ANSWER if index in struck else done[index]
+
+    def _later(self, items: Sequence[I], effect: Effect[I, R]) -> None:
+        late = self._adversary.sleep_ms(Fault.BEYOND_LEASE if self._adversary.some(2) == {1} else Fault.SLOW)
+        self._scheduler.after(late, lambda: self._landed(items, effect))
+
+    def _landed(self, items: Sequence[I], effect: Effect[I, R]) -> None:
+        self._history.add(self._scheduler.now, self.actor.name, "... landed late", None, ())
+        self._apply(items, effect)
+
+    def _apply(self, items: Sequence[I], effect: Effect[I, R]) -> Sequence[R]:
+        if not items:
+            return []
+        self._acting.actor = self.actor
+        try:
+            return effect(items)
+        finally:
+            self._acting.actor = None

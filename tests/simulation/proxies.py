@@ -1,0 +1,166 @@
+"""The ports as one actor has them: the shared stores behind its gate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+from clockwork import ports
+from clockwork.domain.errors import Unavailable
+from clockwork.domain.executions import Execution
+from clockwork.domain.releases import Release
+from clockwork.domain.timeline import Page, Row
+from clockwork.memory.clock import SeededChance
+from tests.simulation.faults import OF_READ, OF_WRITE_ONCE
+from tests.simulation.gate import Gate, NoAnswer
+from tests.simulation.scheduler import Actor, Scheduler
+
+R = TypeVar("R")
+#: Calls that change nothing. Whatever is not named here counts as a write, which is struck harder.
+READS = frozenset({"list", "get", "find", "read", "scan", "of_principal", "receive"})
+
+
+class GatedPort:
+    """Any port whose calls do one thing each."""
+
+    def __init__(self, name: str, inner: object, gate: Gate) -> None:
+        self._name = name
+        self._inner = inner
+        self._gate = gate
+
+    def __getattr__(self, method: str) -> Callable[..., Any]:
+        inner = getattr(self._inner, method)
+        through = self._gate.read if method in READS else self._gate.write
+        call = f"{self._name}.{method}"
+
+        def gated(*args: Any) -> Any:
+            return through(call, partial(inner, *args), *args)
+
+        self.__dict__[method] = gated
+        return gated
+
+
+class SkewedClock:
+    """`ports.Clock` of one machine. Reading it is no call: nobody else acts meanwhile."""
+
+    def __init__(self, actor: Actor, scheduler: Scheduler, skew_ms: int) -> None:
+        self._actor = actor
+        self._scheduler = scheduler
+        self._skew_ms = skew_ms
+
+    def now(self) -> int:
+        return self._scheduler.now + self._skew_ms
+
+    def hold_until(self, at: int) -> None:
+        while (left := at - self.now()) > 0:
+            self._actor.pause(left)
+
+
+class NotedChance:
+    """`ports.Chance` from the seed; notes who drew which token."""
+
+    def __init__(self, chance: SeededChance, actor: Actor) -> None:
+        self._tokens = actor.tokens
+        self._chance = chance
+        self.below = chance.below
+        self.fraction = chance.fraction
+
+    def token(self) -> str:
+        token = self._chance.token()
+        self._tokens.add(token)
+        return token
+
+
+class GatedTimeline:
+    """`ports.Timeline`: puts and finds are about several rows, each stored on its own."""
+
+    def __init__(self, inner: ports.Timeline, gate: Gate) -> None:
+        self._inner = inner
+        self._gate = gate
+
+    def put(self, rows: Sequence[Row]) -> None:
+        def effect(some: Sequence[Row]) -> Sequence[None]:
+            self._inner.put(some)
+            return [None] * len(some)
+
+        _require(self._gate.each("timeline.put", rows, effect, rows, kinds=OF_WRITE_ONCE))
+
+    def put_new(self, rows: Sequence[Row]) -> None:
+        def effect(some: Sequence[Row]) -> Sequence[None]:
+            self._inner.put_new(some)
+            return [None] * len(some)
+
+        _require(self._gate.each("timeline.put_new", rows, effect, rows))
+
+    def find(self, places: Sequence[tuple[str, str]]) -> Sequence[Row | None]:
+        return _require(self._gate.each("timeline.find", places, self._inner.find, places, kinds=OF_READ))
+
+    def read(self, partition_id: str, after: str, until: str, limit: int) -> Page:
+        effect = partial(self._inner.read, partition_id, after, until, limit)
+        return self._gate.read("timeline.read", effect, partition_id, after, until)
+
+    def cancel(self, partition_id: str, key: str, element: int) -> bool:
+        effect = partial(self._inner.cancel, partition_id, key, element)
+        return self._gate.write("timeline.cancel", effect, f"{partition_id}/{key}")
+
+
+class GatedExecutions:
+    """`ports.Executions`: saves are about several records, and report what got no answer one by one."""
+
+    def __init__(self, inner: ports.Executions, gate: Gate) -> None:
+        self._inner = inner
+        self._gate = gate
+
+    def save(self, changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[ports.Saved]:
+        wanted = [after for _, after in changes]
+        answers = self._gate.each("executions.save", changes, self._inner.save, wanted)
+        return [ports.Saved(ok=False, unavailable="no answer") if isinstance(a, NoAnswer) else a for a in answers]
+
+    def find(self, job_id: str, execution_id: str) -> Execution | None:
+        return self._gate.read("executions.find", partial(self._inner.find, job_id, execution_id), job_id)
+
+    def list(self, job_id: str, limit: int, before: str | None) -> Sequence[Execution]:
+        return self._gate.read("executions.list", partial(self._inner.list, job_id, limit, before), job_id)
+
+
+class GatedReleases:
+    """`ports.ReleaseQueue`: sends are about several messages, and report what was not taken one by one."""
+
+    def __init__(self, inner: ports.ReleaseQueue, gate: Gate) -> None:
+        self._inner = inner
+        self._gate = gate
+
+    def send(self, releases: Sequence[Release], now: int) -> Sequence[ports.Refused]:
+        def effect(some: Sequence[Release]) -> Sequence[ports.Refused | None]:
+            refused = {r.index: r for r in self._inner.send(some, now)}
+            return [refused.get(index) for index in range(len(some))]
+
+        answers = self._gate.each("releases.send", releases, effect, releases)
+        return [self._refusal(index, answer) for index, answer in enumerate(answers) if answer is not None]
+
+    @staticmethod
+    def _refusal(index: int, answer: ports.Refused | NoAnswer) -> ports.Refused:
+        if isinstance(answer, NoAnswer):
+            return ports.Refused(index, permanent=False, reason="no answer")
+        return ports.Refused(index, answer.permanent, answer.reason)
+
+
+#: Ports of which one call does several things.
+OF_THEIR_OWN: dict[str, Callable[[Any, Gate], object]] = {
+    "timeline": GatedTimeline,
+    "executions": GatedExecutions,
+    "releases": GatedReleases,
+}
+
+
+def gated(name: str, inner: object, gate: Gate) -> Any:
+    """The port `name` behind a gate."""
+    return OF_THEIR_OWN[name](inner, gate) if name in OF_THEIR_OWN else GatedPort(name, inner, gate)
+
+
+def _require(answers: Sequence[R | NoAnswer]) -> list[R]:
+    known = [answer for answer in answers if not isinstance(answer, NoAnswer)]
+    if len(known) < len(answers):
+        raise Unavailable(f"{len(answers) - len(known)} of {len(answers)} got no answer")
+    return known

@@ -1,0 +1,73 @@
+"""What clients ask for: jobs of every kind, drawn from the seed."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+from clockwork.domain.clients import Client
+from clockwork.domain.jobs import HttpTarget, Payload, RecordLevel, RetryPolicy, SqsTarget, Target
+from clockwork.domain.requests import CreateRequest, NewJob
+from tests.simulation.faults import Adversary, Fault
+from tests.simulation.stores import NEVER_SENDABLE
+from tests.simulation.targets import DOWN_HOST, REJECTING_HOST
+
+LEVELS: tuple[RecordLevel, ...] = ("full", "none", "full")
+CLIENTS = tuple(
+    Client(client_id=f"client-{n}", principals=(f"arn:aws:iam::123456789012:user/u{n}",), record=record)
+    for n, record in enumerate(LEVELS)
+)
+QUEUE_ARN = "arn:aws:sqs:us-east-1:123456789012:jobs"
+RETRY_POLICIES = (
+    RetryPolicy(max_attempts=1),
+    RetryPolicy(max_attempts=2, backoff="fixed", initial_seconds=1_000, jitter="none"),
+    RetryPolicy(max_attempts=3, backoff="fixed", initial_seconds=950, max_seconds=950, jitter="none"),
+    RetryPolicy(max_attempts=3, backoff="none"),
+    RetryPolicy(max_attempts=4, initial_seconds=2, max_seconds=60),
+    RetryPolicy(max_attempts=4, backoff="linear", initial_seconds=10, jitter="none"),
+    RetryPolicy(max_attempts=5, backoff="fixed", initial_seconds=30, max_age_seconds=100),
+)
+#: Delays by how far they reach: at once, within a hold, the queue, the lookahead, and beyond it.
+DELAYS_MS = ((0, 1), (0, 2_000), (1_000, 60_000), (60_000, 240_000), (240_000, 1_100_000))
+
+
+@dataclass
+class KeyedRequest:
+    """A request under an Idempotency-Key, and all that was answered to it."""
+
+    request: CreateRequest
+    first_at: int
+    #: Per answer: true time, ids.
+    answers: list[tuple[int, tuple[str, ...]]] = field(default_factory=list)
+
+
+def new_job(rng: random.Random, adversary: Adversary, index: int, now: int, herd_at: int) -> NewJob:
+    """One job as a client may want it."""
+    unsendable = rng.random() < 0.004 and adversary.profile.rows
+    # No two jobs have the same payload, so that a job made twice is told apart from two jobs.
+    payload = Payload(NEVER_SENDABLE if unsendable else b'{"n":%d}' % rng.getrandbits(64))
+    first, last = rng.choice(DELAYS_MS)
+    at = None
+    kind = rng.random()
+    if kind < 0.05:
+        at = now - rng.randrange(1, 60_000)
+    elif kind < 0.25 and herd_at > now:
+        adversary.counts[Fault.HERD] += 1
+        at = herd_at
+    return NewJob(
+        index=index,
+        target=_target(rng),
+        payload=payload,
+        at=at,
+        delay_ms=0 if at is not None else rng.randrange(first, last),
+        record=rng.choice(("full", "full", "none", None)),
+        retry_policy=rng.choice(RETRY_POLICIES),
+    )
+
+
+def _target(rng: random.Random) -> Target:
+    kind = rng.random()
+    if kind < 0.1:
+        return SqsTarget(QUEUE_ARN)
+    url = REJECTING_HOST if kind < 0.13 else DOWN_HOST if kind < 0.2 else "https://good.example.com/"
+    return HttpTarget(url, timeout_seconds=rng.choice((1, 5, 15, 30)))

@@ -1,0 +1,131 @@
+"""Virtual time and actors: each is a greenlet that hands over at each pause, so a seed decides every interleaving."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import random
+from collections.abc import Callable
+
+from greenlet import GreenletExit, getcurrent, greenlet  # type: ignore[import-untyped]
+
+from clockwork.domain.errors import ClockworkError
+from clockwork.memory.clock import MemoryClock
+
+
+class Killed(BaseException):
+    """The actor ends here: its process crashed, or its invocation ran out of time. No `except Exception` stops it."""
+
+
+class Actor:
+    """Somebody who acts: a Lambda invocation, or a client. Ends with a result, an error of ours, or killed."""
+
+    def __init__(self, scheduler: Scheduler, name: str, work: Callable[[Actor], object]) -> None:
+        self._scheduler = scheduler
+        self._work = work
+        self._greenlet: greenlet | None = None
+        self.name = name
+        self.result: object = None
+        self.error: ClockworkError | None = None
+        self.ended = False
+        self.killed = False
+        self.on_end: Callable[[Actor], None] | None = None
+        #: The unguessable tokens that were drawn by this actor, such as its claims.
+        self.tokens: set[str] = set()
+
+    def start(self) -> None:
+        """Run until the first pause."""
+        if not self.ended:
+            self._greenlet = greenlet(self._run, self._scheduler.hub)
+            self._greenlet.switch()
+
+    def resume(self) -> None:
+        """Go on after a pause, unless killed meanwhile."""
+        if not self.ended and self._greenlet is not None:
+            self._greenlet.switch()
+
+    def pause(self, ms: int) -> None:
+        """Let `ms` of virtual time pass for this actor, and others act."""
+        self._scheduler.after(ms, self.resume)
+        self._scheduler.hub.switch()
+
+    def kill(self) -> None:
+        """End the actor wherever it is. Called by the hub only."""
+        if self.ended:
+            return
+        if self._greenlet is None:
+            self.ended = self.killed = True
+        else:
+            self._greenlet.throw(Killed())
+
+    def _run(self) -> None:
+        try:
+            self.result = self._work(self)
+        except ClockworkError as error:
+            self.error = error
+        except (Killed, GreenletExit):
+            self.killed = True
+        except Exception as error:  # noqa: BLE001 - whatever code did not expect is a finding
+            self._scheduler.unexpected(self, error)
+        self.ended = True
+        if self.on_end is not None:
+            self.on_end(self)
+
+
+class Scheduler:
+    """The queue of what happens next. Ties are broken by the seed."""
+
+    def __init__(self, clock: MemoryClock, rng: random.Random) -> None:
+        self.clock = clock
+        self.hub = getcurrent()
+        self.stopped = False
+        #: What to do with an exception that no flow expected.
+        self.unexpected: Callable[[Actor, Exception], None] = _raise
+        self._rng = rng
+        self._numbers = itertools.count()
+        self._queue: list[tuple[int, float, int, Callable[[], None]]] = []
+        self._actors: list[Actor] = []
+
+    @property
+    def now(self) -> int:
+        """The world's true time (ms)."""
+        return self.clock.at
+
+    def after(self, ms: int, happen: Callable[[], None]) -> None:
+        """Let something happen `ms` from now."""
+        heapq.heappush(self._queue, (self.now + max(0, ms), self._rng.random(), next(self._numbers), happen))
+
+    def spawn(
+        self,
+        name: str,
+        work: Callable[[Actor], object],
+        *,
+        after: int = 0,
+        on_end: Callable[[Actor], None] | None = None,
+    ) -> Actor:
+        """A new actor that starts `after` ms from now."""
+        actor = Actor(self, name, work)
+        actor.on_end = on_end
+        self._actors.append(actor)
+        self.after(after, actor.start)
+        return actor
+
+    def run(self, until: int) -> None:
+        """Let everything happen up to `until` (ms), or until somebody sets `stopped`."""
+        while self._queue and not self.stopped and self._queue[0][0] <= until:
+            at, _, _, happen = heapq.heappop(self._queue)
+            self.clock.at = at
+            happen()
+        if not self.stopped:
+            self.clock.at = max(self.clock.at, until)
+
+    def close(self) -> None:
+        """End whoever is left, so that nothing of this run lives on."""
+        self.stopped = True
+        for actor in self._actors:
+            actor.on_end = None
+            actor.kill()
+
+
+def _raise(_: Actor, error: Exception) -> None:
+    raise error

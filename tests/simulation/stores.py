@@ -1,0 +1,118 @@
+"""The shared stores of a run: the shipped memory adapters, which tell the watcher what changed and who changed it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from clockwork.domain.executions import Execution
+from clockwork.domain.releases import Release
+from clockwork.memory.clients import MemoryClients, MemoryKeyRows
+from clockwork.memory.clock import MemoryClock
+from clockwork.memory.dead_letters import MemoryDeadLetters
+from clockwork.memory.executions import MemoryExecutions
+from clockwork.memory.release_queue import MemoryReleaseQueue
+from clockwork.memory.shards import MemoryShards
+from clockwork.memory.timeline import MemoryTimeline
+from clockwork.ports import Lease, Refused, Saved
+from clockwork.settings import Settings
+from tests.simulation.faults import Adversary, Fault
+from tests.simulation.gate import Acting
+from tests.simulation.watcher import Watcher
+
+#: A payload that the queue will never take: what SQS says of characters it refuses, for one.
+NEVER_SENDABLE = b'"never sendable"'
+
+
+class WatchedShards(MemoryShards):
+    """Shards whose every change is seen."""
+
+    def __init__(self, watcher: Watcher, acting: Acting) -> None:
+        super().__init__()
+        self._watcher = watcher
+        self._acting = acting
+
+    def acquire(self, partition_id: str, owner: str, now: int, until: int, horizon: str) -> Lease | None:
+        before = self.get([partition_id])[partition_id]
+        lease = super().acquire(partition_id, owner, now, until, horizon)
+        if lease is not None:
+            self._watcher.shard_taken(before, self.get([partition_id])[partition_id], self._acting.actor)
+        return lease
+
+    def commit(self, lease: Lease) -> bool:
+        before = self.get([lease.partition_id])[lease.partition_id]
+        done = super().commit(lease)
+        if done:
+            self._watcher.shard_moved(before, self.get([lease.partition_id])[lease.partition_id], self._acting.actor)
+        return done
+
+
+class WatchedExecutions(MemoryExecutions):
+    """Executions whose every change is seen."""
+
+    def __init__(self, watcher: Watcher, acting: Acting) -> None:
+        super().__init__()
+        self._watcher = watcher
+        self._acting = acting
+
+    def save(self, changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
+        saves: list[Saved] = []
+        for before, after in changes:
+            stored = self.find(after.job_id, after.execution_id)
+            saves += super().save([(before, after)])
+            now_stored = self.find(after.job_id, after.execution_id)
+            if now_stored is not stored and now_stored is not None:
+                self._watcher.execution_changed(stored, now_stored, self._acting.actor)
+        return saves
+
+
+class UnrulyQueue(MemoryReleaseQueue):
+    """The release queue with what SQS does on bad days: messages twice, later than asked, in another order."""
+
+    def __init__(self, clock: MemoryClock, settings: Settings, adversary: Adversary, watcher: Watcher) -> None:
+        super().__init__(clock, settings.visibility_seconds * 1000, settings.max_receive_count)
+        self._adversary = adversary
+        self._watcher = watcher
+        self.on_put: Callable[[int], None] = lambda _: None
+
+    def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
+        good = [r for r in releases if r.occurrence.payload.body != NEVER_SENDABLE]
+        super().send(good, now)
+        self._watcher.sent(good)
+        refused = [index for index, r in enumerate(releases) if r.occurrence.payload.body == NEVER_SENDABLE]
+        for _ in refused:
+            self._adversary.counts[Fault.NEVER_SENDABLE] += 1
+        return [Refused(index, True, "the queue will never take it") for index in refused]
+
+    def put(self, body: str, delay: int = 0) -> str:
+        rate = self._adversary.profile.queue
+        if self._adversary.strikes(Fault.MESSAGE_TWICE, rate):
+            self._put_one(body, delay, rate)
+        return self._put_one(body, delay, rate)
+
+    def put_garbage(self, body: str) -> str:
+        """A message that nobody of ours sent; its id."""
+        return self._put_one(body, 0, 0.0)
+
+    def _put_one(self, body: str, delay: int, rate: float) -> str:
+        message_id = super().put(body, delay)
+        message = self.messages[message_id]
+        if self._adversary.strikes(Fault.MESSAGE_LATE, rate):
+            message.visible_at += self._adversary.rng.randrange(1, 20_000)
+        self.on_put(message.visible_at)
+        return message_id
+
+
+class Stores:
+    """All that outlives an invocation."""
+
+    def __init__(self, clock: MemoryClock, settings: Settings, adversary: Adversary, watcher: Watcher) -> None:
+        self.acting = Acting()
+        self.timeline = MemoryTimeline()
+        self.shards = WatchedShards(watcher, self.acting)
+        self.executions = WatchedExecutions(watcher, self.acting)
+        self.releases = UnrulyQueue(clock, settings, adversary, watcher)
+        self.dead_letters = MemoryDeadLetters(self.releases)
+        self.clients = MemoryClients()
+        self.key_rows = MemoryKeyRows()
+        watcher.timeline = self.timeline
+        watcher.executions = self.executions

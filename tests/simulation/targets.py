@@ -1,0 +1,117 @@
+"""Targets with moods: they accept, refuse, reject, hang, answer late and recover, as the seed has it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from clockwork.domain.executions import Outcome, State
+from clockwork.domain.jobs import HttpTarget
+from clockwork.domain.releases import Delivery
+from clockwork.ports import Clock
+from tests.simulation.faults import Adversary, Fault
+from tests.simulation.gate import Gate
+from tests.simulation.scheduler import Actor, Scheduler
+from tests.simulation.watcher import Watcher
+
+#: A target that is down is so for everybody, until it recovers.
+DOWN_HOST = "https://down.example.com/"
+#: A target that never accepts anything, whatever happens.
+REJECTING_HOST = "https://rejecting.example.com/"
+MOODS = (
+    Fault.TARGET_REFUSES,
+    Fault.TARGET_REJECTS,
+    Fault.TARGET_HANGS,
+    Fault.TARGET_ANSWERS_LATE,
+    Fault.TARGET_ASKS_PATIENCE,
+)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a target makes of an attempt: accepted or not, and the outcome after so many ms."""
+
+    accepts: bool
+    after_ms: int
+    state: State
+    status_code: int | None = None
+    permanent: bool = False
+    retry_after_seconds: float | None = None
+
+
+def answer_of(adversary: Adversary, delivery: Delivery) -> Answer:
+    """Draw what the target does."""
+    rng, target = adversary.rng, delivery.occurrence.target
+    url = target.url if isinstance(target, HttpTarget) else ""
+    if url == REJECTING_HOST:
+        return Answer(False, rng.randrange(1, 50), State.FAILED, 400, permanent=True)
+    mood = rng.choice(MOODS)
+    rate = 0.9 if url == DOWN_HOST and adversary.profile.targets else adversary.profile.targets
+    if not adversary.strikes(mood, rate):
+        return Answer(True, rng.randrange(1, 300), State.SUCCEEDED, 200)
+    return {
+        Fault.TARGET_REFUSES: Answer(False, rng.randrange(1, 3_000), State.FAILED, 503),
+        Fault.TARGET_REJECTS: Answer(False, rng.randrange(1, 300), State.FAILED, 410, permanent=True),
+        Fault.TARGET_HANGS: Answer(False, 10**9, State.TIMED_OUT),
+        Fault.TARGET_ANSWERS_LATE: Answer(True, 10**9, State.TIMED_OUT),
+        Fault.TARGET_ASKS_PATIENCE: Answer(
+            False, rng.randrange(1, 300), State.FAILED, 429, retry_after_seconds=rng.choice((1.5, 30.0, 1_000.0))
+        ),
+    }[mood]
+
+
+class MoodyTargets:
+    """`ports.Targets` of one deliverer. What has begun reaches the target even if the deliverer dies."""
+
+    def __init__(
+        self, actor: Actor, clock: Clock, gate: Gate, scheduler: Scheduler, adversary: Adversary, watcher: Watcher
+    ) -> None:
+        self._actor = actor
+        self._clock = clock
+        self._gate = gate
+        self._scheduler = scheduler
+        self._adversary = adversary
+        self._watcher = watcher
+        self._under_way: dict[int, tuple[int, Outcome]] = {}
+
+    def begin(self, slot: int, delivery: Delivery) -> None:
+        self._gate.attempt("targets.begin", lambda: self._begin(slot, delivery), delivery)
+
+    def collect(self) -> Sequence[tuple[int, Outcome]]:
+        if not self._under_way:
+            return ()
+        first = min(end_at for end_at, _ in self._under_way.values())
+        while self._clock.now() < first:
+            self._actor.pause(first - self._clock.now())
+        return self._gate.attempt("targets.collect", self._collect)
+
+    def _collect(self) -> Sequence[tuple[int, Outcome]]:
+        now = self._clock.now()
+        ended = [slot for slot, (end_at, _) in self._under_way.items() if end_at <= now]
+        return [(slot, self._under_way.pop(slot)[1]) for slot in ended]
+
+    def _begin(self, slot: int, delivery: Delivery) -> None:
+        now = self._clock.now()
+        self._watcher.started(self._actor, delivery, now)
+        answer = answer_of(self._adversary, delivery)
+        patience = (
+            delivery.occurrence.target.timeout_seconds if isinstance(delivery.occurrence.target, HttpTarget) else 5
+        )
+        end_at = max(now, min(now + answer.after_ms, now + int(patience * 1000), delivery.deadline_at))
+        if answer.accepts:
+            arrival = self._adversary.rng.randrange(0, max(1, end_at - now))
+            self._scheduler.after(arrival, lambda: self._watcher.accepted(delivery))
+        error = None if answer.state is State.SUCCEEDED else f"{answer.state} with {answer.status_code}"
+        self._under_way[slot] = (
+            end_at,
+            Outcome(
+                answer.state,
+                now,
+                end_at,
+                answer.permanent,
+                answer.status_code,
+                error,
+                None if error is None else "an excerpt",
+                answer.retry_after_seconds,
+            ),
+        )

@@ -1,0 +1,76 @@
+"""The end of a run: faults have stopped and everything has drained. What is left to be true of every promise?"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from clockwork.domain.executions import State
+from clockwork.domain.ids import only_execution
+from tests.simulation.cloud import Cloud
+from tests.simulation.watcher import Promise, Watcher, place_of
+
+#: Without faults no first attempt starts later than this after it was due or acknowledged, whichever came last (ms).
+CALM_LATENESS_MS = 2_500
+
+
+def where_it_stands(watcher: Watcher, promise: Promise) -> str:
+    """The one class of an acknowledged job: succeeded, dead, cancelled, or pending."""
+    record = watcher.executions.find(promise.job_id, only_execution(promise.job_id, promise.occurrence.due_at))
+    if record is not None and record.is_final:
+        return str(record.state).lower()
+    if promise.occurrence.record == "none" and watcher.seen[promise.job_id].accepted:
+        return "succeeded"
+    if promise.cancelled_at is not None or (promise.cancel_asked and record is None and _is_marked(watcher, promise)):
+        return "cancelled"
+    return "pending"
+
+
+def _is_marked(watcher: Watcher, promise: Promise) -> bool:
+    """The row says cancelled (or is gone): a cancel that got no answer may have got so far."""
+    place = place_of(promise.job_id)
+    row = watcher.timeline.find([(place.partition_id, place.key)])[0]
+    return row is None or place.element in row.cancelled
+
+
+def is_drained(cloud: Cloud, watcher: Watcher, garbage: set[str]) -> bool:
+    """Nothing is left to be done: no message or dead letter but those that nobody can read, no job that is pending."""
+    queue = cloud.stores.releases
+    if (set(queue.messages) | set(queue.dead)) - garbage:
+        return False
+    return all(where_it_stands(watcher, promise) != "pending" for promise in watcher.promises.values())
+
+
+def check_end(cloud: Cloud, watcher: Watcher, garbage: set[str]) -> None:
+    """L1, I1, I4, I12 over the whole run."""
+    queue = cloud.stores.releases
+    left = (set(queue.messages) | set(queue.dead)) - garbage
+    watcher.require(not left, "L1", f"{len(left)} messages or dead letters are left: {sorted(left)[:3]}")
+    for promise in watcher.promises.values():
+        _check_promise(watcher, promise)
+    stands = Counter(where_it_stands(watcher, promise) for promise in watcher.promises.values())
+    watcher.require(stands["pending"] == 0, "L1", f"{stands['pending']} jobs are pending for ever")
+    ended = stands["succeeded"] + stands["dead"] + stands["cancelled"] + stands["pending"]
+    watcher.require(len(watcher.promises) == ended, "I12", f"{len(watcher.promises)} accepted, and {dict(stands)}")
+
+
+def _check_promise(watcher: Watcher, promise: Promise) -> None:
+    job_id, stands = promise.job_id, where_it_stands(watcher, promise)
+    accepted = watcher.seen[job_id].accepted
+    if stands == "pending":
+        record = watcher.executions.find(job_id, only_execution(job_id, promise.occurrence.due_at))
+        watcher.violated("I1", f"acknowledged, and neither delivered nor ended: {record and record.state}", job_id)
+    if stands == "succeeded":
+        watcher.require(accepted > 0, "I1", "it succeeded, and its target never accepted it", job_id)
+    if stands == "cancelled":
+        watcher.require(promise.cancel_asked, "I1", "it is cancelled, and nobody asked for that", job_id)
+    if promise.cancelled_at is not None and promise.occurrence.record == "full":
+        watcher.require(stands == State.CANCELLED.lower(), "I5", f"cancelled was answered, and it is {stands}", job_id)
+
+
+def check_calm(watcher: Watcher) -> None:
+    """I3, and that nothing went twice: only for a run in which nothing went wrong."""
+    for promise in watcher.promises.values():
+        seen = watcher.seen[promise.job_id]
+        if seen.starts:
+            late = seen.starts[0][0] - max(promise.occurrence.due_at, promise.acknowledged_at)
+            watcher.require(late <= CALM_LATENESS_MS, "I3", f"{late} ms late without a fault", promise.job_id)

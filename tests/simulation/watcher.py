@@ -1,0 +1,244 @@
+"""The watcher: holds every change and every attempt to the invariants, at the instant at which it happens."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from clockwork.domain import keys
+from clockwork.domain.codec import decode_row
+from clockwork.domain.errors import NewerFormat, Undecodable
+from clockwork.domain.executions import FINAL, WAITING, Execution, State
+from clockwork.domain.ids import AnonymousJob, decode_job, only_execution
+from clockwork.domain.jobs import Occurrence
+from clockwork.domain.releases import Delivery, Release
+from clockwork.domain.timeline import Row, Shard
+from clockwork.memory.executions import MemoryExecutions
+from clockwork.memory.timeline import MemoryTimeline
+from clockwork.settings import Settings
+from tests.simulation.scheduler import Actor, Scheduler
+
+#: No clock of a run is as far as this from true time, so two differ by less than the grace of a claim.
+MOST_SKEW_MS = 500
+
+
+@dataclass
+class Violation:
+    """An invariant that did not hold."""
+
+    invariant: str
+    what: str
+    about: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.invariant}: {self.what}"
+
+
+@dataclass
+class Promise:
+    """An acknowledged job, and what was said and seen of it."""
+
+    job_id: str
+    occurrence: Occurrence
+    acknowledged_at: int
+    cancel_asked: bool = False
+    cancelled_at: int | None = None
+    running_attempt: int | None = None
+
+
+@dataclass
+class Seen:
+    """What was seen of one job's delivery."""
+
+    starts: list[tuple[int, int]] = field(default_factory=list)  # (true time, attempt)
+    accepted: int = 0
+    first_lateness_ms: int | None = None
+
+
+class Watcher:
+    """All that is known of a run from outside the flows."""
+
+    def __init__(self, scheduler: Scheduler, settings: Settings) -> None:
+        self._scheduler = scheduler
+        self._memory_ms = settings.idempotency_seconds * 1000 - 4 * MOST_SKEW_MS
+        self.timeline = MemoryTimeline()
+        self.executions = MemoryExecutions()
+        self.violations: list[Violation] = []
+        self.promises: dict[str, Promise] = {}
+        self.seen: defaultdict[str, Seen] = defaultdict(Seen)
+        self._sent: set[tuple[str, int]] = set()
+        self._takers: dict[str, Actor | None] = {}
+        self._cursors: defaultdict[str, str] = defaultdict(lambda: keys.BEGINNING)
+        self._not_before: dict[str, int] = {}
+        self._payloads: dict[bytes, tuple[str, int]] = {}
+        self._claimants: dict[str | None, Actor | None] = {}
+
+    def violated(self, invariant: str, what: str, about: str = "") -> None:
+        """Note a violation; the run ends."""
+        self.violations.append(Violation(invariant, what, about))
+        self._scheduler.stopped = True
+
+    def require(self, holds: bool, invariant: str, what: str, about: str = "") -> None:
+        """Note a violation unless it holds."""
+        if not holds:
+            self.violated(invariant, what, about)
+
+    # What clients were told.
+
+    def acknowledged(self, job_id: str, occurrence: Occurrence) -> None:
+        """A client was told that this job is accepted."""
+        if job_id not in self.promises:
+            self.promises[job_id] = Promise(job_id, occurrence, self._scheduler.now)
+            self._check_released(job_id)
+
+    def cancelled(self, job_id: str) -> None:
+        """A client was told `cancelled`."""
+        promise = self.promises[job_id]
+        promise.cancelled_at = promise.cancelled_at or self._scheduler.now
+        if promise.occurrence.record == "none":
+            self.require(not self.seen[job_id].starts, "I5", "cancelled at level none, though an attempt began", job_id)
+
+    # What the queue took.
+
+    def sent(self, releases: Iterable[Release]) -> None:
+        """The release queue has these."""
+        self._sent.update((release.job_id, release.attempt) for release in releases)
+
+    # What pollers did.
+
+    def shard_taken(self, before: Shard, after: Shard, actor: Actor | None) -> None:
+        """A lease was taken."""
+        self._check_monotone(before, after)
+        self.require(after.epoch == before.epoch + 1, "I6", f"epoch {before.epoch} -> {after.epoch}")
+        self._takers[after.partition_id] = actor
+
+    def shard_moved(self, before: Shard, after: Shard, actor: Actor | None) -> None:
+        """A commit was accepted."""
+        self._check_monotone(before, after)
+        self.require(
+            self._takers.get(after.partition_id) is actor, "I6", f"{actor and actor.name} commits though fenced"
+        )
+        self._cursors[after.partition_id] = after.cursor
+        if after.cursor != before.cursor:
+            page = self.timeline.read(after.partition_id, before.cursor, after.cursor, 10**6)
+            for row in page.rows:
+                self._check_row_released(row)
+
+    def _check_monotone(self, before: Shard, after: Shard) -> None:
+        self.require(after.cursor >= before.cursor, "I6", f"the cursor goes back: {before.cursor} -> {after.cursor}")
+        self.require(after.horizon >= before.horizon, "I6", f"the horizon goes back: {before} -> {after}")
+        self.require(after.cursor <= after.horizon, "I6", f"the cursor passes the horizon: {after}")
+
+    def _check_row_released(self, row: Row) -> None:
+        """The cursor passes this row: if it was promised, it is in somebody's hands."""
+        try:
+            elements = decode_row(row.blob)
+        except (Undecodable, NewerFormat):
+            job_id = AnonymousJob(row.partition_id, row.key, 0).job_id
+            found = self.executions.find(job_id, only_execution(job_id, keys.instant_of(row.key)))
+            self.require(found is not None, "I6", f"the cursor passes an unreadable row without a record: {row.key}")
+            return
+        for index, element in enumerate(elements):
+            job_id = AnonymousJob(row.partition_id, row.key, index).job_id
+            if isinstance(element, Occurrence) and index not in row.cancelled and job_id in self.promises:
+                self._check_in_hands(job_id)
+
+    def _check_in_hands(self, job_id: str) -> None:
+        promise = self.promises[job_id]
+        if (job_id, 1) not in self._sent and not promise.cancel_asked:
+            record = self.executions.find(job_id, only_execution(job_id, promise.occurrence.due_at))
+            self.require(
+                record is not None and record.is_final,
+                "I6",
+                "the cursor passes an acknowledged, unreleased row",
+                job_id,
+            )
+
+    def _check_released(self, job_id: str) -> None:
+        """A job is acknowledged: if the cursor is past its row, it was released."""
+        place = place_of(job_id)
+        row = self.timeline.find([(place.partition_id, place.key)])[0]
+        if row is not None and place.element not in row.cancelled and self._cursors[place.partition_id] >= place.key:
+            self._check_in_hands(job_id)
+
+    # What deliverers did.
+
+    def execution_changed(self, before: Execution | None, after: Execution, actor: Actor | None) -> None:
+        """A record was stored in place of another."""
+        about = after.job_id
+        self.require(after.revision == (before.revision if before else 0) + 1, "I4", "a revision was skipped", about)
+        if before is not None:
+            self.require(before.state not in FINAL, "I4", f"{before.state} is final, and yet {after.state}", about)
+            kept = [a.number for a in after.attempts[: len(before.attempts)]]  # old excerpts may go
+            self.require(kept == [a.number for a in before.attempts], "I4", "history was lost", about)
+            if before.state is State.RUNNING:
+                self._check_claim_ended(before, after, actor)
+        if after.state is State.RUNNING:
+            self._claimants.setdefault(after.claimant, actor)
+        if after.state is State.RUNNING and (before is None or before.state is not State.RUNNING):
+            attempt = before.attempt + 1 if before else 1
+            self.require(after.attempt == attempt or before is None, "I4", f"attempt {attempt} was skipped", about)
+        if after.state in WAITING:
+            self.require(after.next_attempt_at is not None, "L1", "a waiting record says not what for", about)
+            self._not_before[after.execution_id] = after.next_attempt_at or 0
+        if after.state in FINAL:
+            self.require(bool(after.reason) or after.state is State.SUCCEEDED, "I1", "an end without a reason", about)
+
+    def _check_claim_ended(self, before: Execution, after: Execution, actor: Actor | None) -> None:
+        noted = after.state is State.RUNNING and after.claimant == before.claimant
+        ours = actor is not None and before.claimant in actor.tokens
+        claimant = self._claimants.get(before.claimant)
+        ended = claimant is not None and claimant.ended
+        self.require(noted or ours or ended, "I4", f"{after.state} replaces a live claim", after.job_id)
+
+    def started(self, actor: Actor, delivery: Delivery, clock_now: int) -> None:
+        """An attempt begins: the target may see it from now on."""
+        job_id, occurrence = delivery.job_id, delivery.occurrence
+        seen = self.seen[job_id]
+        seen.starts.append((self._scheduler.now, delivery.attempt))
+        self.require(clock_now >= occurrence.due_at, "I2", f"{occurrence.due_at - clock_now} ms early", job_id)
+        if delivery.attempt == 1 and seen.first_lateness_ms is None:
+            seen.first_lateness_ms = self._scheduler.now - occurrence.due_at
+        promise = self.promises.get(job_id)
+        if promise is not None:
+            self._check_not_cancelled(promise, delivery.attempt)
+        self._check_made_once(job_id, occurrence)
+        if occurrence.record == "full":
+            self._check_claimed(actor, delivery, clock_now)
+
+    def _check_made_once(self, job_id: str, occurrence: Occurrence) -> None:
+        """One wish is one job, however often it was asked for while its key is remembered."""
+        known, created_at = self._payloads.setdefault(occurrence.payload.body, (job_id, occurrence.created_at))
+        if known != job_id:
+            apart = abs(occurrence.created_at - created_at)
+            self.require(apart >= self._memory_ms, "I10", f"one wish became two jobs: {known}", job_id)
+
+    def _check_not_cancelled(self, promise: Promise, attempt: int) -> None:
+        job_id = promise.job_id
+        self.require(promise.cancelled_at is None, "I5", "an attempt begins after the answer cancelled", job_id)
+        listed = promise.running_attempt
+        self.require(listed is None or attempt <= listed, "I5", "an attempt begins after running was answered", job_id)
+
+    def _check_claimed(self, actor: Actor, delivery: Delivery, clock_now: int) -> None:
+        record = self.executions.find(delivery.job_id, delivery.execution_id)
+        about = delivery.job_id
+        if record is None or record.state is not State.RUNNING:
+            self.violated("I4", f"an attempt begins, and the record is {record and record.state}", about)
+            return
+        self.require(record.claimant in actor.tokens, "I4", "an attempt begins under another's claim", about)
+        self.require(record.attempt == delivery.attempt, "I4", f"attempt {delivery.attempt} is not the claimed", about)
+        early = self._not_before.get(delivery.execution_id, 0) - clock_now
+        self.require(early <= 0, "I2", f"a retry begins {early} ms early", about)
+
+    def accepted(self, delivery: Delivery) -> None:
+        """The target has taken a delivery."""
+        self.seen[delivery.job_id].accepted += 1
+
+
+def place_of(job_id: str) -> AnonymousJob:
+    """Where an anonymous job's row is."""
+    place = decode_job(job_id)
+    if not isinstance(place, AnonymousJob):
+        raise TypeError(f"{job_id} is not anonymous")
+    return place
