@@ -9,6 +9,7 @@ from clockwork.settings import Settings
 
 #: Metric -> the statistic that tells most about it over a minute.
 STATISTICS = {
+    "Accepted": "Sum",
     "LatenessMs": "p99",
     "Early": "Sum",
     "Released": "Sum",
@@ -17,12 +18,18 @@ STATISTICS = {
     "Dead": "Sum",
     "DuplicatesAbsorbed": "Sum",
     "Deferred": "Sum",
+    "MessagesFailed": "Sum",
     "CursorLagMs": "Maximum",
     "HorizonAheadMs": "Minimum",
     "Stuck": "Sum",
     "Ticks": "Sum",
+    "PollersStarted": "Sum",
+    "PollersNotStarted": "Sum",
     "Polls": "Sum",
     "Sweeps": "Sum",
+    "DeadLettersReleased": "Sum",
+    "DeadLettersAbsorbed": "Sum",
+    "DeadLettersLeft": "Sum",
 }
 
 

@@ -24,9 +24,9 @@ log = logging.getLogger(__name__)
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
 
-def make_api(world: World) -> Handler:
-    """The Lambda handler of the API."""
-    api = Api(world)
+def make_api(world: World, count_accepted: Callable[[int], None]) -> Handler:
+    """The Lambda handler of the API. `count_accepted` learns of every request how many jobs it was promised."""
+    api = Api(world, count_accepted)
     resolver = APIGatewayHttpResolver()
     for route in ROUTES:
         pattern = route.path.replace("{", "<").replace("}", ">")

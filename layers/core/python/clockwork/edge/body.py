@@ -18,7 +18,7 @@ BATCH_BYTES = 4 * 1024 * 1024
 MOST_DIGITS = 1_000
 #: Possessive, so that no text makes it try again: a string that never ends is read to the end once.
 _NESTING = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
-_SURROGATE = re.compile(r"\\u[dD][89abAB]|[\ud800-\udfff]")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 
 class BodyTooLarge(ClockworkError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from http import HTTPStatus
@@ -31,9 +31,10 @@ LISTED = 100
 
 @dataclass
 class Api:
-    """The operations of one Lambda environment."""
+    """The operations of one Lambda environment. `count_accepted` counts a repeated request again."""
 
     world: World
+    count_accepted: Callable[[int], None]
 
     @cached_property
     def partitions(self) -> Sequence[str]:
@@ -53,6 +54,7 @@ class Api:
             digest=digest_of([b"job", canonical(value)]),
         )
         job = create.create_jobs(self.world, wanted, self.partitions)[0]
+        self.count_accepted(1)
         return HTTPStatus.CREATED, views.created(job, client.client_id)
 
     def create_batch(self, request: Request) -> Answer:
@@ -76,6 +78,7 @@ class Api:
                 digest=digest_of([b"batch", canonical(value)]),
             )
             created = create.create_jobs(self.world, wanted, self.partitions)
+            self.count_accepted(len(created))
             for new_job, job in zip(good, created, strict=True):
                 results[new_job.index] |= {"status": int(HTTPStatus.CREATED)} | views.created(job, client.client_id)
         return HTTPStatus.OK, {"results": results}

@@ -90,6 +90,9 @@ def get_execution(world: World, caller: Caller, execution_id: str) -> Execution:
 
 def _decode(job_id: str) -> AnonymousJob:
     try:
-        return ids.decode_job(job_id)
+        place = ids.decode_job(job_id)
     except InvalidId:
         raise JobNotFound(job_id) from None
+    if not isinstance(place, AnonymousJob):
+        raise JobNotFound(job_id)
+    return place

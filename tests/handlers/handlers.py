@@ -1,0 +1,142 @@
+"""The Lambdas' handlers on a Clockwork in memory, every call of every port recorded."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from clockwork.bootstrap import App, Handler
+from clockwork.domain.clients import Client
+from clockwork.flows.world import World
+from clockwork.memory.world import MemoryClockwork
+from clockwork.settings import Settings
+from tests.events import LambdaContext, encoded, http_event
+from tests.examples import ACME, ADMIN, ALICE, BOB
+
+GLOBEX = Client(client_id="globex", principals=(BOB,))
+#: What only looks. Every other call of a port counts as a write.
+READS = frozenset(
+    f"{port}.{method}"
+    for port, methods in {
+        "timeline": ("find", "read"),
+        "shards": ("list", "get"),
+        "executions": ("find", "list"),
+        "clients": ("get", "of_principal"),
+        "jobs": ("get", "find", "list"),
+    }.items()
+    for method in methods
+)
+#: The longest sort key of DynamoDB, in bytes; an empty one is refused as well.
+LONGEST_KEY = 1_024
+_NOT_PORTS = ("settings", "clock", "chance")
+
+
+class Recorded:
+    """A port that notes what it is asked, and bears no key that DynamoDB would refuse."""
+
+    def __init__(self, name: str, port: Any, calls: list[str]) -> None:
+        self._name = name
+        self._port = port
+        self._calls = calls
+
+    def __getattr__(self, method: str) -> Callable[..., Any]:
+        answer = getattr(self._port, method)
+
+        def ask(*args: Any, **kwargs: Any) -> Any:
+            self._calls.append(f"{self._name}.{method}")
+            assert all(0 < len(text.encode()) <= LONGEST_KEY for text in args if isinstance(text, str))
+            return answer(*args, **kwargs)
+
+        return ask
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the API answered."""
+
+    status: int
+    content_type: str
+    text: str
+
+    @property
+    def body(self) -> Any:
+        """The JSON value in the body."""
+        return json.loads(self.text)
+
+    @property
+    def pointers(self) -> list[str]:
+        """Where the faults are that the problem document lists."""
+        return [fault["pointer"] for fault in self.body.get("errors", [])]
+
+    @property
+    def details(self) -> list[str]:
+        """What the problem document says is wrong, in general or fault by fault."""
+        return [fault["detail"] for fault in self.body.get("errors", [])] or [self.body["detail"]]
+
+
+class Api:
+    """The api Lambda with the clients acme (ALICE) and globex (BOB)."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.clockwork = MemoryClockwork(Settings.for_local().with_(admin_principals=(ADMIN,), **settings))
+        for client in (ACME, GLOBEX):
+            self.clockwork.clients.put(client)
+        self.calls: list[str] = []
+        self.handle = make_handler("api", recorded(self.clockwork.world, self.calls))
+
+    @property
+    def writes(self) -> list[str]:
+        """The calls that were more than a look."""
+        return [call for call in self.calls if call not in READS]
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        caller: str | None = ALICE,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """A request. Text and bytes are sent as they are, any other body as JSON."""
+        sent = body if body is None or isinstance(body, str | bytes) else encoded(body)
+        return self.send(http_event(method, path, sent, caller=caller, headers=headers, query=query))
+
+    def send(self, event: dict[str, Any]) -> Answer:
+        """A request as API Gateway hands it over."""
+        self.calls.clear()
+        answer = self.handle(event, CONTEXT)
+        return Answer(answer["statusCode"], answer["headers"]["Content-Type"], answer["body"])
+
+    def create(self, **changes: Any) -> Answer:
+        """POST /v1/jobs of a valid job with some fields changed."""
+        return self.call("POST", "/v1/jobs", job_body(**changes))
+
+
+CONTEXT = LambdaContext()
+
+
+def job_body(**changes: Any) -> dict[str, Any]:
+    """A valid job with some fields changed."""
+    return {
+        "schedule": {"delaySeconds": 30},
+        "target": {"type": "http", "url": "https://example.com/hook"},
+        "payload": {"n": 1},
+        **changes,
+    }
+
+
+def make_handler(moment: str, world: World) -> Handler:
+    """The handler of a Lambda on this world."""
+    handler: Handler = importlib.import_module(f"lambdas.{moment}.handler").make_handler(App(world))
+    return handler
+
+
+def recorded(world: World, calls: list[str]) -> World:
+    """The world with all its ports recorded."""
+    ports = [field.name for field in fields(world) if field.name not in _NOT_PORTS]
+    return replace(world, **{name: Recorded(name, getattr(world, name), calls) for name in ports})
