@@ -23,8 +23,11 @@ def shelved(kind: str, digest: str, build: Callable[[Path], None]) -> Path:
         print(f"Building {folder.relative_to(ROOT)}", file=sys.stderr, flush=True)
         draft = BUILD / f"draft-{os.getpid()}-{folder.name}"
         draft.mkdir(parents=True)
-        build(draft)
-        _publish(draft, folder)
+        try:
+            build(draft)
+            _publish(draft, folder)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
         _forget_oldest(kind)
     return folder
 
@@ -49,9 +52,8 @@ def _publish(draft: Path, folder: Path) -> None:
     try:
         draft.rename(folder)
     except OSError:
-        if not folder.is_dir():
+        if not folder.is_dir():  # otherwise another process was faster
             raise
-        shutil.rmtree(draft)  # another process was faster
 
 
 def _forget_oldest(kind: str) -> None:
