@@ -75,6 +75,7 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
     from clockwork.aws.dead_letters import AwsDeadLetters
     from clockwork.aws.executions import AwsExecutions
     from clockwork.aws.invoker import AwsInvoker
+    from clockwork.aws.jobs import AwsJobs
     from clockwork.aws.key_rows import AwsKeyRows
     from clockwork.aws.release_queue import AwsReleaseQueue
     from clockwork.aws.session import Aws
@@ -89,8 +90,9 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
         chance=SystemChance(),
         timeline=AwsTimeline(aws, settings.timeline_table),
         shards=AwsShards(aws, settings.shards_table),
+        jobs=AwsJobs(aws, settings.jobs_table),
         executions=AwsExecutions(aws, settings.executions_table),
-        releases=AwsReleaseQueue(aws, settings.release_queue_url),
+        releases=AwsReleaseQueue(aws, settings.release_queue_url, fair=settings.fair_queue),
         dead_letters=AwsDeadLetters(aws, settings.release_dead_letter_queue_url),
         invoker=AwsInvoker(aws, settings.poller_function),
         targets=_targets(aws, clock) if delivers else NotWired("targets"),

@@ -14,6 +14,7 @@ import msgspec
 
 from clockwork.domain.clients import Client
 from clockwork.domain.executions import Execution, Outcome
+from clockwork.domain.named import NamedJob
 from clockwork.domain.releases import Delivery, Release
 from clockwork.domain.timeline import Page, Row, Shard
 
@@ -94,7 +95,7 @@ class Shards(Protocol):
     def commit(self, lease: Lease) -> bool:
         """Write the lease's cursor, horizon and `until`, if the shard's owner and epoch are still the lease's.
 
-        `until = 0` lets the lease go. False: fenced, nothing was written.
+        `until = 0` lets the lease go. False: fenced, or cursor or horizon would go back; nothing was written.
         """
 
 
@@ -175,6 +176,27 @@ class Clients(Protocol):
         """The clientIds that may list this principal; the client itself decides."""
 
 
+class Jobs(Protocol):
+    """The named jobs, changed only by compare-and-set on their version."""
+
+    def get(self, places: Sequence[tuple[str, str]]) -> Sequence[NamedJob | None]:
+        """The jobs at (client_id, job_key), in the order asked for; None where there is none. All are asked for until
+        each was answered.
+        """
+
+    def save(self, before: NamedJob | None, after: NamedJob) -> bool:
+        """Store `after` if what is stored has the version of `before` (None: nothing is stored); False if it has not.
+
+        A stored job equal to `after` counts as stored (a lost answer).
+        """
+
+    def list(self, client_id: str, prefix: str, after_key: str | None, limit: int) -> Sequence[NamedJob]:
+        """Up to `limit` jobs of a client in the order of their keys: those with the prefix, behind `after_key`."""
+
+    def scan(self, part: int, parts: int) -> Sequence[NamedJob]:
+        """One of `parts` even, disjoint parts of all jobs of all clients."""
+
+
 class KeyRow(msgspec.Struct, frozen=True, rename="camel"):
     """What a request with an Idempotency-Key promised: its digest, and what its ids, instants and shard derive from."""
 
@@ -191,7 +213,7 @@ class KeyRows(Protocol):
     """The memory of Idempotency-Keys."""
 
     def claim(self, row: KeyRow, now: int) -> KeyRow:
-        """Store the row if its key is free or what is stored has expired; what is stored now, be it this or another's."""
+        """Store the row if its key is free or what is stored has expired; what is stored now, this or another's."""
 
 
 class DeadLetter(msgspec.Struct, frozen=True):

@@ -17,6 +17,7 @@ from clockwork.ports import Refused
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
+    from mypy_boto3_sqs.type_defs import SendMessageBatchRequestEntryTypeDef
 
 #: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html
 MESSAGES_PER_BATCH = 10
@@ -32,11 +33,21 @@ class _Message:
 
 
 class AwsReleaseQueue:
-    """`ports.ReleaseQueue` on a standard queue. A message's group is its client: SQS keeps one from starving the others
-    (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-fair-queues.html).
+    """`ports.ReleaseQueue` on a standard queue.
+
+    `fair`: a message's group is its client, and SQS keeps one client from starving the others, for 0.10 USD per million
+    requests (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-fair-queues.html).
     """
 
-    def __init__(self, aws: Aws, queue_url: str, elapsed_seconds: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        aws: Aws,
+        queue_url: str,
+        *,
+        fair: bool = False,
+        elapsed_seconds: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._fair = fair
         self._url = queue_url
         self._elapsed_seconds = elapsed_seconds
         self._sqs: SQSClient = aws.client("sqs", attempts=1)  # the rounds below are the only repeats
@@ -75,17 +86,19 @@ class AwsReleaseQueue:
         answer = ask(
             self._sqs.send_message_batch,
             QueueUrl=self._url,
-            Entries=[
-                {
-                    "Id": str(message.index),
-                    "MessageBody": message.body,
-                    "DelaySeconds": delay_seconds(message.release.run_at, now),
-                    "MessageGroupId": message.release.occurrence.client_id,
-                }
-                for message in messages
-            ],
+            Entries=[self._entry(message, now) for message in messages],
         )
         return {int(entry["Id"]): entry for entry in answer.get("Failed", ())}
+
+    def _entry(self, message: _Message, now: int) -> SendMessageBatchRequestEntryTypeDef:
+        entry: SendMessageBatchRequestEntryTypeDef = {
+            "Id": str(message.index),
+            "MessageBody": message.body,
+            "DelaySeconds": delay_seconds(message.release.run_at, now),
+        }
+        if self._fair:
+            entry["MessageGroupId"] = message.release.occurrence.client_id
+        return entry
 
     def _elapsed_ms(self) -> int:
         return int(self._elapsed_seconds() * 1000)

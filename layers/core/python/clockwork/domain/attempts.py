@@ -85,7 +85,13 @@ def plan_outcome(release: Release, running: Execution, outcome: Outcome, now: in
             Action.FINISH, "cancelled", _final(ended, State.CANCELLED, "cancelled while an attempt was running")
         )
     retry = plan_retry(
-        release.occurrence.retry_policy, running.attempt, running.lost_workers, running.due_at, outcome, now, jitter
+        release.occurrence.retry_policy,
+        running.attempt,
+        running.lost_workers,
+        release.occurrence.due_since,
+        outcome,
+        now,
+        jitter,
     )
     return _plan_following(release, ended, retry)
 
@@ -97,12 +103,17 @@ def plan_unrecorded_outcome(release: Release, outcome: Outcome, now: int, jitter
         return Plan(Action.ABSORB, "delivered")
     occurrence = release.occurrence
     retry = plan_retry(
-        occurrence.retry_policy, release.attempt, release.lost_workers, occurrence.due_at, outcome, now, jitter
+        occurrence.retry_policy, release.attempt, release.lost_workers, occurrence.due_since, outcome, now, jitter
     )
     if retry.retry_at is not None:
         again = msgspec.structs.replace(_again(release, release.attempt + 1, retry.retry_at), history=history)
         return Plan(Action.FOLLOW_UP, retry.reason, release=again)
     return Plan(Action.FINISH, retry.reason, dead_execution(release, retry.reason, history, expires_at))
+
+
+def plan_unstarted(running: Execution, state: State, reason: str) -> Execution:
+    """The record of an attempt that was claimed and is not started after all: final, with the reason."""
+    return _final(_unclaimed(running, state, running.attempts), state, reason)
 
 
 def attempt_of(number: int, release: Release, outcome: Outcome) -> Attempt:

@@ -15,10 +15,11 @@ from clockwork.domain.clients import Client
 from clockwork.domain.errors import NewerFormat, Undecodable
 from clockwork.domain.executions import Execution
 from clockwork.domain.jobs import Occurrence
+from clockwork.domain.named import NamedJob, Pointer
 from clockwork.domain.releases import Release
 
 FORMAT = 1
-Element = Occurrence | Release
+Element = Occurrence | Release | Pointer
 Decoded = TypeVar("Decoded")
 
 _encoder = msgspec.msgpack.Encoder()
@@ -26,6 +27,7 @@ _row_decoder = msgspec.msgpack.Decoder(list[Element])
 _release_decoder = msgspec.msgpack.Decoder(Release)
 _execution_decoder = msgspec.msgpack.Decoder(Execution)
 _client_decoder = msgspec.msgpack.Decoder(Client)
+_job_decoder = msgspec.msgpack.Decoder(NamedJob)
 
 
 def encode_row(elements: Sequence[Element]) -> bytes:
@@ -70,6 +72,16 @@ def encode_client(client: Client) -> bytes:
 def decode_client(blob: bytes) -> Client:
     """The client in a definition's blob. Raises NewerFormat or Undecodable."""
     return _decode(_client_decoder, blob)
+
+
+def encode_job(job: NamedJob) -> bytes:
+    """The blob of a named job."""
+    return bytes([FORMAT]) + _encoder.encode(job)
+
+
+def decode_job(blob: bytes) -> NamedJob:
+    """The job in a named job's blob. Raises NewerFormat or Undecodable."""
+    return _decode(_job_decoder, blob)
 
 
 def _decode(decoder: msgspec.msgpack.Decoder[Decoded], blob: bytes) -> Decoded:

@@ -42,6 +42,22 @@ class KeyReused(ClockworkError):
     """The Idempotency-Key was used for another request within its memory."""
 
 
+class NameTaken(ClockworkError):
+    """The jobKey names another job; carries the pointers at which the definitions differ."""
+
+    def __init__(self, detail: str, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__(detail)
+
+
+class RevisionConflict(ClockworkError):
+    """The job was changed since the caller read it."""
+
+
+class NotNamed(ClockworkError):
+    """An anonymous job is its instant: it can be read and cancelled, not changed."""
+
+
 class Unavailable(ClockworkError):
     """A store or queue gave no definite answer, or refused for now: whether it acted is unknown. Repeat later."""
 

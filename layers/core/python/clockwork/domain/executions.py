@@ -41,6 +41,15 @@ class Attempt(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     response_excerpt: str | None = None
 
 
+class Skipped(msgspec.Struct, frozen=True, rename="camel"):
+    """A stretch of fires that are not delivered: the first and last instant at which one was due (ms), and how many."""
+
+    from_at: int
+    to_at: int
+    count: int
+    reason: str
+
+
 class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The record of one occurrence. Every change raises `revision` by one and counts only if it was made of the latest.
 
@@ -66,6 +75,7 @@ class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     reason: str | None = None
     occurrence: Occurrence | None = None
     raw: bytes | None = None
+    skipped: Skipped | None = None
 
     @property
     def is_final(self) -> bool:

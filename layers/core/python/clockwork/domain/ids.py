@@ -66,8 +66,26 @@ def decode_part(text: str) -> bytes:
     return raw
 
 
-def decode_job(job_id: str) -> AnonymousJob:
-    """The place of the job with this id. Raises InvalidId."""
+class NamedJobId(msgspec.Struct, frozen=True):
+    """Which life of which key of which client a named job is. A key may hold anything but control characters."""
+
+    client_id: str
+    job_key: str
+    incarnation: int
+
+    @property
+    def job_id(self) -> str:
+        """The jobId that `decode_job` reads back."""
+        return "n" + encode_part(f"{self.incarnation}/{self.client_id}/{self.job_key}".encode())
+
+
+JobId = AnonymousJob | NamedJobId
+
+
+def decode_job(job_id: str) -> JobId:
+    """What the jobId says of its job. Raises InvalidId."""
+    if job_id.startswith("n"):
+        return _decode_named(job_id)
     if not job_id.startswith("a"):
         raise InvalidId("unknown version")
     try:
@@ -78,6 +96,17 @@ def decode_job(job_id: str) -> AnonymousJob:
     if not (_PARTITION.fullmatch(partition_id) and _ROW_KEY.fullmatch(key) and str(index) == element and index >= 0):
         raise InvalidId("not a jobId")
     return AnonymousJob(partition_id, key, index)
+
+
+def _decode_named(job_id: str) -> NamedJobId:
+    try:
+        incarnation, client_id, job_key = decode_part(job_id[1:]).decode().split("/", 2)
+        decoded = NamedJobId(client_id, job_key, int(incarnation))
+    except ValueError:
+        raise InvalidId("not a jobId") from None
+    if decoded.job_id != job_id or decoded.incarnation < 1 or not client_id or not job_key:
+        raise InvalidId("not a jobId")
+    return decoded
 
 
 def decode_execution(execution_id: str) -> ExecutionId:

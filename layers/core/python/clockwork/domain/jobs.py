@@ -62,3 +62,10 @@ class Occurrence(msgspec.Struct, frozen=True, tag="once", rename="camel", omit_d
     retry_policy: RetryPolicy = RetryPolicy()
     signing_secrets: tuple[str, ...] = ()
     tags: dict[str, str] = {}
+    #: Not delivered while an earlier execution of its job has not ended (`overlap: skip`).
+    skip_overlap: bool = False
+
+    @property
+    def due_since(self) -> int:
+        """When it could be delivered at the earliest (ms): it may be due in the past when it is asked for."""
+        return max(self.due_at, self.created_at)

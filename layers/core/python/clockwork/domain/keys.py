@@ -9,6 +9,9 @@ from __future__ import annotations
 #: Before every key: the cursor and horizon of a shard that nobody has polled yet.
 BEGINNING = "0"
 
+#: Behind every key.
+END = "~"
+
 
 def row_key(at: int, row_id: str) -> str:
     """The key of a row whose earliest occurrence is due at `at` (ms)."""

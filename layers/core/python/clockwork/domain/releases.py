@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from clockwork.domain.executions import Attempt
-from clockwork.domain.ids import only_execution
+from clockwork.domain.ids import ONLY_RUN, AnonymousJob, ExecutionId, decode_job
 from clockwork.domain.jobs import Occurrence
 
 #: The longest delay of one SQS message; what is further away travels in hops.
@@ -16,6 +16,8 @@ LONGEST_DELAY_SECONDS = 900
 class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_defaults=True):
     """Attempt `attempt` of an occurrence, not to be started before `run_at` (ms).
 
+    `run` is the last part of the executionId. `version` is that of the named job whose schedule asked for it; None for
+    an anonymous job and for what was started by hand. `partition_id` is the shard of a named job.
     `history` holds the failed attempts where no record keeps them (level `none`).
     `sweeps` counts how often the sweeper took it out of the dead-letter queue.
     """
@@ -24,6 +26,9 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
     occurrence: Occurrence
     run_at: int
     attempt: int = 1
+    run: str = ONLY_RUN
+    version: str | None = None
+    partition_id: str | None = None
     history: tuple[Attempt, ...] = ()
     lost_workers: int = 0
     sweeps: int = 0
@@ -31,7 +36,16 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
     @property
     def execution_id(self) -> str:
         """The id under which this occurrence is recorded, the same for every attempt."""
-        return only_execution(self.job_id, self.occurrence.due_at)
+        return str(ExecutionId(self.job_id, self.occurrence.due_at, self.run))
+
+    @property
+    def shard(self) -> str:
+        """The partition on whose timeline a release that is far away waits."""
+        if self.partition_id is not None:
+            return self.partition_id
+        job = decode_job(self.job_id)
+        assert isinstance(job, AnonymousJob), "a named job's release names its partition"
+        return job.partition_id
 
 
 class Delivery(msgspec.Struct, frozen=True):

@@ -19,10 +19,11 @@ class RetryPlan(msgspec.Struct, frozen=True):
 
 
 def plan_retry(
-    policy: RetryPolicy, attempt: int, lost_workers: int, due_at: int, outcome: Outcome, now: int, jitter: float
+    policy: RetryPolicy, attempt: int, lost_workers: int, since_at: int, outcome: Outcome, now: int, jitter: float
 ) -> RetryPlan:
     """What follows attempt `attempt`, which failed with `outcome`. `jitter` is drawn from 0 <= jitter < 1.
 
+    `since_at` (ms) is when the first attempt could run at the earliest; `maxAgeSeconds` counts from there.
     `lost_workers` counts those among all attempts up to this one. A lost worker is followed up at once.
     """
     counted = attempt - min(lost_workers, FORGIVEN_LOST_WORKERS)
@@ -32,7 +33,7 @@ def plan_retry(
         return RetryPlan(None, f"attempt {counted} of {policy.max_attempts} failed: {outcome.error}")
     wait = 0.0 if outcome.state is State.WORKER_LOST else backoff_seconds(policy, counted, jitter)
     retry_at = now + int(max(wait, outcome.retry_after_seconds or 0.0) * 1000)
-    if retry_at > due_at + policy.max_age_seconds * 1000:
+    if retry_at > since_at + policy.max_age_seconds * 1000:
         age = f"older than maxAgeSeconds {policy.max_age_seconds:g} before the next attempt"
         return RetryPlan(None, f"{age}: {outcome.error}")
     return RetryPlan(retry_at, f"{outcome.state}: {outcome.error}")

@@ -8,6 +8,7 @@ from clockwork.domain import codec, keys
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.ids import AnonymousJob, only_execution
 from clockwork.domain.jobs import Occurrence
+from clockwork.domain.named import Pointer
 from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Row
 
@@ -27,11 +28,22 @@ def row_of_job(partition_id: str, row_id: str, occurrence: Occurrence, expires_a
 
 def releases_of(row: Row) -> list[Release]:
     """What a row still says is to be released: all but its cancelled elements. Raises NewerFormat or Undecodable."""
-    elements = codec.decode_row(row.blob)
-    return [_release_of(row, index, element) for index, element in enumerate(elements) if index not in row.cancelled]
+    return read_row(row)[0]
 
 
-def _release_of(row: Row, index: int, element: codec.Element) -> Release:
+def read_row(row: Row) -> tuple[list[Release], list[Pointer]]:
+    """What a row still says: what to release, and which named jobs to look at. Raises NewerFormat or Undecodable."""
+    releases: list[Release] = []
+    pointers: list[Pointer] = []
+    for index, element in enumerate(codec.decode_row(row.blob)):
+        if isinstance(element, Pointer):
+            pointers.append(element)
+        elif index not in row.cancelled:
+            releases.append(_release_of(row, index, element))
+    return releases, pointers
+
+
+def _release_of(row: Row, index: int, element: Occurrence | Release) -> Release:
     if isinstance(element, Release):
         return element
     return Release(AnonymousJob(row.partition_id, row.key, index).job_id, element, element.due_at)

@@ -27,6 +27,7 @@ class DeliverReport(msgspec.Struct):
     dead: int = 0
     absorbed: int = 0
     deferred: int = 0
+    dropped: int = 0
     early: int = 0
 
 

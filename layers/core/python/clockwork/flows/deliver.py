@@ -18,6 +18,7 @@ from clockwork.domain.releases import Delivery, Release
 from clockwork.flows.batch import Batch, DeliverReport, Item
 from clockwork.flows.claim import claim
 from clockwork.flows.follow import send_following
+from clockwork.flows.look import hold_and_look
 from clockwork.flows.record import record
 from clockwork.flows.world import World
 
@@ -45,10 +46,9 @@ def deliver_batch(world: World, messages: Sequence[Message], deadline_at: int) -
     items = _in_time(batch, _decoded(batch, messages))
     # 2. Claim: from here on nobody else starts these attempts.
     claimed = claim(batch, items)
-    # 3. Hold each until it is due, and start it; nothing waits for another's answer.
-    for slot, item in enumerate(claimed):
-        world.clock.hold_until(item.release.run_at)
-        world.targets.begin(slot, _delivery(item.release, deadline_at - RECORD_MARGIN_MS))
+    # 3. Hold each until it is due, look whether its job still wants it, start it; nothing waits for another's answer.
+    for slot in hold_and_look(batch, claimed):
+        world.targets.begin(slot, _delivery(claimed[slot].release, deadline_at - RECORD_MARGIN_MS))
     # 4. Record outcomes as they come in.
     while ended := world.targets.collect():
         record(batch, [(claimed[slot], outcome) for slot, outcome in ended])

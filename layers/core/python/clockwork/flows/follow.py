@@ -32,9 +32,8 @@ def _is_far(release: Release, now: int) -> bool:
 
 def _keep(world: World, release: Release) -> str | None:
     """Put a far release on the timeline, in the shard of its job. Its key is derived: a repeat is the same row."""
-    partition_id = ids.decode_job(release.job_id).partition_id
     key = ids.retry_row_key(release.execution_id, release.attempt, release.run_at)
-    row = row_of(partition_id, key, [release], world.row_expires_at(release.run_at))
+    row = row_of(release.shard, key, [release], world.row_expires_at(release.run_at))
     try:
         place(world, [row], ids_are_new=False)
     except Unavailable as error:

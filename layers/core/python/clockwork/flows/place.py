@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from clockwork.domain import keys
 from clockwork.domain.errors import Unavailable
+from clockwork.domain.releases import Release
 from clockwork.domain.rows import releases_of
 from clockwork.domain.timeline import Row, Shard
 from clockwork.flows.world import World
@@ -35,7 +36,7 @@ def place(world: World, rows: Sequence[Row], *, ids_are_new: bool) -> set[str]:
     # 3. What lies at or before a horizon may have been missed: release what its row still says.
     _release_again(world, behind)
     # 4. What no poller would read in time gets one now.
-    _wake_pollers(world, rows, shards)
+    wake_pollers(world, [(row.partition_id, row.key) for row in rows], shards)
     return {row.key for row in behind}
 
 
@@ -43,15 +44,20 @@ def _release_again(world: World, rows: Sequence[Row]) -> None:
     if not rows:
         return
     found = world.timeline.find([(row.partition_id, row.key) for row in rows])
-    releases = [release for row in found if row is not None for release in releases_of(row)]
-    refused = world.releases.send(releases, world.clock.now())
+    release_now(world, [release for row in found if row is not None for release in releases_of(row)])
+
+
+def release_now(world: World, releases: Sequence[Release]) -> None:
+    """Release occurrences that lie at or before a horizon. Raises Unavailable unless all were taken."""
+    refused = world.releases.send(releases, world.clock.now()) if releases else ()
     if refused:
         raise Unavailable(f"{len(refused)} of {len(releases)} releases were not taken: {refused[0].reason}")
 
 
-def _wake_pollers(world: World, rows: Sequence[Row], shards: Mapping[str, Shard]) -> None:
+def wake_pollers(world: World, places: Sequence[tuple[str, str]], shards: Mapping[str, Shard]) -> None:
+    """Start the pollers of shards in which something at (partition_id, key) is due before anybody would look."""
     soon = keys.edge_key(world.clock.now() + world.settings.poller_invoke_seconds * 1000)
-    unseen = {row.partition_id for row in rows if shards[row.partition_id].horizon < row.key <= soon}
+    unseen = {partition_id for partition_id, key in places if shards[partition_id].horizon < key <= soon}
     for partition_id in sorted(unseen):
         try:
             world.invoker.poll(partition_id)

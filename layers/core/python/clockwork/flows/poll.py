@@ -8,24 +8,22 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
 import msgspec
 
 from clockwork.domain import keys
 from clockwork.domain.attempts import dead_execution
-from clockwork.domain.errors import NewerFormat, Undecodable
-from clockwork.domain.executions import Execution
+from clockwork.domain.executions import Execution, State
 from clockwork.domain.releases import Release
-from clockwork.domain.rows import releases_of, undecodable_execution
 from clockwork.domain.timeline import Row
+from clockwork.flows.advance import Visited, visit_rows
 from clockwork.flows.world import World
 from clockwork.ports import Lease
 
 log = logging.getLogger(__name__)
 
-#: So many occurrences are handed to the queue in one call: often enough to look at the clock, few enough calls.
-SEND_AT_ONCE = 100
+#: So many rows are handed to the queue in one call: often enough to look at the clock, few enough calls.
+ROWS_AT_ONCE = 100
 #: No send starts when the lease has less than this left: another poller might be at work already.
 LEASE_MARGIN_MS = 5_000
 #: What a poller needs to commit and to stop before its invocation ends.
@@ -38,6 +36,7 @@ class PollReport(msgspec.Struct):
     outcome: str = "dry"
     released: int = 0
     dead: int = 0
+    skipped: int = 0
     commits: int = 0
     #: How far behind now the cursor was when the lease was taken, and the horizon at the end is ahead (ms).
     cursor_lag_ms: int = 0
@@ -78,60 +77,78 @@ def _drain(visit: _Visit) -> str:
         until = visit.lease.horizon
         limit = world.settings.commit_occurrences
         page = world.timeline.read(visit.lease.partition_id, visit.lease.cursor, until, limit)
-        stopped = _release_rows(visit, page.rows)
-        if stopped is not None:
+        stopped = _release_rows(visit, page.rows, until)
+        if stopped == "goes_on":
+            # A chain continues at or before the last key read: commit where it is and read again from there.
+            if not _commit(visit, visit.lease.cursor):
+                return "fenced"
+        elif stopped is not None:
             # What was sent is committed as far as rows were finished; the lease is let go for whoever comes next.
             return stopped if stopped == "fenced" or _commit(visit, visit.lease.cursor, let_go=True) else "fenced"
-        if not page.more:
+        elif not page.more:
             return "dry" if _commit(visit, until, let_go=True) else "fenced"
-        if not _commit(visit, page.rows[-1].key):
+        elif not _commit(visit, page.rows[-1].key):
             return "fenced"
 
 
-def _release_rows(visit: _Visit, rows: Sequence[Row]) -> str | None:
+def _release_rows(visit: _Visit, rows: Sequence[Row], until: str) -> str | None:
     """Release rows in order; None when all are, otherwise why not. `visit.lease.cursor` is as far as it got."""
-    pending = iter(rows)
-    for batch in iter(lambda: list(_take(pending)), []):
+    for first in range(0, len(rows), ROWS_AT_ONCE):
         now = visit.world.clock.now()
         if now > visit.deadline_at - STOP_MARGIN_MS:
             return "out_of_time"
         if _commit_is_due(visit, now) and not _commit(visit, visit.lease.cursor):
             return "fenced"
-        stuck = _release_batch(visit, batch)
-        if stuck:
-            return "stuck"
-        visit.lease = msgspec.structs.replace(visit.lease, cursor=batch[-1].key)
+        stopped = _release_batch(visit, rows[first : first + ROWS_AT_ONCE], until)
+        if stopped is not None:
+            return stopped
     return None
 
 
-def _take(rows: Iterator[Row]) -> Iterator[Row]:
-    return islice(rows, SEND_AT_ONCE)
+def _release_batch(visit: _Visit, rows: Sequence[Row], until: str) -> str | None:
+    """Put pointers, then send, then record; the cursor moves past what is done. Why it must stop, if it must."""
+    visited = list(_until_stop(visit_rows(visit.world, rows, until, visit.world.settings.commit_occurrences)))
+    newer = bool(visited) and visited[-1].is_newer
+    done = visited[:-1] if newer else visited
+    if not done:
+        return "stuck"
+    following = [row for one in done for row in one.following]
+    if following:
+        visit.world.timeline.put_new(following)
+    if not _send(
+        visit, [release for one in done for release in one.releases], [r for one in done for r in one.records]
+    ):
+        return "stuck"
+    visit.lease = msgspec.structs.replace(visit.lease, cursor=done[-1].row.key)
+    if newer:
+        return "stuck"
+    return "goes_on" if done[-1].goes_on else None
 
 
-def _release_batch(visit: _Visit, rows: Sequence[Row]) -> bool:
-    """Send what the rows say. True if the poller must not go past them: the queue, the table or this version fails."""
-    releases: list[Release] = []
-    dead: list[Execution] = []
-    for row in rows:
-        try:
-            releases += releases_of(row)
-        except Undecodable as error:
-            log.error("undecodable row: %s", error, extra={"action": "undecodable_row", "key": row.key})
-            dead.append(undecodable_execution(row, str(error), _expiry(visit)))
-        except NewerFormat as error:
-            log.error("shard stopped: %s", error, extra={"action": "newer_format", "key": row.key})
-            return True
-    refused = visit.world.releases.send(releases, visit.world.clock.now()) if releases else ()
-    dead += [
-        dead_execution(releases[r.index], f"it cannot be released: {r.reason}", (), _expiry(visit))
+def _until_stop(visited: Iterator[Visited]) -> Iterator[Visited]:
+    """The rows up to the first behind which nothing may be passed."""
+    for one in visited:
+        yield one
+        if one.goes_on or one.is_newer:
+            return
+
+
+def _send(visit: _Visit, releases: Sequence[Release], records: list[Execution]) -> bool:
+    """Send releases and save records; False if something was not taken that will be later."""
+    world = visit.world
+    now = world.clock.now()
+    refused = world.releases.send(releases, now) if releases else ()
+    records += [
+        dead_execution(releases[r.index], f"it cannot be released: {r.reason}", (), world.execution_expires_at(now))
         for r in refused
         if r.permanent
     ]
-    saved = visit.world.executions.save([(None, execution) for execution in dead]) if dead else ()
-    visit.report.dead += len(dead)
+    saved = world.executions.save([(None, record) for record in records]) if records else ()
     visit.report.released += len(releases) - len(refused)
+    visit.report.dead += sum(record.state is State.DEAD for record in records)
+    visit.report.skipped += sum(record.skipped.count for record in records if record.skipped is not None)
     visit.uncommitted += len(releases)
-    return any(not r.permanent for r in refused) or any(s.unavailable for s in saved)
+    return all(r.permanent for r in refused) and not any(one.unavailable for one in saved)
 
 
 def _commit_is_due(visit: _Visit, now: int) -> bool:
@@ -166,7 +183,3 @@ def _horizon(world: World, now: int) -> str:
 
 def _lease_ms(world: World) -> int:
     return world.settings.lease_seconds * 1000
-
-
-def _expiry(visit: _Visit) -> int:
-    return visit.world.execution_expires_at(visit.world.clock.now())

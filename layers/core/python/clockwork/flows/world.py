@@ -17,6 +17,7 @@ class World:
     chance: ports.Chance
     timeline: ports.Timeline
     shards: ports.Shards
+    jobs: ports.Jobs
     executions: ports.Executions
     releases: ports.ReleaseQueue
     dead_letters: ports.DeadLetters

@@ -16,6 +16,7 @@ from clockwork.memory.clients import MemoryClients, MemoryKeyRows
 from clockwork.memory.clock import MemoryClock, SeededChance
 from clockwork.memory.dead_letters import MemoryDeadLetters
 from clockwork.memory.executions import MemoryExecutions
+from clockwork.memory.jobs import MemoryJobs
 from clockwork.memory.release_queue import MemoryReleaseQueue
 from clockwork.memory.shards import MemoryShards
 from clockwork.memory.targets import MemoryInvoker, MemoryTargets
@@ -35,6 +36,7 @@ class MemoryClockwork:
         self.clock = MemoryClock()
         self.timeline = MemoryTimeline()
         self.shards = MemoryShards()
+        self.jobs = MemoryJobs()
         self.executions = MemoryExecutions()
         self.queue = MemoryReleaseQueue(
             self.clock, self.settings.visibility_seconds * 1000, self.settings.max_receive_count
@@ -48,6 +50,7 @@ class MemoryClockwork:
             chance=SeededChance(self.seed),
             timeline=self.timeline,
             shards=self.shards,
+            jobs=self.jobs,
             executions=self.executions,
             releases=self.queue,
             dead_letters=MemoryDeadLetters(self.queue),

@@ -1,0 +1,89 @@
+"""What the rows that a poller has read come to: releases, and the next pointers of the chains among them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from clockwork.domain import keys
+from clockwork.domain.chains import Step, expand, pointer_row, skipped_execution
+from clockwork.domain.errors import NewerFormat, Undecodable
+from clockwork.domain.executions import Execution
+from clockwork.domain.named import NamedJob, Pointer
+from clockwork.domain.releases import Release
+from clockwork.domain.rows import read_row, undecodable_execution
+from clockwork.domain.timeline import Row
+from clockwork.flows.world import World
+
+log = logging.getLogger(__name__)
+
+Place = tuple[str, str]
+
+
+class Visited(msgspec.Struct):
+    """A row and what it comes to.
+
+    `following` are the pointers to put before anything is sent; `records` say what does not fire. `goes_on`: a chain
+    continues within the range that is being read, so nothing behind this row may be passed.
+    """
+
+    row: Row
+    releases: list[Release] = []
+    following: list[Row] = []
+    records: list[Execution] = []
+    goes_on: bool = False
+    is_newer: bool = False
+
+
+class _Read(msgspec.Struct, frozen=True):
+    """A row decoded, or why not."""
+
+    row: Row
+    releases: list[Release] = []
+    pointers: list[Pointer] = []
+    fault: Exception | None = None
+
+
+def visit_rows(world: World, rows: Sequence[Row], horizon: str, limit: int) -> Iterator[Visited]:
+    """What each row comes to, its chains advanced up to `horizon` and all together to about `limit` occurrences."""
+    read = [_read(row) for row in rows]
+    places = sorted({(pointer.client_id, pointer.job_key) for one in read for pointer in one.pointers})
+    jobs = dict(zip(places, world.jobs.get(places), strict=True)) if places else {}
+    for one in read:
+        visited = _visit(world, one, jobs, horizon, limit)
+        limit = max(1, limit - len(visited.releases))
+        yield visited
+
+
+def _read(row: Row) -> _Read:
+    try:
+        releases, pointers = read_row(row)
+    except (Undecodable, NewerFormat) as fault:
+        log.error("unreadable row: %s", fault, extra={"action": "unreadable_row", "key": row.key})
+        return _Read(row, fault=fault)
+    return _Read(row, releases, pointers)
+
+
+def _visit(world: World, read: _Read, jobs: Mapping[Place, NamedJob | None], horizon: str, limit: int) -> Visited:
+    now = world.clock.now()
+    visited = Visited(read.row, list(read.releases), is_newer=isinstance(read.fault, NewerFormat))
+    if isinstance(read.fault, Undecodable):
+        visited.records.append(undecodable_execution(read.row, str(read.fault), world.execution_expires_at(now)))
+    for pointer in read.pointers:
+        job = jobs[pointer.client_id, pointer.job_key]
+        if job is not None and pointer.counts_for(job, read.row.partition_id):
+            _advance(world, visited, job, expand(job, pointer, horizon, now, limit))
+    return visited
+
+
+def _advance(world: World, visited: Visited, job: NamedJob, step: Step) -> None:
+    visited.releases += step.releases
+    visited.goes_on = visited.goes_on or step.is_cut
+    if step.skipped is not None:
+        expires_at = world.execution_expires_at(world.clock.now())
+        visited.records.append(skipped_execution(job, step.skipped, expires_at))
+    if step.following is not None:
+        expires_at = world.row_expires_at(keys.instant_of(step.following.key))
+        visited.following.append(pointer_row(job, step.following, expires_at))

@@ -1,0 +1,82 @@
+"""Is the chain of a named job whole? A chain that lost its pointer never fires again unless somebody looks."""
+
+from __future__ import annotations
+
+import logging
+
+from clockwork.domain import keys
+from clockwork.domain.chains import fire_after, first_pointer, ordinal_at, pointer_to
+from clockwork.domain.named import JobState, NamedJob, Pointer
+from clockwork.domain.releases import LONGEST_DELAY_SECONDS
+from clockwork.domain.timeline import Shard
+from clockwork.flows.settle import put_pointer, settle
+from clockwork.flows.world import World
+
+log = logging.getLogger(__name__)
+
+#: Between cursor and horizon a chain has its pointer on one of so many fires at the most: one a second, and a jitter.
+MOST_CANDIDATES = 2_000
+#: How many of a job's newest records are searched for one of its version.
+RECORDS_READ = 20
+
+
+def check_chain(world: World, job: NamedJob) -> bool:
+    """Repair the job's chain if its pointer is gone; True if it was."""
+    if job.state is not JobState.ACTIVE:
+        return False
+    shard = world.shards.get([job.partition_id])[job.partition_id]
+    candidates = _candidates(job, shard)
+    if not candidates or any(world.timeline.find([(job.partition_id, pointer.key) for pointer in candidates])):
+        return False
+    log.error("chain repaired", extra={"action": "chain_repaired", "jobId": job.job_id})
+    pointer = _last_known(world, job)
+    if pointer is not None:
+        put_pointer(world, job, pointer)
+        settle(world, job, pointer)
+    return True
+
+
+def settle_again(world: World, job: NamedJob) -> None:
+    """Do again what the call that wrote this row had to do after it, in case it did not live to.
+
+    It answered for what was at or before the horizon of its time, which was less than the longest delay ahead of it;
+    and only for as long as a repeat counts as the same request, so that nothing fires again that fired long ago.
+    """
+    age_ms = world.clock.now() - job.changed_at
+    if job.state is JobState.ACTIVE and age_ms < world.settings.idempotency_seconds * 1000:
+        settle(world, job, first_pointer(job), until=keys.edge_key(job.changed_at + LONGEST_DELAY_SECONDS * 1000))
+    check_chain(world, job)
+
+
+def _candidates(job: NamedJob, shard: Shard) -> list[Pointer]:
+    """Pointers between cursor and horizon and the first one behind: that of a whole chain is among them."""
+    pointers: list[Pointer] = []
+    pointer = _pointer_from(job, keys.instant_of(shard.cursor))
+    while pointer is not None and len(pointers) < MOST_CANDIDATES:
+        if pointer.key > shard.cursor:
+            pointers.append(pointer)
+        if pointer.key > shard.horizon:
+            break
+        pointer = pointer_to(job, fire_after(job, pointer.fire.base_at, pointer.fire.ordinal))
+    return pointers
+
+
+def _last_known(world: World, job: NamedJob) -> Pointer | None:
+    """Where to go on: at the last fire that left a record, or else at the beginning; what fired is absorbed."""
+    for execution in world.executions.list(job.job_id, RECORDS_READ, None):
+        if execution.execution_id.endswith(f".{job.version}"):
+            return _pointer_from(job, execution.due_at)
+    if job.definition.record == "full":
+        return first_pointer(job)
+    return _pointer_from(job, world.clock.now())
+
+
+def _pointer_from(job: NamedJob, due_at: int) -> Pointer | None:
+    """The pointer to the first fire that may be due at `due_at` or later."""
+    after_at = max(job.chain_after_at, due_at - _jitter_ms(job) - 1)
+    return pointer_to(job, fire_after(job, after_at, ordinal_at(job, after_at)))
+
+
+def _jitter_ms(job: NamedJob) -> int:
+    recurrence = job.definition.recurrence
+    return 0 if recurrence is None else recurrence.jitter_seconds * 1000

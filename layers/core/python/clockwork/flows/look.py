@@ -1,0 +1,86 @@
+"""Hold what is claimed until it is due, and look at the named jobs last of all before their occurrences are started.
+
+Claim first, then look: a change of the job writes its row first and then looks for claims. So either this look sees
+the change, or the change sees the claim and its answer lists it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from clockwork.domain.attempts import is_claimed, plan_unstarted
+from clockwork.domain.executions import WAITING, Execution, State
+from clockwork.domain.ids import NamedJobId, decode_job
+from clockwork.domain.named import JobState, NamedJob
+from clockwork.domain.releases import Release
+from clockwork.flows.batch import Batch, Item
+from clockwork.flows.world import World
+
+#: Executions before one's own that are looked at to tell whether one is still under way.
+EARLIER = 10
+
+
+def hold_and_look(batch: Batch, claimed: Sequence[Item]) -> Iterator[int]:
+    """The places of those that are to be started, each no earlier than it is due. `claimed` is in the order of that."""
+    slot = 0
+    while slot < len(claimed):
+        batch.world.clock.hold_until(claimed[slot].release.run_at)
+        now = batch.world.clock.now()
+        due = [slot]
+        while due[-1] + 1 < len(claimed) and claimed[due[-1] + 1].release.run_at <= now:
+            due.append(due[-1] + 1)
+        yield from _wanted(batch, claimed, due)
+        slot = due[-1] + 1
+
+
+def _wanted(batch: Batch, claimed: Sequence[Item], due: Sequence[int]) -> list[int]:
+    places_of = {slot: decode_job(claimed[slot].release.job_id) for slot in due}
+    named = {slot: place for slot, place in places_of.items() if isinstance(place, NamedJobId)}
+    if not named:
+        return list(due)
+    places = sorted({(place.client_id, place.job_key) for place in named.values()})
+    jobs = dict(zip(places, batch.world.jobs.get(places), strict=True))
+    wanted = []
+    for slot in due:
+        objection = None
+        if slot in named:
+            place = named[slot]
+            objection = _objection(batch.world, claimed[slot], place, jobs[place.client_id, place.job_key])
+        if objection is None:
+            wanted.append(slot)
+        else:
+            _drop(batch, claimed[slot], *objection)
+    return wanted
+
+
+def _objection(world: World, item: Item, place: NamedJobId, job: NamedJob | None) -> tuple[State, str] | None:
+    """Why the occurrence is not wanted any more, and the state in which it ends."""
+    release = item.release
+    if job is None or job.incarnation != place.incarnation or not job.is_alive:
+        return State.CANCELLED, "its job was deleted"
+    if release.version is not None and job.state is JobState.PAUSED:
+        return State.SKIPPED, "its job is paused"
+    if release.version is not None and job.version != release.version:
+        return State.CANCELLED, "its job was changed"
+    if release.occurrence.skip_overlap and _is_overlapping(world, release):
+        return State.SKIPPED, "an earlier execution of its job has not ended"
+    return None
+
+
+def _is_overlapping(world: World, release: Release) -> bool:
+    earlier = world.executions.list(release.job_id, EARLIER, release.execution_id)
+    return any(_is_under_way(execution, world.clock.now()) for execution in earlier)
+
+
+def _is_under_way(execution: Execution, now: int) -> bool:
+    return is_claimed(execution, now) or execution.state in WAITING
+
+
+def _drop(batch: Batch, item: Item, state: State, reason: str) -> None:
+    """End what is not to be started. At record level none nothing is kept of it: it is dropped."""
+    batch.report.dropped += 1
+    if item.seen is None:
+        return
+    saved = batch.world.executions.save([(item.seen, plan_unstarted(item.seen, state, reason))])[0]
+    if saved.unavailable is not None:
+        batch.fail(item, saved.unavailable)

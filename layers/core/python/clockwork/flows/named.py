@@ -1,0 +1,188 @@
+"""Create or change a named job: pointer, then row, then look and advance.
+
+A lost write leaves a pointer under a version that no row has: it is dropped when read. Who loses the condition reads
+once more and never puts again, so that a slow repeat cannot start a job's next life after its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from clockwork.domain import ids
+from clockwork.domain.chains import fire_after, first_pointer, ordinal_at
+from clockwork.domain.clients import Client
+from clockwork.domain.differences import differences
+from clockwork.domain.errors import InvalidRequest, JobNotFound, NameTaken, NotNamed, Problem, RevisionConflict
+from clockwork.domain.executions import Execution
+from clockwork.domain.ids import InvalidId, NamedJobId
+from clockwork.domain.named import Definition, JobState, NamedJob, versioned
+from clockwork.domain.releases import Release
+from clockwork.flows.authorise import Caller
+from clockwork.flows.chain import settle_again
+from clockwork.flows.listing import may_still_start
+from clockwork.flows.settle import put_pointer, settle
+from clockwork.flows.world import World
+
+
+class NamedRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A named job as asked for: as the client wrote it (canonical JSON), and with its instants resolved."""
+
+    client: Client
+    job_key: str
+    as_sent: bytes
+    definition: Definition
+
+
+class Written(msgspec.Struct, frozen=True):
+    """A named job as it stands after a call, and what of it may still start although this call says otherwise."""
+
+    job: NamedJob
+    created: bool = False
+    released: Sequence[Release] = ()
+    running: Sequence[Execution] = ()
+    #: At record level `none`, where claims cannot be seen: something may still be on its way.
+    may_be_under_way: bool = False
+
+
+def create_named(world: World, request: NamedRequest, partitions: Sequence[str]) -> Written:
+    """Create a job under its key. The same as sent is the same job; another is NameTaken. Unavailable: repeat."""
+    # 1. Read first: a repeat writes nothing.
+    stored = get_by_key(world, request.client.client_id, request.job_key)
+    if stored is not None and stored.is_alive:
+        return _repeated(world, stored, request)
+    # 2. The pointer, then the row on condition that it is as it was read.
+    job = _first_revision(world, request, stored, partitions[world.chance.below(len(partitions))])
+    if first_pointer(job) is None:
+        raise InvalidRequest([Problem("/schedule", "never fires within the time that can be planned")])
+    if not _write(world, stored, job):
+        winner = get_by_key(world, request.client.client_id, request.job_key)
+        if winner is not None and winner.is_alive:
+            return _repeated(world, winner, request)
+        raise RevisionConflict("the job was created and deleted meanwhile; nothing was created by this request")
+    # 3. Look and advance.
+    return Written(job, created=True, released=settle(world, job, first_pointer(job)))
+
+
+def change(
+    world: World, stored: NamedJob, revision: int | None, changed: Callable[[NamedJob, int], NamedJob]
+) -> Written:
+    """Write what `changed(job, now)` makes of the job, if it is still as read (and has `revision`, if one is given).
+
+    Returns once it is certain what of the old version may still start. Raises RevisionConflict; Unavailable: repeat.
+    """
+    now = world.clock.now()
+    if revision is not None and revision != stored.revision:
+        raise RevisionConflict(f"the job is at revision {stored.revision}, the request is for revision {revision}")
+    following = msgspec.structs.replace(changed(stored, now), revision=stored.revision + 1, changed_at=now)
+    job = versioned(following)
+    if not _write(world, stored, job):
+        latest = get_by_key(world, stored.client_id, stored.job_key)
+        at = "gone" if latest is None else f"at revision {latest.revision}"
+        raise RevisionConflict(f"the job was changed meanwhile: it is {at}, the request was for {stored.revision}")
+    released = settle(world, job, first_pointer(job)) if job.state is JobState.ACTIVE else ()
+    running, unseen = may_still_start(world, stored, job)
+    return Written(job, released=released, running=running, may_be_under_way=unseen)
+
+
+def get_by_key(world: World, client_id: str, job_key: str) -> NamedJob | None:
+    """The job under a key, tombstones included."""
+    return world.jobs.get([(client_id, job_key)])[0]
+
+
+def get_named(world: World, caller: Caller, job_id: str) -> NamedJob:
+    """The named job with this id, tombstones included. Raises JobNotFound, or NotNamed for an anonymous job's id."""
+    try:
+        place = ids.decode_job(job_id)
+    except InvalidId:
+        raise JobNotFound(job_id) from None
+    if not isinstance(place, NamedJobId):
+        raise NotNamed("an anonymous job is its instant: cancel it and create another")
+    job = get_by_key(world, place.client_id, place.job_key)
+    if job is None or job.incarnation != place.incarnation or not caller.may_act_for(job.client_id):
+        raise JobNotFound(job_id)
+    return job
+
+
+def replaced(definition: Definition, as_sent: bytes, *, same_schedule: bool) -> Callable[[NamedJob, int], NamedJob]:
+    """The change that a new definition is. An unchanged schedule goes on where it stands."""
+
+    def make(job: NamedJob, now: int) -> NamedJob:
+        kept = msgspec.structs.replace(job, definition=definition, as_sent=as_sent, active_from_at=0)
+        if same_schedule:
+            return msgspec.structs.replace(kept, chain_after_at=now, chain_ordinal=ordinal_at(job, now))
+        return msgspec.structs.replace(kept, chain_after_at=_start_of(definition, now), chain_ordinal=0)
+
+    return make
+
+
+def paused(reason: str | None) -> Callable[[NamedJob, int], NamedJob]:
+    """The change that a pause is: nothing starts until it is resumed."""
+    return lambda job, _: msgspec.structs.replace(job, state=JobState.PAUSED, reason=reason)
+
+
+def resumed(reason: str | None) -> Callable[[NamedJob, int], NamedJob]:
+    """The change that ends a pause: what was due in it was missed, and the catch-up policy decides about it."""
+
+    def make(job: NamedJob, now: int) -> NamedJob:
+        paused_at = job.changed_at
+        jitter_ms = 0 if job.definition.recurrence is None else job.definition.recurrence.jitter_seconds * 1000
+        after_at = max(job.chain_after_at, paused_at - jitter_ms - 1)
+        fire = fire_after(job, after_at, ordinal_at(job, after_at))
+        while fire is not None and fire.due_at <= paused_at:
+            after_at, fire = fire.base_at, fire_after(job, fire.base_at, fire.ordinal)
+        return msgspec.structs.replace(
+            job,
+            state=JobState.ACTIVE,
+            reason=reason,
+            chain_after_at=after_at,
+            chain_ordinal=ordinal_at(job, after_at),
+            active_from_at=now,
+        )
+
+    return make
+
+
+def cancelled(reason: str | None) -> Callable[[NamedJob, int], NamedJob]:
+    """The change that a delete is: a tombstone, so that the key used again is another job."""
+    return lambda job, _: msgspec.structs.replace(job, state=JobState.CANCELLED, reason=reason)
+
+
+def _repeated(world: World, stored: NamedJob, request: NamedRequest) -> Written:
+    if stored.as_sent != request.as_sent:
+        problems = [Problem(pointer, "differs") for pointer in differences(stored.as_sent, request.as_sent)]
+        raise NameTaken(f"the jobKey {request.job_key!r} names another job; PUT or PATCH changes it", problems)
+    settle_again(world, stored)
+    return Written(stored)
+
+
+def _write(world: World, before: NamedJob | None, after: NamedJob) -> bool:
+    pointer = first_pointer(after) if after.state is JobState.ACTIVE else None
+    if pointer is not None:
+        put_pointer(world, after, pointer)
+    return world.jobs.save(before, after)
+
+
+def _first_revision(world: World, request: NamedRequest, stored: NamedJob | None, partition_id: str) -> NamedJob:
+    now = world.clock.now()
+    job = NamedJob(
+        client_id=request.client.client_id,
+        job_key=request.job_key,
+        incarnation=1 if stored is None else stored.incarnation + 1,
+        revision=1,
+        version="",
+        state=JobState.ACTIVE,
+        partition_id=partition_id if stored is None else stored.partition_id,
+        definition=request.definition,
+        as_sent=request.as_sent,
+        created_at=now,
+        changed_at=now,
+        chain_after_at=_start_of(request.definition, now),
+    )
+    return versioned(job)
+
+
+def _start_of(definition: Definition, now: int) -> int:
+    """A one-shot fires at its instant though that be past; a recurring job from now on."""
+    return now if definition.at is None else definition.at - 1

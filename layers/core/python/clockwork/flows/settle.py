@@ -1,0 +1,58 @@
+"""Settle the chain of a named job from the API's side, after its row was written: look, advance, release.
+
+The same expansion as the poller's, but not to be stopped before the pointer lies beyond the horizon: nobody else
+would read a pointer that was put behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from clockwork.domain import keys
+from clockwork.domain.chains import expand, pointer_row, skipped_execution
+from clockwork.domain.errors import Unavailable
+from clockwork.domain.executions import Execution
+from clockwork.domain.named import NamedJob, Pointer
+from clockwork.domain.releases import Release
+from clockwork.flows.place import release_now, wake_pollers
+from clockwork.flows.world import World
+
+#: Fires per round; a round ends with a pointer and another look.
+AT_ONCE = 500
+
+
+def put_pointer(world: World, job: NamedJob, pointer: Pointer) -> None:
+    """Put a pointer of the job on the timeline; if it is there already it stays."""
+    world.timeline.put_new([pointer_row(job, pointer, world.row_expires_at(keys.instant_of(pointer.key)))])
+
+
+def settle(world: World, job: NamedJob, start: Pointer | None, until: str = keys.END) -> Sequence[Release]:
+    """Bring the chain from `start`, which has been put, beyond the horizon; what was released on the way.
+
+    `until`, a key, is where to stop although the horizon lies further. Raises Unavailable if it is not certain that
+    everything will fire: then nothing may be promised.
+    """
+    releases: list[Release] = []
+    skipped: list[Execution] = []
+    pointer = start
+    while pointer is not None:
+        # 1. Look.
+        shards = world.shards.get([job.partition_id])
+        horizon = min(shards[job.partition_id].horizon, until)
+        if horizon < pointer.key:
+            wake_pollers(world, [(job.partition_id, pointer.key)], shards)
+            break
+        # 2. Advance: the pointer goes first, so that the chain lives on whatever becomes of this call.
+        step = expand(job, pointer, horizon, world.clock.now(), AT_ONCE)
+        releases += step.releases
+        if step.skipped is not None:
+            skipped.append(skipped_execution(job, step.skipped, world.execution_expires_at(world.clock.now())))
+        pointer = step.following
+        if pointer is not None:
+            put_pointer(world, job, pointer)
+    # 3. Release what lies behind the horizon, and record what does not fire.
+    release_now(world, releases)
+    for saved in world.executions.save([(None, record) for record in skipped]) if skipped else ():
+        if saved.unavailable is not None:
+            raise Unavailable(saved.unavailable)
+    return releases

@@ -1,0 +1,405 @@
+"""Named jobs: one definition, one chain of fires, and changes after which nothing old starts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from clockwork.domain.chains import first_pointer
+from clockwork.domain.cron.parser import compile_cron
+from clockwork.domain.errors import JobNotFound, NameTaken, NotNamed, RevisionConflict
+from clockwork.domain.executions import Execution, Outcome, State
+from clockwork.domain.ids import AnonymousJob, decode_execution
+from clockwork.domain.jobs import Payload, RetryPolicy
+from clockwork.domain.keys import row_key
+from clockwork.domain.named import Definition, JobState, NamedJob, Pointer
+from clockwork.domain.recurrence import Every, Recurrence
+from clockwork.domain.releases import Delivery
+from clockwork.domain.timeline import Row
+from clockwork.flows.authorise import Caller
+from clockwork.flows.chain import check_chain
+from clockwork.flows.control import backfill, run_now
+from clockwork.flows.named import (
+    NamedRequest,
+    Written,
+    cancelled,
+    change,
+    create_named,
+    get_named,
+    paused,
+    replaced,
+    resumed,
+)
+from clockwork.flows.registry import ensure_shards
+from clockwork.memory.world import MemoryClockwork
+from tests.examples import ACME, ALICE, TARGET, failure
+
+MINE = Caller(ALICE, client_ids=frozenset({"acme"}))
+
+
+class Named:
+    """A Clockwork in memory with one named job in it."""
+
+    def __init__(self, **definition: Any) -> None:
+        self.clockwork = MemoryClockwork()
+        self.start = self.clockwork.clock.at
+        self.job = self.create(**definition).job
+
+    def definition(self, every_ms: int = 10_000, **changes: Any) -> Definition:
+        every = Recurrence(every=Every(every_ms, self.start), max_fires=changes.pop("max_fires", None))
+        values = {"target": TARGET, "payload": Payload(b"1"), "record": "full", "recurrence": every, **changes}
+        return Definition(**values)
+
+    def create(self, key: str = "tick", sent: str = "x", **definition: Any) -> Written:
+        wanted = self.definition(**definition)
+        request = NamedRequest(client=ACME, job_key=key, as_sent=json.dumps(sent).encode(), definition=wanted)
+        return create_named(self.clockwork.world, request, ensure_shards(self.clockwork.world))
+
+    def change(self, changed: Any, revision: int | None = None) -> Written:
+        written = change(self.clockwork.world, self.stored, revision, changed)
+        self.job = written.job
+        return written
+
+    @property
+    def stored(self) -> NamedJob:
+        return get_named(self.clockwork.world, MINE, self.job.job_id)
+
+    def run(self, seconds: float) -> list[float]:
+        """Let time pass; the seconds since the start at which occurrences were due that were delivered meanwhile."""
+        before = len(self.clockwork.targets.delivered)
+        self.clockwork.run_until(self.clockwork.clock.at + int(seconds * 1000))
+        return [(d.occurrence.due_at - self.start) / 1000 for d in self.clockwork.targets.delivered[before:]]
+
+    def executions(self) -> Sequence[Execution]:
+        return self.clockwork.world.executions.list(self.job.job_id, 100, None)
+
+
+def test_a_recurring_job_fires_at_each_instant_once() -> None:
+    named = Named()
+    assert named.run(305) == [float(s) for s in range(10, 310, 10)]
+    assert {e.state for e in named.executions()} == {State.SUCCEEDED}
+
+
+def test_a_job_created_behind_the_horizon_misses_nothing() -> None:
+    named = Named()
+    named.run(61)
+    late = named.create(key="late", every_ms=1_000)
+    assert len(late.released) > 0
+    seen = [s for s in named.run(200) if s % 10]
+    assert seen == [float(s) for s in range(62, 261) if s % 10]
+
+
+def test_a_one_shot_with_a_name_fires_once() -> None:
+    named = Named(recurrence=None, at=1_700_000_030_000)
+    assert named.run(300) == [30.0]
+    assert first_pointer(named.stored) is not None
+
+
+@pytest.mark.parametrize("max_fires", [1, 7])
+def test_a_schedule_ends_after_so_many_fires(max_fires: int) -> None:
+    named = Named(max_fires=max_fires)
+    assert len(named.run(300)) == max_fires
+
+
+def test_a_cron_job_fires_by_its_expression() -> None:
+    named = Named(recurrence=Recurrence(cron=compile_cron("*/2 * * * *")))
+    due = named.run(600)
+    assert [(named.start // 1000 + s) % 120 for s in due] == [0.0] * 5
+
+
+def test_the_same_definition_is_the_same_job_and_writes_nothing() -> None:
+    named = Named()
+    again = named.create()
+    assert (again.created, again.job) == (False, named.job)
+    assert len(named.clockwork.timeline._keys[named.job.partition_id]) == 1
+
+
+def test_another_definition_under_the_key_is_refused_with_the_differences() -> None:
+    named = Named()
+    with pytest.raises(NameTaken) as refused:
+        named.create(sent="y")
+    assert [problem.pointer for problem in refused.value.problems] == [""]
+
+
+def test_a_deleted_jobs_key_is_a_new_job_and_its_old_id_is_not_found_as_alive() -> None:
+    named = Named()
+    old = named.job
+    named.change(cancelled(None))
+    new = named.create(sent="other").job
+    assert (new.incarnation, new.job_id == old.job_id) == (2, False)
+    with pytest.raises(JobNotFound):
+        get_named(named.clockwork.world, MINE, old.job_id)
+    named.job = new
+    named.run(100)
+    assert {d.job_id for d in named.clockwork.targets.delivered} == {new.job_id}
+
+
+def test_of_two_creates_at_once_one_wins_and_the_losers_pointer_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = Named()
+    save = named.clockwork.jobs.save
+
+    def overtaken(before: NamedJob | None, after: NamedJob) -> bool:
+        monkeypatch.setattr(named.clockwork.jobs, "save", save)
+        named.create(key="raced", sent="winner", every_ms=20_000)
+        return save(before, after)
+
+    monkeypatch.setattr(named.clockwork.jobs, "save", overtaken)
+    with pytest.raises(NameTaken):
+        named.create(key="raced", sent="loser", every_ms=7_000)
+    named.change(cancelled(None))
+    assert named.run(101) == [20.0, 40.0, 60.0, 80.0, 100.0]
+
+
+def test_nothing_of_a_deleted_job_starts_after_the_answer() -> None:
+    named = Named()
+    named.run(35)
+    assert named.clockwork.queue.messages
+    assert not named.change(cancelled("no more")).running
+    assert named.run(300) == []
+    assert {e.state for e in named.executions()} == {State.SUCCEEDED, State.CANCELLED}
+
+
+def test_a_pause_stops_it_and_a_resume_loses_no_later_occurrence() -> None:
+    named = Named()
+    assert named.run(25) == [10.0, 20.0]
+    named.change(paused("maintenance"))
+    assert named.run(20) == []
+    named.change(resumed(None))
+    assert named.run(30) == [40.0, 50.0, 60.0, 70.0]
+    assert named.stored.state is JobState.ACTIVE
+
+
+@pytest.mark.parametrize(
+    ("catch_up", "delivered", "skipped"),
+    [("all", [40.0, 50.0, 60.0, 70.0], []), ("latest", [60.0, 70.0], [2]), ("none", [70.0], [3])],
+)
+def test_what_was_due_in_a_pause_is_caught_up_as_the_policy_says(
+    catch_up: str, delivered: list[float], skipped: list[int]
+) -> None:
+    named = Named(catch_up=catch_up)
+    named.run(35)
+    named.change(paused(None))
+    named.run(30)
+    named.change(resumed(None))
+    assert named.run(10) == delivered
+    records = [e.skipped for e in named.executions() if e.skipped is not None]
+    assert [record.count for record in records] == skipped
+
+
+@pytest.mark.parametrize(("catch_up", "count"), [("all", 30), ("latest", 1), ("none", 0)])
+def test_what_an_outage_missed_is_caught_up_as_the_policy_says(catch_up: str, count: int) -> None:
+    named = Named(catch_up=catch_up)
+    named.clockwork.clock.advance(305_000)
+    late = [s for s in named.run(1) if s < 305 - 60]
+    assert len(late) == max(0, count - 6) if catch_up == "all" else len(late) == count
+    missed = [e.skipped.count for e in named.executions() if e.skipped is not None]
+    assert sum(missed) + len(late) == 24
+
+
+def test_a_window_bounds_what_is_caught_up() -> None:
+    named = Named(catch_up="all", catch_up_window_seconds=100)
+    named.clockwork.clock.advance(305_000)
+    assert min(named.run(1)) == 210.0
+
+
+def test_a_long_outage_of_a_fast_job_is_one_short_visit() -> None:
+    named = Named(every_ms=1_000, catch_up="none")
+    named.clockwork.clock.advance(100_000_000)
+    reports = named.clockwork.poll_all()
+    assert sum(report.skipped for report in reports) == 99_939
+    assert named.run(0) == []
+    assert len(named.run(1)) <= 71
+
+
+def test_a_fast_job_is_expanded_in_visits_of_500() -> None:
+    named = Named(every_ms=100)
+    due = named.run(65.05)
+    assert due == [i / 10 for i in range(1, 651)]
+
+
+def test_a_change_keeps_the_phase_and_the_count_if_the_schedule_is_the_same() -> None:
+    named = Named(max_fires=5)
+    named.run(25)
+    named.change(replaced(named.definition(payload=Payload(b"2"), max_fires=5), b'"y"', same_schedule=True))
+    assert named.run(100) == [30.0, 40.0, 50.0]
+    assert [d.occurrence.payload.body for d in named.clockwork.targets.delivered] == [b"1"] * 2 + [b"2"] * 3
+
+
+def test_a_change_of_the_schedule_starts_anew_and_mixes_nothing() -> None:
+    named = Named()
+    named.run(25)
+    named.change(replaced(named.definition(every_ms=15_000, payload=Payload(b"2")), b'"y"', same_schedule=False))
+    assert named.run(40) == [30.0, 45.0, 60.0]
+    assert {d.occurrence.payload.body for d in named.clockwork.targets.delivered[2:]} == {b"2"}
+
+
+def test_a_change_of_a_stale_revision_is_refused_with_both() -> None:
+    named = Named()
+    named.change(paused(None))
+    with pytest.raises(RevisionConflict, match="revision 2, the request is for revision 1"):
+        named.change(resumed(None), revision=1)
+
+
+def test_a_lost_race_between_changes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = Named()
+    stored = named.stored
+    named.change(paused(None))
+    with pytest.raises(RevisionConflict, match="changed meanwhile"):
+        change(named.clockwork.world, stored, None, cancelled(None))
+
+
+def test_an_answer_lists_what_is_running(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = Named()
+    listed: list[Execution] = []
+
+    def while_running(delivery: Delivery) -> Outcome:
+        listed.extend(named.change(cancelled(None)).running)
+        return Outcome(State.SUCCEEDED, named.clockwork.clock.now(), named.clockwork.clock.now())
+
+    named.clockwork.targets._answer = while_running
+    assert named.run(60) == [10.0]
+    assert [e.state for e in listed] == [State.RUNNING]
+
+
+def test_pending_retries_of_a_replaced_version_do_not_start() -> None:
+    policy = RetryPolicy(backoff="fixed", initial_seconds=60, jitter="none")
+    named = Named(every_ms=1_000_000, retry_policy=policy)
+    named.clockwork.targets._answer = lambda d: failure(started_at=named.clockwork.clock.now())
+    named.run(1_001)
+    named.clockwork.targets._answer = named.clockwork.targets._succeed
+    named.change(replaced(named.definition(every_ms=1_000_000, payload=Payload(b"2")), b'"y"', same_schedule=True))
+    assert named.run(200) == []
+    assert named.executions()[-1].state is State.CANCELLED
+
+
+def test_at_level_none_a_delete_says_whether_something_may_be_under_way() -> None:
+    named = Named(record="none", every_ms=500_000)
+    assert not named.change(cancelled(None)).may_be_under_way
+    named = Named(record="none")
+    named.run(20)
+    assert named.change(cancelled(None)).may_be_under_way
+
+
+def test_run_now_leaves_the_schedule_alone_and_works_while_paused() -> None:
+    named = Named()
+    named.run(5)
+    named.change(paused(None))
+    first = run_now(named.clockwork.world, named.stored, "key")
+    assert run_now(named.clockwork.world, named.stored, "key") == first
+    assert named.run(30) == [5.0]
+    assert decode_execution(first).run.startswith("r")
+    named.change(cancelled(None))
+    assert named.run(30) == []
+
+
+def test_a_run_of_a_job_that_is_deleted_meanwhile_does_not_start() -> None:
+    named = Named()
+    run_now(named.clockwork.world, named.stored, None)
+    named.change(cancelled(None))
+    assert named.run(30) == []
+
+
+def test_a_backfill_fires_a_past_range_at_its_rate_beside_the_live_fires() -> None:
+    named = Named()
+    named.run(101)
+    planned = backfill(named.clockwork.world, named.stored, named.start, named.start + 95_000, 0.5, "key")
+    assert planned.count == 10
+    again = backfill(named.clockwork.world, named.stored, named.start, named.start + 95_000, 0.5, "key")
+    assert again.backfill_id == planned.backfill_id
+    due = named.run(60)
+    live = [float(s) for s in range(110, 170, 10)]
+    assert sorted(due) == sorted([0.0, *[float(s) for s in range(10, 100, 10)], *live])
+    runs = [d for d in named.clockwork.targets.delivered if planned.backfill_id in d.execution_id]
+    assert len(runs) == 10
+
+
+def test_overlapping_executions_are_skipped_if_the_job_says_so() -> None:
+    policy = RetryPolicy(backoff="fixed", initial_seconds=25, jitter="none")
+    named = Named(overlap="skip", retry_policy=policy)
+    answers = iter([failure(started_at=named.start)])
+    succeed = named.clockwork.targets._succeed
+    named.clockwork.targets._answer = lambda d: next(answers, None) or succeed(d)
+    named.run(65)
+    states = {(e.due_at - named.start) // 1000: e.state for e in named.executions()}
+    assert states == {
+        10: State.SUCCEEDED,
+        20: State.SKIPPED,
+        30: State.SKIPPED,
+        40: State.SUCCEEDED,
+        50: State.SUCCEEDED,
+        60: State.SUCCEEDED,
+    }
+
+
+def test_a_broken_chain_is_repaired_and_a_whole_one_left_alone() -> None:
+    named = Named()
+    named.run(25)
+    assert not check_chain(named.clockwork.world, named.stored)
+    rows = named.clockwork.timeline._rows[named.job.partition_id]
+    for key in list(rows):
+        if key > row_key(named.clockwork.clock.at, ""):
+            named.clockwork.timeline._keys[named.job.partition_id].remove(key)
+            del rows[key]
+    named.run(100)
+    assert check_chain(named.clockwork.world, named.stored)
+    assert not check_chain(named.clockwork.world, named.stored)
+    assert named.run(40)[-1] == 160.0
+
+
+def test_a_create_that_died_after_its_row_is_finished_by_its_repeat(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = Named()
+    named.run(61)
+
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken:
+        broken.setattr(named.clockwork.shards, "get", die)
+        with pytest.raises(KeyboardInterrupt):
+            named.create(key="second", every_ms=20_000)
+    named.create(key="second", every_ms=20_000)
+    second = [d for d in named.run(100) and named.clockwork.targets.delivered if "second" in _key(d)]
+    assert [(d.occurrence.due_at - named.start) / 1000 for d in second] == [80.0, 100.0, 120.0, 140.0, 160.0]
+
+
+def _key(delivery: Delivery) -> str:
+    from clockwork.domain.ids import NamedJobId, decode_job
+
+    place = decode_job(delivery.job_id)
+    assert isinstance(place, NamedJobId)
+    return place.job_key
+
+
+def test_an_anonymous_job_cannot_be_changed_and_anothers_is_not_found() -> None:
+    named = Named()
+    with pytest.raises(NotNamed):
+        get_named(named.clockwork.world, MINE, AnonymousJob("p000", row_key(1, "x"), 0).job_id)
+    with pytest.raises(JobNotFound):
+        get_named(named.clockwork.world, Caller("bob", client_ids=frozenset({"other"})), named.job.job_id)
+    with pytest.raises(JobNotFound):
+        get_named(named.clockwork.world, MINE, "nonsense")
+
+
+def test_a_pointer_counts_only_under_its_jobs_version_and_partition() -> None:
+    named = Named()
+    pointer = first_pointer(named.job)
+    assert pointer is not None
+    assert pointer.counts_for(named.job, named.job.partition_id)
+    assert not pointer.counts_for(named.job, "p999")
+    for other in (
+        msgspec.structs.replace(named.job, version="other"),
+        msgspec.structs.replace(named.job, state=JobState.PAUSED),
+    ):
+        assert not pointer.counts_for(other, named.job.partition_id)
+
+
+def test_pointers_of_two_versions_never_share_a_row() -> None:
+    named = Named()
+    pointer = first_pointer(named.job)
+    assert isinstance(pointer, Pointer)
+    assert msgspec.structs.replace(pointer, version="other").key != pointer.key
+    assert isinstance(named.clockwork.timeline.find([(named.job.partition_id, pointer.key)])[0], Row)
