@@ -13,6 +13,9 @@ import sys
 from types import FrameType
 from typing import NoReturn
 
+from botocore.exceptions import BotoCoreError, ClientError
+from urllib3.exceptions import HTTPError
+
 from local.demo.plan import Kind
 from local.demo.scene import DemoFailed, scene
 from local.demo.screen import Screen
@@ -22,6 +25,16 @@ from local.demo.tour import Tour
 from local.deployer import DeployFailed
 from local.emulator import EmulatorFailed
 
+FAULTS = (
+    DemoFailed,
+    DeployFailed,
+    EmulatorFailed,
+    subprocess.CalledProcessError,
+    OSError,
+    BotoCoreError,
+    ClientError,
+    HTTPError,
+)
 _ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -49,7 +62,7 @@ def main() -> int:
         screen.say("Stopped.")
         if not results:
             return 128 + ended.number
-    except (DemoFailed, DeployFailed, EmulatorFailed, subprocess.CalledProcessError, OSError) as error:
+    except FAULTS as error:
         screen.say(f"The demonstration cannot run: {_explain(error, options.port)}")
         return 2
     print(json.dumps(results[0].as_json()), flush=True)

@@ -34,7 +34,8 @@ def main(arguments: list[str]) -> int:
     if len(arguments) not in (3, 4):
         print(__doc__, file=sys.stderr)
         return 2
-    folder, method, path, *body = arguments
+    folder, method, path = arguments[:3]
+    body = arguments[3] if len(arguments) == 4 else None
     try:
         kept = json.loads((Path(folder) / FILE).read_text())
     except FileNotFoundError:
@@ -47,7 +48,7 @@ def main(arguments: list[str]) -> int:
         ca_bundle=Path(kept["caBundle"]),
     )
     try:
-        answer = api.request(method, path, *body)
+        answer = api.request(method, path, body)
     except urllib3.exceptions.HTTPError as error:
         print(f"No answer: {error}", file=sys.stderr)
         return 2

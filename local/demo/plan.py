@@ -11,9 +11,9 @@ class Kind(StrEnum):
     """Why a job is there; the value is what the table calls it."""
 
     SOON = "due soon"
-    FLAKY = "target fails twice"
-    CHANGED_MIND = "cancelled in time"
-    LATER = "waits for a tick"
+    FLAKY = "fails twice first"
+    CHANGED_MIND = "cancelled"
+    LATER = "due in minutes"
 
 
 class Channel(StrEnum):
@@ -43,6 +43,8 @@ WINDOWS_MS = {
     Kind.CHANGED_MIND: (20_000, 25_000),
     Kind.LATER: (90_000, 125_000),
 }
+WARM_UP_JOBS = 10
+WARM_UP_DELAY_MS = 1_900
 #: A target that fails answers so many attempts with 503; then it accepts.
 FAILURES = 2
 
@@ -55,6 +57,13 @@ def plan(rng: random.Random) -> list[PlannedJob]:
     return [
         PlannedJob(number, kind, _channel(kind, number), rng.randrange(*WINDOWS_MS[kind]))
         for number, kind in enumerate(kinds)
+    ]
+
+
+def warm_up_wave() -> list[PlannedJob]:
+    """Ten jobs for before: their delay is long enough for all to be in flight when the first is due."""
+    return [
+        PlannedJob(number, Kind.SOON, _channel(Kind.SOON, number), WARM_UP_DELAY_MS) for number in range(WARM_UP_JOBS)
     ]
 
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from local.demo.summary import Row
 
 #: How often a plain log gets a line.
-PLAIN_SECONDS = 5
+PLAIN_SECONDS = 10
 Frame = Callable[[], tuple[Sequence[Row], str]]
 
 
@@ -64,15 +64,15 @@ class Screen:
 def plain(row: Row) -> str:
     """A row as a phrase."""
     late = row.lateness
-    figures = f"late p50/p99/max {late.p50}/{late.p99}/{late.max} ms" if late else "none late yet"
+    figures = f"late p50/p99/max {late.p50}/{late.p99}/{late.max} ms" if late else "nothing arrived yet"
     return f"created {row.created}, due {row.due}, delivered {row.delivered}, attempts {row.attempts}, {figures}"
 
 
 def render(shown: Sequence[Row], caption: str) -> Table:
     """The table; the last row is that of all jobs."""
-    table = Table(caption=caption, caption_justify="left")
-    for title in ("jobs", "created", "due", "delivered", "attempts", "late p50 ms", "p99 ms", "max ms"):
-        table.add_column(title, justify="left" if title == "jobs" else "right")
+    table = Table(title="Jobs, and how late their first attempts arrive", caption=caption, caption_justify="left")
+    for title in ("jobs", "created", "due", "delivered", "attempts", "p50 ms", "p99 ms", "max ms"):
+        table.add_column(title, justify="left" if title == "jobs" else "right", no_wrap=True)
     for row in shown:
         late = (row.lateness.p50, row.lateness.p99, row.lateness.max) if row.lateness else ("", "", "")
         cells = (row.label, row.created, row.due, row.delivered, row.attempts, *late)

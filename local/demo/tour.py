@@ -9,17 +9,17 @@ from dataclasses import replace
 from typing import Any
 
 from clockwork.domain.instants import from_text
-from local.demo.plan import Channel, Kind, PlannedJob, plan
+from local.demo.plan import Kind, PlannedJob, plan, warm_up_wave
 from local.demo.scene import DemoFailed, Scene
 from local.demo.screen import Screen
 from local.demo.summary import CreatedJob, Followed, Row, Summary, follow, next_due_in_ms, rows, summarize
 
 #: Creates are spread out, as those of many users are; this machine also runs what delivers.
 CREATES_PER_SECOND = 20
-#: A wave of ten that is due in one second starts the pollers; ten in flight at once start as many deliverers.
-WARM_UP_JOBS = 10
+#: A wave of ten is in flight at once: ten deliverers. It is repeated until all are in time, but only so often.
+WARM_UP_WAVES = 4
 WARM_UP_CREATES_PER_SECOND = 12
-WARM_UP_DELAY_MS = 1_900
+WARM_MS = 200
 #: How long stragglers are waited for after the last job was due, and strays after the last one arrived.
 STRAGGLER_SECONDS = 45
 STRAY_SECONDS = 2
@@ -39,9 +39,9 @@ class Tour:
         self._warm_up()
         planned = plan(rng)
         with self._screen.table(self._frame):
-            self._create(job for job in planned if job.kind is not Kind.LATER)
+            self._create([job for job in planned if job.kind is not Kind.LATER], CREATES_PER_SECOND, self.jobs)
             self._cancel()
-            self._create(job for job in planned if job.kind is Kind.LATER)
+            self._create([job for job in planned if job.kind is Kind.LATER], CREATES_PER_SECOND, self.jobs)
             self._await_arrivals()
         return summarize(self._followed(self.jobs))
 
@@ -50,24 +50,25 @@ class Tour:
         return self._scene.api.request("GET", f"/v1/jobs/{job.job_id}/executions").body
 
     def _warm_up(self) -> None:
-        """Two waves that are not counted: Lambda starts its environments when they are first needed."""
+        """Waves that are not counted, until one is on time: Lambda starts environments when they are needed."""
         with self._screen.step("Warming up, not counted"):
-            for _ in range(2):
-                wave = []
-                pace = _Pace(WARM_UP_CREATES_PER_SECOND)
-                for number in range(WARM_UP_JOBS):
-                    pace.wait()
-                    channel = Channel.QUEUE if number % 3 == 2 else Channel.WEBHOOK
-                    wave.append(self._create_one(PlannedJob(number, Kind.SOON, channel, WARM_UP_DELAY_MS)))
-                self._await_settled(wave, STRAGGLER_SECONDS)
+            for number in range(WARM_UP_WAVES):
+                wave = self._create(warm_up_wave(), WARM_UP_CREATES_PER_SECOND, [])
+                self._await_settled(wave)
                 lateness = rows(self._followed(wave), _now())[-1].lateness
-                self._screen.say(f"  {WARM_UP_JOBS} jobs: {lateness.max if lateness else '?'} ms late at most")
+                if lateness is None:
+                    raise DemoFailed(f"Nothing was delivered: {self.view_of(wave[0])}")
+                self._screen.say(f"  {len(wave)} jobs, {lateness.max} ms late at most")
+                if number and lateness.max < WARM_MS:  # the first came in few batches, through the pollers
+                    return
 
-    def _create(self, planned: Iterable[PlannedJob]) -> None:
-        pace = _Pace(CREATES_PER_SECOND)
+    def _create(self, planned: Iterable[PlannedJob], per_second: float, into: list[CreatedJob]) -> list[CreatedJob]:
+        """One by one, at most so many a second, without bursts to catch up. Adds them to `into` and returns it."""
         for job in planned:
-            pace.wait()
-            self.jobs.append(self._create_one(job))
+            started = time.monotonic()
+            into.append(self._create_one(job))
+            time.sleep(max(0, 1 / per_second - (time.monotonic() - started)))
+        return into
 
     def _create_one(self, planned: PlannedJob) -> CreatedJob:
         body = {
@@ -92,11 +93,11 @@ class Tour:
                 self.jobs[index] = replace(job, cancel_result=answer.body["result"])
 
     def _await_arrivals(self) -> None:
-        self._await_settled(self.jobs, STRAGGLER_SECONDS)
+        self._await_settled(self.jobs)
         time.sleep(STRAY_SECONDS)  # for what should not come: there is nothing to wait for
 
-    def _await_settled(self, jobs: Sequence[CreatedJob], patience_seconds: float) -> None:
-        end_at = max(job.due_at for job in jobs) + patience_seconds * 1000
+    def _await_settled(self, jobs: Sequence[CreatedJob]) -> None:
+        end_at = max(job.due_at for job in jobs) + STRAGGLER_SECONDS * 1000
         while _now() < end_at and not all(one.is_settled for one in self._followed(jobs)):
             time.sleep(0.1)
 
@@ -109,19 +110,6 @@ class Tour:
         unsettled = sum(not one.is_settled for one in followed)
         caption = f"next due in {ahead / 1000:.1f} s, " if ahead is not None else ""
         return rows(followed, now), f"{caption}{unsettled} on their way"
-
-
-class _Pace:
-    """At most so many a second, without bursts to catch up."""
-
-    def __init__(self, per_second: float) -> None:
-        self._gap_seconds = 1 / per_second
-        self._next = time.monotonic()
-
-    def wait(self) -> None:
-        """Until it is time for the next."""
-        time.sleep(max(0, self._next - time.monotonic()))
-        self._next = time.monotonic() + self._gap_seconds
 
 
 def _now() -> int:
