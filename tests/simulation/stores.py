@@ -10,6 +10,7 @@ from clockwork.memory.clients import MemoryClients, MemoryKeyRows
 from clockwork.memory.clock import MemoryClock
 from clockwork.memory.dead_letters import MemoryDeadLetters
 from clockwork.memory.executions import MemoryExecutions
+from clockwork.memory.jobs import MemoryJobs
 from clockwork.memory.release_queue import MemoryReleaseQueue
 from clockwork.memory.shards import MemoryShards
 from clockwork.memory.timeline import MemoryTimeline
@@ -113,6 +114,7 @@ class Stores:
         self.releases = UnrulyQueue(clock, settings, adversary, watcher)
         self.dead_letters = MemoryDeadLetters(self.releases)
         self.clients = MemoryClients()
+        self.jobs = MemoryJobs()
         self.key_rows = MemoryKeyRows()
         watcher.timeline = self.timeline
         watcher.executions = self.executions
