@@ -28,7 +28,8 @@ def shelved(kind: str, digest: str, build: Callable[[Path], None]) -> Path:
             _publish(draft, folder)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
-        _forget_oldest(kind)
+    folder.touch()  # in use: the last to be forgotten
+    _forget_oldest(kind)
     return folder
 
 
