@@ -1,0 +1,127 @@
+"""The lines of metrics: of the form that CloudWatch extracts, one for each batch, and named as the stack has them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from clockwork.settings import Settings
+from clockwork.telemetry import MOST_VALUES, metrics_line
+from infra.metrics import STATISTICS
+from tests.events import poller_event, scheduled_event, sqs_event
+from tests.handlers.handlers import CONTEXT, Api, job_body, make_handler
+
+#: https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
+MOST_METRICS, MOST_DIMENSIONS, MOST_BYTES = 100, 30, 1_048_576
+UNITS = {"Milliseconds", "Count"}
+
+
+def check_line(line: dict[str, Any]) -> dict[str, Any]:
+    """Hold a line to the specification; its metrics with their values."""
+    assert set(line["_aws"]) == {"Timestamp", "CloudWatchMetrics"}
+    assert isinstance(line["_aws"]["Timestamp"], int)
+    (directive,) = line["_aws"]["CloudWatchMetrics"]
+    assert set(directive) == {"Namespace", "Dimensions", "Metrics"}
+    assert 1 <= len(directive["Namespace"]) <= 1024
+    assert 1 <= len(directive["Metrics"]) <= MOST_METRICS
+    for dimensions in directive["Dimensions"]:
+        assert len(dimensions) <= MOST_DIMENSIONS
+        assert all(isinstance(line[name], str) and line[name] for name in dimensions)
+    found = {}
+    for metric in directive["Metrics"]:
+        assert set(metric) == {"Name", "Unit"}
+        assert metric["Unit"] in UNITS
+        found[metric["Name"]] = line[metric["Name"]]
+    assert len(found) == len(directive["Metrics"])
+    for value in found.values():
+        values = value if isinstance(value, list) else [value]
+        assert len(values) <= MOST_VALUES
+        assert all(isinstance(number, int | float) and not isinstance(number, bool) for number in values)
+    return found
+
+
+def metrics_of(output: str) -> list[dict[str, Any]]:
+    """The metrics of each line that has any."""
+    lines = output.splitlines()
+    assert all(len(line.encode()) <= MOST_BYTES for line in lines)
+    return [check_line(line) for line in map(json.loads, lines) if "_aws" in line]
+
+
+def day(api: Api, output: pytest.CaptureFixture[str]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """One invocation of each Lambda, with the metrics that it wrote."""
+    world, queue = api.clockwork.world, api.clockwork.queue
+    api.call("POST", "/v1/jobs/batch", {"jobs": [job_body(schedule={"delaySeconds": 0}) for _ in range(7)] + [{}]})
+    yield "api", metrics_of(output.readouterr().out)
+    make_handler("ticker", world)(scheduled_event(), CONTEXT)
+    yield "ticker", metrics_of(output.readouterr().out)
+    make_handler("poller", world)(poller_event("p000"), CONTEXT)
+    yield "poller", metrics_of(output.readouterr().out)
+    api.clockwork.poll_all()
+    event = sqs_event([(message.message_id, message.body) for message in queue.receive()] + [("bad", "x")])
+    api.clockwork.clock.advance(1_500)
+    make_handler("deliverer", world)(event, CONTEXT)
+    yield "deliverer", metrics_of(output.readouterr().out)
+    make_handler("sweeper", world)(scheduled_event(), CONTEXT)
+    yield "sweeper", metrics_of(output.readouterr().out)
+
+
+def test_each_invocation_writes_one_line_however_many_jobs_it_had(capsys: pytest.CaptureFixture[str]) -> None:
+    written = dict(day(Api(), capsys))
+    assert {moment: len(lines) for moment, lines in written.items()} == dict.fromkeys(written, 1)
+    assert written["api"] == [{"Accepted": 7}]
+    (delivered,) = written["deliverer"]
+    assert delivered == {
+        "LatenessMs": [1_500] * 7,
+        "Early": 0,
+        "Delivered": 7,
+        "Failed": 0,
+        "Dead": 0,
+        "DuplicatesAbsorbed": 0,
+        "Deferred": 0,
+        "MessagesFailed": 1,
+    }
+
+
+def test_what_is_written_is_what_the_stack_knows_of(capsys: pytest.CaptureFixture[str]) -> None:
+    written = {name for _, lines in day(Api(), capsys) for line in lines for name in line}
+    assert written == set(STATISTICS)
+
+
+def test_a_request_that_creates_nothing_writes_no_metrics(capsys: pytest.CaptureFixture[str]) -> None:
+    api = Api()
+    api.call("GET", "/v1/health")
+    api.create(color="red")
+    api.call("POST", "/v1/jobs/batch", {"jobs": [{}]})
+    assert capsys.readouterr().out == ""
+
+
+def test_a_poller_without_its_lease_does_not_count_as_a_poll(capsys: pytest.CaptureFixture[str]) -> None:
+    api = Api()
+    clockwork = api.clockwork
+    clockwork.shards.register("p000")
+    clockwork.shards.acquire("p000", "another", clockwork.clock.now(), clockwork.clock.now() + 20_000, "1")
+    make_handler("poller", clockwork.world)(poller_event("p000"), CONTEXT)
+    assert metrics_of(capsys.readouterr().out) == []
+
+
+@pytest.mark.parametrize("count", [1, 99, 100, 101, 1_600])
+def test_many_values_are_thinned_to_what_a_line_may_hold_with_both_ends_kept(count: int) -> None:
+    values = [float(n * 7 % count) for n in range(count)]
+    line = json.loads(metrics_line("Clockwork", "account", 1, {"LatenessMs": values}, {"shard": "p000"}))
+    kept = check_line(line)["LatenessMs"]
+    assert (min(kept), max(kept), len(kept)) == (min(values), max(values), min(count, MOST_VALUES))
+    assert abs(sorted(kept)[len(kept) // 2] - count / 2) <= count / 50 + 1
+    assert line["shard"] == "p000"
+
+
+def test_the_stage_is_the_only_dimension(capsys: pytest.CaptureFixture[str]) -> None:
+    Api().create()
+    (line,) = map(json.loads, capsys.readouterr().out.splitlines())
+    assert line["_aws"]["CloudWatchMetrics"][0]["Dimensions"] == [["stage"]]
+    assert (line["stage"], line["_aws"]["CloudWatchMetrics"][0]["Namespace"]) == (
+        "local",
+        Settings.for_local().metrics_namespace,
+    )
