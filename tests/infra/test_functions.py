@@ -88,3 +88,14 @@ def test_a_lambda_has_a_log_of_its_own_that_ends_after_a_month(account: Template
     log = account.function(moment)["Properties"]["LoggingConfig"]["LogGroup"]["Ref"]
     assert log == account.logical_id(account.one("Logs::LogGroup", f"Functions{moment}Log"))
     assert account.all("Logs::LogGroup")[log]["Properties"]["RetentionInDays"] == 30
+
+
+def test_an_environment_fits_with_ten_admins() -> None:
+    # 4 KB in all: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
+    ten = ",".join(f"arn:aws:iam::123456789012:role/SchedulerAdministrators{number}" for number in range(10))
+    named = 120  # the longest that CloudFormation makes of a table's or a function's name, or a queue's address
+    filled = {
+        name: value if value != "<resource>" else "x" * named
+        for name, value in environment(synthesize(adminPrincipals=ten).function("Api")).items()
+    }
+    assert sum(len(name) + len(value) for name, value in filled.items()) < 4_096
