@@ -18,7 +18,7 @@ export JSII_SILENCE_WARNING_DEPRECATED_NODE_VERSION := 1
 export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup check test simulate mutants synth deploy run demo bench clean
+.PHONY: help setup check test simulate mutants openapi synth deploy run demo bench clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -58,6 +58,9 @@ simulate: setup ## The flows against an adversary, under SEEDS seeds (a minute)
 
 mutants: setup ## Break the flows in named and random ways: does the simulator notice? (RANDOM_MUTANTS of the latter; minutes)
 	@$(PY) -m tests.simulation.mutants --random $(RANDOM_MUTANTS)
+
+openapi: setup ## The API's description, after a change of routes or models
+	@$(PY) -m clockwork.edge.openapi
 
 synth: setup ## The CloudFormation template for an account, in build/cdk.out.account
 	@$(CDK) synth --quiet --output build/cdk.out.account && echo build/cdk.out.account

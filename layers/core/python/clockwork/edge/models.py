@@ -6,7 +6,7 @@ import json
 import re
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Discriminator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import ConfigDict, Discriminator, Field, ValidationInfo, field_validator, model_validator
 
 from clockwork.domain import instants, jobs
 from clockwork.domain.clients import CLIENT_ID
@@ -27,9 +27,15 @@ _REFUSED_BY_SQS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U001
 
 
 class ScheduleBody(EdgeModel):
-    """When: `at` an instant, or `delaySeconds` after the request was received."""
+    """When: `at` an instant, or `delaySeconds` after the request was received. Just one of them."""
 
-    at: str | None = Field(None, description="RFC 3339 with a zone; up to 24 h past (then at once), 10 years ahead")
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["at"]}, {"required": ["delaySeconds"]}]})
+
+    at: str | None = Field(
+        None,
+        json_schema_extra={"format": "date-time"},
+        description="RFC 3339 with a zone; up to 24 h past (then at once), 10 years ahead",
+    )
     delay_seconds: float | None = Field(None, ge=0, le=FURTHEST_AHEAD_MS / 1000, description="decimals to 1 ms")
 
     @field_validator("at")

@@ -1,0 +1,185 @@
+"""The bodies of answers, as the API's description has them. `views` writes them; nothing at run time reads this."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from clockwork.edge.checks import EdgeModel
+
+Instant = Annotated[str, Field(json_schema_extra={"format": "date-time"}, examples=["2026-05-05T10:00:00.250Z"])]
+ExecutionState = Literal[
+    "PENDING",
+    "RUNNING",
+    "SUCCEEDED",
+    "FAILED",
+    "TIMED_OUT",
+    "WORKER_LOST",
+    "SIDELINED",
+    "CANCELLED",
+    "EXPIRED",
+    "SKIPPED",
+    "DEAD",
+]
+JobState = Literal["SCHEDULED", "RELEASED"] | ExecutionState
+
+
+class Fault(EdgeModel):
+    """One fault of a request."""
+
+    pointer: str = Field(description="RFC 6901, into the body; empty for the whole of it and for what is outside it")
+    detail: str
+
+
+class Problem(EdgeModel):
+    """A problem document, RFC 9457."""
+
+    type: Literal["about:blank"]
+    title: str
+    status: int
+    detail: str
+    errors: list[Fault] | None = Field(None, description="every fault of the request, at 422")
+
+
+class CreatedJob(EdgeModel):
+    """An accepted job. RELEASED: it is due so soon that it is on its way already."""
+
+    job_id: str
+    client_id: str
+    state: Literal["SCHEDULED", "RELEASED"]
+    due_at: Instant
+
+
+class CreatedElement(CreatedJob):
+    """An accepted job of a batch."""
+
+    index: int
+    status: Literal[201]
+
+
+class RefusedElement(EdgeModel):
+    """A refused job of a batch. The pointers of its problem start at the batch's body."""
+
+    index: int
+    status: Literal[422]
+    problem: Problem
+
+
+class CreatedBatch(EdgeModel):
+    """One result for each job of the batch, in their order."""
+
+    results: list[CreatedElement | RefusedElement]
+
+
+class Attempt(EdgeModel):
+    """One attempt at the target; the last one may be under way."""
+
+    number: int
+    state: Literal["RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "WORKER_LOST", "CANCELLED"]
+    started_at: Instant
+    ended_at: Instant | None = None
+    lateness_ms: int | None = Field(None, description="from the instant at which it was to run")
+    status_code: int | None = None
+    error: str | None = None
+    response_excerpt: str | None = Field(None, description="the start of the answer of a failed attempt")
+
+
+class Execution(EdgeModel):
+    """One due instant of a job being carried out."""
+
+    execution_id: str
+    job_id: str
+    due_at: Instant
+    state: ExecutionState
+    next_attempt_at: Instant | None = None
+    reason: str | None = None
+    attempts: list[Attempt]
+
+
+class ExecutionPage(EdgeModel):
+    """Newest first. No `nextToken`: this is the last page."""
+
+    items: list[Execution]
+    next_token: str | None = None
+
+
+class ShownSchedule(EdgeModel):
+    """When the job is due."""
+
+    at: Instant
+
+
+class ShownHttpTarget(EdgeModel):
+    """An HTTP endpoint."""
+
+    type: Literal["http"]
+    url: str
+    method: str
+    headers: dict[str, str] | None = None
+    timeout_seconds: float
+
+
+class ShownSqsTarget(EdgeModel):
+    """An SQS queue."""
+
+    type: Literal["sqs"]
+    queue_arn: str
+    message_group_id: str | None = None
+
+
+class ShownRetryPolicy(EdgeModel):
+    """When a failed attempt is tried again."""
+
+    max_attempts: int
+    backoff: str
+    initial_seconds: float
+    max_seconds: float
+    jitter: str
+    max_age_seconds: float
+
+
+class Job(EdgeModel):
+    """A job and where it stands."""
+
+    job_id: str
+    client_id: str
+    state: JobState
+    due_at: Instant
+    created_at: Instant
+    schedule: ShownSchedule
+    target: Annotated[ShownHttpTarget | ShownSqsTarget, Field(discriminator="type")]
+    payload: Any
+    retry_policy: ShownRetryPolicy
+    record: Literal["none", "full"]
+    tags: dict[str, str]
+    last_execution: Execution | None = None
+
+
+class Cancellation(EdgeModel):
+    """The truth about a cancel: cancelled: no attempt will start. running: one is under way, no other follows.
+
+    too_late: it was delivered, or may be.
+    """
+
+    job_id: str
+    result: Literal["cancelled", "running", "too_late"]
+    reason: str
+    executions: list[Execution] = Field(description="those that may still reach the target, or have")
+
+
+class ShownClient(EdgeModel):
+    """A client as an admin wrote it."""
+
+    client_id: str
+    principals: list[str]
+    record: Literal["none", "full"]
+    signing_secrets: list[str]
+    allowed_queue_arns: list[str]
+    allowed_private_targets: list[str]
+
+
+class Health(EdgeModel):
+    """The API answers."""
+
+    status: Literal["ok"]
