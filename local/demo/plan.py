@@ -11,7 +11,7 @@ class Kind(StrEnum):
     """Why a job is there; the value is what the table calls it."""
 
     SOON = "due soon"
-    FLAKY = "fails twice first"
+    FLAKY = "fails twice"
     CHANGED_MIND = "cancelled"
     LATER = "due in minutes"
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
@@ -70,9 +71,10 @@ def plain(row: Row) -> str:
 
 def render(shown: Sequence[Row], caption: str) -> Table:
     """The table; the last row is that of all jobs."""
-    table = Table(title="Jobs, and how late their first attempts arrive", caption=caption, caption_justify="left")
-    for title in ("jobs", "created", "due", "delivered", "attempts", "p50 ms", "p99 ms", "max ms"):
-        table.add_column(title, justify="left" if title == "jobs" else "right", no_wrap=True)
+    title = "Jobs, and how many ms late their first attempts arrived"
+    table = Table(title=title, title_justify="left", caption=caption, caption_justify="left", box=SIMPLE)
+    for column in ("", "created", "due", "delivered", "attempts", "p50", "p99", "max"):
+        table.add_column(column, justify="right" if column else "left", no_wrap=True)
     for row in shown:
         late = (row.lateness.p50, row.lateness.p99, row.lateness.max) if row.lateness else ("", "", "")
         cells = (row.label, row.created, row.due, row.delivered, row.attempts, *late)
