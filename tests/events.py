@@ -15,6 +15,8 @@ from clockwork.routes import ROUTES
 from tests.examples import ALICE
 
 REGION = "us-east-1"
+#: The key of a request that no route takes.
+NO_ROUTE = "$default"
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ def _matched(method: str, path: str) -> tuple[str, dict[str, str]]:
         match = re.fullmatch(pattern, path)
         if route.method == method and match is not None:
             return route.key, match.groupdict()
-    return "$default", {}
+    return NO_ROUTE, {}
 
 
 def _identity(caller: str) -> dict[str, Any]:

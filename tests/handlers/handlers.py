@@ -13,8 +13,9 @@ from clockwork.domain.clients import Client
 from clockwork.flows.world import World
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
-from tests.events import LambdaContext, encoded, http_event
+from tests.events import NO_ROUTE, LambdaContext, encoded, http_event
 from tests.examples import ACME, ADMIN, ALICE, BOB
+from tests.handlers.description import check_answer
 
 GLOBEX = Client(client_id="globex", principals=(BOB,))
 #: What only looks. Every other call of a port counts as a write.
@@ -107,10 +108,13 @@ class Api:
         return self.send(http_event(method, path, sent, caller=caller, headers=headers, query=query))
 
     def send(self, event: dict[str, Any]) -> Answer:
-        """A request as API Gateway hands it over."""
+        """A request as API Gateway hands it over. Its answer must be one that the API's description promises."""
         self.calls.clear()
-        answer = self.handle(event, CONTEXT)
-        return Answer(answer["statusCode"], answer["headers"]["Content-Type"], answer["body"])
+        raw = self.handle(event, CONTEXT)
+        answer = Answer(raw["statusCode"], raw["headers"]["Content-Type"], raw["body"])
+        if event["routeKey"] != NO_ROUTE:
+            check_answer(event["routeKey"], answer.status, answer.content_type, answer.text)
+        return answer
 
     def create(self, **changes: Any) -> Answer:
         """POST /v1/jobs of a valid job with some fields changed."""

@@ -1,0 +1,101 @@
+"""The API's description: current, complete, valid, and kept by every operation whatever it is asked."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import jsonschema_rs
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, settings
+from schemathesis import Case
+from schemathesis.checks import CHECKS
+
+from clockwork.edge import openapi
+from clockwork.edge.contract import OPERATIONS
+from clockwork.routes import ROUTES
+from tests.examples import ADMIN, ALICE
+from tests.handlers.description import DESCRIPTION
+from tests.handlers.handlers import Api
+from tests.handlers.wsgi import Gateway
+
+API = Api()
+JOB = API.create(schedule={"delaySeconds": 1}).body["jobId"]
+API.clockwork.run_until(API.clockwork.clock.at + 100_000)
+IDS = {"jobId": JOB, "executionId": API.clockwork.executions.all()[0].execution_id, "clientId": "acme"}
+SCHEMA = schemathesis.openapi.from_wsgi("/v1/openapi.json", Gateway(API, ADMIN))
+CHECKED = CHECKS.get_by_names(
+    [
+        "not_a_server_error",
+        "status_code_conformance",
+        "content_type_conformance",
+        "response_headers_conformance",
+        "response_schema_conformance",
+    ]
+)
+bounded = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@SCHEMA.parametrize()
+@bounded
+def test_every_operation_keeps_the_description(case: Case) -> None:
+    case.call_and_validate(checks=CHECKED)
+    # The same request of something that is there, in the name of somebody who exists.
+    case.path_parameters = {name: IDS[name] for name in case.path_parameters}
+    if case.method == "POST" and isinstance(case.body, dict):
+        case.body["clientId"] = "acme"
+    case.call_and_validate(checks=CHECKED)
+
+
+@pytest.mark.parametrize("path", [openapi.SERVED, openapi.DOCUMENTED], ids=["served", "docs"])
+def test_the_description_is_current(path: Any) -> None:
+    assert json.loads(path.read_text(encoding="utf-8")) == openapi.describe(), "run `make openapi`"
+
+
+def test_the_description_is_served_to_whoever_may_sign() -> None:
+    answer = API.call("GET", "/v1/openapi.json", caller="arn:aws:iam::333333333333:user/anybody")
+    assert (answer.status, answer.content_type, answer.body) == (200, "application/json", DESCRIPTION)
+
+
+def test_the_description_is_valid_openapi() -> None:
+    SCHEMA.validate()
+    for schema in DESCRIPTION["components"]["schemas"].values():
+        jsonschema_rs.meta.validate({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema})
+    pointers = set(re.findall(r'"\$ref": ?"#/components/(\w+)/(\w+)"', json.dumps(DESCRIPTION)))
+    assert all(name in DESCRIPTION["components"][kind] for kind, name in pointers)
+    used = {name for kind, name in pointers if kind == "schemas"}
+    assert used == set(DESCRIPTION["components"]["schemas"])
+
+
+def test_every_route_is_described_and_nothing_else() -> None:
+    assert {route.operation for route in ROUTES} == set(OPERATIONS)
+    described = {f"{method.upper()} {path}" for path, methods in DESCRIPTION["paths"].items() for method in methods}
+    assert described == {route.key for route in ROUTES}
+    for methods in DESCRIPTION["paths"].values():
+        for operation in methods.values():
+            assert {"403", "500", "503"} <= set(operation["responses"])
+
+
+EXAMPLES = [
+    pytest.param(route, example, id=f"{route.key} {number}")
+    for route in ROUTES
+    for number, example in enumerate(OPERATIONS[route.operation].examples)
+]
+
+
+@pytest.mark.parametrize(("route", "example"), EXAMPLES)
+def test_every_example_is_taken(route: Any, example: dict[str, Any]) -> None:
+    api = Api()
+    queues = ["arn:aws:sqs:us-east-1:123456789012:orders"]
+    api.call("PUT", "/v1/clients/acme", {"principals": [ALICE], "allowedQueueArns": queues}, caller=ADMIN)
+    # The instants of the examples lie ahead when the examples are read.
+    api.clockwork.clock.at = 1_777_000_000_000
+    answer = api.call(route.method, route.path.format(**IDS), example, caller=ADMIN if route.admin else ALICE)
+    assert answer.status == OPERATIONS[route.operation].status
+    assert '"status":422' not in answer.text
+    described = DESCRIPTION["paths"][route.path][route.method.lower()]["requestBody"]["content"]["application/json"]
+    assert example in [one["value"] for one in described["examples"].values()]
+    whole = {**described["schema"], "components": DESCRIPTION["components"]}
+    jsonschema_rs.Draft202012Validator(whole, validate_formats=True).validate(example)
