@@ -16,7 +16,7 @@ from infra.storage import ATTENTION_INDEX
 TABLE_ACTIONS: Mapping[str, Mapping[str, str]] = {
     "api": {
         "timeline": "GetItem BatchGetItem PutItem BatchWriteItem UpdateItem",
-        "jobs": "GetItem PutItem UpdateItem Query",
+        "jobs": "GetItem BatchGetItem PutItem UpdateItem Query",
         "executions": "GetItem PutItem UpdateItem Query",
         "shards": "GetItem BatchGetItem PutItem Scan",
         "clients": "GetItem PutItem UpdateItem DeleteItem Query",
