@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from clockwork import bootstrap
+from clockwork.flows.audit import audit_chains
 from clockwork.flows.sweep import sweep_dead_letters
 
 
@@ -13,11 +14,15 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
 
     def handle(_event: dict[str, Any], context: Any) -> dict[str, int]:
         report = sweep_dead_letters(app.world, app.deadline_at(context))
+        audit = audit_chains(app.world, app.deadline_at(context))
         counts = {
             "DeadLettersReleased": report.released,
             "DeadLettersAbsorbed": report.absorbed,
             "DeadLettersLeft": report.left,
             "Dead": report.dead,
+            "ChainsAudited": audit.audited,
+            "ChainsRepaired": audit.repaired,
+            "ChainsLeft": audit.left,
         }
         app.emit({"Sweeps": 1, **counts})
         return counts

@@ -98,6 +98,11 @@ def decode_job(job_id: str) -> JobId:
     return AnonymousJob(partition_id, key, index)
 
 
+def is_named(job_id: str) -> bool:
+    """Whether the id is a named job's, if it is one at all."""
+    return job_id.startswith("n")
+
+
 def _decode_named(job_id: str) -> NamedJobId:
     try:
         incarnation, client_id, job_key = decode_part(job_id[1:]).decode().split("/", 2)

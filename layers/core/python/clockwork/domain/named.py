@@ -75,7 +75,7 @@ class NamedJob(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
 
 
 class Backfill(msgspec.Struct, frozen=True, rename="camel"):
-    """A past range that is fired again: up to `to_at` (ms), the `index`-th fire of it at `started_at` + index / rate."""
+    """A past range that is fired again: up to `to_at` (ms), its `index`-th fire at `started_at` + index / rate."""
 
     backfill_id: str
     incarnation: int

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, RootModel
 
 from clockwork.edge.checks import EdgeModel
+from clockwork.edge.schedules import ScheduleBody
 
 Instant = Annotated[str, Field(json_schema_extra={"format": "date-time"}, examples=["2026-05-05T10:00:00.250Z"])]
 ExecutionState = Literal[
@@ -22,6 +23,7 @@ ExecutionState = Literal[
     "SKIPPED",
     "DEAD",
 ]
+NamedState = Literal["ACTIVE", "PAUSED", "COMPLETED", "CANCELLED"]
 JobState = Literal["SCHEDULED", "RELEASED"] | ExecutionState
 
 
@@ -39,7 +41,9 @@ class Problem(EdgeModel):
     title: str
     status: int
     detail: str
-    errors: list[Fault] | None = Field(None, description="every fault of the request, at 422")
+    errors: list[Fault] | None = Field(
+        None, description="every fault of the request, at 422; where the definitions differ, at 409"
+    )
 
 
 class CreatedJob(EdgeModel):
@@ -51,25 +55,44 @@ class CreatedJob(EdgeModel):
     due_at: Instant
 
 
+class WrittenJob(EdgeModel):
+    """A named job as it stands."""
+
+    job_id: str
+    client_id: str
+    job_key: str
+    state: NamedState
+    revision: int
+    due_at: Instant | None = Field(None, description="of a job that fires once")
+    next_fire_at: Instant | None = None
+
+
 class CreatedElement(CreatedJob):
-    """An accepted job of a batch."""
+    """An accepted anonymous job of a batch."""
 
     index: int
     status: Literal[201]
+
+
+class WrittenElement(WrittenJob):
+    """A named job of a batch: created, or there already with the same definition."""
+
+    index: int
+    status: Literal[200, 201]
 
 
 class RefusedElement(EdgeModel):
     """A refused job of a batch. The pointers of its problem start at the batch's body."""
 
     index: int
-    status: Literal[422]
+    status: Literal[409, 422]
     problem: Problem
 
 
 class CreatedBatch(EdgeModel):
     """One result for each job of the batch, in their order."""
 
-    results: list[CreatedElement | RefusedElement]
+    results: list[CreatedElement | WrittenElement | RefusedElement]
 
 
 class Attempt(EdgeModel):
@@ -85,6 +108,14 @@ class Attempt(EdgeModel):
     response_excerpt: str | None = Field(None, description="the start of the answer of a failed attempt")
 
 
+class SkippedStretch(EdgeModel):
+    """Fires that were not delivered, in one record: the first and the last due instant, and how many."""
+
+    from_: Instant = Field(alias="from")
+    to: Instant
+    count: int
+
+
 class Execution(EdgeModel):
     """One due instant of a job being carried out."""
 
@@ -94,6 +125,7 @@ class Execution(EdgeModel):
     state: ExecutionState
     next_attempt_at: Instant | None = None
     reason: str | None = None
+    skipped: SkippedStretch | None = None
     attempts: list[Attempt]
 
 
@@ -139,8 +171,8 @@ class ShownRetryPolicy(EdgeModel):
     max_age_seconds: float
 
 
-class Job(EdgeModel):
-    """A job and where it stands."""
+class AnonymousJob(EdgeModel):
+    """An anonymous job and where it stands."""
 
     job_id: str
     client_id: str
@@ -154,6 +186,83 @@ class Job(EdgeModel):
     record: Literal["none", "full"]
     tags: dict[str, str]
     last_execution: Execution | None = None
+
+
+class NextFire(EdgeModel):
+    """A fire to come, in UTC and in the local time of the schedule's zone with its offset."""
+
+    at: Instant
+    local: Annotated[str, Field(examples=["2026-05-05T12:00:00.250+02:00"])]
+
+
+class JobSummary(EdgeModel):
+    """A named job as a list shows it."""
+
+    job_id: str
+    client_id: str
+    job_key: str
+    state: NamedState
+    reason: str | None = None
+    revision: int
+    created_at: Instant
+    changed_at: Instant
+    due_at: Instant | None = None
+    next_fire_at: Instant | None = None
+    schedule: ScheduleBody = Field(description="as it was sent")
+    description: str | None = Field(None, description="the cron expression in a sentence")
+    target: Annotated[ShownHttpTarget | ShownSqsTarget, Field(discriminator="type")]
+    retry_policy: ShownRetryPolicy
+    record: Literal["none", "full"]
+    tags: dict[str, str]
+
+
+class ShownNamedJob(JobSummary):
+    """A named job whole."""
+
+    payload: Any
+    next_fires: list[NextFire]
+    last_execution: Execution | None = None
+
+
+class JobPage(EdgeModel):
+    """In the order of their keys. No `nextToken`: this is the last page; with one, a page may be short."""
+
+    items: list[JobSummary]
+    next_token: str | None = None
+
+
+class ReleasedFire(EdgeModel):
+    """A fire that is on its way already."""
+
+    execution_id: str
+    due_at: Instant
+
+
+class ChangedJob(WrittenJob):
+    """A named job after a change."""
+
+    executions: list[Execution] = Field(description="under way from before the change; nothing else of that starts")
+    released: list[ReleasedFire] = Field(description="of the job as it now stands, on their way already")
+
+
+class StartedRun(EdgeModel):
+    """An execution that was asked for by hand."""
+
+    execution_id: str
+
+
+class StartedBackfill(EdgeModel):
+    """A backfill and the number of its executions."""
+
+    backfill_id: str
+    count: int
+
+
+class Preview(EdgeModel):
+    """When a schedule would fire."""
+
+    next_fires: list[NextFire]
+    description: str
 
 
 class Cancellation(EdgeModel):
@@ -183,3 +292,11 @@ class Health(EdgeModel):
     """The API answers."""
 
     status: Literal["ok"]
+
+
+class Job(RootModel[AnonymousJob | ShownNamedJob]):
+    """A job and where it stands."""
+
+
+class Created(RootModel[CreatedJob | WrittenJob]):
+    """The accepted job: with a `revision` if it is named."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import BaseModel
+
 from clockwork.edge import answers
-from clockwork.edge.checks import EdgeModel
 from clockwork.edge.client_models import ClientBody
-from clockwork.edge.models import CreateBatchBody, CreateJobBody
+from clockwork.edge.models import CreateBatchBody, CreateJobBody, DefinitionBody, PatchBody
+from clockwork.edge.schedules import BackfillBody, EmptyBody, PreviewBody, ReasonBody
 
 _JOB = {
     "schedule": {"at": "2026-05-05T10:00:00.250Z"},
@@ -16,6 +18,7 @@ _JOB = {
     "payload": {"order": 17},
     "tags": {"team": "billing"},
 }
+_CRON = {**_JOB, "schedule": {"cron": "0 3 * * *", "timezone": "America/Los_Angeles"}}
 _MESSAGE = {
     "schedule": {"delaySeconds": 30},
     "target": {"type": "sqs", "queueArn": "arn:aws:sqs:us-east-1:123456789012:orders"},
@@ -34,9 +37,11 @@ class Operation:
     """One operation. `answer` is None for a document of a form of its own; `parameters` are those outside the path."""
 
     summary: str
-    answer: type[EdgeModel] | None
+    answer: type[BaseModel] | None
     status: int = 200
-    body: type[EdgeModel] | None = None
+    #: Further statuses with the same answer.
+    also: tuple[int, ...] = ()
+    body: type[BaseModel] | None = None
     examples: tuple[dict[str, Any], ...] = ()
     parameters: tuple[str, ...] = ()
 
@@ -44,10 +49,11 @@ class Operation:
 OPERATIONS = {
     "create_job": Operation(
         "Create a job",
-        answers.CreatedJob,
+        answers.Created,
         status=201,
+        also=(200,),
         body=CreateJobBody,
-        examples=({"clientId": "acme", **_JOB}, _MESSAGE),
+        examples=({"clientId": "acme", **_JOB}, _MESSAGE, {"jobKey": "daily-invoice", **_CRON}),
         parameters=("Idempotency-Key",),
     ),
     "create_batch": Operation(
@@ -57,7 +63,62 @@ OPERATIONS = {
         examples=({"clientId": "acme", "jobs": [_JOB, _MESSAGE]},),
         parameters=("Idempotency-Key",),
     ),
+    "list_jobs": Operation(
+        "List a client's named jobs",
+        answers.JobPage,
+        parameters=("clientIdOf", "prefix", "state", "tag", "limit", "nextToken"),
+    ),
     "get_job": Operation("Read a job and where it stands", answers.Job),
+    "put_job": Operation(
+        "Replace the definition of a named job",
+        answers.ChangedJob,
+        body=DefinitionBody,
+        examples=(_CRON,),
+        parameters=("If-Match",),
+    ),
+    "patch_job": Operation(
+        "Change a named job by a merge patch (RFC 7396) on its definition as it was sent",
+        answers.ChangedJob,
+        body=PatchBody,
+        examples=({"payload": {"order": 18}},),
+        parameters=("If-Match",),
+    ),
+    "pause_job": Operation(
+        "Pause a named job: nothing starts until it is resumed",
+        answers.ChangedJob,
+        body=ReasonBody,
+        examples=({"reason": "maintenance"},),
+        parameters=("If-Match",),
+    ),
+    "resume_job": Operation(
+        "Resume a named job; its catchUp decides about what was due meanwhile",
+        answers.ChangedJob,
+        body=ReasonBody,
+        examples=({"reason": "done"},),
+        parameters=("If-Match",),
+    ),
+    "run_job": Operation(
+        "Execute a named job now, without touching its schedule",
+        answers.StartedRun,
+        status=202,
+        body=EmptyBody,
+        examples=({},),
+        parameters=("Idempotency-Key",),
+    ),
+    "backfill_job": Operation(
+        "Execute the fires of a past range again, at a bounded rate",
+        answers.StartedBackfill,
+        status=202,
+        body=BackfillBody,
+        examples=({"from": "2026-05-01T00:00:00Z", "to": "2026-05-03T00:00:00Z", "maxPerSecond": 5},),
+        parameters=("Idempotency-Key",),
+    ),
+    "preview_schedule": Operation(
+        "See when a schedule would fire, without saving anything",
+        answers.Preview,
+        body=PreviewBody,
+        examples=({"schedule": {"cron": "0 3 * * *", "timezone": "Europe/Berlin"}, "count": 3},),
+    ),
     "cancel_job": Operation("Cancel a job, and learn whether that came in time", answers.Cancellation),
     "list_executions": Operation(
         "List a job's executions, newest first", answers.ExecutionPage, parameters=("limit", "nextToken")

@@ -4,62 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import ConfigDict, Discriminator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import Discriminator, Field, RootModel, ValidationInfo, field_validator, model_validator
 
 from clockwork.domain import instants, jobs
 from clockwork.domain.clients import CLIENT_ID
-from clockwork.domain.requests import FURTHEST_AHEAD_MS, LATEST_PAST_MS, NewJob
+from clockwork.domain.requests import NewJob
 from clockwork.domain.urls import LONGEST_URL, MOST_HEADERS, check_headers, check_url
 from clockwork.edge.checks import Checks, EdgeModel, checks_of, pointer_part
+from clockwork.edge.schedules import ScheduleBody
 
 LARGEST_PAYLOAD = 256 * 1024
 LARGEST_BATCH = 500
-#: What a schedule names just one of.
-KINDS = ("at", "delaySeconds", "every", "cron")
-NOT_BUILT_SCHEDULES = (
-    *("every", "anchorAt", "cron", "timezone", "startAt", "endAt", "maxFires", "jitterSeconds", "exclude"),
-    *("dstGap", "dstOverlap", "dayMatch", "catchUp", "catchUpWindowSeconds", "overlap"),
-)
+LONGEST_JOB_KEY = 255
 #: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html
 _REFUSED_BY_SQS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
-class ScheduleBody(EdgeModel):
-    """When: `at` an instant, or `delaySeconds` after the request was received. Just one of them."""
-
-    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["at"]}, {"required": ["delaySeconds"]}]})
-
-    at: str | None = Field(
-        None,
-        json_schema_extra={"format": "date-time"},
-        description="RFC 3339 with a zone; up to 24 h past (then at once), 10 years ahead",
-    )
-    delay_seconds: float | None = Field(None, ge=0, le=FURTHEST_AHEAD_MS / 1000, description="decimals to 1 ms")
-
-    @field_validator("at")
-    @classmethod
-    def _in_range(cls, at: str | None, info: ValidationInfo) -> str | None:
-        if at is not None:
-            instant, now = instants.from_text(at), checks_of(info).now
-            if instant < now - LATEST_PAST_MS:
-                raise ValueError("is more than 24 hours past")
-            if instant > now + FURTHEST_AHEAD_MS:
-                raise ValueError("is more than 10 years (3,650 days) ahead")
-        return at
-
-    @field_validator("delay_seconds")
-    @classmethod
-    def _in_milliseconds(cls, seconds: float | None) -> float | None:
-        return None if seconds is None else _whole_milliseconds(seconds)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _just_one(cls, schedule: Any, info: ValidationInfo) -> Any:
-        if isinstance(schedule, dict) and sum(schedule.get(kind) is not None for kind in KINDS) != 1:
-            checks_of(info).report("/schedule", "must have just one of at and delaySeconds")
-        return schedule
 
 
 class HttpTargetBody(EdgeModel):
@@ -142,13 +102,10 @@ class RetryPolicyBody(EdgeModel):
         return jobs.RetryPolicy(**self.model_dump())
 
 
-class JobBody(EdgeModel):
-    """A job as it stands in a batch."""
+class DefinitionBody(EdgeModel):
+    """What a job does: the body of PUT, and most of a create."""
 
-    not_built: ClassVar[frozenset[str]] = frozenset(
-        {"/jobKey", "/orderingKey", "/sequence", "/relevancyWindowSeconds"}
-        | {f"/schedule/{name}" for name in NOT_BUILT_SCHEDULES}
-    )
+    not_built: ClassVar[frozenset[str]] = frozenset({"/orderingKey", "/sequence", "/relevancyWindowSeconds"})
 
     schedule: ScheduleBody
     target: Annotated[HttpTargetBody | SqsTargetBody, Discriminator("type")]
@@ -170,12 +127,48 @@ class JobBody(EdgeModel):
             raise ValueError("is empty or holds a control character, which SQS refuses")
         return payload
 
+    @model_validator(mode="after")
+    def _can_skip(self, info: ValidationInfo) -> Self:
+        checks = checks_of(info)
+        level = self.record or (checks.client.record if checks.client is not None else "full")
+        if self.schedule.overlap == "skip" and level != "full":
+            checks.report("/schedule/overlap", "skip needs the record level full")
+        return self
+
+    @property
+    def encoded_payload(self) -> jobs.Payload:
+        """The payload as it will be sent."""
+        return self.payload or NO_PAYLOAD
+
+
+class JobBody(DefinitionBody):
+    """A job as it stands in a batch: named if it has a `jobKey`."""
+
+    job_key: str | None = Field(
+        None, min_length=1, max_length=255, description="names the job among its client's; needed for every and cron"
+    )
+
+    @field_validator("job_key")
+    @classmethod
+    def _is_printable(cls, job_key: str | None) -> str | None:
+        if job_key is not None and len(job_key.encode()) > LONGEST_JOB_KEY:
+            raise ValueError(f"has {len(job_key.encode())} bytes, at most {LONGEST_JOB_KEY} are allowed")
+        if job_key is not None and not job_key.isprintable():
+            raise ValueError("holds a character that cannot be printed")
+        return job_key
+
+    @model_validator(mode="after")
+    def _is_named(self, info: ValidationInfo) -> Self:
+        if self.schedule.recurs and self.job_key is None:
+            checks_of(info).report("/jobKey", "is required for a schedule that recurs")
+        return self
+
     def to_new_job(self, checks: Checks, index: int = 0) -> NewJob:
-        """The job as the flow takes it."""
+        """The job as the flow takes it, if it is anonymous."""
         return NewJob(
             index=index,
             target=self.target.to_target(checks),
-            payload=self.payload or NO_PAYLOAD,
+            payload=self.encoded_payload,
             at=None if self.schedule.at is None else instants.from_text(self.schedule.at),
             delay_ms=round((self.schedule.delay_seconds or 0) * 1000),
             record=self.record,
@@ -188,6 +181,10 @@ class CreateJobBody(JobBody):
     """POST /v1/jobs."""
 
     client_id: str | None = Field(None, pattern=f"^{CLIENT_ID.pattern}$")
+
+
+class PatchBody(RootModel[dict[str, Any]]):
+    """PATCH /v1/jobs/{jobId}: what is named replaces what was sent, null leaves it out."""
 
 
 class CreateBatchBody(EdgeModel):
@@ -214,9 +211,3 @@ def _is_refused_by_sqs(payload: jobs.Payload) -> bool:
 
 def _private_targets(checks: Checks) -> tuple[str, ...]:
     return checks.client.allowed_private_targets if checks.client is not None else ()
-
-
-def _whole_milliseconds(seconds: float) -> float:
-    if abs(seconds * 1000 - round(seconds * 1000)) > 1e-3:
-        raise ValueError("has more decimals than milliseconds")
-    return seconds

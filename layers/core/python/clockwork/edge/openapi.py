@@ -11,12 +11,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_json_schema
 from pydantic_core import core_schema
 
 from clockwork.domain.clients import CLIENT_ID
 from clockwork.edge import answers
-from clockwork.edge.checks import EdgeModel
 from clockwork.edge.contract import OPERATIONS, Operation
 from clockwork.edge.models import JobBody
 from clockwork.edge.operations import LISTED, MOST_LISTED
@@ -36,7 +36,7 @@ _FAULTS = {
     400: "The body is not JSON: UTF-8, unique names, finite numbers, at most 64 levels.",
     403: "The caller may not do this, or not for this client, whether or not it exists.",
     404: "There is no such thing, or it is another client's.",
-    409: "The Idempotency-Key stands for another request.",
+    409: "Another request, definition or revision stands in the way: the detail says which.",
     413: "The body is too large.",
     422: "The request has faults, all of them in `errors`; nothing was written.",
     500: "Our fault.",
@@ -49,6 +49,20 @@ _PARAMETERS: dict[str, dict[str, Any]] = {
     "limit": {
         "in": "query",
         "schema": {"type": "integer", "minimum": 1, "maximum": MOST_LISTED, "default": LISTED},
+    },
+    "clientIdOf": {
+        "name": "clientId",
+        "in": "query",
+        "schema": {"type": "string"},
+        "description": "Whose jobs; the caller's only client unless given.",
+    },
+    "prefix": {"in": "query", "schema": {"type": "string"}, "description": "Of the jobKey."},
+    "state": {"in": "query", "schema": {"enum": ["ACTIVE", "PAUSED", "COMPLETED", "CANCELLED"]}},
+    "tag": {"in": "query", "schema": {"type": "string"}, "description": "`name`, or `name=value`."},
+    "If-Match": {
+        "in": "header",
+        "schema": {"type": "string"},
+        "description": "The revision that is to be changed; another is a conflict.",
     },
     "nextToken": {"in": "query", "schema": {"type": "string"}, "description": "As the page before answered it."},
     "Idempotency-Key": {
@@ -120,7 +134,10 @@ def _operation(route: Route, operation: Operation) -> dict[str, Any]:
         }
     schema = {"type": "object"} if operation.answer is None else _ref(operation.answer)
     described["responses"] = {
-        str(operation.status): {"description": "Done.", "content": {"application/json": {"schema": schema}}},
+        **{
+            str(status): {"description": "Done.", "content": {"application/json": {"schema": schema}}}
+            for status in (operation.status, *operation.also)
+        },
         **{str(status): {"$ref": f"#/components/responses/{status}"} for status in _faults(in_path, operation)},
     }
     return described
@@ -135,7 +152,7 @@ def _faults(in_path: list[str], operation: Operation) -> list[int]:
         faults.add(404)
     if operation.parameters:
         faults.add(422)
-    if "Idempotency-Key" in operation.parameters:
+    if {"Idempotency-Key", "If-Match"} & set(operation.parameters):
         faults.add(409)
     return sorted(faults)
 
@@ -149,7 +166,7 @@ def _problems() -> dict[str, Any]:
 
 
 def _schemas() -> dict[str, Any]:
-    models: list[type[EdgeModel]] = [JobBody, answers.Problem]
+    models: list[type[BaseModel]] = [JobBody, answers.Problem]
     for operation in OPERATIONS.values():
         models += [model for model in (operation.body, operation.answer) if model is not None]
     unique = [(model, "validation") for model in dict.fromkeys(models)]
@@ -164,7 +181,7 @@ def _examples(operation: Operation) -> dict[str, Any]:
     return {f"example{number}": {"value": value} for number, value in enumerate(operation.examples, 1)}
 
 
-def _ref(model: type[EdgeModel]) -> dict[str, str]:
+def _ref(model: type[BaseModel]) -> dict[str, str]:
     return {"$ref": _SCHEMAS.format(model=model.__name__)}
 
 

@@ -9,18 +9,20 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
+from clockwork.domain import ids
 from clockwork.domain.clients import CLIENT_ID, Client
-from clockwork.domain.errors import InvalidRequest
+from clockwork.domain.errors import InvalidRequest, NameTaken, RevisionConflict
 from clockwork.domain.ids import digest_of
 from clockwork.domain.requests import CreateRequest
-from clockwork.edge import views
+from clockwork.edge import named_views, views
 from clockwork.edge.body import BATCH_BYTES, SINGLE_BYTES, canonical, read_body
 from clockwork.edge.checks import Checks, validate
 from clockwork.edge.client_models import ClientBody
 from clockwork.edge.models import CreateBatchBody, CreateJobBody, JobBody
+from clockwork.edge.named_operations import NamedApi, as_sent, definition_of
 from clockwork.edge.problems import problem_of
 from clockwork.edge.request import Request
-from clockwork.flows import authorise, cancel, create, read
+from clockwork.flows import authorise, cancel, create, named, read
 from clockwork.flows.registry import ensure_shards
 from clockwork.flows.world import World
 
@@ -30,7 +32,7 @@ LISTED = 100
 
 
 @dataclass
-class Api:
+class Api(NamedApi):
     """The operations of one Lambda environment. `count_accepted` counts a repeated request again."""
 
     world: World
@@ -47,6 +49,8 @@ class Api:
         client = authorise.client_for(self.world, request.caller, request.named_client(value))
         checks = self._checks(request, client)
         body = validate(CreateJobBody, value, checks)
+        if body.job_key is not None:
+            return self._create_named(client, body, value, checks)
         wanted = CreateRequest(
             client=client,
             jobs=(body.to_new_job(checks),),
@@ -67,9 +71,15 @@ class Api:
         good = []
         for index, element in enumerate(body.jobs):
             try:
-                good.append(validate(JobBody, element, checks, f"/jobs/{index}").to_new_job(checks, index))
-            except InvalidRequest as faults:
-                results[index] |= {"status": int(HTTPStatus.UNPROCESSABLE_ENTITY), "problem": problem_of(faults)}
+                job = validate(JobBody, element, checks, f"/jobs/{index}")
+                if job.job_key is None:
+                    good.append(job.to_new_job(checks, index))
+                else:
+                    status, answer = self._create_named(client, job, element, checks)
+                    results[index] |= {"status": int(status)} | answer
+            except (InvalidRequest, NameTaken, RevisionConflict) as faults:
+                problem = problem_of(faults)
+                results[index] |= {"status": problem["status"], "problem": problem}
         if good:
             wanted = CreateRequest(
                 client=client,
@@ -79,19 +89,25 @@ class Api:
             )
             created = create.create_jobs(self.world, wanted, self.partitions)
             self.count_accepted(len(created))
-            for new_job, job in zip(good, created, strict=True):
-                results[new_job.index] |= {"status": int(HTTPStatus.CREATED)} | views.created(job, client.client_id)
+            for new_job, accepted in zip(good, created, strict=True):
+                shown = views.created(accepted, client.client_id)
+                results[new_job.index] |= {"status": int(HTTPStatus.CREATED)} | shown
         return HTTPStatus.OK, {"results": results}
 
     def get_job(self, request: Request) -> Answer:
         """GET /v1/jobs/{jobId}."""
         caller = authorise.require_known(self.world, request.caller)
-        return HTTPStatus.OK, views.job(read.view_job(self.world, caller, request.path["jobId"]))
+        job_id = request.path["jobId"]
+        if ids.is_named(job_id):
+            return self._show_named(caller, job_id)
+        return HTTPStatus.OK, views.job(read.view_job(self.world, caller, job_id))
 
     def cancel_job(self, request: Request) -> Answer:
         """DELETE /v1/jobs/{jobId}."""
         caller = authorise.require_known(self.world, request.caller)
         job_id = request.path["jobId"]
+        if ids.is_named(job_id):
+            return self._cancel_named(request, caller)
         return HTTPStatus.OK, views.cancel(cancel.cancel_job(self.world, caller, job_id), job_id)
 
     def list_executions(self, request: Request) -> Answer:
@@ -130,6 +146,15 @@ class Api:
         """GET /v1/openapi.json: what `python -m clockwork.edge.openapi` has written."""
         return HTTPStatus.OK, (Path(__file__).parent / "openapi.json").read_text(encoding="utf-8")
 
-    def _checks(self, request: Request, client: Client | None = None) -> Checks:
-        """What validation may ask; faults outside the body are reported with those inside."""
-        return Checks(self.world.clock.now(), self.world.settings, client, request.faults())
+    def _create_named(self, client: Client, body: JobBody, value: dict[str, Any], checks: Checks) -> Answer:
+        assert body.job_key is not None
+        wanted = named.NamedRequest(
+            client=client,
+            job_key=body.job_key,
+            as_sent=as_sent(value),
+            definition=definition_of(body, checks, client),
+        )
+        written = named.create_named(self.world, wanted, self.partitions)
+        self.count_accepted(int(written.created))
+        status = HTTPStatus.CREATED if written.created else HTTPStatus.OK
+        return status, named_views.written(written, checks.now)

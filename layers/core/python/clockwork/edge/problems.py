@@ -11,7 +11,10 @@ from clockwork.domain.errors import (
     InvalidRequest,
     JobNotFound,
     KeyReused,
+    NameTaken,
     NotAllowed,
+    NotNamed,
+    RevisionConflict,
     Unavailable,
 )
 from clockwork.edge.body import BodyTooLarge, NotJson
@@ -23,6 +26,9 @@ _STATUS: dict[type[ClockworkError], HTTPStatus] = {
     JobNotFound: HTTPStatus.NOT_FOUND,
     ExecutionNotFound: HTTPStatus.NOT_FOUND,
     KeyReused: HTTPStatus.CONFLICT,
+    NameTaken: HTTPStatus.CONFLICT,
+    RevisionConflict: HTTPStatus.CONFLICT,
+    NotNamed: HTTPStatus.CONFLICT,
     BodyTooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     InvalidRequest: HTTPStatus.UNPROCESSABLE_ENTITY,
     Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
@@ -41,7 +47,7 @@ def problem_of(error: Exception) -> dict[str, Any]:
     if kind is None:
         return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "this is our fault; it has been logged")
     document = problem(_STATUS[kind], _DETAIL.get(kind) or str(error))
-    if isinstance(error, InvalidRequest):
+    if isinstance(error, (InvalidRequest, NameTaken)):
         document["errors"] = [{"pointer": fault.pointer, "detail": fault.detail} for fault in error.problems]
     return document
 

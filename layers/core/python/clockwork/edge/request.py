@@ -55,6 +55,30 @@ class Request(msgspec.Struct, frozen=True):
             raise InvalidRequest([Problem("", "the query parameter nextToken is not one that this list has given")])
         return token
 
+    def revision(self) -> int | None:
+        """The revision that the If-Match header names; None without one, or for `*`. Raises InvalidRequest."""
+        headers: dict[str, str] = self.event.get("headers") or {}
+        text = headers.get("if-match", "*").strip()
+        if text == "*":
+            return None
+        match = re.fullmatch(r'"?([0-9]{1,9})"?', text)
+        if match is None:
+            raise InvalidRequest([Problem("", "the If-Match header must be a job's revision, such as 3")])
+        return int(match[1])
+
+    def job_token(self) -> str | None:
+        """The jobKey behind which a list of jobs goes on. Raises InvalidRequest."""
+        token = self.query.get("nextToken")
+        try:
+            return None if token is None else ids.decode_part(token).decode()
+        except ValueError:
+            raise InvalidRequest([Problem("", "the query parameter nextToken is not one of a list of jobs")]) from None
+
+    @staticmethod
+    def token_of(job_key: str) -> str:
+        """The nextToken that `job_token` reads back."""
+        return ids.encode_part(job_key.encode())
+
     def named_client(self, body: Any) -> str | None:
         """The clientId that a body names, as far as it can be read: who may ask comes before what is asked."""
         client_id = body.get("clientId") if isinstance(body, dict) else None

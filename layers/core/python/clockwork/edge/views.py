@@ -29,7 +29,7 @@ def created(job: CreatedJob, client_id: str) -> dict[str, Any]:
 def job(view: JobView) -> dict[str, Any]:
     """A job and where it stands."""
     occurrence = view.job.occurrence
-    shown = {
+    shown: dict[str, Any] = {
         "jobId": view.job.job_id,
         "clientId": occurrence.client_id,
         "state": view.state,
@@ -38,7 +38,7 @@ def job(view: JobView) -> dict[str, Any]:
         "schedule": {"at": to_text(occurrence.due_at)},
         "target": target(occurrence.target),
         "payload": payload(occurrence.payload),
-        "retryPolicy": _camel(occurrence.retry_policy),
+        "retryPolicy": camel(occurrence.retry_policy),
         "record": occurrence.record,
         "tags": occurrence.tags,
     }
@@ -52,7 +52,7 @@ def execution(record: Execution) -> dict[str, Any]:
     attempts = [_attempt(attempt) for attempt in record.attempts]
     if record.state is State.RUNNING and record.started_at is not None:
         attempts.append({"number": record.attempt, "state": "RUNNING", "startedAt": to_text(record.started_at)})
-    shown = {
+    shown: dict[str, Any] = {
         "executionId": record.execution_id,
         "jobId": record.job_id,
         "dueAt": to_text(record.due_at),
@@ -63,6 +63,9 @@ def execution(record: Execution) -> dict[str, Any]:
         shown["nextAttemptAt"] = to_text(record.next_attempt_at)
     if record.reason is not None:
         shown["reason"] = record.reason
+    if record.skipped is not None:
+        stretch = record.skipped
+        shown["skipped"] = {"from": to_text(stretch.from_at), "to": to_text(stretch.to_at), "count": stretch.count}
     return shown
 
 
@@ -96,7 +99,7 @@ def client(record: Client) -> dict[str, Any]:
 
 def target(kept: Target) -> dict[str, Any]:
     """A target as it was asked for."""
-    shown = _camel(kept)
+    shown = camel(kept)
     shown.pop("private", None)
     return {name: value for name, value in shown.items() if value not in (None, {})}
 
@@ -118,7 +121,7 @@ def _attempt(attempt: Attempt) -> dict[str, Any]:
     return shown | {name: value for name, value in extras.items() if value is not None}
 
 
-def _camel(struct: msgspec.Struct) -> dict[str, Any]:
+def camel(struct: msgspec.Struct) -> dict[str, Any]:
     """A struct under its wire names, defaults and tag included."""
     config = struct.__struct_config__
     tag = {config.tag_field: config.tag} if config.tag_field else {}

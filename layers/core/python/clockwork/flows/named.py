@@ -117,6 +117,11 @@ def replaced(definition: Definition, as_sent: bytes, *, same_schedule: bool) -> 
     return make
 
 
+def with_schedule_of(job: NamedJob, definition: Definition) -> Definition:
+    """A definition whose schedule is the job's, as that was resolved when it was written."""
+    return msgspec.structs.replace(definition, at=job.definition.at, recurrence=job.definition.recurrence)
+
+
 def paused(reason: str | None) -> Callable[[NamedJob, int], NamedJob]:
     """The change that a pause is: nothing starts until it is resumed."""
     return lambda job, _: msgspec.structs.replace(job, state=JobState.PAUSED, reason=reason)

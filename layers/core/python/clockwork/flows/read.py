@@ -12,6 +12,7 @@ from clockwork.domain.executions import Execution
 from clockwork.domain.ids import AnonymousJob, InvalidId, only_execution
 from clockwork.domain.jobs import Occurrence
 from clockwork.flows.authorise import Caller
+from clockwork.flows.named import get_named
 from clockwork.flows.world import World
 
 
@@ -64,6 +65,8 @@ class ExecutionPage(msgspec.Struct, frozen=True):
 
 def list_executions(world: World, caller: Caller, job_id: str, limit: int, before: str | None = None) -> ExecutionPage:
     """A job's executions, newest first. Raises JobNotFound, also where neither a row nor a record is left."""
+    if ids.is_named(job_id):
+        return _list_of_named(world, caller, job_id, limit, before)
     _decode(job_id)
     found = world.executions.list(job_id, limit + 1, before)
     # Another's executions and none at all take the same way, so that neither answer nor reads tell them apart.
@@ -72,6 +75,13 @@ def list_executions(world: World, caller: Caller, job_id: str, limit: int, befor
         get_kept_job(world, caller, job_id)
     if foreign:
         raise JobNotFound(job_id)
+    page = found[:limit]
+    return ExecutionPage(page, page[-1].execution_id if len(found) > limit else None)
+
+
+def _list_of_named(world: World, caller: Caller, job_id: str, limit: int, before: str | None) -> ExecutionPage:
+    get_named(world, caller, job_id)
+    found = world.executions.list(job_id, limit + 1, before)
     page = found[:limit]
     return ExecutionPage(page, page[-1].execution_id if len(found) > limit else None)
 

@@ -36,8 +36,6 @@ class MemoryShards:
         shard = self._rows.get(lease.partition_id)
         if shard is None or (shard.owner, shard.epoch) != (lease.owner, lease.epoch):
             return False
-        if shard.cursor > lease.cursor or shard.horizon > lease.horizon:
-            return False
         if lease.cursor < shard.cursor or lease.horizon < shard.horizon:
             return False
         self._store(lease)

@@ -1,0 +1,34 @@
+"""Something was left behind: look at the chain of every named job once a day, a slice of them at each sweep."""
+
+from __future__ import annotations
+
+import msgspec
+
+from clockwork.flows.chain import check_chain
+from clockwork.flows.world import World
+
+DAY_MS = 86_400_000
+#: What checking one chain may take at the most (ms).
+STOP_MARGIN_MS = 5_000
+
+
+class AuditReport(msgspec.Struct):
+    """How many jobs were looked at, and how many chains were repaired, which should read 0."""
+
+    audited: int = 0
+    repaired: int = 0
+    left: int = 0
+
+
+def audit_chains(world: World, deadline_at: int) -> AuditReport:
+    """Check the slice of jobs that belongs to this moment of the day, as far as there is time before `deadline_at`."""
+    sweep_ms = world.settings.sweep_seconds * 1000
+    slices = DAY_MS // sweep_ms
+    report = AuditReport()
+    for job in world.jobs.scan(world.clock.now() // sweep_ms % slices, slices):
+        if world.clock.now() > deadline_at - STOP_MARGIN_MS:
+            report.left += 1
+            continue
+        report.audited += 1
+        report.repaired += check_chain(world, job)
+    return report
