@@ -1,0 +1,204 @@
+"""The deployed stack as its tests see it: a tenant's calls, and an operator's hand on queues, shards and Lambdas."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import botocore.session
+
+from clockwork.aws.session import Aws
+from clockwork.bootstrap import aws_world
+from clockwork.domain import keys
+from clockwork.domain.instants import from_text
+from clockwork.flows.world import World
+from clockwork.settings import Settings
+from local.api import SignedApi
+from local.emulator import REGION, Credentials
+from local.stack import LocalStack
+from tests.e2e.receiver import PATIENCE_SECONDS, Hook
+
+T = TypeVar("T")
+_TABLES = ("Timeline", "Jobs", "Executions", "Shards", "Clients")
+_PARTITIONS = keys.plain_partitions(Settings.for_local().shards)
+
+
+def await_value(ask: Callable[[], T | None], what: str, seconds: float = PATIENCE_SECONDS) -> T:
+    """What `ask` answers as soon as it is not None. Fails the test if that takes too long."""
+    deadline = time.monotonic() + seconds
+    while (value := ask()) is None:
+        assert time.monotonic() < deadline, f"{what}: not within {seconds} s"
+        time.sleep(0.05)
+    return value
+
+
+class Tenant:
+    """A client as it calls the API."""
+
+    def __init__(self, client_id: str, api: SignedApi) -> None:
+        self.client_id = client_id
+        self.api = api
+
+    def create(self, hook: Hook | None = None, *, key: str | None = None, **job: Any) -> dict[str, Any]:
+        """POST /v1/jobs, which must answer 201. Due in 2 s and recorded unless `job` says otherwise."""
+        job = {"schedule": {"delaySeconds": 2}, **job}
+        if hook is not None:
+            job["target"] = {"type": "http", "url": hook.url}
+        headers = {"Idempotency-Key": key} if key else {}
+        answer = self.api.request("POST", "/v1/jobs", {"clientId": self.client_id, **job}, headers)
+        assert answer.status == 201, answer
+        return dict(answer.body)
+
+    def get(self, path: str) -> Any:
+        """The body of a GET, which must answer 200."""
+        answer = self.api.request("GET", path)
+        assert answer.status == 200, answer
+        return answer.body
+
+    def cancel(self, job_id: str) -> dict[str, Any]:
+        """DELETE /v1/jobs/{jobId}, which must answer 200."""
+        answer = self.api.request("DELETE", f"/v1/jobs/{job_id}")
+        assert answer.status == 200, answer
+        return dict(answer.body)
+
+    def await_job(self, job_id: str, state: str) -> dict[str, Any]:
+        """The job as soon as it is in a state."""
+        return await_value(lambda: _in_state(self.get(f"/v1/jobs/{job_id}"), state), f"{job_id} is {state}")
+
+
+class Deployment:
+    """The stack with two tenants. `standard` and `fifo` are the ARNs of queues that jobs may target."""
+
+    def __init__(self, stack: LocalStack, standard: str, fifo: str) -> None:
+        self.stack = stack
+        self.standard = standard
+        self.fifo = fifo
+        self._rule = next(r["Name"] for r in self._client("events").list_rules()["Rules"] if "Tick" in r["Name"])
+
+    def tenant(self, name: str, **definition: Any) -> Tenant:
+        """A client whose only principal is a user of its own, who may call the API."""
+        user = self.caller(name)
+        body = {"principals": [user.arn], **definition}
+        answer = self.stack.api().request("PUT", f"/v1/clients/{name}", body)
+        assert answer.status == 200, answer
+        return Tenant(name, self.stack.api(user))
+
+    def caller(self, name: str) -> Credentials:
+        """A user who may call the API, for no client."""
+        allowed = f"arn:aws:execute-api:{REGION}:*:{self.stack.outputs['ApiId']}/*"
+        return self.stack.create_user(name, {"Effect": "Allow", "Action": "execute-api:Invoke", "Resource": allowed})
+
+    def invoke(self, moment: str, event: dict[str, Any]) -> dict[str, Any]:
+        """Run a Lambda and wait for what it returns."""
+        name = self.stack.outputs[f"{moment.capitalize()}Function"]
+        answer = self._client("lambda").invoke(FunctionName=name, Payload=json.dumps(event).encode())
+        said = answer["Payload"].read()
+        assert "FunctionError" not in answer, said
+        return dict(json.loads(said))
+
+    def send_dead_letter(self, body: str) -> None:
+        """Put a message where SQS puts what was received too often."""
+        self._client("sqs").send_message(QueueUrl=self.stack.outputs["DeadLetterQueueUrl"], MessageBody=body)
+
+    def await_empty(self, queue: str = "ReleaseQueueUrl") -> None:
+        """Wait until nothing is in a queue, in flight or delayed."""
+        await_value(lambda: True if self._depth(self.stack.outputs[queue]) == 0 else None, f"{queue} is empty")
+
+    def receive(self, arn: str) -> dict[str, Any]:
+        """The next message of a target queue, which is deleted."""
+        sqs = self._client("sqs")
+        url = sqs.get_queue_url(QueueName=arn.rpartition(":")[2])["QueueUrl"]
+        asked: dict[str, Any] = {"MessageAttributeNames": ["All"], "AttributeNames": ["All"], "WaitTimeSeconds": 1}
+        messages = await_value(lambda: sqs.receive_message(QueueUrl=url, **asked).get("Messages"), f"message in {arn}")
+        sqs.delete_message(QueueUrl=url, ReceiptHandle=messages[0]["ReceiptHandle"])
+        return dict(messages[0])
+
+    @contextmanager
+    def without_ticks(self) -> Iterator[None]:
+        """No tick comes, and none that came before is still at work."""
+        events = self._client("events")
+        events.disable_rule(Name=self._rule)
+        try:
+            self._await_rest()
+            yield
+        finally:
+            events.enable_rule(Name=self._rule)
+
+    def miss_ticks(self) -> None:
+        """Leave the plain shards as they are when ticks have been missed: all horizons lie where now is."""
+        now = keys.edge_key(time.time_ns() // 1_000_000)
+        for partition_id in _PARTITIONS:
+            self._client("dynamodb").update_item(
+                TableName=self.stack.outputs["ShardsTable"],
+                Key={"partitionId": {"S": partition_id}},
+                UpdateExpression="SET #cursor = :now, horizon = :now",
+                ExpressionAttributeNames={"#cursor": "cursor"},
+                ExpressionAttributeValues={":now": {"S": now}},
+            )
+
+    @contextmanager
+    def world(self) -> Iterator[World]:
+        """The ports as a Lambda of this deployment has them, in this process."""
+        outputs = self.stack.outputs
+        tables = {f"{name.lower()}_table": outputs[f"{name}Table"] for name in _TABLES}
+        settings = Settings.for_local().with_(release_queue_url=outputs["ReleaseQueueUrl"], **tables)
+        session = botocore.session.Session()
+        session.set_config_variable("region", REGION)
+        session.set_config_variable("ca_bundle", str(self.stack.ca_bundle))
+        session.set_credentials(self.stack.admin.access_key, self.stack.admin.secret_key)
+        aws = Aws(session, endpoint_url=self.stack.endpoint_url)
+        try:
+            yield aws_world(settings, aws)
+        finally:
+            aws.close()
+
+    def poll_all(self) -> list[dict[str, Any]]:
+        """Run the poller of every plain shard, one after the other; what each reports."""
+        return [self.invoke("poller", {"partitionId": partition_id}) for partition_id in _PARTITIONS]
+
+    def await_free(self, partition_id: str) -> None:
+        """Wait until the lease of a shard has ended."""
+
+        def ended() -> bool | None:
+            until = next(int(i["leaseUntil"]["N"]) for i in self._shards() if i["partitionId"]["S"] == partition_id)
+            return True if until < time.time_ns() // 1_000_000 else None
+
+        await_value(ended, f"the lease of {partition_id} ends")
+
+    def _await_rest(self) -> None:
+        """Until no shard has changed hands for a second."""
+        seen, since = self._epochs(), time.monotonic()
+
+        def rest() -> bool | None:
+            nonlocal seen, since
+            if (now := self._epochs()) != seen:
+                seen, since = now, time.monotonic()
+            return True if time.monotonic() > since + 1 else None
+
+        await_value(rest, "the pollers rest")
+
+    def _epochs(self) -> list[Any]:
+        return sorted((i["partitionId"]["S"], i["epoch"]["N"], i["leaseUntil"]["N"]) for i in self._shards())
+
+    def _shards(self) -> list[dict[str, Any]]:
+        return list(self._client("dynamodb").scan(TableName=self.stack.outputs["ShardsTable"])["Items"])
+
+    def _depth(self, url: str) -> int:
+        names = [f"ApproximateNumberOfMessages{which}" for which in ("", "NotVisible", "Delayed")]
+        attributes = self._client("sqs").get_queue_attributes(QueueUrl=url, AttributeNames=names)["Attributes"]
+        return sum(int(attributes[name]) for name in names)
+
+    def _client(self, service: str) -> Any:
+        return self.stack.client(service)
+
+
+def lateness_ms(arrived_at: int, due_at: str) -> int:
+    """How long after its due instant something arrived."""
+    return arrived_at - from_text(due_at)
+
+
+def _in_state(job: dict[str, Any], state: str) -> dict[str, Any] | None:
+    return job if job["state"] == state else None
