@@ -1,0 +1,59 @@
+"""The product's sources as trees: which module imports what, wherever in the module it does."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[2]
+CORE = ROOT / "layers/core/python"
+
+
+class Import(NamedTuple):
+    """One imported module: `name` is absolute and as deep as the statement says."""
+
+    path: Path
+    line: int
+    name: str
+    for_types_only: bool
+
+    def __str__(self) -> str:
+        return f"{self.path.relative_to(ROOT)}:{self.line} imports {self.name}"
+
+
+def shipped() -> list[Path]:
+    """Every Python file that is no test and no benchmark."""
+    folders = (CORE / "clockwork", ROOT / "lambdas", ROOT / "infra", ROOT / "local")
+    return [ROOT / "app.py", *(path for folder in folders for path in sorted(folder.rglob("*.py")))]
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    """A file as a tree."""
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def imports(path: Path) -> Iterator[Import]:
+    """All imports of a file, those inside functions included."""
+    yield from _imports(tree(path), path, for_types_only=False)
+
+
+def _imports(node: ast.AST, path: Path, *, for_types_only: bool) -> Iterator[Import]:
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            yield Import(path, node.lineno, alias.name, for_types_only)
+    elif isinstance(node, ast.ImportFrom):
+        assert node.level == 0, f"{path}:{node.lineno} imports relatively"
+        for alias in node.names:
+            # `from clockwork import ports` imports clockwork.ports, `from clockwork.ports import Clock` does too.
+            deeper = CORE / f"{node.module}.{alias.name}".replace(".", "/")
+            is_module = deeper.is_dir() or deeper.with_suffix(".py").exists()
+            yield Import(
+                path, node.lineno, f"{node.module}.{alias.name}" if is_module else str(node.module), for_types_only
+            )
+    types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    for child in ast.iter_child_nodes(node):
+        yield from _imports(child, path, for_types_only=for_types_only or types)

@@ -1,0 +1,129 @@
+"""Who may import whom: lambdas -> bootstrap -> aws | memory -> ports -> domain; lambdas -> edge -> flows -> ports."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.sources import CORE, ROOT, Import, imports, shipped, tree
+
+#: Part of the core -> what of the core and of others it may import, beside itself and the standard library.
+CORE_RULES = {
+    "domain": {"msgspec"},
+    "ports.py": {"clockwork.domain", "msgspec"},
+    "settings.py": set[str](),
+    "routes.py": set[str](),
+    "telemetry.py": set[str](),
+    "flows": {"clockwork.domain", "clockwork.ports", "clockwork.settings", "msgspec"},
+    "aws": {"clockwork.domain", "clockwork.ports", "botocore", "urllib3", "msgspec"},
+    "memory": {"clockwork.domain", "clockwork.ports", "msgspec"},
+    "edge": {
+        *("clockwork.domain", "clockwork.flows", "clockwork.settings", "clockwork.routes"),
+        *("msgspec", "pydantic", "pydantic_core", "aws_lambda_powertools"),
+    },
+    "bootstrap.py": {
+        *("clockwork.domain", "clockwork.ports", "clockwork.flows.world", "clockwork.settings"),
+        *("clockwork.telemetry", "clockwork.aws"),
+    },
+    "__init__.py": set[str](),
+}
+#: A whole Clockwork has its flows, and telemetry writes what they report.
+EXCEPTIONS = {"memory/world.py": {"clockwork.flows", "clockwork.settings"}}
+RULES = {
+    "lambdas": {"clockwork.bootstrap", "clockwork.flows"},
+    "lambdas/api": {"clockwork.bootstrap", "clockwork.edge"},
+    "infra": {"clockwork.settings", "clockwork.routes", "aws_cdk", "constructs"},
+    "app.py": {"infra", "aws_cdk"},
+}
+PACKAGE = CORE / "clockwork"
+
+
+def forbidden(found: Iterable[Import], allowed: set[str]) -> list[str]:
+    """What is imported and neither allowed nor of the standard library."""
+    return [
+        str(one)
+        for one in found
+        if one.name.partition(".")[0] not in sys.stdlib_module_names
+        and not any(one.name == name or one.name.startswith(f"{name}.") for name in allowed)
+        and not (one.for_types_only and one.name.startswith("mypy_boto3_"))
+    ]
+
+
+def part_of(path: Path) -> str:
+    """The part of the core that a file belongs to."""
+    return path.relative_to(PACKAGE).parts[0]
+
+
+def test_every_part_of_the_core_has_its_rule() -> None:
+    assert {part_of(path) for path in PACKAGE.rglob("*.py")} == set(CORE_RULES)
+
+
+@pytest.mark.parametrize("part", CORE_RULES)
+def test_the_core_imports_inwards_only(part: str) -> None:
+    files = [path for path in PACKAGE.rglob("*.py") if part_of(path) == part]
+    assert files
+    for path in files:
+        itself = f"clockwork.{part.removesuffix('.py')}"
+        exceptions = EXCEPTIONS.get(str(path.relative_to(PACKAGE)), set())
+        assert forbidden(imports(path), {itself, *CORE_RULES[part], *exceptions}) == []
+
+
+@pytest.mark.parametrize("place", RULES)
+def test_what_stands_around_the_core_imports_only_its_share_of_it(place: str) -> None:
+    files = sorted((ROOT / place).rglob("*.py")) if (ROOT / place).is_dir() else [ROOT / place]
+    if place == "lambdas":
+        files = [path for path in files if path.parent.name != "api"]
+    assert files
+    for path in files:
+        assert forbidden(imports(path), {place.partition("/")[0], *RULES[place]}) == []
+
+
+@pytest.mark.parametrize(
+    ("package", "part"),
+    [("pydantic", "edge"), ("aws_lambda_powertools", "edge"), ("botocore", "aws")],
+)
+def test_a_package_is_known_in_one_place(package: str, part: str) -> None:
+    knowing = {
+        part_of(path)
+        for path in PACKAGE.rglob("*.py")
+        for one in imports(path)
+        if one.name.partition(".")[0] == package
+    }
+    assert knowing == {part}
+
+
+def test_nothing_that_ships_imports_tests_or_boto3_or_what_only_the_machine_here_has() -> None:
+    for path in shipped():
+        foreign = [one for one in imports(path) if one.name.partition(".")[0] in {"tests", "bench"}]
+        assert [str(one) for one in foreign] == []
+        if path.is_relative_to(PACKAGE) or path.is_relative_to(ROOT / "lambdas"):
+            assert [
+                str(one) for one in imports(path) if one.name.partition(".")[0] in {"boto3", "local", "infra"}
+            ] == []
+
+
+def test_imports_inside_functions_are_the_composition_roots_alone() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        if path.name == "bootstrap.py":
+            continue
+        functions = [node for node in ast.walk(tree(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+        inside = [node for one in functions for node in ast.walk(one) if isinstance(node, ast.Import | ast.ImportFrom)]
+        assert [f"{path}:{node.lineno}" for node in inside] == []
+
+
+def test_no_import_hides_from_these_rules() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        called = {ast.unparse(node.func) for node in ast.walk(tree(path)) if isinstance(node, ast.Call)}
+        assert called.isdisjoint({"__import__", "import_module", "importlib.import_module", "exec", "eval"}), path
+
+
+def test_the_rules_see_what_they_forbid(tmp_path: Path) -> None:
+    source = PACKAGE / "domain" / "jobs.py"
+    assert forbidden([Import(source, 1, "clockwork.flows.create", False)], {"clockwork.domain"})
+    assert forbidden([Import(source, 1, "clockwork.domains", False)], {"clockwork.domain"})
+    assert forbidden([Import(source, 1, "mypy_boto3_dynamodb", False)], {"clockwork.domain"})
+    assert not forbidden([Import(source, 1, "json", False)], set())

@@ -1,0 +1,22 @@
+"""A file that is read in one go, and handlers that are read in a minute."""
+
+from __future__ import annotations
+
+from tests.architecture.sources import ROOT, shipped
+
+LONGEST_FILE = 300
+LONGEST_HANDLER = 60
+
+
+def test_no_file_is_long() -> None:
+    lengths = {path.relative_to(ROOT): len(path.read_text(encoding="utf-8").splitlines()) for path in shipped()}
+    assert len(lengths) > 100
+    assert {path: length for path, length in lengths.items() if length >= LONGEST_FILE} == {}
+
+
+def test_each_moment_has_a_short_handler_and_nothing_else() -> None:
+    handlers = sorted((ROOT / "lambdas").rglob("*.py"))
+    assert {path.name for path in handlers} == {"handler.py"}
+    assert len(handlers) == 5
+    for path in handlers:
+        assert len(path.read_text(encoding="utf-8").splitlines()) < LONGEST_HANDLER, path
