@@ -23,20 +23,21 @@ from clockwork.domain.timeline import Row
 from clockwork.flows.authorise import Caller
 from clockwork.flows.chain import check_chain
 from clockwork.flows.control import backfill, run_now
+from clockwork.flows.create import create_jobs
+from clockwork.flows.find import get_named
 from clockwork.flows.named import (
     NamedRequest,
     Written,
     cancelled,
     change,
     create_named,
-    get_named,
     paused,
     replaced,
     resumed,
 )
 from clockwork.flows.registry import ensure_shards
 from clockwork.memory.world import MemoryClockwork
-from tests.examples import ACME, ALICE, TARGET, failure
+from tests.examples import ACME, ALICE, TARGET, failure, new_job, request
 
 MINE = Caller(ALICE, client_ids=frozenset({"acme"}))
 
@@ -56,8 +57,8 @@ class Named:
 
     def create(self, key: str = "tick", sent: str = "x", **definition: Any) -> Written:
         wanted = self.definition(**definition)
-        request = NamedRequest(client=ACME, job_key=key, as_sent=json.dumps(sent).encode(), definition=wanted)
-        return create_named(self.clockwork.world, request, ensure_shards(self.clockwork.world))
+        wish = NamedRequest(client=ACME, job_key=key, as_sent=json.dumps(sent).encode(), definition=wanted)
+        return create_named(self.clockwork.world, wish, ensure_shards(self.clockwork.world))
 
     def change(self, changed: Any, revision: int | None = None) -> Written:
         written = change(self.clockwork.world, self.stored, revision, changed)
@@ -377,7 +378,11 @@ def _key(delivery: Delivery) -> str:
 
 def test_an_anonymous_job_cannot_be_changed_and_anothers_is_not_found() -> None:
     named = Named()
+    partitions = ensure_shards(named.clockwork.world)
+    anonymous = create_jobs(named.clockwork.world, request(new_job()), partitions)[0]
     with pytest.raises(NotNamed):
+        get_named(named.clockwork.world, MINE, anonymous.job_id)
+    with pytest.raises(JobNotFound):
         get_named(named.clockwork.world, MINE, AnonymousJob("p000", row_key(1, "x"), 0).job_id)
     with pytest.raises(JobNotFound):
         get_named(named.clockwork.world, Caller("bob", client_ids=frozenset({"other"})), named.job.job_id)

@@ -20,6 +20,7 @@ from clockwork.edge.schedules import BackfillBody, EmptyBody, PreviewBody, Reaso
 from clockwork.flows import authorise, control, named
 from clockwork.flows.browse import list_jobs
 from clockwork.flows.chain import check_chain
+from clockwork.flows.find import get_named
 from clockwork.flows.world import World
 
 Answer = tuple[HTTPStatus, Any]
@@ -126,13 +127,13 @@ class NamedApi:
         return HTTPStatus.OK, named_views.preview(recurrence, at, body.count, now)
 
     def _show_named(self, caller: authorise.Caller, job_id: str) -> Answer:
-        job = named.get_named(self.world, caller, job_id)
+        job = get_named(self.world, caller, job_id)
         check_chain(self.world, job)
         last = next(iter(self.world.executions.list(job_id, 1, None)), None)
         return HTTPStatus.OK, named_views.job(job, last, self.world.clock.now())
 
     def _cancel_named(self, request: Request, caller: authorise.Caller) -> Answer:
-        job = named.get_named(self.world, caller, request.path["jobId"])
+        job = get_named(self.world, caller, request.path["jobId"])
         if not job.is_alive:
             return HTTPStatus.OK, named_views.cancelled(named.Written(job))
         return HTTPStatus.OK, named_views.cancelled(
@@ -142,7 +143,7 @@ class NamedApi:
     def _changeable(self, request: Request) -> NamedJob:
         """The named job of the path, if it is the caller's and lives."""
         caller = authorise.require_known(self.world, request.caller)
-        job = named.get_named(self.world, caller, request.path["jobId"])
+        job = get_named(self.world, caller, request.path["jobId"])
         if not job.is_alive:
             raise JobNotFound(job.job_id)
         return job

@@ -11,7 +11,7 @@ from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution
 from clockwork.domain.ids import only_execution
 from clockwork.flows.authorise import Caller
-from clockwork.flows.read import KeptJob, get_kept_job
+from clockwork.flows.find import KeptJob, get_kept_job
 from clockwork.flows.world import World
 
 #: A record that changes again and again under our hands: the caller is asked to repeat.

@@ -10,17 +10,15 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from clockwork.domain import ids
 from clockwork.domain.chains import fire_after, first_pointer, ordinal_at
 from clockwork.domain.clients import Client
 from clockwork.domain.differences import differences
-from clockwork.domain.errors import InvalidRequest, JobNotFound, NameTaken, NotNamed, Problem, RevisionConflict
+from clockwork.domain.errors import InvalidRequest, NameTaken, Problem, RevisionConflict
 from clockwork.domain.executions import Execution
-from clockwork.domain.ids import InvalidId, NamedJobId
 from clockwork.domain.named import Definition, JobState, NamedJob, versioned
 from clockwork.domain.releases import Release
-from clockwork.flows.authorise import Caller
 from clockwork.flows.chain import settle_again
+from clockwork.flows.find import get_by_key
 from clockwork.flows.listing import may_still_start
 from clockwork.flows.settle import put_pointer, settle
 from clockwork.flows.world import World
@@ -84,25 +82,6 @@ def change(
     released = settle(world, job, first_pointer(job)) if job.state is JobState.ACTIVE else ()
     running, unseen = may_still_start(world, stored, job)
     return Written(job, released=released, running=running, may_be_under_way=unseen)
-
-
-def get_by_key(world: World, client_id: str, job_key: str) -> NamedJob | None:
-    """The job under a key, tombstones included."""
-    return world.jobs.get([(client_id, job_key)])[0]
-
-
-def get_named(world: World, caller: Caller, job_id: str) -> NamedJob:
-    """The named job with this id, tombstones included. Raises JobNotFound, or NotNamed for an anonymous job's id."""
-    try:
-        place = ids.decode_job(job_id)
-    except InvalidId:
-        raise JobNotFound(job_id) from None
-    if not isinstance(place, NamedJobId):
-        raise NotNamed("an anonymous job is its instant: cancel it and create another")
-    job = get_by_key(world, place.client_id, place.job_key)
-    if job is None or job.incarnation != place.incarnation or not caller.may_act_for(job.client_id):
-        raise JobNotFound(job_id)
-    return job
 
 
 def replaced(definition: Definition, as_sent: bytes, *, same_schedule: bool) -> Callable[[NamedJob, int], NamedJob]:

@@ -6,23 +6,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from clockwork.domain import codec, ids
+from clockwork.domain import ids
 from clockwork.domain.errors import ExecutionNotFound, JobNotFound
 from clockwork.domain.executions import Execution
-from clockwork.domain.ids import AnonymousJob, InvalidId, only_execution
-from clockwork.domain.jobs import Occurrence
+from clockwork.domain.ids import InvalidId, only_execution
 from clockwork.flows.authorise import Caller
-from clockwork.flows.named import get_named
+from clockwork.flows.find import KeptJob, decode_anonymous, get_kept_job, get_named
 from clockwork.flows.world import World
-
-
-class KeptJob(msgspec.Struct, frozen=True):
-    """An anonymous job as its row keeps it."""
-
-    job_id: str
-    place: AnonymousJob
-    occurrence: Occurrence
-    cancelled: bool
 
 
 class JobView(msgspec.Struct, frozen=True):
@@ -31,17 +21,6 @@ class JobView(msgspec.Struct, frozen=True):
     job: KeptJob
     state: str
     last_execution: Execution | None
-
-
-def get_kept_job(world: World, caller: Caller, job_id: str) -> KeptJob:
-    """The job, if its row is still kept and the caller may see it. Raises JobNotFound."""
-    place = _decode(job_id)
-    row = world.timeline.find([(place.partition_id, place.key)])[0]
-    elements = codec.decode_row(row.blob) if row is not None else []
-    element = elements[place.element] if place.element < len(elements) else None
-    if row is None or not isinstance(element, Occurrence) or not caller.may_act_for(element.client_id):
-        raise JobNotFound(job_id)
-    return KeptJob(job_id, place, element, place.element in row.cancelled)
 
 
 def view_job(world: World, caller: Caller, job_id: str) -> JobView:
@@ -67,7 +46,7 @@ def list_executions(world: World, caller: Caller, job_id: str, limit: int, befor
     """A job's executions, newest first. Raises JobNotFound, also where neither a row nor a record is left."""
     if ids.is_named(job_id):
         return _list_of_named(world, caller, job_id, limit, before)
-    _decode(job_id)
+    decode_anonymous(job_id)
     found = world.executions.list(job_id, limit + 1, before)
     # Another's executions and none at all take the same way, so that neither answer nor reads tell them apart.
     foreign = not all(caller.may_act_for(execution.client_id) for execution in found)
@@ -96,13 +75,3 @@ def get_execution(world: World, caller: Caller, execution_id: str) -> Execution:
     if execution is None or not caller.may_act_for(execution.client_id):
         raise ExecutionNotFound(execution_id)
     return execution
-
-
-def _decode(job_id: str) -> AnonymousJob:
-    try:
-        place = ids.decode_job(job_id)
-    except InvalidId:
-        raise JobNotFound(job_id) from None
-    if not isinstance(place, AnonymousJob):
-        raise JobNotFound(job_id)
-    return place
