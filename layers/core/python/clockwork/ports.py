@@ -190,8 +190,8 @@ class Jobs(Protocol):
         A stored job equal to `after` counts as stored (a lost answer).
         """
 
-    def list(self, client_id: str, prefix: str, after_key: str | None, limit: int) -> Sequence[NamedJob]:
-        """Up to `limit` jobs of a client in the order of their keys: those with the prefix, behind `after_key`."""
+    def list(self, client_id: str, prefix: str | None, after_key: str | None, limit: int) -> Sequence[NamedJob]:
+        """Up to `limit` jobs of a client in the order of their keys: those with the prefix, if one is given, behind `after_key`."""
 
     def scan(self, part: int, parts: int) -> Sequence[NamedJob]:
         """One of `parts` even, disjoint parts of all jobs of all clients."""

@@ -13,6 +13,8 @@ from clockwork.domain.named import NamedJob
 
 #: Behind every jobKey: no UTF-8 text holds U+10FFFF twice, since it is no character.
 _LAST = "\U0010ffff"
+#: Before every jobKey and behind every key row: a jobKey holds no control character.
+_FIRST = " "
 
 
 class AwsJobs:
@@ -36,9 +38,9 @@ class AwsJobs:
             return refused.item is not None and _from_item(refused.item) == after
         return True
 
-    def list(self, client_id: str, prefix: str, after_key: str | None, limit: int) -> Sequence[NamedJob]:
-        low = prefix if after_key is None else max(prefix, after_key + "\x00")
-        values = {":client": {"S": client_id}, ":low": {"S": low or "\x20"}, ":high": {"S": prefix + _LAST}}
+    def list(self, client_id: str, prefix: str | None, after_key: str | None, limit: int) -> Sequence[NamedJob]:
+        low = max(prefix or _FIRST, _FIRST if after_key is None else after_key + "\x00")
+        values = {":client": {"S": client_id}, ":low": {"S": low}, ":high": {"S": (prefix or "") + _LAST}}
         if values[":low"]["S"] > values[":high"]["S"]:
             return []
         condition = "#clientId = :client AND #jobKey BETWEEN :low AND :high"

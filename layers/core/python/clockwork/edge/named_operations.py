@@ -65,7 +65,7 @@ class NamedApi:
         now = self.world.clock.now()
         wanted = _filter_of(request, now)
         page = list_jobs(
-            self.world, client.client_id, request.query.get("prefix", ""), request.job_token(), limit, wanted
+            self.world, client.client_id, request.query.get("prefix") or None, request.job_token(), limit, wanted
         )
         answer: dict[str, Any] = {"items": [named_views.summary(job, now) for job in page.jobs]}
         if page.next_after is not None:

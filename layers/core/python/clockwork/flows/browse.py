@@ -24,7 +24,7 @@ class JobPage(msgspec.Struct, frozen=True):
 def list_jobs(
     world: World,
     client_id: str,
-    prefix: str,
+    prefix: str | None,
     after_key: str | None,
     limit: int,
     wanted: Callable[[NamedJob], bool],

@@ -26,9 +26,9 @@ class MemoryJobs:
             self._jobs[place] = after
         return True
 
-    def list(self, client_id: str, prefix: str, after_key: str | None, limit: int) -> Sequence[NamedJob]:
+    def list(self, client_id: str, prefix: str | None, after_key: str | None, limit: int) -> Sequence[NamedJob]:
         places = sorted(
-            ((c, key) for c, key in self._jobs if c == client_id and key.startswith(prefix)),
+            ((c, key) for c, key in self._jobs if c == client_id and key.startswith(prefix or "")),
             key=lambda place: place[1].encode(),
         )
         if after_key is not None:

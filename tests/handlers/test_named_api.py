@@ -1,0 +1,241 @@
+"""Named jobs over the HTTPS API: create, see, change, control, and clear answers to what is wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from clockwork.domain.instants import to_text
+from tests.examples import BOB
+from tests.handlers.handlers import Answer, Api, job_body
+
+EVERY = {"every": {"seconds": 10}}
+DAILY = {"cron": "30 1 * * *", "timezone": "America/New_York"}
+
+
+def create(api: Api, key: str = "tick", schedule: Any = EVERY, **changes: Any) -> Answer:
+    return api.create(jobKey=key, schedule=schedule, **changes)
+
+
+def job_id(api: Api, **changes: Any) -> str:
+    answer = create(api, **changes)
+    assert answer.status == 201
+    found: str = answer.body["jobId"]
+    return found
+
+
+def run(api: Api, seconds: float) -> int:
+    """Let time pass; how many occurrences were delivered meanwhile."""
+    before = len(api.clockwork.targets.delivered)
+    api.clockwork.run_until(api.clockwork.clock.at + int(seconds * 1000))
+    return len(api.clockwork.targets.delivered) - before
+
+
+def test_a_named_job_is_created_once_and_repeated_as_sent() -> None:
+    api = Api()
+    first, again = create(api), create(api)
+    assert (first.status, again.status) == (201, 200)
+    assert first.body["jobId"] == again.body["jobId"]
+    assert first.body["state"] == "ACTIVE"
+    assert first.body["revision"] == 1
+    assert "nextFireAt" in first.body
+    assert not [call for call in api.writes if call != "invoker.poll" and call != "timeline.put_new"]
+
+
+def test_another_definition_under_the_key_is_a_conflict_that_names_the_differences() -> None:
+    api = Api()
+    create(api)
+    other = create(api, payload={"n": 2}, tags={"a": "b"})
+    assert other.status == 409
+    assert other.pointers == ["/payload/n", "/tags"]
+
+
+def test_a_one_shot_may_have_a_name() -> None:
+    api = Api()
+    answer = create(api, schedule={"delaySeconds": 30})
+    assert "dueAt" in answer.body
+    assert run(api, 60) == 1
+    assert api.call("GET", f"/v1/jobs/{answer.body['jobId']}").body["state"] == "COMPLETED"
+
+
+def test_a_job_shows_its_next_ten_fires_in_local_time_and_its_last_execution() -> None:
+    api = Api()
+    shown = api.call("GET", f"/v1/jobs/{job_id(api, schedule=DAILY)}").body
+    assert len(shown["nextFires"]) == 10
+    assert shown["nextFires"][0]["local"].endswith("T01:30:00.000-05:00")
+    assert shown["description"] == "At 01:30, every day."
+    assert shown["schedule"] == DAILY
+    every = job_id(api, key="other")
+    run(api, 25)
+    shown = api.call("GET", f"/v1/jobs/{every}").body
+    assert shown["lastExecution"]["state"] in ("SUCCEEDED", "PENDING", "RUNNING")
+    executions = api.call("GET", f"/v1/jobs/{every}/executions", query={"limit": "1"}).body
+    assert len(executions["items"]) == 1
+    assert "nextToken" in executions
+
+
+def test_a_change_is_for_the_revision_that_was_read() -> None:
+    api = Api()
+    path = f"/v1/jobs/{job_id(api)}"
+    definition = {**job_body(), "schedule": {"every": {"seconds": 20}}}
+    changed = api.call("PUT", path, definition, headers={"if-match": '"1"'})
+    assert (changed.status, changed.body["revision"]) == (200, 2)
+    stale = api.call("PUT", path, {**definition, "payload": 1}, headers={"if-match": "1"})
+    assert stale.status == 409
+    assert "revision 2" in stale.details[0]
+    assert "revision 1" in stale.details[0]
+    assert api.call("PUT", path, definition).body["revision"] == 2
+
+
+def test_a_patch_changes_what_it_names_and_validates_the_whole() -> None:
+    api = Api()
+    path = f"/v1/jobs/{job_id(api, tags={'team': 'billing'})}"
+    assert api.call("PATCH", path, {"payload": {"n": 7}, "tags": None}).status == 200
+    shown = api.call("GET", path).body
+    assert (shown["payload"], shown["tags"], shown["schedule"]) == ({"n": 7}, {}, EVERY)
+    bad = api.call("PATCH", path, {"schedule": {"every": None}, "target": {"url": "ftp://x"}})
+    assert bad.status == 422
+    assert bad.pointers == ["/schedule", "/target/url"]
+    assert api.call("PATCH", path, [1]).status == 422
+
+
+def test_pause_resume_run_and_delete() -> None:
+    api = Api()
+    path = f"/v1/jobs/{job_id(api)}"
+    assert run(api, 25) == 2
+    paused = api.call("POST", f"{path}/pause", {"reason": "maintenance"})
+    assert (paused.body["state"], paused.body["revision"]) == ("PAUSED", 2)
+    assert api.call("POST", f"{path}/pause").body["revision"] == 2
+    assert api.call("GET", path).body["reason"] == "maintenance"
+    assert run(api, 30) == 0
+    started = api.call("POST", f"{path}/run", headers={"idempotency-key": "k"})
+    assert started.status == 202
+    assert api.call("POST", f"{path}/run", headers={"idempotency-key": "k"}).body == started.body
+    assert run(api, 5) == 1
+    assert api.call("GET", f"/v1/executions/{started.body['executionId']}").body["state"] == "SUCCEEDED"
+    resumed = api.call("POST", f"{path}/resume", {})
+    assert resumed.body["state"] == "ACTIVE"
+    assert len(resumed.body["released"]) > 0
+    assert run(api, 11) == 2
+    gone = api.call("DELETE", path)
+    assert gone.body["result"] == "cancelled"
+    assert run(api, 60) == 0
+    assert api.call("DELETE", path).body["result"] == "cancelled"
+    for call in ("pause", "resume", "run"):
+        assert api.call("POST", f"{path}/{call}").status == 404
+    assert create(api, payload=9).status == 201
+
+
+def test_a_backfill_is_counted_and_bounded() -> None:
+    api = Api()
+    path = f"/v1/jobs/{job_id(api)}/backfill"
+    run(api, 101)
+    now = api.clockwork.clock.at
+    whole = {"from": to_text(now - 101_000), "to": to_text(now), "maxPerSecond": 5}
+    answer = api.call("POST", path, whole, headers={"idempotency-key": "k"})
+    assert (answer.status, answer.body["count"]) == (202, 11)
+    assert run(api, 5) == 11
+    reversed_ = api.call("POST", path, {"from": whole["to"], "to": whole["from"], "maxPerSecond": 0})
+    assert reversed_.pointers == ["/maxPerSecond"]
+    future = api.call("POST", path, {**whole, "to": to_text(now + 99_000_000)})
+    assert future.pointers == ["/to"]
+
+
+def test_jobs_are_listed_by_prefix_state_and_tag_page_by_page() -> None:
+    api = Api()
+    for number in range(7):
+        job_id(api, key=f"a-{number}", tags={"odd": str(number % 2)})
+    deleted = job_id(api, key="a-9")
+    paused = job_id(api, key="b-1")
+    api.call("POST", f"/v1/jobs/{paused}/pause")
+    api.call("DELETE", f"/v1/jobs/{deleted}")
+
+    def keys(**query: str) -> list[str]:
+        found: list[str] = []
+        while True:
+            page = api.call("GET", "/v1/jobs", query=query).body
+            found += [item["jobKey"] for item in page["items"]]
+            if "nextToken" not in page:
+                return found
+            query["nextToken"] = page["nextToken"]
+
+    assert keys(limit="2") == [f"a-{n}" for n in range(7)] + ["b-1"]
+    assert keys(prefix="b") == ["b-1"]
+    assert keys(state="PAUSED") == ["b-1"]
+    assert keys(state="CANCELLED") == ["a-9"]
+    assert keys(tag="odd=1", limit="1") == ["a-1", "a-3", "a-5"]
+    assert keys(tag="odd", prefix="a", limit="3") == [f"a-{n}" for n in range(7)]
+    for query in ({"state": "x"}, {"nextToken": "%"}, {"limit": "0"}):
+        assert api.call("GET", "/v1/jobs", query=query).status == 422
+    assert api.call("GET", "/v1/jobs", query={"clientId": "acme"}, caller=BOB).status == 403
+
+
+def test_a_preview_saves_nothing() -> None:
+    api = Api()
+    answer = api.call("POST", "/v1/schedules/preview", {"schedule": DAILY, "count": 3})
+    assert [fire["local"][10:] for fire in answer.body["nextFires"]] == ["T01:30:00.000-05:00"] * 3
+    assert answer.body["description"] == "At 01:30, every day."
+    assert not api.writes
+    once = api.call("POST", "/v1/schedules/preview", {"schedule": {"delaySeconds": 1}})
+    assert len(once.body["nextFires"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("schedule", "faults"),
+    [
+        ({"cron": "0 25 * * *"}, {"/schedule/cron": "hour 25 is out of 0-23 (column 3)"}),
+        ({"cron": "61 25 * * *"}, {"/schedule/cron": "hour 25 is out of 0-23 (column 4)"}),
+        ({"cron": "0 0 30 2 *"}, {"/schedule/cron": "never fires"}),
+        ({"cron": "0 3 * * *", "timezone": "Mars/Phobos"}, {"/schedule/timezone": "Mars/Phobos"}),
+        ({"cron": "* " * 200}, {"/schedule/cron": "at most 256"}),
+        ({"every": {"seconds": 0.5}}, {"/schedule/every/seconds": "at least 1"}),
+        ({"every": {"seconds": 1.00001}}, {"/schedule/every/seconds": "milliseconds"}),
+        ({"every": {"seconds": 10}, "jitterSeconds": 10}, {"/schedule/jitterSeconds": "below the interval"}),
+        ({"every": {"seconds": 10}, "dstGap": "skip"}, {"/schedule/dstGap": "cron alone"}),
+        ({"cron": "@daily", "anchorAt": "2026-01-01T00:00:00Z"}, {"/schedule/anchorAt": "every alone"}),
+        ({"cron": "@daily", "endAt": "2001-01-01T00:00:00Z"}, {"/schedule": "never fires"}),
+        ({"cron": "@daily", "exclude": ["* * * * *"]}, {"/schedule": "never fires"}),
+        ({"cron": "@daily", "exclude": ["2026-02-30", "x"]}, {"/schedule/exclude/0": "2026-02-30"}),
+        ({"cron": "@daily", "every": {"seconds": 9}}, {"/schedule": "just one of"}),
+        ({"delaySeconds": 1, "maxFires": 3}, {"/schedule/maxFires": "alone"}),
+        ({"cron": "@daily", "overlap": "skip"}, {"/schedule/overlap": "needs the record level full"}),
+        ({"cron": "@daily", "catchUp": "some"}, {"/schedule/catchUp": "one of"}),
+    ],
+)
+def test_a_schedule_is_refused_with_field_and_position(schedule: Any, faults: dict[str, str]) -> None:
+    api = Api()
+    answer = create(api, schedule=schedule, record="none")
+    assert answer.status == 422
+    found = dict(zip(answer.pointers, answer.details, strict=True))
+    for pointer, words in faults.items():
+        assert words in found[pointer]
+    assert not api.writes
+
+
+def test_a_schedule_that_recurs_needs_a_name() -> None:
+    answer = Api().create(schedule=EVERY)
+    assert answer.pointers == ["/jobKey"]
+
+
+@pytest.mark.parametrize("key", ["", "x" * 256, "\u00e9" * 128, "a\nb", "\x01"])
+def test_a_key_is_printable_and_bounded(key: str) -> None:
+    answer = create(Api(), key=key)
+    assert (answer.status, answer.pointers) == (422, ["/jobKey"])
+
+
+def test_a_batch_takes_named_and_anonymous_jobs_alike() -> None:
+    api = Api()
+    named = {**job_body(), "jobKey": "x", "schedule": EVERY}
+    sent = {"jobs": [named, job_body(), {**named, "payload": 2}, named, {**named, "jobKey": "y", "schedule": {}}]}
+    results = api.call("POST", "/v1/jobs/batch", sent).body["results"]
+    assert [result["status"] for result in results] == [201, 201, 409, 200, 422]
+
+
+def test_an_anonymous_job_cannot_be_changed() -> None:
+    api = Api()
+    anonymous = api.create().body["jobId"]
+    for call in ("pause", "resume", "run"):
+        answer = api.call("POST", f"/v1/jobs/{anonymous}/{call}")
+        assert answer.status == 409
+        assert "anonymous" in answer.details[0]
