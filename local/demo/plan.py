@@ -41,7 +41,7 @@ WINDOWS_MS = {
     Kind.SOON: (3_000, 15_000),
     Kind.FLAKY: (3_000, 12_000),
     Kind.CHANGED_MIND: (20_000, 25_000),
-    Kind.LATER: (90_000, 125_000),
+    Kind.LATER: (90_000, 115_000),
 }
 WARM_UP_JOBS = 10
 WARM_UP_DELAY_MS = 1_900
