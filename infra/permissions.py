@@ -10,44 +10,40 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 
 from infra.queues import Queues
-from infra.storage import ATTENTION_INDEX
 
 #: DynamoDB actions by Lambda and table.
 TABLE_ACTIONS: Mapping[str, Mapping[str, str]] = {
     "api": {
         "timeline": "GetItem BatchGetItem PutItem BatchWriteItem UpdateItem",
-        "jobs": "GetItem BatchGetItem PutItem UpdateItem Query",
-        "executions": "GetItem PutItem UpdateItem Query",
+        "jobs": "GetItem PutItem Query",
+        "executions": "GetItem PutItem Query",
         "shards": "GetItem BatchGetItem PutItem Scan",
-        "clients": "GetItem PutItem UpdateItem DeleteItem Query",
+        "clients": "GetItem PutItem DeleteItem Query",
     },
     "ticker": {
         "shards": "PutItem Scan",
     },
     "poller": {
-        "timeline": "GetItem BatchGetItem PutItem BatchWriteItem Query",
+        "timeline": "PutItem Query",
         "jobs": "GetItem BatchGetItem",
-        "executions": "GetItem PutItem UpdateItem",
-        "shards": "GetItem BatchGetItem UpdateItem",
-        "clients": "GetItem UpdateItem",
+        "executions": "PutItem",
+        "shards": "UpdateItem",
     },
     "deliverer": {
-        "timeline": "GetItem BatchGetItem PutItem BatchWriteItem",
+        "timeline": "GetItem PutItem",
         "jobs": "GetItem BatchGetItem",
-        "executions": "GetItem PutItem UpdateItem",
-        "shards": "GetItem BatchGetItem",
-        "clients": "GetItem UpdateItem",
+        "executions": "GetItem PutItem Query",
+        "shards": "GetItem",
     },
     "sweeper": {
-        "timeline": "GetItem BatchGetItem PutItem BatchWriteItem Query",
-        "jobs": "GetItem BatchGetItem Query Scan",
-        "executions": "GetItem PutItem UpdateItem",
-        "shards": "GetItem BatchGetItem Scan",
-        "clients": "GetItem UpdateItem",
+        "timeline": "GetItem BatchGetItem PutItem",
+        "jobs": "Scan",
+        "executions": "GetItem PutItem Query",
+        "shards": "GetItem",
     },
 }
 RELEASES = ("api", "poller", "deliverer", "sweeper")
-INVOKES_POLLER = ("api", "ticker")
+INVOKES_POLLER = ("api", "ticker", "sweeper")
 #: AWS knows `SendMessage` for single messages and batches alike; the emulator asks for the batch by its own name.
 _SEND = ("sqs:SendMessage", "sqs:SendMessageBatch")
 _CONSUME = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes")
@@ -68,8 +64,6 @@ def grant(
             _allow(function, _SEND, queues.release.queue_arn)
         if moment in INVOKES_POLLER:
             _allow(function, ["lambda:InvokeFunction"], functions["poller"].function_arn)
-    _allow(functions["api"], ["dynamodb:Query"], f"{tables['executions'].table_arn}/index/{ATTENTION_INDEX}")
-    _allow(functions["poller"], ["sqs:GetQueueAttributes"], queues.release.queue_arn)
     _allow(functions["deliverer"], _CONSUME, queues.release.queue_arn)
     _allow(functions["sweeper"], _CONSUME, queues.dead_letters.queue_arn)
     _allow_targets(functions["deliverer"], target_queue_arns)
@@ -84,9 +78,7 @@ def _allow_targets(deliverer: lambda_.Function, target_queue_arns: tuple[str, ..
         resource_name="clockwork/*",
         arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME,
     )
-    parameters = stack.format_arn(service="ssm", resource="parameter", resource_name="clockwork/*")
     _allow(deliverer, ["secretsmanager:GetSecretValue"], secrets)
-    _allow(deliverer, ["ssm:GetParameter"], parameters)
     if target_queue_arns:
         _allow(deliverer, ["sqs:SendMessage"], *target_queue_arns)
 

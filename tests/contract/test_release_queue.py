@@ -79,7 +79,9 @@ def test_a_delay_is_what_is_left_when_the_message_is_really_sent(aws_world: AwsW
     assert delays == [99]
 
 
-def test_messages_of_one_client_are_one_group_in_a_fair_queue_so_that_it_cannot_starve_others(emulated: AwsWorld) -> None:
+def test_messages_of_one_client_are_one_group_in_a_fair_queue_and_starve_no_other(
+    emulated: AwsWorld,
+) -> None:
     AwsReleaseQueue(emulated.aws, emulated.queue_url(), fair=True).send([release(NOW)], NOW)
     answer = emulated.aws.client("sqs").receive_message(
         QueueUrl=emulated.queue_url(), MessageSystemAttributeNames=["MessageGroupId"]

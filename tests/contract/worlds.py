@@ -14,6 +14,7 @@ import botocore.session
 from clockwork.aws.capacity import CapacityMeter
 from clockwork.aws.clients import AwsClients
 from clockwork.aws.executions import AwsExecutions
+from clockwork.aws.jobs import AwsJobs
 from clockwork.aws.key_rows import AwsKeyRows
 from clockwork.aws.release_queue import AwsReleaseQueue
 from clockwork.aws.repeats import Backoff
@@ -23,10 +24,11 @@ from clockwork.aws.timeline import AwsTimeline
 from clockwork.memory.clients import MemoryClients, MemoryKeyRows
 from clockwork.memory.clock import MemoryClock
 from clockwork.memory.executions import MemoryExecutions
+from clockwork.memory.jobs import MemoryJobs
 from clockwork.memory.release_queue import MemoryReleaseQueue
 from clockwork.memory.shards import MemoryShards
 from clockwork.memory.timeline import MemoryTimeline
-from clockwork.ports import Clients, Executions, KeyRows, ReleaseQueue, Shards, Timeline
+from clockwork.ports import Clients, Executions, Jobs, KeyRows, ReleaseQueue, Shards, Timeline
 from tests.contract.schema import create_table
 from tests.contract.strictness import enforce
 
@@ -42,6 +44,9 @@ class World(Protocol):
 
     @property
     def shards(self) -> Shards: ...
+
+    @property
+    def jobs(self) -> Jobs: ...
 
     @property
     def executions(self) -> Executions: ...
@@ -69,6 +74,7 @@ class MemoryWorld:
         self.clock = MemoryClock()
         self.timeline = MemoryTimeline()
         self.shards = MemoryShards()
+        self.jobs = MemoryJobs()
         self.executions = MemoryExecutions()
         self.clients = MemoryClients()
         self.key_rows = MemoryKeyRows()
@@ -121,6 +127,10 @@ class AwsWorld:
     @cached_property
     def shards(self) -> Shards:
         return AwsShards(self.aws, self.table("shards"))
+
+    @cached_property
+    def jobs(self) -> Jobs:
+        return AwsJobs(self.aws, self.table("jobs"))
 
     @cached_property
     def executions(self) -> Executions:

@@ -73,9 +73,8 @@ def test_the_ticker_sees_the_registry_of_shards_and_no_job(account: Template) ->
 def test_secrets_are_read_by_the_deliverer_only_and_under_one_prefix(account: Template) -> None:
     readers = {moment for moment in MOMENTS if account.allowed(moment, "secretsmanager:")}
     assert readers == {"Deliverer"}
-    for service in ("secretsmanager:", "ssm:"):
-        (resource,) = account.allowed("Deliverer", service)
-        assert "clockwork/*" in "".join(strings(json.loads(resource)))
+    (resource,) = account.allowed("Deliverer", "secretsmanager:")
+    assert "clockwork/*" in "".join(strings(json.loads(resource)))
 
 
 def test_jobs_may_target_the_queues_that_the_deployment_names(account: Template) -> None:

@@ -20,9 +20,6 @@ ACKNOWLEDGED = {
     f"{_WILDCARDS}[{_ARN}:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:clockwork/*]": (
         "clients name their signing secrets at run time; the prefix keeps every other secret of the account out"
     ),
-    f"{_WILDCARDS}[{_ARN}:ssm:<AWS::Region>:<AWS::AccountId>:parameter/clockwork/*]": (
-        "as for secrets: only what was put under the prefix for Clockwork"
-    ),
     f"{_WILDCARDS}[Resource::{TARGETS}]": (
         "the queues that jobs may target are chosen by whoever deploys, patterns included; by default there are none"
     ),

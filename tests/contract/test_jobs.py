@@ -1,0 +1,117 @@
+"""The contract of `ports.Jobs`."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import msgspec
+import pytest
+
+from clockwork.domain.jobs import HttpTarget, Payload
+from clockwork.domain.named import Definition, JobState, NamedJob, versioned
+from clockwork.domain.recurrence import Every, Recurrence
+from clockwork.ports import Jobs, KeyRow
+from tests.contract.examples import DAY, DUE
+from tests.contract.races import at_once
+from tests.contract.worlds import World
+
+
+def job(key: str = "tick", client_id: str = "acme", revision: int = 1, size: int = 1) -> NamedJob:
+    definition = Definition(
+        target=HttpTarget("https://example.com"),
+        payload=Payload(b"x" * size),
+        record="full",
+        recurrence=Recurrence(every=Every(10_000, DUE)),
+    )
+    return versioned(
+        NamedJob(
+            client_id=client_id,
+            job_key=key,
+            incarnation=1,
+            revision=revision,
+            version="",
+            state=JobState.ACTIVE,
+            partition_id="p000",
+            definition=definition,
+            as_sent=b"{}",
+            created_at=DUE,
+            changed_at=DUE,
+            chain_after_at=DUE,
+        )
+    )
+
+
+@pytest.fixture
+def jobs(world: World) -> Jobs:
+    return world.jobs
+
+
+def test_a_job_is_kept_whole(jobs: Jobs) -> None:
+    assert jobs.save(None, job())
+    assert jobs.get([("acme", "tick")]) == [job()]
+
+
+def test_jobs_come_in_the_order_asked_for_and_missing_ones_are_none(jobs: Jobs) -> None:
+    for key in ("b", "a"):
+        jobs.save(None, job(key))
+    asked = [("acme", "a"), ("acme", "missing"), ("other", "a"), ("acme", "b"), ("acme", "a")]
+    assert jobs.get(asked) == [job("a"), None, None, job("b"), job("a")]
+    assert list(jobs.get([])) == []
+
+
+def test_more_jobs_than_one_call_takes_are_all_answered(jobs: Jobs) -> None:
+    made = [job(f"k{number:03d}") for number in range(130)]
+    for one in made:
+        jobs.save(None, one)
+    assert jobs.get([("acme", one.job_key) for one in made]) == made
+
+
+def test_a_change_counts_only_if_it_was_made_of_what_is_stored(jobs: Jobs) -> None:
+    first, second, third = job(), job(revision=2), job(revision=3)
+    assert not jobs.save(first, second)
+    assert jobs.save(None, first)
+    assert not jobs.save(None, second)
+    assert jobs.save(first, second)
+    assert not jobs.save(first, third)
+    assert jobs.get([("acme", "tick")]) == [second]
+
+
+def test_a_repeat_of_a_stored_change_counts_as_stored(jobs: Jobs) -> None:
+    assert jobs.save(None, job())
+    assert jobs.save(None, job())
+    assert jobs.save(job(), job(revision=2))
+    assert jobs.save(job(), job(revision=2))
+
+
+def test_of_two_writers_of_a_job_at_once_one_wins(jobs: Jobs) -> None:
+    for number in range(30):
+        writers = [msgspec.structs.replace(job(f"k{number}"), version=f"v{one}") for one in range(3)]
+        assert sorted(at_once(*(partial(jobs.save, None, one) for one in writers))) == [False, False, True]
+
+
+def test_jobs_are_listed_by_prefix_in_the_order_of_their_keys(world: World, jobs: Jobs) -> None:
+    keys = ["a", "a/1", "a/2", "a/\u00e9", "b", "~", "\U0001f600"]
+    for key in keys:
+        jobs.save(None, job(key))
+    jobs.save(None, job("a/other", client_id="other"))
+    world.key_rows.claim(KeyRow("acme", "a/key", "digest", DUE, "seed", "p000", DUE + DAY), DUE)
+    assert [one.job_key for one in jobs.list("acme", None, None, 10)] == keys
+    assert [one.job_key for one in jobs.list("acme", "a/", None, 10)] == ["a/1", "a/2", "a/\u00e9"]
+    assert [one.job_key for one in jobs.list("acme", "a", "a/1", 2)] == ["a/2", "a/\u00e9"]
+    assert [one.job_key for one in jobs.list("acme", "b", "c", 2)] == []
+    assert [one.job_key for one in jobs.list("acme", None, "b", 10)] == ["~", "\U0001f600"]
+
+
+def test_a_list_goes_on_past_a_page(jobs: Jobs) -> None:
+    for number in range(6):
+        jobs.save(None, job(f"k{number}", size=250_000))
+    assert len(jobs.list("acme", None, None, 10)) == 6
+
+
+def test_the_parts_of_a_scan_are_disjoint_and_together_everything(world: World, jobs: Jobs) -> None:
+    keys = [f"k{number}" for number in range(40)]
+    for key in keys:
+        jobs.save(None, job(key, client_id=f"client-{key}"))
+    world.key_rows.claim(KeyRow("acme", "key", "digest", DUE, "seed", "p000", DUE + DAY), DUE)
+    found = [one.job_key for part in range(3) for one in jobs.scan(part, 3)]
+    assert sorted(found) == sorted(keys)
