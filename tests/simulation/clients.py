@@ -145,7 +145,11 @@ def accept(visit: Visit, request: CreateRequest, created: Sequence[create.Create
 
 def request_of(visit: Visit, count: int, key: str | None) -> CreateRequest:
     cloud = visit.desk.cloud
-    jobs = tuple(new_job(visit.rng, cloud.adversary, n, visit.now, visit.desk.herd_at) for n in range(count))
+    edges = [at for at in visit.watcher.edges() if at > visit.now]
+    jobs = tuple(
+        new_job(visit.rng, cloud.adversary, cloud.settings, n, visit.now, visit.desk.herd_at, edges)
+        for n in range(count)
+    )
     if key is not None:
         jobs = tuple(msgspec.structs.replace(job, at=None) for job in jobs)
     return CreateRequest(client=visit.client, jobs=jobs, idempotency_key=key, digest=f"digest of {key}")
@@ -171,9 +175,15 @@ def create_keyed(visit: Visit, count: int) -> None:
 
 
 def ask_again(visit: Visit, keyed: KeyedRequest) -> None:
-    request = keyed.request
+    request, began = keyed.request, visit.now
     created = visit.call_until_answered(lambda world, shards: _create(visit, world, shards, request))
     ids = tuple(job.job_id for job in created)
+    known_until = keyed.known_until
+    keyed.known_until = max(
+        known_until, *(j.due_at - n.delay_ms for j, n in zip(created, request.jobs, strict=True))
+    ) + (visit.desk.cloud.settings.idempotency_seconds * 1000 + 2_000)
+    if keyed.answers and began > known_until:
+        visit.watcher.require(ids not in [earlier for _, earlier in keyed.answers], "I10", "a key outlives its memory")
     memory_ends = keyed.first_at + visit.desk.cloud.settings.idempotency_seconds * 1000 - 2_000
     for at, earlier in keyed.answers:
         if visit.now < memory_ends and at < memory_ends:

@@ -102,15 +102,23 @@ class Cloud:
         """Run `work(world, deadline_at)` as an invocation that is ended at its timeout."""
 
         def run(actor: Actor) -> object:
-            self.scheduler.after(timeout_seconds * 1000, lambda: self._time_out(actor))
+            self._end_at_deadline(actor, timeout_seconds)
             world = self.world(actor, self.settings, self.skew())
             return work(world, world.clock.now() + timeout_seconds * 1000)
 
         return self.scheduler.spawn(name, run, after=after, on_end=on_end)
 
+    def _end_at_deadline(self, actor: Actor, timeout_seconds: int) -> None:
+        actor.deadline_at = self.scheduler.now + timeout_seconds * 1000
+        late = 0
+        if self.adversary.is_active and self._rng.random() < self.adversary.profile.machines:
+            late = self._rng.randrange(1, 20_000)
+        self.scheduler.after(timeout_seconds * 1000 + late, lambda: self._time_out(actor))
+
     def _time_out(self, actor: Actor) -> None:
         if not actor.ended:
             self.adversary.counts[Fault.DEADLINE] += 1
+            self.adversary.counts[Fault.OVERRUN] += self.scheduler.now > (actor.deadline_at or 0)
             actor.kill()
 
     def call_api(self, name: str, work: Callable[[World, Sequence[str]], object]) -> Actor:
@@ -118,8 +126,7 @@ class Cloud:
         environment = self._rng.choice(self.environments)
 
         def run(actor: Actor) -> object:
-            timeout = environment.settings.api_timeout_seconds * 1000
-            self.scheduler.after(timeout, lambda: self._time_out(actor))
+            self._end_at_deadline(actor, environment.settings.api_timeout_seconds)
             world = self.world(actor, environment.settings, environment.skew_ms)
             return work(world, environment.shards(world))
 
@@ -186,7 +193,6 @@ class Cloud:
         while received := queue.receive(self._rng.randint(1, BATCH)):
             messages = [Message(m.message_id, m.body) for m in received]
             self._deliverer(messages)
-            self._pump_at(received[0].visible_at)
 
     def _deliverer(self, messages: Sequence[Message]) -> None:
         def work(world: World, deadline_at: int) -> object:

@@ -25,6 +25,8 @@ class Fault(StrEnum):
     BEYOND_VISIBILITY = "beyond_visibility"  # a process sleeps past the visibility of its messages
     # Of machines.
     DEADLINE = "invocation_deadline"
+    OVERRUN = "invocation_overrun"  # it is ended, seconds after its deadline
+    POISON = "poison"  # a payload that takes its deliverer down, every time
     CLOCK_SKEW = "clock_skew"
     TICK_MISSED = "tick_missed"
     TICK_TWICE = "tick_twice"
@@ -34,6 +36,8 @@ class Fault(StrEnum):
     # Of the queue.
     MESSAGE_TWICE = "message_twice"
     MESSAGE_LATE = "message_late"
+    MESSAGE_EARLY = "message_early"
+    MESSAGE_SHOWN_TWICE = "message_shown_twice"  # the same message in two hands: who deletes it, deletes it for both
     DELETE_LOST = "delete_lost"
     NEVER_SENDABLE = "never_sendable"
     DEAD_LETTERED = "dead_lettered"
@@ -77,8 +81,9 @@ class Profile:
     targets: float = 0.0
     rows: float = 0.0
     skew_ms: int = 500
-    #: Only these kinds strike calls, if given.
+    #: Only these kinds strike calls, if given, and only calls that mention one of these words.
     only: tuple[Fault, ...] = ()
+    focus: tuple[str, ...] = ("",)
 
 
 CALM = Profile("calm", skew_ms=0)
@@ -90,8 +95,12 @@ PROFILES = (
     Profile("crashes", 0.04, 0.0, 0.0, 0.15, only=(*CRASHES, Fault.CRASH_BETWEEN)),
     Profile("sleepers", 0.04, 0.02, 0.0, 0.15, only=(*PAUSES, Fault.SPLIT)),
     Profile("lossy", 0.06, 0.05, 0.02, 0.15, only=(*ERRORS, Fault.LANDS_TWICE)),
-    Profile("messy queue", 0.005, 0.0, 0.3, 0.3),
-    Profile("bad targets", 0.002, 0.0, 0.02, 0.6),
+    Profile("messy queue", 0.01, 0.0, 0.3, 0.3),
+    Profile("bad targets", 0.002, 0.0, 0.02, 0.6, 0.5),
+    Profile("slow puts", 0.4, 0.02, 0.0, 0.4, only=(*PAUSES, Fault.LANDS_LATE), focus=("timeline.put", "shards.get")),
+    Profile("dying deliverers", 0.08, 0.02, 0.1, 0.2, 0.5, only=(*CRASHES, Fault.THROTTLED), focus=("deliverer",)),
+    Profile("zombie pollers", 0.2, 0.3, 0.02, 0.1, 0.2, only=(*PAUSES, *ERRORS, Fault.LANDS_TWICE), focus=("poller",)),
+    Profile("bad sweeps", 0.15, 0.02, 0.3, 0.2, 0.5, focus=("sweeper", "releases.send", "targets.begin")),
 )
 
 
@@ -121,9 +130,11 @@ class Adversary:
             return True
         return False
 
-    def on_call(self, _actor: str, _call: str, kinds: tuple[Fault, ...]) -> Fault | None:
+    def on_call(self, actor: str, call: str, kinds: tuple[Fault, ...]) -> Fault | None:
         """The fault that strikes a call, if one does."""
         if not self.is_active or self.rng.random() >= self.profile.calls:
+            return None
+        if not any(word in actor or word in call for word in self.profile.focus):
             return None
         fault = self.rng.choice(kinds)
         if self.profile.only and fault not in self.profile.only:

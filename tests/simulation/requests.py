@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from clockwork.domain.clients import Client
 from clockwork.domain.jobs import HttpTarget, Payload, RecordLevel, RetryPolicy, SqsTarget, Target
 from clockwork.domain.requests import CreateRequest, NewJob
+from clockwork.settings import Settings
 from tests.simulation.faults import Adversary, Fault
-from tests.simulation.stores import NEVER_SENDABLE
+from tests.simulation.stores import NEVER_SENDABLE, POISON
 from tests.simulation.targets import DOWN_HOST, REJECTING_HOST
 
 LEVELS: tuple[RecordLevel, ...] = ("full", "none", "full")
@@ -28,7 +30,16 @@ RETRY_POLICIES = (
     RetryPolicy(max_attempts=5, backoff="fixed", initial_seconds=30, max_age_seconds=100),
 )
 #: Delays by how far they reach: at once, within a hold, the queue, the lookahead, and beyond it.
-DELAYS_MS = ((0, 1), (0, 2_000), (1_000, 60_000), (60_000, 240_000), (240_000, 1_100_000))
+MOST_RECEIVES = 4
+DELAYS_MS = (
+    (0, 1),
+    (0, 2_000),
+    (1_000, 60_000),
+    (60_000, 170_000),
+    (180_000, 300_000),
+    (180_000, 300_000),
+    (780_000, 900_000),
+)
 
 
 @dataclass
@@ -37,21 +48,32 @@ class KeyedRequest:
 
     request: CreateRequest
     first_at: int
+    #: When the key has surely been forgotten, by the last answer (ms).
+    known_until: int = 0
     #: Per answer: true time, ids.
     answers: list[tuple[int, tuple[str, ...]]] = field(default_factory=list)
 
 
-def new_job(rng: random.Random, adversary: Adversary, index: int, now: int, herd_at: int) -> NewJob:
-    """One job as a client may want it."""
-    unsendable = rng.random() < 0.004 and adversary.profile.rows
+def new_job(
+    rng: random.Random,
+    adversary: Adversary,
+    settings: Settings,
+    index: int,
+    now: int,
+    herd_at: int,
+    edges: Sequence[int],
+) -> NewJob:
+    """One job as a client may want it. `edges` are instants of the horizons of shards, where comparisons matter."""
     # No two jobs have the same payload, so that a job made twice is told apart from two jobs.
-    payload = Payload(NEVER_SENDABLE if unsendable else b'{"n":%d}' % rng.getrandbits(64))
+    payload = Payload(_oddity(rng, adversary, settings) + b" %d" % rng.getrandbits(64))
     first, last = rng.choice(DELAYS_MS)
     at = None
     kind = rng.random()
     if kind < 0.05:
         at = now - rng.randrange(1, 60_000)
-    elif kind < 0.25 and herd_at > now:
+    elif kind < 0.12 and edges:
+        at = rng.choice(edges)
+    elif kind < 0.3 and herd_at > now:
         adversary.counts[Fault.HERD] += 1
         at = herd_at
     return NewJob(
@@ -63,6 +85,14 @@ def new_job(rng: random.Random, adversary: Adversary, index: int, now: int, herd
         record=rng.choice(("full", "full", "none", None)),
         retry_policy=rng.choice(RETRY_POLICIES),
     )
+
+
+def _oddity(rng: random.Random, adversary: Adversary, settings: Settings) -> bytes:
+    kind = rng.random() if adversary.profile.rows else 1.0
+    if kind < 0.005:
+        return NEVER_SENDABLE
+    # Where messages are shown often before they are given up, a poisonous one outlives every run.
+    return POISON if kind < 0.012 and settings.max_receive_count <= MOST_RECEIVES else b"payload"
 
 
 def _target(rng: random.Random) -> Target:

@@ -17,7 +17,7 @@ from tests.simulation.cloud import Cloud
 from tests.simulation.faults import CALM, PROFILES, Adversary, Fault
 from tests.simulation.history import History
 from tests.simulation.requests import CLIENTS
-from tests.simulation.scheduler import Actor, Scheduler
+from tests.simulation.scheduler import Actor, Livelock, Scheduler
 from tests.simulation.stores import Stores
 from tests.simulation.verdict import check_calm, check_end, is_drained
 from tests.simulation.watcher import Violation, Watcher
@@ -75,6 +75,14 @@ class Run:
             self.scheduler.after(step.at, lambda step=step: self.desk.carry_out(step))  # type: ignore[misc]
         self._plan_incidents()
         self.cloud.start_rules()
+        try:
+            self._run_all()
+        except Livelock as error:
+            self.watcher.violated("L1", str(error))
+        self.scheduler.close()
+        return self._result(self.scheduler.now - BEGAN_AT - BUSY_MS)
+
+    def _run_all(self) -> None:
         self.scheduler.run(BEGAN_AT + BUSY_MS)
         self.adversary.stop()
         stopped_at = self.scheduler.now
@@ -86,8 +94,6 @@ class Run:
             check_end(self.cloud, self.watcher, self._garbage)
         if self.profile is CALM and not self.watcher.violations:
             check_calm(self.watcher)
-        self.scheduler.close()
-        return self._result(self.scheduler.now - stopped_at)
 
     def _result(self, drained_after_ms: int) -> Result:
         seen = self.watcher.seen.values()
@@ -146,11 +152,14 @@ class Run:
 
 
 def _settings(rng: random.Random) -> Settings:
+    deliverer_timeout = rng.choice((60, 60, 200))
     return Settings.for_account().with_(
         shards=rng.randint(2, 4),
         lookahead_seconds=rng.choice((240, 240, 840)),
         commit_occurrences=rng.choice((2, 7, 500)),
-        max_receive_count=rng.choice((4, 8, 100)),
+        max_receive_count=rng.choice((2, 4, 100)),
+        deliverer_timeout_seconds=deliverer_timeout,
+        visibility_seconds=2 * deliverer_timeout,
         row_retention_seconds=4_000,
         idempotency_seconds=900,
     )

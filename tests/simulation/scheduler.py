@@ -12,6 +12,13 @@ from greenlet import GreenletExit, getcurrent, greenlet  # type: ignore[import-u
 from clockwork.domain.errors import ClockworkError
 from clockwork.memory.clock import MemoryClock
 
+#: So many events are far more than any run that gets anywhere needs.
+MOST_EVENTS = 300_000
+
+
+class Livelock(Exception):
+    """The actors keep each other busy for ever."""
+
 
 class Killed(BaseException):
     """The actor ends here: its process crashed, or its invocation ran out of time. No `except Exception` stops it."""
@@ -29,6 +36,8 @@ class Actor:
         self.error: ClockworkError | None = None
         self.ended = False
         self.killed = False
+        #: The true instant (ms) at which its invocation is over; it may be ended a little later.
+        self.deadline_at: int | None = None
         self.on_end: Callable[[Actor], None] | None = None
         #: The unguessable tokens that were drawn by this actor, such as its claims.
         self.tokens: set[str] = set()
@@ -57,6 +66,10 @@ class Actor:
             self.ended = self.killed = True
         else:
             self._greenlet.throw(Killed())
+
+    def is_over(self, now: int) -> bool:
+        """Its invocation has ended, whether or not the process has."""
+        return self.ended or (self.deadline_at is not None and now >= self.deadline_at)
 
     def _run(self) -> None:
         try:
@@ -113,7 +126,9 @@ class Scheduler:
     def run(self, until: int) -> None:
         """Let everything happen up to `until` (ms), or until somebody sets `stopped`."""
         while self._queue and not self.stopped and self._queue[0][0] <= until:
-            at, _, _, happen = heapq.heappop(self._queue)
+            at, _, number, happen = heapq.heappop(self._queue)
+            if number > MOST_EVENTS:
+                raise Livelock(f"{number} events, and no end")
             self.clock.at = at
             happen()
         if not self.stopped:

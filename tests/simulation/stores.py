@@ -11,7 +11,7 @@ from clockwork.memory.clock import MemoryClock
 from clockwork.memory.dead_letters import MemoryDeadLetters
 from clockwork.memory.executions import MemoryExecutions
 from clockwork.memory.jobs import MemoryJobs
-from clockwork.memory.release_queue import MemoryReleaseQueue
+from clockwork.memory.release_queue import MemoryReleaseQueue, Message
 from clockwork.memory.shards import MemoryShards
 from clockwork.memory.timeline import MemoryTimeline
 from clockwork.ports import Lease, Refused, Saved
@@ -22,6 +22,8 @@ from tests.simulation.watcher import Watcher
 
 #: A payload that the queue will never take: what SQS says of characters it refuses, for one.
 NEVER_SENDABLE = b'"never sendable"'
+#: A payload that takes down whoever delivers it.
+POISON = b'"poison"'
 
 
 class WatchedShards(MemoryShards):
@@ -70,16 +72,17 @@ class UnrulyQueue(MemoryReleaseQueue):
     """The release queue with what SQS does on bad days: messages twice, later than asked, in another order."""
 
     def __init__(self, clock: MemoryClock, settings: Settings, adversary: Adversary, watcher: Watcher) -> None:
+        self._world: MemoryClock
         super().__init__(clock, settings.visibility_seconds * 1000, settings.max_receive_count)
         self._adversary = adversary
         self._watcher = watcher
         self.on_put: Callable[[int], None] = lambda _: None
 
     def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
-        good = [r for r in releases if r.occurrence.payload.body != NEVER_SENDABLE]
+        good = [r for r in releases if not r.occurrence.payload.body.startswith(NEVER_SENDABLE)]
         super().send(good, now)
         self._watcher.sent(good)
-        refused = [index for index, r in enumerate(releases) if r.occurrence.payload.body == NEVER_SENDABLE]
+        refused = [index for index, r in enumerate(releases) if r.occurrence.payload.body.startswith(NEVER_SENDABLE)]
         for _ in refused:
             self._adversary.counts[Fault.NEVER_SENDABLE] += 1
         return [Refused(index, True, "the queue will never take it") for index in refused]
@@ -90,6 +93,14 @@ class UnrulyQueue(MemoryReleaseQueue):
             self._put_one(body, delay, rate)
         return self._put_one(body, delay, rate)
 
+    def receive(self, limit: int = 10) -> Sequence[Message]:
+        received = super().receive(limit)
+        for message in received:
+            if self._adversary.strikes(Fault.MESSAGE_SHOWN_TWICE, self._adversary.profile.queue):
+                message.visible_at = self._world.at + self._adversary.rng.randrange(100, 50_000)
+            self.on_put(message.visible_at)
+        return received
+
     def put_garbage(self, body: str) -> str:
         """A message that nobody of ours sent; its id."""
         return self._put_one(body, 0, 0.0)
@@ -99,6 +110,8 @@ class UnrulyQueue(MemoryReleaseQueue):
         message = self.messages[message_id]
         if self._adversary.strikes(Fault.MESSAGE_LATE, rate):
             message.visible_at += self._adversary.rng.randrange(1, 20_000)
+        if self._adversary.strikes(Fault.MESSAGE_EARLY, rate / 4):
+            message.visible_at -= self._adversary.rng.randrange(1, 60_000)
         self.on_put(message.visible_at)
         return message_id
 

@@ -11,7 +11,8 @@ from clockwork.domain.releases import Delivery
 from clockwork.ports import Clock
 from tests.simulation.faults import Adversary, Fault
 from tests.simulation.gate import Gate
-from tests.simulation.scheduler import Actor, Scheduler
+from tests.simulation.scheduler import Actor, Killed, Scheduler
+from tests.simulation.stores import POISON
 from tests.simulation.watcher import Watcher
 
 #: A target that is down is so for everybody, until it recovers.
@@ -93,6 +94,9 @@ class MoodyTargets:
     def _begin(self, slot: int, delivery: Delivery) -> None:
         now = self._clock.now()
         self._watcher.started(self._actor, delivery, now)
+        if delivery.occurrence.payload.body.startswith(POISON):
+            self._adversary.counts[Fault.POISON] += 1
+            raise Killed
         answer = answer_of(self._adversary, delivery)
         patience = (
             delivery.occurrence.target.timeout_seconds if isinstance(delivery.occurrence.target, HttpTarget) else 5

@@ -13,6 +13,7 @@ from clockwork.domain.executions import FINAL, WAITING, Execution, State
 from clockwork.domain.ids import AnonymousJob, decode_job, only_execution
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.releases import Delivery, Release
+from clockwork.domain.retries import FORGIVEN_LOST_WORKERS
 from clockwork.domain.timeline import Row, Shard
 from clockwork.memory.executions import MemoryExecutions
 from clockwork.memory.timeline import MemoryTimeline
@@ -69,6 +70,7 @@ class Watcher:
         self.seen: defaultdict[str, Seen] = defaultdict(Seen)
         self._sent: set[tuple[str, int]] = set()
         self._takers: dict[str, Actor | None] = {}
+        self._horizons: dict[str, str] = {}
         self._cursors: defaultdict[str, str] = defaultdict(lambda: keys.BEGINNING)
         self._not_before: dict[str, int] = {}
         self._payloads: dict[bytes, tuple[str, int]] = {}
@@ -83,6 +85,10 @@ class Watcher:
         """Note a violation unless it holds."""
         if not holds:
             self.violated(invariant, what, about)
+
+    def edges(self) -> list[int]:
+        """The instants of the horizons (ms): where comparing instants in place of keys goes wrong."""
+        return [keys.instant_of(horizon) for horizon in self._horizons.values()]
 
     # What clients were told.
 
@@ -109,6 +115,7 @@ class Watcher:
 
     def shard_taken(self, before: Shard, after: Shard, actor: Actor | None) -> None:
         """A lease was taken."""
+        self._horizons[after.partition_id] = after.horizon
         self._check_monotone(before, after)
         self.require(after.epoch == before.epoch + 1, "I6", f"epoch {before.epoch} -> {after.epoch}")
         self._takers[after.partition_id] = actor
@@ -120,6 +127,7 @@ class Watcher:
             self._takers.get(after.partition_id) is actor, "I6", f"{actor and actor.name} commits though fenced"
         )
         self._cursors[after.partition_id] = after.cursor
+        self._horizons[after.partition_id] = after.horizon
         if after.cursor != before.cursor:
             page = self.timeline.read(after.partition_id, before.cursor, after.cursor, 10**6)
             for row in page.rows:
@@ -189,7 +197,7 @@ class Watcher:
         noted = after.state is State.RUNNING and after.claimant == before.claimant
         ours = actor is not None and before.claimant in actor.tokens
         claimant = self._claimants.get(before.claimant)
-        ended = claimant is not None and claimant.ended
+        ended = claimant is not None and claimant.is_over(self._scheduler.now)
         self.require(noted or ours or ended, "I4", f"{after.state} replaces a live claim", after.job_id)
 
     def started(self, actor: Actor, delivery: Delivery, clock_now: int) -> None:
@@ -200,12 +208,20 @@ class Watcher:
         self.require(clock_now >= occurrence.due_at, "I2", f"{occurrence.due_at - clock_now} ms early", job_id)
         if delivery.attempt == 1 and seen.first_lateness_ms is None:
             seen.first_lateness_ms = self._scheduler.now - occurrence.due_at
+        self._check_made_once(job_id, occurrence)
+        self._check_bounded(delivery)
+        if actor.is_over(self._scheduler.now):
+            return  # Its claim has ended: nobody but its host's end keeps it from starting.
         promise = self.promises.get(job_id)
         if promise is not None:
             self._check_not_cancelled(promise, delivery.attempt)
-        self._check_made_once(job_id, occurrence)
         if occurrence.record == "full":
             self._check_claimed(actor, delivery, clock_now)
+
+    def _check_bounded(self, delivery: Delivery) -> None:
+        most = delivery.occurrence.retry_policy.max_attempts
+        most += FORGIVEN_LOST_WORKERS if delivery.occurrence.record == "full" else 0
+        self.require(delivery.attempt <= most, "L1", f"attempt {delivery.attempt} of {most}", delivery.job_id)
 
     def _check_made_once(self, job_id: str, occurrence: Occurrence) -> None:
         """One wish is one job, however often it was asked for while its key is remembered."""
