@@ -14,9 +14,12 @@ from collections.abc import Iterable
 import msgspec
 
 from clockwork.domain import keys
+from clockwork.domain.clients import CLIENT_ID
 
 #: The run part of an anonymous job's only execution.
 ONLY_RUN = "0"
+#: In bytes of UTF-8.
+LONGEST_JOB_KEY = 255
 _PARTITION = re.compile(r"[a-z][0-9]{3}")
 _ROW_KEY = re.compile(r"[0-9]{13}#[A-Za-z0-9_-]{1,64}")
 _EXECUTION = re.compile(r"(?P<job>[A-Za-z0-9_-]{2,700})\.(?P<due>[0-9]{13})\.(?P<run>[A-Za-z0-9_-]{1,64})")
@@ -109,9 +112,16 @@ def _decode_named(job_id: str) -> NamedJobId:
         decoded = NamedJobId(client_id, job_key, int(incarnation))
     except ValueError:
         raise InvalidId("not a jobId") from None
-    if decoded.job_id != job_id or decoded.incarnation < 1 or not client_id or not job_key:
+    if decoded.job_id != job_id or decoded.incarnation < 1:
+        raise InvalidId("not a jobId")
+    if not CLIENT_ID.fullmatch(client_id) or not is_job_key(job_key):
         raise InvalidId("not a jobId")
     return decoded
+
+
+def is_job_key(text: str) -> bool:
+    """Whether a job may have this key: nothing else is looked up, above all no key row of the same table."""
+    return 1 <= len(text.encode("utf-8", "replace")) <= LONGEST_JOB_KEY and text.isprintable()
 
 
 def decode_execution(execution_id: str) -> ExecutionId:

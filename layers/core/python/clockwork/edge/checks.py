@@ -15,6 +15,10 @@ from clockwork.settings import Settings
 
 Body = TypeVar("Body", bound="EdgeModel")
 
+#: So many faults of a request are listed; who has more has sent something else altogether.
+MOST_FAULTS = 100
+#: So much of a name is shown in a pointer, in characters.
+LONGEST_NAME = 256
 NOT_SUPPORTED = "is not supported by this version"
 #: Types of targets that belong to the API's contract but not to this version.
 NOT_BUILT_TARGETS = frozenset({"kafka", "lambda", "eventbridge", "sns", "pool"})
@@ -68,8 +72,8 @@ def checks_of(info: ValidationInfo) -> Checks:
     return info.context
 
 
-def validate(model: type[Body], value: Any, checks: Checks, at: str = "") -> Body:
-    """The body as a model. Raises InvalidRequest with all faults, their pointers below the pointer `at`."""
+def validate(model: type[Body], value: Any, checks: Checks, at: str = "", most: int = MOST_FAULTS) -> Body:
+    """The body as a model. Raises InvalidRequest with its faults, up to `most`, their pointers below `at`."""
     found: list[Problem] = []
     body = None
     try:
@@ -79,15 +83,23 @@ def validate(model: type[Body], value: Any, checks: Checks, at: str = "") -> Bod
     problems = list(dict.fromkeys([*found, *checks.problems]))
     checks.problems.clear()
     if problems or body is None:
-        raise InvalidRequest(
-            sorted((Problem(at + one.pointer, one.detail) for one in problems), key=lambda one: one.pointer)
-        )
+        raise InvalidRequest(_listed(problems, at, most))
     return body
 
 
 def pointer_part(name: str | int) -> str:
-    """One reference token of a JSON pointer: https://www.rfc-editor.org/rfc/rfc6901#section-3"""
-    return "/" + str(name).replace("~", "~0").replace("/", "~1")
+    """One reference token of a JSON pointer: https://www.rfc-editor.org/rfc/rfc6901#section-3
+
+    What is longer than any name that may be is cut, so that an answer does not grow with a request's nonsense.
+    """
+    return "/" + str(name)[:LONGEST_NAME].replace("~", "~0").replace("/", "~1")
+
+
+def _listed(problems: list[Problem], at: str, most: int) -> list[Problem]:
+    """The faults in the order of their pointers, and how many there are beyond `most`."""
+    listed = sorted((Problem(at + one.pointer, one.detail) for one in problems), key=lambda one: one.pointer)
+    left = len(listed) - most
+    return listed[:most] + ([Problem(at, f"has {left:,} more faults")] if left > 0 else [])
 
 
 def _problem(error: ErrorDetails, value: Any, not_built: frozenset[str]) -> Problem:

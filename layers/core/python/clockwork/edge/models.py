@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Discriminator, Field, RootModel, ValidationInfo, field_validator, model_validator
 
-from clockwork.domain import instants, jobs
+from clockwork.domain import ids, instants, jobs
 from clockwork.domain.clients import CLIENT_ID
 from clockwork.domain.requests import NewJob
 from clockwork.domain.urls import LONGEST_URL, MOST_HEADERS, check_headers, check_url
@@ -17,7 +17,8 @@ from clockwork.edge.schedules import ScheduleBody
 
 LARGEST_PAYLOAD = 256 * 1024
 LARGEST_BATCH = 500
-LONGEST_JOB_KEY = 255
+#: What `ids.is_job_key` asks, in words.
+JOB_KEY = f"1-{ids.LONGEST_JOB_KEY} bytes of UTF-8 without control characters"
 #: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html
 _REFUSED_BY_SQS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -145,16 +146,16 @@ class JobBody(DefinitionBody):
     """A job as it stands in a batch: named if it has a `jobKey`."""
 
     job_key: str | None = Field(
-        None, min_length=1, max_length=255, description="names the job among its client's; needed for every and cron"
+        None,
+        json_schema_extra={"minLength": 1, "maxLength": ids.LONGEST_JOB_KEY},
+        description=f"{JOB_KEY}: names the job among its client's; needed for every and cron",
     )
 
     @field_validator("job_key")
     @classmethod
     def _is_printable(cls, job_key: str | None) -> str | None:
-        if job_key is not None and len(job_key.encode()) > LONGEST_JOB_KEY:
-            raise ValueError(f"has {len(job_key.encode())} bytes, at most {LONGEST_JOB_KEY} are allowed")
-        if job_key is not None and not job_key.isprintable():
-            raise ValueError("holds a character that cannot be printed")
+        if job_key is not None and not ids.is_job_key(job_key):
+            raise ValueError(f"must be {JOB_KEY}")
         return job_key
 
     @model_validator(mode="after")

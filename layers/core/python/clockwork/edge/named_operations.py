@@ -10,8 +10,9 @@ from typing import Any
 from clockwork.domain import instants
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import InvalidRequest, JobNotFound, Problem
+from clockwork.domain.ids import digest_of
 from clockwork.domain.named import Definition, JobState, NamedJob
-from clockwork.edge import named_views
+from clockwork.edge import named_views, views
 from clockwork.edge.body import SINGLE_BYTES, canonical, read_body
 from clockwork.edge.checks import Checks, validate
 from clockwork.edge.models import DefinitionBody
@@ -49,8 +50,22 @@ def definition_of(body: DefinitionBody, checks: Checks, client: Client) -> Defin
 
 
 def as_sent(value: dict[str, Any]) -> bytes:
-    """A definition as its client wrote it, in one text for equal values."""
-    return canonical({name: part for name, part in value.items() if name not in NOT_DEFINITION})
+    """A definition as its client wrote it, in one text for equal values.
+
+    Of the payload only its digest: the job has it already, and twice the largest is more than a row may hold.
+    """
+    written = {name: part for name, part in value.items() if name not in NOT_DEFINITION}
+    if "payload" in written:
+        written["payload"] = digest_of([canonical(written["payload"])])
+    return canonical(written)
+
+
+def sent(job: NamedJob) -> dict[str, Any]:
+    """The definition that its client wrote."""
+    written: dict[str, Any] = json.loads(job.as_sent)
+    if "payload" in written:
+        written["payload"] = views.payload(job.definition.payload)
+    return written
 
 
 class NamedApi:
@@ -64,9 +79,7 @@ class NamedApi:
         limit = request.number("limit", LISTED, MOST_LISTED)
         now = self.world.clock.now()
         wanted = _filter_of(request, now)
-        page = list_jobs(
-            self.world, client.client_id, request.query.get("prefix") or None, request.job_token(), limit, wanted
-        )
+        page = list_jobs(self.world, client.client_id, request.prefix(), request.job_token(), limit, wanted)
         answer: dict[str, Any] = {"items": [named_views.summary(job, now) for job in page.jobs]}
         if page.next_after is not None:
             answer["nextToken"] = request.token_of(page.next_after)
@@ -81,7 +94,7 @@ class NamedApi:
         """PATCH /v1/jobs/{jobId}: a merge patch (RFC 7396) on the definition as it was sent."""
         job = self._changeable(request)
         patch = read_body(request.event, SINGLE_BYTES)
-        return self._replace(request, job, merged(json.loads(job.as_sent), patch))
+        return self._replace(request, job, merged(sent(job), patch))
 
     def pause_job(self, request: Request) -> Answer:
         """POST /v1/jobs/{jobId}/pause."""
@@ -154,15 +167,15 @@ class NamedApi:
             raise JobNotFound(job.job_id)
         checks = self._checks(request, client)
         body = validate(DefinitionBody, value, checks)
-        sent = as_sent(value)
+        written = as_sent(value)
         now = self.world.clock.now()
-        if sent == job.as_sent:
+        if written == job.as_sent:
             return HTTPStatus.OK, named_views.changed(named.Written(job), now)
         definition = definition_of(body, checks, client)
         same_schedule = canonical(value["schedule"]) == canonical(json.loads(job.as_sent)["schedule"])
         if same_schedule:
             definition = named.with_schedule_of(job, definition)
-        change = named.replaced(definition, sent, same_schedule=same_schedule)
+        change = named.replaced(definition, written, same_schedule=same_schedule)
         return HTTPStatus.OK, named_views.changed(named.change(self.world, job, request.revision(), change), now)
 
     def _change(

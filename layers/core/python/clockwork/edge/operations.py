@@ -29,6 +29,8 @@ from clockwork.flows.world import World
 Answer = tuple[HTTPStatus, Any]
 MOST_LISTED = 1_000
 LISTED = 100
+#: 500 elements with more would not fit into the 6 MB that a Lambda may answer.
+MOST_FAULTS_OF_ELEMENT = 10
 
 
 @dataclass
@@ -71,7 +73,7 @@ class Api(NamedApi):
         good = []
         for index, element in enumerate(body.jobs):
             try:
-                job = validate(JobBody, element, checks, f"/jobs/{index}")
+                job = validate(JobBody, element, checks, f"/jobs/{index}", MOST_FAULTS_OF_ELEMENT)
                 if job.job_key is None:
                     good.append(job.to_new_job(checks, index))
                 else:

@@ -69,10 +69,22 @@ class Request(msgspec.Struct, frozen=True):
     def job_token(self) -> str | None:
         """The jobKey behind which a list of jobs goes on. Raises InvalidRequest."""
         token = self.query.get("nextToken")
+        if token is None:
+            return None
         try:
-            return None if token is None else ids.decode_part(token).decode()
+            job_key = ids.decode_part(token).decode()
         except ValueError:
-            raise InvalidRequest([Problem("", "the query parameter nextToken is not one of a list of jobs")]) from None
+            job_key = ""
+        if not ids.is_job_key(job_key):
+            raise InvalidRequest([Problem("", "the query parameter nextToken is not one that this list has given")])
+        return job_key
+
+    def prefix(self) -> str | None:
+        """What the jobKeys of a list begin with, if with anything. Raises InvalidRequest."""
+        prefix = self.query.get("prefix") or None
+        if prefix is not None and not ids.is_job_key(prefix):
+            raise InvalidRequest([Problem("", "the query parameter prefix must be the beginning of a jobKey")])
+        return prefix
 
     @staticmethod
     def token_of(job_key: str) -> str:
