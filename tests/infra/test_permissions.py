@@ -48,9 +48,9 @@ def test_a_lambda_writes_to_its_own_log_only(account: Template, moment: str) -> 
     assert account.allowed(moment, "logs:") == expected
 
 
-def test_only_the_api_and_the_ticker_start_pollers(account: Template) -> None:
+def test_only_who_finds_a_shard_unread_starts_pollers(account: Template) -> None:
     allowed = {moment for moment in MOMENTS if account.allowed(moment, "lambda:")}
-    assert allowed == {"Api", "Ticker"}
+    assert allowed == {"Api", "Ticker", "Sweeper"}
 
 
 def test_nothing_deletes_from_the_timeline(account: Template) -> None:
