@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from clockwork.edge import answers
+from clockwork.edge import answers, named_answers
 from clockwork.edge.client_models import ClientBody
 from clockwork.edge.models import CreateBatchBody, CreateJobBody, DefinitionBody, PatchBody
 from clockwork.edge.schedules import BackfillBody, EmptyBody, PreviewBody, ReasonBody
@@ -65,41 +65,41 @@ OPERATIONS = {
     ),
     "list_jobs": Operation(
         "List a client's named jobs",
-        answers.JobPage,
+        named_answers.JobPage,
         parameters=("clientIdOf", "prefix", "state", "tag", "limit", "nextToken"),
     ),
-    "get_job": Operation("Read a job and where it stands", answers.Job),
+    "get_job": Operation("Read a job and where it stands", named_answers.Job),
     "put_job": Operation(
         "Replace the definition of a named job",
-        answers.ChangedJob,
+        named_answers.ChangedJob,
         body=DefinitionBody,
         examples=(_CRON,),
         parameters=("If-Match",),
     ),
     "patch_job": Operation(
         "Change a named job by a merge patch (RFC 7396) on its definition as it was sent",
-        answers.ChangedJob,
+        named_answers.ChangedJob,
         body=PatchBody,
         examples=({"payload": {"order": 18}},),
         parameters=("If-Match",),
     ),
     "pause_job": Operation(
         "Pause a named job: nothing starts until it is resumed",
-        answers.ChangedJob,
+        named_answers.ChangedJob,
         body=ReasonBody,
         examples=({"reason": "maintenance"},),
         parameters=("If-Match",),
     ),
     "resume_job": Operation(
         "Resume a named job; its catchUp decides about what was due meanwhile",
-        answers.ChangedJob,
+        named_answers.ChangedJob,
         body=ReasonBody,
         examples=({"reason": "done"},),
         parameters=("If-Match",),
     ),
     "run_job": Operation(
         "Execute a named job now, without touching its schedule",
-        answers.StartedRun,
+        named_answers.StartedRun,
         status=202,
         body=EmptyBody,
         examples=({},),
@@ -107,7 +107,7 @@ OPERATIONS = {
     ),
     "backfill_job": Operation(
         "Execute the fires of a past range again, at a bounded rate",
-        answers.StartedBackfill,
+        named_answers.StartedBackfill,
         status=202,
         body=BackfillBody,
         examples=({"from": "2026-05-01T00:00:00Z", "to": "2026-05-03T00:00:00Z", "maxPerSecond": 5},),
@@ -115,7 +115,7 @@ OPERATIONS = {
     ),
     "preview_schedule": Operation(
         "See when a schedule would fire, without saving anything",
-        answers.Preview,
+        named_answers.Preview,
         body=PreviewBody,
         examples=({"schedule": {"cron": "0 3 * * *", "timezone": "Europe/Berlin"}, "count": 3},),
     ),

@@ -16,6 +16,7 @@ from clockwork.edge import named_views, views
 from clockwork.edge.body import SINGLE_BYTES, canonical, read_body
 from clockwork.edge.checks import Checks, validate
 from clockwork.edge.models import DefinitionBody
+from clockwork.edge.pages import page
 from clockwork.edge.request import Request
 from clockwork.edge.schedules import BackfillBody, EmptyBody, PreviewBody, ReasonBody
 from clockwork.flows import authorise, control, named
@@ -79,11 +80,9 @@ class NamedApi:
         limit = request.number("limit", LISTED, MOST_LISTED)
         now = self.world.clock.now()
         wanted = _filter_of(request, now)
-        page = list_jobs(self.world, client.client_id, request.prefix(), request.job_token(), limit, wanted)
-        answer: dict[str, Any] = {"items": [named_views.summary(job, now) for job in page.jobs]}
-        if page.next_after is not None:
-            answer["nextToken"] = request.token_of(page.next_after)
-        return HTTPStatus.OK, answer
+        found = list_jobs(self.world, client.client_id, request.prefix(), request.job_token(), limit, wanted)
+        shown = ((request.token_of(job.job_key), named_views.summary(job, now)) for job in found.jobs)
+        return HTTPStatus.OK, page(shown, None if found.next_after is None else request.token_of(found.next_after))
 
     def put_job(self, request: Request) -> Answer:
         """PUT /v1/jobs/{jobId}: replaces the definition whole."""

@@ -11,6 +11,7 @@ from clockwork.domain.clients import Client
 from clockwork.domain.executions import Attempt, Execution, State
 from clockwork.domain.instants import to_text
 from clockwork.domain.jobs import Payload, Target
+from clockwork.edge.pages import page
 from clockwork.flows.cancel import CancelAnswer
 from clockwork.flows.create import CreatedJob
 from clockwork.flows.read import ExecutionPage, JobView
@@ -69,10 +70,9 @@ def execution(record: Execution) -> dict[str, Any]:
     return shown
 
 
-def executions(page: ExecutionPage) -> dict[str, Any]:
+def executions(found: ExecutionPage) -> dict[str, Any]:
     """A page of a list."""
-    items = [execution(record) for record in page.executions]
-    return {"items": items} | ({} if page.next_before is None else {"nextToken": page.next_before})
+    return page(((record.execution_id, execution(record)) for record in found.executions), found.next_before)
 
 
 def cancel(answer: CancelAnswer, job_id: str) -> dict[str, Any]:
