@@ -1,0 +1,175 @@
+"""The documentation says what is so, as far as a machine can tell."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clockwork.domain.executions import State
+from clockwork.domain.named import JobState
+from clockwork.routes import ROUTES
+from clockwork.settings import Settings
+from infra import ROOT
+from infra.metrics import STATISTICS
+from tests.examples import ADMIN
+from tests.handlers.handlers import Answer, Api
+
+DOCS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+BILLING = "arn:aws:iam::123456789012:role/Billing"
+#: Where a path in a text may start.
+PLACES = (ROOT, ROOT / "layers/core/python", ROOT / "layers/core/python/clockwork")
+_LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_MAKE = re.compile(r"(?:^|[`\s])make ([a-z]+)")
+_FILE = re.compile(r"`(\w[\w./-]*\.(?:py|md|json|txt|toml)|[\w-]+(?:/[\w-]+)*/)`")
+_SIGNED = re.compile(r"^signed (?P<more>[^']*?)\"\$API(?P<path>[^\"]+)\"(?P<rest>.*?)-d '(?P<body>.*?)'$", re.M | re.S)
+
+
+def text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def fenced(path: Path, language: str) -> list[str]:
+    return [body for found, body in _FENCE.findall(text_of(path)) if found == language]
+
+
+def coded(text: str) -> str:
+    """What a reader would type, in fences or between backticks: elsewhere `make` is a verb."""
+    blocks = [body for language, body in _FENCE.findall(text) if language == "sh"]
+    lines = [line.partition("#")[0] for block in blocks for line in block.splitlines()]
+    return "\n".join([*lines, *re.findall(r"`[^`\n]+`", _FENCE.sub("", text))])
+
+
+def anchors(path: Path) -> set[str]:
+    """The anchors that GitHub gives to the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", _FENCE.sub("", text_of(path)), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("path", DOCS, ids=lambda path: path.name)
+class TestEveryPage:
+    """Of whoever wrote it."""
+
+    def test_links_to_what_is_there(self, path: Path) -> None:
+        broken = []
+        for link in _LINK.findall(_FENCE.sub("", text_of(path))):
+            if link.startswith(("https://", "http://")):
+                continue
+            place, _, anchor = link.partition("#")
+            target = (path.parent / place).resolve() if place else path
+            if not target.exists() or (anchor and anchor not in anchors(target)):
+                broken.append(link)
+        assert broken == []
+
+    def test_names_commands_that_make_knows(self, path: Path) -> None:
+        known = set(re.findall(r"^([a-z]+):", text_of(ROOT / "Makefile"), re.MULTILINE))
+        assert "run" in known
+        assert set(_MAKE.findall(coded(text_of(path)))) <= known
+
+    def test_names_files_that_exist(self, path: Path) -> None:
+        named = _FILE.findall(_FENCE.sub("", text_of(path)))
+        assert [name for name in named if not any((place / name).exists() for place in (*PLACES, path.parent))] == []
+
+    def test_holds_json_that_can_be_parsed(self, path: Path) -> None:
+        for body in fenced(path, "json"):
+            json.loads(body)
+
+    def test_is_about_the_project_and_finished(self, path: Path) -> None:
+        assert re.findall(r"TODO|FIXME|XXX|(?<![\w.:*])/(?:home|mnt|root|tmp|work|Users)/\S*", text_of(path)) == []
+
+
+def test_the_handbook_lists_every_setting_and_its_defaults() -> None:
+    rows = {}
+    for line in text_of(ROOT / "docs/operations.md").splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 4:
+            rows |= dict.fromkeys(re.findall(r"`(\w+)`", cells[0]), cells[2:])
+    names = [field.name for field in fields(Settings)]
+    assert [name for name in names if name not in rows] == []
+    for column, settings in enumerate((Settings.for_account(), Settings.for_local())):
+        told = {name: rows[name][column] for name in names}
+        assert told == {name: _as_told(name, getattr(settings, name)) for name in names}
+
+
+def _as_told(name: str, value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, str):
+        return f"`{value}`" if value else ""
+    if isinstance(value, tuple):
+        return ""
+    assert isinstance(value, int)
+    if name.endswith("_seconds") and value > 86_400:
+        return f"{value // 86_400} days"
+    return "24 h" if value == 86_400 else str(value)
+
+
+def test_the_handbook_lists_every_metric() -> None:
+    told = text_of(ROOT / "docs/operations.md")
+    assert [name for name in STATISTICS if f"`{name}`" not in told] == []
+
+
+def test_the_handbook_lists_every_option() -> None:
+    read = re.findall(r'\(node, "(\w+)"', text_of(ROOT / "infra/options.py"))
+    assert len(read) >= 5
+    told = text_of(ROOT / "docs/operations.md")
+    assert [name for name in read if f"| `{name}` |" not in told] == []
+
+
+def test_the_design_explains_every_state() -> None:
+    told = text_of(ROOT / "docs/design.md")
+    assert [state for state in (*State, *JobState) if f"| `{state}` |" not in told] == []
+
+
+def test_the_api_page_once_there_has_every_route() -> None:
+    page = ROOT / "docs/api.md"
+    told = text_of(page) if page.exists() else json.dumps(_described())
+    assert [route.key for route in ROUTES if route.path not in told] == []
+
+
+def _described() -> list[str]:
+    paths: dict[str, Any] = json.loads(text_of(ROOT / "docs/openapi.json"))["paths"]
+    return list(paths)
+
+
+def test_the_requests_of_the_readme_are_accepted() -> None:
+    api = Api()
+    answers: dict[str, Answer] = {}
+    for request in _SIGNED.finditer(text_of(ROOT / "README.md")):
+        is_put = "-X PUT" in request["more"]
+        headers = dict(re.findall(r"-H '([^:]+): ([^']+)'", request["rest"]))
+        caller = ADMIN if is_put else BILLING
+        answer = api.call("PUT" if is_put else "POST", request["path"], request["body"], caller=caller, headers=headers)
+        assert answer.status == (200 if is_put else 201), answer.text
+        answers[request["path"]] = answer
+    assert set(answers) == {"/v1/clients/acme", "/v1/jobs"}
+
+
+def test_the_python_of_the_readme_sends_a_job_that_is_accepted() -> None:
+    (program,) = fenced(ROOT / "README.md", "python")
+    place: dict[str, Any] = {}
+    exec(program[program.index("job = {") : program.index("session =")], place)
+    api = Api()
+    admitted = next(_SIGNED.finditer(text_of(ROOT / "README.md")))
+    assert api.call("PUT", admitted["path"], admitted["body"], caller=ADMIN).status == 200
+    assert api.call("POST", "/v1/jobs", place["job"], caller=BILLING).status == 201
+    compile(program, "README.md", "exec")
+
+
+def test_the_costs_of_the_readme_are_those_of_the_handbook_and_add_up() -> None:
+    rows = {page: _costs(ROOT / page) for page in ("README.md", "docs/operations.md")}
+    assert len(rows["README.md"]) == 3
+    assert rows["README.md"].items() <= rows["docs/operations.md"].items()
+    for path, (*parts, total) in rows["docs/operations.md"].items():
+        assert sum(parts) == pytest.approx(total, abs=0.011), path
+
+
+def _costs(path: Path) -> dict[str, tuple[float, ...]]:
+    """The rows of the table of costs: dollars per million jobs, their sum last."""
+    rows = re.findall(r"^\| (`(?:none|full)`, [^|]+) \|(.+)\|$", text_of(path), re.MULTILINE)
+    return {name: tuple(float(cell.strip(" *$")) for cell in cells.split("|")) for name, cells in rows}
