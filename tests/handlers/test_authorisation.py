@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from clockwork.domain.ids import AnonymousJob, only_execution
+from clockwork.domain.ids import AnonymousJob, ExecutionId, NamedJobId, only_execution
 from clockwork.domain.keys import row_key
 from clockwork.routes import ROUTES, Route
 from tests.examples import ACME, ADMIN, ALICE, BOB, NOW
@@ -29,31 +29,47 @@ ADMINS = {"admin", "admin's session"}
 OWN = {"own client", "own client's session"}
 STRANGERS = {"unknown principal", "same name elsewhere", "session called like the admin"}
 OPEN = {"get_health", "get_openapi"}
+#: What whoever acts for any client may ask, since it is about nobody's.
+ANYBODYS = {"preview_schedule"}
+HOURLY = {"every": {"seconds": 3_600}}
 BODIES: dict[str, Any] = {
     "create_job": job_body(clientId="acme"),
     "create_batch": {"clientId": "acme", "jobs": [job_body()]},
     "put_client": {"principals": [ALICE, APP]},
+    "put_job": job_body(schedule=HOURLY, payload="other"),
+    "patch_job": {"payload": "other"},
+    "pause_job": {"reason": "r"},
+    "resume_job": {},
+    "run_job": {},
+    "backfill_job": {"from": "2023-11-14T22:13:20Z", "to": "2023-11-14T22:14:20Z", "maxPerSecond": 1},
+    "preview_schedule": {"schedule": HOURLY},
 }
-CREATED = {"create_job"}
-#: What a `{parameter}` of a path may be filled with: something of acme's, and something that nobody ever made.
+QUERIES = {"list_jobs": {"clientId": "acme"}}
+STATUS = {"create_job": 201, "run_job": 202, "backfill_job": 202}
+NAMED_ONLY = {"put_job", "patch_job", "pause_job", "resume_job", "run_job", "backfill_job"}
+#: What a `{parameter}` of a path may be filled with that nobody ever made.
 UNKNOWN_JOB = AnonymousJob("p000", row_key(NOW + 30_000, "x" * 22), 0).job_id
+UNKNOWN_NAMED = NamedJobId("acme", "no-such-key", 1).job_id
 UNKNOWN = {
-    "jobId": UNKNOWN_JOB,
-    "executionId": only_execution(UNKNOWN_JOB, NOW + 30_000),
-    "clientId": "nobody",
+    "anonymous": {"jobId": UNKNOWN_JOB, "executionId": only_execution(UNKNOWN_JOB, NOW + 30_000)},
+    "named": {"jobId": UNKNOWN_NAMED, "executionId": str(ExecutionId(UNKNOWN_NAMED, NOW + 30_000, "x"))},
 }
 
 
-def expected(route: Route, who: str) -> int:
+def expected(route: Route, who: str, kind: str) -> int:
     """The status by the rules of the contract, whatever the route."""
     if who == "unsigned":
         return 403
-    if route.operation in OPEN:
+    if route.operation in OPEN or (route.operation in ANYBODYS and who not in STRANGERS):
         return 200
     if who in ADMINS or (who in OWN and not route.admin):
-        return 201 if route.operation in CREATED else 200
-    belongs_to_somebody = "{jobId}" in route.path or "{executionId}" in route.path
-    return 404 if who == "other client" and belongs_to_somebody else 403
+        return 409 if kind == "anonymous" and route.operation in NAMED_ONLY else STATUS.get(route.operation, 200)
+    return 404 if who == "other client" and is_owned(route) else 403
+
+
+def is_owned(route: Route) -> bool:
+    """The route's path names something that belongs to a client."""
+    return "{jobId}" in route.path or "{executionId}" in route.path
 
 
 @pytest.fixture
@@ -64,87 +80,126 @@ def api() -> Api:
     return api
 
 
-@pytest.fixture
-def acmes(api: Api) -> dict[str, str]:
-    """A delivered job of acme's and its execution."""
-    job_id = api.create(schedule={"delaySeconds": 1}).body["jobId"]
+def acmes(api: Api, kind: str) -> dict[str, str]:
+    """A job of acme's that was delivered, and its execution."""
+    named = {"jobKey": f"key-of-{kind}", "schedule": {"every": {"seconds": 60}}} if kind == "named" else {}
+    job_id = api.create(**{"schedule": {"delaySeconds": 1}, **named}).body["jobId"]
     api.clockwork.run_until(api.clockwork.clock.at + 100_000)
-    (execution,) = api.clockwork.executions.all()
+    execution = next(one for one in api.clockwork.executions.all() if one.job_id == job_id)
     return {"jobId": job_id, "executionId": execution.execution_id, "clientId": "acme"}
 
 
 def ask(api: Api, route: Route, ids: dict[str, str], caller: str | None) -> Answer:
     """The route with its parameters filled in."""
-    return api.call(route.method, route.path.format(**ids), BODIES.get(route.operation), caller=caller)
+    path, body = route.path.format(**ids), BODIES.get(route.operation)
+    return api.call(route.method, path, body, caller=caller, query=QUERIES.get(route.operation))
 
 
-MATRIX = [(route, who) for route in ROUTES for who in CALLERS]
+MATRIX = [
+    pytest.param(route, who, kind, id=f"{route.key} ({kind}) by {who} is {expected(route, who, kind)}")
+    for route in ROUTES
+    for kind in (("anonymous", "named") if is_owned(route) else ("anonymous",))
+    for who in CALLERS
+]
 
 
-@pytest.mark.parametrize(
-    ("route", "who"), MATRIX, ids=[f"{route.key} by {who} is {expected(route, who)}" for route, who in MATRIX]
-)
-def test_every_route_for_every_caller(api: Api, acmes: dict[str, str], route: Route, who: str) -> None:
+@pytest.mark.parametrize(("route", "who", "kind"), MATRIX)
+def test_every_route_for_every_caller(api: Api, route: Route, who: str, kind: str) -> None:
     assert route.method in ("GET", "DELETE") or route.operation in BODIES, "give the new route a body here"
-    before = dict(api.clockwork.clients._clients)
-    answer = ask(api, route, acmes, CALLERS[who])
-    assert answer.status == expected(route, who), answer.text
+    ids = acmes(api, kind)
+    answer = ask(api, route, ids, CALLERS[who])
+    assert answer.status == expected(route, who, kind), answer.text
     if answer.status >= 400:
         assert answer.content_type == "application/problem+json"
         assert api.writes == []
-        assert before == api.clockwork.clients._clients
         # Nothing of acme's can be read out of a refusal.
-        for secret in (*acmes.values(), ALICE, APP, "example.com"):
+        for secret in (*ids.values(), ALICE, APP, "example.com", "key-of"):
             assert secret not in answer.text
 
 
-OWNED = [route for route in ROUTES if "{jobId}" in route.path or "{executionId}" in route.path]
+OWNED = [
+    pytest.param(route, kind, id=f"{route.key} ({kind})")
+    for route in ROUTES
+    if is_owned(route)
+    for kind in ("anonymous", "named")
+]
 
 
 @pytest.mark.parametrize("released", [True, False], ids=["delivered", "scheduled"])
 @pytest.mark.parametrize("query", [None, {"limit": "1"}], ids=["", "limited"])
-@pytest.mark.parametrize("route", OWNED, ids=[route.key for route in OWNED])
+@pytest.mark.parametrize(("route", "kind"), OWNED)
 def test_anothers_and_none_at_all_are_one_answer_after_the_same_reads(
-    api: Api, route: Route, released: bool, query: dict[str, str] | None
+    api: Api, route: Route, kind: str, released: bool, query: dict[str, str] | None
 ) -> None:
-    job = api.create(schedule={"delaySeconds": 1 if released else 600}).body
     if released:
-        api.clockwork.run_until(api.clockwork.clock.at + 100_000)
-    due_at = NOW + (1_000 if released else 600_000)
-    theirs = {"jobId": job["jobId"], "executionId": only_execution(job["jobId"], due_at)}
-    if "{executionId}" in route.path:
-        assert api.call("GET", f"/v1/executions/{theirs['executionId']}").status == (200 if released else 404)
+        theirs = acmes(api, kind)
+    else:
+        named = {"jobKey": "k", "schedule": HOURLY} if kind == "named" else {"schedule": {"delaySeconds": 600}}
+        job_id = api.create(**named).body["jobId"]
+        theirs = {"jobId": job_id, "executionId": str(ExecutionId(job_id, NOW, "x"))}
     answers = []
-    for ids in (theirs, UNKNOWN):
-        answer = api.call(route.method, route.path.format(**ids), caller=BOB, query=query)
+    for ids in (theirs, UNKNOWN[kind]):
+        path = route.path.format(**ids)
+        answer = api.call(route.method, path, BODIES.get(route.operation), caller=BOB, query=query)
         answers.append((answer, list(api.calls)))
     assert answers[0] == answers[1]
     assert answers[0][0].status == 404
 
 
-def test_a_page_of_anothers_executions_is_no_way_in(api: Api, acmes: dict[str, str]) -> None:
-    path = "/v1/jobs/{jobId}/executions"
-    for token in (f"{acmes['jobId']}.9999999999999.0", f"{acmes['jobId']}.0000000000000.0"):
-        answer = api.call("GET", path.format(**acmes), caller=BOB, query={"nextToken": token})
-        calls = list(api.calls)
-        token = token.replace(acmes["jobId"], UNKNOWN_JOB)
-        assert answer == api.call("GET", path.format(**UNKNOWN), caller=BOB, query={"nextToken": token})
-        assert (answer.status, calls) == (404, api.calls)
+@pytest.mark.parametrize("kind", ["anonymous", "named"])
+def test_a_page_of_anothers_executions_is_no_way_in(api: Api, kind: str) -> None:
+    theirs = acmes(api, kind)["jobId"]
+    for place in ("9999999999999.0", "0000000000000.0"):
+        answers = []
+        for job_id in (theirs, UNKNOWN[kind]["jobId"]):
+            query = {"nextToken": f"{job_id}.{place}"}
+            answer = api.call("GET", f"/v1/jobs/{job_id}/executions", caller=BOB, query=query)
+            answers.append((answer, list(api.calls)))
+        assert answers[0] == answers[1]
+        assert answers[0][0].status == 404
 
 
-def test_an_id_with_any_character_changed_is_404(api: Api, acmes: dict[str, str]) -> None:
-    for path, real in (("/v1/jobs/{}", acmes["jobId"]), ("/v1/executions/{}", acmes["executionId"])):
+@pytest.mark.parametrize("kind", ["anonymous", "named"])
+def test_an_id_with_any_character_changed_is_404(api: Api, kind: str) -> None:
+    ids = acmes(api, kind)
+    for path, real in (("/v1/jobs/{}", ids["jobId"]), ("/v1/executions/{}", ids["executionId"])):
         assert api.call("GET", path.format(real)).status == 200
         for at, was in enumerate(real):
             for other in "Aa0-_.n" if was not in "Aa0-_.n" else "Bb1":
                 answer = api.call("GET", path.format(real[:at] + other + real[at + 1 :]))
                 assert answer.status == 404, (real, at, other)
-        for other in (real[:-1], real + "A", real + "=", real.swapcase(), f"{real}.0", "n" + real[1:]):
+        for other in (real[:-1], real + "A", real + "=", real.swapcase(), f"{real}.0", "z" + real[1:]):
             assert api.call("GET", path.format(other)).status == 404
             assert api.call("GET", path.format(other), caller=ADMIN).status == 404
 
 
-def test_the_jobs_beside_a_job_in_its_row_are_not_reached_by_counting(api: Api, acmes: dict[str, str]) -> None:
+@pytest.mark.parametrize("job_key", ["", "\x01k", "a\x00", "k" * 256, "é" * 128, "\u2028"])
+def test_an_id_of_what_can_be_no_key_asks_no_table(api: Api, job_key: str) -> None:
+    """Key rows of Idempotency-Keys lie in the table of named jobs, under keys that begin with a control character."""
+    for client_id in ("acme", "Acme", "a" * 65, ""):
+        job_id = NamedJobId(client_id, job_key, 1).job_id
+        assert api.call("GET", f"/v1/jobs/{job_id}").status == 404
+        assert [call for call in api.calls if call.startswith("jobs.")] == []
+
+
+@pytest.mark.parametrize("query", [{"prefix": "\x01"}, {"prefix": "k" * 256}, {"nextToken": "AWs"}, {"nextToken": "~"}])
+def test_a_list_reaches_no_key_rows(api: Api, query: dict[str, str]) -> None:
+    api.call("POST", "/v1/jobs", job_body(), headers={"Idempotency-Key": "k"})
+    assert api.call("GET", "/v1/jobs", query=query).status == 422
+    assert [call for call in api.calls if call.startswith("jobs.")] == []
+
+
+def test_a_list_shows_the_jobs_of_one_client(api: Api) -> None:
+    for caller in (ALICE, BOB):
+        named = job_body(jobKey="same", payload=caller, schedule=HOURLY)
+        assert api.call("POST", "/v1/jobs", named, caller=caller).status == 201
+    for caller, client_id in ((ALICE, "acme"), (BOB, "globex")):
+        items = api.call("GET", "/v1/jobs", caller=caller).body["items"]
+        assert [(item["clientId"], item["jobKey"]) for item in items] == [(client_id, "same")]
+
+
+def test_the_jobs_beside_a_job_in_its_row_are_not_reached_by_counting(api: Api) -> None:
+    api.create()
     row = api.clockwork.timeline._rows
     (partition_id, key) = next((partition_id, key) for partition_id, rows in row.items() for key in rows)
     for element in (1, 2, 10**30):
@@ -157,20 +212,22 @@ def test_the_jobs_beside_a_job_in_its_row_are_not_reached_by_counting(api: Api, 
         ("POST", "/v1/jobs", job_body()),
         ("POST", "/v1/jobs/batch", {"jobs": [job_body()]}),
         ("GET", "/v1/clients/{}", None),
+        ("GET", "/v1/jobs", None),
     ],
 )
 def test_anothers_client_and_none_at_all_are_one_403(api: Api, method: str, path: str, body: Any) -> None:
     answers = []
     for client_id in ("acme", "nobody", "a" * 64):
         named = body and {**body, "clientId": client_id}
-        answer = api.call(method, path.format(client_id), named, caller=BOB)
+        answer = api.call(method, path.format(client_id), named, caller=BOB, query={"clientId": client_id})
         answers.append((answer, list(api.calls)))
     assert answers[0] == answers[1] == answers[2]
     assert answers[0][0].status == 403
     # What can be no clientId is told apart by what is known to everybody, and no table is asked.
     for client_id in ("A", "a" * 65, "a b"):
         named = body and {**body, "clientId": client_id}
-        assert api.call(method, path.format(client_id), named, caller=BOB) == answers[0][0]
+        answer = api.call(method, path.format(client_id), named, caller=BOB, query={"clientId": client_id})
+        assert answer == answers[0][0]
         assert api.calls == []
 
 
@@ -191,10 +248,11 @@ def test_the_client_may_be_left_out_by_who_acts_for_just_one(api: Api) -> None:
     assert api.create(clientId="globex").body["clientId"] == "globex"
 
 
-def test_who_is_no_longer_listed_is_out(api: Api, acmes: dict[str, str]) -> None:
+def test_who_is_no_longer_listed_is_out(api: Api) -> None:
+    job_id = api.create().body["jobId"]
     answer = api.call("PUT", "/v1/clients/acme", {"principals": [APP]}, caller=ADMIN)
     assert answer.body["principals"] == [APP]
-    assert api.call("GET", f"/v1/jobs/{acmes['jobId']}").status == 403
+    assert api.call("GET", f"/v1/jobs/{job_id}").status == 403
     assert api.create(clientId="acme").status == 403
 
 
