@@ -114,6 +114,13 @@ def test_the_handbook_lists_every_metric() -> None:
     assert [name for name in STATISTICS if f"`{name}`" not in told] == []
 
 
+def test_the_handbook_says_what_to_do_when_an_alarm_rings() -> None:
+    named = re.findall(r'_alarm\(\s*"(\w+)"', text_of(ROOT / "infra/alarms.py"))
+    assert len(named) >= 9
+    told = text_of(ROOT / "docs/operations.md")
+    assert [name for name in named if f"| `{name}` |" not in told] == []
+
+
 def test_the_handbook_lists_every_option() -> None:
     read = re.findall(r'\(node, "(\w+)"', text_of(ROOT / "infra/options.py"))
     assert len(read) >= 5
