@@ -10,8 +10,9 @@ import pytest
 
 from local.emulator import ACCOUNT, REGION
 from local.stack import LocalStack
-from tests.e2e.deployment import Deployment, Tenant
+from tests.e2e.deployment import Deployment
 from tests.e2e.receiver import Arrival, Hook, Receiver, receiver
+from tests.e2e.tenant import Tenant
 
 #: The queues that the deployment opens to jobs.
 _TARGETS = f"arn:aws:sqs:{REGION}:{ACCOUNT}:target-*"

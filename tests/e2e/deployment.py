@@ -1,72 +1,27 @@
-"""The deployed stack as its tests see it: a tenant's calls, and an operator's hand on queues, shards and Lambdas."""
+"""The deployed stack in the hands of an operator: its tenants, queues, shards and Lambdas."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 import botocore.session
 
 from clockwork.aws.session import Aws
 from clockwork.bootstrap import aws_world
 from clockwork.domain import keys
-from clockwork.domain.instants import from_text
 from clockwork.flows.world import World
 from clockwork.settings import Settings
-from local.api import SignedApi
 from local.emulator import REGION, Credentials
 from local.stack import LocalStack
-from tests.e2e.receiver import PATIENCE_SECONDS, Hook
+from tests.e2e.tenant import Tenant
+from tests.e2e.waiting import await_value
 
-T = TypeVar("T")
 _TABLES = ("Timeline", "Jobs", "Executions", "Shards", "Clients")
 _PARTITIONS = keys.plain_partitions(Settings.for_local().shards)
-
-
-def await_value(ask: Callable[[], T | None], what: str, seconds: float = PATIENCE_SECONDS) -> T:
-    """What `ask` answers as soon as it is not None. Fails the test if that takes too long."""
-    deadline = time.monotonic() + seconds
-    while (value := ask()) is None:
-        assert time.monotonic() < deadline, f"{what}: not within {seconds} s"
-        time.sleep(0.05)
-    return value
-
-
-class Tenant:
-    """A client as it calls the API."""
-
-    def __init__(self, client_id: str, api: SignedApi) -> None:
-        self.client_id = client_id
-        self.api = api
-
-    def create(self, hook: Hook | None = None, *, key: str | None = None, **job: Any) -> dict[str, Any]:
-        """POST /v1/jobs, which must answer 201. Due in 2 s and recorded unless `job` says otherwise."""
-        job = {"schedule": {"delaySeconds": 2}, **job}
-        if hook is not None:
-            job["target"] = {"type": "http", "url": hook.url}
-        headers = {"Idempotency-Key": key} if key else {}
-        answer = self.api.request("POST", "/v1/jobs", {"clientId": self.client_id, **job}, headers)
-        assert answer.status == 201, answer
-        return dict(answer.body)
-
-    def get(self, path: str) -> Any:
-        """The body of a GET, which must answer 200."""
-        answer = self.api.request("GET", path)
-        assert answer.status == 200, answer
-        return answer.body
-
-    def cancel(self, job_id: str) -> dict[str, Any]:
-        """DELETE /v1/jobs/{jobId}, which must answer 200."""
-        answer = self.api.request("DELETE", f"/v1/jobs/{job_id}")
-        assert answer.status == 200, answer
-        return dict(answer.body)
-
-    def await_job(self, job_id: str, state: str) -> dict[str, Any]:
-        """The job as soon as it is in a state."""
-        return await_value(lambda: _in_state(self.get(f"/v1/jobs/{job_id}"), state), f"{job_id} is {state}")
 
 
 class Deployment:
@@ -193,12 +148,3 @@ class Deployment:
 
     def _client(self, service: str) -> Any:
         return self.stack.client(service)
-
-
-def lateness_ms(arrived_at: int, due_at: str) -> int:
-    """How long after its due instant something arrived."""
-    return arrived_at - from_text(due_at)
-
-
-def _in_state(job: dict[str, Any], state: str) -> dict[str, Any] | None:
-    return job if job["state"] == state else None

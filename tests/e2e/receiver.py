@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-#: How long a test waits for what must come; how late it came is asserted apart.
-PATIENCE_SECONDS = 30
+from tests.e2e.waiting import PATIENCE_SECONDS
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ import pytest
 import urllib3
 
 from local.api import Answer
-from tests.e2e.deployment import Deployment, Tenant
+from tests.e2e.deployment import Deployment
+from tests.e2e.tenant import Tenant
 
 TARGET = {"type": "http", "url": "https://example.com"}
 JOB = {"clientId": "acme", "schedule": {"delaySeconds": 3_600}, "target": TARGET}

@@ -12,8 +12,10 @@ import pytest
 
 from clockwork.domain.instants import from_text
 from tests.e2e.conftest import SECRET, FirstJob
-from tests.e2e.deployment import Deployment, Tenant, lateness_ms
+from tests.e2e.deployment import Deployment
 from tests.e2e.receiver import Arrival, Hook
+from tests.e2e.tenant import Tenant
+from tests.e2e.waiting import lateness_ms
 
 #: Poller and deliverer start one after the other, half a second each and more on a machine that is busy, within the
 #: two seconds before the job is due: what they need beyond that is lateness (20 to 300 ms where this was written).

@@ -24,8 +24,10 @@ from clockwork.flows.poll import poll_shard
 from clockwork.flows.world import World
 from clockwork.memory.targets import MemoryInvoker
 from clockwork.ports import Refused, ReleaseQueue
-from tests.e2e.deployment import Deployment, Tenant, lateness_ms
+from tests.e2e.deployment import Deployment
 from tests.e2e.receiver import Hook
+from tests.e2e.tenant import Tenant
+from tests.e2e.waiting import lateness_ms
 
 #: Late enough for a poller to start, be it from nothing.
 ON_TIME_MS = 3_000

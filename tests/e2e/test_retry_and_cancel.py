@@ -5,8 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 
 from clockwork.domain.instants import from_text
-from tests.e2e.deployment import Deployment, Tenant
+from tests.e2e.deployment import Deployment
 from tests.e2e.receiver import Hook, Receiver
+from tests.e2e.tenant import Tenant
 
 EVERY_SECOND = {"backoff": "fixed", "initialSeconds": 1, "jitter": "none"}
 #: Further ahead than a create wakes a poller, not as far as a poller looks: until a poller comes, nobody has it.

@@ -1,0 +1,27 @@
+"""Waiting for what must come, instead of sleeping."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from clockwork.domain.instants import from_text
+
+T = TypeVar("T")
+#: How long a test waits for what must come; how late it came is asserted apart.
+PATIENCE_SECONDS = 30
+
+
+def await_value(ask: Callable[[], T | None], what: str, seconds: float = PATIENCE_SECONDS) -> T:
+    """What `ask` answers as soon as it is not None. Fails the test if that takes too long."""
+    deadline = time.monotonic() + seconds
+    while (value := ask()) is None:
+        assert time.monotonic() < deadline, f"{what}: not within {seconds} s"
+        time.sleep(0.05)
+    return value
+
+
+def lateness_ms(arrived_at: int, due_at: str) -> int:
+    """How long after its due instant something arrived."""
+    return arrived_at - from_text(due_at)
