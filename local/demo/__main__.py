@@ -70,6 +70,8 @@ def main() -> int:
 
 
 def _run(screen: Screen, port: int, *, stays: bool, results: list[Summary]) -> None:
+    if shutil.which("node") is None:
+        raise DemoFailed("the CDK needs Node >= 20, and there is no `node` on the PATH")
     with scene(screen, port) as ready:
         tour = Tour(ready, screen)
         summary = tour.run(random.Random())  # noqa: S311 - which job is due when is no secret
@@ -100,8 +102,6 @@ def _explain(error: Exception, port: int) -> str:
     if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
         return f"port {port} of 127.0.0.1 is in use; give another --port, or none"
     if isinstance(error, subprocess.CalledProcessError):
-        if shutil.which("node") is None:
-            return "the CDK needs Node >= 20, and there is no `node` on the PATH"
         return "the CDK app failed; what it said is above (is everything there? `make setup`)"
     return str(error)
 
