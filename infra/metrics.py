@@ -30,6 +30,9 @@ STATISTICS = {
     "DeadLettersReleased": "Sum",
     "DeadLettersAbsorbed": "Sum",
     "DeadLettersLeft": "Sum",
+    "ChainsAudited": "Sum",
+    "ChainsRepaired": "Sum",
+    "ChainsLeft": "Sum",
 }
 
 

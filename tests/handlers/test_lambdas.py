@@ -43,8 +43,7 @@ def test_a_job_goes_through_all_five_lambdas() -> None:
     assert delivery.occurrence.payload.body == b'{"n":1}'
     shown = api.call("GET", f"/v1/jobs/{created['jobId']}").body
     assert (shown["state"], shown["lastExecution"]["attempts"][0]["state"]) == ("SUCCEEDED", "SUCCEEDED")
-    nothing = {"DeadLettersReleased": 0, "DeadLettersAbsorbed": 0, "DeadLettersLeft": 0, "Dead": 0}
-    assert handlers["sweeper"](scheduled_event(), CONTEXT) == nothing
+    assert set(handlers["sweeper"](scheduled_event(), CONTEXT).values()) == {0}
 
 
 def test_only_the_messages_that_failed_come_back() -> None:
