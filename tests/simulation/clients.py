@@ -53,13 +53,13 @@ class Desk:
         self.keyed: list[KeyedRequest] = []
         self.outcomes: Counter[tuple[str, str]] = Counter()
 
-    def carry_out(self, step: Step) -> None:
-        """Let a client carry out a step, on its own."""
+    def carry_out(self, step: Step, work: Callable[[Visit], None] | None = None) -> None:
+        """Let a client carry out a step, on its own: the operation of that name, unless `work` is given."""
 
         def run(actor: Actor) -> None:
             visit = Visit(self, actor, step)
             try:
-                OPERATIONS[step.operation](visit)
+                (work or OPERATIONS[step.operation])(visit)
                 outcome = "succeeded"
             except GaveUp:
                 outcome = "unanswered"
@@ -156,7 +156,11 @@ def request_of(visit: Visit, count: int, key: str | None) -> CreateRequest:
 
 
 def create_once(visit: Visit, count: int) -> None:
-    request = request_of(visit, count, None)
+    create_asked(visit, request_of(visit, count, None))
+
+
+def create_asked(visit: Visit, request: CreateRequest) -> None:
+    """Ask once: without a key a repeat would be another job."""
     created = visit.call(lambda world, shards: _create(visit, world, shards, request))
     accept(visit, request, created)
 

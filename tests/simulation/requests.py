@@ -30,7 +30,7 @@ RETRY_POLICIES = (
     RetryPolicy(max_attempts=5, backoff="fixed", initial_seconds=30, max_age_seconds=100),
 )
 #: Delays by how far they reach: at once, within a hold, the queue, the lookahead, and beyond it.
-MOST_RECEIVES = 4
+LONGEST_POISON_SECONDS = 800
 DELAYS_MS = (
     (0, 1),
     (0, 2_000),
@@ -92,7 +92,8 @@ def _oddity(rng: random.Random, adversary: Adversary, settings: Settings) -> byt
     if kind < 0.005:
         return NEVER_SENDABLE
     # Where messages are shown often before they are given up, a poisonous one outlives every run.
-    return POISON if kind < 0.012 and settings.max_receive_count <= MOST_RECEIVES else b"payload"
+    lasting_seconds = settings.max_receive_count * settings.visibility_seconds
+    return POISON if kind < 0.012 and lasting_seconds <= LONGEST_POISON_SECONDS else b"payload"
 
 
 def _target(rng: random.Random) -> Target:

@@ -19,6 +19,8 @@ from tests.simulation.watcher import Watcher
 DOWN_HOST = "https://down.example.com/"
 #: A target that never accepts anything, whatever happens.
 REJECTING_HOST = "https://rejecting.example.com/"
+#: A payload that is refused at its first attempt.
+FAILS_ONCE = b"fails once"
 MOODS = (
     Fault.TARGET_REFUSES,
     Fault.TARGET_REJECTS,
@@ -46,6 +48,8 @@ def answer_of(adversary: Adversary, delivery: Delivery) -> Answer:
     url = target.url if isinstance(target, HttpTarget) else ""
     if url == REJECTING_HOST:
         return Answer(False, rng.randrange(1, 50), State.FAILED, 400, permanent=True)
+    if delivery.occurrence.payload.body.startswith(FAILS_ONCE) and delivery.attempt == 1:
+        return Answer(False, 50, State.FAILED, 500)
     mood = rng.choice(MOODS)
     rate = 0.9 if url == DOWN_HOST and adversary.profile.targets else adversary.profile.targets
     if not adversary.strikes(mood, rate):

@@ -1,0 +1,67 @@
+"""A stage: everything a run consists of, wired together, and the way to its end."""
+
+from __future__ import annotations
+
+import random
+import traceback
+
+from clockwork.memory.clock import MemoryClock
+from clockwork.settings import Settings
+from tests.simulation.clients import Desk
+from tests.simulation.cloud import Cloud
+from tests.simulation.faults import Adversary
+from tests.simulation.history import History
+from tests.simulation.requests import CLIENTS
+from tests.simulation.scheduler import Actor, Livelock, Scheduler
+from tests.simulation.stores import Stores
+from tests.simulation.verdict import check_end, is_drained
+from tests.simulation.watcher import Watcher
+
+BEGAN_AT = 1_700_000_000_000
+#: When faults have stopped, all must have drained within the bound (ms).
+DRAIN_BOUND_MS = 5_400_000
+SLICE_MS = 120_000
+
+
+class Stage:
+    """World, clients and watcher of one run."""
+
+    def __init__(self, seed: int, settings: Settings, adversary: Adversary, herd_at: int = 0) -> None:
+        self.clock = MemoryClock(BEGAN_AT)
+        self.scheduler = Scheduler(self.clock, random.Random(seed))
+        self.scheduler.unexpected = self._unexpected
+        self.history = History(BEGAN_AT)
+        self.adversary = adversary
+        self.watcher = Watcher(self.scheduler, settings)
+        self.stores = Stores(self.clock, settings, adversary, self.watcher)
+        for client in CLIENTS:
+            self.stores.clients.put(client)
+        self.cloud = Cloud(self.scheduler, adversary, self.watcher, self.stores, settings, self.history)
+        self.desk = Desk(self.cloud, self.watcher, herd_at)
+        #: Messages that nobody can read, so that they stay where they are.
+        self.garbage: set[str] = set()
+
+    def run(self, busy_ms: int) -> int:
+        """Let clients be busy, stop all faults, let everything drain, judge. How long it took to drain (ms)."""
+        self.cloud.start_rules()
+        stopped_at = self.scheduler.now + busy_ms
+        try:
+            self.scheduler.run(stopped_at)
+            self.adversary.stop()
+            self._drain(stopped_at + DRAIN_BOUND_MS)
+        except Livelock as error:
+            self.watcher.violated("L1", str(error))
+        if not self.watcher.violations:
+            check_end(self.cloud, self.watcher, self.garbage)
+        self.scheduler.close()
+        return self.scheduler.now - stopped_at
+
+    def _drain(self, until: int) -> None:
+        while not self.scheduler.stopped and self.scheduler.now < until:
+            if is_drained(self.cloud, self.watcher, self.garbage):
+                return
+            self.scheduler.run(self.scheduler.now + SLICE_MS)
+
+    def _unexpected(self, actor: Actor, error: Exception) -> None:
+        trail = "".join(traceback.format_exception(error)[-3:])
+        self.watcher.violated("Unexpected", f"{actor.name}: {error!r}\n{trail}")
