@@ -182,12 +182,11 @@ def ask_again(visit: Visit, keyed: KeyedRequest) -> None:
     request, began = keyed.request, visit.now
     created = visit.call_until_answered(lambda world, shards: _create(visit, world, shards, request))
     ids = tuple(job.job_id for job in created)
-    known_until = keyed.known_until
-    keyed.known_until = max(
-        known_until, *(j.due_at - n.delay_ms for j, n in zip(created, request.jobs, strict=True))
-    ) + (visit.desk.cloud.settings.idempotency_seconds * 1000 + 2_000)
-    if keyed.answers and began > known_until:
+    if keyed.answers and began > keyed.known_until:
         visit.watcher.require(ids not in [earlier for _, earlier in keyed.answers], "I10", "a key outlives its memory")
+    created_at = created[0].due_at - request.jobs[0].delay_ms
+    memory_ms = visit.desk.cloud.settings.idempotency_seconds * 1000
+    keyed.known_until = max(keyed.known_until, created_at + memory_ms + 2_000)
     memory_ends = keyed.first_at + visit.desk.cloud.settings.idempotency_seconds * 1000 - 2_000
     for at, earlier in keyed.answers:
         if visit.now < memory_ends and at < memory_ends:

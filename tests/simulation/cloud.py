@@ -112,7 +112,7 @@ class Cloud:
         actor.deadline_at = self.scheduler.now + timeout_seconds * 1000
         late = 0
         if self.adversary.is_active and self._rng.random() < self.adversary.profile.machines:
-            late = self._rng.randrange(1, 20_000)
+            late = self._rng.randrange(1, 60_000)
         self.scheduler.after(timeout_seconds * 1000 + late, lambda: self._time_out(actor))
 
     def _time_out(self, actor: Actor) -> None:

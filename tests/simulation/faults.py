@@ -86,6 +86,8 @@ class Profile:
     focus: tuple[str, ...] = ("",)
 
 
+#: The calls between which a poller must not slip.
+PLACING = ("timeline.put", "shards.get", "timeline.cancel")
 CALM = Profile("calm", skew_ms=0)
 PROFILES = (
     CALM,
@@ -97,7 +99,8 @@ PROFILES = (
     Profile("lossy", 0.06, 0.05, 0.02, 0.15, only=(*ERRORS, Fault.LANDS_TWICE)),
     Profile("messy queue", 0.01, 0.0, 0.3, 0.3),
     Profile("bad targets", 0.002, 0.0, 0.02, 0.6, 0.5),
-    Profile("slow puts", 0.4, 0.02, 0.0, 0.4, only=(*PAUSES, Fault.LANDS_LATE), focus=("timeline.put", "shards.get")),
+    Profile("slow puts", 0.5, 0.02, 0.0, 0.4, only=(*PAUSES, Fault.LANDS_LATE), focus=PLACING),
+    Profile("overruns", 0.3, 0.5, 0.3, 0.2, only=PAUSES, focus=("targets.collect", "deliverer executions.save")),
     Profile("dying deliverers", 0.08, 0.02, 0.1, 0.2, 0.5, only=(*CRASHES, Fault.THROTTLED), focus=("deliverer",)),
     Profile("zombie pollers", 0.2, 0.3, 0.02, 0.1, 0.2, only=(*PAUSES, *ERRORS, Fault.LANDS_TWICE), focus=("poller",)),
     Profile("bad sweeps", 0.15, 0.02, 0.3, 0.2, 0.5, focus=("sweeper", "releases.send", "targets.begin")),
@@ -134,11 +137,13 @@ class Adversary:
         """The fault that strikes a call, if one does."""
         if not self.is_active or self.rng.random() >= self.profile.calls:
             return None
-        if not any(word in actor or word in call for word in self.profile.focus):
+        if not any(word in f"{actor} {call}" for word in self.profile.focus):
+            return None
+        if self.profile.only:
+            kinds = tuple(kind for kind in kinds if kind in self.profile.only)
+        if not kinds:
             return None
         fault = self.rng.choice(kinds)
-        if self.profile.only and fault not in self.profile.only:
-            return None
         self.count(fault)
         return fault
 

@@ -29,16 +29,14 @@ RETRY_POLICIES = (
     RetryPolicy(max_attempts=4, backoff="linear", initial_seconds=10, jitter="none"),
     RetryPolicy(max_attempts=5, backoff="fixed", initial_seconds=30, max_age_seconds=100),
 )
-#: Delays by how far they reach: at once, within a hold, the queue, the lookahead, and beyond it.
+#: Delays by how far they reach: at once, within a hold, the queue, and beyond; more are drawn around the lookahead.
 LONGEST_POISON_SECONDS = 800
 DELAYS_MS = (
     (0, 1),
     (0, 2_000),
     (1_000, 60_000),
     (60_000, 170_000),
-    (180_000, 300_000),
-    (180_000, 300_000),
-    (780_000, 900_000),
+    (170_000, 900_000),
 )
 
 
@@ -66,7 +64,8 @@ def new_job(
     """One job as a client may want it. `edges` are instants of the horizons of shards, where comparisons matter."""
     # No two jobs have the same payload, so that a job made twice is told apart from two jobs.
     payload = Payload(_oddity(rng, adversary, settings) + b" %d" % rng.getrandbits(64))
-    first, last = rng.choice(DELAYS_MS)
+    around = settings.lookahead_seconds * 1000
+    first, last = rng.choice((*DELAYS_MS, (around - 60_000, around + 60_000), (around - 10_000, around + 70_000)))
     at = None
     kind = rng.random()
     if kind < 0.05:

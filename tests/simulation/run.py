@@ -11,7 +11,7 @@ from clockwork.domain.keys import plain_partitions, row_key
 from clockwork.domain.timeline import Row
 from clockwork.settings import Settings
 from tests.simulation.clients import OPERATIONS, WEIGHTS, Step
-from tests.simulation.faults import CALM, PROFILES, Adversary, Fault
+from tests.simulation.faults import CALM, PROFILES, Adversary, Fault, Profile
 from tests.simulation.history import History
 from tests.simulation.requests import CLIENTS
 from tests.simulation.stage import BEGAN_AT, DRAIN_BOUND_MS, Stage
@@ -46,7 +46,7 @@ class Run:
         self.seed = seed
         self.rng = random.Random(seed)
         self.profile = PROFILES[seed % len(PROFILES)]
-        self.settings = _settings(self.rng)
+        self.settings = _settings(self.rng, self.profile)
         self.script = _script(self.rng)[:operations]
         self.adversary = Adversary(random.Random(~seed), self.profile, faults)
         herd_at = BEGAN_AT + self.rng.randrange(100_000, BUSY_MS)
@@ -115,11 +115,12 @@ class Run:
             self.stage.garbage.add(self.stage.stores.releases.put_garbage(body))
 
 
-def _settings(rng: random.Random) -> Settings:
-    deliverer_timeout = rng.choice((60, 60, 200))
+def _settings(rng: random.Random, profile: Profile) -> Settings:
+    patient = profile.name == "slow puts"  # the longest of everything, so that much may happen within one call
+    deliverer_timeout = 200 if patient else rng.choice((60, 60, 200))
     return Settings.for_account().with_(
         shards=rng.randint(2, 4),
-        lookahead_seconds=rng.choice((240, 240, 840)),
+        lookahead_seconds=840 if patient else rng.choice((240, 240, 840)),
         commit_occurrences=rng.choice((2, 7, 500)),
         max_receive_count=rng.choice((2, 4, 100)),
         deliverer_timeout_seconds=deliverer_timeout,

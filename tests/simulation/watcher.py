@@ -24,6 +24,10 @@ from tests.simulation.scheduler import Actor, Scheduler
 MOST_SKEW_MS = 500
 
 
+#: What only an attempt leads to.
+ATTEMPTED = frozenset({State.SUCCEEDED, State.FAILED, State.TIMED_OUT, State.WORKER_LOST})
+
+
 @dataclass
 class Violation:
     """An invariant that did not hold."""
@@ -176,6 +180,7 @@ class Watcher:
         """A record was stored in place of another."""
         about = after.job_id
         self.require(after.revision == (before.revision if before else 0) + 1, "I4", "a revision was skipped", about)
+        self._check_transition(before, after)
         if before is not None:
             self.require(before.state not in FINAL, "I4", f"{before.state} is final, and yet {after.state}", about)
             kept = [a.number for a in after.attempts[: len(before.attempts)]]  # old excerpts may go
@@ -192,6 +197,13 @@ class Watcher:
             self._not_before[after.execution_id] = after.next_attempt_at or 0
         if after.state in FINAL:
             self.require(bool(after.reason) or after.state is State.SUCCEEDED, "I1", "an end without a reason", about)
+
+    def _check_transition(self, before: Execution | None, after: Execution) -> None:
+        """Only an attempt under way has an outcome."""
+        from_running = before is not None and before.state is State.RUNNING
+        is_outcome = after.state in ATTEMPTED
+        told = f"{before and before.state} -> {after.state}"
+        self.require(from_running or not is_outcome, "I4", f"an outcome without a claim: {told}", after.job_id)
 
     def _check_claim_ended(self, before: Execution, after: Execution, actor: Actor | None) -> None:
         noted = after.state is State.RUNNING and after.claimant == before.claimant

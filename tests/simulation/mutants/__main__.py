@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from tests.simulation.mutants.named import NAMED
 from tests.simulation.mutants.operators import draw
-from tests.simulation.mutants.trial import Mutant, broken, simulator_notices, unit_tests_notice
+from tests.simulation.mutants.trial import Mutant, Rotten, broken, simulator_notices, unit_tests_notice
 
 #: A named mutant must be noticed within so many seeds.
 NAMED_SEEDS = 108
@@ -38,10 +38,14 @@ def _count(mutants: Iterable[Mutant], seeds: int, *, unit_tests: bool) -> int:
     caught = 0
     for mutant in mutants:
         began = time.monotonic()
-        with broken(mutant) as place:
-            told = simulator_notices(place, seeds)
-            if told is None and unit_tests:
-                told = unit_tests_notice(place)
+        try:
+            with broken(mutant) as place:
+                told = simulator_notices(place, seeds)
+                if told is None and unit_tests:
+                    told = unit_tests_notice(place)
+        except Rotten as error:
+            print(f"ROTTEN   {error}")
+            continue
         caught += told is not None
         verdict = "caught  " if told is not None else "SURVIVES"
         print(f"{verdict} {mutant.name} ({time.monotonic() - began:.1f} s): {told or 'nobody noticed'}", flush=True)
