@@ -3,20 +3,41 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from clockwork.routes import ROUTES
 from tests.events import http_event
 from tests.examples import ADMIN, ALICE
 from tests.handlers.handlers import Api, job_body
 
 API = Api()
-WITH_BODY = [("POST", "/v1/jobs"), ("POST", "/v1/jobs/batch"), ("PUT", "/v1/clients/acme")]
-WITH_ID = ["/v1/jobs/{}", "/v1/jobs/{}/executions", "/v1/executions/{}", "/v1/clients/{}"]
+NAMED = API.create(jobKey="k", schedule={"every": {"seconds": 3_600}}).body["jobId"]
+WITH_BODY = [
+    (route.method, route.path.format(jobId=NAMED, clientId="initech", executionId="x"))
+    for route in ROUTES
+    if route.method in ("POST", "PUT", "PATCH")
+]
+WITH_ID = [(route.method, re.sub(r"{\w+}", "{}", route.path)) for route in ROUTES if "{" in route.path]
 NAMES = ("schedule", "target", "payload", "retryPolicy", "record", "tags", "clientId", "jobs", "type", "url", "headers")
-SUBNAMES = ("at", "delaySeconds", "queueArn", "timeoutSeconds", "maxAttempts", "principals", "every", "jobKey")
+SUBNAMES = (
+    "at",
+    "delaySeconds",
+    "queueArn",
+    "timeoutSeconds",
+    "maxAttempts",
+    "principals",
+    "every",
+    "jobKey",
+    "cron",
+    "timezone",
+    "exclude",
+    "from",
+    "to",
+)
 
 scalars = (
     st.none()
@@ -46,7 +67,7 @@ def never_our_fault(event: dict[str, Any]) -> None:
 @quick
 @given(route=st.sampled_from(WITH_BODY), body=st.binary(max_size=200))
 def test_any_bytes_as_a_body(route: tuple[str, str], body: bytes) -> None:
-    never_our_fault(http_event(*route, body, caller=ADMIN))
+    never_our_fault(http_event(*route, body, caller=ALICE))
 
 
 @quick
@@ -66,6 +87,7 @@ def test_any_json_as_a_body(route: tuple[str, str], body: Any, escaped: bool) ->
 def test_any_json_in_a_valid_job(name: str, value: Any, inside: str) -> None:
     body = job_body(**{name: value})
     never_our_fault(http_event("POST", "/v1/jobs", json.dumps(body)))
+    never_our_fault(http_event("PATCH", f"/v1/jobs/{NAMED}", json.dumps({name: value})))
     body = job_body()
     for part in ("schedule", "target"):
         body[part] = {**body[part], inside: value}
@@ -75,13 +97,15 @@ def test_any_json_in_a_valid_job(name: str, value: Any, inside: str) -> None:
 
 @quick
 @given(
-    path=st.sampled_from(WITH_ID),
+    route=st.sampled_from(WITH_ID),
     id_=st.text(min_size=1, max_size=50) | long_ids,
     query=st.dictionaries(names, st.text()),
 )
-def test_any_text_as_an_id_or_a_query(path: str, id_: str, query: dict[str, str]) -> None:
+def test_any_text_as_an_id_or_a_query(route: tuple[str, str], id_: str, query: dict[str, str]) -> None:
+    method, path = route
     for caller in (ADMIN, ALICE):
-        never_our_fault(http_event("GET", path.format(id_), caller=caller, query=query))
+        never_our_fault(http_event(method, path.format(id_), "{}", caller=caller, query=query))
+        never_our_fault(http_event("GET", "/v1/jobs", caller=caller, query={**query, "clientId": "acme"}))
 
 
 @quick

@@ -1,0 +1,145 @@
+"""Faults outside the fields of one job: headers, queries, batches, and many faults at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from clockwork.domain.jobs import HttpTarget
+from tests.events import encoded
+from tests.handlers.faults import HTTP, refused, retry, schedule
+from tests.handlers.handlers import Api, job_body
+
+
+@pytest.mark.parametrize("key", ["", "a" * 256, "a b", "a\tb", "é", "a\r\nb", "\x7f"])
+@pytest.mark.parametrize("path", ["/v1/jobs", "/v1/jobs/batch"])
+def test_an_idempotency_key_of_another_form_is_422(path: str, key: str) -> None:
+    api = Api()
+    body = job_body() if path == "/v1/jobs" else {"jobs": [job_body()]}
+    answer = api.call("POST", path, body, headers={"Idempotency-Key": key})
+    refused(answer, 422)
+    assert answer.details == ["the Idempotency-Key header must be 1-255 visible ASCII characters"]
+    assert api.writes == []
+
+
+def test_an_idempotency_key_stands_for_one_request() -> None:
+    api = Api()
+    key = {"Idempotency-Key": "k" * 255}
+    first = api.call("POST", "/v1/jobs", job_body(), headers=key)
+    again = api.call("POST", "/v1/jobs", encoded(dict(reversed(job_body().items()))) + " ", headers=key)
+    assert (first.status, again.text) == (201, first.text)
+    other = api.call("POST", "/v1/jobs", job_body(payload=2), headers=key)
+    refused(other, 409)
+    assert "timeline.put_new" not in api.calls
+
+
+@pytest.mark.parametrize("limit", ["", "0", "1001", "-1", "1.5", "ten", "1,2", "٣", "9" * 5_000])
+def test_a_limit_of_another_form_is_422(limit: str) -> None:
+    api = Api()
+    job_id = api.create().body["jobId"]
+    answer = api.call("GET", f"/v1/jobs/{job_id}/executions", query={"limit": limit})
+    refused(answer, 422)
+    assert answer.details == ["the query parameter limit must be 1-1000"]
+
+
+@pytest.mark.parametrize("token", ["", "x", "~" * 3_000, "aaaa.1700000000000.0"])
+def test_a_next_token_that_no_page_gave_is_422(token: str) -> None:
+    api = Api()
+    job_id = api.create().body["jobId"]
+    answer = api.call("GET", f"/v1/jobs/{job_id}/executions", query={"nextToken": token})
+    refused(answer, 422)
+    assert "nextToken" in answer.details[0]
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer", "says"),
+    [
+        ({"jobs": []}, "/jobs", "at least 1"),
+        ({"jobs": [{}] * 501}, "/jobs", "at most 500"),
+        ({"jobs": {}}, "/jobs", "must be a list"),
+        ({}, "/jobs", "is required"),
+        ({"jobs": [{}], "schedule": {}}, "/schedule", "is not a known field"),
+    ],
+)
+def test_a_fault_of_the_batch_itself_refuses_it_whole(body: dict[str, Any], pointer: str, says: str) -> None:
+    api = Api()
+    answer = api.call("POST", "/v1/jobs/batch", body)
+    refused(answer, 422)
+    assert answer.pointers == [pointer]
+    assert says in answer.details[0]
+    assert api.writes == []
+
+
+def test_a_batch_accepts_the_good_and_names_the_bad_by_index() -> None:
+    api = Api()
+    jobs = [job_body(), 5, job_body(**schedule(at="x")), job_body(payload="last"), job_body(clientId="acme")]
+    answer = api.call("POST", "/v1/jobs/batch", {"clientId": "acme", "jobs": jobs})
+    assert answer.status == 200
+    results = answer.body["results"]
+    assert [(one["index"], one["status"]) for one in results] == [(0, 201), (1, 422), (2, 422), (3, 201), (4, 422)]
+    faults = [one["problem"]["errors"][0] for one in results if one["status"] == 422]
+    assert [fault["pointer"] for fault in faults] == ["/jobs/1", "/jobs/2/schedule/at", "/jobs/4/clientId"]
+    assert api.call("GET", f"/v1/jobs/{results[3]['jobId']}").body["payload"] == "last"
+    assert api.writes == []
+
+
+def test_a_batch_of_500_is_taken() -> None:
+    api = Api()
+    answer = api.call("POST", "/v1/jobs/batch", {"jobs": [job_body(payload=n) for n in range(500)]})
+    assert {one["status"] for one in answer.body["results"]} == {201}
+    assert len({one["jobId"] for one in answer.body["results"]}) == 500
+
+
+def test_all_faults_of_a_request_come_in_one_answer() -> None:
+    api = Api()
+    body = {
+        "color": "red",
+        "orderingKey": "k",
+        "schedule": {"at": "x", "delaySeconds": -1},
+        "target": {
+            "type": "http",
+            "url": "http://u@example.com/",
+            "method": "TRACE",
+            "headers": {"host": "a", "x": "\n"},
+            "timeoutSeconds": 99,
+        },
+        "payload": "a" * 300_000,
+        "retryPolicy": {"maxAttempts": 0, "backoff": "x"},
+        "tags": {"": "v"},
+    }
+    answer = api.call("POST", "/v1/jobs", body, headers={"Idempotency-Key": "a b"})
+    refused(answer, 422)
+    assert answer.pointers == [
+        *("", "/color", "/orderingKey", "/payload", "/retryPolicy/backoff", "/retryPolicy/maxAttempts"),
+        *("/schedule", "/schedule/at", "/schedule/delaySeconds", "/tags/"),
+        *("/target/headers/host", "/target/headers/x", "/target/method", "/target/timeoutSeconds", "/target/url"),
+    ]
+    assert api.writes == []
+
+
+def test_a_request_with_countless_faults_gets_an_answer_of_a_bounded_size() -> None:
+    api = Api()
+    nonsense = {f"unknown{number}": 0 for number in range(20_000)}
+    answer = api.create(**nonsense)
+    refused(answer, 422)
+    assert len(answer.body["errors"]) == 101
+    assert answer.body["errors"][-1] == {"pointer": "", "detail": "has 19,900 more faults"}
+    long = api.create(**{"/" * 400_000: 0}, tags={"t" * 50_000: ""})
+    refused(long, 422)
+    assert len(long.text) < 2_000
+    element = {f"{'/' * 20}{number}": 0 for number in range(250)}
+    batch = api.call("POST", "/v1/jobs/batch", {"jobs": [element] * 500})
+    assert batch.status == 200
+    assert len(batch.text.encode()) < 2 * 1024 * 1024
+    assert batch.body["results"][499]["problem"]["errors"][-1]["detail"] == "has 242 more faults"
+
+
+def test_what_is_kept_is_what_was_sent() -> None:
+    api = Api()
+    body = job_body(payload={"ü": [1, 2.5, None, "\u0001"]}, tags={"a": "b"}, record="none", **retry(maxAttempts=2))
+    shown = api.call("GET", f"/v1/jobs/{api.call('POST', '/v1/jobs', body).body['jobId']}").body
+    assert shown["payload"] == body["payload"]
+    assert shown["tags"] == {"a": "b"}
+    assert (shown["record"], shown["retryPolicy"]["maxAttempts"]) == ("none", 2)
+    assert shown["target"] == {**HTTP, "method": "POST", "timeoutSeconds": HttpTarget("").timeout_seconds}
