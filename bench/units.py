@@ -27,7 +27,8 @@ JOBS = 1_000
 _HEADER = f"{'path':<18}{'writes':>8}{'reads':>8}{'SQS':>8}{'Lambda':>8}{'$/million':>11}{'HTTP API':>10}  per job\n"
 _FOOTER = """
 $/million: these four at on-demand prices of us-east-1 (bench/prices.py); `HTTP API` comes on top.
-In neither: Lambda duration, storage, logs, alarms, idle polls (2 writes and 1 read per shard and minute).
+In neither: Lambda duration, storage, logs, alarms, the queue's empty receives, and the visits of pollers that find
+nothing (2 writes and 1 read per shard and minute), but for `none_spread`, which has its hour of them.
 """
 
 
