@@ -29,12 +29,11 @@ class Usage:
 
     @property
     def dollars_per_million(self) -> float:
-        """The price of a million times this usage, without the HTTP API in front of it."""
+        """The price of a million times this usage, without the HTTP API in front of it and without fair queues."""
         return (
             self.write_units * prices.WRITE_UNIT
             + self.read_units * prices.READ_UNIT
             + self.sqs_requests * prices.SQS_REQUEST
-            + self.sqs_sends * prices.SQS_FAIR_SURCHARGE
             + self.lambda_invocations * prices.LAMBDA_REQUEST
         )
 

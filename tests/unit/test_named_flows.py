@@ -368,6 +368,25 @@ def test_a_create_that_died_after_its_row_is_finished_by_its_repeat(monkeypatch:
     assert [(d.occurrence.due_at - named.start) / 1000 for d in second] == [80.0, 100.0, 120.0, 140.0, 160.0]
 
 
+def test_a_one_shot_whose_change_died_before_its_release_is_found_by_the_audit(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = Named(recurrence=None, at=1_700_003_600_000)
+    named.run(61)
+
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    soon = named.definition(recurrence=None, at=named.clockwork.clock.at + 5_000)
+    with monkeypatch.context() as broken:
+        broken.setattr(named.clockwork.shards, "get", die)
+        with pytest.raises(KeyboardInterrupt):
+            named.change(replaced(soon, b"2", same_schedule=False))
+    assert named.run(200) == []
+    assert not check_chain(named.clockwork.world, named.stored)
+    assert named.run(200) == []
+    assert check_chain(named.clockwork.world, named.stored)
+    assert named.run(5) == [66.0]
+
+
 def _key(delivery: Delivery) -> str:
     from clockwork.domain.ids import NamedJobId, decode_job
 

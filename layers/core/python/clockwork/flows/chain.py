@@ -18,6 +18,8 @@ log = logging.getLogger(__name__)
 MOST_CANDIDATES = 2_000
 #: How many of a job's newest records are searched for one of its version.
 RECORDS_READ = 20
+#: So long after its instant a one-shot that left no record is taken to be lost (ms).
+UNFIRED_AFTER_MS = 300_000
 
 
 def check_chain(world: World, job: NamedJob) -> bool:
@@ -26,7 +28,9 @@ def check_chain(world: World, job: NamedJob) -> bool:
         return False
     shard = world.shards.get([job.partition_id])[job.partition_id]
     candidates = _candidates(job, shard)
-    if not candidates or any(world.timeline.find([(job.partition_id, pointer.key) for pointer in candidates])):
+    if not candidates and not _is_unfired(world, job):
+        return False
+    if any(world.timeline.find([(job.partition_id, pointer.key) for pointer in candidates])):
         return False
     log.error("chain repaired", extra={"action": "chain_repaired", "jobId": job.job_id})
     pointer = _last_known(world, job)
@@ -46,6 +50,14 @@ def settle_again(world: World, job: NamedJob) -> None:
     if job.state is JobState.ACTIVE and age_ms < world.settings.idempotency_seconds * 1000:
         settle(world, job, first_pointer(job), until=keys.edge_key(job.changed_at + LONGEST_DELAY_SECONDS * 1000))
     check_chain(world, job)
+
+
+def _is_unfired(world: World, job: NamedJob) -> bool:
+    """Whether a job that fires once has passed its instant without a trace; at record level none nobody can tell."""
+    at = job.definition.at
+    if at is None or job.definition.record == "none" or world.clock.now() < max(at, job.changed_at) + UNFIRED_AFTER_MS:
+        return False
+    return job.chain_after_at < at and not world.executions.list(job.job_id, 1, None)
 
 
 def _candidates(job: NamedJob, shard: Shard) -> list[Pointer]:
