@@ -79,7 +79,7 @@ def test_an_items_size_is_that_of_its_names_and_values(value: dict[str, Any], si
 
 def test_a_price_is_the_sum_over_what_is_billed() -> None:
     usage = Usage(write_units=1, read_units=2, sqs_sends=3, sqs_consumed=4, lambda_invocations=5, api_requests=6)
-    known = prices.WRITE_UNIT + 2 * prices.READ_UNIT + 7 * prices.SQS_REQUEST + 3 * prices.SQS_FAIR_SURCHARGE
+    known = prices.WRITE_UNIT + 2 * prices.READ_UNIT + 7 * prices.SQS_REQUEST
     assert usage.dollars_per_million == pytest.approx(known + 5 * prices.LAMBDA_REQUEST)
     assert usage.api_dollars_per_million == 6 * prices.HTTP_API_REQUEST
 
