@@ -143,3 +143,23 @@ def test_what_is_kept_is_what_was_sent() -> None:
     assert shown["tags"] == {"a": "b"}
     assert (shown["record"], shown["retryPolicy"]["maxAttempts"]) == ("none", 2)
     assert shown["target"] == {**HTTP, "method": "POST", "timeoutSeconds": HttpTarget("").timeout_seconds}
+
+
+def test_what_a_jobs_key_refuses_is_pointed_at_from_the_batchs_body() -> None:
+    api = Api()
+    named = job_body(jobKey="k", payload=1)
+    assert api.create(**named).status == 201
+    jobs = [job_body(), {**named, "payload": 2, "tags": {"a": "b"}}, named]
+    results = api.call("POST", "/v1/jobs/batch", {"jobs": jobs}).body["results"]
+    assert [one["status"] for one in results] == [201, 409, 200]
+    pointers = [fault["pointer"] for fault in results[1]["problem"]["errors"]]
+    assert pointers == ["/jobs/1/payload", "/jobs/1/tags"]
+
+
+def test_a_batch_under_a_key_of_another_request_creates_nothing_named_either() -> None:
+    api = Api()
+    key = {"Idempotency-Key": "k"}
+    assert api.call("POST", "/v1/jobs/batch", {"jobs": [job_body()]}, headers=key).status == 200
+    other = {"jobs": [job_body(jobKey="named"), job_body()]}
+    refused(api.call("POST", "/v1/jobs/batch", other, headers=key), 409)
+    assert api.call("GET", "/v1/jobs").body == {"items": []}

@@ -72,8 +72,8 @@ def checks_of(info: ValidationInfo) -> Checks:
     return info.context
 
 
-def validate(model: type[Body], value: Any, checks: Checks, at: str = "", most: int = MOST_FAULTS) -> Body:
-    """The body as a model. Raises InvalidRequest with its faults, up to `most`, their pointers below `at`."""
+def validate(model: type[Body], value: Any, checks: Checks, most: int = MOST_FAULTS) -> Body:
+    """The body as a model. Raises InvalidRequest with its faults, up to `most` of them."""
     found: list[Problem] = []
     body = None
     try:
@@ -83,7 +83,7 @@ def validate(model: type[Body], value: Any, checks: Checks, at: str = "", most: 
     problems = list(dict.fromkeys([*found, *checks.problems]))
     checks.problems.clear()
     if problems or body is None:
-        raise InvalidRequest(_listed(problems, at, most))
+        raise InvalidRequest(_listed(problems, most))
     return body
 
 
@@ -95,11 +95,11 @@ def pointer_part(name: str | int) -> str:
     return "/" + str(name)[:LONGEST_NAME].replace("~", "~0").replace("/", "~1")
 
 
-def _listed(problems: list[Problem], at: str, most: int) -> list[Problem]:
+def _listed(problems: list[Problem], most: int) -> list[Problem]:
     """The faults in the order of their pointers, and how many there are beyond `most`."""
-    listed = sorted((Problem(at + one.pointer, one.detail) for one in problems), key=lambda one: one.pointer)
+    listed = sorted(problems, key=lambda problem: problem.pointer)
     left = len(listed) - most
-    return listed[:most] + ([Problem(at, f"has {left:,} more faults")] if left > 0 else [])
+    return listed[:most] + ([Problem("", f"has {left:,} more faults")] if left > 0 else [])
 
 
 def _problem(error: ErrorDetails, value: Any, not_built: frozenset[str]) -> Problem:

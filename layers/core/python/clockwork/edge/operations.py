@@ -11,18 +11,17 @@ from typing import Any
 
 from clockwork.domain import ids
 from clockwork.domain.clients import CLIENT_ID, Client
-from clockwork.domain.errors import InvalidRequest, NameTaken, RevisionConflict
 from clockwork.domain.ids import digest_of
-from clockwork.domain.requests import CreateRequest
-from clockwork.edge import named_views, views
+from clockwork.domain.requests import CreateRequest, NewJob
+from clockwork.edge import batches, named_views, views
 from clockwork.edge.body import BATCH_BYTES, SINGLE_BYTES, canonical, read_body
 from clockwork.edge.checks import Checks, validate
 from clockwork.edge.client_models import ClientBody
 from clockwork.edge.models import CreateBatchBody, CreateJobBody, JobBody
 from clockwork.edge.named_operations import NamedApi, as_sent, definition_of
-from clockwork.edge.problems import problem_of
 from clockwork.edge.request import Request
 from clockwork.flows import authorise, cancel, create, named, read
+from clockwork.flows.create import CreatedJob
 from clockwork.flows.registry import ensure_shards
 from clockwork.flows.world import World
 
@@ -53,14 +52,8 @@ class Api(NamedApi):
         body = validate(CreateJobBody, value, checks)
         if body.job_key is not None:
             return self._create_named(client, body, value, checks)
-        wanted = CreateRequest(
-            client=client,
-            jobs=(body.to_new_job(checks),),
-            idempotency_key=request.idempotency_key,
-            digest=digest_of([b"job", canonical(value)]),
-        )
-        job = create.create_jobs(self.world, wanted, self.partitions)[0]
-        self.count_accepted(1)
+        digest = digest_of([b"job", canonical(value)])
+        (job,) = self._create_anonymous(client, [body.to_new_job(checks)], request, digest)
         return HTTPStatus.CREATED, views.created(job, client.client_id)
 
     def create_batch(self, request: Request) -> Answer:
@@ -69,32 +62,25 @@ class Api(NamedApi):
         client = authorise.client_for(self.world, request.caller, request.named_client(value))
         checks = self._checks(request, client)
         body = validate(CreateBatchBody, value, checks)
-        results: list[dict[str, Any]] = [{"index": index} for index in range(len(body.jobs))]
-        good = []
+        results = batches.Results(len(body.jobs))
+        anonymous: list[NewJob] = []
+        with_key: list[tuple[int, JobBody]] = []
         for index, element in enumerate(body.jobs):
-            try:
-                job = validate(JobBody, element, checks, f"/jobs/{index}", MOST_FAULTS_OF_ELEMENT)
+            with results.refusing(index):
+                job = validate(JobBody, element, checks, most=MOST_FAULTS_OF_ELEMENT)
                 if job.job_key is None:
-                    good.append(job.to_new_job(checks, index))
+                    anonymous.append(job.to_new_job(checks, index))
                 else:
-                    status, answer = self._create_named(client, job, element, checks)
-                    results[index] |= {"status": int(status)} | answer
-            except (InvalidRequest, NameTaken, RevisionConflict) as faults:
-                problem = problem_of(faults)
-                results[index] |= {"status": problem["status"], "problem": problem}
-        if good:
-            wanted = CreateRequest(
-                client=client,
-                jobs=tuple(good),
-                idempotency_key=request.idempotency_key,
-                digest=digest_of([b"batch", canonical(value)]),
-            )
-            created = create.create_jobs(self.world, wanted, self.partitions)
-            self.count_accepted(len(created))
-            for new_job, accepted in zip(good, created, strict=True):
-                shown = views.created(accepted, client.client_id)
-                results[new_job.index] |= {"status": int(HTTPStatus.CREATED)} | shown
-        return HTTPStatus.OK, {"results": results}
+                    with_key.append((index, job))
+        # The anonymous ones first: their Idempotency-Key may refuse the request as a whole.
+        digest = digest_of([b"batch", canonical(value)])
+        created = self._create_anonymous(client, anonymous, request, digest) if anonymous else ()
+        for new_job, accepted in zip(anonymous, created, strict=True):
+            results.accept(new_job.index, HTTPStatus.CREATED, views.created(accepted, client.client_id))
+        for index, job in with_key:
+            with results.refusing(index):
+                results.accept(index, *self._create_named(client, job, body.jobs[index], checks))
+        return HTTPStatus.OK, {"results": results.shown}
 
     def get_job(self, request: Request) -> Answer:
         """GET /v1/jobs/{jobId}."""
@@ -147,6 +133,14 @@ class Api(NamedApi):
     def get_openapi(self, _: Request) -> Answer:
         """GET /v1/openapi.json: what `python -m clockwork.edge.openapi` has written."""
         return HTTPStatus.OK, (Path(__file__).parent / "openapi.json").read_text(encoding="utf-8")
+
+    def _create_anonymous(
+        self, client: Client, jobs: Sequence[NewJob], request: Request, digest: str
+    ) -> Sequence[CreatedJob]:
+        wanted = CreateRequest(client=client, jobs=tuple(jobs), idempotency_key=request.idempotency_key, digest=digest)
+        created = create.create_jobs(self.world, wanted, self.partitions)
+        self.count_accepted(len(created))
+        return created
 
     def _create_named(self, client: Client, body: JobBody, value: dict[str, Any], checks: Checks) -> Answer:
         assert body.job_key is not None

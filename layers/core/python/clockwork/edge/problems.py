@@ -41,14 +41,14 @@ _DETAIL: dict[type[ClockworkError], str] = {
 }
 
 
-def problem_of(error: Exception) -> dict[str, Any]:
-    """The problem document of an error."""
+def problem_of(error: Exception, at: str = "") -> dict[str, Any]:
+    """The problem document of an error; what its pointers point into lies at the pointer `at` of the body."""
     kind = next((kind for kind in _STATUS if isinstance(error, kind)), None)
     if kind is None:
         return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "this is our fault; it has been logged")
     document = problem(_STATUS[kind], _DETAIL.get(kind) or str(error))
     if isinstance(error, (InvalidRequest, NameTaken)):
-        document["errors"] = [{"pointer": fault.pointer, "detail": fault.detail} for fault in error.problems]
+        document["errors"] = [{"pointer": at + fault.pointer, "detail": fault.detail} for fault in error.problems]
     return document
 
 
