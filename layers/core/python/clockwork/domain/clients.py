@@ -22,6 +22,13 @@ class Client(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     signing_secrets: tuple[str, ...] = ()
     allowed_queue_arns: tuple[str, ...] = ()
     allowed_private_targets: tuple[str, ...] = ()
+    #: Deliveries started a second, retries included; None: as many as come due.
+    max_rate_per_second: float | None = None
+    #: Deliveries under way at once; None: a share of what the deliverer can do.
+    max_concurrency: int | None = None
+    #: Nothing is delivered: what comes due is parked until somebody resumes the client.
+    paused: bool = False
+    pause_reason: str | None = None
 
 
 def principal_of(caller_arn: str) -> str:
