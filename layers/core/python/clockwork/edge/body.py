@@ -71,6 +71,8 @@ def _text_of(event: dict[str, Any], most_bytes: int) -> str:
 
 
 def _check_depth(text: str) -> None:
+    if text.count("[") + text.count("{") <= MOST_DEPTH:
+        return  # no need to look which of them stand in strings
     depth = 0
     for token in _NESTING.finditer(text):
         if token[0] in "[{":
