@@ -1,4 +1,4 @@
-"""Clients: each operation is what one client does, repeats included. A new operation is one entry in `OPERATIONS`."""
+"""Clients: each operation is what one client does, repeats included. A new operation is one function and one entry."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 
 from clockwork.domain.cancels import Verdict
 from clockwork.domain.clients import Client
-from clockwork.domain.errors import ClockworkError, ExecutionNotFound, JobNotFound, KeyReused, NotAllowed, Unavailable
+from clockwork.domain.errors import ClockworkError, Unavailable
 from clockwork.domain.ids import only_execution
 from clockwork.domain.requests import CreateRequest, occurrence_of
 from clockwork.flows import authorise, cancel, create, read
@@ -47,19 +47,20 @@ class Desk:
     """What all clients of a run know: the jobs they were promised, and the keys they used."""
 
     def __init__(self, cloud: Cloud, watcher: Watcher, herd_at: int) -> None:
+        self.began_at = cloud.scheduler.now
         self.cloud = cloud
         self.watcher = watcher
         self.herd_at = herd_at
         self.keyed: list[KeyedRequest] = []
         self.outcomes: Counter[tuple[str, str]] = Counter()
 
-    def carry_out(self, step: Step, work: Callable[[Visit], None] | None = None) -> None:
-        """Let a client carry out a step, on its own: the operation of that name, unless `work` is given."""
+    def carry_out(self, step: Step, work: Callable[[Visit], None]) -> None:
+        """Let a client carry out a step, on its own."""
 
         def run(actor: Actor) -> None:
             visit = Visit(self, actor, step)
             try:
-                (work or OPERATIONS[step.operation])(visit)
+                work(visit)
                 outcome = "succeeded"
             except GaveUp:
                 outcome = "unanswered"
@@ -300,7 +301,7 @@ def call_as_nobody(visit: Visit) -> None:
     visit.watcher.violated("I9", "a principal that nobody lists is let in")
 
 
-OPERATIONS: dict[str, Callable[[Visit], None]] = {
+ANONYMOUS_OPERATIONS: dict[str, Callable[[Visit], None]] = {
     "create": lambda visit: create_once(visit, 1),
     "create batch": lambda visit: create_once(visit, visit.rng.randint(2, 12)),
     "create keyed": lambda visit: create_keyed(visit, 1),
@@ -316,14 +317,7 @@ OPERATIONS: dict[str, Callable[[Visit], None]] = {
     "stranger": call_as_nobody,
 }
 #: How often each is drawn.
-WEIGHTS = {
+ANONYMOUS_WEIGHTS = {
     "create": 24, "create batch": 6, "create keyed": 16, "create keyed batch": 6, "repeat": 12, "reuse key": 3,
     "cancel": 22, "get": 8, "list": 3, "get execution": 3, "snoop": 4, "trespass": 2, "stranger": 1,
 }  # fmt: skip
-#: Operations that are refused whenever they are answered, and by what.
-ALWAYS_REFUSED = {
-    "snoop": (JobNotFound, ExecutionNotFound),
-    "trespass": (NotAllowed,),
-    "stranger": (NotAllowed,),
-    "reuse key": (KeyReused,),
-}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from clockwork.flows.audit import audit_chains
 from clockwork.flows.batch import DeliverReport
 from clockwork.flows.deliver import Message, deliver_batch
 from clockwork.flows.poll import poll_shard
@@ -41,6 +42,11 @@ class ApiEnvironment:
         if not self.partitions:
             self.partitions = ensure_shards(world)
         return self.partitions
+
+
+def _sweep_and_audit(world: World, deadline_at: int) -> None:
+    sweep_dead_letters(world, deadline_at)
+    audit_chains(world, deadline_at)
 
 
 class Cloud:
@@ -177,7 +183,7 @@ class Cloud:
     def _sweep(self) -> None:
         if self.stores.releases.dead:
             self.adversary.counts[Fault.DEAD_LETTERED] += 1
-        self.invoke("sweeper", self.settings.sweeper_timeout_seconds, sweep_dead_letters)
+        self.invoke("sweeper", self.settings.sweeper_timeout_seconds, _sweep_and_audit)
 
     # The event source.
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tests.simulation.clients import ALWAYS_REFUSED, OPERATIONS
 from tests.simulation.faults import Fault
+from tests.simulation.operations import ALWAYS_REFUSED, OPERATIONS
 
 VERDICTS = ("cancelled", "running", "too_late")
 

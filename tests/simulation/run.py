@@ -5,14 +5,16 @@ from __future__ import annotations
 import random
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 
 from clockwork.domain.codec import FORMAT
 from clockwork.domain.keys import plain_partitions, row_key
 from clockwork.domain.timeline import Row
 from clockwork.settings import Settings
-from tests.simulation.clients import OPERATIONS, WEIGHTS, Step
+from tests.simulation.clients import Step
 from tests.simulation.faults import CALM, PROFILES, Adversary, Fault, Profile
 from tests.simulation.history import History
+from tests.simulation.operations import OPERATIONS, WEIGHTS
 from tests.simulation.requests import CLIENTS
 from tests.simulation.stage import BEGAN_AT, DRAIN_BOUND_MS, Stage
 from tests.simulation.verdict import check_calm
@@ -55,7 +57,8 @@ class Run:
     def go(self) -> Result:
         """Carry it out."""
         for step in self.script:
-            self.stage.scheduler.after(step.at, lambda step=step: self.stage.desk.carry_out(step))  # type: ignore[misc]
+            work = OPERATIONS[step.operation]
+            self.stage.scheduler.after(step.at, partial(self.stage.desk.carry_out, step, work))
         self._plan_incidents()
         drained_after_ms = self.stage.run(BUSY_MS)
         watcher = self.stage.watcher

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import partial
 
 import msgspec
 
@@ -68,7 +69,7 @@ def play(adversary: OnePoint) -> Stage:
     ]
     for number, (at, work) in enumerate(scene):
         step = Step(at, f"scene {number}", CLIENTS[0], number)
-        stage.scheduler.after(at, lambda step=step, work=work: stage.desk.carry_out(step, work))  # type: ignore[misc]
+        stage.scheduler.after(at, partial(stage.desk.carry_out, step, work))
     stage.run(BUSY_MS)
     return stage
 

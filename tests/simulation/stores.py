@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from clockwork.domain.executions import Execution
+from clockwork.domain.named import NamedJob
 from clockwork.domain.releases import Release
 from clockwork.memory.clients import MemoryClients, MemoryKeyRows
 from clockwork.memory.clock import MemoryClock
@@ -68,6 +69,20 @@ class WatchedExecutions(MemoryExecutions):
         return saves
 
 
+class WatchedJobs(MemoryJobs):
+    """Named jobs whose every change is seen."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        super().__init__()
+        self._watcher = watcher
+
+    def save(self, before: NamedJob | None, after: NamedJob) -> bool:
+        done = super().save(before, after)
+        if done:
+            self._watcher.named.changed(after)
+        return done
+
+
 class UnrulyQueue(MemoryReleaseQueue):
     """The release queue with what SQS does on bad days: messages twice, later than asked, in another order."""
 
@@ -126,8 +141,9 @@ class Stores:
         self.executions = WatchedExecutions(watcher, self.acting)
         self.releases = UnrulyQueue(clock, settings, adversary, watcher)
         self.dead_letters = MemoryDeadLetters(self.releases)
+        self.jobs = WatchedJobs(watcher)
         self.clients = MemoryClients()
-        self.jobs = MemoryJobs()
         self.key_rows = MemoryKeyRows()
         watcher.timeline = self.timeline
         watcher.executions = self.executions
+        watcher.named.executions = self.executions

@@ -9,6 +9,8 @@ from clockwork.domain.ids import only_execution
 from tests.simulation.cloud import Cloud
 from tests.simulation.watcher import Promise, Watcher, place_of
 
+#: No schedule of a run goes on for longer (ms, true time).
+ALL_DUE_AT = 1_700_000_000_000 + 2_200_000
 #: Without faults no first attempt starts later than this after it was due or acknowledged, whichever came last (ms).
 CALM_LATENESS_MS = 2_500
 
@@ -37,6 +39,8 @@ def is_drained(cloud: Cloud, watcher: Watcher, garbage: set[str]) -> bool:
     queue = cloud.stores.releases
     if (set(queue.messages) | set(queue.dead)) - garbage:
         return False
+    if cloud.scheduler.now < ALL_DUE_AT or next(watcher.named.unsettled(), None) is not None:
+        return False
     return all(where_it_stands(watcher, promise) != "pending" for promise in watcher.promises.values())
 
 
@@ -45,6 +49,8 @@ def check_end(cloud: Cloud, watcher: Watcher, garbage: set[str]) -> None:
     queue = cloud.stores.releases
     left = (set(queue.messages) | set(queue.dead)) - garbage
     watcher.require(not left, "L1", f"{len(left)} messages or dead letters are left: {sorted(left)[:3]}")
+    for execution_id in watcher.named.unsettled():
+        watcher.violated("I1", f"promised, and neither delivered nor ended: {execution_id}", execution_id.split(".")[0])
     for promise in watcher.promises.values():
         _check_promise(watcher, promise)
     stands = Counter(where_it_stands(watcher, promise) for promise in watcher.promises.values())

@@ -10,7 +10,7 @@ from clockwork.domain import keys
 from clockwork.domain.codec import decode_row
 from clockwork.domain.errors import NewerFormat, Undecodable
 from clockwork.domain.executions import FINAL, WAITING, Execution, State
-from clockwork.domain.ids import AnonymousJob, decode_job, only_execution
+from clockwork.domain.ids import AnonymousJob, decode_job, is_named, only_execution
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.releases import Delivery, Release
 from clockwork.domain.retries import FORGIVEN_LOST_WORKERS
@@ -18,6 +18,7 @@ from clockwork.domain.timeline import Row, Shard
 from clockwork.memory.executions import MemoryExecutions
 from clockwork.memory.timeline import MemoryTimeline
 from clockwork.settings import Settings
+from tests.simulation.named_watcher import NamedWatcher
 from tests.simulation.scheduler import Actor, Scheduler
 
 #: No clock of a run is as far as this from true time, so two differ by less than the grace of a claim.
@@ -67,6 +68,7 @@ class Watcher:
     def __init__(self, scheduler: Scheduler, settings: Settings) -> None:
         self._scheduler = scheduler
         self._memory_ms = settings.idempotency_seconds * 1000 - 4 * MOST_SKEW_MS
+        self.named = NamedWatcher()
         self.timeline = MemoryTimeline()
         self.executions = MemoryExecutions()
         self.violations: list[Violation] = []
@@ -220,10 +222,13 @@ class Watcher:
         self.require(clock_now >= occurrence.due_at, "I2", f"{occurrence.due_at - clock_now} ms early", job_id)
         if delivery.attempt == 1 and seen.first_lateness_ms is None:
             seen.first_lateness_ms = self._scheduler.now - occurrence.due_at
-        self._check_made_once(job_id, occurrence)
+        objection = self.named.objection(delivery)
+        if not is_named(job_id):
+            self._check_made_once(job_id, occurrence)
         self._check_bounded(delivery)
         if actor.is_over(self._scheduler.now):
             return  # Its claim has ended: nobody but its host's end keeps it from starting.
+        self.require(objection is None, "I7", str(objection), job_id)
         promise = self.promises.get(job_id)
         if promise is not None:
             self._check_not_cancelled(promise, delivery.attempt)
@@ -262,6 +267,7 @@ class Watcher:
     def accepted(self, delivery: Delivery) -> None:
         """The target has taken a delivery."""
         self.seen[delivery.job_id].accepted += 1
+        self.named.accepted.add(delivery.execution_id)
 
 
 def place_of(job_id: str) -> AnonymousJob:

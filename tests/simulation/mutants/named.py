@@ -136,7 +136,7 @@ NAMED = (
     Mutant("key rows are forgotten at once", "memory/clients.py", (("stored.expires_at <= now", "stored.expires_at > now"),)),
     Mutant("key rows are remembered for ever", "memory/clients.py", (("or stored.expires_at <= now", ""),)),
     # Isolation.
-    Mutant("anybody's job is shown", "flows/read.py", (
+    Mutant("anybody's job is shown", "flows/find.py", (
         (" or not caller.may_act_for(element.client_id)", ""),
     )),
     Mutant("a named client need not list the caller", "flows/authorise.py", (

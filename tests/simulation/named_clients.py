@@ -1,0 +1,189 @@
+"""Clients of named jobs: create, repeat, replace, pause, resume, delete, run now, backfill, look."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+
+from clockwork.domain.errors import JobNotFound, RevisionConflict
+from clockwork.domain.ids import NamedJobId, decode_job
+from clockwork.domain.jobs import HttpTarget, Payload, RetryPolicy
+from clockwork.domain.named import CatchUp, Definition, JobState, NamedJob, Overlap
+from clockwork.domain.recurrence import Every, Recurrence
+from clockwork.flows import authorise, control, named, read
+from clockwork.flows.browse import list_jobs
+from clockwork.flows.chain import check_chain
+from clockwork.flows.find import get_named
+from clockwork.flows.world import World
+from tests.simulation.clients import Visit
+from tests.simulation.named_watcher import Life
+
+#: Few keys for many calls, so that they meet.
+KEYS = tuple(f"job-{n}" for n in range(4))
+#: Whatever recurs ends so long after the simulation began (ms), for a run has to end.
+RECURS_UNTIL_MS = 2_100_000
+CATCH_UPS: tuple[CatchUp, ...] = ("all", "latest", "none")
+
+
+def definition(rng: random.Random, now: int, began_at: int) -> Definition:
+    """A definition as a client may want it."""
+    overlap: Overlap = rng.choice(("allow", "allow", "skip"))
+    recurrence = None
+    at: int | None = now + rng.choice((0, 1_000, 60_000, 250_000, 500_000)) + rng.randrange(1_000)
+    if rng.random() < 0.5:
+        at = None
+        end_at = began_at + RECURS_UNTIL_MS
+        every = Every(every_ms=rng.choice((7_000, 60_000, 130_000)), anchor_at=now + rng.randrange(1_000))
+        recurrence = Recurrence(every=every, end_at=end_at, max_fires=rng.choice((None, 5)))
+    return Definition(
+        target=HttpTarget("https://good.example.com/", timeout_seconds=rng.choice((1, 15))),
+        payload=Payload(b"named %d" % rng.getrandbits(64)),
+        record="full" if overlap == "skip" else rng.choice(("full", "full", "none")),
+        at=at,
+        recurrence=recurrence,
+        retry_policy=RetryPolicy(max_attempts=2, initial_seconds=5, max_age_seconds=600),
+        catch_up=rng.choice(CATCH_UPS),
+        overlap=overlap,
+    )
+
+
+def create(visit: Visit, as_sent: bytes | None = None) -> None:
+    """Create under one of few keys: it may be taken by another definition."""
+    key = visit.rng.choice(KEYS)
+    wanted = definition(visit.rng, visit.now, visit.desk.began_at)
+    text = as_sent or b'{"n": %d}' % visit.rng.getrandbits(64)
+
+    def flow(world: World, partitions: Sequence[str]) -> named.Written:
+        caller = authorise.identify(world, visit.client.principals[0])
+        client = authorise.client_for(world, caller, visit.client.client_id)
+        asked = named.NamedRequest(client=client, job_key=key, as_sent=text, definition=wanted)
+        return named.create_named(world, asked, partitions)
+
+    written = visit.call_until_answered(flow)
+    visit.watcher.named.answered(written)
+
+
+def repeat(visit: Visit) -> None:
+    """Create again what is there, as it was sent: the same job, and its chain is settled again."""
+    mine = [life.truths[-1] for (c, _), life in visit.watcher.named.lives.items() if c == visit.client.client_id]
+    job = visit.rng.choice([job for job in mine if job.is_alive] or [None])
+    if job is None:
+        create(visit)
+        return
+
+    def flow(world: World, partitions: Sequence[str]) -> named.Written:
+        asked = named.NamedRequest(
+            client=visit.client, job_key=job.job_key, as_sent=job.as_sent, definition=job.definition
+        )
+        return named.create_named(world, asked, partitions)
+
+    visit.watcher.named.answered(visit.call_until_answered(flow))
+
+
+def known(visit: Visit) -> str:
+    """The id of one of the client's named jobs, or of none."""
+    lives = visit.watcher.named.lives
+    mine = [life.truths[-1].job_id for (c, _), life in lives.items() if c == visit.client.client_id and life.truths]
+    return visit.rng.choice(mine or ["nothing"])
+
+
+def _life(visit: Visit, job_id: str) -> Life:
+    place = decode_job(job_id)
+    if not isinstance(place, NamedJobId):
+        raise TypeError(f"{job_id} is not named")
+    return visit.watcher.named.lives[place.client_id, place.job_key]
+
+
+def _living(visit: Visit, world: World, job_id: str) -> NamedJob:
+    job = get_named(world, visit.caller(world), job_id)
+    if not job.is_alive:
+        raise JobNotFound(job_id)
+    return job
+
+
+def change(visit: Visit, changed: Callable[[NamedJob, int], NamedJob], wanted: JobState | None = None) -> None:
+    """Write a change of the job as it stands, unless it stands so already."""
+    job_id = known(visit)
+    revision = visit.rng.choice((None, None, None, 1))
+
+    def flow(world: World, _: Sequence[str]) -> named.Written:
+        job = _living(visit, world, job_id)
+        if job.state is wanted:
+            raise RevisionConflict("it stands so already")
+        return named.change(world, job, revision, changed)
+
+    visit.watcher.named.answered(visit.call(flow))
+
+
+def replace(visit: Visit) -> None:
+    """PUT another definition, with another schedule or with the same."""
+    wanted = definition(visit.rng, visit.now, visit.desk.began_at)
+    same = visit.rng.random() < 0.4
+    text = b'{"n": %d}' % visit.rng.getrandbits(64)
+
+    def changed(job: NamedJob, now: int) -> NamedJob:
+        new = named.with_schedule_of(job, wanted) if same else wanted
+        return named.replaced(new, text, same_schedule=same)(job, now)
+
+    change(visit, changed)
+
+
+def run_now(visit: Visit) -> None:
+    """Run once by hand."""
+    job_id = known(visit)
+    key = visit.rng.choice((None, f"run-{visit.rng.getrandbits(64)}"))
+    ask = visit.call if key is None else visit.call_until_answered
+    execution_id = ask(lambda w, _: control.run_now(w, _living(visit, w, job_id), key))
+    _life(visit, job_id).by_hand.add(execution_id)
+
+
+def backfill(visit: Visit) -> None:
+    """Fire a past range again."""
+    job_id = known(visit)
+    from_at = visit.now - visit.rng.randrange(100_000, 600_000)
+    key = f"backfill-{visit.rng.getrandbits(64)}"
+    now = visit.now
+    planned = visit.call_until_answered(
+        lambda w, _: control.backfill(w, _living(visit, w, job_id), from_at, now, 0.5, key)
+    )
+    _life(visit, job_id).backfills[planned.backfill_id] = (job_id, planned.count)
+
+
+def look(visit: Visit) -> None:
+    """GET a job, which checks its chain, its executions, and list the client's jobs."""
+    job_id = known(visit)
+
+    def flow(world: World, _: Sequence[str]) -> int:
+        job = get_named(world, visit.caller(world), job_id)
+        check_chain(world, job)
+        read.list_executions(world, visit.caller(world), job_id, 3)
+        return len(list_jobs(world, job.client_id, None, None, 3, lambda other: other.is_alive).jobs)
+
+    visit.call_until_answered(flow)
+
+
+def snoop(visit: Visit) -> None:
+    """Look at another client's named job."""
+    lives = visit.watcher.named.lives
+    others = [life.truths[-1].job_id for (c, _), life in lives.items() if c != visit.client.client_id and life.truths]
+    job_id = visit.rng.choice(others or ["nothing"])
+    visit.call_until_answered(lambda w, _: get_named(w, visit.caller(w), job_id))
+    visit.watcher.violated("I9", "another client's named job is shown", job_id)
+
+
+NAMED_OPERATIONS: dict[str, Callable[[Visit], None]] = {
+    "create named": create,
+    "repeat named": repeat,
+    "replace": replace,
+    "pause": lambda visit: change(visit, named.paused("a pause"), JobState.PAUSED),
+    "resume": lambda visit: change(visit, named.resumed(None), JobState.ACTIVE),
+    "delete": lambda visit: change(visit, named.cancelled(None)),
+    "run now": run_now,
+    "backfill": backfill,
+    "look at named": look,
+    "snoop named": snoop,
+}
+NAMED_WEIGHTS = {
+    "create named": 14, "repeat named": 4, "replace": 5, "pause": 3, "resume": 4, "delete": 3, "run now": 3,
+    "backfill": 2, "look at named": 4, "snoop named": 1,
+}  # fmt: skip
