@@ -6,7 +6,7 @@ import re
 
 import msgspec
 
-from clockwork.domain.jobs import RecordLevel
+from clockwork.domain.jobs import RecordLevel, RetryPolicy
 
 #: What a clientId may be; nothing else was ever a client.
 CLIENT_ID = re.compile(r"[a-z][a-z0-9-]{0,63}")
@@ -22,6 +22,27 @@ class Client(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     signing_secrets: tuple[str, ...] = ()
     allowed_queue_arns: tuple[str, ...] = ()
     allowed_private_targets: tuple[str, ...] = ()
+    #: If not empty, webhooks may go to these hosts only: names, or `*.` and a domain.
+    allowed_target_hosts: tuple[str, ...] = ()
+    #: What lambda, eventbridge and sns targets may name, and roles to take on for them: ARNs, or prefixes ending in `*`.
+    allowed_target_arns: tuple[str, ...] = ()
+    #: What jobs get that say nothing of it themselves.
+    retry_policy: RetryPolicy | None = None
+    relevancy_window_seconds: float | None = None
+    max_rate_per_second: float | None = None
+    max_concurrency: int | None = None
+    creates_per_second: float | None = None
+    jobs_per_day: int | None = None
+    #: How long records of executions that have ended are kept; the deployment's setting unless given.
+    retention_days: int | None = None
+    dead_letter_queue_arn: str | None = None
+
+    def may_target(self, arn: str) -> bool:
+        """Whether its `allowed_target_arns` list this ARN. Nothing is allowed unless it is listed."""
+        return any(
+            arn.startswith(listed[:-1]) if listed.endswith("*") else arn == listed
+            for listed in self.allowed_target_arns
+        )
     #: Deliveries started a second, retries included; None: as many as come due.
     max_rate_per_second: float | None = None
     #: Deliveries under way at once; None: a share of what the deliverer can do.

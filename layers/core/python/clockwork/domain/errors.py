@@ -62,6 +62,14 @@ class Unavailable(ClockworkError):
     """A store or queue gave no definite answer, or refused for now: whether it acted is unknown. Repeat later."""
 
 
+class TooManyRequests(ClockworkError):
+    """The client has used up what it may create for now; nothing was written. Repeat after `retry_after_seconds`."""
+
+    def __init__(self, detail: str, retry_after_seconds: int) -> None:
+        self.retry_after_seconds = retry_after_seconds
+        super().__init__(detail)
+
+
 class NewerFormat(ClockworkError):
     """A row or message was written by a newer version than this one: stop, do not guess."""
 

@@ -17,6 +17,7 @@ class State(StrEnum):
     FAILED = "FAILED"  # the target refused or broke off; the next attempt's claim moves it on
     TIMED_OUT = "TIMED_OUT"  # the target did not answer in time; the next attempt's claim moves it on
     WORKER_LOST = "WORKER_LOST"  # the deliverer did not live to say; the next attempt's claim moves it on
+    SIDELINED = "SIDELINED"  # parked, no attempt burnt; the sweeper lets it go, and then a deliverer's claim moves it on
     SUCCEEDED = "SUCCEEDED"  # final
     CANCELLED = "CANCELLED"  # final
     EXPIRED = "EXPIRED"  # final: too late to be of use
@@ -24,8 +25,9 @@ class State(StrEnum):
     DEAD = "DEAD"  # final until somebody redrives it
 
 
+DAY_MS = 86_400_000
 FINAL = frozenset({State.SUCCEEDED, State.CANCELLED, State.EXPIRED, State.SKIPPED, State.DEAD})
-WAITING = frozenset({State.PENDING, State.FAILED, State.TIMED_OUT, State.WORKER_LOST})
+WAITING = frozenset({State.PENDING, State.SIDELINED, State.FAILED, State.TIMED_OUT, State.WORKER_LOST})
 
 
 class Attempt(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -81,6 +83,11 @@ class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     def is_final(self) -> bool:
         """Nothing but a redrive moves it on."""
         return self.state in FINAL
+
+
+def kept_until(at: int, retention_days: int | None, otherwise_at: int) -> int:
+    """The TTL (ms) of the record of what ended at `at` for a client with `retention_days`, or else `otherwise_at`."""
+    return otherwise_at if retention_days is None else at + retention_days * DAY_MS
 
 
 class Outcome(msgspec.Struct, frozen=True):

@@ -29,7 +29,14 @@ class SqsTarget(msgspec.Struct, frozen=True, tag="sqs", tag_field="type", rename
     message_group_id: str | None = None
 
 
-Target = HttpTarget | SqsTarget
+class KafkaTarget(msgspec.Struct, frozen=True, tag="kafka", tag_field="type", rename="camel", omit_defaults=True):
+    """A topic of the deployment's Kafka cluster. `key` chooses the partition and defaults to the jobId."""
+
+    topic: str
+    key: str | None = None
+
+
+Target = HttpTarget | SqsTarget | KafkaTarget
 
 
 class Payload(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -48,6 +55,8 @@ class RetryPolicy(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
     max_seconds: float = 3_600
     jitter: Jitter = "full"
     max_age_seconds: float = 86_400
+    #: Answers of webhooks that are tried again although they would be final by themselves.
+    retry_status_codes: tuple[int, ...] = ()
 
 
 class Occurrence(msgspec.Struct, frozen=True, tag="once", rename="camel", omit_defaults=True):
@@ -64,6 +73,10 @@ class Occurrence(msgspec.Struct, frozen=True, tag="once", rename="camel", omit_d
     tags: dict[str, str] = {}
     #: Not delivered while an earlier execution of its job has not ended (`overlap: skip`).
     skip_overlap: bool = False
+    #: So long after `due_since` it is of no use any more: it is not delivered, but EXPIRED.
+    relevancy_window_seconds: float | None = None
+    #: How long its record is kept once it has ended; the deployment's setting unless given.
+    retention_days: int | None = None
 
     @property
     def due_since(self) -> int:

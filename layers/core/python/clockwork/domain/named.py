@@ -38,6 +38,8 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     catch_up: CatchUp = "latest"
     catch_up_window_seconds: float = 86_400
     overlap: Overlap = "allow"
+    relevancy_window_seconds: float | None = None
+    retention_days: int | None = None
 
 
 class NamedJob(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -139,4 +141,6 @@ def occurrence_of(job: NamedJob, due_at: int) -> Occurrence:
         signing_secrets=definition.signing_secrets,
         tags=definition.tags,
         skip_overlap=definition.overlap == "skip",
+        relevancy_window_seconds=definition.relevancy_window_seconds,
+        retention_days=definition.retention_days,
     )

@@ -25,7 +25,8 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     at: int | None = None
     delay_ms: int = 0
     record: RecordLevel | None = None
-    retry_policy: RetryPolicy = RetryPolicy()
+    retry_policy: RetryPolicy | None = None
+    relevancy_window_seconds: float | None = None
     tags: dict[str, str] = {}
 
 
@@ -47,7 +48,9 @@ def occurrence_of(job: NewJob, client: Client, created_at: int) -> Occurrence:
         target=job.target,
         payload=job.payload,
         record=job.record or client.record,
-        retry_policy=job.retry_policy,
+        retry_policy=job.retry_policy or client.retry_policy or RetryPolicy(),
         signing_secrets=client.signing_secrets if isinstance(job.target, HttpTarget) else (),
         tags=job.tags,
+        relevancy_window_seconds=job.relevancy_window_seconds or client.relevancy_window_seconds,
+        retention_days=client.retention_days,
     )
