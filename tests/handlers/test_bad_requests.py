@@ -163,3 +163,13 @@ def test_a_batch_under_a_key_of_another_request_creates_nothing_named_either() -
     other = {"jobs": [job_body(jobKey="named"), job_body()]}
     refused(api.call("POST", "/v1/jobs/batch", other, headers=key), 409)
     assert api.call("GET", "/v1/jobs").body == {"items": []}
+
+
+@pytest.mark.parametrize("path", ["/v1/jobs", "/v1/jobs/batch"])
+def test_an_idempotency_key_covers_named_jobs_too(path: str) -> None:
+    api = Api()
+    bodies = [job_body(jobKey="a"), job_body(jobKey="a"), job_body(jobKey="b")]
+    sent = bodies if path == "/v1/jobs" else [{"jobs": [body]} for body in bodies]
+    answers = [api.call("POST", path, body, headers={"Idempotency-Key": "k"}) for body in sent]
+    assert [answer.status for answer in answers] == ([201, 200, 409] if path == "/v1/jobs" else [200, 200, 409])
+    assert [item["jobKey"] for item in api.call("GET", "/v1/jobs").body["items"]] == ["a"]

@@ -50,11 +50,11 @@ class Api(NamedApi):
         client = authorise.client_for(self.world, request.caller, request.named_client(value))
         checks = self._checks(request, client)
         body = validate(CreateJobBody, value, checks)
+        anonymous = [body.to_new_job(checks)] if body.job_key is None else []
+        created = self._create_anonymous(client, anonymous, request, digest_of([b"job", canonical(value)]))
         if body.job_key is not None:
             return self._create_named(client, body, value, checks)
-        digest = digest_of([b"job", canonical(value)])
-        (job,) = self._create_anonymous(client, [body.to_new_job(checks)], request, digest)
-        return HTTPStatus.CREATED, views.created(job, client.client_id)
+        return HTTPStatus.CREATED, views.created(created[0], client.client_id)
 
     def create_batch(self, request: Request) -> Answer:
         """POST /v1/jobs/batch: accepts the good jobs and names the bad ones by index."""
@@ -74,7 +74,7 @@ class Api(NamedApi):
                     with_key.append((index, job))
         # The anonymous ones first: their Idempotency-Key may refuse the request as a whole.
         digest = digest_of([b"batch", canonical(value)])
-        created = self._create_anonymous(client, anonymous, request, digest) if anonymous else ()
+        created = self._create_anonymous(client, anonymous, request, digest)
         for new_job, accepted in zip(anonymous, created, strict=True):
             results.accept(new_job.index, HTTPStatus.CREATED, views.created(accepted, client.client_id))
         for index, job in with_key:
@@ -137,9 +137,13 @@ class Api(NamedApi):
     def _create_anonymous(
         self, client: Client, jobs: Sequence[NewJob], request: Request, digest: str
     ) -> Sequence[CreatedJob]:
+        """The anonymous jobs of a request. Its Idempotency-Key is claimed even if there are none."""
+        if not jobs and request.idempotency_key is None:
+            return []
         wanted = CreateRequest(client=client, jobs=tuple(jobs), idempotency_key=request.idempotency_key, digest=digest)
         created = create.create_jobs(self.world, wanted, self.partitions)
-        self.count_accepted(len(created))
+        if created:
+            self.count_accepted(len(created))
         return created
 
     def _create_named(self, client: Client, body: JobBody, value: dict[str, Any], checks: Checks) -> Answer:

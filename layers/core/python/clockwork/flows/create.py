@@ -31,6 +31,8 @@ def create_jobs(world: World, request: CreateRequest, partitions: Sequence[str])
     """
     # 1. What ids, instants and shard derive from: the request's key row if it has one, otherwise drawn now.
     origin = _origin(world, request, partitions)
+    if not request.jobs:
+        return []  # the key alone: what the request creates besides is not anonymous
     # 2. One row each.
     rows = []
     jobs = []
