@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from clockwork.flows.audit import audit_chains
 from clockwork.flows.batch import DeliverReport
 from clockwork.flows.deliver import Message, deliver_batch
+from clockwork.flows.environment import Environment
 from clockwork.flows.poll import poll_shard
 from clockwork.flows.registry import ensure_shards
 from clockwork.flows.sweep import sweep_dead_letters
@@ -69,6 +71,7 @@ class Cloud:
         self.history = history
         self._rng = adversary.rng
         self._chance = SeededChance(self._rng.getrandbits(64))
+        self._environments = itertools.count()
         self._skews: list[int] = []
         self._pumps: set[int] = set()
         self.environments = [ApiEnvironment(settings, self.skew()) for _ in range(3)]
@@ -89,6 +92,7 @@ class Cloud:
         ports: dict[str, Any] = {
             "settings": settings,
             "clock": clock,
+            "environment": Environment(name=str(next(self._environments))),
             "chance": proxies.NotedChance(self._chance, actor),
             "invoker": proxies.gated("invoker", self, gate),
             "targets": MoodyTargets(actor, clock, gate, self.scheduler, self.adversary, self.watcher),

@@ -12,6 +12,7 @@ from clockwork.memory.clock import MemoryClock
 from clockwork.memory.dead_letters import MemoryDeadLetters
 from clockwork.memory.executions import MemoryExecutions
 from clockwork.memory.jobs import MemoryJobs
+from clockwork.memory.regulation import MemoryRegulation
 from clockwork.memory.release_queue import MemoryReleaseQueue, Message
 from clockwork.memory.shards import MemoryShards
 from clockwork.memory.timeline import MemoryTimeline
@@ -144,6 +145,7 @@ class Stores:
         self.jobs = WatchedJobs(watcher)
         self.clients = MemoryClients()
         self.key_rows = MemoryKeyRows()
+        self.regulation = MemoryRegulation()
         watcher.timeline = self.timeline
         watcher.executions = self.executions
         watcher.named.executions = self.executions

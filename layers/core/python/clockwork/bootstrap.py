@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from clockwork import telemetry
 from clockwork.domain.jobs import HttpTarget, SqsTarget
+from clockwork.flows.environment import Environment
 from clockwork.flows.world import World
 from clockwork.settings import Settings
 
@@ -77,6 +78,7 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
     from clockwork.aws.invoker import AwsInvoker
     from clockwork.aws.jobs import AwsJobs
     from clockwork.aws.key_rows import AwsKeyRows
+    from clockwork.aws.regulation import AwsRegulation
     from clockwork.aws.release_queue import AwsReleaseQueue
     from clockwork.aws.session import Aws
     from clockwork.aws.shards import AwsShards
@@ -98,6 +100,8 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
         targets=_targets(aws, clock) if delivers else NotWired("targets"),
         clients=CachedClients(AwsClients(aws, settings.clients_table), clock, settings.client_cache_seconds),
         key_rows=AwsKeyRows(aws, settings.jobs_table),
+        regulation=AwsRegulation(aws, settings.clients_table, clock),
+        environment=Environment(name=SystemChance().token()),
     )
 
 

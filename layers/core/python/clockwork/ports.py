@@ -12,9 +12,11 @@ from typing import Protocol
 
 import msgspec
 
+from clockwork.domain.circuits import Circuit
 from clockwork.domain.clients import Client
 from clockwork.domain.executions import Execution, Outcome
 from clockwork.domain.named import NamedJob
+from clockwork.domain.parking import Parked
 from clockwork.domain.releases import Delivery, Release
 from clockwork.domain.timeline import Page, Row, Shard
 
@@ -59,6 +61,9 @@ class Timeline(Protocol):
 
     def read(self, partition_id: str, after: str, until: str, limit: int) -> Page:
         """The rows with `after < key <= until` in key order, at most `limit`. `more` is False only if none is left."""
+
+    def forget(self, partition_id: str, keys: Sequence[str]) -> None:
+        """Delete rows that have served their purpose and that nobody puts again. A missing one is no error."""
 
     def cancel(self, partition_id: str, key: str, element: int) -> bool:
         """Mark one element of a row as cancelled; False if there is no such row (none is made)."""
@@ -191,10 +196,38 @@ class Jobs(Protocol):
         """
 
     def list(self, client_id: str, prefix: str | None, after_key: str | None, limit: int) -> Sequence[NamedJob]:
-        """Up to `limit` jobs of a client in the order of their keys: those with the prefix, if one is given, behind `after_key`."""
+        """Up to `limit` jobs of a client in the order of their keys, behind `after_key`: those with the prefix, if any."""
 
     def scan(self, part: int, parts: int) -> Sequence[NamedJob]:
         """One of `parts` even, disjoint parts of all jobs of all clients."""
+
+
+class Regulation(Protocol):
+    """What regulates one client among many: slots, permits, circuits, and what is parked."""
+
+    def reserve(self, client_id: str, count: int, interval_ms: float, now: int) -> int:
+        """Reserve `count` slots, `interval_ms` apart, none of them given to anybody else; the first one's instant."""
+
+    def lease(self, client_id: str, block: int, holder: str, now: int, until: int) -> bool:
+        """Take or renew a block of permits, if it is free, expired before `now`, or the holder's own already."""
+
+    def circuits(self, client_id: str) -> Mapping[str, Circuit]:
+        """The client's open circuits by host. May be as old as the adapter's stated cache time."""
+
+    def save_circuit(self, before: Circuit | None, after: Circuit) -> bool:
+        """Store the circuit if what is stored has the revision of `before` (None: nothing is stored)."""
+
+    def close_circuit(self, client_id: str, host: str) -> None:
+        """Forget the circuit."""
+
+    def parked(self) -> Sequence[Parked]:
+        """The clients that have parked occurrences."""
+
+    def note_parked(self, parked: Parked) -> None:
+        """Note that a client has, and how they are to go."""
+
+    def forget_parked(self, client_id: str) -> None:
+        """Note that a client has none any more."""
 
 
 class KeyRow(msgspec.Struct, frozen=True, rename="camel"):

@@ -41,6 +41,10 @@ class Settings:
     deliverer_timeout_seconds: int = 60
     visibility_seconds: int = 120
     max_receive_count: int = 100
+    #: How many deliverer environments the deployment is made for: a client without a cap may take a fifth of them.
+    deliverer_concurrency: int = 100
+    #: How long an open circuit leaves a target alone before the first probe; it doubles up to ten minutes.
+    circuit_cooldown_seconds: int = 30
     #: The longest `timeoutSeconds` a target may ask for.
     target_timeout_seconds: int = 30
     #: Timeline rows live this long past their due instant; an outage must be shorter.
@@ -61,6 +65,22 @@ class Settings:
     release_dead_letter_queue_url: str = ""
     poller_function: str = ""
     metrics_namespace: str = "Clockwork"
+    #: How long a topic may take to acknowledge a message. Well below the deliverer's timeout.
+    kafka_timeout_seconds: int = 10
+    #: Empty: this deployment has no Kafka.
+    kafka_release_queue_url: str = ""
+    kafka_release_dead_letter_queue_url: str = ""
+    #: host:port, separated by commas; only the Lambda that delivers to Kafka, and to nothing else, has them.
+    kafka_bootstrap_servers: str = ""
+    #: `plain`, `tls`, `scram` or `iam`.
+    kafka_auth: str = "plain"
+    #: With `scram`, the name in Secrets Manager of {"username": ..., "password": ...}.
+    kafka_secret: str = ""
+
+    @property
+    def has_kafka(self) -> bool:
+        """Whether jobs may target Kafka topics."""
+        return self.kafka_release_queue_url != ""
 
     @staticmethod
     def for_account() -> Settings:
@@ -81,6 +101,7 @@ class Settings:
             deliverer_timeout_seconds=20,
             visibility_seconds=30,
             target_timeout_seconds=15,
+            deliverer_concurrency=10,
         )
 
     def with_(self, **changes: object) -> Settings:

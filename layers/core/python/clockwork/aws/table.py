@@ -108,6 +108,14 @@ class Table:
             **request,
         )
 
+    def replace(self, item: Item) -> None:
+        """Store the whole item, whatever was there."""
+        ask(self._client.put_item, TableName=self._name, Item=item)
+
+    def delete(self, *key: str) -> None:
+        """Delete an item; a missing one is no error."""
+        ask(self._client.delete_item, TableName=self._name, Key=self._written(key))
+
     def update(
         self, key: Key, change: str, condition: str, values: Item, answer: Literal["NONE", "ALL_NEW"] = "NONE"
     ) -> Item:

@@ -10,7 +10,7 @@ from clockwork.aws.repeats import batches
 from clockwork.aws.session import Aws
 from clockwork.aws.table import Item, Table, seconds
 from clockwork.domain.errors import Unavailable
-from clockwork.domain.timeline import Page, Row
+from clockwork.domain.timeline import NEVER, Page, Row
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -75,11 +75,23 @@ class AwsTimeline:
             return False
         return True
 
+    def forget(self, partition_id: str, keys: Sequence[str]) -> None:
+        for batch in batches(keys, ROWS_PER_BATCH_WRITE):
+            self._write_batch(
+                [
+                    {"DeleteRequest": {"Key": {"partitionId": {"S": partition_id}, "scheduleTime": {"S": k}}}}
+                    for k in batch
+                ]
+            )
+
     def _put_new(self, row: Row) -> bool:
         return self._table.put_new(_to_item(row))
 
     def _put_batch(self, rows: Sequence[Row]) -> None:
-        waiting: Any = [{"PutRequest": {"Item": _to_item(row)}} for row in rows]
+        self._write_batch([{"PutRequest": {"Item": _to_item(row)}} for row in rows])
+
+    def _write_batch(self, requests: Sequence[Any]) -> None:
+        waiting: Any = list(requests)
         for _ in self._backoff.rounds(BATCH_WRITE_ROUNDS):
             try:
                 answer = ask(self._once.batch_write_item, RequestItems={self._name: waiting})
@@ -88,7 +100,7 @@ class AwsTimeline:
             waiting = answer["UnprocessedItems"].get(self._name)
             if not waiting:
                 return
-        raise Unavailable(f"{len(waiting)} of {len(rows)} rows were refused for the moment")
+        raise Unavailable(f"{len(waiting)} of {len(requests)} rows were refused for the moment")
 
 
 def _to_item(row: Row) -> Item:
@@ -96,8 +108,9 @@ def _to_item(row: Row) -> Item:
         "partitionId": {"S": row.partition_id},
         "scheduleTime": {"S": row.key},
         "occurrences": {"B": row.blob},
-        "expiresAt": seconds(row.expires_at),
     }
+    if row.expires_at != NEVER:
+        item["expiresAt"] = seconds(row.expires_at)
     if row.cancelled:
         item["cancelled"] = {"NS": [str(element) for element in sorted(row.cancelled)]}
     return item
@@ -108,6 +121,6 @@ def _from_item(item: Item) -> Row:
         partition_id=item["partitionId"]["S"],
         key=item["scheduleTime"]["S"],
         blob=item["occurrences"]["B"],
-        expires_at=int(item["expiresAt"]["N"]) * 1000,
+        expires_at=int(item["expiresAt"]["N"]) * 1000 if "expiresAt" in item else NEVER,
         cancelled=frozenset(map(int, item["cancelled"]["NS"])) if "cancelled" in item else frozenset(),
     )

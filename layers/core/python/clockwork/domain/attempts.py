@@ -213,7 +213,8 @@ def _final(execution: Execution, state: State, reason: str) -> Execution:
 
 
 def _again(release: Release, attempt: int, run_at: int) -> Release:
-    return msgspec.structs.replace(release, attempt=attempt, run_at=run_at)
+    paced = release.paced and attempt == release.attempt
+    return msgspec.structs.replace(release, attempt=attempt, run_at=run_at, paced=paced)
 
 
 def _without_old_excerpts(attempts: tuple[Attempt, ...]) -> tuple[Attempt, ...]:

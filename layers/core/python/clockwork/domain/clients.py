@@ -21,6 +21,8 @@ class Client(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     record: RecordLevel = "full"
     signing_secrets: tuple[str, ...] = ()
     allowed_queue_arns: tuple[str, ...] = ()
+    #: Kafka topics, or beginnings of their names followed by `*`.
+    allowed_topics: tuple[str, ...] = ()
     allowed_private_targets: tuple[str, ...] = ()
     #: If not empty, webhooks may go to these hosts only: names, or `*.` and a domain.
     allowed_target_hosts: tuple[str, ...] = ()
@@ -29,13 +31,18 @@ class Client(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     #: What jobs get that say nothing of it themselves.
     retry_policy: RetryPolicy | None = None
     relevancy_window_seconds: float | None = None
+    #: Deliveries started a second, retries included; None: as many as come due.
     max_rate_per_second: float | None = None
+    #: Deliveries under way at once; None: a share of what the deliverer can do.
     max_concurrency: int | None = None
     creates_per_second: float | None = None
     jobs_per_day: int | None = None
     #: How long records of executions that have ended are kept; the deployment's setting unless given.
     retention_days: int | None = None
     dead_letter_queue_arn: str | None = None
+    #: Nothing is delivered: what comes due is parked until somebody resumes the client.
+    paused: bool = False
+    pause_reason: str | None = None
 
     def may_target(self, arn: str) -> bool:
         """Whether its `allowed_target_arns` list this ARN. Nothing is allowed unless it is listed."""
@@ -43,13 +50,6 @@ class Client(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
             arn.startswith(listed[:-1]) if listed.endswith("*") else arn == listed
             for listed in self.allowed_target_arns
         )
-    #: Deliveries started a second, retries included; None: as many as come due.
-    max_rate_per_second: float | None = None
-    #: Deliveries under way at once; None: a share of what the deliverer can do.
-    max_concurrency: int | None = None
-    #: Nothing is delivered: what comes due is parked until somebody resumes the client.
-    paused: bool = False
-    pause_reason: str | None = None
 
 
 def principal_of(caller_arn: str) -> str:

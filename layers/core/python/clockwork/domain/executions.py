@@ -17,7 +17,9 @@ class State(StrEnum):
     FAILED = "FAILED"  # the target refused or broke off; the next attempt's claim moves it on
     TIMED_OUT = "TIMED_OUT"  # the target did not answer in time; the next attempt's claim moves it on
     WORKER_LOST = "WORKER_LOST"  # the deliverer did not live to say; the next attempt's claim moves it on
-    SIDELINED = "SIDELINED"  # parked, no attempt burnt; the sweeper lets it go, and then a deliverer's claim moves it on
+    SIDELINED = (
+        "SIDELINED"  # parked, no attempt burnt; the sweeper lets it go, and then a deliverer's claim moves it on
+    )
     SUCCEEDED = "SUCCEEDED"  # final
     CANCELLED = "CANCELLED"  # final
     EXPIRED = "EXPIRED"  # final: too late to be of use

@@ -32,6 +32,8 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
     history: tuple[Attempt, ...] = ()
     lost_workers: int = 0
     sweeps: int = 0
+    #: Its slot under the client's rate cap is `run_at`: it does not take another.
+    paced: bool = False
 
     @property
     def execution_id(self) -> str:

@@ -6,6 +6,9 @@ import msgspec
 
 from clockwork.domain import keys
 
+#: The `expires_at` of a row that TTL must leave alone.
+NEVER = 0
+
 
 class Row(msgspec.Struct, frozen=True):
     """One timeline row: an encoded list of pending occurrences under its earliest due instant.

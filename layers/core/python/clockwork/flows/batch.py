@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 import msgspec
 
@@ -15,6 +16,8 @@ log = logging.getLogger(__name__)
 
 #: A record that changes again and again under our hands is left to the next receive of its message.
 ROUNDS = 4
+#: What comes earlier than this goes back to the queue with the rest of its delay (ms).
+LONGEST_HOLD_MS = 2_000
 
 
 class DeliverReport(msgspec.Struct):
@@ -28,15 +31,20 @@ class DeliverReport(msgspec.Struct):
     absorbed: int = 0
     deferred: int = 0
     dropped: int = 0
+    parked: int = 0
     early: int = 0
 
 
 class Item(msgspec.Struct):
-    """One message in hand. `seen` is the record as it was last seen: with our claim on it once the item is started."""
+    """One message in hand. `seen` is the record as it was last seen: with our claim on it once the item is started.
+
+    `probes`: it was let through an open circuit to see whether its target has recovered.
+    """
 
     message_id: str
     release: Release
     seen: Execution | None = None
+    probes: bool = False
 
 
 class Batch:
@@ -54,6 +62,14 @@ class Batch:
         execution_id = item.release.execution_id
         log.warning("message fails: %s", why, extra={"action": "message_failed", "executionId": execution_id})
         self.report.failed_messages.append(item.message_id)
+
+    def send_back(self, items: Sequence[Item]) -> None:
+        """Let releases come again for their `run_at`; delays beyond the queue's longest travel like this in hops."""
+        releases = [item.release for item in items]
+        refused = self.world.releases.send(releases, self.world.clock.now()) if releases else ()
+        for refusal in refused:
+            self.fail(items[refusal.index], refusal.reason)
+        self.report.deferred += len(items) - len(refused)
 
     def settle(self, item: Item, plan: Plan) -> None:
         """Count what a plan means once it is saved, and note what it wants sent."""

@@ -10,14 +10,12 @@ from clockwork.flows.batch import ROUNDS, Batch, Item
 
 def claim(batch: Batch, items: Sequence[Item]) -> list[Item]:
     """Those that are ours to start, by the instant at which they are to run. The others are settled or fail."""
-    world = batch.world
     # 1. Nothing is claimed at record level none: a duplicate is delivered twice.
     started = [item for item in items if item.release.occurrence.record == "none"]
     open_items = [item for item in items if item.release.occurrence.record == "full"]
-    # 2. A first attempt expects no record, so its claim needs no read; any other has to know what it follows.
+    # 2. Look at what a later attempt follows.
     for item in open_items:
-        if item.release.attempt > 1 or item.release.sweeps:
-            item.seen = world.executions.find(item.release.job_id, item.release.execution_id)
+        find_seen(batch, item)
     # 3. Claim; whoever lost plans again with what is there.
     for _ in range(ROUNDS):
         if not open_items:
@@ -29,7 +27,7 @@ def claim(batch: Batch, items: Sequence[Item]) -> list[Item]:
 
 
 def _claim_round(batch: Batch, items: Sequence[Item], started: list[Item]) -> list[Item]:
-    plans = [(item, plan_claim(item.release, item.seen, _wish(batch))) for item in items]
+    plans = [(item, plan_claim(item.release, item.seen, wish(batch))) for item in items]
     for item, plan in plans:
         if plan.execution is None:
             batch.settle(item, plan)
@@ -50,6 +48,13 @@ def _claim_round(batch: Batch, items: Sequence[Item], started: list[Item]) -> li
     return lost
 
 
-def _wish(batch: Batch) -> Claim:
+def find_seen(batch: Batch, item: Item) -> None:
+    """Look at what is recorded. A first attempt expects no record, so it needs no read; any other follows something."""
+    if item.release.attempt > 1 or item.release.sweeps:
+        item.seen = batch.world.executions.find(item.release.job_id, item.release.execution_id)
+
+
+def wish(batch: Batch) -> Claim:
+    """The wish to make one attempt, under a token of its own, until this invocation ends."""
     now = batch.world.clock.now()
     return Claim(batch.world.chance.token(), batch.deadline_at, now, batch.world.execution_expires_at(now))

@@ -13,19 +13,19 @@ import msgspec
 
 from clockwork.domain.codec import decode_release
 from clockwork.domain.errors import NewerFormat, Undecodable
-from clockwork.domain.jobs import HttpTarget
+from clockwork.domain.jobs import HttpTarget, KafkaTarget
 from clockwork.domain.releases import Delivery, Release
-from clockwork.flows.batch import Batch, DeliverReport, Item
+from clockwork.flows.admit import admit
+from clockwork.flows.batch import LONGEST_HOLD_MS, Batch, DeliverReport, Item
 from clockwork.flows.claim import claim
 from clockwork.flows.follow import send_following
 from clockwork.flows.look import hold_and_look
 from clockwork.flows.record import record
+from clockwork.flows.watch import watch
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
 
-#: What comes earlier than this goes back to the queue with the rest of its delay (ms).
-LONGEST_HOLD_MS = 2_000
 #: What recording the outcomes may take at the end of an invocation (ms).
 RECORD_MARGIN_MS = 1_500
 #: What handing over to an AWS service may take at the most (s).
@@ -44,15 +44,19 @@ def deliver_batch(world: World, messages: Sequence[Message], deadline_at: int) -
     batch = Batch(world, deadline_at)
     # 1. What is early, or cannot end in time, goes back with the rest of its delay.
     items = _in_time(batch, _decoded(batch, messages))
-    # 2. Claim: from here on nobody else starts these attempts.
+    # 2. What its client's caps, a pause or an open circuit hold back waits or is parked.
+    items = admit(batch, items)
+    # 3. Claim: from here on nobody else starts these attempts.
     claimed = claim(batch, items)
-    # 3. Hold each until it is due, look whether its job still wants it, start it; nothing waits for another's answer.
+    # 4. Hold each until it is due, look whether its job still wants it, start it; nothing waits for another's answer.
     for slot in hold_and_look(batch, claimed):
         world.targets.begin(slot, _delivery(claimed[slot].release, deadline_at - RECORD_MARGIN_MS))
-    # 4. Record outcomes as they come in.
+    # 5. Record outcomes as they come in.
     while ended := world.targets.collect():
-        record(batch, [(claimed[slot], outcome) for slot, outcome in ended])
-    # 5. Release what follows, and only then let go of the messages.
+        outcomes = [(claimed[slot], outcome) for slot, outcome in ended]
+        record(batch, outcomes)
+        watch(batch.world, outcomes)
+    # 6. Release what follows, and only then let go of the messages.
     results = send_following(world, [release for _, release in batch.following])
     for (item, _), why_not in zip(batch.following, results, strict=True):
         if why_not is not None:
@@ -75,12 +79,7 @@ def _decoded(batch: Batch, messages: Sequence[Message]) -> list[Item]:
 def _in_time(batch: Batch, items: Sequence[Item]) -> list[Item]:
     now = batch.world.clock.now()
     ready = [item for item in items if _is_ready(batch, item.release, now)]
-    back = [item for item in items if item not in ready]
-    # Delays beyond the queue's longest travel like this too, in hops.
-    refused = batch.world.releases.send([item.release for item in back], now) if back else ()
-    for refusal in refused:
-        batch.fail(back[refusal.index], refusal.reason)
-    batch.report.deferred += len(back) - len(refused)
+    batch.send_back([item for item in items if item not in ready])
     return ready
 
 
@@ -91,6 +90,8 @@ def _is_ready(batch: Batch, release: Release, now: int) -> bool:
 
 def _timeout_seconds(world: World, release: Release) -> float:
     target = release.occurrence.target
+    if isinstance(target, KafkaTarget):
+        return world.settings.kafka_timeout_seconds
     if not isinstance(target, HttpTarget):
         return AWS_TIMEOUT_SECONDS
     # A job made under longer bounds is cut at today's, rather than put off for ever.

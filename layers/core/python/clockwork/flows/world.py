@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from clockwork import ports
+from clockwork.flows.environment import Environment
 from clockwork.settings import Settings
 
 
@@ -25,6 +26,8 @@ class World:
     targets: ports.Targets
     clients: ports.Clients
     key_rows: ports.KeyRows
+    regulation: ports.Regulation
+    environment: Environment = field(default_factory=Environment)
 
     def execution_expires_at(self, at: int) -> int:
         """When the record of an execution that ended at `at` (ms) may go."""

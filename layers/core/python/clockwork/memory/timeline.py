@@ -55,8 +55,13 @@ class MemoryTimeline:
         self._rows[partition_id][key] = msgspec.structs.replace(row, cancelled=row.cancelled | {element})
         return True
 
+    def forget(self, partition_id: str, keys: Sequence[str]) -> None:
+        for key in keys:
+            if self._rows.get(partition_id, {}).pop(key, None) is not None:
+                self._keys[partition_id].remove(key)
+
     def expire(self, now: int) -> None:
         """Drop the rows whose `expires_at` has passed, as TTL does some day."""
         for partition_id, rows in self._rows.items():
-            self._rows[partition_id] = {key: row for key, row in rows.items() if row.expires_at > now}
+            self._rows[partition_id] = {key: row for key, row in rows.items() if not 0 < row.expires_at <= now}
             self._keys[partition_id] = sorted(self._rows[partition_id])

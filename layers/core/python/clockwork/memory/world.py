@@ -17,6 +17,7 @@ from clockwork.memory.clock import MemoryClock, SeededChance
 from clockwork.memory.dead_letters import MemoryDeadLetters
 from clockwork.memory.executions import MemoryExecutions
 from clockwork.memory.jobs import MemoryJobs
+from clockwork.memory.regulation import MemoryRegulation
 from clockwork.memory.release_queue import MemoryReleaseQueue
 from clockwork.memory.shards import MemoryShards
 from clockwork.memory.targets import MemoryInvoker, MemoryTargets
@@ -44,6 +45,7 @@ class MemoryClockwork:
         self.invoker = MemoryInvoker()
         self.targets = MemoryTargets(self.clock, self.answer)
         self.clients = MemoryClients()
+        self.regulation = MemoryRegulation()
         self.world = World(
             settings=self.settings,
             clock=self.clock,
@@ -58,6 +60,7 @@ class MemoryClockwork:
             targets=self.targets,
             clients=self.clients,
             key_rows=MemoryKeyRows(),
+            regulation=self.regulation,
         )
 
     def poll_all(self) -> list[PollReport]:

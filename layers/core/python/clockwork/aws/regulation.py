@@ -1,0 +1,120 @@
+"""Slots, permits, circuits and parking notes, each a row of its client in the clients table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from clockwork.aws.errors import ConditionFailed
+from clockwork.aws.session import Aws
+from clockwork.aws.table import Item, Table, number
+from clockwork.domain.circuits import Circuit
+from clockwork.domain.parking import Parked
+from clockwork.ports import Clock
+
+_PACING = "pacing"
+_PERMITS = "permits#"
+_CIRCUIT = "circuit#"
+#: In place of a clientId: the partition of all notes of parked occurrences. No clientId begins so.
+_PARKED = "#parked"
+#: How old the circuits may be that an environment acts on (ms).
+CIRCUITS_AGE_MS = 5_000
+#: Clients whose circuits are remembered at most.
+CAPACITY = 1_000
+
+
+class AwsRegulation:
+    """`ports.Regulation` on a table with the key `clientId` / `item`."""
+
+    def __init__(self, aws: Aws, table: str, clock: Clock) -> None:
+        self._table = Table(aws, table, "clientId", "item")
+        self._clock = clock
+        self._read: dict[str, tuple[int, Mapping[str, Circuit]]] = {}
+
+    def reserve(self, client_id: str, count: int, interval_ms: float, now: int) -> int:
+        """One conditional update in a busy time, two after a pause: from the last slot on, or from now on."""
+        span = round(count * interval_ms)
+        values = {":span": number(span), ":now": number(now)}
+        while True:
+            try:
+                following = self._move(
+                    client_id, "SET #nextSlotAt = #nextSlotAt + :span", "#nextSlotAt >= :now", values
+                )
+            except ConditionFailed:
+                pass
+            else:
+                return following - span
+            try:
+                fresh = {":following": number(now + span), ":now": number(now)}
+                idle = "attribute_not_exists(#nextSlotAt) OR #nextSlotAt < :now"
+                return self._move(client_id, "SET #nextSlotAt = :following", idle, fresh) - span
+            except ConditionFailed:
+                continue  # another came between: there is a slot to follow now
+
+    def lease(self, client_id: str, block: int, holder: str, now: int, until: int) -> bool:
+        values = {":holder": {"S": holder}, ":now": number(now), ":until": number(until)}
+        try:
+            self._table.update(
+                (client_id, f"{_PERMITS}{block}"),
+                "SET #holder = :holder, #until = :until",
+                "attribute_not_exists(#until) OR #until < :now OR #holder = :holder",
+                values,
+            )
+        except ConditionFailed:
+            return False
+        return True
+
+    def circuits(self, client_id: str) -> Mapping[str, Circuit]:
+        now = self._clock.now()
+        read_at, circuits = self._read.get(client_id, (0, {}))
+        if 0 <= now - read_at < CIRCUITS_AGE_MS:
+            return circuits
+        values = {":client": {"S": client_id}, ":circuit": {"S": _CIRCUIT}}
+        items = self._table.query_all("#clientId = :client AND begins_with(#item, :circuit)", values)
+        circuits = {circuit.host: circuit for circuit in map(_circuit, items)}
+        self._read.pop(client_id, None)
+        self._read[client_id] = (now, circuits)
+        if len(self._read) > CAPACITY:
+            del self._read[next(iter(self._read))]
+        return circuits
+
+    def save_circuit(self, before: Circuit | None, after: Circuit) -> bool:
+        condition = "attribute_not_exists(#item)" if before is None else "#revision = :revision"
+        values = None if before is None else {":revision": number(before.revision)}
+        item = {
+            "clientId": {"S": after.client_id},
+            "item": {"S": _CIRCUIT + after.host},
+            "revision": number(after.revision),
+            "circuit": {"B": msgspec.msgpack.encode(after)},
+        }
+        self._read.pop(after.client_id, None)
+        try:
+            self._table.put(item, condition, values)
+        except ConditionFailed:
+            return False
+        return True
+
+    def close_circuit(self, client_id: str, host: str) -> None:
+        self._read.pop(client_id, None)
+        self._table.delete(client_id, _CIRCUIT + host)
+
+    def parked(self) -> Sequence[Parked]:
+        items = self._table.query_all("#clientId = :parked", {":parked": {"S": _PARKED}})
+        return [msgspec.msgpack.decode(item["parked"]["B"], type=Parked) for item in items]
+
+    def note_parked(self, parked: Parked) -> None:
+        blob = msgspec.msgpack.encode(parked)
+        item = {"clientId": {"S": _PARKED}, "item": {"S": parked.client_id}, "parked": {"B": blob}}
+        self._table.replace(item)
+
+    def forget_parked(self, client_id: str) -> None:
+        self._table.delete(_PARKED, client_id)
+
+    def _move(self, client_id: str, change: str, condition: str, values: Item) -> int:
+        item = self._table.update((client_id, _PACING), change, condition, values, "ALL_NEW")
+        return int(item["nextSlotAt"]["N"])
+
+
+def _circuit(item: Item) -> Circuit:
+    return msgspec.msgpack.decode(item["circuit"]["B"], type=Circuit)

@@ -1,0 +1,82 @@
+"""Circuit breakers: a target that keeps failing is left alone for a while, and its occurrences are set aside.
+
+The ratio is kept per environment in memory; only the one that trips writes the circuit.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from enum import Enum, auto
+from urllib.parse import urlsplit
+
+import msgspec
+
+from clockwork.domain.executions import Outcome, State
+from clockwork.domain.jobs import HttpTarget, Target
+
+#: Outcomes looked back on, and how many there must be before they say anything.
+WINDOW = 20
+LEAST_OUTCOMES = 10
+#: A circuit opens when this share of them were failures of the target's.
+FAILING_SHARE = 0.5
+LONGEST_COOLDOWN_MS = 600_000
+
+
+class Circuit(msgspec.Struct, frozen=True, rename="camel"):
+    """A host that is left alone for one client. After `probe_at` (ms) one occurrence is let through as a probe.
+
+    Closed circuits have no record. Every change raises `revision` by one.
+    """
+
+    client_id: str
+    host: str
+    opened_at: int
+    probe_at: int
+    cooldown_ms: int
+    revision: int = 1
+
+
+class Passage(Enum):
+    """What a circuit lets happen to an occurrence."""
+
+    FREE = auto()
+    PROBE = auto()  # once the circuit with a later probe has been saved
+    PARK = auto()
+
+
+def host_of(target: Target) -> str | None:
+    """The host that a circuit is about; None for targets that have no circuit."""
+    return urlsplit(target.url).netloc.lower() if isinstance(target, HttpTarget) else None
+
+
+def plan_passage(circuit: Circuit | None, now: int) -> tuple[Passage, Circuit | None]:
+    """What may happen now, and for a probe the circuit to save first: who saves it is the only one to probe."""
+    if circuit is None:
+        return Passage.FREE, None
+    if now < circuit.probe_at:
+        return Passage.PARK, None
+    cooldown_ms = min(2 * circuit.cooldown_ms, LONGEST_COOLDOWN_MS)
+    later = msgspec.structs.replace(
+        circuit, probe_at=now + cooldown_ms, cooldown_ms=cooldown_ms, revision=circuit.revision + 1
+    )
+    return Passage.PROBE, later
+
+
+class Ratio:
+    """The last outcomes of one client at one host, as one environment saw them."""
+
+    def __init__(self) -> None:
+        self._failed: deque[bool] = deque(maxlen=WINDOW)
+
+    def note(self, outcome: Outcome) -> None:
+        """Count an outcome. What is wrong with one payload alone is no failure of the target's."""
+        self._failed.append(outcome.state is not State.SUCCEEDED and not outcome.permanent)
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether the circuit should open."""
+        return len(self._failed) >= LEAST_OUTCOMES and sum(self._failed) >= FAILING_SHARE * len(self._failed)
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self._failed.clear()

@@ -1,0 +1,35 @@
+"""Concurrency caps: environments lease permits in blocks, so a cap costs a write per block and lease, not per job."""
+
+from __future__ import annotations
+
+import msgspec
+
+from clockwork.domain.clients import Client
+
+#: Permits of one block: what one environment can use at once, since it takes ten messages at a time.
+BLOCK = 10
+#: The share of the deliverer's concurrency that a client without a cap of its own may take.
+DEFAULT_SHARE = 0.2
+#: An environment starts counting a client without a cap of its own once it has delivered so much for it in a window.
+BUSY_AFTER = 20
+WINDOW_MS = 10_000
+
+
+class Blocks(msgspec.Struct, frozen=True):
+    """A cap as blocks: how many there are, and how many permits each has."""
+
+    count: int
+    size: int
+
+
+def blocks_of(cap: int) -> Blocks:
+    """Blocks that together never exceed the cap."""
+    size = min(BLOCK, cap)
+    return Blocks(cap // size, size)
+
+
+def cap_of(client: Client | None, deliverer_concurrency: int) -> int:
+    """How many deliveries of a client may be under way at once. `deliverer_concurrency` counts environments."""
+    if client is not None and client.max_concurrency is not None:
+        return client.max_concurrency
+    return max(BLOCK, int(deliverer_concurrency * BLOCK * DEFAULT_SHARE))

@@ -1,0 +1,70 @@
+"""Park occurrences that may not go: set aside in their client's own partition, visible, with no attempt burnt.
+
+Record, row, note, and only then is the message let go. If the deliverer dies between, the message comes back and
+either parks again, which is the same row, or finds the way free and claims what was sidelined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from clockwork.domain.attempts import plan_claim
+from clockwork.domain.errors import Unavailable
+from clockwork.domain.executions import WAITING, Execution
+from clockwork.domain.parking import Parked, parked_row, sidelined
+from clockwork.domain.releases import Release
+from clockwork.flows.batch import ROUNDS, Batch, Item
+from clockwork.flows.claim import find_seen, wish
+
+#: So long an environment does not note again that a client has parked occurrences (ms).
+NOTED_MS = 60_000
+
+
+def park(batch: Batch, items: Sequence[Item], reason: str) -> None:
+    """Park items of one client. Those whose record says otherwise are settled like any message."""
+    parked = [item for item in items if _is_sidelined(batch, item, reason)]
+    if not parked:
+        return
+    world = batch.world
+    client_id = parked[0].release.occurrence.client_id
+    try:
+        # The note first: a client with a note and no rows is harmless, rows without a note would be forgotten.
+        if world.clock.now() >= world.environment.parked.get(client_id, 0):
+            world.regulation.note_parked(Parked(client_id))
+            world.environment.parked[client_id] = world.clock.now() + NOTED_MS
+        world.timeline.put_new([parked_row(item.release) for item in parked])
+    except Unavailable as error:
+        for item in parked:
+            batch.fail(item, str(error))
+        return
+    batch.report.parked += len(parked)
+
+
+def _waits_for(seen: Execution, release: Release) -> bool:
+    """Whether the record waits for this very attempt."""
+    return seen.state in WAITING and release.attempt == seen.attempt + 1
+
+
+def _is_sidelined(batch: Batch, item: Item, reason: str) -> bool:
+    """Whether the item is to be parked: its record says so, or none is kept of it."""
+    if item.release.occurrence.record == "none":
+        return True
+    world = batch.world
+    find_seen(batch, item)
+    for _ in range(ROUNDS):
+        if item.seen is not None and not _waits_for(item.seen, item.release):
+            batch.settle(item, plan_claim(item.release, item.seen, wish(batch)))
+            return False
+        expires_at = world.execution_expires_at(world.clock.now())
+        after = sidelined(item.release, item.seen, reason, expires_at)
+        if item.seen is not None and item.seen.state is after.state:
+            return True
+        saved = world.executions.save([(item.seen, after)])[0]
+        if saved.unavailable is not None:
+            batch.fail(item, saved.unavailable)
+            return False
+        if saved.ok:
+            return True
+        item.seen = saved.actual
+    batch.fail(item, "its record keeps changing")
+    return False

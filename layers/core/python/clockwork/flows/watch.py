@@ -1,0 +1,42 @@
+"""Watch how targets answer: open a circuit where they keep failing, close it when a probe succeeds."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from clockwork.domain.circuits import Circuit, host_of
+from clockwork.domain.errors import Unavailable
+from clockwork.domain.executions import Outcome, State
+from clockwork.flows.batch import Item
+from clockwork.flows.world import World
+
+log = logging.getLogger(__name__)
+
+
+def watch(world: World, ended: Sequence[tuple[Item, Outcome]]) -> None:
+    """Note the outcomes of attempts. What cannot be written is left to the next outcome: nothing depends on it."""
+    for item, outcome in ended:
+        host = host_of(item.release.occurrence.target)
+        if host is None:
+            continue
+        try:
+            _note(world, item, outcome, host)
+        except Unavailable as error:
+            log.warning("circuit not written: %s", error, extra={"action": "circuit_not_written"})
+
+
+def _note(world: World, item: Item, outcome: Outcome, host: str) -> None:
+    client_id = item.release.occurrence.client_id
+    ratio = world.environment.ratios[client_id, host]
+    if item.probes:
+        if outcome.state is State.SUCCEEDED:
+            ratio.forget()
+            world.regulation.close_circuit(client_id, host)
+        return
+    ratio.note(outcome)
+    if ratio.is_failing:
+        ratio.forget()
+        now = world.clock.now()
+        cooldown_ms = world.settings.circuit_cooldown_seconds * 1000
+        world.regulation.save_circuit(None, Circuit(client_id, host, now, now + cooldown_ms, cooldown_ms))
