@@ -40,6 +40,10 @@ ROUTES = (
     Route("POST", "/v1/schedules/preview", "preview_schedule"),
     Route("PUT", "/v1/clients/{clientId}", "put_client", admin=True),
     Route("GET", "/v1/clients/{clientId}", "get_client"),
+    Route("POST", "/v1/clients/{clientId}/pause", "pause_client", admin=True),
+    Route("POST", "/v1/clients/{clientId}/resume", "resume_client", admin=True),
+    Route("POST", "/v1/clients/{clientId}/sidelined/release", "release_sidelined", admin=True),
+    Route("POST", "/v1/clients/{clientId}/sidelined/discard", "discard_sidelined", admin=True),
     Route("GET", "/v1/health", "get_health"),
     Route("GET", "/v1/openapi.json", "get_openapi"),
 )

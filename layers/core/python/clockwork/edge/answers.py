@@ -168,6 +168,7 @@ class ShownRetryPolicy(EdgeModel):
     max_seconds: float
     jitter: str
     max_age_seconds: float
+    retry_status_codes: list[int]
 
 
 class AnonymousJob(EdgeModel):
@@ -182,6 +183,7 @@ class AnonymousJob(EdgeModel):
     target: Annotated[ShownHttpTarget | ShownSqsTarget, Field(discriminator="type")]
     payload: Any
     retry_policy: ShownRetryPolicy
+    relevancy_window_seconds: float | None = None
     record: Literal["none", "full"]
     tags: dict[str, str]
     last_execution: Execution | None = None
@@ -203,11 +205,36 @@ class ShownClient(EdgeModel):
     """A client as an admin wrote it."""
 
     client_id: str
+    state: Literal["ACTIVE", "PAUSED"]
+    reason: str | None = Field(None, description="why it is paused")
     principals: list[str]
     record: Literal["none", "full"]
     signing_secrets: list[str]
     allowed_queue_arns: list[str]
     allowed_private_targets: list[str]
+    allowed_target_hosts: list[str]
+    allowed_target_arns: list[str]
+    retry_policy: ShownRetryPolicy | None = None
+    relevancy_window_seconds: float | None = None
+    max_rate_per_second: float | None = None
+    max_concurrency: int | None = None
+    creates_per_second: float | None = None
+    jobs_per_day: int | None = None
+    retention_days: int | None = None
+    dead_letter_queue_arn: str | None = None
+
+
+class LetGo(EdgeModel):
+    """That parked occurrences will be let go."""
+
+    client_id: str
+    max_per_second: float
+
+
+class Discarding(EdgeModel):
+    """That parked occurrences will end undelivered."""
+
+    client_id: str
 
 
 class Health(EdgeModel):

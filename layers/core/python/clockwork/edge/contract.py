@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from clockwork.edge import answers, named_answers
 from clockwork.edge.client_models import ClientBody
+from clockwork.edge.client_operations import LetGoBody
 from clockwork.edge.models import CreateBatchBody, CreateJobBody, DefinitionBody, PatchBody
 from clockwork.edge.schedules import BackfillBody, EmptyBody, PreviewBody, ReasonBody
 
@@ -128,6 +129,32 @@ OPERATIONS = {
         "Create a client, or replace it whole", answers.ShownClient, body=ClientBody, examples=(_CLIENT,)
     ),
     "get_client": Operation("Read a client", answers.ShownClient),
+    "pause_client": Operation(
+        "Pause a client: what comes due is parked",
+        answers.ShownClient,
+        body=ReasonBody,
+        examples=({"reason": "incident 7"},),
+    ),
+    "resume_client": Operation(
+        "Resume a client: what was parked is let go on a ramp",
+        answers.ShownClient,
+        body=ReasonBody,
+        examples=({},),
+    ),
+    "release_sidelined": Operation(
+        "Let go what is parked at a chosen rate, open circuits or not, from the next sweep on",
+        answers.LetGo,
+        status=202,
+        body=LetGoBody,
+        examples=({"maxPerSecond": 20},),
+    ),
+    "discard_sidelined": Operation(
+        "End undelivered all that is parked, from the next sweep on",
+        answers.Discarding,
+        status=202,
+        body=EmptyBody,
+        examples=({},),
+    ),
     "get_health": Operation("Ask whether the API answers", answers.Health),
     "get_openapi": Operation("This description", None),
 }

@@ -9,6 +9,8 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from clockwork.domain import ids
 from clockwork.domain.clients import CLIENT_ID, Client
 from clockwork.domain.ids import digest_of
@@ -17,6 +19,7 @@ from clockwork.edge import batches, named_views, views
 from clockwork.edge.body import BATCH_BYTES, SINGLE_BYTES, canonical, read_body
 from clockwork.edge.checks import Checks, validate
 from clockwork.edge.client_models import ClientBody
+from clockwork.edge.client_operations import ClientApi
 from clockwork.edge.models import CreateBatchBody, CreateJobBody, JobBody
 from clockwork.edge.named_operations import NamedApi, as_sent, definition_of
 from clockwork.edge.request import Request
@@ -33,7 +36,7 @@ MOST_FAULTS_OF_ELEMENT = 10
 
 
 @dataclass
-class Api(NamedApi):
+class Api(NamedApi, ClientApi):
     """The operations of one Lambda environment. `count_accepted` counts a repeated request again."""
 
     world: World
@@ -119,6 +122,9 @@ class Api(NamedApi):
         if not CLIENT_ID.fullmatch(client_id):
             checks.report("", "the clientId in the path must be 1-64 of a-z, 0-9 and -, starting with a letter")
         client = validate(ClientBody, read_body(request.event, SINGLE_BYTES), checks).to_client(client_id)
+        stored = self.world.clients.get(client_id)
+        if stored is not None and stored.paused:
+            client = msgspec.structs.replace(client, paused=True, pause_reason=stored.pause_reason)
         self.world.clients.put(client)
         return HTTPStatus.OK, views.client(client)
 

@@ -10,7 +10,7 @@ import msgspec
 from clockwork.domain.clients import Client
 from clockwork.domain.executions import Attempt, Execution, State
 from clockwork.domain.instants import to_text
-from clockwork.domain.jobs import Payload, Target
+from clockwork.domain.jobs import Payload, RetryPolicy, Target
 from clockwork.edge.pages import page
 from clockwork.flows.cancel import CancelAnswer
 from clockwork.flows.create import CreatedJob
@@ -39,10 +39,12 @@ def job(view: JobView) -> dict[str, Any]:
         "schedule": {"at": to_text(occurrence.due_at)},
         "target": target(occurrence.target),
         "payload": payload(occurrence.payload),
-        "retryPolicy": camel(occurrence.retry_policy),
+        "retryPolicy": retry_policy(occurrence.retry_policy),
         "record": occurrence.record,
         "tags": occurrence.tags,
     }
+    if occurrence.relevancy_window_seconds is not None:
+        shown["relevancyWindowSeconds"] = occurrence.relevancy_window_seconds
     if view.last_execution is not None:
         shown["lastExecution"] = execution(view.last_execution)
     return shown
@@ -87,14 +89,35 @@ def cancel(answer: CancelAnswer, job_id: str) -> dict[str, Any]:
 
 def client(record: Client) -> dict[str, Any]:
     """A client as an admin wrote it."""
-    return {
+    shown: dict[str, Any] = {
         "clientId": record.client_id,
+        "state": "PAUSED" if record.paused else "ACTIVE",
         "principals": list(record.principals),
         "record": record.record,
         "signingSecrets": list(record.signing_secrets),
         "allowedQueueArns": list(record.allowed_queue_arns),
         "allowedPrivateTargets": list(record.allowed_private_targets),
+        "allowedTargetHosts": list(record.allowed_target_hosts),
+        "allowedTargetArns": list(record.allowed_target_arns),
     }
+    if record.retry_policy is not None:
+        shown["retryPolicy"] = retry_policy(record.retry_policy)
+    limits = {
+        "relevancyWindowSeconds": record.relevancy_window_seconds,
+        "maxRatePerSecond": record.max_rate_per_second,
+        "maxConcurrency": record.max_concurrency,
+        "createsPerSecond": record.creates_per_second,
+        "jobsPerDay": record.jobs_per_day,
+        "retentionDays": record.retention_days,
+        "deadLetterQueueArn": record.dead_letter_queue_arn,
+        "reason": record.pause_reason,
+    }
+    return shown | {name: value for name, value in limits.items() if value is not None}
+
+
+def retry_policy(kept: RetryPolicy) -> dict[str, Any]:
+    """A retry policy with all its defaults."""
+    return camel(kept) | {"retryStatusCodes": list(kept.retry_status_codes)}
 
 
 def target(kept: Target) -> dict[str, Any]:
