@@ -67,7 +67,7 @@ def test_values_at_their_bounds_are_taken() -> None:
 
 
 NOT_BUILT: list[tuple[dict[str, Any], str]] = [
-    *(({name: 1}, f"/{name}") for name in ("orderingKey", "sequence", "relevancyWindowSeconds")),
+    *(({name: 1}, f"/{name}") for name in ("orderingKey", "sequence")),
     *(({"target": {"type": name}}, "/target/type") for name in ("kafka", "lambda", "eventbridge", "sns", "pool")),
 ]
 
@@ -83,13 +83,20 @@ def test_what_is_not_built_yet_is_refused_by_name(changes: dict[str, Any], point
 
 CLIENT_FIELDS = [
     Fault("an unknown field", {"color": 1}, "/color", "is not a known field"),
-    *(
-        Fault(f"{name}, not built yet", {name: 1}, f"/{name}", "is not supported by this version")
-        for name in (
-            *("retryPolicy", "relevancyWindowSeconds", "maxRatePerSecond", "maxConcurrency", "createsPerSecond"),
-            *("jobsPerDay", "retentionDays", "deadLetterQueueArn", "allowedTargetHosts", "allowedTargetArns"),
-        )
-    ),
+    Fault("a policy without attempts", {"retryPolicy": {"maxAttempts": 0}}, "/retryPolicy/maxAttempts", "at least 1"),
+    Fault("no window", {"relevancyWindowSeconds": 0}, "/relevancyWindowSeconds", "at least 1"),
+    Fault("a rate of nothing", {"maxRatePerSecond": 0}, "/maxRatePerSecond", "at least 0.01"),
+    Fault("half a delivery", {"maxConcurrency": 0.5}, "/maxConcurrency", "whole number"),
+    Fault("no creates", {"createsPerSecond": 0}, "/createsPerSecond", "at least 0.01"),
+    Fault("no jobs", {"jobsPerDay": 0}, "/jobsPerDay", "at least 1"),
+    Fault("a year and a day", {"retentionDays": 366}, "/retentionDays", "at most 365"),
+    Fault("no day", {"retentionDays": 0}, "/retentionDays", "at least 1"),
+    Fault("a dead-letter queue of others", {"deadLetterQueueArn": QUEUE}, "/deadLetterQueueArn", "allowedQueueArns"),
+    Fault("a host with a path", {"allowedTargetHosts": ["example.com/x"]}, "/allowedTargetHosts/0", "must match"),
+    Fault("a host in capitals", {"allowedTargetHosts": ["Example.com"]}, "/allowedTargetHosts/0", "must match"),
+    Fault("no host name", {"allowedTargetHosts": ["a", "b..c"]}, "/allowedTargetHosts/1", "no host name"),
+    Fault("an ARN of a queue", {"allowedTargetArns": [QUEUE]}, "/allowedTargetArns/0", "must match"),
+    Fault("a star in the middle", {"allowedTargetArns": ["arn:aws:sns:*:x"]}, "/allowedTargetArns/0", "must match"),
     Fault("principals as text", {"principals": "arn"}, "/principals", "must be a list"),
     Fault("a principal that is everybody", {"principals": ["*"]}, "/principals/0", "must match"),
     Fault(

@@ -25,7 +25,7 @@ from clockwork.aws.http_faults import FAULTS, Forbidden, failure_of
 from clockwork.domain import webhooks
 from clockwork.domain.addresses import check_address
 from clockwork.domain.executions import Outcome, State
-from clockwork.domain.jobs import HttpTarget
+from clockwork.domain.jobs import HttpTarget, RetryPolicy
 from clockwork.domain.releases import Delivery
 from clockwork.domain.urls import Endpoint, parse
 from clockwork.ports import Clock
@@ -104,7 +104,7 @@ class HttpTransport:
             answer = self._exchange(request, endpoint, addresses, began + seconds)
         except FAULTS as fault:
             return failure_of(fault, target.url, seconds, started_at, self._clock.now())
-        return _outcome_of(answer, started_at, self._clock.now())
+        return _outcome_of(answer, delivery.occurrence.retry_policy, started_at, self._clock.now())
 
     def close(self) -> None:
         """Close idle connections."""
@@ -172,7 +172,7 @@ def _headers(delivery: Delivery, target: HttpTarget, endpoint: Endpoint, ours: d
     return defaults | theirs | ours | {"host": endpoint.authority}
 
 
-def _outcome_of(answer: _Answer, started_at: int, ended_at: int) -> Outcome:
+def _outcome_of(answer: _Answer, policy: RetryPolicy, started_at: int, ended_at: int) -> Outcome:
     if webhooks.is_success(answer.status):
         return Outcome(State.SUCCEEDED, started_at, ended_at, status_code=answer.status)
     is_redirect = 300 <= answer.status < 400
@@ -180,7 +180,7 @@ def _outcome_of(answer: _Answer, started_at: int, ended_at: int) -> Outcome:
         State.FAILED,
         started_at,
         ended_at,
-        permanent=webhooks.is_permanent(answer.status),
+        permanent=webhooks.is_permanent(answer.status, policy.retry_status_codes),
         status_code=answer.status,
         error=f"answered {answer.status}" + (": redirects are not followed" if is_redirect else ""),
         excerpt=answer.excerpt or None,

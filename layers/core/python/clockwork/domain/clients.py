@@ -26,7 +26,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     allowed_private_targets: tuple[str, ...] = ()
     #: If not empty, webhooks may go to these hosts only: names, or `*.` and a domain.
     allowed_target_hosts: tuple[str, ...] = ()
-    #: What lambda, eventbridge and sns targets may name, and roles to take on for them: ARNs, or prefixes ending in `*`.
+    #: What lambda, eventbridge and sns targets may name, and roles taken on for them: ARNs, or prefixes ending in `*`.
     allowed_target_arns: tuple[str, ...] = ()
     #: What jobs get that say nothing of it themselves.
     retry_policy: RetryPolicy | None = None

@@ -12,6 +12,7 @@ from ipaddress import ip_address
 import msgspec
 
 from clockwork.domain.addresses import check_address
+from clockwork.domain.clients import Client
 
 LONGEST_URL = 2_048
 MOST_HEADERS = 20
@@ -84,6 +85,25 @@ def check_url(url: str, allowed_private: Collection[str]) -> UrlCheck:
     if endpoint.place in {place.lower() for place in allowed_private}:
         return UrlCheck((), private=True)
     return UrlCheck(tuple(_reasons_against(endpoint)))
+
+
+def is_listed(url: str, client: Client) -> bool:
+    """Whether the client may call the URL's host: anything if it lists none, an allowed private target in any case.
+
+    `*.example.com` stands for every name below example.com and not for that itself. An unreadable URL is not judged.
+    """
+    if not client.allowed_target_hosts:
+        return True
+    try:
+        endpoint = parse(url)
+    except InvalidUrl:
+        return True
+    if endpoint.place in {place.lower() for place in client.allowed_private_targets}:
+        return True
+    return any(
+        endpoint.host.endswith(listed[1:]) if listed.startswith("*.") else endpoint.host == listed
+        for listed in client.allowed_target_hosts
+    )
 
 
 def parse(url: str) -> Endpoint:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from email.utils import parsedate_to_datetime
 
 from clockwork.domain.instants import EPOCH, MILLISECOND, to_text
@@ -18,6 +18,8 @@ from clockwork.domain.releases import Delivery
 LONGEST_RETRY_AFTER_SECONDS = 86_400
 #: Below 500, a repeat may succeed after Request Timeout, Too Early, Too Many Requests (RFC 9110, 8470, 6585).
 _TRANSIENT = frozenset({408, 425, 429})
+#: Gone for good (RFC 9110 15.5.11), whatever a policy lists.
+GONE = 410
 _BASE64_PREFIX = "whsec_"
 
 
@@ -62,9 +64,9 @@ def is_success(status: int) -> bool:
     return 200 <= status < 300
 
 
-def is_permanent(status: int) -> bool:
-    """The answer with this status means that a repeat would fail in the same way."""
-    return 300 <= status < 500 and status not in _TRANSIENT
+def is_permanent(status: int, listed: Collection[int] = ()) -> bool:
+    """The answer with this status means that a repeat would fail in the same way. `listed` ones are tried again."""
+    return 300 <= status < 500 and (status == GONE or status not in _TRANSIENT.union(listed))
 
 
 def retry_after_seconds(value: str | None, now: int) -> float | None:

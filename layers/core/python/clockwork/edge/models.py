@@ -11,9 +11,10 @@ from pydantic import Discriminator, Field, RootModel, ValidationInfo, field_vali
 from clockwork.domain import ids, instants, jobs
 from clockwork.domain.clients import CLIENT_ID
 from clockwork.domain.requests import NewJob
-from clockwork.domain.urls import LONGEST_URL, MOST_HEADERS, check_headers, check_url
-from clockwork.edge.checks import Checks, EdgeModel, checks_of, pointer_part
+from clockwork.edge.checks import Checks, EdgeModel, checks_of
+from clockwork.edge.policies import RelevancyWindow, RetryPolicyBody
 from clockwork.edge.schedules import ScheduleBody
+from clockwork.edge.targets import HttpTargetBody, SqsTargetBody
 
 LARGEST_PAYLOAD = 256 * 1024
 LARGEST_BATCH = 500
@@ -23,95 +24,18 @@ JOB_KEY = f"1-{ids.LONGEST_JOB_KEY} bytes of UTF-8 without control characters"
 _REFUSED_BY_SQS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-class HttpTargetBody(EdgeModel):
-    """An HTTP endpoint."""
-
-    type: Literal["http"]
-    url: str = Field(description=f"https, at most {LONGEST_URL:,} characters, leading to a public address")
-    method: Literal["POST", "PUT", "PATCH", "DELETE", "GET"] = "POST"
-    headers: dict[str, str] = Field(default_factory=dict, description=f"at most {MOST_HEADERS}, 4 KiB in all")
-    timeout_seconds: float = Field(15, ge=1, description="at most 30, or what the deployment allows")
-
-    @field_validator("url")
-    @classmethod
-    def _leads_outside(cls, url: str, info: ValidationInfo) -> str:
-        checks = checks_of(info)
-        for reason in check_url(url, _private_targets(checks)).reasons:
-            checks.report("/target/url", reason)
-        return url
-
-    @field_validator("headers")
-    @classmethod
-    def _may_be_sent(cls, headers: dict[str, str], info: ValidationInfo) -> dict[str, str]:
-        for name, reason in check_headers(headers):
-            checks_of(info).report("/target/headers" + (pointer_part(name) if name else ""), reason)
-        return headers
-
-    @field_validator("timeout_seconds")
-    @classmethod
-    def _fits_a_delivery(cls, seconds: float, info: ValidationInfo) -> float:
-        longest = checks_of(info).settings.target_timeout_seconds
-        if seconds > longest:
-            raise ValueError(f"must be at most {longest}")
-        return seconds
-
-    def to_target(self, checks: Checks) -> jobs.HttpTarget:
-        """The target as it is kept."""
-        private = check_url(self.url, _private_targets(checks)).private
-        return jobs.HttpTarget(self.url, self.method, self.headers, self.timeout_seconds, private)
-
-
-class SqsTargetBody(EdgeModel):
-    """An SQS queue that the client's allowedQueueArns list."""
-
-    type: Literal["sqs"]
-    queue_arn: str
-    message_group_id: str | None = Field(None, min_length=1, max_length=128, pattern=r"^[\x21-\x7e]+$")
-
-    @field_validator("queue_arn")
-    @classmethod
-    def _is_listed(cls, queue_arn: str, info: ValidationInfo) -> str:
-        checks = checks_of(info)
-        if checks.client is None or queue_arn not in checks.client.allowed_queue_arns:
-            raise ValueError("is not among the client's allowedQueueArns")
-        return queue_arn
-
-    @field_validator("message_group_id")
-    @classmethod
-    def _is_for_fifo(cls, group: str | None, info: ValidationInfo) -> str | None:
-        if group is not None and not info.data.get("queue_arn", ".fifo").endswith(".fifo"):
-            raise ValueError("is for FIFO queues alone")
-        return group
-
-    def to_target(self, _: Checks) -> jobs.SqsTarget:
-        """The target as it is kept."""
-        return jobs.SqsTarget(self.queue_arn, self.message_group_id)
-
-
-class RetryPolicyBody(EdgeModel):
-    """When a failed attempt is tried again."""
-
-    max_attempts: int = Field(default=5, ge=1, le=100)
-    backoff: Literal["none", "fixed", "linear", "exponential"] = "exponential"
-    initial_seconds: float = Field(default=5, ge=1, le=86_400)
-    max_seconds: float = Field(default=3_600, ge=1, le=86_400)
-    jitter: Literal["none", "full"] = "full"
-    max_age_seconds: float = Field(default=86_400, ge=0, le=1_209_600)
-
-    def to_policy(self) -> jobs.RetryPolicy:
-        """The policy as it is kept."""
-        return jobs.RetryPolicy(**self.model_dump())
-
-
 class DefinitionBody(EdgeModel):
     """What a job does: the body of PUT, and most of a create."""
 
-    not_built: ClassVar[frozenset[str]] = frozenset({"/orderingKey", "/sequence", "/relevancyWindowSeconds"})
+    not_built: ClassVar[frozenset[str]] = frozenset({"/orderingKey", "/sequence"})
 
     schedule: ScheduleBody
     target: Annotated[HttpTargetBody | SqsTargetBody, Discriminator("type")]
     payload: Any = Field(None, description=f"delivered as JSON, a string as it is; {LARGEST_PAYLOAD:,} bytes encoded")
-    retry_policy: RetryPolicyBody = RetryPolicyBody()
+    retry_policy: RetryPolicyBody | None = Field(None, description="the client's unless given")
+    relevancy_window_seconds: RelevancyWindow | None = Field(
+        None, description="undelivered so long after it was due it ends EXPIRED; the client's unless given"
+    )
     record: Literal["none", "full"] | None = Field(None, description="the client's unless given")
     tags: dict[Annotated[str, Field(min_length=1, max_length=64)], Annotated[str, Field(max_length=256)]] = Field(
         {}, max_length=20
@@ -173,7 +97,8 @@ class JobBody(DefinitionBody):
             at=None if self.schedule.at is None else instants.from_text(self.schedule.at),
             delay_ms=round((self.schedule.delay_seconds or 0) * 1000),
             record=self.record,
-            retry_policy=self.retry_policy.to_policy(),
+            retry_policy=None if self.retry_policy is None else self.retry_policy.to_policy(),
+            relevancy_window_seconds=self.relevancy_window_seconds,
             tags=self.tags,
         )
 
@@ -208,7 +133,3 @@ NO_PAYLOAD = payload_of(None)
 
 def _is_refused_by_sqs(payload: jobs.Payload) -> bool:
     return payload.body == b"" or _REFUSED_BY_SQS.search(payload.body.decode()) is not None
-
-
-def _private_targets(checks: Checks) -> tuple[str, ...]:
-    return checks.client.allowed_private_targets if checks.client is not None else ()

@@ -44,6 +44,7 @@ class JobSummary(EdgeModel):
     description: str | None = Field(None, description="the cron expression in a sentence")
     target: Annotated[ShownHttpTarget | ShownSqsTarget, Field(discriminator="type")]
     retry_policy: ShownRetryPolicy
+    relevancy_window_seconds: float | None = None
     record: Literal["none", "full"]
     tags: dict[str, str]
 

@@ -11,6 +11,7 @@ from clockwork.domain import instants
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import InvalidRequest, JobNotFound, Problem
 from clockwork.domain.ids import digest_of
+from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.named import Definition, JobState, NamedJob
 from clockwork.edge import named_views, views
 from clockwork.edge.body import SINGLE_BYTES, canonical, read_body
@@ -41,13 +42,19 @@ def definition_of(body: DefinitionBody, checks: Checks, client: Client) -> Defin
         record=body.record or client.record,
         at=None if schedule.recurs else schedule.to_instant(checks.now),
         recurrence=schedule.to_recurrence(checks.now) if schedule.recurs else None,
-        retry_policy=body.retry_policy.to_policy(),
+        retry_policy=_policy_of(body, client),
         signing_secrets=client.signing_secrets if body.target.type == "http" else (),
         tags=body.tags,
         catch_up=schedule.catch_up,
         catch_up_window_seconds=schedule.catch_up_window_seconds,
         overlap=schedule.overlap,
+        relevancy_window_seconds=body.relevancy_window_seconds or client.relevancy_window_seconds,
+        retention_days=client.retention_days,
     )
+
+
+def _policy_of(body: DefinitionBody, client: Client) -> RetryPolicy:
+    return client.retry_policy or RetryPolicy() if body.retry_policy is None else body.retry_policy.to_policy()
 
 
 def as_sent(value: dict[str, Any]) -> bytes:

@@ -88,11 +88,13 @@ def summary(kept: NamedJob, now: int) -> dict[str, Any]:
         "changedAt": to_text(kept.changed_at),
         "schedule": json.loads(kept.as_sent)["schedule"],
         "target": views.target(definition.target),
-        "retryPolicy": views.camel(definition.retry_policy),
+        "retryPolicy": views.retry_policy(definition.retry_policy),
         "record": definition.record,
         "tags": definition.tags,
     }
     following = next(upcoming(kept, now), None)
+    if definition.relevancy_window_seconds is not None:
+        shown["relevancyWindowSeconds"] = definition.relevancy_window_seconds
     if kept.reason is not None:
         shown["reason"] = kept.reason
     if definition.at is not None:
