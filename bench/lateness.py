@@ -1,0 +1,170 @@
+"""How late jobs start, measured where they arrive: Clockwork's local stack, then other schedulers on the same machine.
+
+Each system gets the same jobs, posts to the same receiver and runs alone: a warm-up that is not counted, a steady
+rate, and a herd on one millisecond. Everything is scheduled before the first job is due. The designs differ: the
+others hold jobs in one process (APScheduler in memory, Celery in its one worker, Huey in a SQLite file), Clockwork
+keeps them in several durable services, all of which an emulator in Python plays on the same two cores.
+
+    python -m bench.lateness [--json] [--per-second N] [--seconds N] [--herd N] [--only SYSTEM ...] [--no-report]
+
+It waits up to a minute for a load average below 1.5. The table goes to standard error and into docs/performance.md;
+the last line of standard output is one JSON object. Takes about seven minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from bench.clockwork_run import clockwork, create
+from bench.lateness_jobs import HERD, STEADY, WARM_UP, Job, Load, Score, score
+from bench.quiet import await_quiet, load
+from bench.receiver import Receiver, receiver
+from bench.report import write_block
+from bench.rivals.environment import ensure_environment
+from bench.rivals.process import RIVALS, RivalFailed, rival
+from infra import ROOT
+
+CLOCKWORK = "clockwork"
+#: Clockwork's jobs are further away than its lookahead, so that pollers find them; the others need only be ready.
+CLOCKWORK_LEAD_SECONDS = 80
+RIVAL_LEAD_SECONDS = 12
+#: How long stragglers are waited for after the last job was due, and strays after the last one arrived.
+STRAGGLER_SECONDS = 30
+STRAY_SECONDS = 2
+RESULT = ROOT / "build/bench-lateness.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """One system's figures, or why it did not run; the machine's load average before and after."""
+
+    scores: Mapping[str, Score]
+    load_before: float
+    load_after: float
+    not_run: str = ""
+
+
+def measure(names: Sequence[str], wanted: Load) -> Iterator[tuple[str, Result]]:
+    """Run one system after the other."""
+    for name in names:
+        before = await_quiet()
+        _say(f"{name}: load average {before:.2f}")
+        try:
+            scores = _run(name, wanted)
+        except (RivalFailed, subprocess.CalledProcessError, ValueError) as error:
+            yield name, Result(scores={}, load_before=before, load_after=load(), not_run=str(error))
+        else:
+            yield name, Result(scores=scores, load_before=before, load_after=load())
+
+
+def _run(name: str, wanted: Load) -> dict[str, Score]:
+    jobs = wanted.jobs()
+    with receiver() as server, _system(name, server, jobs, wanted) as begins_at:
+        due_at = {job.number: begins_at + job.offset_ms for job in jobs}
+        _await_arrivals(server, due_at)
+        arrivals = server.arrivals()
+    parts = {part: {job.number for job in jobs if job.part == part} for part in (STEADY, HERD)}
+    parts["all"] = {job.number for job in jobs if job.part != WARM_UP}
+    return {part: score({number: due_at[number] for number in some}, arrivals) for part, some in parts.items()}
+
+
+@contextmanager
+def _system(name: str, server: Receiver, jobs: Sequence[Job], wanted: Load) -> Iterator[int]:
+    """Schedule all jobs with the system and run it until the end of the block; yields when the load begins (ms)."""
+
+    def due(begins_at: int) -> list[tuple[str, int]]:
+        return [(server.url(job.number), begins_at + job.offset_ms) for job in jobs]
+
+    if name == CLOCKWORK:
+        with clockwork(server.port) as stack:
+            begins_at = _begin(CLOCKWORK_LEAD_SECONDS, wanted)
+            create(stack, due(begins_at))
+            yield begins_at
+    else:
+        begins_at = _begin(RIVAL_LEAD_SECONDS, wanted)
+        with rival(name, due(begins_at)):
+            yield begins_at
+
+
+def _begin(lead_seconds: int, wanted: Load) -> int:
+    """A whole second, so far ahead that the first job of the warm-up is due `lead_seconds` from now."""
+    return (int(time.time()) + lead_seconds) * 1000 + wanted.begins_before_ms
+
+
+def _await_arrivals(server: Receiver, due_at: Mapping[int, int]) -> None:
+    last_at = max(due_at.values()) / 1000
+    time.sleep(max(0, last_at - time.time()))
+    while len(server.arrivals()) < len(due_at) and time.time() < last_at + STRAGGLER_SECONDS:
+        time.sleep(0.2)
+    time.sleep(STRAY_SECONDS)  # for duplicates, which should not come: there is nothing to wait for
+
+
+def report(results: Mapping[str, Result]) -> dict[str, Any]:
+    """What is printed as JSON."""
+    return {
+        name: {"notRun": result.not_run} if result.not_run else result.scores["all"].as_json()
+        for name, result in results.items()
+    }
+
+
+def table(results: Mapping[str, Result], wanted: Load) -> str:
+    """The same as Markdown, with what it was measured on."""
+    lines = [
+        f"{wanted.per_second} jobs/s for {wanted.seconds} s, then a herd of {wanted.herd} on one millisecond; "
+        f"{os.cpu_count()} cores, Python {platform.python_version()}, {time.strftime('%Y-%m-%d', time.gmtime())}. "
+        "Start - due in ms, measured at the receiver.",
+        "",
+        "| system | part | jobs | p50 | p99 | p99.9 | max | early | duplicates | lost | load before / after |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name, result in results.items():
+        if result.not_run:
+            lines.append(f"| {name} | not run: {' '.join(result.not_run.split())[:200]} |" + " |" * 9)
+        for part, one in result.scores.items():
+            figures = [one.jobs, one.p50_ms, one.p99_ms, one.p999_ms, one.max_ms, one.early, one.duplicates, one.lost]
+            loads = f"{result.load_before:.1f} / {result.load_after:.1f}"
+            lines.append(f"| {name} | {part} | {' | '.join(map(str, figures))} | {loads} |")
+    return "\n".join(lines) + "\n"
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.lateness", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    plain = Load()
+    parser.add_argument("--json", action="store_true", help="no table, the JSON alone")
+    parser.add_argument("--per-second", type=int, default=plain.per_second, help="of the steady rate (%(default)s)")
+    parser.add_argument("--seconds", type=int, default=plain.seconds, help="of the steady rate (%(default)s)")
+    parser.add_argument("--herd", type=int, default=plain.herd, help="jobs on one millisecond (%(default)s)")
+    parser.add_argument("--only", action="append", choices=(CLOCKWORK, *RIVALS), help="may be repeated")
+    parser.add_argument("--no-report", action="store_true", help="leave docs/performance.md as it is")
+    options = parser.parse_args(arguments)
+    wanted = Load(per_second=options.per_second, seconds=options.seconds, herd=options.herd)
+    names = options.only or (CLOCKWORK, *RIVALS)
+    if set(names) & set(RIVALS):
+        ensure_environment()
+    results = dict(measure(names, wanted))
+    if not options.json:
+        _say(table(results, wanted))
+    if not options.no_report:
+        write_block("lateness", table(results, wanted))
+    print(json.dumps(report(results)))
+
+
+if __name__ == "__main__":
+    main()

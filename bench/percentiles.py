@@ -1,0 +1,47 @@
+"""Percentiles by nearest rank: each is a value that was measured, none is invented between two."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+
+def percentile(ordered: Sequence[float], share: float) -> float:
+    """The value at or below which `share` (0-1) of the values lie. `ordered` ascends and is not empty."""
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+
+
+class Histogram:
+    """Counts of values in classes of `width`; a percentile is the upper edge of its class, the maximum is exact."""
+
+    def __init__(self, width: float = 1.0) -> None:
+        self._width = width
+        self._counts: Counter[int] = Counter()
+        self.count = 0
+        self.max = 0.0
+
+    def add(self, value: float, count: int = 1) -> None:
+        """Count `value`, which is not negative, so many times."""
+        self._counts[math.ceil(value / self._width)] += count
+        self.count += count
+        self.max = max(self.max, value)
+
+    def add_all(self, values: Iterable[float]) -> None:
+        """Count each of several values."""
+        for value in values:
+            self.add(value)
+
+    def percentile(self, share: float) -> float:
+        """0 if nothing was counted."""
+        wanted, seen = math.ceil(share * self.count), 0
+        for step, count in sorted(self._counts.items()):
+            seen += count
+            if seen >= wanted:
+                return min(step * self._width, self.max)
+        return 0.0
+
+    @property
+    def counts(self) -> Mapping[int, int]:
+        """How many values fell into each class; the class n ends at n times the width."""
+        return self._counts

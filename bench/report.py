@@ -1,0 +1,19 @@
+"""Writes what was measured into the documentation, between markers that name the block."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from infra import ROOT
+
+PAGE = ROOT / "docs/performance.md"
+
+
+def write_block(name: str, markdown: str, page: Path = PAGE) -> None:
+    """Replace what stands between `<!-- begin:name -->` and `<!-- end:name -->`; a page without them gets them last."""
+    begin, end = f"<!-- begin:{name} -->", f"<!-- end:{name} -->"
+    text = page.read_text(encoding="utf-8") if page.exists() else "# Performance\n"
+    before, found, rest = text.partition(begin)
+    after = rest.partition(end)[2] if found else "\n"
+    start = before if found else before.rstrip("\n") + "\n\n"
+    page.write_text(f"{start}{begin}\n{markdown.strip()}\n{end}{after}", encoding="utf-8")

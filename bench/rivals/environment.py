@@ -1,0 +1,23 @@
+"""The environment of the other schedulers, made when it is first needed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from infra import ROOT
+
+FOLDER = ROOT / ".venv-bench"
+REQUIREMENTS = ROOT / "bench/requirements.txt"
+PYTHON = FOLDER / "bin/python"
+_COMPLETE = FOLDER / ".complete"
+
+
+def ensure_environment() -> None:
+    """Install the pinned packages unless that has been done. Raises CalledProcessError; pip says why."""
+    if _COMPLETE.exists() and _COMPLETE.stat().st_mtime >= REQUIREMENTS.stat().st_mtime:
+        return
+    subprocess.run([sys.executable, "-m", "venv", str(FOLDER)], check=True, stdout=sys.stderr)
+    install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement", str(REQUIREMENTS)]
+    subprocess.run([str(PYTHON), *install], check=True, stdout=sys.stderr)
+    _COMPLETE.touch()
