@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 
 from clockwork.domain.errors import JobNotFound, RevisionConflict
-from clockwork.domain.ids import NamedJobId, decode_job
+from clockwork.domain.ids import NamedJobId, decode_job, is_named
 from clockwork.domain.jobs import HttpTarget, Payload, RetryPolicy
 from clockwork.domain.named import CatchUp, Definition, JobState, NamedJob, Overlap
 from clockwork.domain.recurrence import Every, Recurrence
@@ -84,7 +84,7 @@ def known(visit: Visit) -> str:
     """The id of one of the client's named jobs, or of none."""
     lives = visit.watcher.named.lives
     mine = [life.truths[-1].job_id for (c, _), life in lives.items() if c == visit.client.client_id and life.truths]
-    return visit.rng.choice(mine or ["nothing"])
+    return visit.rng.choice(mine or ["?"])
 
 
 def _life(visit: Visit, job_id: str) -> Life:
@@ -142,11 +142,11 @@ def backfill(visit: Visit) -> None:
     job_id = known(visit)
     from_at = visit.now - visit.rng.randrange(100_000, 600_000)
     key = f"backfill-{visit.rng.getrandbits(64)}"
-    now = visit.now
+    now, changes = visit.now, len(_life(visit, job_id).truths) if is_named(job_id) else 0
     planned = visit.call_until_answered(
         lambda w, _: control.backfill(w, _living(visit, w, job_id), from_at, now, 0.5, key)
     )
-    _life(visit, job_id).backfills[planned.backfill_id] = (job_id, planned.count)
+    _life(visit, job_id).backfills[planned.backfill_id] = (job_id, planned.count, changes)
 
 
 def look(visit: Visit) -> None:
@@ -166,7 +166,7 @@ def snoop(visit: Visit) -> None:
     """Look at another client's named job."""
     lives = visit.watcher.named.lives
     others = [life.truths[-1].job_id for (c, _), life in lives.items() if c != visit.client.client_id and life.truths]
-    job_id = visit.rng.choice(others or ["nothing"])
+    job_id = visit.rng.choice(others or ["?"])
     visit.call_until_answered(lambda w, _: get_named(w, visit.caller(w), job_id))
     visit.watcher.violated("I9", "another client's named job is shown", job_id)
 

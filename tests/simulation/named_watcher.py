@@ -36,8 +36,9 @@ class Life:
     answered: list[Answered] = field(default_factory=list)
     #: Executions that were asked for by hand and acknowledged.
     by_hand: set[str] = field(default_factory=set)
-    #: Backfills that were acknowledged, and how many fires each has.
-    backfills: dict[str, tuple[str, int]] = field(default_factory=dict)
+    #: Backfills that were acknowledged: the job, how many fires each has, and how often the job had changed before.
+    #: What a backfill comes to when its job's schedule is changed under it is not promised.
+    backfills: dict[str, tuple[str, int, int]] = field(default_factory=dict)
 
     def index_of(self, version: str) -> int | None:
         """When this version was the truth."""
@@ -114,11 +115,13 @@ class NamedWatcher:
             fire = fire_after(job, fire.base_at, fire.ordinal)
 
     def _unsettled_backfills(self, life: Life) -> Iterator[str]:
-        for backfill_id, (job_id, count) in life.backfills.items():
+        for backfill_id, (job_id, count, changes) in life.backfills.items():
+            if changes < len(life.truths):
+                continue
             done = {e for e in self.accepted if e.startswith(job_id) and e.endswith(f".{backfill_id}")}
             records = self.executions.list(job_id, MOST_FIRES, None)
             done |= {e.execution_id for e in records if e.is_final and e.execution_id.endswith(f".{backfill_id}")}
-            if len(done) < count and not self._was_deleted(life, job_id):
+            if len(done) < count:
                 yield f"{job_id} backfill {backfill_id}: {len(done)} of {count}"
 
     def _is_settled(self, life: Life, execution_id: str) -> bool:
