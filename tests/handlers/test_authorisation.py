@@ -36,6 +36,10 @@ BODIES: dict[str, Any] = {
     "create_job": job_body(clientId="acme"),
     "create_batch": {"clientId": "acme", "jobs": [job_body()]},
     "put_client": {"principals": [ALICE, APP]},
+    "pause_client": {"reason": "incident"},
+    "resume_client": {},
+    "release_sidelined": {"maxPerSecond": 5},
+    "discard_sidelined": {},
     "put_job": job_body(schedule=HOURLY, payload="other"),
     "patch_job": {"payload": "other"},
     "pause_job": {"reason": "r"},
@@ -45,7 +49,7 @@ BODIES: dict[str, Any] = {
     "preview_schedule": {"schedule": HOURLY},
 }
 QUERIES = {"list_jobs": {"clientId": "acme"}}
-STATUS = {"create_job": 201, "run_job": 202, "backfill_job": 202}
+STATUS = {"create_job": 201} | dict.fromkeys(("run_job", "backfill_job", "release_sidelined", "discard_sidelined"), 202)
 NAMED_ONLY = {"put_job", "patch_job", "pause_job", "resume_job", "run_job", "backfill_job"}
 #: What a `{parameter}` of a path may be filled with that nobody ever made.
 UNKNOWN_JOB = AnonymousJob("p000", row_key(NOW + 30_000, "x" * 22), 0).job_id
