@@ -111,6 +111,6 @@ def _targets(aws: Any, clock: Any) -> Any:
     from clockwork.aws.sqs_target import SqsTransport
     from clockwork.aws.targets import ThreadedTargets
 
-    http = HttpTransport(clock, Secrets(aws.client("secretsmanager"), clock))
+    http = HttpTransport(clock, Secrets(aws.client_later("secretsmanager"), clock))
     sqs = SqsTransport(aws.client("sqs"), clock)
     return ThreadedTargets({HttpTarget: http, SqsTarget: sqs}, clock)

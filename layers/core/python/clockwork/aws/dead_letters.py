@@ -22,7 +22,7 @@ class AwsDeadLetters:
 
     def __init__(self, aws: Aws, queue_url: str) -> None:
         self._url = queue_url
-        self._sqs: SQSClient = aws.client("sqs")
+        self._sqs: SQSClient = aws.client_later("sqs")
 
     def receive(self) -> Sequence[DeadLetter]:
         answer = ask(self._sqs.receive_message, QueueUrl=self._url, MaxNumberOfMessages=AT_ONCE)

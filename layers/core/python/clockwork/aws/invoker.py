@@ -22,7 +22,7 @@ class AwsInvoker:
 
     def __init__(self, aws: Aws, function: str) -> None:
         self._function = function
-        self._lambda: LambdaClient = aws.client("lambda")
+        self._lambda: LambdaClient = aws.client_later("lambda")
 
     def poll(self, partition_id: str) -> None:
         payload = json.dumps({"partitionId": partition_id}).encode()

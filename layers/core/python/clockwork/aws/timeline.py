@@ -31,7 +31,7 @@ class AwsTimeline:
     def __init__(self, aws: Aws, table: str) -> None:
         self._name = table
         self._table = Table(aws, table, "partitionId", "scheduleTime")
-        self._once: DynamoDBClient = aws.client("dynamodb", 1, PUT_READ_TIMEOUT_SECONDS)
+        self._once: DynamoDBClient = aws.client_later("dynamodb", 1, PUT_READ_TIMEOUT_SECONDS)
         self._parallel = aws.parallel
         self._backoff = aws.backoff
 
