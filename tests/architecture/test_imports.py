@@ -26,7 +26,13 @@ CORE_RULES = {
         *("msgspec", "pydantic", "pydantic_core", "aws_lambda_powertools"),
     },
     "bootstrap.py": {
-        *("clockwork.domain", "clockwork.ports", "clockwork.flows.world", "clockwork.settings"),
+        *(
+            "clockwork.domain",
+            "clockwork.ports",
+            "clockwork.flows.world",
+            "clockwork.flows.environment",
+            "clockwork.settings",
+        ),
         *("clockwork.telemetry", "clockwork.aws"),
     },
     "__init__.py": set[str](),

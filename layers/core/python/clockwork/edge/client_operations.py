@@ -9,7 +9,6 @@ import msgspec
 from pydantic import Field
 
 from clockwork.domain.clients import Client
-from clockwork.domain.errors import NotAllowed
 from clockwork.domain.parking import HIGHEST_RATE, Parked
 from clockwork.edge import views
 from clockwork.edge.body import SINGLE_BYTES, read_body
@@ -60,10 +59,7 @@ class ClientApi:
 
     def _client(self, request: Request) -> Client:
         authorise.require_admin(request.caller)
-        client = self.world.clients.get(request.path["clientId"])
-        if client is None:
-            raise NotAllowed("the caller may not act for this client")
-        return client
+        return authorise.client_for(self.world, request.caller, request.path["clientId"])
 
     def _put(self, client: Client) -> Answer:
         self.world.clients.put(client)
