@@ -18,6 +18,7 @@ STATISTICS = {
     "Dead": "Sum",
     "DuplicatesAbsorbed": "Sum",
     "Deferred": "Sum",
+    "Parked": "Sum",
     "MessagesFailed": "Sum",
     "CursorLagMs": "Maximum",
     "HorizonAheadMs": "Minimum",
@@ -33,6 +34,9 @@ STATISTICS = {
     "ChainsAudited": "Sum",
     "ChainsRepaired": "Sum",
     "ChainsLeft": "Sum",
+    "ParkedReleased": "Sum",
+    "ParkedDiscarded": "Sum",
+    "ParkedLeft": "Sum",
 }
 
 

@@ -18,7 +18,7 @@ TABLE_ACTIONS: Mapping[str, Mapping[str, str]] = {
         "jobs": "GetItem PutItem Query",
         "executions": "GetItem PutItem Query",
         "shards": "GetItem BatchGetItem PutItem Scan",
-        "clients": "GetItem PutItem DeleteItem Query",
+        "clients": "GetItem PutItem UpdateItem DeleteItem Query",
     },
     "ticker": {
         "shards": "PutItem Scan",
@@ -34,12 +34,14 @@ TABLE_ACTIONS: Mapping[str, Mapping[str, str]] = {
         "jobs": "GetItem BatchGetItem",
         "executions": "GetItem PutItem Query",
         "shards": "GetItem",
+        "clients": "GetItem PutItem UpdateItem DeleteItem Query",
     },
     "sweeper": {
-        "timeline": "GetItem BatchGetItem PutItem",
+        "timeline": "GetItem BatchGetItem PutItem BatchWriteItem Query",
         "jobs": "Scan",
         "executions": "GetItem PutItem Query",
         "shards": "GetItem",
+        "clients": "GetItem PutItem DeleteItem Query",
     },
 }
 RELEASES = ("api", "poller", "deliverer", "sweeper")

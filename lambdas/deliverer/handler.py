@@ -23,6 +23,7 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
                 "Dead": report.dead,
                 "DuplicatesAbsorbed": report.absorbed,
                 "Deferred": report.deferred,
+                "Parked": report.parked,
                 "MessagesFailed": len(report.failed_messages),
             }
         )

@@ -6,6 +6,7 @@ from typing import Any
 
 from clockwork import bootstrap
 from clockwork.flows.audit import audit_chains
+from clockwork.flows.let_go import let_go
 from clockwork.flows.sweep import sweep_dead_letters
 
 
@@ -15,6 +16,7 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
     def handle(_event: dict[str, Any], context: Any) -> dict[str, int]:
         report = sweep_dead_letters(app.world, app.deadline_at(context))
         audit = audit_chains(app.world, app.deadline_at(context))
+        parked = let_go(app.world, app.deadline_at(context))
         counts = {
             "DeadLettersReleased": report.released,
             "DeadLettersAbsorbed": report.absorbed,
@@ -23,6 +25,9 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
             "ChainsAudited": audit.audited,
             "ChainsRepaired": audit.repaired,
             "ChainsLeft": audit.left,
+            "ParkedReleased": parked.released,
+            "ParkedDiscarded": parked.discarded,
+            "ParkedLeft": parked.left,
         }
         app.emit({"Sweeps": 1, **counts})
         return counts

@@ -19,6 +19,7 @@ NOT_KEPT: dict[str, dict[str, str]] = {
         "test_of_two_changes_of_one_revision_at_once_one_is_stored": ONE_THREAD,
         "test_of_requests_at_once_all_get_the_row_of_one": ONE_THREAD,
         "test_of_two_writers_of_a_job_at_once_one_wins": ONE_THREAD,
+        "test_no_slot_is_given_twice": ONE_THREAD,
         "test_two_puts_of_a_client_at_once_leave_the_principals_of_one_of_them": ONE_THREAD,
         "test_a_cancel_and_a_repeated_put_at_once_leave_the_row_cancelled": ONE_THREAD,
     },
@@ -28,8 +29,10 @@ NOT_KEPT: dict[str, dict[str, str]] = {
         "test_of_two_changes_of_one_revision_at_once_one_is_stored": LOSES_RACES,
         "test_of_requests_at_once_all_get_the_row_of_one": LOSES_RACES,
         "test_of_two_writers_of_a_job_at_once_one_wins": LOSES_RACES,
+        "test_no_slot_is_given_twice": LOSES_RACES,
         "test_two_puts_of_a_client_at_once_leave_the_principals_of_one_of_them": LOSES_RACES,
         "test_a_cancel_and_a_repeated_put_at_once_leave_the_row_cancelled": LOSES_RACES,
+        "test_environments_at_once_count_no_more_than_the_days_jobs": LOSES_RACES,
         "test_the_meter_adds_up_what_aws_bills": "moto reports one unit whatever the size",
     },
 }

@@ -16,6 +16,7 @@ from clockwork.aws.clients import AwsClients
 from clockwork.aws.executions import AwsExecutions
 from clockwork.aws.jobs import AwsJobs
 from clockwork.aws.key_rows import AwsKeyRows
+from clockwork.aws.regulation import AwsRegulation
 from clockwork.aws.release_queue import AwsReleaseQueue
 from clockwork.aws.repeats import Backoff
 from clockwork.aws.session import Aws
@@ -25,10 +26,11 @@ from clockwork.memory.clients import MemoryClients, MemoryKeyRows
 from clockwork.memory.clock import MemoryClock
 from clockwork.memory.executions import MemoryExecutions
 from clockwork.memory.jobs import MemoryJobs
+from clockwork.memory.regulation import MemoryRegulation
 from clockwork.memory.release_queue import MemoryReleaseQueue
 from clockwork.memory.shards import MemoryShards
 from clockwork.memory.timeline import MemoryTimeline
-from clockwork.ports import Clients, Executions, Jobs, KeyRows, ReleaseQueue, Shards, Timeline
+from clockwork.ports import Clients, Executions, Jobs, KeyRows, Regulation, ReleaseQueue, Shards, Timeline
 from tests.contract.schema import create_table
 from tests.contract.strictness import enforce
 
@@ -58,6 +60,9 @@ class World(Protocol):
     def key_rows(self) -> KeyRows: ...
 
     @property
+    def regulation(self) -> Regulation: ...
+
+    @property
     def releases(self) -> ReleaseQueue: ...
 
     def receive(self, count: int) -> Sequence[str]:
@@ -78,6 +83,7 @@ class MemoryWorld:
         self.executions = MemoryExecutions()
         self.clients = MemoryClients()
         self.key_rows = MemoryKeyRows()
+        self.regulation = MemoryRegulation()
         self.releases = MemoryReleaseQueue(self.clock)
 
     def receive(self, count: int) -> Sequence[str]:
@@ -143,6 +149,10 @@ class AwsWorld:
     @cached_property
     def key_rows(self) -> KeyRows:
         return AwsKeyRows(self.aws, self.table("jobs"))
+
+    @cached_property
+    def regulation(self) -> Regulation:
+        return AwsRegulation(self.aws, self.table("clients"), MemoryClock())
 
     @cached_property
     def releases(self) -> ReleaseQueue:

@@ -81,6 +81,7 @@ def test_each_invocation_writes_one_line_however_many_jobs_it_had(capsys: pytest
         "Dead": 0,
         "DuplicatesAbsorbed": 0,
         "Deferred": 0,
+        "Parked": 0,
         "MessagesFailed": 1,
     }
 

@@ -1,4 +1,4 @@
-"""Slots, permits, circuits and parking notes, each a row of its client in the clients table."""
+"""Jobs of a day, slots, permits, circuits and parking notes, each a row of its client in the clients table."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ import msgspec
 
 from clockwork.aws.errors import ConditionFailed
 from clockwork.aws.session import Aws
-from clockwork.aws.table import Item, Table, number
+from clockwork.aws.table import Item, Table, number, seconds
 from clockwork.domain.circuits import Circuit
+from clockwork.domain.executions import DAY_MS
 from clockwork.domain.parking import Parked
 from clockwork.ports import Clock
 
+_CREATED = "created#"
+#: A day's count is kept for so many days from its beginning.
+CREATED_DAYS = 2
 _PACING = "pacing"
 _PERMITS = "permits#"
 _CIRCUIT = "circuit#"
@@ -31,6 +35,23 @@ class AwsRegulation:
         self._table = Table(aws, table, "clientId", "item")
         self._clock = clock
         self._read: dict[str, tuple[int, Mapping[str, Circuit]]] = {}
+
+    def count_created(self, client_id: str, day: int, count: int, most: int) -> bool:
+        """One write. A repeat after a lost answer counts twice: fewer jobs than are allowed, never more."""
+        if count > most:
+            return False
+        expires = seconds((day + CREATED_DAYS) * DAY_MS)
+        values = {":count": number(count), ":before": number(most - count), ":expires": expires}
+        try:
+            self._table.update(
+                (client_id, f"{_CREATED}{day}"),
+                "ADD #created :count SET #expiresAt = :expires",
+                "attribute_not_exists(#created) OR #created <= :before",
+                values,
+            )
+        except ConditionFailed:
+            return False
+        return True
 
     def reserve(self, client_id: str, count: int, interval_ms: float, now: int) -> int:
         """One conditional update in a busy time, two after a pause: from the last slot on, or from now on."""
@@ -70,8 +91,9 @@ class AwsRegulation:
         read_at, circuits = self._read.get(client_id, (0, {}))
         if 0 <= now - read_at < CIRCUITS_AGE_MS:
             return circuits
-        values = {":client": {"S": client_id}, ":circuit": {"S": _CIRCUIT}}
-        items = self._table.query_all("#clientId = :client AND begins_with(#item, :circuit)", values)
+        # Behind every host: they are ASCII.
+        values = {":client": {"S": client_id}, ":first": {"S": _CIRCUIT}, ":last": {"S": _CIRCUIT + "~"}}
+        items = self._table.query_all("#clientId = :client AND #item BETWEEN :first AND :last", values)
         circuits = {circuit.host: circuit for circuit in map(_circuit, items)}
         self._read.pop(client_id, None)
         self._read[client_id] = (now, circuits)

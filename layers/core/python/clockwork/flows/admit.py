@@ -5,13 +5,14 @@ An uncapped, unpaused client whose targets answer costs no write here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 
 import msgspec
 
 from clockwork.domain.circuits import Passage, host_of, plan_passage
 from clockwork.domain.clients import Client
+from clockwork.domain.errors import Unavailable
 from clockwork.domain.permits import BUSY_AFTER, WINDOW_MS, Blocks, blocks_of, cap_of
 from clockwork.flows.batch import LONGEST_HOLD_MS, Batch, Item
 from clockwork.flows.environment import Block
@@ -28,15 +29,21 @@ def admit(batch: Batch, items: Sequence[Item]) -> list[Item]:
     """Those that may go now. The others are parked, or go back to the queue for later."""
     admitted: list[Item] = []
     for client_id, group in groupby(sorted(items, key=_client_of), key=_client_of):
-        client = batch.world.clients.get(client_id)
-        going = list(group)
-        for step in (_unparked, _paced, _permitted):
-            going = step(batch, client_id, client, going) if going else going
-        admitted += going
+        items_of_client = list(group)
+        try:
+            admitted += _admit_client(batch, client_id, items_of_client)
+        except Unavailable as error:
+            # Those parked or sent back before come a second time: a duplicate, which is absorbed.
+            for item in items_of_client:
+                batch.fail(item, str(error))
     return admitted
 
 
-Step = Callable[[Batch, str, Client | None, list[Item]], list[Item]]
+def _admit_client(batch: Batch, client_id: str, items: list[Item]) -> list[Item]:
+    client = batch.world.clients.get(client_id)
+    for step in (_unparked, _paced, _permitted):
+        items = step(batch, client_id, client, items) if items else items
+    return items
 
 
 def _client_of(item: Item) -> str:

@@ -1,0 +1,74 @@
+"""The contract of `ports.Regulation`."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import msgspec
+import pytest
+
+from clockwork.domain.circuits import Circuit
+from clockwork.domain.parking import Parked
+from clockwork.ports import Regulation
+from tests.contract.examples import DUE
+from tests.contract.races import at_once
+from tests.contract.worlds import World
+
+NOW = DUE
+CIRCUIT = Circuit("acme", "example.com:8443", NOW, NOW + 30_000, 30_000)
+LATER = msgspec.structs.replace(CIRCUIT, probe_at=NOW + 90_000, revision=2)
+
+
+@pytest.fixture
+def regulation(world: World) -> Regulation:
+    return world.regulation
+
+
+def test_slots_follow_each_other_and_never_lie_in_the_past(regulation: Regulation) -> None:
+    assert regulation.reserve("acme", 10, 100, NOW) == NOW
+    assert regulation.reserve("acme", 5, 100, NOW + 50) == NOW + 1_000
+    assert regulation.reserve("acme", 1, 100, NOW + 1_500) == NOW + 1_500
+    assert regulation.reserve("acme", 1, 100, NOW + 9_000) == NOW + 9_000
+    assert regulation.reserve("other", 1, 100, NOW) == NOW
+
+
+def test_no_slot_is_given_twice(regulation: Regulation) -> None:
+    for number in range(20):
+        client = f"client-{number}"
+        firsts = at_once(*(partial(regulation.reserve, client, 2, 100, NOW) for _ in range(3)))
+        assert sorted(firsts) == [NOW, NOW + 200, NOW + 400]
+
+
+def test_a_block_is_one_holders_until_its_lease_ends(regulation: Regulation) -> None:
+    assert regulation.lease("acme", 0, "one", NOW, NOW + 100)
+    assert not regulation.lease("acme", 0, "two", NOW + 100, NOW + 200)
+    assert regulation.lease("acme", 0, "one", NOW + 50, NOW + 300)
+    assert not regulation.lease("acme", 0, "two", NOW + 300, NOW + 400)
+    assert regulation.lease("acme", 0, "two", NOW + 301, NOW + 400)
+    assert regulation.lease("acme", 1, "one", NOW, NOW + 100)
+    assert regulation.lease("other", 0, "one", NOW, NOW + 100)
+
+
+def test_a_circuit_changes_only_from_the_revision_that_is_stored(regulation: Regulation) -> None:
+    assert regulation.circuits("acme") == {}
+    assert regulation.save_circuit(None, CIRCUIT)
+    assert not regulation.save_circuit(None, LATER)
+    assert regulation.circuits("acme") == {CIRCUIT.host: CIRCUIT}
+    assert regulation.save_circuit(CIRCUIT, LATER)
+    assert not regulation.save_circuit(CIRCUIT, LATER)
+    assert regulation.circuits("acme") == {CIRCUIT.host: LATER}
+    assert regulation.circuits("other") == {}
+    regulation.close_circuit("acme", CIRCUIT.host)
+    regulation.close_circuit("acme", CIRCUIT.host)
+    assert regulation.circuits("acme") == {}
+
+
+def test_notes_of_parked_occurrences_are_one_a_client(regulation: Regulation) -> None:
+    assert list(regulation.parked()) == []
+    regulation.note_parked(Parked("acme"))
+    regulation.note_parked(Parked("other", by_hand=True))
+    regulation.note_parked(Parked("acme", rate=20.0, discard=True))
+    found = sorted(regulation.parked(), key=lambda parked: parked.client_id)
+    assert found == [Parked("acme", rate=20.0, discard=True), Parked("other", by_hand=True)]
+    regulation.forget_parked("acme")
+    assert list(regulation.parked()) == [Parked("other", by_hand=True)]

@@ -1,0 +1,229 @@
+"""One client among many: caps, pauses and broken targets hold back one client and nobody else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from clockwork.domain.circuits import LEAST_OUTCOMES
+from clockwork.domain.executions import Outcome, State
+from clockwork.domain.jobs import HttpTarget, RetryPolicy
+from clockwork.domain.parking import Parked, parking_of
+from clockwork.domain.permits import BLOCK, blocks_of, cap_of
+from clockwork.domain.releases import Delivery
+from clockwork.flows.authorise import Caller
+from clockwork.flows.cancel import cancel_job
+from clockwork.flows.create import create_jobs
+from clockwork.flows.let_go import LetGoReport, let_go
+from clockwork.flows.registry import ensure_shards
+from clockwork.memory.world import MemoryClockwork
+from tests.examples import ACME, ALICE, failure, new_job, request, success
+
+MINE = Caller(ALICE, client_ids=frozenset({"acme"}))
+
+
+class Regulated:
+    """A Clockwork in memory with the client acme, whose targets do as `accepts` says."""
+
+    def __init__(self, **client: Any) -> None:
+        self.clockwork = MemoryClockwork(answer=self._answer)
+        self.start = self.clockwork.clock.at
+        self.accepts = True
+        self.set_client(**client)
+
+    def set_client(self, **client: Any) -> None:
+        self.clockwork.clients.put(msgspec.structs.replace(ACME, **client))
+
+    def _answer(self, _: Delivery) -> Outcome:
+        now = self.clockwork.clock.now()
+        return success(now) if self.accepts else failure(started_at=now, ended_at=now)
+
+    def create(self, count: int, **job: Any) -> list[str]:
+        jobs = [new_job(**{"delay_ms": 5_000, **job}) for _ in range(count)]
+        return [
+            j.job_id for j in create_jobs(self.clockwork.world, request(*jobs), ensure_shards(self.clockwork.world))
+        ]
+
+    def run(self, seconds: float) -> list[Delivery]:
+        before = len(self.clockwork.targets.delivered)
+        self.clockwork.run_until(self.clockwork.clock.at + int(seconds * 1000))
+        return self.clockwork.targets.delivered[before:]
+
+    def states(self) -> set[State]:
+        return {record.state for record in self.clockwork.executions.all()}
+
+    def sweep(self) -> LetGoReport:
+        return let_go(self.clockwork.world, self.clockwork.clock.at + 60_000)
+
+    @property
+    def parked(self) -> int:
+        return len(self.clockwork.timeline._rows.get(parking_of("acme"), {}))
+
+
+@pytest.mark.parametrize("record", ["full", "none"])
+def test_a_rate_cap_spreads_a_herd_and_loses_nothing(record: str) -> None:
+    regulated = Regulated(max_rate_per_second=10.0)
+    regulated.create(100, record=record)
+    # A batch that is held for its slots runs on for a second or two.
+    first = len(regulated.run(5 + 5))
+    assert first in range(45, 71)
+    assert first + len(regulated.run(6)) == 100
+    assert not regulated.clockwork.queue.messages
+
+
+def test_slots_beyond_the_queues_delay_travel_in_hops() -> None:
+    regulated = Regulated(max_rate_per_second=0.01)
+    regulated.create(30)
+    regulated.run(3_100)
+    assert len(regulated.clockwork.targets.delivered) == 30
+
+
+def test_a_client_without_a_cap_reserves_no_slot() -> None:
+    regulated = Regulated()
+    regulated.create(15)
+    regulated.run(10)
+    assert not regulated.clockwork.regulation._next_slot
+    assert not regulated.clockwork.regulation._blocks
+
+
+def test_retries_take_slots_of_their_own() -> None:
+    regulated = Regulated(max_rate_per_second=1.0)
+    regulated.accepts = False
+    regulated.create(5, retry_policy=RetryPolicy(max_attempts=2, backoff="none"))
+    regulated.run(30)
+    assert regulated.clockwork.regulation._next_slot["acme"] >= regulated.start + 5_000 + 10_000
+
+
+def test_a_concurrency_cap_lets_so_many_go_and_the_rest_later() -> None:
+    regulated = Regulated(max_concurrency=3)
+    regulated.create(10)
+    first = regulated.run(5.5)
+    assert len(first) == 3
+    assert len(regulated.run(30)) == 7
+
+
+def test_an_environment_without_a_block_of_permits_waits_for_one() -> None:
+    regulated = Regulated(max_concurrency=BLOCK)
+    now = regulated.start
+    assert regulated.clockwork.regulation.lease("acme", 0, "other", now, now + 20_000)
+    regulated.create(5)
+    assert regulated.run(15) == []
+    assert len(regulated.run(15)) == 5
+
+
+@pytest.mark.parametrize(("cap", "count", "size"), [(1, 1, 1), (9, 1, 9), (10, 1, 10), (25, 2, 10), (200, 20, 10)])
+def test_blocks_never_exceed_the_cap(cap: int, count: int, size: int) -> None:
+    blocks = blocks_of(cap)
+    assert (blocks.count, blocks.size) == (count, size)
+    assert blocks.count * blocks.size <= cap
+
+
+def test_a_client_without_a_cap_may_take_a_share() -> None:
+    assert cap_of(None, 100) == 200
+    assert cap_of(ACME, 1) == BLOCK
+    assert cap_of(msgspec.structs.replace(ACME, max_concurrency=7), 100) == 7
+
+
+@pytest.mark.parametrize("record", ["full", "none"])
+def test_a_paused_client_loses_nothing_and_is_not_hit_by_everything_at_once(record: str) -> None:
+    regulated = Regulated(paused=True, pause_reason="incident")
+    regulated.create(40, record=record)
+    assert regulated.run(60) == []
+    assert regulated.parked == 40
+    assert not regulated.clockwork.queue.messages
+    if record == "full":
+        assert regulated.states() == {State.SIDELINED}
+    assert regulated.sweep().left == 1
+    regulated.set_client()
+    assert regulated.sweep().released == 40
+    assert len(regulated.run(4)) in range(15, 25)
+    assert len(regulated.run(60)) in range(15, 25)
+    assert regulated.parked == 0
+    assert len({d.execution_id for d in regulated.clockwork.targets.delivered}) == 40
+    regulated.sweep()
+    assert not regulated.clockwork.regulation.parked()
+
+
+def test_a_parked_job_is_found_and_cancelled() -> None:
+    regulated = Regulated(paused=True)
+    (job_id,) = regulated.create(1)
+    regulated.run(10)
+    assert cancel_job(regulated.clockwork.world, MINE, job_id).verdict == "cancelled"
+    regulated.set_client()
+    regulated.sweep()
+    assert regulated.run(60) == []
+
+
+def test_a_target_that_keeps_failing_is_left_alone_probed_and_then_gets_its_backlog() -> None:
+    regulated = Regulated()
+    regulated.accepts = False
+    steady = RetryPolicy(max_attempts=3, backoff="fixed", initial_seconds=1, jitter="none")
+    regulated.create(LEAST_OUTCOMES, retry_policy=steady)
+    regulated.run(8)
+    assert regulated.clockwork.regulation.circuits("acme")
+    regulated.create(20, retry_policy=steady)
+    tried = len(regulated.run(20))
+    assert tried <= 1
+    assert regulated.parked >= 19
+    regulated.accepts = True
+    regulated.create(1, delay_ms=40_000, retry_policy=steady)
+    regulated.run(90)
+    assert not regulated.clockwork.regulation.circuits("acme")
+    for _ in range(3):
+        regulated.sweep()
+        regulated.run(60)
+    assert regulated.parked == 0
+    assert regulated.states() <= {State.SUCCEEDED, State.DEAD}
+
+
+def test_another_host_of_the_client_is_not_held_back() -> None:
+    regulated = Regulated()
+    regulated.accepts = False
+    regulated.create(LEAST_OUTCOMES, retry_policy=RetryPolicy(max_attempts=1))
+    regulated.run(8)
+    regulated.accepts = True
+    regulated.create(3, target=HttpTarget("https://other.example/hook"))
+    assert len(regulated.run(10)) == 3
+
+
+def test_what_is_wrong_with_payloads_opens_no_circuit() -> None:
+    regulated = Regulated()
+    regulated.clockwork.targets._answer = lambda d: failure(permanent=True)
+    regulated.create(30)
+    regulated.run(10)
+    assert not regulated.clockwork.regulation.circuits("acme")
+
+
+def test_parked_occurrences_are_let_go_by_hand_at_a_chosen_rate() -> None:
+    regulated = Regulated(paused=True)
+    regulated.create(30)
+    regulated.run(10)
+    regulated.set_client()
+    regulated.clockwork.regulation.note_parked(Parked("acme", rate=1.0, by_hand=True))
+    regulated.sweep()
+    assert len(regulated.run(10)) in range(8, 13)
+
+
+def test_parked_occurrences_are_discarded_by_hand() -> None:
+    regulated = Regulated(paused=True)
+    regulated.create(30)
+    regulated.run(10)
+    regulated.clockwork.regulation.note_parked(Parked("acme", rate=1000.0, discard=True))
+    assert regulated.sweep().discarded == 30
+    assert regulated.states() == {State.SKIPPED}
+    assert regulated.parked == 0
+    regulated.set_client()
+    assert regulated.run(60) == []
+
+
+def test_one_clients_pause_is_nobody_elses() -> None:
+    regulated = Regulated(paused=True)
+    other = type(ACME)(client_id="other", principals=())
+    regulated.clockwork.clients.put(other)
+    wish = request(new_job(delay_ms=5_000))
+    theirs = type(wish)(client=other, jobs=wish.jobs)
+    create_jobs(regulated.clockwork.world, theirs, ensure_shards(regulated.clockwork.world))
+    regulated.create(5)
+    assert [d.occurrence.client_id for d in regulated.run(20)] == ["other"]
