@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from clockwork.bootstrap import App, Handler
@@ -70,6 +70,7 @@ class Answer:
     status: int
     content_type: str
     text: str
+    headers: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @property
     def body(self) -> Any:
@@ -120,7 +121,7 @@ class Api:
         """A request as API Gateway hands it over. Its answer must be one that the API's description promises."""
         self.calls.clear()
         raw = self.handle(event, CONTEXT)
-        answer = Answer(raw["statusCode"], raw["headers"]["Content-Type"], raw["body"])
+        answer = Answer(raw["statusCode"], raw["headers"]["Content-Type"], raw["body"], raw["headers"])
         if event["routeKey"] != NO_ROUTE:
             check_answer(event["routeKey"], answer.status, answer.content_type, answer.text)
         return answer
@@ -151,5 +152,5 @@ def make_handler(moment: str, world: World) -> Handler:
 
 def recorded(world: World, calls: list[str]) -> World:
     """The world with all its ports recorded."""
-    ports = [field.name for field in fields(world) if field.name not in _NOT_PORTS]
+    ports = [port.name for port in fields(world) if port.name not in _NOT_PORTS]
     return replace(world, **{name: Recorded(name, getattr(world, name), calls) for name in ports})

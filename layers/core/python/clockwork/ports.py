@@ -203,7 +203,10 @@ class Jobs(Protocol):
 
 
 class Regulation(Protocol):
-    """What regulates one client among many: slots, permits, circuits, and what is parked."""
+    """What regulates one client among many: jobs of a day, slots, permits, circuits, and what is parked."""
+
+    def count_created(self, client_id: str, day: int, count: int, most: int) -> bool:
+        """Count `count` more jobs of a UTC day (days since the epoch), unless they would be more than `most` then."""
 
     def reserve(self, client_id: str, count: int, interval_ms: float, now: int) -> int:
         """Reserve `count` slots, `interval_ms` apart, none of them given to anybody else; the first one's instant."""

@@ -51,6 +51,8 @@ class Settings:
     row_retention_seconds: int = 3 * 86_400
     execution_retention_seconds: int = 30 * 86_400
     idempotency_seconds: int = 86_400
+    #: A client's createsPerSecond is shared evenly by so many api environments; more of them let more in.
+    api_environments: int = 4
     #: How long an environment may act on a client's row as it last read it.
     client_cache_seconds: int = 10
     #: The release queue treats every client as a group of its own. SQS bills it: 0.10 USD per million requests.

@@ -11,7 +11,7 @@ from typing import Any
 
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
-from clockwork.domain.errors import Unavailable
+from clockwork.domain.errors import TooManyRequests, Unavailable
 from clockwork.edge import problems
 from clockwork.edge.operations import Api
 from clockwork.edge.request import Request, caller_arn
@@ -63,7 +63,10 @@ def _problem(route: Route, error: Exception) -> Response[str]:
         where = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in extract_tb(error.__traceback__)]
         extra = {"action": "api_failed", "operation": route.operation, "error": type(error).__name__, "where": where}
         log.error("unexpected error", extra=extra)
-    return _respond(HTTPStatus(document["status"]), document, problems.CONTENT_TYPE)
+    answer = _respond(HTTPStatus(document["status"]), document, problems.CONTENT_TYPE)
+    if isinstance(error, TooManyRequests):
+        answer.headers["Retry-After"] = str(error.retry_after_seconds)
+    return answer
 
 
 def _not_found(_: Exception) -> Response[str]:

@@ -45,6 +45,8 @@ class Operation:
     body: type[BaseModel] | None = None
     examples: tuple[dict[str, Any], ...] = ()
     parameters: tuple[str, ...] = ()
+    #: It counts against what its client may create.
+    capped: bool = False
 
 
 OPERATIONS = {
@@ -55,6 +57,7 @@ OPERATIONS = {
         also=(200,),
         body=CreateJobBody,
         examples=({"clientId": "acme", **_JOB}, _MESSAGE, {"jobKey": "daily-invoice", **_CRON}),
+        capped=True,
         parameters=("Idempotency-Key",),
     ),
     "create_batch": Operation(
@@ -62,6 +65,7 @@ OPERATIONS = {
         answers.CreatedBatch,
         body=CreateBatchBody,
         examples=({"clientId": "acme", "jobs": [_JOB, _MESSAGE]},),
+        capped=True,
         parameters=("Idempotency-Key",),
     ),
     "list_jobs": Operation(

@@ -39,6 +39,7 @@ _FAULTS = {
     409: "Another request, definition or revision stands in the way: the detail says which.",
     413: "The body is too large.",
     422: "The request has faults, all of them in `errors`; nothing was written.",
+    429: "The client has created what it may for now; nothing was written. Repeat after what Retry-After says.",
     500: "Our fault.",
     503: "The answer is not certain: repeat the request, with an Idempotency-Key if it creates jobs.",
 }
@@ -154,15 +155,20 @@ def _faults(in_path: list[str], operation: Operation) -> list[int]:
         faults.add(422)
     if {"Idempotency-Key", "If-Match"} & set(operation.parameters):
         faults.add(409)
+    if operation.capped:
+        faults.add(429)
     return sorted(faults)
 
 
 def _problems() -> dict[str, Any]:
     schema = _ref(answers.Problem)
-    return {
+    responses: dict[str, Any] = {
         str(status): {"description": text, "content": {CONTENT_TYPE: {"schema": schema}}}
         for status, text in _FAULTS.items()
     }
+    seconds = {"type": "integer", "minimum": 1}
+    responses["429"]["headers"] = {"Retry-After": {"description": "Seconds.", "required": True, "schema": seconds}}
+    return responses
 
 
 def _schemas() -> dict[str, Any]:

@@ -25,6 +25,7 @@ from clockwork.edge.named_operations import NamedApi, as_sent, definition_of
 from clockwork.edge.request import Request
 from clockwork.flows import authorise, cancel, create, named, read
 from clockwork.flows.create import CreatedJob
+from clockwork.flows.intake import Intake
 from clockwork.flows.registry import ensure_shards
 from clockwork.flows.world import World
 
@@ -47,12 +48,18 @@ class Api(NamedApi, ClientApi):
         """The registered shards: those that the settings ask for are, before the first is drawn."""
         return ensure_shards(self.world)
 
+    @cached_property
+    def intake(self) -> Intake:
+        """What this environment has let in of clients with caps."""
+        return Intake(self.world)
+
     def create_job(self, request: Request) -> Answer:
         """POST /v1/jobs."""
         value = read_body(request.event, SINGLE_BYTES)
         client = authorise.client_for(self.world, request.caller, request.named_client(value))
         checks = self._checks(request, client)
         body = validate(CreateJobBody, value, checks)
+        self.intake.admit(client, 1)
         anonymous = [body.to_new_job(checks)] if body.job_key is None else []
         created = self._create_anonymous(client, anonymous, request, digest_of([b"job", canonical(value)]))
         if body.job_key is not None:
@@ -75,6 +82,7 @@ class Api(NamedApi, ClientApi):
                     anonymous.append(job.to_new_job(checks, index))
                 else:
                     with_key.append((index, job))
+        self.intake.admit(client, len(anonymous) + len(with_key))
         # The anonymous ones first: their Idempotency-Key may refuse the request as a whole.
         digest = digest_of([b"batch", canonical(value)])
         created = self._create_anonymous(client, anonymous, request, digest)

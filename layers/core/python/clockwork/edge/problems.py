@@ -15,6 +15,7 @@ from clockwork.domain.errors import (
     NotAllowed,
     NotNamed,
     RevisionConflict,
+    TooManyRequests,
     Unavailable,
 )
 from clockwork.edge.body import BodyTooLarge, NotJson
@@ -31,6 +32,7 @@ _STATUS: dict[type[ClockworkError], HTTPStatus] = {
     NotNamed: HTTPStatus.CONFLICT,
     BodyTooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     InvalidRequest: HTTPStatus.UNPROCESSABLE_ENTITY,
+    TooManyRequests: HTTPStatus.TOO_MANY_REQUESTS,
     Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
 }
 _DETAIL: dict[type[ClockworkError], str] = {

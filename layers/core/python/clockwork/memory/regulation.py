@@ -1,4 +1,4 @@
-"""Slots, permits, circuits and parking notes in dictionaries."""
+"""Jobs of a day, slots, permits, circuits and parking notes in dictionaries."""
 
 from __future__ import annotations
 
@@ -12,10 +12,18 @@ class MemoryRegulation:
     """`ports.Regulation` in plain Python."""
 
     def __init__(self) -> None:
+        self._created: dict[tuple[str, int], int] = {}
         self._next_slot: dict[str, int] = {}
         self._blocks: dict[tuple[str, int], tuple[str, int]] = {}
         self._circuits: dict[tuple[str, str], Circuit] = {}
         self._parked: dict[str, Parked] = {}
+
+    def count_created(self, client_id: str, day: int, count: int, most: int) -> bool:
+        created = self._created.get((client_id, day), 0) + count
+        if created > most:
+            return False
+        self._created[client_id, day] = created
+        return True
 
     def reserve(self, client_id: str, count: int, interval_ms: float, now: int) -> int:
         first_at = max(now, self._next_slot.get(client_id, 0))

@@ -1,0 +1,120 @@
+"""What a client's policies mean for its jobs: defaults, lists of what they may reach, and caps on creating."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.examples import ADMIN, ALICE
+from tests.handlers.handlers import Api, job_body
+
+POLICY = {"maxAttempts": 2, "backoff": "fixed", "initialSeconds": 7, "retryStatusCodes": [404]}
+
+
+def api_with(**client: Any) -> Api:
+    """Acme as an admin wrote it, one api environment."""
+    api = Api(api_environments=1)
+    answer = api.call("PUT", "/v1/clients/acme", {"principals": [ALICE], **client}, caller=ADMIN)
+    assert answer.status == 200, answer.text
+    shown = api.call("GET", "/v1/clients/acme").body
+    assert shown == answer.body
+    assert {name: shown[name] for name in client if name != "retryPolicy"} == {
+        name: value for name, value in client.items() if name != "retryPolicy"
+    }
+    return api
+
+
+def test_every_field_of_a_client_is_shown_as_it_was_written() -> None:
+    queue = "arn:aws:sqs:us-east-1:123456789012:dead"
+    api_with(
+        retryPolicy=POLICY,
+        relevancyWindowSeconds=600,
+        maxRatePerSecond=2.5,
+        maxConcurrency=3,
+        createsPerSecond=50,
+        jobsPerDay=1_000_000,
+        retentionDays=7,
+        allowedTargetHosts=["example.com", "*.example.org"],
+        allowedTargetArns=["arn:aws:lambda:us-east-1:123456789012:function:acme-*"],
+        allowedQueueArns=[queue],
+        deadLetterQueueArn=queue,
+    )
+
+
+@pytest.mark.parametrize("named", [{}, {"jobKey": "k", "schedule": {"every": {"seconds": 60}}}], ids=["once", "named"])
+def test_a_job_without_policies_has_its_clients_and_one_with_them_its_own(named: dict[str, Any]) -> None:
+    api = api_with(retryPolicy=POLICY, relevancyWindowSeconds=600)
+    shown = api.call("GET", f"/v1/jobs/{api.create(**named).body['jobId']}").body
+    assert shown["relevancyWindowSeconds"] == 600
+    assert {name: shown["retryPolicy"][name] for name in POLICY} == POLICY
+    again = {"jobKey": "other", "schedule": named["schedule"]} if named else {}
+    own = api.create(**again, retryPolicy={"maxAttempts": 9}, relevancyWindowSeconds=30).body["jobId"]
+    shown = api.call("GET", f"/v1/jobs/{own}").body
+    assert (shown["retryPolicy"]["maxAttempts"], shown["retryPolicy"]["initialSeconds"]) == (9, 5)
+    assert (shown["retryPolicy"]["retryStatusCodes"], shown["relevancyWindowSeconds"]) == ([], 30)
+
+
+def test_a_job_keeps_the_policies_that_its_client_had_when_it_was_created() -> None:
+    api = api_with(retryPolicy=POLICY, relevancyWindowSeconds=600)
+    job_id = api.create().body["jobId"]
+    api.call("PUT", "/v1/clients/acme", {"principals": [ALICE]}, caller=ADMIN)
+    shown = api.call("GET", f"/v1/jobs/{job_id}").body
+    assert (shown["retryPolicy"]["maxAttempts"], shown["relevancyWindowSeconds"]) == (2, 600)
+
+
+HOSTS = ["example.com", "*.example.org", "xn--bcher-kva.example", "203.0.113.5"]
+
+
+@pytest.mark.parametrize(
+    ("url", "status"),
+    [
+        ("https://example.com/hook", 201),
+        ("https://EXAMPLE.com:8443/hook", 201),
+        ("https://a.example.org/", 201),
+        ("https://a.b.example.org/", 201),
+        ("https://b\u00fccher.example/", 201),
+        ("https://example.org/", 422),
+        ("https://badexample.org/", 422),
+        ("https://sub.example.com/", 422),
+        ("https://example.com.evil.net/", 422),
+        ("https://example.net/?https://example.com", 422),
+        ("http://inside.internal:8080/", 201),
+    ],
+)
+def test_webhooks_go_to_listed_hosts_only(url: str, status: int) -> None:
+    api = api_with(allowedTargetHosts=HOSTS, allowedPrivateTargets=["inside.internal:8080"])
+    answer = api.create(target={"type": "http", "url": url})
+    assert answer.status == status, answer.text
+    if status == 422:
+        assert (answer.pointers, api.writes) == (["/target/url"], [])
+        assert "allowedTargetHosts" in answer.details[0]
+
+
+def test_who_creates_too_fast_is_told_when_to_come_again_and_nothing_is_written() -> None:
+    api = api_with(createsPerSecond=10)
+    batch = {"jobs": [job_body()] * 100}
+    assert api.call("POST", "/v1/jobs/batch", batch).status == 200
+    for path, body in (("/v1/jobs", job_body()), ("/v1/jobs/batch", batch), ("/v1/jobs", job_body(jobKey="k"))):
+        answer = api.call("POST", path, body)
+        assert (answer.status, answer.headers["Retry-After"], api.writes) == (429, "9", [])
+        assert "createsPerSecond is 10" in answer.body["detail"]
+    api.clockwork.clock.at += 9_000
+    assert api.create().status == 201
+
+
+def test_who_has_created_the_days_jobs_is_told_to_come_tomorrow() -> None:
+    api = api_with(jobsPerDay=3)
+    assert api.call("POST", "/v1/jobs/batch", {"jobs": [job_body(), job_body(jobKey="k"), {}]}).status == 200
+    assert api.create().status == 201
+    answer = api.create()
+    assert (answer.status, answer.headers["Retry-After"]) == (429, str(86_400 - 22 * 3_600 - 13 * 60 - 20))
+    assert [call for call in api.writes if call != "regulation.count_created"] == []
+
+
+def test_caps_bind_their_client_alone_and_no_request_that_is_refused_anyway() -> None:
+    api = api_with(jobsPerDay=1)
+    assert api.create(payload="a" * 300_000).status == 422
+    assert api.create().status == 201
+    assert api.create(clientId="globex").status == 403
+    assert api.call("POST", "/v1/jobs", job_body(clientId="globex"), caller=ADMIN).status == 201
