@@ -11,6 +11,7 @@ from clockwork.flows.audit import audit_chains
 from clockwork.flows.batch import DeliverReport
 from clockwork.flows.deliver import Message, deliver_batch
 from clockwork.flows.environment import Environment
+from clockwork.flows.let_go import let_go
 from clockwork.flows.poll import poll_shard
 from clockwork.flows.registry import ensure_shards
 from clockwork.flows.sweep import sweep_dead_letters
@@ -24,7 +25,7 @@ from tests.simulation.gate import Gate
 from tests.simulation.history import History
 from tests.simulation.scheduler import Actor, Scheduler
 from tests.simulation.stores import Stores
-from tests.simulation.targets import MoodyTargets
+from tests.simulation.targets import MoodyTargets, UnderWay
 from tests.simulation.watcher import MOST_SKEW_MS, Watcher
 
 #: The event source hands over at most so many messages at once.
@@ -46,8 +47,18 @@ class ApiEnvironment:
         return self.partitions
 
 
+class Machine:
+    """One Lambda environment of the deliverer: what it keeps from one invocation to the next."""
+
+    def __init__(self, number: int, skew_ms: int) -> None:
+        self.skew_ms = skew_ms
+        self.environment = Environment(name=str(number))
+        self.under_way: dict[int, UnderWay] = {}
+
+
 def _sweep_and_audit(world: World, deadline_at: int) -> None:
     sweep_dead_letters(world, deadline_at)
+    let_go(world, deadline_at)
     audit_chains(world, deadline_at)
 
 
@@ -72,7 +83,7 @@ class Cloud:
         self._rng = adversary.rng
         self._chance = SeededChance(self._rng.getrandbits(64))
         self._environments = itertools.count()
-        self._skews: list[int] = []
+        self._idle: list[Machine] = []
         self._pumps: set[int] = set()
         self.environments = [ApiEnvironment(settings, self.skew()) for _ in range(3)]
         stores.releases.on_put = self._pump_at
@@ -84,18 +95,21 @@ class Cloud:
             self.adversary.counts[Fault.CLOCK_SKEW] += 1
         return self._rng.randint(-most, most)
 
-    def world(self, actor: Actor, settings: Settings, skew_ms: int) -> World:
+    def world(self, actor: Actor, settings: Settings, skew_ms: int, machine: Machine | None = None) -> World:
         """The world of one actor."""
         stores = self.stores
         gate = Gate(actor, self.scheduler, self.adversary, self.history, stores.acting)
         clock = proxies.SkewedClock(actor, self.scheduler, skew_ms)
+        machine = machine or Machine(next(self._environments), skew_ms)
         ports: dict[str, Any] = {
             "settings": settings,
             "clock": clock,
-            "environment": Environment(name=str(next(self._environments))),
+            "environment": machine.environment,
             "chance": proxies.NotedChance(self._chance, actor),
             "invoker": proxies.gated("invoker", self, gate),
-            "targets": MoodyTargets(actor, clock, gate, self.scheduler, self.adversary, self.watcher),
+            "targets": MoodyTargets(
+                actor, clock, gate, self.scheduler, self.adversary, self.watcher, machine.under_way
+            ),
         }
         stored = [field.name for field in fields(World) if field.name not in ports]
         return World(**ports, **{name: proxies.gated(name, getattr(stores, name), gate) for name in stored})
@@ -205,15 +219,22 @@ class Cloud:
             self._deliverer(messages)
 
     def _deliverer(self, messages: Sequence[Message]) -> None:
-        def work(world: World, deadline_at: int) -> object:
-            return deliver_batch(world, messages, deadline_at)
+        """A warm machine if one is free. One that crashed or ran out of time is gone; one that raised is used again."""
+        machine = self._idle.pop() if self._idle else Machine(next(self._environments), self.skew())
+        timeout = self.settings.deliverer_timeout_seconds
+
+        def run(actor: Actor) -> object:
+            self._end_at_deadline(actor, timeout)
+            world = self.world(actor, self.settings, machine.skew_ms, machine)
+            return deliver_batch(world, messages, world.clock.now() + timeout * 1000)
 
         def on_end(actor: Actor) -> None:
+            if not actor.killed:
+                self._idle.append(machine)
             if isinstance(actor.result, DeliverReport):
                 self._acknowledge(messages, actor.result)
 
-        timeout = self.settings.deliverer_timeout_seconds
-        self.invoke("deliverer", timeout, work, after=self._rng.randrange(5, 300), on_end=on_end)
+        self.scheduler.spawn("deliverer", run, after=self._rng.randrange(5, 300), on_end=on_end)
 
     def _acknowledge(self, messages: Sequence[Message], report: DeliverReport) -> None:
         for message in messages:

@@ -24,7 +24,7 @@ READS = frozenset({"list", "get", "find", "read", "scan", "of_principal", "recei
 class GatedPort:
     """Any port whose calls do one thing each."""
 
-    def __init__(self, name: str, inner: object, gate: Gate) -> None:
+    def __init__(self, name: str, inner: Any, gate: Gate) -> None:
         self._name = name
         self._inner = inner
         self._gate = gate
@@ -72,12 +72,12 @@ class NotedChance:
         return token
 
 
-class GatedTimeline:
+class GatedTimeline(GatedPort):
     """`ports.Timeline`: puts and finds are about several rows, each stored on its own."""
 
     def __init__(self, inner: ports.Timeline, gate: Gate) -> None:
-        self._inner = inner
-        self._gate = gate
+        super().__init__("timeline", inner, gate)
+        self._inner: ports.Timeline = inner
 
     def put(self, rows: Sequence[Row]) -> None:
         def effect(some: Sequence[Row]) -> Sequence[None]:
@@ -105,12 +105,12 @@ class GatedTimeline:
         return self._gate.write("timeline.cancel", effect, f"{partition_id}/{key}")
 
 
-class GatedExecutions:
+class GatedExecutions(GatedPort):
     """`ports.Executions`: saves are about several records, and report what got no answer one by one."""
 
     def __init__(self, inner: ports.Executions, gate: Gate) -> None:
-        self._inner = inner
-        self._gate = gate
+        super().__init__("executions", inner, gate)
+        self._inner: ports.Executions = inner
 
     def save(self, changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[ports.Saved]:
         wanted = [after for _, after in changes]
@@ -124,12 +124,12 @@ class GatedExecutions:
         return self._gate.read("executions.list", partial(self._inner.list, job_id, limit, before), job_id)
 
 
-class GatedReleases:
+class GatedReleases(GatedPort):
     """`ports.ReleaseQueue`: sends are about several messages, and report what was not taken one by one."""
 
     def __init__(self, inner: ports.ReleaseQueue, gate: Gate) -> None:
-        self._inner = inner
-        self._gate = gate
+        super().__init__("releases", inner, gate)
+        self._inner: ports.ReleaseQueue = inner
 
     def send(self, releases: Sequence[Release], now: int) -> Sequence[ports.Refused]:
         def effect(some: Sequence[Release]) -> Sequence[ports.Refused | None]:

@@ -65,11 +65,26 @@ def answer_of(adversary: Adversary, delivery: Delivery) -> Answer:
     }[mood]
 
 
+#: An attempt that has begun: when it ends (ms), and how.
+UnderWay = tuple[int, Outcome]
+
+
 class MoodyTargets:
-    """`ports.Targets` of one deliverer. What has begun reaches the target even if the deliverer dies."""
+    """`ports.Targets` of one deliverer. What has begun reaches the target even if the deliverer dies.
+
+    `under_way` belongs to its environment, as the threads of the real one do: an invocation that ended with an error
+    leaves there what it began.
+    """
 
     def __init__(
-        self, actor: Actor, clock: Clock, gate: Gate, scheduler: Scheduler, adversary: Adversary, watcher: Watcher
+        self,
+        actor: Actor,
+        clock: Clock,
+        gate: Gate,
+        scheduler: Scheduler,
+        adversary: Adversary,
+        watcher: Watcher,
+        under_way: dict[int, UnderWay],
     ) -> None:
         self._actor = actor
         self._clock = clock
@@ -77,7 +92,7 @@ class MoodyTargets:
         self._scheduler = scheduler
         self._adversary = adversary
         self._watcher = watcher
-        self._under_way: dict[int, tuple[int, Outcome]] = {}
+        self._under_way = under_way
 
     def begin(self, slot: int, delivery: Delivery) -> None:
         self._gate.attempt("targets.begin", lambda: self._begin(slot, delivery), delivery)
@@ -106,6 +121,8 @@ class MoodyTargets:
             delivery.occurrence.target.timeout_seconds if isinstance(delivery.occurrence.target, HttpTarget) else 5
         )
         end_at = max(now, min(now + answer.after_ms, now + int(patience * 1000), delivery.deadline_at))
+        if answer.state is State.SUCCEEDED:
+            self._watcher.succeeded(delivery)
         if answer.accepts:
             arrival = self._adversary.rng.randrange(0, max(1, end_at - now))
             self._scheduler.after(arrival, lambda: self._watcher.accepted(delivery))

@@ -79,6 +79,7 @@ class Watcher:
         self._horizons: dict[str, str] = {}
         self._cursors: defaultdict[str, str] = defaultdict(lambda: keys.BEGINNING)
         self._not_before: dict[str, int] = {}
+        self._successes: set[tuple[str, int]] = set()
         self._payloads: dict[bytes, tuple[str, int]] = {}
         self._claimants: dict[str | None, Actor | None] = {}
 
@@ -194,9 +195,12 @@ class Watcher:
         if after.state is State.RUNNING and (before is None or before.state is not State.RUNNING):
             attempt = before.attempt + 1 if before else 1
             self.require(after.attempt == attempt or before is None, "I4", f"attempt {attempt} was skipped", about)
-        if after.state in WAITING:
+        if after.state in WAITING and after.state is not State.SIDELINED:
             self.require(after.next_attempt_at is not None, "L1", "a waiting record says not what for", about)
             self._not_before[after.execution_id] = after.next_attempt_at or 0
+        if after.state is State.SUCCEEDED:
+            is_true = (after.execution_id, after.attempt) in self._successes
+            self.require(is_true, "I1", "it is recorded as succeeded, and no attempt of it was", about)
         if after.state in FINAL:
             self.require(bool(after.reason) or after.state is State.SUCCEEDED, "I1", "an end without a reason", about)
 
@@ -263,6 +267,10 @@ class Watcher:
         self.require(record.attempt == delivery.attempt, "I4", f"attempt {delivery.attempt} is not the claimed", about)
         early = self._not_before.get(delivery.execution_id, 0) - clock_now
         self.require(early <= 0, "I2", f"a retry begins {early} ms early", about)
+
+    def succeeded(self, delivery: Delivery) -> None:
+        """This attempt will be answered with success, if it lives to hear that."""
+        self._successes.add((delivery.execution_id, delivery.attempt))
 
     def accepted(self, delivery: Delivery) -> None:
         """The target has taken a delivery."""
