@@ -1,4 +1,4 @@
-"""What the stub answers: a shard of the timeline whose first page is due, and stores and queues that take everything."""
+"""What the stub answers: a shard of the timeline with one page that is due, stores and queues that take everything."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from clockwork.domain import ids, keys
+from clockwork.domain.clients import Client
+from clockwork.domain.codec import encode_client
 from clockwork.domain.jobs import HttpTarget, Occurrence, Payload
 from clockwork.domain.rows import row_of_job
 from clockwork.domain.timeline import Row
@@ -45,11 +47,14 @@ def answers() -> dict[str, Any]:
     shard = _shard()
     return {
         "BatchWriteItem": {"UnprocessedItems": {}},
-        "GetItem": {"Item": shard},
+        "GetItem clients": {"Item": _client()},
+        "GetItem shards": {"Item": shard},
         "PutItem": {},
-        "Query": {"Items": [_item(row) for row in due_rows(PAGE)], "Count": PAGE, "ScannedCount": PAGE},
+        "Query clients": {"Items": [], "Count": 0, "ScannedCount": 0},
+        "Query timeline": {"Items": [_item(row) for row in due_rows(PAGE)], "Count": PAGE, "ScannedCount": PAGE},
         "SendMessageBatch": {"Successful": [_sent(place) for place in range(10)]},
-        "UpdateItem": {"Attributes": shard},
+        "UpdateItem clients": {},
+        "UpdateItem shards": {"Attributes": shard},
     }
 
 
@@ -77,6 +82,11 @@ def _shard() -> dict[str, Any]:
         "cursor": {"S": keys.edge_key(NOW - MINUTE_MS)},
         "horizon": {"S": keys.edge_key(NOW + MINUTE_MS)},
     }
+
+
+def _client() -> dict[str, Any]:
+    definition = base64.b64encode(encode_client(Client(client_id=CLIENT))).decode()
+    return {"clientId": {"S": CLIENT}, "item": {"S": "client"}, "definition": {"B": definition}}
 
 
 def _sent(place: int) -> dict[str, str]:

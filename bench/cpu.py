@@ -22,27 +22,21 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 
-import botocore.session
-
 from bench.bare import Bare, Recorder
-from bench.canned import NOW, answers
+from bench.canned import answers
 from bench.interleaved import Cost, as_line, compare
 from bench.stub import stub
+from bench.stub_world import stub_session, stub_world
 from bench.workloads import Workload, workloads
-from clockwork.aws.session import Aws
-from clockwork.bootstrap import aws_world
-from clockwork.flows.world import World
-from clockwork.memory.clock import MemoryClock
-from clockwork.memory.targets import MemoryTargets
-from clockwork.settings import Settings
 
 CHUNKS = 25
 #: So many jobs a chunk at least, so that the clock's steps do not count.
 _RUNS = {"create_single": 20, "create_batch": 1, "poll_release": 1, "deliver": 4}
+
+#: After so many runs an environment has read and leased what it keeps for a while: a job can do without that.
+_WARM_UPS = 5
 
 
 def measure(names: Sequence[str], chunks: int) -> Iterator[tuple[str, Cost]]:
@@ -54,42 +48,17 @@ def measure(names: Sequence[str], chunks: int) -> Iterator[tuple[str, Cost]]:
 
 
 def _compare(workload: Workload, endpoint_url: str, chunks: int, runs: int) -> Cost:
-    recorder = Recorder(session := _session())
-    with _world(session, endpoint_url) as world:
-        workload.run(world)
-    bare = Bare(_session(), endpoint_url)
+    recorder = Recorder(session := stub_session())
+    with stub_world(endpoint_url, session) as world:
+        for _ in range(_WARM_UPS):
+            recorder.calls.clear()
+            workload.run(world)
+    bare = Bare(stub_session(), endpoint_url)
     try:
-        with _world(_session(), endpoint_url) as world:
+        with stub_world(endpoint_url) as world:
             return compare(partial(workload.run, world), bare.replay(recorder.calls), workload.jobs, chunks, runs)
     finally:
         bare.close()
-
-
-@contextmanager
-def _world(session: botocore.session.Session, endpoint_url: str) -> Iterator[World]:
-    """A Lambda's world on the stub, in stopped time, with targets that accept at once."""
-    aws = Aws(session, endpoint_url=endpoint_url)
-    clock = MemoryClock(NOW)
-    settings = Settings.for_account().with_(
-        timeline_table="timeline",
-        shards_table="shards",
-        jobs_table="jobs",
-        executions_table="executions",
-        clients_table="clients",
-        release_queue_url=f"{endpoint_url}/111111111111/release",
-    )
-    try:
-        yield replace(aws_world(settings, aws), clock=clock, targets=MemoryTargets(clock))
-    finally:
-        aws.close()
-
-
-def _session() -> botocore.session.Session:
-    """With credentials as long as a Lambda's, since they are sent and signed with each call."""
-    session = botocore.session.Session()
-    session.set_config_variable("region", "us-east-1")
-    session.set_credentials("ASIAEXAMPLEEXAMPLE00", "x" * 40, "t" * 600)
-    return session
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

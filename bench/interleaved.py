@@ -32,13 +32,16 @@ def compare(ours: Work, bare: Work, jobs: int, chunks: int, runs_per_chunk: int)
     """Alternating chunks of both, the cheapest of each. `jobs` are done by one run."""
     for work in (ours, bare):
         work()
+    gc.collect()
+    gc.freeze()  # as in a Lambda's environment, once it is wired
     costs = [(cpu_seconds(ours, runs_per_chunk), cpu_seconds(bare, runs_per_chunk)) for _ in range(chunks)]
+    gc.unfreeze()
     per_job = 1e6 / (jobs * runs_per_chunk)
     return Cost(min(cost for cost, _ in costs) * per_job, min(cost for _, cost in costs) * per_job)
 
 
 def cpu_seconds(work: Work, runs: int = 1) -> float:
-    """What all threads of this process use while `work` runs so many times. What went before leaves no garbage to it."""
+    """What all threads of this process use while `work` runs so many times, without the garbage of what went before."""
     gc.collect()
     started = time.process_time()
     for _ in range(runs):

@@ -1,12 +1,13 @@
 """AWS as canned bytes: a process of its own that answers each call at once, so that only the caller's CPU counts.
 
 It speaks just enough HTTP/1.1 for botocore: requests with a Content-Length on connections that are kept alive. The
-answer depends on the operation alone (`X-Amz-Target: DynamoDB_20120810.Query`); one that has no answer is a 400.
+answer depends on the operation (`X-Amz-Target: DynamoDB_20120810.Query`) and the table alone; none is a 400.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import zlib
@@ -22,12 +23,13 @@ _HEADERS = (
     "Content-Type: application/x-amz-json-1.0\r\nContent-Length: {length}\r\nConnection: keep-alive\r\n"
     "x-amzn-RequestId: 8SUC3PQP1QEBGS8GV8UT5S7IA7VV4KQNSO5AEMVJF66Q9ASUAAJG\r\nx-amz-crc32: {crc}\r\n\r\n"
 )
+_TABLE = re.compile(rb'"TableName": ?"(\w+)"')
 _UNKNOWN = {"__type": "UnknownOperationException", "message": "the stub has no answer to this operation"}
 
 
 @contextmanager
 def stub(answers: Mapping[str, Any]) -> Iterator[str]:
-    """The endpoint of a running stub; `answers` are JSON by operation, such as {"PutItem": {}}."""
+    """The endpoint of a running stub; `answers` are JSON by operation and perhaps table: {"GetItem shards": {...}}."""
     with subprocess.Popen(
         [sys.executable, "-m", "bench.stub"],
         cwd=Path(__file__).parents[1],
@@ -65,9 +67,11 @@ class _Connection(StreamRequestHandler):
     def handle(self) -> None:
         while self.rfile.readline():
             headers = dict(self._headers())
-            self.rfile.read(int(headers["content-length"]))
+            table = _TABLE.search(self.rfile.read(int(headers["content-length"])))
             operation = headers["x-amz-target"].rpartition(".")[2]
-            self.wfile.write(self.server.answers.get(operation, self.server.unknown))
+            wanted = f"{operation} {table[1].decode()}" if table else operation
+            answers = self.server.answers
+            self.wfile.write(answers.get(wanted) or answers.get(operation) or self.server.unknown)
 
     def _headers(self) -> Iterator[tuple[str, str]]:
         while line := self.rfile.readline().decode().strip():
