@@ -88,8 +88,7 @@ class Connections:
     """Connections by (scheme, host, port, address), so that one made for one name is never used for another."""
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
-        self._tls = tls or trusting_the_system()
-        self._tls.sslsocket_class = _TlsSocket
+        self._tls = tls
         self._lock = threading.Lock()
         self._idle: list[tuple[_Key, float, Connection]] = []  # in the order in which they were given back
 
@@ -157,8 +156,15 @@ class Connections:
         if endpoint.scheme == "http":
             return _Plain(address, endpoint.port, timeout=timeout_seconds)
         return _Tls(
-            address, endpoint.port, timeout=timeout_seconds, server_hostname=endpoint.host, ssl_context=self._tls
+            address, endpoint.port, timeout=timeout_seconds, server_hostname=endpoint.host, ssl_context=self._context()
         )
+
+    def _context(self) -> ssl.SSLContext:
+        """Made when it is first needed: reading a trust store takes as much CPU as an eighth of a cold start."""
+        with self._lock:
+            self._tls = self._tls or trusting_the_system()
+            self._tls.sslsocket_class = _TlsSocket
+            return self._tls
 
 
 def trusting_the_system() -> ssl.SSLContext:
