@@ -44,9 +44,9 @@ def _tell(part: object) -> str:
     if isinstance(part, Row):
         return f"{part.partition_id}/{part.key}{'(cancelled)' if part.cancelled else ''}"
     if isinstance(part, Release | Delivery):
-        return f"{part.job_id}#{part.attempt}"
+        return f"{part.job_id}@{part.occurrence.due_at}#{part.attempt}"
     if isinstance(part, Execution):
-        return f"{part.job_id}#{part.attempt}={part.state}r{part.revision}"
+        return f"{part.job_id}@{part.due_at}#{part.attempt}={part.state}r{part.revision}"
     if isinstance(part, Shard | Lease):
         return f"{part.partition_id} epoch {part.epoch} cursor {part.cursor[:14]} horizon {part.horizon[:14]}"
     if isinstance(part, str) or not isinstance(part, Sequence):

@@ -53,8 +53,9 @@ def _is_sidelined(batch: Batch, item: Item, reason: str) -> bool:
     find_seen(batch, item)
     for _ in range(ROUNDS):
         if item.seen is not None and not _waits_for(item.seen, item.release):
-            batch.settle(item, plan_claim(item.release, item.seen, wish(batch)))
-            return False
+            if _is_settled(batch, item, item.seen):
+                return False
+            continue
         expires_at = world.execution_expires_at(world.clock.now())
         after = sidelined(item.release, item.seen, reason, expires_at)
         if item.seen is not None and item.seen.state is after.state:
@@ -68,3 +69,18 @@ def _is_sidelined(batch: Batch, item: Item, reason: str) -> bool:
         item.seen = saved.actual
     batch.fail(item, "its record keeps changing")
     return False
+
+
+def _is_settled(batch: Batch, item: Item, seen: Execution) -> bool:
+    """Do what a claim would, short of starting: a lost worker is recorded before its message is let go."""
+    plan = plan_claim(item.release, seen, wish(batch))
+    if plan.execution is not None:
+        saved = batch.world.executions.save([(seen, plan.execution)])[0]
+        if saved.unavailable is not None:
+            batch.fail(item, saved.unavailable)
+            return True
+        if not saved.ok:
+            item.seen = saved.actual
+            return False
+    batch.settle(item, plan)
+    return True
