@@ -114,11 +114,13 @@ class Summary:
     lateness: Lateness
     paths: dict[str, int]
     faults: tuple[tuple[CreatedJob, str], ...]
+    #: What is wrong with anything else that was shown.
+    further_faults: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
         """All that was not cancelled arrived once and not early, nothing else did, and every path was taken."""
-        return not self.faults and all(self.paths.values())
+        return not self.faults and not self.further_faults and all(self.paths.values())
 
     def as_json(self) -> dict[str, Any]:
         """The object that the demonstration prints last."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from clockwork.domain.instants import from_text
 from local.demo.plan import Kind, PlannedJob, plan, warm_up_wave
+from local.demo.recurring import Recurring
 from local.demo.scene import DemoFailed, Scene
 from local.demo.screen import Screen
 from local.demo.summary import CreatedJob, Followed, Row, Summary, follow, next_due_in_ms, rows, summarize
@@ -27,12 +28,13 @@ FIXED_RETRIES = {"maxAttempts": 5, "backoff": "fixed", "initialSeconds": 1, "jit
 
 
 class Tour:
-    """One run through a scene. `jobs` are those created so far, without the warm-up's."""
+    """One run through a scene. `jobs` are those created so far, without the warm-up's and the recurring one."""
 
     def __init__(self, scene: Scene, screen: Screen) -> None:
         self._scene = scene
         self._screen = screen
         self.jobs: list[CreatedJob] = []
+        self.recurring = Recurring(scene, screen.say)
 
     def run(self, rng: random.Random) -> Summary:
         """All of it. Raises DemoFailed if the API refuses a job."""
@@ -42,8 +44,9 @@ class Tour:
             self._create([job for job in planned if job.kind is not Kind.LATER], CREATES_PER_SECOND, self.jobs)
             self._cancel()
             self._create([job for job in planned if job.kind is Kind.LATER], CREATES_PER_SECOND, self.jobs)
+            self.recurring.run()
             self._await_arrivals()
-        return summarize(self._followed(self.jobs))
+        return replace(summarize(self._followed(self.jobs)), further_faults=tuple(self.recurring.faults))
 
     def view_of(self, job: CreatedJob) -> Any:
         """The executions of a job as the API shows them."""
