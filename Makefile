@@ -25,7 +25,7 @@ help: ## This list
 
 setup: .venv/.complete .venv-stack/.complete node_modules/.complete ## Install everything (about a minute; seconds when done)
 
-.venv/.complete: requirements.txt requirements-dev.txt constraints.txt layers/vendor/requirements.txt layers/edge/requirements.txt
+.venv/.complete: requirements.txt requirements-dev.txt constraints.txt layers/vendor/requirements.txt layers/edge/requirements.txt layers/kafka/requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python >= 3.11 is needed, $(PYTHON) is %d.%d: make setup PYTHON=python3.x" % sys.version_info[:2])'
 	@echo "[1/3] .venv: the CDK, the tests' and checkers' packages (the largest part, about a minute)"
 	@test -x $(PY) || $(PYTHON) -m venv .venv

@@ -20,6 +20,13 @@ CORE_RULES = {
     "telemetry.py": set[str](),
     "flows": {"clockwork.domain", "clockwork.ports", "clockwork.settings", "msgspec"},
     "aws": {"clockwork.domain", "clockwork.ports", "botocore", "urllib3", "msgspec"},
+    "kafka": {
+        "clockwork.domain",
+        "clockwork.ports",
+        "clockwork.settings",
+        "confluent_kafka",
+        "aws_msk_iam_sasl_signer",
+    },
     "memory": {"clockwork.domain", "clockwork.ports", "msgspec"},
     "edge": {
         *("clockwork.domain", "clockwork.flows", "clockwork.settings", "clockwork.routes"),
@@ -33,7 +40,7 @@ CORE_RULES = {
             "clockwork.flows.environment",
             "clockwork.settings",
         ),
-        *("clockwork.telemetry", "clockwork.aws"),
+        *("clockwork.telemetry", "clockwork.aws", "clockwork.kafka"),
     },
     "__init__.py": set[str](),
 }
@@ -90,7 +97,7 @@ def test_what_stands_around_the_core_imports_only_its_share_of_it(place: str) ->
 
 @pytest.mark.parametrize(
     ("package", "part"),
-    [("pydantic", "edge"), ("aws_lambda_powertools", "edge"), ("botocore", "aws")],
+    [("pydantic", "edge"), ("aws_lambda_powertools", "edge"), ("botocore", "aws"), ("confluent_kafka", "kafka")],
 )
 def test_a_package_is_known_in_one_place(package: str, part: str) -> None:
     knowing = {

@@ -13,7 +13,7 @@ from types import TracebackType
 
 import msgspec
 
-from clockwork.domain.jobs import HttpTarget, Occurrence, Payload, SqsTarget
+from clockwork.domain.jobs import Occurrence, Payload, Target
 from clockwork.domain.releases import Delivery
 
 #: What a connection is to be treated to: called once per connection with its socket, which is closed afterwards.
@@ -163,7 +163,7 @@ PAYLOAD = Payload(b'{"n":1}')
 
 
 def delivery_to(
-    target: HttpTarget | SqsTarget,
+    target: Target,
     payload: Payload = PAYLOAD,
     *,
     attempt: int = 1,

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from clockwork import telemetry
-from clockwork.domain.jobs import HttpTarget, SqsTarget
+from clockwork import ports, telemetry
+from clockwork.domain.jobs import HttpTarget, KafkaTarget, SqsTarget
 from clockwork.flows.environment import Environment
 from clockwork.flows.world import World
 from clockwork.settings import Settings
@@ -81,13 +81,11 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
     from clockwork.aws.chance import SystemChance
     from clockwork.aws.clients import AwsClients
     from clockwork.aws.clock import SystemClock
-    from clockwork.aws.dead_letters import AwsDeadLetters
     from clockwork.aws.executions import AwsExecutions
     from clockwork.aws.invoker import AwsInvoker
     from clockwork.aws.jobs import AwsJobs
     from clockwork.aws.key_rows import AwsKeyRows
     from clockwork.aws.regulation import AwsRegulation
-    from clockwork.aws.release_queue import AwsReleaseQueue
     from clockwork.aws.session import Aws
     from clockwork.aws.shards import AwsShards
     from clockwork.aws.timeline import AwsTimeline
@@ -102,10 +100,10 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
         shards=AwsShards(aws, settings.shards_table),
         jobs=AwsJobs(aws, settings.jobs_table),
         executions=AwsExecutions(aws, settings.executions_table),
-        releases=AwsReleaseQueue(aws, settings.release_queue_url, fair=settings.fair_queue),
-        dead_letters=AwsDeadLetters(aws, settings.release_dead_letter_queue_url),
+        releases=_releases(aws, settings),
+        dead_letters=_dead_letters(aws, settings),
         invoker=AwsInvoker(aws, settings.poller_function),
-        targets=_targets(aws, clock) if delivers else NotWired("targets"),
+        targets=_targets(aws, settings, clock) if delivers else NotWired("targets"),
         clients=CachedClients(AwsClients(aws, settings.clients_table), clock, settings.client_cache_seconds),
         key_rows=AwsKeyRows(aws, settings.jobs_table),
         regulation=AwsRegulation(aws, settings.clients_table, clock),
@@ -113,12 +111,46 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
     )
 
 
-def _targets(aws: Any, clock: Any) -> Any:
+def _releases(aws: Any, settings: Settings) -> ports.ReleaseQueue:
+    from clockwork.aws.release_queue import AwsReleaseQueue
+    from clockwork.aws.routed_queues import RoutedReleases
+
+    releases = AwsReleaseQueue(aws, settings.release_queue_url, fair=settings.fair_queue)
+    if not settings.has_kafka:
+        return releases
+    kafka = AwsReleaseQueue(aws, settings.kafka_release_queue_url, fair=settings.fair_queue)
+    return RoutedReleases(releases, {KafkaTarget: kafka})
+
+
+def _dead_letters(aws: Any, settings: Settings) -> ports.DeadLetters:
+    from clockwork.aws.dead_letters import AwsDeadLetters
+    from clockwork.aws.routed_queues import JoinedDeadLetters
+
+    dead_letters = AwsDeadLetters(aws, settings.release_dead_letter_queue_url)
+    if not settings.has_kafka:
+        return dead_letters
+    return JoinedDeadLetters([dead_letters, AwsDeadLetters(aws, settings.kafka_release_dead_letter_queue_url)])
+
+
+def _targets(aws: Any, settings: Settings, clock: ports.Clock) -> ports.Targets:
+    return _kafka_targets(aws, settings, clock) if settings.kafka_bootstrap_servers else _aws_targets(aws, clock)
+
+
+def _kafka_targets(aws: Any, settings: Settings, clock: ports.Clock) -> ports.Targets:
+    from clockwork.kafka.producer import make_producer
+    from clockwork.kafka.targets import KafkaTargets
+
+    secrets = aws.client("secretsmanager")
+    return KafkaTargets(lambda: make_producer(settings, secrets, secrets.meta.region_name), clock)
+
+
+def _aws_targets(aws: Any, clock: Any) -> ports.Targets:
     from clockwork.aws.http_target import HttpTransport
+    from clockwork.aws.no_kafka import NoKafka
     from clockwork.aws.secrets import Secrets
     from clockwork.aws.sqs_target import SqsTransport
     from clockwork.aws.targets import ThreadedTargets
 
     http = HttpTransport(clock, Secrets(aws.client_later("secretsmanager"), clock))
     sqs = SqsTransport(aws.client("sqs"), clock)
-    return ThreadedTargets({HttpTarget: http, SqsTarget: sqs}, clock)
+    return ThreadedTargets({HttpTarget: http, SqsTarget: sqs, KafkaTarget: NoKafka(clock)}, clock)

@@ -51,6 +51,12 @@ class Client(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
             for listed in self.allowed_target_arns
         )
 
+    def allows_topic(self, topic: str) -> bool:
+        """Whether its `allowed_topics` list this Kafka topic. Nothing is allowed unless it is listed."""
+        return any(
+            topic.startswith(listed[:-1]) if listed.endswith("*") else topic == listed for listed in self.allowed_topics
+        )
+
 
 def principal_of(caller_arn: str) -> str:
     """The principal behind a caller's ARN: an assumed role's session counts as its role, whose path STS drops.

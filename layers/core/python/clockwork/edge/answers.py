@@ -159,6 +159,14 @@ class ShownSqsTarget(EdgeModel):
     message_group_id: str | None = None
 
 
+class ShownKafkaTarget(EdgeModel):
+    """A Kafka topic."""
+
+    type: Literal["kafka"]
+    topic: str
+    key: str | None = None
+
+
 class ShownRetryPolicy(EdgeModel):
     """When a failed attempt is tried again."""
 
@@ -180,7 +188,7 @@ class AnonymousJob(EdgeModel):
     due_at: Instant
     created_at: Instant
     schedule: ShownSchedule
-    target: Annotated[ShownHttpTarget | ShownSqsTarget, Field(discriminator="type")]
+    target: Annotated[ShownHttpTarget | ShownSqsTarget | ShownKafkaTarget, Field(discriminator="type")]
     payload: Any
     retry_policy: ShownRetryPolicy
     relevancy_window_seconds: float | None = None
@@ -211,6 +219,7 @@ class ShownClient(EdgeModel):
     record: Literal["none", "full"]
     signing_secrets: list[str]
     allowed_queue_arns: list[str]
+    allowed_topics: list[str]
     allowed_private_targets: list[str]
     allowed_target_hosts: list[str]
     allowed_target_arns: list[str]

@@ -22,6 +22,7 @@ Principal = Annotated[
 #: A change replaces all of them in one transaction of at most 100 writes, the client's own among them.
 MOST_PRINCIPALS = 49
 QueueArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:sqs:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,75}(\.fifo)?$")]
+Topics = Annotated[str, Field(max_length=249, pattern=r"^[A-Za-z0-9._-]*[A-Za-z0-9._*-]$")]
 SecretName = Annotated[str, Field(pattern=r"^clockwork/[A-Za-z0-9/_+=.@-]{1,200}$")]
 PrivateTarget = Annotated[str, Field(max_length=300)]
 #: Lower case, as URLs are compared; what is one decides `urls.parse`.
@@ -38,6 +39,7 @@ class ClientBody(EdgeModel):
     record: Literal["none", "full"] = "full"
     signing_secrets: list[SecretName] = Field([], max_length=2, description="names, never secrets")
     allowed_queue_arns: list[QueueArn] = Field([], max_length=100)
+    allowed_topics: list[Topics] = Field([], max_length=100, description="Kafka topics; a last * stands for any rest")
     allowed_private_targets: list[PrivateTarget] = Field([], max_length=100, description="host:port")
     allowed_target_hosts: list[TargetHost] = Field(
         [], max_length=100, description="if not empty, the only hosts of webhooks; `*.example.com` is all below it"
@@ -91,6 +93,7 @@ class ClientBody(EdgeModel):
             record=self.record,
             signing_secrets=tuple(self.signing_secrets),
             allowed_queue_arns=tuple(self.allowed_queue_arns),
+            allowed_topics=tuple(self.allowed_topics),
             allowed_private_targets=tuple(self.allowed_private_targets),
             allowed_target_hosts=tuple(self.allowed_target_hosts),
             allowed_target_arns=tuple(self.allowed_target_arns),

@@ -12,6 +12,7 @@ from clockwork.domain import ids, instants, jobs
 from clockwork.domain.clients import CLIENT_ID
 from clockwork.domain.requests import NewJob
 from clockwork.edge.checks import Checks, EdgeModel, checks_of
+from clockwork.edge.kafka_target import KafkaTargetBody
 from clockwork.edge.policies import RelevancyWindow, RetryPolicyBody
 from clockwork.edge.schedules import ScheduleBody
 from clockwork.edge.targets import HttpTargetBody, SqsTargetBody
@@ -30,7 +31,7 @@ class DefinitionBody(EdgeModel):
     not_built: ClassVar[frozenset[str]] = frozenset({"/orderingKey", "/sequence"})
 
     schedule: ScheduleBody
-    target: Annotated[HttpTargetBody | SqsTargetBody, Discriminator("type")]
+    target: Annotated[HttpTargetBody | SqsTargetBody | KafkaTargetBody, Discriminator("type")]
     payload: Any = Field(None, description=f"delivered as JSON, a string as it is; {LARGEST_PAYLOAD:,} bytes encoded")
     retry_policy: RetryPolicyBody | None = Field(None, description="the client's unless given")
     relevancy_window_seconds: RelevancyWindow | None = Field(

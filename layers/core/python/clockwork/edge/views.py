@@ -96,6 +96,7 @@ def client(record: Client) -> dict[str, Any]:
         "record": record.record,
         "signingSecrets": list(record.signing_secrets),
         "allowedQueueArns": list(record.allowed_queue_arns),
+        "allowedTopics": list(record.allowed_topics),
         "allowedPrivateTargets": list(record.allowed_private_targets),
         "allowedTargetHosts": list(record.allowed_target_hosts),
         "allowedTargetArns": list(record.allowed_target_arns),

@@ -1,0 +1,48 @@
+"""Releases have a queue by the kind of their target: whoever delivers to Kafka needs another Lambda than the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from clockwork.domain.releases import Release
+from clockwork.ports import DeadLetter, DeadLetters, Refused, ReleaseQueue
+
+
+class RoutedReleases:
+    """`ports.ReleaseQueue` over several: those for the types of target named in `queues`, one for all others."""
+
+    def __init__(self, others: ReleaseQueue, queues: Mapping[type, ReleaseQueue]) -> None:
+        self._others = others
+        self._queues = queues
+
+    def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
+        routes: dict[ReleaseQueue, list[int]] = {}
+        for index, release in enumerate(releases):
+            queue = self._queues.get(type(release.occurrence.target), self._others)
+            routes.setdefault(queue, []).append(index)
+        refused = [
+            msgspec.structs.replace(refusal, index=places[refusal.index])
+            for queue, places in routes.items()
+            for refusal in queue.send([releases[place] for place in places], now)
+        ]
+        return sorted(refused, key=lambda refusal: refusal.index)
+
+
+class JoinedDeadLetters:
+    """`ports.DeadLetters` over several queues. A receipt begins with the place of its queue."""
+
+    def __init__(self, queues: Sequence[DeadLetters]) -> None:
+        self._queues = queues
+
+    def receive(self) -> Sequence[DeadLetter]:
+        return [
+            msgspec.structs.replace(letter, receipt=f"{place} {letter.receipt}")
+            for place, queue in enumerate(self._queues)
+            for letter in queue.receive()
+        ]
+
+    def delete(self, receipt: str) -> None:
+        place, _, inner = receipt.partition(" ")
+        self._queues[int(place)].delete(inner)

@@ -1,0 +1,105 @@
+"""The port `Targets` on Kafka: a batch is produced without waiting, then flushed once.
+
+A message counts as delivered when its own acknowledgement has come. The producer repeats by itself, without
+duplicates, for as long as `message.timeout.ms`; what is not acknowledged by then may have arrived or not.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from clockwork.domain.executions import Outcome, State
+from clockwork.domain.instants import to_text
+from clockwork.domain.jobs import KafkaTarget
+from clockwork.domain.releases import Delivery
+from clockwork.kafka.errors import failure_of
+from clockwork.ports import Clock
+
+Note = Callable[[KafkaError | None, Message], None]
+
+_log = logging.getLogger(__name__)
+
+
+class KafkaTargets:
+    """Delivers to KafkaTargets through one producer for the life of an environment. Used by one thread at a time."""
+
+    def __init__(self, make: Callable[[], Producer], clock: Clock) -> None:
+        self._make = make
+        self._clock = clock
+        self._producer = make()
+        #: The deadline of each attempt under way, by slot.
+        self._under_way: dict[int, int] = {}
+        self._ended: list[tuple[int, Outcome]] = []
+
+    def begin(self, slot: int, delivery: Delivery) -> None:
+        """Hand the message to the producer, which sends it at once."""
+        started_at = self._clock.now()
+        target = delivery.occurrence.target
+        if not isinstance(target, KafkaTarget):
+            error = f"this deliverer delivers to Kafka alone, not to {type(target).__name__}"
+            self._ended.append((slot, Outcome(State.FAILED, started_at, started_at, error=error)))
+            return
+        self._under_way[slot] = delivery.deadline_at
+        note = partial(self._note, slot, started_at)
+        try:
+            self._produce(delivery, target, note)
+        except KafkaException as fault:
+            self._fail(slot, fault.args[0], started_at)
+        except BufferError:
+            self._fail(slot, KafkaError(KafkaError._QUEUE_FULL), started_at)
+
+    def collect(self) -> Sequence[tuple[int, Outcome]]:
+        """Flush; all outcomes that there are."""
+        while self._under_way and not self._ended:
+            left_ms = min(self._under_way.values()) - self._clock.now()
+            if left_ms <= 0:
+                # Nothing may leave any more whose outcome is settled: what is purged is reported as it goes.
+                self._producer.purge()
+            self._producer.flush(max(left_ms, 0) / 1000)
+        ended, self._ended = self._ended, []
+        return ended
+
+    def close(self) -> None:
+        """Give up what is still under way."""
+        self._producer.purge()
+        self._producer.flush(0)
+
+    def _produce(self, delivery: Delivery, target: KafkaTarget, note: Note) -> None:
+        send = partial(_send, delivery=delivery, target=target, note=note)
+        try:
+            send(self._producer)
+        except KafkaException as fault:
+            if fault.args[0].code() != KafkaError._FATAL:
+                raise
+            # The cluster has lost track of this producer's sequence; only another one can go on.
+            _log.warning("the producer is made anew", extra={"action": "kafka_producer_renewed"})
+            self._producer = self._make()
+            send(self._producer)
+
+    def _note(self, slot: int, started_at: int, error: KafkaError | None, message: Message) -> None:
+        """Called by flush with what became of a message; `latency` is from produce to acknowledgement."""
+        if error is not None:
+            self._fail(slot, error, started_at)
+            return
+        del self._under_way[slot]
+        ended_at = started_at + round((message.latency() or 0) * 1000)
+        self._ended.append((slot, Outcome(State.SUCCEEDED, started_at, ended_at)))
+
+    def _fail(self, slot: int, error: KafkaError, started_at: int) -> None:
+        del self._under_way[slot]
+        self._ended.append((slot, failure_of(error, started_at, self._clock.now())))
+
+
+def _send(producer: Producer, delivery: Delivery, target: KafkaTarget, note: Note) -> None:
+    headers: list[tuple[str, str | bytes | None]] = [
+        ("executionId", delivery.execution_id),
+        ("jobId", delivery.job_id),
+        ("attempt", str(delivery.attempt)),
+        ("dueAt", to_text(delivery.occurrence.due_at)),
+    ]
+    key = (target.key or delivery.job_id).encode()
+    producer.produce(target.topic, delivery.occurrence.payload.body, key, on_delivery=note, headers=headers)

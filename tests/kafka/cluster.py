@@ -1,0 +1,92 @@
+"""The Kafka cluster of the tests: started when the first asks, its faults ordered by name, its topics read back."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, Producer, TopicPartition
+
+READ_SECONDS = 10.0
+
+_names = itertools.count(1)
+
+
+class KafkaCluster:
+    """A cluster of three brokers on 127.0.0.1. What is asked beside `topic` and `read` is in broker.py."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+        self.addresses = self._answer()
+
+    def topic(self, partitions: int = 1, name: str | None = None) -> str:
+        """A new topic."""
+        name = name or f"topic-{next(_names)}"
+        self("make_topic", name, partitions)
+        return name
+
+    def __call__(self, method: str, *arguments: object) -> None:
+        """Order something of the broker process, and wait until it is done."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps([method, arguments]) + "\n")
+        self._process.stdin.flush()
+        assert self._answer() == "done"
+
+    def write(self, topic: str, *values: Any, key: str | None = None) -> None:
+        """Produce values (JSON, or bytes as they are), in order."""
+        producer = Producer({"bootstrap.servers": self.addresses})
+        for value in values:
+            body = value if isinstance(value, bytes) else json.dumps(value).encode()
+            producer.produce(topic, body, key)
+        assert producer.flush(READ_SECONDS) == 0
+
+    def read(self, topic: str, count: int, partition: int = 0) -> list[Message]:
+        """The first `count` messages of a partition. Fails if they do not come."""
+        with consumer(self.addresses) as reader:
+            reader.assign([TopicPartition(topic, partition, OFFSET_BEGINNING)])
+            found: list[Message] = []
+            ends = time.monotonic() + READ_SECONDS
+            while len(found) < count:
+                assert time.monotonic() < ends, f"{len(found)} of {count} messages came"
+                found += [one for one in reader.consume(count - len(found), 0.1) if one.error() is None]
+            return found
+
+    def count(self, topic: str, partition: int = 0) -> int:
+        """How many messages a partition holds."""
+        with consumer(self.addresses) as reader:
+            low, high = reader.get_watermark_offsets(TopicPartition(topic, partition), READ_SECONDS)
+            return int(high - low)
+
+    def _answer(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline().strip()
+
+
+@contextmanager
+def consumer(addresses: str, group: str = "reader") -> Iterator[Consumer]:
+    """A consumer that commits nothing by itself."""
+    opened = Consumer(
+        {"bootstrap.servers": addresses, "group.id": group, "enable.auto.commit": False, "fetch.wait.max.ms": 20}
+    )
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+@contextmanager
+def kafka_cluster() -> Iterator[KafkaCluster]:
+    """A cluster in a process of its own; at the end nothing of it is left."""
+    command = [sys.executable, str(Path(__file__).with_name("broker.py"))]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield KafkaCluster(process)
+        finally:
+            process.kill()
