@@ -68,7 +68,7 @@ def test_values_at_their_bounds_are_taken() -> None:
 
 NOT_BUILT: list[tuple[dict[str, Any], str]] = [
     *(({name: 1}, f"/{name}") for name in ("orderingKey", "sequence")),
-    *(({"target": {"type": name}}, "/target/type") for name in ("kafka", "lambda", "eventbridge", "sns", "pool")),
+    *(({"target": {"type": name}}, "/target/type") for name in ("lambda", "eventbridge", "sns", "pool")),
 ]
 
 
