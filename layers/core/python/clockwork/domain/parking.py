@@ -33,8 +33,11 @@ def parking_of(client_id: str) -> str:
 
 
 def parked_row(release: Release) -> Row:
-    """The row of a parked release: its key is derived, so parking it twice is the same row."""
-    row_id = ids.derive("parked", release.execution_id, release.attempt)
+    """The row of a parked release: its key is derived, so parking it twice is the same row.
+
+    What was let go and is parked again has another: its first row may be about to be forgotten.
+    """
+    row_id = ids.derive("parked", release.execution_id, release.attempt, release.parkings)
     key = keys.row_key(release.occurrence.due_at, row_id)
     return row_of(parking_of(release.occurrence.client_id), key, [release], NEVER)
 

@@ -19,7 +19,8 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
     `run` is the last part of the executionId. `version` is that of the named job whose schedule asked for it; None for
     an anonymous job and for what was started by hand. `partition_id` is the shard of a named job.
     `history` holds the failed attempts where no record keeps them (level `none`).
-    `sweeps` counts how often the sweeper took it out of the dead-letter queue.
+    `sweeps` counts how often the sweeper took it out of the dead-letter queue,
+    `parkings` how often it was parked and let go.
     """
 
     job_id: str
@@ -32,6 +33,7 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
     history: tuple[Attempt, ...] = ()
     lost_workers: int = 0
     sweeps: int = 0
+    parkings: int = 0
     #: Its slot under the client's rate cap is `run_at`: it does not take another.
     paced: bool = False
 

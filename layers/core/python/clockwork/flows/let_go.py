@@ -7,7 +7,7 @@ from __future__ import annotations
 import msgspec
 
 from clockwork.domain import keys
-from clockwork.domain.circuits import host_of
+from clockwork.domain.circuits import Circuit, Passage, host_of, plan_passage
 from clockwork.domain.codec import decode_row
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution
@@ -42,13 +42,13 @@ def _let_client_go(world: World, parked: Parked, deadline_at: int, report: LetGo
     if client is not None and client.paused and not parked.discard:
         report.left += 1
         return
-    closed = set() if parked.by_hand or parked.discard else set(world.regulation.circuits(parked.client_id))
+    circuits = {} if parked.by_hand or parked.discard else dict(world.regulation.circuits(parked.client_id))
     room = int(parked.rate * world.settings.sweep_seconds)
     start_at = world.clock.now()
     after, gone, stayed = keys.BEGINNING, 0, 0
     while gone < room and world.clock.now() < deadline_at - STOP_MARGIN_MS:
         page = world.timeline.read(parking_of(parked.client_id), after, keys.END, min(PAGE, room - gone))
-        going = [row for row in page.rows if host_of(_release(row).occurrence.target) not in closed]
+        going = [row for row in page.rows if _may_go(row, circuits, start_at)]
         stayed += len(page.rows) - len(going)
         if parked.discard:
             _discard(world, going, report)
@@ -63,6 +63,15 @@ def _let_client_go(world: World, parked: Parked, deadline_at: int, report: LetGo
         after = page.rows[-1].key
     report.left += 1
     world.regulation.note_parked(msgspec.structs.replace(parked, rate=next_rate(parked.rate)))
+
+
+def _may_go(row: Row, circuits: dict[str, Circuit], now: int) -> bool:
+    """Whether nothing holds the row back. Where a probe is due one row goes to be it: what is left may all be parked."""
+    host = host_of(_release(row).occurrence.target) or ""
+    passage, later = plan_passage(circuits.get(host), now)
+    if later is not None:
+        circuits[host] = later
+    return passage is not Passage.PARK
 
 
 def _note_end(world: World, parked: Parked, gone: int, stayed: int) -> None:
@@ -80,7 +89,11 @@ def _release_rows(world: World, rows: list[Row], start_at: int, gone: int, rate:
     for place, row in enumerate(rows):
         run_at = start_at + int((gone + place) * 1000 / rate)
         release = _release(row)
-        releases.append(msgspec.structs.replace(release, run_at=max(release.run_at, run_at), paced=False))
+        releases.append(
+            msgspec.structs.replace(
+                release, run_at=max(release.run_at, run_at), paced=False, parkings=release.parkings + 1
+            )
+        )
     refused = world.releases.send(releases, world.clock.now()) if releases else ()
     if refused:
         raise Unavailable(f"{len(refused)} parked releases were not taken: {refused[0].reason}")
