@@ -16,6 +16,7 @@ STATISTICS = {
     "Delivered": "Sum",
     "Failed": "Sum",
     "Dead": "Sum",
+    "Expired": "Sum",
     "DuplicatesAbsorbed": "Sum",
     "Deferred": "Sum",
     "Parked": "Sum",

@@ -21,6 +21,7 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
                 "Delivered": report.succeeded,
                 "Failed": report.failed,
                 "Dead": report.dead,
+                "Expired": report.expired,
                 "DuplicatesAbsorbed": report.absorbed,
                 "Deferred": report.deferred,
                 "Parked": report.parked,

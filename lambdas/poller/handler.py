@@ -20,6 +20,7 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
                     "Polls": 1,
                     "Released": report.released,
                     "Dead": report.dead,
+                    "Expired": report.expired,
                     "Stuck": int(report.outcome == "stuck"),
                     "CursorLagMs": report.cursor_lag_ms,
                     "HorizonAheadMs": report.horizon_ahead_ms,

@@ -79,6 +79,7 @@ def test_each_invocation_writes_one_line_however_many_jobs_it_had(capsys: pytest
         "Delivered": 7,
         "Failed": 0,
         "Dead": 0,
+        "Expired": 0,
         "DuplicatesAbsorbed": 0,
         "Deferred": 0,
         "Parked": 0,

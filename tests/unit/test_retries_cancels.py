@@ -13,7 +13,7 @@ from clockwork.domain.executions import State
 from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.keys import BEGINNING, edge_key, row_key
 from clockwork.domain.retries import backoff_seconds, plan_retry
-from tests.examples import NOW, execution, failure
+from tests.examples import NOW, execution, failure, occurrence
 
 CANCELLED = Cancelled("j", "e", "acme", NOW, NOW + 9, NOW)
 
@@ -38,9 +38,12 @@ def test_a_wait_is_never_negative_nor_beyond_the_longest(failures: int, jitter: 
     assert 0 <= backoff_seconds(RetryPolicy(), failures, jitter) <= 3_600
 
 
-def plan(attempt: int = 1, lost: int = 0, policy: RetryPolicy | None = None, **outcome: Any) -> int | None:
+def plan(
+    attempt: int = 1, lost: int = 0, policy: RetryPolicy | None = None, window: float | None = None, **outcome: Any
+) -> int | None:
     steady = policy or RetryPolicy(jitter="none", max_attempts=3)
-    return plan_retry(steady, attempt, lost, NOW, failure(**outcome), NOW, 0.0).retry_at
+    failed = occurrence(retry_policy=steady, relevancy_window_seconds=window)
+    return plan_retry(failed, attempt, lost, failure(**outcome), NOW, 0.0).retry_at
 
 
 @pytest.mark.parametrize(
@@ -57,6 +60,8 @@ def plan(attempt: int = 1, lost: int = 0, policy: RetryPolicy | None = None, **o
         (plan(1, retry_after_seconds=1.0), NOW + 5_000),
         (plan(1, policy=RetryPolicy(jitter="none", max_age_seconds=4)), None),
         (plan(1, policy=RetryPolicy(jitter="none", max_age_seconds=5)), NOW + 5_000),
+        (plan(1, window=4), None),
+        (plan(1, window=5), NOW + 5_000),
         (plan(1, lost=1, state=State.WORKER_LOST), NOW),
     ],
 )

@@ -10,8 +10,9 @@ from enum import Enum, auto
 
 import msgspec
 
-from clockwork.domain.executions import FINAL, Attempt, Execution, Outcome, State
+from clockwork.domain.executions import FINAL, Attempt, Execution, Outcome, State, kept_until
 from clockwork.domain.releases import Release
+from clockwork.domain.relevancy import expired_execution, is_expired, reason_of
 from clockwork.domain.retries import RetryPlan, plan_retry
 
 #: Clocks differ: a claim counts as ended only so much later (ms).
@@ -51,7 +52,10 @@ class Claim(msgspec.Struct, frozen=True):
 
 def plan_claim(release: Release, stored: Execution | None, claim: Claim) -> Plan:
     """What a deliverer that holds `release` does, given the record."""
+    late = is_expired(release.occurrence, max(claim.now, release.run_at))
     if stored is None:
+        if late:
+            return Plan(Action.FINISH, "too late", expired_execution(release, claim.now, claim.expires_at))
         return Plan(Action.START, "first claim", _claimed(_new_execution(release, claim), release, claim))
     if stored.state in FINAL:
         return Plan(Action.ABSORB, f"already {stored.state}")
@@ -66,6 +70,9 @@ def plan_claim(release: Release, stored: Execution | None, claim: Claim) -> Plan
     if release.attempt != following:
         again = _again(release, following, stored.next_attempt_at or claim.now)
         return Plan(Action.FOLLOW_UP, f"attempt {following} waits and this is not it", release=again)
+    if late:
+        ended = plan_unstarted(release, stored, State.EXPIRED, reason_of(release.occurrence), claim.now)
+        return Plan(Action.FINISH, "too late", ended)
     return Plan(Action.START, "claims the retry", _claimed(stored, release, claim))
 
 
@@ -79,21 +86,12 @@ def plan_outcome(release: Release, running: Execution, outcome: Outcome, now: in
     attempts = (*_without_old_excerpts(running.attempts), attempt_of(running.attempt, release, outcome))
     ended = _unclaimed(running, outcome.state, attempts)
     if outcome.state is State.SUCCEEDED:
-        return Plan(Action.FINISH, "delivered", ended)
+        return Plan(Action.FINISH, "delivered", _kept(release, ended, now))
     if running.cancel_noted_at is not None:
-        return Plan(
-            Action.FINISH, "cancelled", _final(ended, State.CANCELLED, "cancelled while an attempt was running")
-        )
-    retry = plan_retry(
-        release.occurrence.retry_policy,
-        running.attempt,
-        running.lost_workers,
-        release.occurrence.due_since,
-        outcome,
-        now,
-        jitter,
-    )
-    return _plan_following(release, ended, retry)
+        cancelled = _final(ended, State.CANCELLED, "cancelled while an attempt was running")
+        return Plan(Action.FINISH, "cancelled", _kept(release, cancelled, now))
+    retry = plan_retry(release.occurrence, running.attempt, running.lost_workers, outcome, now, jitter)
+    return _plan_following(release, ended, retry, now)
 
 
 def plan_unrecorded_outcome(release: Release, outcome: Outcome, now: int, jitter: float, expires_at: int) -> Plan:
@@ -101,19 +99,19 @@ def plan_unrecorded_outcome(release: Release, outcome: Outcome, now: int, jitter
     history = (*_without_old_excerpts(release.history), attempt_of(release.attempt, release, outcome))
     if outcome.state is State.SUCCEEDED:
         return Plan(Action.ABSORB, "delivered")
-    occurrence = release.occurrence
-    retry = plan_retry(
-        occurrence.retry_policy, release.attempt, release.lost_workers, occurrence.due_since, outcome, now, jitter
-    )
+    retry = plan_retry(release.occurrence, release.attempt, release.lost_workers, outcome, now, jitter)
     if retry.retry_at is not None:
         again = msgspec.structs.replace(_again(release, release.attempt + 1, retry.retry_at), history=history)
         return Plan(Action.FOLLOW_UP, retry.reason, release=again)
-    return Plan(Action.FINISH, retry.reason, dead_execution(release, retry.reason, history, expires_at))
+    dead = dead_execution(release, retry.reason, history, expires_at)
+    if retry.ends is not State.DEAD:
+        dead = msgspec.structs.replace(dead, state=retry.ends, occurrence=None)
+    return Plan(Action.FINISH, retry.reason, _kept(release, dead, now))
 
 
-def plan_unstarted(running: Execution, state: State, reason: str) -> Execution:
-    """The record of an attempt that was claimed and is not started after all: final, with the reason."""
-    return _final(_unclaimed(running, state, running.attempts), state, reason)
+def plan_unstarted(release: Release, stored: Execution, state: State, reason: str, now: int) -> Execution:
+    """The record of what was claimed, or waited, and is not started after all: final, with the reason."""
+    return _kept(release, _final(_unclaimed(stored, state, stored.attempts), state, reason), now)
 
 
 def attempt_of(number: int, release: Release, outcome: Outcome) -> Attempt:
@@ -152,7 +150,7 @@ def plan_death(release: Release, stored: Execution | None, reason: str, expires_
     if stored is None:
         return dead_execution(release, reason, release.history, expires_at)
     dead = _final(_unclaimed(stored, State.DEAD, stored.attempts), State.DEAD, reason)
-    return msgspec.structs.replace(dead, occurrence=release.occurrence)
+    return msgspec.structs.replace(dead, occurrence=release.occurrence, expires_at=expires_at)
 
 
 def _plan_lost_worker(release: Release, stored: Execution, claim: Claim) -> Plan:
@@ -161,10 +159,12 @@ def _plan_lost_worker(release: Release, stored: Execution, claim: Claim) -> Plan
     return plan_outcome(release, counted, lost, claim.now, 0.0)
 
 
-def _plan_following(release: Release, ended: Execution, retry: RetryPlan) -> Plan:
+def _plan_following(release: Release, ended: Execution, retry: RetryPlan, now: int) -> Plan:
     if retry.retry_at is None:
-        dead = msgspec.structs.replace(_final(ended, State.DEAD, retry.reason), occurrence=release.occurrence)
-        return Plan(Action.FINISH, retry.reason, dead)
+        final = _kept(release, _final(ended, retry.ends, retry.reason), now)
+        if retry.ends is State.DEAD:
+            final = msgspec.structs.replace(final, occurrence=release.occurrence)
+        return Plan(Action.FINISH, retry.reason, final)
     waiting = msgspec.structs.replace(ended, next_attempt_at=retry.retry_at)
     return Plan(Action.FOLLOW_UP, retry.reason, waiting, _again(release, ended.attempt + 1, retry.retry_at))
 
@@ -210,6 +210,12 @@ def _unclaimed(execution: Execution, state: State, attempts: tuple[Attempt, ...]
 
 def _final(execution: Execution, state: State, reason: str) -> Execution:
     return msgspec.structs.replace(execution, state=state, reason=reason, next_attempt_at=None)
+
+
+def _kept(release: Release, final: Execution, now: int) -> Execution:
+    """What has ended is kept as long as its client wants it."""
+    expires_at = kept_until(now, release.occurrence.retention_days, final.expires_at)
+    return msgspec.structs.replace(final, expires_at=expires_at)
 
 
 def _again(release: Release, attempt: int, run_at: int) -> Release:

@@ -54,6 +54,7 @@ def plan_cancel(stored: Execution | None, cancelled: Cancelled) -> CancelPlan:
         stored,
         state=State.CANCELLED,
         revision=stored.revision + 1,
+        expires_at=cancelled.expires_at,
         next_attempt_at=None,
         cancel_noted_at=cancelled.now,
         reason="cancelled by its client",

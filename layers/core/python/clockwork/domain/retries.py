@@ -5,27 +5,30 @@ from __future__ import annotations
 import msgspec
 
 from clockwork.domain.executions import Outcome, State
-from clockwork.domain.jobs import RetryPolicy
+from clockwork.domain.jobs import Occurrence, RetryPolicy
+from clockwork.domain.relevancy import is_expired, reason_of
 
 #: So many lost deliverers are our own fault and do not count against `maxAttempts`; later ones do, so attempts end.
 FORGIVEN_LOST_WORKERS = 3
 
 
 class RetryPlan(msgspec.Struct, frozen=True):
-    """`retry_at` in ms, or None if there is no further attempt; `reason` says why either way."""
+    """`retry_at` in ms, or None if no attempt follows and the execution `ends`; `reason` says why either way."""
 
     retry_at: int | None
     reason: str
+    ends: State = State.DEAD
 
 
 def plan_retry(
-    policy: RetryPolicy, attempt: int, lost_workers: int, since_at: int, outcome: Outcome, now: int, jitter: float
+    occurrence: Occurrence, attempt: int, lost_workers: int, outcome: Outcome, now: int, jitter: float
 ) -> RetryPlan:
     """What follows attempt `attempt`, which failed with `outcome`. `jitter` is drawn from 0 <= jitter < 1.
 
-    `since_at` (ms) is when the first attempt could run at the earliest; `maxAgeSeconds` counts from there.
+    `maxAgeSeconds` and the relevancy window count from when the first attempt could run at the earliest.
     `lost_workers` counts those among all attempts up to this one. A lost worker is followed up at once.
     """
+    policy = occurrence.retry_policy
     counted = attempt - min(lost_workers, FORGIVEN_LOST_WORKERS)
     if outcome.permanent:
         return RetryPlan(None, f"permanent failure: {outcome.error}")
@@ -33,7 +36,9 @@ def plan_retry(
         return RetryPlan(None, f"attempt {counted} of {policy.max_attempts} failed: {outcome.error}")
     wait = 0.0 if outcome.state is State.WORKER_LOST else backoff_seconds(policy, counted, jitter)
     retry_at = now + int(max(wait, outcome.retry_after_seconds or 0.0) * 1000)
-    if retry_at > since_at + policy.max_age_seconds * 1000:
+    if is_expired(occurrence, retry_at):
+        return RetryPlan(None, f"{reason_of(occurrence)}: {outcome.error}", State.EXPIRED)
+    if retry_at > occurrence.due_since + policy.max_age_seconds * 1000:
         age = f"older than maxAgeSeconds {policy.max_age_seconds:g} before the next attempt"
         return RetryPlan(None, f"{age}: {outcome.error}")
     return RetryPlan(retry_at, f"{outcome.state}: {outcome.error}")

@@ -16,6 +16,7 @@ from clockwork.domain.errors import Unavailable
 from clockwork.domain.permits import BUSY_AFTER, WINDOW_MS, Blocks, blocks_of, cap_of
 from clockwork.flows.batch import LONGEST_HOLD_MS, Batch, Item
 from clockwork.flows.environment import Block
+from clockwork.flows.expire import unexpired
 from clockwork.flows.park import park
 from clockwork.flows.world import World
 
@@ -88,6 +89,8 @@ def _paced(batch: Batch, client_id: str, client: Client | None, items: list[Item
         for place, item in enumerate(waiting):
             slot_at = max(item.release.run_at, first_at + int(place * interval_ms))
             item.release = msgspec.structs.replace(item.release, run_at=slot_at, paced=True)
+    # A slot beyond the relevancy window is no use waiting for.
+    items = unexpired(batch, items)
     far_at = world.clock.now() + LONGEST_HOLD_MS
     batch.send_back([item for item in items if item.release.run_at >= far_at])
     return [item for item in items if item.release.run_at < far_at]

@@ -82,7 +82,7 @@ def _advance(world: World, visited: Visited, job: NamedJob, step: Step) -> None:
     visited.releases += step.releases
     visited.goes_on = visited.goes_on or step.is_cut
     if step.skipped is not None:
-        expires_at = world.execution_expires_at(world.clock.now())
+        expires_at = world.execution_expires_at(world.clock.now(), job.definition.retention_days)
         visited.records.append(skipped_execution(job, step.skipped, expires_at))
     if step.following is not None:
         expires_at = world.row_expires_at(keys.instant_of(step.following.key))

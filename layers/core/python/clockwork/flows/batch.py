@@ -28,6 +28,7 @@ class DeliverReport(msgspec.Struct):
     succeeded: int = 0
     failed: int = 0
     dead: int = 0
+    expired: int = 0
     absorbed: int = 0
     deferred: int = 0
     dropped: int = 0
@@ -77,7 +78,8 @@ class Batch:
             self.report.absorbed += 1
         elif plan.action is Action.DEFER:
             self.report.deferred += 1
-        elif plan.execution is not None and plan.execution.state is State.DEAD:
-            self.report.dead += 1
+        elif plan.execution is not None:
+            self.report.dead += plan.execution.state is State.DEAD
+            self.report.expired += plan.execution.state is State.EXPIRED
         if plan.release is not None:
             self.following.append((item, plan.release))

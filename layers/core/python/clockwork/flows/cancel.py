@@ -47,7 +47,8 @@ def _cancel_unrecorded(world: World, job: KeptJob) -> CancelPlan:
 def _cancel_recorded(world: World, job: KeptJob) -> CancelAnswer:
     now = world.clock.now()
     execution_id = only_execution(job.job_id, job.occurrence.due_at)
-    expires_at = world.execution_expires_at(max(now, job.occurrence.due_at))
+    ends_at = max(now, job.occurrence.due_at)
+    expires_at = world.execution_expires_at(ends_at, job.occurrence.retention_days)
     cancelled = Cancelled(job.job_id, execution_id, job.occurrence.client_id, job.occurrence.due_at, expires_at, now)
     stored: Execution | None = None
     for _ in range(ROUNDS):

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from clockwork.domain.attempts import Action, Claim, plan_claim
+from clockwork.domain.relevancy import expired_execution, is_expired
 from clockwork.flows.batch import ROUNDS, Batch, Item
 
 
 def claim(batch: Batch, items: Sequence[Item]) -> list[Item]:
     """Those that are ours to start, by the instant at which they are to run. The others are settled or fail."""
-    # 1. Nothing is claimed at record level none: a duplicate is delivered twice.
-    started = [item for item in items if item.release.occurrence.record == "none"]
+    # 1. Nothing is claimed at record level none: a duplicate is delivered twice. Only what comes too late is recorded.
+    started = [item for item in items if item.release.occurrence.record == "none" and not end_unclaimed(batch, item)]
     open_items = [item for item in items if item.release.occurrence.record == "full"]
     # 2. Look at what a later attempt follows.
     for item in open_items:
@@ -46,6 +47,23 @@ def _claim_round(batch: Batch, items: Sequence[Item], started: list[Item]) -> li
         else:
             batch.settle(item, plan)
     return lost
+
+
+def end_unclaimed(batch: Batch, item: Item) -> bool:
+    """Whether an item of which nothing is recorded before it ends comes too late to be started: it ends EXPIRED."""
+    world, release = batch.world, item.release
+    now = world.clock.now()
+    if not is_expired(release.occurrence, max(now, release.run_at)):
+        return False
+    expired = expired_execution(release, now, world.execution_expires_at(now))
+    saved = world.executions.save([(None, expired)])[0]
+    if saved.unavailable is not None:
+        batch.fail(item, saved.unavailable)
+    elif saved.ok:
+        batch.report.expired += 1
+    else:
+        batch.report.absorbed += 1
+    return True
 
 
 def find_seen(batch: Batch, item: Item) -> None:

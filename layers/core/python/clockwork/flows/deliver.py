@@ -18,6 +18,7 @@ from clockwork.domain.releases import Delivery, Release
 from clockwork.flows.admit import admit
 from clockwork.flows.batch import LONGEST_HOLD_MS, Batch, DeliverReport, Item
 from clockwork.flows.claim import claim
+from clockwork.flows.expire import unexpired
 from clockwork.flows.follow import send_following
 from clockwork.flows.look import hold_and_look
 from clockwork.flows.record import record
@@ -44,8 +45,8 @@ def deliver_batch(world: World, messages: Sequence[Message], deadline_at: int) -
     batch = Batch(world, deadline_at)
     # 1. What is early, or cannot end in time, goes back with the rest of its delay.
     items = _in_time(batch, _decoded(batch, messages))
-    # 2. What its client's caps, a pause or an open circuit hold back waits or is parked.
-    items = admit(batch, items)
+    # 2. What its client's caps, a pause or an open circuit hold back waits or is parked, unless it is too late anyway.
+    items = admit(batch, unexpired(batch, items))
     # 3. Claim: from here on nobody else starts these attempts.
     claimed = claim(batch, items)
     # 4. Hold each until it is due, look whether its job still wants it, start it; nothing waits for another's answer.

@@ -13,7 +13,9 @@ from clockwork.domain.executions import WAITING, Execution, State
 from clockwork.domain.ids import NamedJobId, decode_job
 from clockwork.domain.named import JobState, NamedJob
 from clockwork.domain.releases import Release
+from clockwork.domain.relevancy import is_expired, reason_of
 from clockwork.flows.batch import Batch, Item
+from clockwork.flows.claim import end_unclaimed
 from clockwork.flows.world import World
 
 #: Executions before one's own that are looked at to tell whether one is still under way.
@@ -34,10 +36,11 @@ def hold_and_look(batch: Batch, claimed: Sequence[Item]) -> Iterator[int]:
 
 
 def _wanted(batch: Batch, claimed: Sequence[Item], due: Sequence[int]) -> list[int]:
+    due = [slot for slot in due if not _is_too_late(batch, claimed[slot])]
     places_of = {slot: decode_job(claimed[slot].release.job_id) for slot in due}
     named = {slot: place for slot, place in places_of.items() if isinstance(place, NamedJobId)}
     if not named:
-        return list(due)
+        return due
     places = sorted({(place.client_id, place.job_key) for place in named.values()})
     jobs = dict(zip(places, batch.world.jobs.get(places), strict=True))
     wanted = []
@@ -51,6 +54,18 @@ def _wanted(batch: Batch, claimed: Sequence[Item], due: Sequence[int]) -> list[i
         else:
             _drop(batch, claimed[slot], *objection)
     return wanted
+
+
+def _is_too_late(batch: Batch, item: Item) -> bool:
+    """Whether time ran out between claim and start: it ends EXPIRED."""
+    if item.seen is None:
+        return end_unclaimed(batch, item)
+    occurrence = item.release.occurrence
+    if not is_expired(occurrence, batch.world.clock.now()):
+        return False
+    _drop(batch, item, State.EXPIRED, reason_of(occurrence))
+    batch.report.expired += 1
+    return True
 
 
 def _objection(world: World, item: Item, place: NamedJobId, job: NamedJob | None) -> tuple[State, str] | None:
@@ -81,6 +96,7 @@ def _drop(batch: Batch, item: Item, state: State, reason: str) -> None:
     batch.report.dropped += 1
     if item.seen is None:
         return
-    saved = batch.world.executions.save([(item.seen, plan_unstarted(item.seen, state, reason))])[0]
+    ended = plan_unstarted(item.release, item.seen, state, reason, batch.world.clock.now())
+    saved = batch.world.executions.save([(item.seen, ended)])[0]
     if saved.unavailable is not None:
         batch.fail(item, saved.unavailable)

@@ -17,6 +17,7 @@ from clockwork.domain.executions import Execution, State
 from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Row
 from clockwork.flows.advance import Visited, visit_rows
+from clockwork.flows.expire import expire_releases
 from clockwork.flows.world import World
 from clockwork.ports import Lease
 
@@ -37,6 +38,7 @@ class PollReport(msgspec.Struct):
     released: int = 0
     dead: int = 0
     skipped: int = 0
+    expired: int = 0
     commits: int = 0
     #: How far behind now the cursor was when the lease was taken, and the horizon at the end is ahead (ms).
     cursor_lag_ms: int = 0
@@ -115,9 +117,9 @@ def _release_batch(visit: _Visit, rows: Sequence[Row], until: str) -> str | None
     following = [row for one in done for row in one.following]
     if following:
         visit.world.timeline.put_new(following)
-    if not _send(
-        visit, [release for one in done for release in one.releases], [r for one in done for r in one.records]
-    ):
+    releases, expired = expire_releases(visit.world, [release for one in done for release in one.releases])
+    visit.report.expired += expired
+    if not _send(visit, releases, [record for one in done for record in one.records]):
         return "stuck"
     visit.lease = msgspec.structs.replace(visit.lease, cursor=done[-1].row.key)
     if newer:
@@ -138,17 +140,18 @@ def _send(visit: _Visit, releases: Sequence[Release], records: list[Execution]) 
     world = visit.world
     now = world.clock.now()
     refused = world.releases.send(releases, now) if releases else ()
-    records += [
-        dead_execution(releases[r.index], f"it cannot be released: {r.reason}", (), world.execution_expires_at(now))
-        for r in refused
-        if r.permanent
-    ]
+    records += [_dead(world, releases[r.index], f"it cannot be released: {r.reason}") for r in refused if r.permanent]
     saved = world.executions.save([(None, record) for record in records]) if records else ()
     visit.report.released += len(releases) - len(refused)
     visit.report.dead += sum(record.state is State.DEAD for record in records)
     visit.report.skipped += sum(record.skipped.count for record in records if record.skipped is not None)
     visit.uncommitted += len(releases)
     return all(r.permanent for r in refused) and not any(one.unavailable for one in saved)
+
+
+def _dead(world: World, release: Release, reason: str) -> Execution:
+    expires_at = world.execution_expires_at(world.clock.now(), release.occurrence.retention_days)
+    return dead_execution(release, reason, release.history, expires_at)
 
 
 def _commit_is_due(visit: _Visit, now: int) -> bool:

@@ -46,7 +46,8 @@ def settle(world: World, job: NamedJob, start: Pointer | None, until: str = keys
         step = expand(job, pointer, horizon, world.clock.now(), AT_ONCE)
         releases += step.releases
         if step.skipped is not None:
-            skipped.append(skipped_execution(job, step.skipped, world.execution_expires_at(world.clock.now())))
+            expires_at = world.execution_expires_at(world.clock.now(), job.definition.retention_days)
+            skipped.append(skipped_execution(job, step.skipped, expires_at))
         pointer = step.following
         if pointer is not None:
             put_pointer(world, job, pointer)

@@ -69,7 +69,8 @@ def _sweep(world: World, letter: DeadLetter, report: SweepReport) -> bool:
 
 def _bury(world: World, release: Release, stored: Execution | None, report: SweepReport) -> bool:
     reason = f"it came back from the dead-letter queue {MOST_SWEEPS} times without an end"
-    dead = plan_death(release, stored, reason, world.execution_expires_at(world.clock.now()))
+    expires_at = world.execution_expires_at(world.clock.now(), release.occurrence.retention_days)
+    dead = plan_death(release, stored, reason, expires_at)
     saved = world.executions.save([(stored, dead)])[0]
     report.dead += saved.ok
     return saved.ok

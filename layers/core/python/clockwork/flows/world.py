@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from clockwork import ports
+from clockwork.domain.executions import kept_until
 from clockwork.flows.environment import Environment
 from clockwork.settings import Settings
 
@@ -29,9 +30,9 @@ class World:
     regulation: ports.Regulation
     environment: Environment = field(default_factory=Environment)
 
-    def execution_expires_at(self, at: int) -> int:
-        """When the record of an execution that ended at `at` (ms) may go."""
-        return at + self.settings.execution_retention_seconds * 1000
+    def execution_expires_at(self, at: int, retention_days: int | None = None) -> int:
+        """When the record of an execution that ended at `at` (ms) may go; `retention_days` if its client has any."""
+        return kept_until(at, retention_days, at + self.settings.execution_retention_seconds * 1000)
 
     def row_expires_at(self, at: int) -> int:
         """When a timeline row due at `at` (ms) may go: an outage must be shorter."""
