@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import groupby
@@ -15,16 +15,18 @@ from botocore.model import OperationModel
 from clockwork.aws.repeats import batches
 from clockwork.aws.session import THREADS
 
+Calls = list[tuple[OperationModel, dict[str, Any]]]
+
 
 class Recorder:
     """Notes the calls of a botocore session while it is `on`: the clients' methods and what they were given."""
 
     def __init__(self, session: botocore.session.Session) -> None:
-        self.calls: list[tuple[OperationModel, dict[str, Any]]] = []
+        self.calls: Calls = []
         session.register("before-parameter-build", self._note)
 
-    def _note(self, params: dict[str, Any], model: OperationModel, **_: object) -> None:
-        self.calls.append((model, dict(params)))
+    def _note(self, **call: Any) -> None:
+        self.calls.append((call["model"], dict(call["params"])))
 
 
 class Bare:
@@ -37,7 +39,7 @@ class Bare:
         }
         self._threads = ThreadPoolExecutor(THREADS)
 
-    def replay(self, calls: Sequence[tuple[OperationModel, dict[str, Any]]]) -> Callable[[], None]:
+    def replay(self, calls: Calls) -> Callable[[], None]:
         """What makes the same calls: one operation after the other, each on all threads at once."""
         stages = [
             [self._call(model, params) for model, params in some]

@@ -4,7 +4,7 @@
 botocore and one client. Each start is a process of its own, in turns, and the least of many counts. Bytecode is
 cached, as it is in a Lambda's layers.
 
-    python -m bench.cold_start [--json] [--starts N]
+    python -m bench.cold_start [--json] [--docs] [--starts N]
 
 The last line of standard output is one JSON object, CPU in ms; the table goes to standard error.
 """
@@ -19,6 +19,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.interleaved import Cost, as_line
+from bench.report import write_block
+from bench.tables import machine, table
 from clockwork.settings import Settings
 
 ROOT = Path(__file__).parents[1]
@@ -27,18 +29,28 @@ STARTS = 12
 MOMENTS = ("poller", "deliverer")
 _OURS = "import handler"
 _BARE = "import botocore.session; botocore.session.get_session().create_client('dynamodb')"
-_TELL = "; import time; print(time.process_time())"
+_TELL_CPU = "; import time; print(time.process_time())"
+_TELL_MODULES = "; import sys; print(*sys.modules)"
 
 
 def measure(moment: str, starts: int) -> Cost:
     """The CPU of both, ms."""
-    folders = [str(ROOT / "lambdas" / moment), str(ROOT / "layers/core/python")]
-    costs = [(_start(_OURS, folders), _start(_BARE, [])) for _ in range(starts + 1)][1:]
+    costs = [(_cpu(_OURS, moment), _cpu(_BARE, moment)) for _ in range(starts + 1)][1:]
     return Cost(min(ours for ours, _ in costs) * 1000, min(bare for _, bare in costs) * 1000)
 
 
-def _start(program: str, folders: Sequence[str]) -> float:
-    """The CPU seconds of a new process that runs the program in the environment of a Lambda."""
+def modules_of(moment: str) -> set[str]:
+    """The modules that a Lambda has in memory before its first event."""
+    return set(_start(_OURS + _TELL_MODULES, moment).split())
+
+
+def _cpu(program: str, moment: str) -> float:
+    return float(_start(program + _TELL_CPU, moment))
+
+
+def _start(program: str, moment: str) -> str:
+    """What the program prints in a new process with the environment of a Lambda."""
+    folders = [str(ROOT / "lambdas" / moment), str(ROOT / "layers/core/python")]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PYTHON"))}
     environment |= Settings.for_account().to_environment() | {
         "AWS_LAMBDA_FUNCTION_NAME": "measured",
@@ -48,8 +60,8 @@ def _start(program: str, folders: Sequence[str]) -> float:
         "PYTHONTZPATH": "",
         "PYTHONPATH": os.pathsep.join(folders),
     }
-    command = [sys.executable, "-c", program + _TELL]
-    return float(subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -58,14 +70,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         prog="python -m bench.cold_start", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--json", action="store_true", help="no table, the JSON alone")
+    parser.add_argument("--docs", action="store_true", help="write the table into docs/performance.md")
     parser.add_argument("--starts", type=int, default=STARTS, help=f"starts of each (default {STARTS})")
     options = parser.parse_args(arguments)
-    say = (lambda _: None) if options.json else sys.stderr.write
-    say(f"{'Lambda':<16}{'ours':>10}{'bare':>10}{'ratio':>8}  CPU ms until ready\n")
-    costs = {}
-    for moment in MOMENTS:
-        costs[moment] = cost = measure(moment, options.starts)
-        say(f"{moment:<16}{cost.ours:10.1f}{cost.bare:10.1f}{cost.ratio:8.2f}\n")
+    costs = {moment: measure(moment, options.starts) for moment in MOMENTS}
+    rows = [[f"`{moment}`", *cost.as_cells()] for moment, cost in costs.items()]
+    page = f"{table(['CPU ms until ready', 'Clockwork', 'botocore alone', 'ratio'], rows)}\n\n{machine()}"
+    if not options.json:
+        sys.stderr.write(f"{page}\n")
+    if options.docs:
+        write_block("cold_start", page)
     print(as_line(costs))
 
 

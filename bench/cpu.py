@@ -10,9 +10,9 @@ ratio is what can be compared.
     poll_release    a visit to a shard: lease, a page of 500 due rows, 50 batches of messages, commit
     deliver         a batch of 10 messages: 10 claims, targets that accept at once, 10 outcomes
 
-What the API's edge adds for a batch (parse, validate, answer) is said on standard error.
+What the API's edge adds for a batch (parse, validate, answer) is said below the table.
 
-    python -m bench.cpu [--json] [--chunks N]
+    python -m bench.cpu [--json] [--docs] [--chunks N]
 
 The last line of standard output is one JSON object; the table goes to standard error.
 """
@@ -21,20 +21,22 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from bench.bare import Bare, Recorder
+from bench.bare import Bare, Calls, Recorder
 from bench.canned import answers
+from bench.edge import edge_us_per_job
 from bench.interleaved import Cost, as_line, compare
+from bench.report import write_block
 from bench.stub import stub
 from bench.stub_world import stub_session, stub_world
+from bench.tables import machine, table
 from bench.workloads import Workload, workloads
 
 CHUNKS = 25
 #: So many jobs a chunk at least, so that the clock's steps do not count.
 _RUNS = {"create_single": 20, "create_batch": 1, "poll_release": 1, "deliver": 4}
-
 #: After so many runs an environment has read and leased what it keeps for a while: a job can do without that.
 _WARM_UPS = 5
 
@@ -47,18 +49,35 @@ def measure(names: Sequence[str], chunks: int) -> Iterator[tuple[str, Cost]]:
             yield name, _compare(wanted[name], endpoint_url, chunks, _RUNS[name])
 
 
-def _compare(workload: Workload, endpoint_url: str, chunks: int, runs: int) -> Cost:
+def calls_of(workload: Workload, endpoint_url: str) -> Calls:
+    """The calls to AWS of one run."""
     recorder = Recorder(session := stub_session())
     with stub_world(endpoint_url, session) as world:
         for _ in range(_WARM_UPS):
             recorder.calls.clear()
             workload.run(world)
+    return recorder.calls
+
+
+def _compare(workload: Workload, endpoint_url: str, chunks: int, runs: int) -> Cost:
+    calls = calls_of(workload, endpoint_url)
     bare = Bare(stub_session(), endpoint_url)
     try:
         with stub_world(endpoint_url) as world:
-            return compare(partial(workload.run, world), bare.replay(recorder.calls), workload.jobs, chunks, runs)
+            return compare(partial(workload.run, world), bare.replay(calls), workload.jobs, chunks, runs)
     finally:
         bare.close()
+
+
+def page(costs: Mapping[str, Cost], edge_us: float) -> str:
+    """The block in the documentation."""
+    rows = [[f"`{name}`", *cost.as_cells()] for name, cost in costs.items()]
+    return "\n\n".join(
+        [
+            table(["CPU us per job", "Clockwork", "botocore alone", "ratio"], rows),
+            f"The API's edge takes {edge_us:.0f} us per job of a batch in addition. {machine()}",
+        ]
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -67,14 +86,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         prog="python -m bench.cpu", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--json", action="store_true", help="no table, the JSON alone")
+    parser.add_argument("--docs", action="store_true", help="write the table into docs/performance.md")
     parser.add_argument("--chunks", type=int, default=CHUNKS, help=f"turns of each way (default {CHUNKS})")
     options = parser.parse_args(arguments)
-    say = (lambda _: None) if options.json else sys.stderr.write
-    say(f"{'workload':<16}{'ours':>10}{'bare':>10}{'ratio':>8}  CPU us per job\n")
-    costs = {}
-    for name, cost in measure(list(_RUNS), options.chunks):
-        costs[name] = cost
-        say(f"{name:<16}{cost.ours:10.1f}{cost.bare:10.1f}{cost.ratio:8.2f}\n")
+    costs = dict(measure(list(_RUNS), options.chunks))
+    if options.docs or not options.json:
+        text = page(costs, edge_us_per_job(options.chunks))
+        sys.stderr.write(f"{text}\n")
+        if options.docs:
+            write_block("cpu", text)
     print(as_line(costs))
 
 

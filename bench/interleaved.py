@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 Work = Callable[[], object]
@@ -27,17 +27,26 @@ class Cost:
         """The figures that a reader compares."""
         return {"ours": round(self.ours, 2), "bare": round(self.bare, 2), "ratio": round(self.ratio, 3)}
 
+    def as_cells(self) -> list[str]:
+        """The figures of a line of a table."""
+        return [f"{self.ours:,.1f}", f"{self.bare:,.1f}", f"{self.ratio:.2f}"]
+
 
 def compare(ours: Work, bare: Work, jobs: int, chunks: int, runs_per_chunk: int) -> Cost:
     """Alternating chunks of both, the cheapest of each. `jobs` are done by one run."""
-    for work in (ours, bare):
+    per_job = 1e6 / (jobs * runs_per_chunk)
+    return Cost(*(seconds * per_job for seconds in cheapest([ours, bare], chunks, runs_per_chunk)))
+
+
+def cheapest(works: Sequence[Work], chunks: int, runs_per_chunk: int = 1) -> list[float]:
+    """The CPU seconds of each work's cheapest chunk, of so many that take turns."""
+    for work in works:
         work()
     gc.collect()
     gc.freeze()  # as in a Lambda's environment, once it is wired
-    costs = [(cpu_seconds(ours, runs_per_chunk), cpu_seconds(bare, runs_per_chunk)) for _ in range(chunks)]
+    turns = [[cpu_seconds(work, runs_per_chunk) for work in works] for _ in range(chunks)]
     gc.unfreeze()
-    per_job = 1e6 / (jobs * runs_per_chunk)
-    return Cost(min(cost for cost, _ in costs) * per_job, min(cost for _, cost in costs) * per_job)
+    return [min(costs) for costs in zip(*turns, strict=True)]
 
 
 def cpu_seconds(work: Work, runs: int = 1) -> float:

@@ -20,7 +20,7 @@ from clockwork.flows.world import World
 REQUEST = 500
 BATCH = 10
 #: Beyond where a create starts a poller itself.
-_DELAY_MS = 180_000
+DELAY_MS = 180_000
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Unexpected(Exception):
 def create_request(jobs: int) -> CreateRequest:
     """A valid request for anonymous jobs, as the API's edge hands it to the flow."""
     wanted = [
-        NewJob(index=index, target=TARGET, payload=payload, delay_ms=_DELAY_MS)
+        NewJob(index=index, target=TARGET, payload=payload, delay_ms=DELAY_MS)
         for index, payload in enumerate(islice(payloads(), jobs))
     ]
     return CreateRequest(client=Client(client_id=CLIENT), jobs=tuple(wanted))

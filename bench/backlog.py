@@ -1,0 +1,54 @@
+"""What a poller needs of memory for a shard on which a million jobs are due: as much as for a page of them.
+
+The flow runs over the ports in memory, except that the timeline makes its rows when they are read and the queue keeps
+none of its messages, so that what is measured is the poller's own. botocore is loaded, as in the Lambda.
+
+    python -m bench.backlog [--json] [--docs] [--jobs N]
+
+The last line of standard output is one JSON object: {jobs, released, commits, peakMb}.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import sys
+from collections.abc import Sequence
+
+from bench.pending import AllDue, polls
+from bench.report import write_block
+from bench.stub_world import stub_world
+from bench.tables import machine, table
+
+JOBS = 1_000_000
+#: What Linux counts `ru_maxrss` in, and macOS: https://man7.org/linux/man-pages/man2/getrusage.2.html
+_RSS_UNIT = 1 if sys.platform == "darwin" else 1024
+
+
+def measure(jobs: int) -> dict[str, float]:
+    """Poll a shard with so many due jobs, in this process; its peak is the process's."""
+    with stub_world("http://127.0.0.1:1"):
+        report = polls(AllDue(jobs))()
+    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT / 2**20
+    return {"jobs": jobs, "released": report.released, "commits": report.commits, "peakMb": round(peak_mb, 1)}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.backlog", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--json", action="store_true", help="the JSON alone, which is all there is")
+    parser.add_argument("--docs", action="store_true", help="write the table into docs/performance.md")
+    parser.add_argument("--jobs", type=int, default=JOBS, help=f"jobs that are due (default {JOBS:,})")
+    options = parser.parse_args(arguments)
+    result = measure(options.jobs)
+    if options.docs:
+        row = [f"{result['jobs']:,}", f"{result['commits']:,}", f"{result['peakMb']:.0f}"]
+        write_block("backlog", f"{table(['due jobs', 'commits', 'peak memory, MB'], [row])}\n\n{machine()}")
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()
