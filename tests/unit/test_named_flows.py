@@ -239,6 +239,28 @@ def test_a_change_of_the_schedule_starts_anew_and_mixes_nothing() -> None:
     assert {d.occurrence.payload.body for d in named.clockwork.targets.delivered[2:]} == {b"2"}
 
 
+def test_a_change_during_a_pause_forgets_nothing_that_was_due_in_it() -> None:
+    named = Named(catch_up="all")
+    named.run(25)
+    named.change(paused(None))
+    named.run(20)
+    named.change(replaced(named.definition(payload=Payload(b"2"), catch_up="all"), b'"y"', same_schedule=True))
+    named.run(20)
+    named.change(resumed(None))
+    assert named.run(11) == [30.0, 40.0, 50.0, 60.0, 70.0]
+
+
+def test_a_change_between_a_fire_and_its_jitter_loses_no_fire() -> None:
+    jittered = Recurrence(every=Every(100_000, 1_700_000_000_000), jitter_seconds=99)
+    named = Named(recurrence=jittered)
+    pointer = first_pointer(named.job)
+    assert pointer is not None
+    assert pointer.fire.due_at > pointer.fire.base_at + 1_000
+    named.run((pointer.fire.base_at - named.start) / 1000 + 0.5)
+    named.change(replaced(named.definition(recurrence=jittered, payload=Payload(b"2")), b'"y"', same_schedule=True))
+    assert named.run(100)[0] == (pointer.fire.due_at - named.start) / 1000
+
+
 def test_a_change_of_a_stale_revision_is_refused_with_both() -> None:
     named = Named()
     named.change(paused(None))

@@ -63,6 +63,8 @@ class NamedJob(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
     chain_after_at: int
     chain_ordinal: int = 0
     active_from_at: int = 0
+    #: Since when it is paused (ms): a change meanwhile does not move it.
+    paused_at: int | None = None
     reason: str | None = None
 
     @property

@@ -85,13 +85,18 @@ def change(
 
 
 def replaced(definition: Definition, as_sent: bytes, *, same_schedule: bool) -> Callable[[NamedJob, int], NamedJob]:
-    """The change that a new definition is. An unchanged schedule goes on where it stands."""
+    """The change that a new definition is. An unchanged schedule goes on where it stands, paused or not."""
 
     def make(job: NamedJob, now: int) -> NamedJob:
         kept = msgspec.structs.replace(job, definition=definition, as_sent=as_sent, active_from_at=0)
+        is_paused = job.state is JobState.PAUSED
+        if same_schedule and is_paused:
+            return kept
         if same_schedule:
-            return msgspec.structs.replace(kept, chain_after_at=now, chain_ordinal=ordinal_at(job, now))
-        return msgspec.structs.replace(kept, chain_after_at=_start_of(definition, now), chain_ordinal=0)
+            return _going_on(kept, job, now)
+        start_at = _start_of(definition, now)
+        paused_at = now if is_paused else None
+        return msgspec.structs.replace(kept, chain_after_at=start_at, chain_ordinal=0, paused_at=paused_at)
 
     return make
 
@@ -103,29 +108,29 @@ def with_schedule_of(job: NamedJob, definition: Definition) -> Definition:
 
 def paused(reason: str | None) -> Callable[[NamedJob, int], NamedJob]:
     """The change that a pause is: nothing starts until it is resumed."""
-    return lambda job, _: msgspec.structs.replace(job, state=JobState.PAUSED, reason=reason)
+    return lambda job, now: msgspec.structs.replace(job, state=JobState.PAUSED, reason=reason, paused_at=now)
 
 
 def resumed(reason: str | None) -> Callable[[NamedJob, int], NamedJob]:
     """The change that ends a pause: what was due in it was missed, and the catch-up policy decides about it."""
 
     def make(job: NamedJob, now: int) -> NamedJob:
-        paused_at = job.changed_at
-        jitter_ms = 0 if job.definition.recurrence is None else job.definition.recurrence.jitter_seconds * 1000
-        after_at = max(job.chain_after_at, paused_at - jitter_ms - 1)
-        fire = fire_after(job, after_at, ordinal_at(job, after_at))
-        while fire is not None and fire.due_at <= paused_at:
-            after_at, fire = fire.base_at, fire_after(job, fire.base_at, fire.ordinal)
+        going_on = _going_on(job, job, job.changed_at if job.paused_at is None else job.paused_at)
         return msgspec.structs.replace(
-            job,
-            state=JobState.ACTIVE,
-            reason=reason,
-            chain_after_at=after_at,
-            chain_ordinal=ordinal_at(job, after_at),
-            active_from_at=now,
+            going_on, state=JobState.ACTIVE, reason=reason, active_from_at=now, paused_at=None
         )
 
     return make
+
+
+def _going_on(job: NamedJob, before: NamedJob, at: int) -> NamedJob:
+    """The job with its chain at the first fire of `before` that is due after `at`, jitter and all."""
+    jitter_ms = 0 if before.definition.recurrence is None else before.definition.recurrence.jitter_seconds * 1000
+    after_at = max(before.chain_after_at, at - jitter_ms - 1)
+    fire = fire_after(before, after_at, ordinal_at(before, after_at))
+    while fire is not None and fire.due_at <= at:
+        after_at, fire = fire.base_at, fire_after(before, fire.base_at, fire.ordinal)
+    return msgspec.structs.replace(job, chain_after_at=after_at, chain_ordinal=ordinal_at(before, after_at))
 
 
 def cancelled(reason: str | None) -> Callable[[NamedJob, int], NamedJob]:
