@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from huey import SqliteHuey
@@ -22,7 +22,7 @@ def main() -> None:
         huey = SqliteHuey("bench", filename=str(Path(folder) / "tasks.db"), results=False)
         task = huey.task()(deliver)
         for url, due_at in read_jobs():
-            task.schedule((url,), eta=datetime.fromtimestamp(due_at / 1000))  # noqa: DTZ006 - it wants local time
+            task.schedule((url,), eta=datetime.fromtimestamp(due_at / 1000, UTC))  # of local time it drops the fraction
         say_ready()
         huey.create_consumer(
             workers=WORKERS,

@@ -1,0 +1,35 @@
+"""Latencies as distributions."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import NormalDist
+
+#: How many standard deviations above its middle the 99th percentile of a normal distribution lies.
+P99_DEVIATIONS = 2.3263
+_NORMAL = NormalDist()
+
+
+@dataclass(frozen=True)
+class Latency:
+    """A lognormal distribution through two percentiles, in ms."""
+
+    p50: float
+    p99: float
+
+    @cached_property
+    def _shape(self) -> tuple[float, float]:
+        return math.log(self.p50), math.log(self.p99 / self.p50) / P99_DEVIATIONS
+
+    def draw(self, rng: random.Random) -> float:
+        """One latency."""
+        middle, deviation = self._shape
+        return math.exp(rng.gauss(middle, deviation))
+
+    def slowest_of(self, calls: int, rng: random.Random) -> float:
+        """The latency of `calls` at once, of which all are awaited: by the inverse of its distribution."""
+        middle, deviation = self._shape
+        return math.exp(middle + deviation * _NORMAL.inv_cdf(min(max(rng.random() ** (1 / calls), 1e-12), 1 - 1e-12)))

@@ -1,0 +1,171 @@
+"""Release queues, event sources and deliverers: from a message's delay to the start of its delivery."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterator
+
+from bench.model.buckets import TokenBucket
+from bench.model.world import World
+from clockwork.domain.releases import delay_seconds
+
+#: Time is looked at in steps of so many ms: shorter than the latencies that follow.
+STEP_MS = 10
+#: Messages that Lambda takes at once from a queue without a window (`infra.triggers.BATCH`).
+BATCH = 10
+NEVER = float("inf")
+
+
+class Account:
+    """The concurrent executions of the account."""
+
+    def __init__(self, quota: int) -> None:
+        self._quota = quota
+        self._busy = 0
+        self.most_busy = 0
+
+    def enter(self) -> bool:
+        """One more, unless all are taken."""
+        if self._busy == self._quota:
+            return False
+        self._busy += 1
+        self.most_busy = max(self.most_busy, self._busy)
+        return True
+
+    def leave(self) -> None:
+        """One fewer."""
+        self._busy -= 1
+
+
+class QueueModel:
+    """One release queue with its event source and its deliverer."""
+
+    def __init__(self, world: World, account: Account) -> None:
+        self._world = world
+        self._account = account
+        limits, deployment = world.limits, world.deployment
+        self._waiting: defaultdict[int, list[int]] = defaultdict(list)
+        self._visible: deque[list[int]] = deque()
+        self._next_step_at = NEVER
+        self._in_flight = 0
+        self._busy = 0
+        self._environments = deployment.warm_environments
+        self._new_environments = TokenBucket(limits.environments_per_second, limits.environments_burst)
+        self._receives = TokenBucket(
+            deployment.pollers * limits.poller_receives, max(1, deployment.pollers * limits.poller_receives // 10)
+        )
+        self._pressed_since = 0.0
+
+    def send(self, run_at: int, count: int) -> None:
+        """So many messages that are to run at an instant; the delay is Clockwork's own."""
+        now = self._world.events.now
+        took = self._world.limits.send.draw(self._world.rng)
+        visible_at = now + took + delay_seconds(run_at, int(now)) * 1000
+        self._world.tally.sent += count
+        self._put(visible_at, [run_at] * count)
+
+    def _put(self, visible_at: float, messages: list[int]) -> None:
+        step = int(visible_at // STEP_MS) + 1
+        self._waiting[step] += messages
+        self._plan_step(step * STEP_MS)
+
+    def _plan_step(self, at: float) -> None:
+        """Look again at `at`, unless that is to happen before anyway."""
+        if at < self._next_step_at:
+            self._next_step_at = at
+            self._world.events.at(at, lambda: self._step(at))
+
+    def _step(self, planned_at: float) -> None:
+        """Hand out what is visible, as far as the event source goes."""
+        if planned_at != self._next_step_at:
+            return  # an earlier look was planned meanwhile, and has planned those that follow
+        now, self._next_step_at = self._world.events.now, NEVER
+        for step in [step for step in self._waiting if step * STEP_MS <= now]:
+            self._visible.extend(_dealt(self._waiting.pop(step)))
+        for _ in range(self._grant(len(self._visible), now)):
+            self._receive()
+        if self._visible:
+            self._plan_step((now // STEP_MS + 1) * STEP_MS)
+        elif self._waiting:
+            self._plan_step(min(self._waiting) * STEP_MS)
+
+    def _grant(self, wanted: int, now: float) -> int:
+        """How many batches the event source takes."""
+        limits, pollers = self._world.limits, self._world.deployment.pollers
+        in_flight_room = (limits.in_flight - self._in_flight) // BATCH
+        if pollers:
+            room = min(pollers * limits.poller_batches - self._busy, in_flight_room)
+            return self._receives.take(max(0, min(wanted, room)), now)
+        # Lambda's own scaling: it grows while messages wait, and starts anew after a silence.
+        if self._busy == 0:
+            self._pressed_since = now
+        room = min(limits.event_source.after((now - self._pressed_since) / 1000) - self._busy, in_flight_room)
+        return max(0, min(wanted, room))
+
+    def _receive(self) -> None:
+        if not self._visible:
+            return  # earlier batches of this step took more than one pile
+        messages = self._visible.popleft()
+        while self._visible and len(messages) + len(self._visible[0]) <= BATCH:
+            messages += self._visible.popleft()
+        tally = self._world.tally
+        tally.receives += 1
+        cold = self._environment()
+        if cold is None:
+            # A throttled batch comes back when its visibility ends.
+            tally.throttled_invocations += 1
+            visibility_ms = self._world.settings.visibility_seconds * 1000
+            self._put(self._world.events.now + visibility_ms, messages)
+            return
+        self._in_flight += len(messages)
+        tally.invocations += 1
+        self._deliver(sorted(messages), cold)
+
+    def _environment(self) -> float | None:
+        """Take an environment; how long its start takes (ms), None if Lambda refuses one."""
+        cold = 0.0
+        if self._busy >= self._environments:
+            if not self._new_environments.take(1, self._world.events.now):
+                return None
+            self._environments += 1
+            cold = self._world.limits.cold_start.draw(self._world.rng)
+        if not self._account.enter():
+            return None
+        self._busy += 1
+        return cold
+
+    def _deliver(self, run_at: list[int], cold: float) -> None:
+        """Claim, hold each until it is due, start it, await all answers, record the outcomes."""
+        world, limits, rng, tally = self._world, self._world.limits, self._world.rng, self._world.tally
+        called = world.events.now + limits.queue_to_lambda.draw(rng)
+        ready = began = called + cold
+        records = world.deployment.record == "full"
+        if records:
+            ready += limits.write.slowest_of(len(run_at), rng)
+        late, start_ms = [], limits.first_start_ms
+        for due_at in run_at:
+            if ready < due_at:
+                ready, start_ms = float(due_at), limits.first_start_ms
+            ready += start_ms
+            start_ms = limits.next_start_ms
+            late.append(ready - due_at)
+        tally.lateness.add_all(late)
+        ended = ready + limits.target.slowest_of(len(run_at), rng)
+        if records:
+            ended += limits.write.slowest_of(len(run_at), rng)
+        tally.delivered += len(run_at)
+        tally.first_due_at = min(tally.first_due_at, run_at[0])
+        tally.last_delivered_at = max(tally.last_delivered_at, ready)
+        tally.deliverer_ms += ended - began + cold
+        world.events.at(ended, lambda: self._end(len(run_at)))
+
+    def _end(self, messages: int) -> None:
+        self._busy -= 1
+        self._account.leave()
+        self._in_flight -= messages
+
+
+def _dealt(messages: list[int]) -> Iterator[list[int]]:
+    """Batches of what became visible together, dealt out like cards: a standard queue mixes what was sent together."""
+    piles = -(-len(messages) // BATCH)
+    return (messages[pile::piles] for pile in range(piles))

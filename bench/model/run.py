@@ -1,0 +1,139 @@
+"""Puts the parts together: one run of a scenario, and its result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bench import prices
+from bench.model.creates import Creates
+from bench.model.deliveries import Account, QueueModel
+from bench.model.limits import AWS, Limits
+from bench.model.storage import Partitions
+from bench.model.timeline import ShardModel, Visit
+from bench.model.world import Deployment, Tally, World
+
+#: https://aws.amazon.com/lambda/pricing/ - arm64, dollars per GB-second.
+GB_SECOND = 0.0000133334
+#: Same page: dollars per provisioned poller and hour.
+POLLER_HOUR = 0.00925
+
+
+class Stack:
+    """A deployment in the model, empty. A tick falls anywhere in its minute, as a rule of EventBridge does."""
+
+    def __init__(
+        self,
+        deployment: Deployment,
+        limits: Limits = AWS,
+        *,
+        seed: int = 0,
+        jittered_ticks: bool = True,
+        missed_ticks: frozenset[int] = frozenset(),
+        lost_poller: bool = False,
+    ) -> None:
+        self.world = World(deployment, limits, seed)
+        self.shards = [ShardModel(index) for index in range(deployment.settings.shards)]
+        names = [shard.partition_id for shard in self.shards]
+        self.partitions = Partitions(names, deployment.warm_writes, limits, self.world.rng)
+        self.account = Account(deployment.concurrency)
+        self._queues = [QueueModel(self.world, self.account) for _ in range(deployment.queues)]
+        self.creates = Creates(self.world, self.shards, self.partitions, self._release, self._start)
+        self._missed_ticks = missed_ticks
+        self._lost_poller = lost_poller
+        self._jittered_ticks = jittered_ticks
+        self._plan_tick(0)
+
+    def run(self, until_ms: int) -> Tally:
+        """Let time pass."""
+        self.world.events.run(until_ms)
+        return self.world.tally
+
+    def _tick(self, number: int) -> None:
+        if number not in self._missed_ticks:
+            for shard in self.shards:
+                self._start(shard)
+        self._plan_tick(number + 1)
+
+    def _plan_tick(self, number: int) -> None:
+        within = self.world.rng.random() if self._jittered_ticks else 0.5
+        self.world.events.at((number + within) * self.world.settings.tick_seconds * 1000, lambda: self._tick(number))
+
+    def _start(self, shard: ShardModel) -> None:
+        """Invoke a shard's poller. The first visit that finds work is lost in the middle, if one is to be."""
+        lost = 2 if self._lost_poller and shard.rows and shard.rows[0][0] <= self._reach() else None
+        self._lost_poller = self._lost_poller and lost is None
+        visit = Visit(self.world, shard, self._release, lost)
+        self.world.events.after(self.world.limits.invoke.draw(self.world.rng), visit.begin)
+
+    def _reach(self) -> float:
+        return self.world.events.now + self.world.settings.lookahead_seconds * 1000
+
+    def _release(self, shard: int, run_at: int, count: int) -> None:
+        self._queues[shard % len(self._queues)].send(run_at, count)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What a run showed."""
+
+    jobs: int
+    delivered: int
+    p50_ms: float
+    p99_ms: float
+    max_ms: float
+    throttles: int
+    refused: int
+    drain_seconds: float
+    dollars_per_million: float
+    #: The most environments of deliverers that were busy at once.
+    environments: int
+    #: Of provisioned pollers.
+    fixed_dollars_per_hour: float
+
+    def as_json(self) -> dict[str, Any]:
+        """The figures that a reader compares."""
+        return {
+            "p50Ms": self.p50_ms,
+            "p99Ms": self.p99_ms,
+            "maxMs": self.max_ms,
+            "throttles": self.throttles,
+            "drainSeconds": self.drain_seconds,
+            "dollarsPerMillion": self.dollars_per_million,
+        }
+
+
+def outcome_of(stack: Stack) -> Outcome:
+    """The result of a run. Drained is when the last delivery started, counted from the first due instant."""
+    tally, deployment = stack.world.tally, stack.world.deployment
+    late = tally.lateness
+    return Outcome(
+        jobs=tally.created,
+        delivered=tally.delivered,
+        p50_ms=round(late.percentile(0.5), 1),
+        p99_ms=round(late.percentile(0.99), 1),
+        max_ms=round(late.max, 1),
+        throttles=stack.partitions.throttles + tally.throttled_invocations,
+        refused=tally.refused,
+        drain_seconds=round((tally.last_delivered_at - tally.first_due_at) / 1000, 1),
+        dollars_per_million=round(dollars(tally, deployment) / max(1, tally.delivered) * 1_000_000, 3),
+        environments=stack.account.most_busy,
+        fixed_dollars_per_hour=round(deployment.queues * deployment.pollers * POLLER_HOUR, 2),
+    )
+
+
+def dollars(tally: Tally, deployment: Deployment) -> float:
+    """What the run would be billed: writes, reads, requests and Lambda's duration; not the API, storage and logs."""
+    writes = tally.created + 2 * tally.commits + tally.visits
+    writes += 2 * tally.delivered if deployment.record == "full" else 0
+    # A job's row takes a quarter of a 4 KB unit; an empty page takes one.
+    reads = tally.created * 0.25 + tally.pages + tally.api_requests
+    sqs = tally.sends + 2 * tally.receives
+    requests = tally.invocations + tally.visits + tally.api_requests
+    seconds = (tally.deliverer_ms * deployment.deliverer_gb + tally.poller_ms * deployment.poller_gb) / 1000
+    return (
+        writes * prices.WRITE_UNIT
+        + reads * prices.READ_UNIT
+        + sqs * prices.SQS_REQUEST
+        + requests * prices.LAMBDA_REQUEST
+    ) / 1_000_000 + seconds * GB_SECOND

@@ -1,0 +1,145 @@
+"""The scenarios: what is deployed, what is asked of it, and what goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from bench.model.run import Outcome, Stack, outcome_of
+from bench.model.world import Deployment
+from clockwork.settings import Settings
+
+#: The first due instant of a herd, beyond every default lookahead.
+HERD_AT = 300_000
+#: How far ahead a steady load is created.
+LEAD_MS = 300_000
+#: How long stragglers are waited for.
+STRAGGLERS_MS = 600_000
+_ACCOUNT = Settings.for_account()
+#: What may be used today: nothing but the number of shards, and quotas of AWS.
+TODAY = Deployment(concurrency=5_000)
+HERD = Deployment(settings=_ACCOUNT.with_(shards=64), queues=14, pollers=100, concurrency=15_000)
+RATE_23K = Deployment(
+    settings=_ACCOUNT.with_(shards=256), warm_writes=200_000, queues=6, pollers=100, concurrency=7_000
+)
+RATE_100K = Deployment(
+    settings=_ACCOUNT.with_(shards=1_000), warm_writes=800_000, queues=24, pollers=100, concurrency=25_000
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """One run. `compares` names the scenario of which this one changes a single thing."""
+
+    name: str
+    says: str
+    deployment: Deployment
+    run: Callable[[Deployment], Outcome]
+    compares: str = ""
+
+
+def herd(
+    deployment: Deployment,
+    jobs: int = 1_000_000,
+    *,
+    lost_poller: bool = False,
+    missed_ticks: frozenset[int] = frozenset(),
+) -> Outcome:
+    """Jobs that have been on the timeline for long, all due on one millisecond."""
+    stack = Stack(deployment, lost_poller=lost_poller, missed_ticks=missed_ticks)
+    share = jobs // len(stack.shards)
+    for shard in stack.shards:
+        shard.put(HERD_AT, share)
+    stack.world.tally.created = share * len(stack.shards)
+    stack.world.tally.api_requests = stack.world.tally.created // 500
+    stack.run(HERD_AT + STRAGGLERS_MS)
+    return outcome_of(stack)
+
+
+def steady(
+    deployment: Deployment,
+    per_second: int,
+    seconds: int,
+    *,
+    lost_poller: bool = False,
+    missed_ticks: frozenset[int] = frozenset(),
+    jobs_per_request: int = 100,
+) -> Outcome:
+    """Jobs created at a steady rate, each due five minutes and up to a second after its request."""
+    stack = Stack(deployment, lost_poller=lost_poller, missed_ticks=missed_ticks)
+    stack.creates.start(per_second, seconds, LEAD_MS, 1_000, jobs_per_request)
+    stack.run(LEAD_MS + seconds * 1_000 + STRAGGLERS_MS)
+    return outcome_of(stack)
+
+
+def _100k(deployment: Deployment) -> Outcome:
+    return steady(deployment, 100_000, 30)
+
+
+def _23k(deployment: Deployment) -> Outcome:
+    return steady(deployment, 23_000, 30)
+
+
+def _small(deployment: Deployment, **faults: object) -> Outcome:
+    return steady(deployment, 200, 180, **faults)  # type: ignore[arg-type]
+
+
+def _with(deployment: Deployment, **settings: object) -> Deployment:
+    return replace(deployment, settings=deployment.settings.with_(**settings))
+
+
+SCENARIOS = (
+    Scenario(name="create_100k", says="100,000 creates/s for 30 s, each due 5 min later", deployment=RATE_100K, run=_100k),
+    Scenario(name="deliver_23k", says="23,000 deliveries/s for 30 s", deployment=RATE_23K, run=_23k),
+    Scenario(name="herd_1m", says="1,000,000 jobs on one millisecond", deployment=HERD, run=herd),
+    Scenario(
+        name="herd_1m_today",
+        says="the same, as the stack is today",
+        deployment=TODAY,
+        run=herd,
+        compares="herd_1m",
+    ),
+    Scenario(
+        name="lost_poller",
+        says="200 jobs/s; a poller dies between two commits",
+        deployment=TODAY,
+        run=lambda deployment: _small(deployment, lost_poller=True),
+    ),
+    Scenario(
+        name="missed_tick",
+        says="200 jobs/s; the ticks of minutes 2 and 3 are missing",
+        deployment=TODAY,
+        run=lambda deployment: _small(deployment, missed_ticks=frozenset({2, 3})),
+    ),
+    Scenario(name="rate_1", says="1 job/s for 10 min", deployment=TODAY, run=lambda d: steady(d, 1, 600, jobs_per_request=1)),
+    Scenario(name="rate_1k", says="1,000 jobs/s for 60 s", deployment=TODAY, run=lambda d: steady(d, 1_000, 60)),
+    Scenario(
+        name="rate_10k",
+        says="10,000 jobs/s for 30 s",
+        deployment=Deployment(
+            settings=_ACCOUNT.with_(shards=128), warm_writes=100_000, queues=3, pollers=100, concurrency=4_000
+        ),
+        run=lambda d: steady(d, 10_000, 30),
+    ),
+    Scenario(
+        name="no_lookahead",
+        says="200 jobs/s; pollers read no further than now",
+        deployment=_with(TODAY, lookahead_seconds=0),
+        run=_small,
+        compares="lost_poller",
+    ),
+    Scenario(
+        name="shards_64",
+        says="100,000 creates/s onto 64 shards",
+        deployment=_with(RATE_100K, shards=64),
+        run=lambda d: steady(d, 100_000, 10),
+        compares="create_100k",
+    ),
+    Scenario(
+        name="one_queue",
+        says="23,000/s through one queue with Lambda's own scaling",
+        deployment=replace(RATE_23K, queues=1, pollers=0),
+        run=_23k,
+        compares="deliver_23k",
+    ),
+)

@@ -1,0 +1,52 @@
+"""The timeline table: partitions with write limits, and what each shard still holds."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from bench.model.buckets import TokenBucket
+from bench.model.limits import Limits
+
+
+class Partitions:
+    """Which partition a shard's key lies in, and what that partition grants.
+
+    Keys fall onto partitions by hash. A key that is throttled for minutes gets a partition of its own; nothing is
+    ever split inside a key, since keys of the timeline only increase:
+    https://aws.amazon.com/blogs/database/part-2-scaling-dynamodb-how-partitions-hot-keys-and-split-for-heat-impact-performance/
+    """
+
+    def __init__(self, keys: Sequence[str], warm_writes: int, limits: Limits, rng: random.Random) -> None:
+        self._limits = limits
+        self._rng = rng
+        count = max(1, warm_writes // limits.partition_writes)
+        self._buckets = [self._bucket() for _ in range(count)]
+        self._place = {key: rng.randrange(count) for key in keys}
+        self._split_at: dict[str, float] = {}
+        self._throttled_at: dict[str, float] = {}
+        self.throttles = 0
+
+    def _bucket(self) -> TokenBucket:
+        return TokenBucket(self._limits.partition_writes, self._limits.partition_writes)
+
+    def take(self, key: str, wanted: int, now: float) -> int:
+        """How many of `wanted` writes to a key are granted at `now` (ms); the others are counted as throttled."""
+        granted = self._buckets[self._place[key]].take(wanted, now)
+        if granted < wanted:
+            self.throttles += wanted - granted
+            self._note_heat(key, now)
+        return granted
+
+    def partition_of(self, key: str) -> int:
+        """Where a key lies."""
+        return self._place[key]
+
+    def _note_heat(self, key: str, now: float) -> None:
+        if now - self._throttled_at.get(key, -1e9) > 10_000:  # cooled down meanwhile: it counts from now
+            self._split_at[key] = now + self._rng.uniform(*self._limits.split_after_seconds) * 1000
+        self._throttled_at[key] = now
+        shared = sum(place == self._place[key] for place in self._place.values()) > 1
+        if now >= self._split_at[key] and shared:
+            self._buckets.append(self._bucket())
+            self._place[key] = len(self._buckets) - 1

@@ -1,0 +1,68 @@
+"""What every part of the model shares: time, chance, the cloud's limits, the deployment, and what is counted."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+from bench.model.events import Events
+from bench.model.limits import AWS, Limits
+from bench.percentiles import Histogram
+from clockwork.settings import Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deployment:
+    """What is deployed. What the stack does not offer yet is marked; its default is what the stack does."""
+
+    settings: Settings = field(default_factory=Settings.for_account)
+    #: Writes a second that the timeline is warmed for (a new on-demand table takes 4,000).
+    warm_writes: int = 4_000
+    #: Not in the stack yet: several release queues, each with a deliverer of its own; shards are dealt out to them.
+    queues: int = 1
+    #: Not in the stack yet: provisioned pollers per queue; 0: Lambda's own scaling.
+    pollers: int = 0
+    #: The quota of concurrent executions of the account.
+    concurrency: int = 1_000
+    #: Environments that are warm when the load comes, per deliverer.
+    warm_environments: int = 0
+    #: Of the jobs: `full` writes a claim and an outcome each.
+    record: str = "full"
+    deliverer_gb: float = 1.0
+    poller_gb: float = 1.0
+
+
+@dataclass
+class Tally:
+    """What is counted."""
+
+    lateness: Histogram = field(default_factory=Histogram)
+    created: int = 0
+    refused: int = 0
+    api_requests: int = 0
+    sends: int = 0
+    sent: int = 0
+    receives: int = 0
+    invocations: int = 0
+    throttled_invocations: int = 0
+    delivered: int = 0
+    duplicates: int = 0
+    pages: int = 0
+    commits: int = 0
+    visits: int = 0
+    deliverer_ms: float = 0.0
+    poller_ms: float = 0.0
+    first_due_at: float = float("inf")
+    last_delivered_at: float = 0.0
+
+
+class World:
+    """One run of the model."""
+
+    def __init__(self, deployment: Deployment, limits: Limits = AWS, seed: int = 0) -> None:
+        self.deployment = deployment
+        self.settings = deployment.settings
+        self.limits = limits
+        self.rng = random.Random(seed)
+        self.events = Events()
+        self.tally = Tally()
