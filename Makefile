@@ -75,8 +75,13 @@ run: setup ## The whole stack on this machine, until Ctrl-C
 demo: setup ## The whole stack on this machine, a guided tour with measured results, then stop
 	@$(PY) -m local.demo
 
-bench: setup ## What a job costs in billed units, path by path (two minutes)
+bench: setup ## Everything that is measured: units, CPU, memory, lateness; into docs/performance.md (ten minutes)
 	@$(PY) -m bench.units
+	@$(PY) -m bench.cpu --docs
+	@$(PY) -m bench.throughput --docs
+	@$(PY) -m bench.backlog --docs
+	@$(PY) -m bench.cold_start --docs
+	@$(PY) -m bench.lateness
 
 clean: ## Remove what was built (not the environments)
 	@rm -rf build .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
