@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import HttpTarget, Occurrence, Payload, RetryPolicy
 from clockwork.domain.keys import row_key
+from clockwork.domain.packing import Outline
 from clockwork.domain.releases import Release
 from clockwork.domain.requests import CreateRequest, NewJob
 
@@ -33,6 +35,19 @@ def request(*jobs: NewJob, key: str | None = None, digest: str = "d") -> CreateR
     """A request of the client acme."""
     numbered = tuple(msgspec.structs.replace(job, index=index) for index, job in enumerate(jobs or (new_job(),)))
     return CreateRequest(client=ACME, jobs=numbered, idempotency_key=key, digest=digest)
+
+
+def packed_request(*jobs: NewJob, key: str | None = None, refused: Sequence[int] = ()) -> CreateRequest:
+    """A batch as the edge hands it over: with the outlines of all its jobs, those refused at the moment among them."""
+    whole = request(*jobs, key=key)
+    good = tuple(job for job in whole.jobs if job.index not in refused)
+    return msgspec.structs.replace(whole, jobs=good, outlines=tuple(map(outline, whole.jobs)))
+
+
+def outline(job: NewJob) -> Outline:
+    """What a request says of a job."""
+    alike = msgspec.json.encode([job.target, job.retry_policy, job.tags, job.record])
+    return Outline(job.index, job.at, job.delay_ms, len(job.payload.body), alike)
 
 
 def occurrence(**changes: Any) -> Occurrence:

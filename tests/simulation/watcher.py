@@ -154,7 +154,7 @@ class Watcher:
             found = self.executions.find(job_id, only_execution(job_id, keys.instant_of(row.key)))
             self.require(found is not None, "I6", f"the cursor passes an unreadable row without a record: {row.key}")
             return
-        for index, element in enumerate(elements):
+        for index, element in elements.items():
             job_id = AnonymousJob(row.partition_id, row.key, index).job_id
             if isinstance(element, Occurrence) and index not in row.cancelled and job_id in self.promises:
                 self._check_in_hands(job_id)

@@ -11,8 +11,8 @@ _PUT = """    # 1. Put.
 _BEHIND = "behind = [row for row in rows if shards[row.partition_id].horizon >= row.key]"
 _DEFER = 'Action.DEFER, "another deliverer\'s claim is live", release=_again(release, release.attempt, back_at)'
 _FOLLOW_UP = 'return Plan(Action.FOLLOW_UP, f"attempt {following} waits and this is not it", release=again)'
-_RELEASE = "        stopped = _release_batch(visit, rows[first : first + ROWS_AT_ONCE], until)\n"
-_EARLY_COMMIT = """        visit.lease = msgspec.structs.replace(visit.lease, cursor=rows[first : first + ROWS_AT_ONCE][-1].key)
+_RELEASE = "        stopped = _release_batch(visit, some, until)\n"
+_EARLY_COMMIT = """        visit.lease = msgspec.structs.replace(visit.lease, cursor=some[-1].key)
         _commit(visit, visit.lease.cursor)
 """
 
@@ -127,7 +127,7 @@ NAMED = (
         ("ids_are_new=request.idempotency_key is None", "ids_are_new=True"),
     )),
     Mutant("ids are drawn, not derived from the key row", "flows/create.py", (
-        ("ids.derive(request.client.client_id, origin.seed, new_job.index)", "world.chance.token()"),
+        ("ids.derive(origin.client_id, origin.seed, index)", "world.chance.token()"),
     )),
     Mutant("instants are those of the repeat", "flows/create.py", (
         ("occurrence_of(new_job, request.client, origin.created_at)", "occurrence_of(new_job, request.client, world.clock.now())"),

@@ -16,6 +16,7 @@ from clockwork.domain.circuits import Circuit
 from clockwork.domain.clients import Client
 from clockwork.domain.executions import Execution, Outcome
 from clockwork.domain.named import NamedJob
+from clockwork.domain.packing import NOT_PACKED
 from clockwork.domain.parking import Parked
 from clockwork.domain.releases import Delivery, Release
 from clockwork.domain.timeline import Page, Row, Shard
@@ -234,7 +235,10 @@ class Regulation(Protocol):
 
 
 class KeyRow(msgspec.Struct, frozen=True, rename="camel"):
-    """What a request with an Idempotency-Key promised: its digest, and what its ids, instants and shard derive from."""
+    """What a request with an Idempotency-Key promised: its digest, and what its ids, instants and shard derive from.
+
+    `packing` is the version of `packing.groups_of` that tells which of its jobs share rows.
+    """
 
     client_id: str
     key: str
@@ -243,6 +247,7 @@ class KeyRow(msgspec.Struct, frozen=True, rename="camel"):
     seed: str
     partition_id: str
     expires_at: int
+    packing: int = NOT_PACKED
 
 
 class KeyRows(Protocol):

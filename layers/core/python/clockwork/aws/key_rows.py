@@ -5,6 +5,7 @@ from __future__ import annotations
 from clockwork.aws.errors import ConditionFailed
 from clockwork.aws.session import Aws
 from clockwork.aws.table import Item, Table, number, seconds
+from clockwork.domain.packing import NOT_PACKED
 from clockwork.ports import KeyRow
 
 #: What no jobKey begins with, so that a key row never meets a job.
@@ -41,6 +42,7 @@ def _to_item(row: KeyRow) -> Item:
         "createdAt": number(row.created_at),
         "seed": {"S": row.seed},
         "partitionId": {"S": row.partition_id},
+        "packing": number(row.packing),
         "expiresAt": seconds(row.expires_at),
         "expiresAtMs": number(row.expires_at),
     }
@@ -54,5 +56,6 @@ def _from_item(item: Item) -> KeyRow:
         created_at=int(item["createdAt"]["N"]),
         seed=item["seed"]["S"],
         partition_id=item["partitionId"]["S"],
+        packing=int(item["packing"]["N"]) if "packing" in item else NOT_PACKED,
         expires_at=int(item["expiresAtMs"]["N"]),
     )

@@ -1,12 +1,13 @@
 """How occurrences travel in rows and messages, and how records are kept: a format version, then MessagePack.
 
 Readers ignore fields that they do not know; what an older reader must not ignore gets a new format version.
+Writers use the oldest version that can say it, so that as much as may be is read while versions are mixed.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -16,14 +17,21 @@ from clockwork.domain.errors import NewerFormat, Undecodable
 from clockwork.domain.executions import Execution
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.named import NamedJob, Pointer
+from clockwork.domain.packed import Packed, pack, unpack
 from clockwork.domain.releases import Release
 
-FORMAT = 1
+#: One after the other, or many in one: a packed row, a message that carries several releases.
+PLAIN = 1
+MANY = 2
+#: The newest that this version reads.
+FORMAT = MANY
 Element = Occurrence | Release | Pointer
 Decoded = TypeVar("Decoded")
 
 _encoder = msgspec.msgpack.Encoder()
 _row_decoder = msgspec.msgpack.Decoder(list[Element])
+_packed_decoder = msgspec.msgpack.Decoder(Packed)
+_releases_decoder = msgspec.msgpack.Decoder(list[Release])
 _release_decoder = msgspec.msgpack.Decoder(Release)
 _execution_decoder = msgspec.msgpack.Decoder(Execution)
 _client_decoder = msgspec.msgpack.Decoder(Client)
@@ -32,31 +40,62 @@ _job_decoder = msgspec.msgpack.Decoder(NamedJob)
 
 def encode_row(elements: Sequence[Element]) -> bytes:
     """The blob of a timeline row: a list of what is due, from the first day."""
-    return bytes([FORMAT]) + _encoder.encode(list(elements))
+    return bytes([PLAIN]) + _encoder.encode(list(elements))
 
 
-def decode_row(blob: bytes) -> list[Element]:
-    """The elements of a row's blob. Raises NewerFormat or Undecodable."""
-    return _decode(_row_decoder, blob)
+def encode_packed(occurrences: Mapping[int, Occurrence]) -> bytes:
+    """The blob of a timeline row of many jobs, by their place in it."""
+    return bytes([MANY]) + _encoder.encode(pack(occurrences))
+
+
+def is_packed(blob: bytes) -> bool:
+    """Whether a row's blob holds many jobs; it may still be undecodable."""
+    return blob[:1] == bytes([MANY])
+
+
+def decode_row(blob: bytes) -> dict[int, Element]:
+    """The elements of a row's blob by their place in it. Raises NewerFormat or Undecodable."""
+    if not is_packed(blob):
+        elements: list[Element] = _decode(_row_decoder, blob)
+        return dict(enumerate(elements))
+    try:
+        return {**unpack(_decode(_packed_decoder, blob, MANY))}
+    except ValueError as error:
+        raise Undecodable(str(error)) from None
 
 
 def encode_release(release: Release) -> str:
     """The body of a queue message. base64, since SQS refuses some control characters."""
-    return base64.b64encode(bytes([FORMAT]) + _encoder.encode(release)).decode()
+    return base64.b64encode(bytes([PLAIN]) + _encoder.encode(release)).decode()
 
 
-def decode_release(body: str) -> Release:
-    """The release in a message's body. Raises NewerFormat or Undecodable."""
+def encode_bundle(releases: Sequence[Release]) -> str:
+    """The body of a queue message that carries several releases."""
+    return base64.b64encode(bytes([MANY]) + _encoder.encode(list(releases))).decode()
+
+
+def decode_message(body: str) -> list[Release]:
+    """The releases in a message's body: one, or those of a bundle. Raises NewerFormat or Undecodable."""
     try:
         blob = base64.b64decode(body, validate=True)
     except ValueError as error:
         raise Undecodable(f"not base64: {error}") from None
-    return _decode(_release_decoder, blob)
+    if blob[:1] == bytes([MANY]):
+        return _decode(_releases_decoder, blob, MANY)
+    return [_decode(_release_decoder, blob, MANY)]
+
+
+def decode_release(body: str) -> Release:
+    """The only release in a message's body. Raises NewerFormat or Undecodable."""
+    releases = decode_message(body)
+    if len(releases) != 1:
+        raise Undecodable(f"a bundle of {len(releases)}, not one release")
+    return releases[0]
 
 
 def encode_execution(execution: Execution) -> bytes:
     """The blob of an execution's record."""
-    return bytes([FORMAT]) + _encoder.encode(execution)
+    return bytes([PLAIN]) + _encoder.encode(execution)
 
 
 def decode_execution(blob: bytes) -> Execution:
@@ -66,7 +105,7 @@ def decode_execution(blob: bytes) -> Execution:
 
 def encode_client(client: Client) -> bytes:
     """The blob of a client's definition."""
-    return bytes([FORMAT]) + _encoder.encode(client)
+    return bytes([PLAIN]) + _encoder.encode(client)
 
 
 def decode_client(blob: bytes) -> Client:
@@ -76,7 +115,7 @@ def decode_client(blob: bytes) -> Client:
 
 def encode_job(job: NamedJob) -> bytes:
     """The blob of a named job."""
-    return bytes([FORMAT]) + _encoder.encode(job)
+    return bytes([PLAIN]) + _encoder.encode(job)
 
 
 def decode_job(blob: bytes) -> NamedJob:
@@ -84,11 +123,11 @@ def decode_job(blob: bytes) -> NamedJob:
     return _decode(_job_decoder, blob)
 
 
-def _decode(decoder: msgspec.msgpack.Decoder[Decoded], blob: bytes) -> Decoded:
+def _decode(decoder: msgspec.msgpack.Decoder[Decoded], blob: bytes, newest: int = PLAIN) -> Decoded:
     if not blob:
         raise Undecodable("empty")
-    if blob[0] > FORMAT:
-        raise NewerFormat(f"format {blob[0]}, this version reads up to {FORMAT}")
+    if blob[0] > newest:
+        raise NewerFormat(f"format {blob[0]}, this version reads up to {newest}")
     try:
         return decoder.decode(blob[1:])
     except (msgspec.DecodeError, ValueError) as error:

@@ -6,6 +6,7 @@ import msgspec
 
 from clockwork.domain.clients import Client
 from clockwork.domain.jobs import HttpTarget, Occurrence, Payload, RecordLevel, RetryPolicy, Target
+from clockwork.domain.packing import Outline
 
 #: How long ago an `at` may lie and still be delivered, at once.
 LATEST_PAST_MS = 86_400_000
@@ -31,10 +32,14 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CreateRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request to create jobs. `digest` is of the request as sent; it matters only with an Idempotency-Key."""
+    """A request to create jobs. `digest` is of the request as sent; it matters only with an Idempotency-Key.
+
+    `outlines` tell the places of jobs that may share rows, those of the request's bad jobs among them.
+    """
 
     client: Client
     jobs: tuple[NewJob, ...]
+    outlines: tuple[Outline, ...] = ()
     idempotency_key: str | None = None
     digest: str = ""
 

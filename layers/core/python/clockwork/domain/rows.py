@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from clockwork.domain import codec, keys
 from clockwork.domain.executions import Execution, State
@@ -26,6 +26,11 @@ def row_of_job(partition_id: str, row_id: str, occurrence: Occurrence, expires_a
     return row_of(partition_id, keys.row_key(occurrence.due_at, row_id), [occurrence], expires_at)
 
 
+def row_of_many(partition_id: str, key: str, occurrences: Mapping[int, Occurrence], expires_at: int) -> Row:
+    """The row of several anonymous jobs by their place in it. None may be due before the instant of `key`."""
+    return Row(partition_id, key, codec.encode_packed(occurrences), expires_at)
+
+
 def releases_of(row: Row) -> list[Release]:
     """What a row still says is to be released: all but its cancelled elements. Raises NewerFormat or Undecodable."""
     return read_row(row)[0]
@@ -35,7 +40,7 @@ def read_row(row: Row) -> tuple[list[Release], list[Pointer]]:
     """What a row still says: what to release, and which named jobs to look at. Raises NewerFormat or Undecodable."""
     releases: list[Release] = []
     pointers: list[Pointer] = []
-    for index, element in enumerate(codec.decode_row(row.blob)):
+    for index, element in codec.decode_row(row.blob).items():
         if isinstance(element, Pointer):
             pointers.append(element)
         elif index not in row.cancelled:

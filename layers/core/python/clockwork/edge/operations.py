@@ -14,6 +14,7 @@ import msgspec
 from clockwork.domain import ids
 from clockwork.domain.clients import CLIENT_ID, Client
 from clockwork.domain.ids import digest_of
+from clockwork.domain.packing import Outline
 from clockwork.domain.requests import CreateRequest, NewJob
 from clockwork.edge import batches, named_views, views
 from clockwork.edge.body import BATCH_BYTES, SINGLE_BYTES, canonical, read_body
@@ -22,6 +23,7 @@ from clockwork.edge.client_models import ClientBody
 from clockwork.edge.client_operations import ClientApi
 from clockwork.edge.models import CreateBatchBody, CreateJobBody, JobBody
 from clockwork.edge.named_operations import NamedApi, as_sent, definition_of
+from clockwork.edge.outlines import outlines_of
 from clockwork.edge.request import Request
 from clockwork.flows import authorise, cancel, create, named, read
 from clockwork.flows.create import CreatedJob
@@ -85,7 +87,7 @@ class Api(NamedApi, ClientApi):
         self.intake.admit(client, len(anonymous) + len(with_key))
         # The anonymous ones first: their Idempotency-Key may refuse the request as a whole.
         digest = digest_of([b"batch", canonical(value)])
-        created = self._create_anonymous(client, anonymous, request, digest)
+        created = self._create_anonymous(client, anonymous, request, digest, outlines_of(body.jobs))
         for new_job, accepted in zip(anonymous, created, strict=True):
             results.accept(new_job.index, HTTPStatus.CREATED, views.created(accepted, client.client_id))
         for index, job in with_key:
@@ -149,12 +151,18 @@ class Api(NamedApi, ClientApi):
         return HTTPStatus.OK, (Path(__file__).parent / "openapi.json").read_text(encoding="utf-8")
 
     def _create_anonymous(
-        self, client: Client, jobs: Sequence[NewJob], request: Request, digest: str
+        self,
+        client: Client,
+        jobs: Sequence[NewJob],
+        request: Request,
+        digest: str,
+        outlines: tuple[Outline, ...] = (),
     ) -> Sequence[CreatedJob]:
         """The anonymous jobs of a request. Its Idempotency-Key is claimed even if there are none."""
         if not jobs and request.idempotency_key is None:
             return []
-        wanted = CreateRequest(client=client, jobs=tuple(jobs), idempotency_key=request.idempotency_key, digest=digest)
+        key = request.idempotency_key
+        wanted = CreateRequest(client=client, jobs=tuple(jobs), outlines=outlines, idempotency_key=key, digest=digest)
         created = create.create_jobs(self.world, wanted, self.partitions)
         if created:
             self.count_accepted(len(created))

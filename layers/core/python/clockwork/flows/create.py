@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from clockwork.domain import ids
+from clockwork.domain import codec, ids, keys
 from clockwork.domain.errors import KeyReused
+from clockwork.domain.ids import AnonymousJob
+from clockwork.domain.jobs import Occurrence
+from clockwork.domain.packing import PACKING, groups_of
 from clockwork.domain.requests import CreateRequest, occurrence_of
-from clockwork.domain.rows import row_of_job
+from clockwork.domain.rows import row_of_job, row_of_many
+from clockwork.domain.timeline import Row
 from clockwork.flows.place import place
 from clockwork.flows.world import World
 from clockwork.ports import KeyRow
@@ -33,18 +37,64 @@ def create_jobs(world: World, request: CreateRequest, partitions: Sequence[str])
     origin = _origin(world, request, partitions)
     if not request.jobs:
         return []  # the key alone: what the request creates besides is not anonymous
-    # 2. One row each.
-    rows = []
-    jobs = []
-    for new_job in request.jobs:
-        row_id = ids.derive(request.client.client_id, origin.seed, new_job.index)
-        occurrence = occurrence_of(new_job, request.client, origin.created_at)
-        row = row_of_job(origin.partition_id, row_id, occurrence, world.row_expires_at(occurrence.due_at))
-        rows.append(row)
-        jobs.append((ids.AnonymousJob(origin.partition_id, row.key, 0).job_id, occurrence.due_at))
+    # 2. Their rows: one each, but where jobs share one.
+    occurrences = {new_job.index: occurrence_of(new_job, request.client, origin.created_at) for new_job in request.jobs}
+    shared = _shared_rows(world, request, origin, occurrences)
+    packed = {index for home in shared for index in home.elements}
+    homes = [*shared, *_own_rows(world, origin, {i: o for i, o in occurrences.items() if i not in packed})]
     # 3. Put, then look. Under a key the rows may be there already, perhaps cancelled: they stay as they are.
-    released = place(world, rows, ids_are_new=request.idempotency_key is None)
-    return [CreatedJob(job_id, due_at, row.key in released) for (job_id, due_at), row in zip(jobs, rows, strict=True)]
+    released = place(world, [home.row for home in homes], ids_are_new=request.idempotency_key is None)
+    # 4. A row that was there may lack a job that was not valid when it was put: such a job gets a row of its own.
+    if shared and request.idempotency_key is not None:
+        late = _own_rows(world, origin, {index: occurrences[index] for index in _left_out(world, shared)})
+        if late:
+            released |= place(world, [home.row for home in late], ids_are_new=False)
+            homes += late
+    ids_of = {index: (home.job_id(index), home.row.key in released) for home in homes for index in home.elements}
+    return [CreatedJob(ids_of[index][0], due.due_at, ids_of[index][1]) for index, due in occurrences.items()]
+
+
+class _Home(msgspec.Struct, frozen=True):
+    """A row, and which of its elements each job is, by the job's index in the request."""
+
+    row: Row
+    elements: dict[int, int]
+
+    def job_id(self, index: int) -> str:
+        return AnonymousJob(self.row.partition_id, self.row.key, self.elements[index]).job_id
+
+
+def _own_rows(world: World, origin: KeyRow, occurrences: Mapping[int, Occurrence]) -> list[_Home]:
+    homes = []
+    for index, occurrence in occurrences.items():
+        row_id = ids.derive(origin.client_id, origin.seed, index)
+        row = row_of_job(origin.partition_id, row_id, occurrence, world.row_expires_at(occurrence.due_at))
+        homes.append(_Home(row, {index: 0}))
+    return homes
+
+
+def _shared_rows(
+    world: World, request: CreateRequest, origin: KeyRow, occurrences: Mapping[int, Occurrence]
+) -> list[_Home]:
+    homes = []
+    for group in groups_of(origin.packing, request.outlines, origin.created_at):
+        elements = {index: place for place, index in enumerate(group.indexes) if index in occurrences}
+        if elements:
+            key = keys.row_key(group.at, ids.derive(origin.client_id, origin.seed, "shared", group.indexes[0]))
+            expires_at = world.row_expires_at(max(occurrences[index].due_at for index in elements))
+            by_place = {place: occurrences[index] for index, place in elements.items()}
+            homes.append(_Home(row_of_many(origin.partition_id, key, by_place, expires_at), elements))
+    return homes
+
+
+def _left_out(world: World, shared: Sequence[_Home]) -> list[int]:
+    """Jobs that the rows as they are stored do not hold."""
+    stored = world.timeline.find([(home.row.partition_id, home.row.key) for home in shared])
+    left_out = []
+    for home, row in zip(shared, stored, strict=True):
+        kept = codec.decode_row(row.blob) if row is not None else {}
+        left_out += [index for index, element in home.elements.items() if element not in kept]
+    return left_out
 
 
 def _origin(world: World, request: CreateRequest, partitions: Sequence[str]) -> KeyRow:
@@ -57,6 +107,7 @@ def _origin(world: World, request: CreateRequest, partitions: Sequence[str]) -> 
         seed=world.chance.token(),
         partition_id=partitions[world.chance.below(len(partitions))],
         expires_at=now + world.settings.idempotency_seconds * 1000,
+        packing=PACKING,
     )
     if request.idempotency_key is None:
         return drawn

@@ -26,8 +26,7 @@ def get_kept_job(world: World, caller: Caller, job_id: str) -> KeptJob:
     """The job, if its row is still kept and the caller may see it. Raises JobNotFound."""
     place = decode_anonymous(job_id)
     row = world.timeline.find([(place.partition_id, place.key)])[0]
-    elements = codec.decode_row(row.blob) if row is not None else []
-    element = elements[place.element] if place.element < len(elements) else None
+    element = codec.decode_row(row.blob).get(place.element) if row is not None else None
     if row is None or not isinstance(element, Occurrence) or not caller.may_act_for(element.client_id):
         raise JobNotFound(job_id)
     return KeptJob(job_id, place, element, place.element in row.cancelled)

@@ -114,6 +114,6 @@ def _discard(world: World, rows: list[Row], report: LetGoReport) -> None:
 
 
 def _release(row: Row) -> Release:
-    (release,) = decode_row(row.blob)
+    (release,) = decode_row(row.blob).values()
     assert isinstance(release, Release), "a parked row holds one release"
     return release

@@ -18,13 +18,12 @@ from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Row
 from clockwork.flows.advance import Visited, visit_rows
 from clockwork.flows.expire import expire_releases
+from clockwork.flows.portions import most_in, portions
 from clockwork.flows.world import World
 from clockwork.ports import Lease
 
 log = logging.getLogger(__name__)
 
-#: So many rows are handed to the queue in one call: often enough to look at the clock, few enough calls.
-ROWS_AT_ONCE = 100
 #: No send starts when the lease has less than this left: another poller might be at work already.
 LEASE_MARGIN_MS = 5_000
 #: What a poller needs to commit and to stop before its invocation ends.
@@ -95,13 +94,13 @@ def _drain(visit: _Visit) -> str:
 
 def _release_rows(visit: _Visit, rows: Sequence[Row], until: str) -> str | None:
     """Release rows in order; None when all are, otherwise why not. `visit.lease.cursor` is as far as it got."""
-    for first in range(0, len(rows), ROWS_AT_ONCE):
+    for some in portions(rows):
         now = visit.world.clock.now()
         if now > visit.deadline_at - STOP_MARGIN_MS:
             return "out_of_time"
-        if _commit_is_due(visit, now) and not _commit(visit, visit.lease.cursor):
+        if _commit_is_due(visit, now, most_in(some)) and not _commit(visit, visit.lease.cursor):
             return "fenced"
-        stopped = _release_batch(visit, rows[first : first + ROWS_AT_ONCE], until)
+        stopped = _release_batch(visit, some, until)
         if stopped is not None:
             return stopped
     return None
@@ -154,10 +153,10 @@ def _dead(world: World, release: Release, reason: str) -> Execution:
     return dead_execution(release, reason, release.history, expires_at)
 
 
-def _commit_is_due(visit: _Visit, now: int) -> bool:
+def _commit_is_due(visit: _Visit, now: int, coming: int) -> bool:
     settings = visit.world.settings
     return (
-        visit.uncommitted >= settings.commit_occurrences
+        (visit.uncommitted > 0 and visit.uncommitted + coming > settings.commit_occurrences)
         or now >= visit.committed_at + settings.commit_seconds * 1000
         or now > visit.lease.until - LEASE_MARGIN_MS
     )
