@@ -34,7 +34,7 @@ from bench.stub_world import stub_session, stub_world
 from bench.tables import machine, table
 from bench.workloads import Workload, workloads
 
-CHUNKS = 25
+CHUNKS = 31
 #: So many jobs a chunk at least, so that the clock's steps do not count.
 _RUNS = {"create_single": 20, "create_batch": 1, "poll_release": 1, "deliver": 4}
 #: After so many runs an environment has read and leased what it keeps for a while: a job can do without that.

@@ -14,12 +14,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from bench import cold_start, cpu, throughput
 from bench.canned import answers
 from bench.cold_start import ROOT
+from bench.edge import edge_us_per_job
 from bench.interleaved import compare
 from bench.stub import stub
+from bench.stub_world import stub_session
 from bench.workloads import workloads
 
 ROUNDS = 4
@@ -104,6 +107,17 @@ def backlog(jobs: int) -> dict[str, Any]:
     ran = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
     answer: dict[str, Any] = json.loads(ran.stdout)
     return answer
+
+
+def test_the_edge_is_measured_with_a_batch_that_it_accepts() -> None:
+    assert edge_us_per_job(chunks=2) > 0
+
+
+def test_the_stub_refuses_what_it_has_no_answer_to(endpoint_url: str) -> None:
+    client = stub_session().create_client("dynamodb", endpoint_url=endpoint_url)
+    with pytest.raises(ClientError, match="no answer"):
+        client.list_tables()
+    client.close()
 
 
 def test_the_measure_sees_twice_the_work() -> None:
