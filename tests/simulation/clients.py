@@ -130,6 +130,13 @@ class Visit:
         ]
         return mine[-1 - min(int(self.rng.expovariate(0.1)), len(mine) - 1)] if mine else None
 
+    def job_at_edge(self) -> Promise | None:
+        """The client's unrecorded job that a horizon reaches next: whether somebody has it is about to change."""
+        edge = max(self.watcher.edges(), default=0)
+        mine = [p for p in self.watcher.promises.values() if p.occurrence.client_id == self.client.client_id]
+        beyond = [p for p in mine if p.occurrence.record == "none" and p.occurrence.due_at > edge]
+        return min(beyond, key=lambda p: p.occurrence.due_at) if beyond else self.known_job()
+
     def other(self) -> Client:
         """Another client."""
         return self.rng.choice([client for client in CLIENTS if client is not self.client])
@@ -227,7 +234,7 @@ def trespass(visit: Visit) -> None:
 
 
 def cancel_one(visit: Visit) -> None:
-    promise = visit.known_job()
+    promise = visit.job_at_edge() if visit.rng.random() < 0.4 else visit.known_job()
     if promise is None:
         create_once(visit, 1)
         return

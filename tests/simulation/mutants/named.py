@@ -45,7 +45,7 @@ NAMED = (
     Mutant("what the queue refuses is passed", "flows/poll.py", (
         ("return all(r.permanent for r in refused) and not any(one.unavailable for one in saved)", "return True"),
     )),
-    Mutant("what can never be sent leaves no record", "flows/poll.py", (("        if r.permanent\n", "        if False\n"),)),
+    Mutant("what can never be sent leaves no record", "flows/poll.py", (("for r in refused if r.permanent]", "for r in refused if False]"),)),
     Mutant("a page that was cut counts as the last", "flows/poll.py", (("elif not page.more:", "elif True:"),)),
     Mutant("commits are not fenced", "memory/shards.py", (
         ("(shard.owner, shard.epoch) != (lease.owner, lease.epoch)", "False"),
@@ -61,7 +61,7 @@ NAMED = (
     )),
     # Claims.
     Mutant("nothing is claimed", "flows/claim.py", (
-        ('started = [item for item in items if item.release.occurrence.record == "none"]', "started = list(items)"),
+        ('item.release.occurrence.record == "none" and not end_unclaimed(batch, item)]', "True]"),
         ('open_items = [item for item in items if item.release.occurrence.record == "full"]', "open_items: list[Item] = []"),
     )),
     Mutant("a claim that got no answer is taken for ours", "flows/claim.py", (
@@ -102,8 +102,8 @@ NAMED = (
     Mutant("a message is acknowledged before what follows is released", "flows/deliver.py", (
         ("        if why_not is not None:", "        if False:"),
     )),
-    Mutant("what goes back is acknowledged though refused", "flows/deliver.py", (
-        ("        batch.fail(back[refusal.index], refusal.reason)\n", "        log.info(refusal.reason)\n"),
+    Mutant("what goes back is acknowledged though refused", "flows/batch.py", (
+        ("            self.fail(items[refusal.index], refusal.reason)\n", "            log.info(refusal.reason)\n"),
     )),
     # Cancel.
     Mutant("a cancel replaces a claim", "domain/cancels.py", (("if stored.state is State.RUNNING:", "if False:"),)),
@@ -146,8 +146,14 @@ NAMED = (
     Mutant("dead letters are deleted unread", "flows/sweep.py", (("            if _sweep(world, letter, report):", "            if True:"),)),
     Mutant("dead letters are deleted though the queue refused them", "flows/sweep.py", (("        return not refused\n", "        return True\n"),)),
     Mutant("dead letters come back for ever", "flows/sweep.py", (("sweeps=release.sweeps + 1", "sweeps=0"),)),
-    Mutant("a dead letter's claim is not looked at", "flows/sweep.py", (
-        ("if stored is not None and is_claimed(stored, world.clock.now()):", "if False:"),
+    # What a lost worker, a pause or an open circuit leaves behind.
+    Mutant("a dead letter in use is buried", "domain/attempts.py", (
+        ("return stored.state is State.RUNNING and now < (stored.claim_until or 0) + CLAIM_GRACE_MS", "return False"),
+    )),
+    # Named jobs.
+    Mutant("a changed job is not looked at before it starts", "flows/look.py", (("    if not named:\n", "    if named:\n"),)),
+    Mutant("the chain is not settled after the row is written", "flows/named.py", (
+        ("released=settle(world, job, first_pointer(job)))", "released=())"),
     )),
     # The registry.
     Mutant("shards are used before they are registered", "flows/registry.py", (("        world.shards.register(partition_id)\n", "        pass\n"),)),
