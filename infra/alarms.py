@@ -10,10 +10,10 @@ from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from infra.api import Api
-from infra.functions import Functions
+from infra.functions import Functions, construct_name
 from infra.metrics import metric
 from infra.options import Options
-from infra.queues import Queues
+from infra.queues import Pair, Queues
 from infra.storage import Storage
 
 _MINUTE = cdk.Duration.minutes(1)
@@ -49,9 +49,10 @@ class Alarms(Construct):
         self._action = actions.SnsAction(sns.Topic.from_topic_arn(self, "Topic", topic)) if topic else None
         self._watch_time(options)
         self._watch_heartbeats(options)
-        self._watch_queues(queues)
+        for moment, pair in queues.pairs.items():
+            self._watch_queues(pair, construct_name(moment).removesuffix("Deliverer"))
         for moment, function in functions.by_moment.items():
-            self._watch_function(moment.capitalize(), function)
+            self._watch_function(construct_name(moment), function)
         for name, table in storage.tables.items():
             throttled = table.metric("WriteThrottleEvents", statistic="Sum", period=_MINUTE)
             self._alarm(f"{name.capitalize()}Throttled", throttled, above=0, of=5, means="DynamoDB refuses writes")
@@ -80,13 +81,15 @@ class Alarms(Construct):
         means = "There were fewer polls than there are shards: one of them is left alone"
         self._alarm("FewPolls", polls, below=settings.shards, of=2, missing=_BREACHING, means=means)
 
-    def _watch_queues(self, queues: Queues) -> None:
-        age = queues.release.metric_approximate_age_of_oldest_message(statistic="Maximum", period=_MINUTE)
-        flying = queues.release.metric_approximate_number_of_messages_not_visible(statistic="Maximum", period=_MINUTE)
-        dead = queues.dead_letters.metric_approximate_number_of_messages_visible(statistic="Maximum", period=_MINUTE)
-        self._alarm("QueueAge", age, above=QUEUE_AGE_SECONDS, of=3, means="Releases are not taken: see the deliverer")
-        self._alarm("InFlight", flying, above=IN_FLIGHT, means="Too many deliveries at once; SQS stops at 120,000")
-        self._alarm("DeadLetters", dead, above=0, means="Releases failed again and again; the sweeper takes them up")
+    def _watch_queues(self, pair: Pair, kind: str) -> None:
+        age = pair.release.metric_approximate_age_of_oldest_message(statistic="Maximum", period=_MINUTE)
+        flying = pair.release.metric_approximate_number_of_messages_not_visible(statistic="Maximum", period=_MINUTE)
+        dead = pair.dead_letters.metric_approximate_number_of_messages_visible(statistic="Maximum", period=_MINUTE)
+        unread, many = "Releases are not taken: see the deliverer", "Too many deliveries at once; SQS stops at 120,000"
+        self._alarm("QueueAge", age, above=QUEUE_AGE_SECONDS, of=3, means=unread, kind=kind)
+        self._alarm("InFlight", flying, above=IN_FLIGHT, means=many, kind=kind)
+        left = "Releases failed again and again; the sweeper takes them up"
+        self._alarm("DeadLetters", dead, above=0, means=left, kind=kind)
 
     def _watch_function(self, name: str, function: lambda_.Function) -> None:
         errors = function.metric_errors(statistic="Sum", period=_MINUTE)
@@ -104,12 +107,16 @@ class Alarms(Construct):
         below: float | None = None,
         of: int = 1,
         missing: cloudwatch.TreatMissingData = _FINE,
+        kind: str = "",
     ) -> None:
-        """Rings when most of the last `of` periods were beyond the bound (with a heartbeat: all of them)."""
+        """Rings when most of the last `of` periods were beyond the bound (with a heartbeat: all of them).
+
+        `kind`, before its name, says which of several things alike it watches.
+        """
         operator = cloudwatch.ComparisonOperator
         alarm = cloudwatch.Alarm(
             self,
-            name,
+            kind + name,
             alarm_description=means,
             metric=watched,
             threshold=above if above is not None else (below or 0),

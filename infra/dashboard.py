@@ -11,7 +11,7 @@ from constructs import Construct
 from infra.functions import Functions
 from infra.metrics import metric
 from infra.options import Options
-from infra.queues import Queues
+from infra.queues import Pair, Queues
 from infra.storage import Storage
 
 _MINUTE = cdk.Duration.minutes(1)
@@ -36,7 +36,7 @@ class Dashboard(Construct):
             "Page",
             widgets=[
                 _own(options),
-                [_queue(queues), _graph("Writes (units)", _writes(storage))],
+                [*_queues(queues), _graph("Writes (units)", _writes(storage))],
                 [
                     _graph("Errors", [one.metric_errors(period=_MINUTE) for one in functions.by_moment.values()]),
                     _graph("Duration", [one.metric_duration(period=_MINUTE) for one in functions.by_moment.values()]),
@@ -61,10 +61,14 @@ def _own(options: Options) -> list[cloudwatch.IWidget]:
     ]
 
 
-def _queue(queues: Queues) -> cloudwatch.IWidget:
-    release, dead = queues.release, queues.dead_letters
+def _queues(queues: Queues) -> list[cloudwatch.IWidget]:
+    return [_queue(moment, pair) for moment, pair in queues.pairs.items()]
+
+
+def _queue(moment: str, pair: Pair) -> cloudwatch.IWidget:
+    release, dead = pair.release, pair.dead_letters
     return _graph(
-        "Release queue",
+        f"Release queue of the {moment.replace('_', ' ')}",
         [
             release.metric_approximate_number_of_messages_delayed(period=_MINUTE),
             release.metric_approximate_number_of_messages_visible(period=_MINUTE),

@@ -1,4 +1,4 @@
-"""The five Lambdas, each with a role and a log of its own; the settings are their environment."""
+"""The Lambdas, each with a role and a log of its own; the settings are their environment."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from constructs import Construct
 
 from clockwork.settings import Settings
 from infra import ROOT
+from infra.kafka import reach
+from infra.kafka_cluster import KafkaCluster
 from infra.layers import ARCHITECTURE, LEFT_OUT, RUNTIME, Layers
 from infra.options import Options
 from infra.permissions import grant
@@ -32,13 +34,15 @@ class _Shape:
     recursive: bool = False
     #: Started asynchronously by something that will start it again within a minute: late starts are worthless.
     perishable: bool = False
-    #: It needs the packages of the HTTPS edge.
-    edge: bool = False
+    #: The layers of packages that it needs besides those of every Lambda.
+    layers: tuple[str, ...] = ()
+    #: The folder of its handler, if not that of its own name.
+    folder: str = ""
 
 
 def _shapes(settings: Settings) -> dict[str, _Shape]:
     return {
-        "api": _Shape(purpose="Answers the HTTPS API", timeout_seconds=settings.api_timeout_seconds, edge=True),
+        "api": _Shape(purpose="Answers the HTTPS API", timeout_seconds=settings.api_timeout_seconds, layers=("edge",)),
         "ticker": _Shape(
             purpose="Starts one poller per shard, every minute",
             timeout_seconds=settings.ticker_timeout_seconds,
@@ -68,8 +72,19 @@ def _shapes(settings: Settings) -> dict[str, _Shape]:
     }
 
 
+def _kafka_shape(settings: Settings) -> _Shape:
+    return _Shape(
+        purpose="Delivers released occurrences to Kafka topics, on time",
+        timeout_seconds=settings.deliverer_timeout_seconds,
+        memory_mb=1_024,
+        recursive=True,
+        layers=("kafka",),
+        folder="deliverer",
+    )
+
+
 class Functions(Construct):
-    """`by_moment`: the Lambda of each moment. Each also is an attribute."""
+    """`by_moment`: the Lambda of each moment, and `kafka_deliverer` if there is Kafka. The five also are attributes."""
 
     def __init__(
         self, scope: Construct, construct_id: str, *, options: Options, storage: Storage, queues: Queues, layers: Layers
@@ -86,10 +101,20 @@ class Functions(Construct):
         self.deliverer = self._function("deliverer", shapes["deliverer"], settings)
         self.sweeper = self._function("sweeper", shapes["sweeper"], settings)
         self.by_moment = {moment: getattr(self, moment) for moment in shapes}
+        if options.kafka:
+            self.by_moment["kafka_deliverer"] = self._kafka_deliverer(settings, options.kafka)
         grant(self.by_moment, tables=storage.tables, queues=queues, target_queue_arns=options.target_queue_arns)
 
+    def _kafka_deliverer(self, settings: Settings, cluster: KafkaCluster) -> lambda_.Function:
+        settings = settings.with_(
+            kafka_bootstrap_servers=cluster.bootstrap_servers, kafka_auth=cluster.auth, kafka_secret=cluster.secret
+        )
+        function = self._function("kafka_deliverer", _kafka_shape(settings), settings)
+        reach(function, cluster)
+        return function
+
     def _function(self, moment: str, shape: _Shape, settings: Settings) -> lambda_.Function:
-        name = moment.capitalize()
+        name = construct_name(moment)
         log = logs.LogGroup(
             self, f"{name}Log", retention=logs.RetentionDays.ONE_MONTH, removal_policy=self._removal_policy
         )
@@ -102,8 +127,8 @@ class Functions(Construct):
             runtime=RUNTIME,
             architecture=ARCHITECTURE,
             handler="handler.lambda_handler",
-            code=lambda_.Code.from_asset(str(ROOT / "lambdas" / moment), exclude=LEFT_OUT),
-            layers=[self._layers.vendor, *([self._layers.edge] if shape.edge else []), self._layers.core],
+            code=lambda_.Code.from_asset(str(ROOT / "lambdas" / (shape.folder or moment)), exclude=LEFT_OUT),
+            layers=[self._layers.of[layer] for layer in ("vendor", *shape.layers, "core")],
             role=role,
             log_group=log,
             timeout=cdk.Duration.seconds(shape.timeout_seconds),
@@ -117,13 +142,18 @@ class Functions(Construct):
         return function
 
 
+def construct_name(moment: str) -> str:
+    """The name of a Lambda in the template: KafkaDeliverer for kafka_deliverer."""
+    return "".join(part.capitalize() for part in moment.split("_"))
+
+
 def _with_resources(settings: Settings, storage: Storage, queues: Queues) -> Settings:
     names = {f"{name}_table": table.table_name for name, table in storage.tables.items()}
-    return settings.with_(
-        **names,
-        release_queue_url=queues.release.queue_url,
-        release_dead_letter_queue_url=queues.dead_letters.queue_url,
-    )
+    for moment, pair in queues.pairs.items():
+        prefix = moment.removesuffix("deliverer")
+        names[f"{prefix}release_queue_url"] = pair.release.queue_url
+        names[f"{prefix}release_dead_letter_queue_url"] = pair.dead_letters.queue_url
+    return settings.with_(**names)
 
 
 def _environment(settings: Settings) -> dict[str, str]:

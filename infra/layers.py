@@ -18,22 +18,17 @@ LEFT_OUT = [f"**/{pattern}" for pattern in LEFTOVERS]
 
 
 class Layers(Construct):
-    """`core` and `vendor` are for every Lambda, `edge` for the one behind HTTPS."""
+    """`of` by name: `core` and `vendor` are for every Lambda, `edge` and `kafka` (if asked for) for who needs them."""
 
-    def __init__(self, scope: Construct, construct_id: str, *, local: bool) -> None:
+    def __init__(self, scope: Construct, construct_id: str, *, local: bool, kafka: bool) -> None:
         super().__init__(scope, construct_id)
         # `aws:cdk:bundling-stacks: []` in the context asks for a template without bundles (tests of the template).
         bundled = cdk.Stack.of(self).bundling_required
         exclude = [] if local and bundled else LEFT_OUT
-        self.core = self._layer("Core", core(local=local and bundled), "The clockwork package", exclude)
-        self.vendor, self.edge = (
-            self._layer(
-                layer.capitalize(),
-                packages(layer, local=local) if bundled else ROOT / "layers" / layer,
-                f"Third-party packages: {layer}",
-            )
-            for layer in ("vendor", "edge")
-        )
+        self.of = {"core": self._layer("Core", core(local=local and bundled), "The clockwork package", exclude)}
+        for layer in ("vendor", "edge", *(["kafka"] if kafka else [])):
+            folder = packages(layer, local=local) if bundled else ROOT / "layers" / layer
+            self.of[layer] = self._layer(layer.capitalize(), folder, f"Third-party packages: {layer}")
 
     def _layer(
         self, name: str, folder: Path, description: str, exclude: list[str] | None = None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from constructs import Node
 
 from clockwork.settings import Settings
+from infra.kafka_cluster import InvalidCluster, KafkaCluster
 
 
 class InvalidContext(Exception):
@@ -22,6 +23,8 @@ class Options:
     target_queue_arns: tuple[str, ...] = ()
     #: An SNS topic that every alarm notifies. Empty: alarms only show.
     alarm_topic_arn: str = ""
+    #: Where jobs may target topics. None: nowhere.
+    kafka: KafkaCluster | None = None
 
     @property
     def is_local(self) -> bool:
@@ -30,7 +33,10 @@ class Options:
 
     @staticmethod
     def from_context(node: Node) -> Options:
-        """Reads `stage`, `adminPrincipals`, `shards`, `targetQueueArns` and `alarmTopicArn`; raises InvalidContext."""
+        """Reads `stage`, `adminPrincipals`, `shards`, `targetQueueArns`, `alarmTopicArn` and `kafka`.
+
+        Raises InvalidContext.
+        """
         stages = {"account": Settings.for_account, "local": Settings.for_local}
         stage = _text(node, "stage") or "account"
         if stage not in stages:
@@ -42,6 +48,7 @@ class Options:
             ),
             target_queue_arns=_arns(node, "targetQueueArns"),
             alarm_topic_arn=_text(node, "alarmTopicArn"),
+            kafka=_cluster(node, "kafka"),
         )
 
 
@@ -56,6 +63,13 @@ def _arns(node: Node, name: str) -> tuple[str, ...]:
         if not arn.startswith("arn:"):
             raise InvalidContext(f"-c {name}: {arn!r} is no ARN; give ARNs separated by commas")
     return arns
+
+
+def _cluster(node: Node, name: str) -> KafkaCluster | None:
+    try:
+        return KafkaCluster.from_context(node.try_get_context(name))
+    except InvalidCluster as error:
+        raise InvalidContext(f"-c {name}: {error}") from None
 
 
 def _shards(node: Node, default: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import aws_cdk as cdk
 
 from infra.api import Api
-from infra.functions import Functions
+from infra.functions import Functions, construct_name
 from infra.queues import Queues
 from infra.storage import Storage
 
@@ -15,10 +15,14 @@ def declare_outputs(stack: cdk.Stack, *, storage: Storage, queues: Queues, funct
     values = {
         "ApiUrl": api.url,
         "ApiId": api.http_api.api_id,
-        "ReleaseQueueUrl": queues.release.queue_url,
-        "DeadLetterQueueUrl": queues.dead_letters.queue_url,
         **{f"{name.capitalize()}Table": table.table_name for name, table in storage.tables.items()},
-        **{f"{name.capitalize()}Function": one.function_name for name, one in functions.by_moment.items()},
+        **{f"{construct_name(name)}Function": one.function_name for name, one in functions.by_moment.items()},
     }
+    for moment, pair in queues.pairs.items():
+        prefix = construct_name(moment).removesuffix("Deliverer")
+        values |= {
+            f"{prefix}ReleaseQueueUrl": pair.release.queue_url,
+            f"{prefix}DeadLetterQueueUrl": pair.dead_letters.queue_url,
+        }
     for name, value in values.items():
         cdk.CfnOutput(stack, name, value=value)

@@ -44,6 +44,8 @@ TABLE_ACTIONS: Mapping[str, Mapping[str, str]] = {
         "clients": "GetItem PutItem DeleteItem Query",
     },
 }
+#: Lambdas that do what another does, elsewhere.
+KIND_OF = {"kafka_deliverer": "deliverer"}
 RELEASES = ("api", "poller", "deliverer", "sweeper")
 INVOKES_POLLER = ("api", "ticker", "sweeper")
 #: AWS knows `SendMessage` for single messages and batches alike; the emulator asks for the batch by its own name.
@@ -60,14 +62,15 @@ def grant(
 ) -> None:
     """Write the policy of every function's own role."""
     for moment, function in functions.items():
-        for name, actions in TABLE_ACTIONS[moment].items():
+        for name, actions in TABLE_ACTIONS[KIND_OF.get(moment, moment)].items():
             _allow(function, [f"dynamodb:{action}" for action in actions.split()], tables[name].table_arn)
-        if moment in RELEASES:
-            _allow(function, _SEND, queues.release.queue_arn)
+        if KIND_OF.get(moment, moment) in RELEASES:
+            _allow(function, _SEND, *(pair.release.queue_arn for pair in queues.pairs.values()))
         if moment in INVOKES_POLLER:
             _allow(function, ["lambda:InvokeFunction"], functions["poller"].function_arn)
-    _allow(functions["deliverer"], _CONSUME, queues.release.queue_arn)
-    _allow(functions["sweeper"], _CONSUME, queues.dead_letters.queue_arn)
+    for moment, pair in queues.pairs.items():
+        _allow(functions[moment], _CONSUME, pair.release.queue_arn)
+    _allow(functions["sweeper"], _CONSUME, *(pair.dead_letters.queue_arn for pair in queues.pairs.values()))
     _allow_targets(functions["deliverer"], target_queue_arns)
 
 

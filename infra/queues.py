@@ -1,6 +1,8 @@
-"""The release queue, where what is due soon waits out the rest of its time, and its dead-letter queue."""
+"""The release queues, where what is due soon waits out the rest of its time, each with its dead-letter queue."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import aws_cdk as cdk
 from aws_cdk import aws_sqs as sqs
@@ -12,19 +14,32 @@ from clockwork.settings import Settings
 RETENTION = cdk.Duration.days(14)
 
 
-class Queues(Construct):
-    """`release` and `dead_letters`. Both refuse plain HTTP and are encrypted at rest."""
+@dataclass(frozen=True)
+class Pair:
+    """A release queue and where it puts what was received too often."""
 
-    def __init__(self, scope: Construct, construct_id: str, *, settings: Settings) -> None:
+    release: sqs.Queue
+    dead_letters: sqs.Queue
+
+
+class Queues(Construct):
+    """`pairs` by the Lambda that takes from them, the deliverer's first. All refuse plain HTTP and are encrypted."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, settings: Settings, kafka: bool) -> None:
         super().__init__(scope, construct_id)
-        self.dead_letters = self._queue("DeadLetters")
-        self.release = self._queue(
-            "Release",
+        self.pairs = {"deliverer": self._pair("", settings)}
+        if kafka:
+            # Of its own, so that only who delivers to Kafka lives in the cluster's network.
+            self.pairs["kafka_deliverer"] = self._pair("Kafka", settings)
+
+    def _pair(self, prefix: str, settings: Settings) -> Pair:
+        dead_letters = self._queue(f"{prefix}DeadLetters")
+        release = self._queue(
+            f"{prefix}Release",
             visibility_seconds=settings.visibility_seconds,
-            dead_letter_queue=sqs.DeadLetterQueue(
-                queue=self.dead_letters, max_receive_count=settings.max_receive_count
-            ),
+            dead_letter_queue=sqs.DeadLetterQueue(queue=dead_letters, max_receive_count=settings.max_receive_count),
         )
+        return Pair(release, dead_letters)
 
     def _queue(
         self, name: str, visibility_seconds: int = 300, dead_letter_queue: sqs.DeadLetterQueue | None = None

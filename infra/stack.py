@@ -23,8 +23,8 @@ class ClockworkStack(cdk.Stack):
     def __init__(self, scope: Construct, construct_id: str, *, options: Options) -> None:
         super().__init__(scope, construct_id, description="Clockwork: a durable, distributed job scheduler")
         storage = Storage(self, "Storage", disposable=options.is_local)
-        queues = Queues(self, "Queues", settings=options.settings)
-        layers = Layers(self, "Layers", local=options.is_local)
+        queues = Queues(self, "Queues", settings=options.settings, kafka=options.kafka is not None)
+        layers = Layers(self, "Layers", local=options.is_local, kafka=options.kafka is not None)
         functions = Functions(self, "Functions", options=options, storage=storage, queues=queues, layers=layers)
         Triggers(self, "Triggers", options=options, functions=functions, queues=queues)
         api = Api(self, "Api", handler=functions.api, disposable=options.is_local)

@@ -1,4 +1,4 @@
-"""What starts the Lambdas that nobody calls: two clocks and the release queue."""
+"""What starts the Lambdas that nobody calls: two clocks and the release queues."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ class Triggers(Construct):
         super().__init__(scope, construct_id)
         self._every("Tick", options.settings.tick_seconds, functions.ticker)
         self._every("Sweep", options.settings.sweep_seconds, functions.sweeper)
-        functions.deliverer.add_event_source(
-            SqsEventSource(
-                queues.release,
-                batch_size=BATCH,
-                max_batching_window=cdk.Duration.seconds(0),
-                report_batch_item_failures=True,
-                max_concurrency=LOCAL_BATCHES if options.is_local else None,
+        for moment, pair in queues.pairs.items():
+            functions.by_moment[moment].add_event_source(
+                SqsEventSource(
+                    pair.release,
+                    batch_size=BATCH,
+                    max_batching_window=cdk.Duration.seconds(0),
+                    report_batch_item_failures=True,
+                    max_concurrency=LOCAL_BATCHES if options.is_local else None,
+                )
             )
-        )
 
     def _every(self, name: str, seconds: int, function: lambda_.Function) -> None:
         # What cannot be started within a minute is overtaken by the next one.

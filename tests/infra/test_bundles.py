@@ -17,6 +17,7 @@ from infra.bundle import core, packages
 from tests.infra.template import MOMENTS, Resource, Template
 
 LAYERS = {moment: ("vendor", "edge") if moment == "Api" else ("vendor",) for moment in MOMENTS}
+LAYERS["KafkaDeliverer"] = ("vendor", "kafka")
 #: The machine of an ELF file, at offset 18: https://refspecs.linuxfoundation.org/elf/gabi4+/ch4.eheader.html
 AARCH64 = 183
 
@@ -36,8 +37,9 @@ def layers_of(moment: str, *, local: bool) -> list[Path]:
 
 
 def in_the_account() -> Iterator[Path]:
-    """Both layers of packages as an account gets them."""
-    yield from layers_of("Api", local=False)
+    """All layers of packages as an account gets them."""
+    for layer in ("vendor", "edge", "kafka"):
+        yield packages(layer, local=False) / "python"
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
@@ -52,15 +54,19 @@ def layer(template: Template, name: str) -> Resource:
     return template.one("Lambda::LayerVersion", f"Layers{name}")
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("moment", LAYERS)
 def test_a_lambda_starts_with_nothing_but_its_layers(moment: str) -> None:
-    shipped = [ROOT / "lambdas" / moment.lower(), *layers_of(moment, local=True), core(local=True) / "python"]
+    folder = "deliverer" if moment == "KafkaDeliverer" else moment.lower()
+    shipped = [ROOT / "lambdas" / folder, *layers_of(moment, local=True), core(local=True) / "python"]
     # Inside Lambda an environment is wired as soon as the handler is imported: clients are made, nothing is called.
     inside_lambda = {"AWS_LAMBDA_FUNCTION_NAME": moment, "AWS_REGION": "us-east-1", "AWS_DEFAULT_REGION": "us-east-1"}
+    settings = Settings.for_local()
+    if moment == "KafkaDeliverer":
+        settings = settings.with_(kafka_bootstrap_servers="127.0.0.1:1")
     # -I and -S: neither PYTHONPATH nor site-packages, only the standard library.
     ran = subprocess.run(
         [sys.executable, "-I", "-S", "-B", "-c", IMPORT, *map(str, shipped)],
-        env={**Settings.for_local().to_environment(), **inside_lambda, "PYTHONTZPATH": ""},
+        env={**settings.to_environment(), **inside_lambda, "PYTHONTZPATH": ""},
         capture_output=True,
         text=True,
         check=False,
@@ -105,7 +111,7 @@ def test_native_code_for_the_account_is_for_its_processor_and_python() -> None:
         assert "cpython-314-aarch64" in library.name or "abi3" in library.name, library
 
 
-@pytest.mark.parametrize("layer", ["vendor", "edge"])
+@pytest.mark.parametrize("layer", ["vendor", "edge", "kafka"])
 def test_a_layer_holds_the_versions_that_the_tests_run_with(layer: str) -> None:
     for local in (True, False):
         shipped = [path.name for path in (packages(layer, local=local) / "python").glob("*.dist-info")]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import aws_cdk as cdk
 import pytest
 
@@ -30,12 +32,36 @@ def test_an_empty_list_of_admins_is_nobody() -> None:
         ("shards", "1001", "from 1 to 1000"),
         ("shards", "four", "-c shards=four"),
         ("adminPrincipals", "alice", "'alice' is no ARN"),
+        ("kafka", "{", "-c kafka: is no JSON"),
+        ("kafka", "[]", "-c kafka: must be a JSON object"),
+        ("kafka", "{}", "bootstrapServers must be host:port"),
+        ("kafka", '{"bootstrapServers":"a b"}', "bootstrapServers must be host:port"),
+        ("kafka", '{"bootstrapServers":"a:1","auth":"mtls"}', "auth must be one of plain, tls, scram, iam"),
+        ("kafka", '{"bootstrapServers":"a:1","auth":"iam"}', "clusterArn must be the ARN of the cluster"),
+        (
+            "kafka",
+            '{"bootstrapServers":"a:1","auth":"scram","secret":"kafka"}',
+            "secret must name a secret below clockwork/",
+        ),
+        ("kafka", '{"bootstrapServers":"a:1","subnetIds":["s"]}', "subnetIds and securityGroupIds go together"),
+        ("kafka", '{"bootstrapServers":"a:1","subnetIds":"s","securityGroupIds":["g"]}', "subnetIds must be a list"),
+        ("kafka", '{"bootstrapServers":1}', "bootstrapServers must be a text"),
+        ("kafka", '{"bootstrapServers":"a:1","vpc":"v"}', "vpc is none of bootstrapServers, auth"),
         ("targetQueueArns", "arn:aws:sqs:a:b:c,orders", "'orders' is no ARN"),
     ],
 )
 def test_a_value_that_cannot_be_used_is_named(name: str, value: str, said: str) -> None:
     with pytest.raises(InvalidContext, match=said):
         options(**{name: value})
+
+
+def test_a_cluster_from_cdk_json_is_as_good_as_a_text() -> None:
+    given = {"bootstrapServers": "a:1,b:2", "topics": ["orders.*"]}
+    chosen = options(kafka=given).kafka
+    assert chosen == options(kafka=json.dumps(given)).kafka
+    assert chosen is not None
+    assert (chosen.bootstrap_servers, chosen.auth, chosen.topics) == ("a:1,b:2", "plain", ("orders.*",))
+    assert options().kafka is None
 
 
 def test_a_number_from_cdk_json_is_as_good_as_a_text() -> None:

@@ -13,8 +13,18 @@ import pytest
 
 from tests.infra.conftest import ADMIN, TARGETS, compose, synthesize
 
+KAFKA = json.dumps(
+    {
+        "bootstrapServers": "b-1.example.com:9098",
+        "clusterArn": "arn:aws:kafka:us-east-1:123456789012:cluster/jobs/abc-1",
+        "auth": "iam",
+        "subnetIds": ["subnet-0123456789abcdef0"],
+        "securityGroupIds": ["sg-0123456789abcdef0"],
+    }
+)
 _ARN = "Resource::arn:<AWS::Partition>"
 _WILDCARDS = "Clockwork/Functions/DelivererRole/DefaultPolicy/Resource AwsSolutions-IAM5"
+_IN_NETWORK = "Clockwork/Functions/KafkaDelivererRole/DefaultPolicy/Resource AwsSolutions-IAM5"
 #: Finding -> why it stands.
 ACKNOWLEDGED = {
     f"{_WILDCARDS}[{_ARN}:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:clockwork/*]": (
@@ -22,6 +32,10 @@ ACKNOWLEDGED = {
     ),
     f"{_WILDCARDS}[Resource::{TARGETS}]": (
         "the queues that jobs may target are chosen by whoever deploys, patterns included; by default there are none"
+    ),
+    f"{_IN_NETWORK}[Resource::*]": "what Lambda does to network interfaces of its VPC cannot be bound to resources",
+    f"{_IN_NETWORK}[Resource::arn:aws:kafka:us-east-1:123456789012:topic/jobs/abc-1/*]": (
+        "the topics that jobs may target are chosen by whoever deploys; clients list their own among them"
     ),
 }
 #: cfn-lint rule -> why it is not asked.
@@ -32,7 +46,7 @@ NOT_ASKED = {
 
 
 def test_cdk_nag_finds_nothing_but_what_is_acknowledged_with_a_reason(tmp_path: Path) -> None:
-    app = compose(outdir=str(tmp_path), adminPrincipals=ADMIN, targetQueueArns=TARGETS)
+    app = compose(outdir=str(tmp_path), adminPrincipals=ADMIN, targetQueueArns=TARGETS, kafka=KAFKA)
     cdk.Validations.of(app).add_plugins(cdk_nag.AwsSolutionsChecks())
     with pytest.raises(RuntimeError, match="ValidationFailed"):
         app.synth()
@@ -45,10 +59,11 @@ def test_cdk_nag_finds_nothing_but_what_is_acknowledged_with_a_reason(tmp_path: 
     assert found == set(ACKNOWLEDGED)
 
 
-@pytest.mark.parametrize("stage", ["account", "local"])
-def test_cfn_lint_finds_nothing(stage: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("stage", "kafka"), [("account", KAFKA), ("local", "")])
+def test_cfn_lint_finds_nothing(stage: str, kafka: str, tmp_path: Path) -> None:
     template = tmp_path / "template.json"
-    template.write_text(json.dumps(synthesize(stage=stage, alarmTopicArn="arn:aws:sns:us-east-1:1:ops").body))
+    body = synthesize(stage=stage, alarmTopicArn="arn:aws:sns:us-east-1:1:ops", kafka=kafka).body
+    template.write_text(json.dumps(body))
     command = [str(Path(sys.executable).with_name("cfn-lint")), "--regions", "us-east-1", "--ignore-checks", *NOT_ASKED]
     judged = subprocess.run([*command, "--template", str(template)], capture_output=True, text=True, check=False)
     assert (judged.returncode, judged.stdout, judged.stderr) == (0, "", "")
