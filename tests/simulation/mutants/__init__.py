@@ -1,1 +1,1 @@
-"""Do the checks notice? Copies of the shipped package with one thing broken each, run through simulator and unit tests."""
+"""Do the checks notice? Copies of the shipped package with one thing broken each, put before the checks."""

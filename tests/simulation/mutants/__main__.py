@@ -1,4 +1,4 @@
-"""`python -m tests.simulation.mutants [--random N]`: break the shipped sources one way at a time and count what is noticed."""
+"""`python -m tests.simulation.mutants [--random N]`: break the shipped sources one way at a time; who notices?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One mutant on trial: a copy of the package with an edit, loaded by processes of its own in place of the shipped one."""
+"""One mutant on trial: a copy of the package with an edit, loaded by processes of its own in its place."""
 
 from __future__ import annotations
 
