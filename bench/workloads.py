@@ -9,6 +9,7 @@ from itertools import islice
 from bench.canned import CLIENT, MINUTE_MS, NOW, PAGE, PARTITION, TARGET, due_rows, payloads
 from clockwork.domain.clients import Client
 from clockwork.domain.codec import encode_release
+from clockwork.domain.packing import Outline
 from clockwork.domain.requests import CreateRequest, NewJob
 from clockwork.domain.rows import releases_of
 from clockwork.flows.create import create_jobs
@@ -35,27 +36,30 @@ class Unexpected(Exception):
     """The flow did not do what is measured."""
 
 
-def create_request(jobs: int) -> CreateRequest:
-    """A valid request for anonymous jobs, as the API's edge hands it to the flow."""
+def create_request(jobs: int, apart_ms: int = 0) -> CreateRequest:
+    """A valid request for anonymous jobs, due so far apart, as the API's edge hands it to the flow."""
     wanted = [
-        NewJob(index=index, target=TARGET, payload=payload, delay_ms=DELAY_MS)
+        NewJob(index=index, target=TARGET, payload=payload, delay_ms=DELAY_MS + index * apart_ms)
         for index, payload in enumerate(islice(payloads(), jobs))
     ]
-    return CreateRequest(client=Client(client_id=CLIENT), jobs=tuple(wanted))
+    alike = TARGET.url.encode()
+    outlines = [Outline(job.index, None, job.delay_ms, len(job.payload.body), alike) for job in wanted]
+    return CreateRequest(client=Client(client_id=CLIENT), jobs=tuple(wanted), outlines=tuple(outlines))
 
 
 def workloads() -> dict[str, Workload]:
     """The work of each Lambda by name."""
     return {
-        "create_single": _creates(1),
-        "create_batch": _creates(REQUEST),
+        "create_single": _creates(create_request(1)),
+        "create_batch": _creates(create_request(REQUEST, apart_ms=MINUTE_MS)),
+        "create_packed": _creates(create_request(REQUEST)),
         "poll_release": Workload(PAGE, _poll),
         "deliver": _deliveries(),
     }
 
 
-def _creates(jobs: int) -> Workload:
-    request = create_request(jobs)
+def _creates(request: CreateRequest) -> Workload:
+    jobs = len(request.jobs)
 
     def run(world: World) -> None:
         created = create_jobs(world, request, [PARTITION])
