@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.instants import to_text
@@ -18,7 +18,7 @@ from clockwork.kafka.producer import make_producer
 from clockwork.kafka.targets import KafkaTargets
 from clockwork.settings import Settings
 from tests.contract.receiver import WallClock, delivery_to
-from tests.kafka.cluster import KafkaCluster, kafka_cluster
+from tests.kafka.cluster import KafkaCluster, headers_of, kafka_cluster
 
 TARGETS = list[KafkaTargets]
 
@@ -59,12 +59,6 @@ def deliver(targets: KafkaTargets, deliveries: Sequence[Delivery]) -> list[Outco
     return [outcomes[slot] for slot in range(len(deliveries))]
 
 
-def header(message: Message) -> dict[str, str]:
-    headers = message.headers()
-    assert isinstance(headers, list)
-    return {name: value.decode() for name, value in headers if isinstance(value, bytes)}
-
-
 def test_the_payload_is_the_value_and_the_facts_are_its_headers(
     cluster: KafkaCluster, connect: Callable[..., KafkaTargets]
 ) -> None:
@@ -77,7 +71,7 @@ def test_the_payload_is_the_value_and_the_facts_are_its_headers(
     (message,) = cluster.read(topic, 1)
     assert message.value() == '{"name":"grüße 🎉"}'.encode()
     assert message.key() == b"ajob"
-    assert header(message) == {
+    assert headers_of(message) == {
         "executionId": delivery.execution_id,
         "jobId": "ajob",
         "attempt": "2",

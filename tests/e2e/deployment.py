@@ -54,9 +54,9 @@ class Deployment:
         assert "FunctionError" not in answer, said
         return dict(json.loads(said))
 
-    def send_dead_letter(self, body: str) -> None:
+    def send_dead_letter(self, body: str, queue: str = "DeadLetterQueueUrl") -> None:
         """Put a message where SQS puts what was received too often."""
-        self._client("sqs").send_message(QueueUrl=self.stack.outputs["DeadLetterQueueUrl"], MessageBody=body)
+        self._client("sqs").send_message(QueueUrl=self.stack.outputs[queue], MessageBody=body)
 
     def await_empty(self, queue: str = "ReleaseQueueUrl") -> None:
         """Wait until nothing is in a queue, in flight or delayed."""

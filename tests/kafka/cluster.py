@@ -69,6 +69,13 @@ class KafkaCluster:
         return self._process.stdout.readline().strip()
 
 
+def headers_of(message: Message) -> dict[str, str]:
+    """The headers of a message that was read."""
+    headers = message.headers()
+    assert isinstance(headers, list)
+    return {name: value.decode() for name, value in headers if isinstance(value, bytes)}
+
+
 @contextmanager
 def consumer(addresses: str, group: str = "reader") -> Iterator[Consumer]:
     """A consumer that commits nothing by itself."""
