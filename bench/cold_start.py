@@ -29,8 +29,6 @@ STARTS = 12
 MOMENTS = ("poller", "deliverer")
 _OURS = "import handler"
 _BARE = "import botocore.session; botocore.session.get_session().create_client('dynamodb')"
-_TELL_CPU = "; import time; print(time.process_time())"
-_TELL_MODULES = "; import sys; print(*sys.modules)"
 
 
 def measure(moment: str, starts: int) -> Cost:
@@ -39,13 +37,13 @@ def measure(moment: str, starts: int) -> Cost:
     return Cost(min(ours for ours, _ in costs) * 1000, min(bare for _, bare in costs) * 1000)
 
 
-def modules_of(moment: str) -> set[str]:
-    """The modules that a Lambda has in memory before its first event."""
-    return set(_start(_OURS + _TELL_MODULES, moment).split())
+def before_first_event(moment: str, statement: str) -> str:
+    """What the statement prints in a Lambda's environment that has just been wired."""
+    return _start(f"{_OURS}; {statement}", moment)
 
 
 def _cpu(program: str, moment: str) -> float:
-    return float(_start(program + _TELL_CPU, moment))
+    return float(_start(f"{program}; import time; print(time.process_time())", moment))
 
 
 def _start(program: str, moment: str) -> str:

@@ -90,9 +90,14 @@ def test_a_cold_start_adds_little_to_that_of_botocore(moment: str) -> None:
 
 @pytest.mark.parametrize("moment", cold_start.MOMENTS)
 def test_a_cold_start_leaves_the_edge_and_the_cron_parser_alone(moment: str) -> None:
-    loaded = cold_start.modules_of(moment)
+    loaded = set(cold_start.before_first_event(moment, "import sys; print(*sys.modules)").split())
     assert "clockwork.flows.world" in loaded
     assert loaded.isdisjoint({"pydantic", "aws_lambda_powertools", "boto3", "clockwork.domain.cron.parser"})
+
+
+def test_what_an_environment_keeps_is_spared_and_what_comes_is_collected() -> None:
+    told = cold_start.before_first_event("poller", "import gc; print(gc.isenabled(), gc.get_freeze_count() > 50_000)")
+    assert told == "True True\n"
 
 
 def test_what_is_not_due_costs_nothing() -> None:
