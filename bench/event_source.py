@@ -6,7 +6,7 @@ import heapq
 from typing import Any
 
 from clockwork.aws.session import Aws
-from clockwork.domain.codec import decode_release
+from clockwork.domain.codec import decode_message
 
 #: Of one Lambda invocation and of one receive.
 BATCH = 10
@@ -44,7 +44,8 @@ class EventSource:
             entries = [{"Id": str(n), "ReceiptHandle": one["ReceiptHandle"]} for n, one in enumerate(messages)]
             self._sqs.delete_message_batch(QueueUrl=self._url, Entries=entries)
             for body in (message["Body"] for message in messages):
-                heapq.heappush(self._waiting, (decode_release(body).run_at // 1000, body))
+                visible_at = min(release.run_at for release in decode_message(body))
+                heapq.heappush(self._waiting, (visible_at // 1000, body))
 
     def _receive(self) -> list[Any]:
         answer = self._sqs.receive_message(QueueUrl=self._url, MaxNumberOfMessages=BATCH)

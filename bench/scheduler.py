@@ -77,7 +77,8 @@ class Scheduler:
         while batch := self._source.next_batch(until):
             self.clock.hold_until(batch.second * 1000)
             self._meter.add_queue_batch(batch.bodies)
-            records = [{"messageId": str(n), "body": body} for n, body in enumerate(batch.bodies)]
+            once = {"ApproximateReceiveCount": "1"}
+            records = [{"messageId": str(n), "body": body, "attributes": once} for n, body in enumerate(batch.bodies)]
             failures = self._invoke("deliverer", {"Records": records})["batchItemFailures"]
             if failures:
                 raise Unexpected(f"{len(failures)} of {len(records)} messages came back")

@@ -13,8 +13,9 @@ from clockwork.domain.packing import Outline
 from clockwork.domain.requests import CreateRequest, NewJob
 from clockwork.domain.rows import releases_of
 from clockwork.flows.create import create_jobs
-from clockwork.flows.deliver import Message, deliver_batch
+from clockwork.flows.deliver import deliver_batch
 from clockwork.flows.poll import poll_shard
+from clockwork.flows.unbundle import Message
 from clockwork.flows.world import World
 
 #: The largest request, and the largest batch of messages that a deliverer is handed.

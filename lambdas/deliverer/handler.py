@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from clockwork import bootstrap
-from clockwork.flows.deliver import Message, deliver_batch
+from clockwork.flows.deliver import deliver_batch
+from clockwork.flows.unbundle import Message
 
 
 def make_handler(app: bootstrap.App) -> bootstrap.Handler:
     """The handler of one environment."""
 
     def handle(event: dict[str, Any], context: Any) -> dict[str, list[dict[str, str]]]:
-        messages = [Message(record["messageId"], record["body"]) for record in event["Records"]]
+        messages = [_message(record) for record in event["Records"]]
         report = deliver_batch(app.world, messages, app.deadline_at(context))
         app.emit(
             {
@@ -31,6 +32,10 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
         return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in report.failed_messages]}
 
     return handle
+
+
+def _message(record: dict[str, Any]) -> Message:
+    return Message(record["messageId"], record["body"], int(record["attributes"]["ApproximateReceiveCount"]))
 
 
 lambda_handler = bootstrap.entry_point(make_handler, delivers=True)

@@ -17,6 +17,7 @@ from clockwork.domain.ids import only_execution
 from clockwork.domain.requests import CreateRequest, occurrence_of
 from clockwork.flows import authorise, cancel, create, read
 from clockwork.flows.world import World
+from tests.examples import outline
 from tests.simulation.cloud import Cloud
 from tests.simulation.faults import Fault
 from tests.simulation.requests import CLIENTS, KeyedRequest, new_job
@@ -160,7 +161,10 @@ def request_of(visit: Visit, count: int, key: str | None) -> CreateRequest:
     )
     if key is not None:
         jobs = tuple(msgspec.structs.replace(job, at=None) for job in jobs)
-    return CreateRequest(client=visit.client, jobs=jobs, idempotency_key=key, digest=f"digest of {key}")
+    outlines = tuple(map(outline, jobs)) if count > 1 else ()
+    return CreateRequest(
+        client=visit.client, jobs=jobs, outlines=outlines, idempotency_key=key, digest=f"digest of {key}"
+    )
 
 
 def create_once(visit: Visit, count: int) -> None:

@@ -9,13 +9,14 @@ from typing import Any
 
 from clockwork.flows.audit import audit_chains
 from clockwork.flows.batch import DeliverReport
-from clockwork.flows.deliver import Message, deliver_batch
+from clockwork.flows.deliver import deliver_batch
 from clockwork.flows.environment import Environment
 from clockwork.flows.let_go import let_go
 from clockwork.flows.poll import poll_shard
 from clockwork.flows.registry import ensure_shards
 from clockwork.flows.sweep import sweep_dead_letters
 from clockwork.flows.tick import tick
+from clockwork.flows.unbundle import Message
 from clockwork.flows.world import World
 from clockwork.memory.clock import SeededChance
 from clockwork.settings import Settings
@@ -215,7 +216,7 @@ class Cloud:
         self._pumps.discard(at)
         queue = self.stores.releases
         while received := queue.receive(self._rng.randint(1, BATCH)):
-            messages = [Message(m.message_id, m.body) for m in received]
+            messages = [Message(m.message_id, m.body, m.receive_count) for m in received]
             self._deliverer(messages)
 
     def _deliverer(self, messages: Sequence[Message]) -> None:

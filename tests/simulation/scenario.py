@@ -11,6 +11,7 @@ import msgspec
 from clockwork.domain.jobs import HttpTarget, Payload, RecordLevel, RetryPolicy
 from clockwork.domain.requests import CreateRequest, NewJob
 from clockwork.settings import Settings
+from tests.examples import outline
 from tests.simulation.clients import Step, Visit, ask_again, cancel_one, create_asked, get_one
 from tests.simulation.faults import CALM, Adversary, Fault
 from tests.simulation.requests import CLIENTS, KeyedRequest
@@ -80,7 +81,8 @@ def _ask(visit: Visit, key: str, jobs: list[NewJob]) -> None:
 
 def _request(key: str | None, jobs: list[NewJob]) -> CreateRequest:
     numbered = tuple(msgspec.structs.replace(job, index=index) for index, job in enumerate(jobs))
-    return CreateRequest(client=CLIENTS[0], jobs=numbered, idempotency_key=key, digest=str(key))
+    outlines = tuple(map(outline, numbered)) if len(jobs) > 1 else ()
+    return CreateRequest(client=CLIENTS[0], jobs=numbered, outlines=outlines, idempotency_key=key, digest=str(key))
 
 
 def _job(payload: bytes, delay_ms: int, policy: RetryPolicy = NEAR, record: RecordLevel = "full") -> NewJob:

@@ -12,8 +12,9 @@ from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.releases import Delivery
 from clockwork.domain.timeline import Row
 from clockwork.flows.create import create_jobs
-from clockwork.flows.deliver import Message, deliver_batch
+from clockwork.flows.deliver import deliver_batch
 from clockwork.flows.registry import ensure_shards
+from clockwork.flows.unbundle import Message
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Saved
 from tests.examples import failure, new_job, release, request, success

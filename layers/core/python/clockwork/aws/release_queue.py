@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from clockwork.aws.errors import ask
 from clockwork.aws.session import Aws
-from clockwork.domain.codec import encode_release
+from clockwork.domain.bundles import plan_bundles
+from clockwork.domain.codec import encode_message
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.releases import Release, delay_seconds
 from clockwork.ports import Refused
@@ -27,8 +28,10 @@ SEND_ROUNDS = 4
 
 @dataclass(frozen=True)
 class _Message:
-    index: int
-    release: Release
+    number: int
+    indexes: tuple[int, ...]
+    run_at: int
+    client_id: str
     body: str
 
 
@@ -55,8 +58,8 @@ class AwsReleaseQueue:
         self._backoff = aws.backoff
 
     def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
-        messages = [_Message(index, release, encode_release(release)) for index, release in enumerate(releases)]
-        refused = [_too_large(message) for message in messages if len(message.body) > LARGEST_BATCH]
+        messages = _messages(releases, now)
+        refused = [one for message in messages if len(message.body) > LARGEST_BATCH for one in _too_large(message)]
         batches = _batches([message for message in messages if len(message.body) <= LARGEST_BATCH])
         started_at = now - self._elapsed_ms()
         for reports in self._parallel.map(partial(self._send_batch, started_at), batches):
@@ -73,16 +76,17 @@ class AwsReleaseQueue:
             except Unavailable as error:
                 reason = str(error)
                 continue
-            refused += [Refused(index, True, _reason(entry)) for index, entry in failed.items() if entry["SenderFault"]]
-            again = {index: _reason(entry) for index, entry in failed.items() if not entry["SenderFault"]}
-            waiting = [message for message in waiting if message.index in again]
+            for message in waiting:
+                if message.number in failed and failed[message.number]["SenderFault"]:
+                    refused += _refused(message, True, _reason(failed.pop(message.number)))
+            waiting = [message for message in waiting if message.number in failed]
             if not waiting:
                 return refused
-            reason = again[waiting[0].index]
-        return refused + [Refused(message.index, False, reason) for message in waiting]
+            reason = _reason(failed[waiting[0].number])
+        return refused + [one for message in waiting for one in _refused(message, False, reason)]
 
     def _send_once(self, messages: Sequence[_Message], now: int) -> dict[int, Any]:
-        """The entries that were not taken, by index."""
+        """The entries that were not taken, by the number of the message."""
         answer = ask(
             self._sqs.send_message_batch,
             QueueUrl=self._url,
@@ -92,12 +96,12 @@ class AwsReleaseQueue:
 
     def _entry(self, message: _Message, now: int) -> SendMessageBatchRequestEntryTypeDef:
         entry: SendMessageBatchRequestEntryTypeDef = {
-            "Id": str(message.index),
+            "Id": str(message.number),
             "MessageBody": message.body,
-            "DelaySeconds": delay_seconds(message.release.run_at, now),
+            "DelaySeconds": delay_seconds(message.run_at, now),
         }
         if self._fair:
-            entry["MessageGroupId"] = message.release.occurrence.client_id
+            entry["MessageGroupId"] = message.client_id
         return entry
 
     def _elapsed_ms(self) -> int:
@@ -117,8 +121,21 @@ def _batches(messages: Sequence[_Message]) -> list[list[_Message]]:
     return batches
 
 
-def _too_large(message: _Message) -> Refused:
-    return Refused(message.index, True, f"{len(message.body)} bytes are more than SQS takes ({LARGEST_BATCH})")
+def _messages(releases: Sequence[Release], now: int) -> list[_Message]:
+    messages = []
+    for number, bundle in enumerate(plan_bundles(releases, now)):
+        carried = [releases[index] for index in bundle.indexes]
+        client_id = carried[0].occurrence.client_id
+        messages.append(_Message(number, bundle.indexes, bundle.run_at, client_id, encode_message(carried)))
+    return messages
+
+
+def _refused(message: _Message, permanent: bool, reason: str) -> list[Refused]:
+    return [Refused(index, permanent, reason) for index in message.indexes]
+
+
+def _too_large(message: _Message) -> list[Refused]:
+    return _refused(message, True, f"{len(message.body)} bytes are more than SQS takes ({LARGEST_BATCH})")
 
 
 def _reason(entry: Any) -> str:

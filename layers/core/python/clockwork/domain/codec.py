@@ -69,8 +69,10 @@ def encode_release(release: Release) -> str:
     return base64.b64encode(bytes([PLAIN]) + _encoder.encode(release)).decode()
 
 
-def encode_bundle(releases: Sequence[Release]) -> str:
-    """The body of a queue message that carries several releases."""
+def encode_message(releases: Sequence[Release]) -> str:
+    """The body of a queue message that carries these releases: one, or a bundle."""
+    if len(releases) == 1:
+        return encode_release(releases[0])
     return base64.b64encode(bytes([MANY]) + _encoder.encode(list(releases))).decode()
 
 

@@ -21,6 +21,7 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
     `history` holds the failed attempts where no record keeps them (level `none`).
     `sweeps` counts how often the sweeper took it out of the dead-letter queue,
     `parkings` how often it was parked and let go.
+    `alone`: it shares no message, since one that it shared came back.
     """
 
     job_id: str
@@ -34,6 +35,7 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
     lost_workers: int = 0
     sweeps: int = 0
     parkings: int = 0
+    alone: bool = False
     #: Its slot under the client's rate cap is `run_at`: it does not take another.
     paced: bool = False
 

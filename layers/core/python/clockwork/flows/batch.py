@@ -40,12 +40,14 @@ class Item(msgspec.Struct):
     """One message in hand. `seen` is the record as it was last seen: with our claim on it once the item is started.
 
     `probes`: it was let through an open circuit to see whether its target has recovered.
+    `bundled`: its message carries others besides.
     """
 
     message_id: str
     release: Release
     seen: Execution | None = None
     probes: bool = False
+    bundled: bool = False
 
 
 class Batch:
@@ -57,12 +59,22 @@ class Batch:
         self.report = DeliverReport()
         #: What is to be sent before the item's message is acknowledged.
         self.following: list[tuple[Item, Release]] = []
+        #: What did not end well of messages that carry others besides.
+        self.failed_of_bundles: list[Item] = []
 
     def fail(self, item: Item, why: str) -> None:
-        """Let the message come back."""
+        """Let the occurrence come back: with its message, or alone if that carries others besides."""
         execution_id = item.release.execution_id
         log.warning("message fails: %s", why, extra={"action": "message_failed", "executionId": execution_id})
-        self.report.failed_messages.append(item.message_id)
+        if item.bundled:
+            self.failed_of_bundles.append(item)
+        else:
+            self.fail_message(item.message_id)
+
+    def fail_message(self, message_id: str) -> None:
+        """Let a message come back, with all that it carries."""
+        if message_id not in self.report.failed_messages:
+            self.report.failed_messages.append(message_id)
 
     def send_back(self, items: Sequence[Item]) -> None:
         """Let releases come again for their `run_at`; delays beyond the queue's longest travel like this in hops."""

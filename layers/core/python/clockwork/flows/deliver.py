@@ -6,13 +6,8 @@ released. If the deliverer dies anywhere before, the message comes back and find
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 
-import msgspec
-
-from clockwork.domain.codec import decode_release
-from clockwork.domain.errors import NewerFormat, Undecodable
 from clockwork.domain.jobs import HttpTarget, KafkaTarget
 from clockwork.domain.releases import Delivery, Release
 from clockwork.flows.admit import admit
@@ -22,10 +17,9 @@ from clockwork.flows.expire import unexpired
 from clockwork.flows.follow import send_following
 from clockwork.flows.look import hold_and_look
 from clockwork.flows.record import record
+from clockwork.flows.unbundle import Message, resend_alone, unbundled
 from clockwork.flows.watch import watch
 from clockwork.flows.world import World
-
-log = logging.getLogger(__name__)
 
 #: What recording the outcomes may take at the end of an invocation (ms).
 RECORD_MARGIN_MS = 1_500
@@ -33,18 +27,11 @@ RECORD_MARGIN_MS = 1_500
 AWS_TIMEOUT_SECONDS = 5.0
 
 
-class Message(msgspec.Struct, frozen=True):
-    """A message of the release queue."""
-
-    message_id: str
-    body: str
-
-
 def deliver_batch(world: World, messages: Sequence[Message], deadline_at: int) -> DeliverReport:
     """Deliver each message of a batch that is due, and say which have to come back. One bad message fails alone."""
     batch = Batch(world, deadline_at)
     # 1. What is early, or cannot end in time, goes back with the rest of its delay.
-    items = _in_time(batch, _decoded(batch, messages))
+    items = _in_time(batch, unbundled(batch, messages))
     # 2. What its client's caps, a pause or an open circuit hold back waits or is parked, unless it is too late anyway.
     items = admit(batch, unexpired(batch, items))
     # 3. Claim: from here on nobody else starts these attempts.
@@ -57,24 +44,13 @@ def deliver_batch(world: World, messages: Sequence[Message], deadline_at: int) -
         outcomes = [(claimed[slot], outcome) for slot, outcome in ended]
         record(batch, outcomes)
         watch(batch.world, outcomes)
-    # 6. Release what follows, and only then let go of the messages.
+    # 6. Release what follows, and what failed of bundles; only then let go of the messages.
     results = send_following(world, [release for _, release in batch.following])
     for (item, _), why_not in zip(batch.following, results, strict=True):
         if why_not is not None:
             batch.fail(item, why_not)
+    resend_alone(batch)
     return batch.report
-
-
-def _decoded(batch: Batch, messages: Sequence[Message]) -> list[Item]:
-    items = []
-    for message in messages:
-        try:
-            items.append(Item(message.message_id, decode_release(message.body)))
-        except (Undecodable, NewerFormat) as error:
-            # It comes back until the dead-letter queue takes it: a newer version, or somebody, will know.
-            log.error("undecodable message: %s", error, extra={"action": "undecodable_message"})
-            batch.report.failed_messages.append(message.message_id)
-    return items
 
 
 def _in_time(batch: Batch, items: Sequence[Item]) -> list[Item]:

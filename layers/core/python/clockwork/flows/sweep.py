@@ -7,10 +7,11 @@ import logging
 import msgspec
 
 from clockwork.domain.attempts import is_claimed, plan_death
-from clockwork.domain.codec import decode_release
+from clockwork.domain.codec import decode_message
 from clockwork.domain.errors import NewerFormat, Undecodable
 from clockwork.domain.executions import Execution
 from clockwork.domain.releases import Release
+from clockwork.flows.unbundle import send_alone
 from clockwork.flows.world import World
 from clockwork.ports import DeadLetter
 
@@ -49,10 +50,18 @@ def sweep_dead_letters(world: World, deadline_at: int) -> SweepReport:
 def _sweep(world: World, letter: DeadLetter, report: SweepReport) -> bool:
     """True once the letter may be forgotten."""
     try:
-        release = decode_release(letter.body)
+        releases = decode_message(letter.body)
     except (Undecodable, NewerFormat) as error:
         log.error("undecodable dead letter: %s", error, extra={"action": "undecodable_dead_letter"})
         return False
+    if len(releases) > 1:
+        left = send_alone(world, releases)
+        report.released += len(releases) - len(left)
+        return not left
+    return _sweep_one(world, releases[0], report)
+
+
+def _sweep_one(world: World, release: Release, report: SweepReport) -> bool:
     stored = world.executions.find(release.job_id, release.execution_id)
     if stored is not None and stored.is_final:
         report.absorbed += 1

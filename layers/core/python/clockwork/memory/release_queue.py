@@ -6,7 +6,8 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from clockwork.domain.codec import encode_release
+from clockwork.domain.bundles import plan_bundles
+from clockwork.domain.codec import encode_message
 from clockwork.domain.releases import Release, delay_seconds
 from clockwork.memory.clock import MemoryClock
 from clockwork.ports import Refused
@@ -38,12 +39,13 @@ class MemoryReleaseQueue:
 
     def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
         refused = []
-        for index, release in enumerate(releases):
-            body = encode_release(release)
+        for bundle in plan_bundles(releases, now):
+            body = encode_message([releases[index] for index in bundle.indexes])
             if len(body) > LARGEST_MESSAGE:
-                refused.append(Refused(index, True, f"{len(body)} bytes are more than SQS takes"))
+                reason = f"{len(body)} bytes are more than SQS takes"
+                refused += [Refused(index, True, reason) for index in bundle.indexes]
                 continue
-            self.put(body, delay_seconds(release.run_at, now))
+            self.put(body, delay_seconds(bundle.run_at, now))
         return refused
 
     def put(self, body: str, delay: int = 0) -> str:

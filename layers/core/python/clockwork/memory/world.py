@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from clockwork.domain.executions import Outcome
 from clockwork.domain.releases import Delivery
 from clockwork.flows.batch import DeliverReport
-from clockwork.flows.deliver import Message, deliver_batch
+from clockwork.flows.deliver import deliver_batch
 from clockwork.flows.poll import PollReport, poll_shard
 from clockwork.flows.registry import ensure_shards
+from clockwork.flows.unbundle import Message
 from clockwork.flows.world import World
 from clockwork.memory.clients import MemoryClients, MemoryKeyRows
 from clockwork.memory.clock import MemoryClock, SeededChance
@@ -71,7 +72,7 @@ class MemoryClockwork:
     def deliver_visible(self) -> DeliverReport:
         """One batch of the deliverer, as Lambda's event source runs it: what did not fail is deleted."""
         received = self.queue.receive()
-        messages = [Message(message.message_id, message.body) for message in received]
+        messages = [Message(message.message_id, message.body, message.receive_count) for message in received]
         deadline_at = self.clock.now() + self.settings.deliverer_timeout_seconds * 1000
         report = deliver_batch(self.world, messages, deadline_at)
         for message in messages:

@@ -1,0 +1,61 @@
+"""Which releases travel in one message: requests to the queue are then paid by the bundle and not by the occurrence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from clockwork.domain.jobs import KafkaTarget, SqsTarget, Target
+from clockwork.domain.releases import Release
+
+MOST_IN_BUNDLE = 16
+#: Of all payloads in a bundle (bytes). What else there is to an occurrence is bounded at create, and sixteen of the
+#: largest stay below what SQS takes in one message.
+LARGEST_BUNDLE = 64 * 1024
+
+
+class Bundle(msgspec.Struct, frozen=True):
+    """What one message carries: releases by their index, and the earliest instant at which one is to run (ms)."""
+
+    indexes: tuple[int, ...]
+    run_at: int
+
+
+def plan_bundles(releases: Sequence[Release], now: int) -> list[Bundle]:
+    """A message for each release, or one for several first attempts of one client at one target in the same second.
+
+    Only where targets take many at once. What is overdue is due now. A retry goes alone, and so does what was `alone`
+    before: a bundle that came back was split, since one of its occurrences may have been why.
+    """
+    filling: dict[tuple[str, str, int], int] = {}
+    room: dict[int, int] = {}
+    bundles: list[list[int]] = []
+    for index, release in enumerate(releases):
+        place = _fellows(release, now)
+        size = len(release.occurrence.payload.body)
+        number = filling.get(place) if place is not None else None
+        if number is None or len(bundles[number]) == MOST_IN_BUNDLE or size > room[number]:
+            number = len(bundles)
+            bundles.append([])
+            room[number] = LARGEST_BUNDLE
+            if place is not None:
+                filling[place] = number
+        bundles[number].append(index)
+        room[number] -= size
+    return [Bundle(tuple(some), min(releases[index].run_at for index in some)) for some in bundles]
+
+
+def _fellows(release: Release, now: int) -> tuple[str, str, int] | None:
+    """What releases have in common that may share a message; None for one that may not."""
+    destination = _destination(release.occurrence.target)
+    if destination is None or release.alone or release.attempt > 1 or release.sweeps:
+        return None
+    return release.occurrence.client_id, destination, max(release.run_at, now) // 1000
+
+
+def _destination(target: Target) -> str | None:
+    """Where a target that takes many at once leads; None for the others."""
+    if isinstance(target, SqsTarget):
+        return target.queue_arn
+    return f"topic {target.topic}" if isinstance(target, KafkaTarget) else None
