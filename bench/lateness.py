@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.clockwork_run import clockwork, create
-from bench.lateness_jobs import HERD, STEADY, WARM_UP, Job, Load, Score, score
+from bench.lateness_jobs import COUNTED, LONE, Job, Load, Score, score
 from bench.quiet import await_quiet, load
 from bench.receiver import Receiver, receiver
 from bench.report import write_block
@@ -73,8 +73,8 @@ def _run(name: str, wanted: Load) -> dict[str, Score]:
         due_at = {job.number: begins_at + job.offset_ms for job in jobs}
         _await_arrivals(server, due_at)
         arrivals = server.arrivals()
-    parts = {part: {job.number for job in jobs if job.part == part} for part in (STEADY, HERD)}
-    parts["all"] = {job.number for job in jobs if job.part != WARM_UP}
+    parts = {part: {job.number for job in jobs if job.part == part} for part in (LONE, *COUNTED)}
+    parts["all"] = {job.number for job in jobs if job.part in COUNTED}
     return {part: score({number: due_at[number] for number in some}, arrivals) for part, some in parts.items()}
 
 
@@ -137,6 +137,17 @@ def table(results: Mapping[str, Result], wanted: Load) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _keep(results: Mapping[str, Result], wanted: Load) -> None:
+    """Leave what `bench.capacity` calibrates its model with."""
+    result = results.get(CLOCKWORK)
+    if result is None or result.not_run:
+        return
+    kept = {"p50Ms": result.scores["all"].p50_ms, "loneP50Ms": result.scores[LONE].p50_ms}
+    load = {"perSecond": wanted.per_second, "seconds": wanted.seconds, "herd": wanted.herd}
+    RESULT.parent.mkdir(exist_ok=True)
+    RESULT.write_text(json.dumps(kept | load), encoding="utf-8")
+
+
 def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
@@ -163,6 +174,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _say(table(results, wanted))
     if not options.no_report:
         write_block("lateness", table(results, wanted))
+    _keep(results, wanted)
     print(json.dumps(report(results)))
 
 

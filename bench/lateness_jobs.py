@@ -8,8 +8,10 @@ from typing import NamedTuple
 
 from bench.percentiles import percentile
 
-#: Parts of the load. Warm-up jobs fill pools, environments and connections, and are not counted.
-WARM_UP, STEADY, HERD = "warm-up", "steady", "herd"
+#: Parts of the load. Warm-up jobs fill pools, environments and connections; lone jobs calibrate `bench.capacity`.
+#: Neither is counted.
+WARM_UP, LONE, STEADY, HERD = "warm-up", "lone", "steady", "herd"
+COUNTED = (STEADY, HERD)
 
 
 class Job(NamedTuple):
@@ -28,13 +30,17 @@ class Load:
     seconds: int = 45
     herd: int = 100
     #: Two herds before it starts.
-    warm_up_offsets_ms: tuple[int, ...] = (-12_000, -6_000)
+    warm_up_offsets_ms: tuple[int, ...] = (-22_000, -17_000)
+    #: One after the other, each with the machine to itself.
+    lone: int = 20
+    lone_step_ms: int = 500
     #: Between the last steady job and the herd.
     pause_ms: int = 5_000
 
     def jobs(self) -> list[Job]:
         """All of them, in the order in which they are due."""
         offsets = [(WARM_UP, offset) for offset in self.warm_up_offsets_ms for _ in range(self.herd)]
+        offsets += [(LONE, -1_000 - index * self.lone_step_ms) for index in reversed(range(self.lone))]
         step_ms = 1_000 / self.per_second
         offsets += [(STEADY, round(index * step_ms)) for index in range(self.per_second * self.seconds)]
         offsets += [(HERD, self.seconds * 1_000 + self.pause_ms)] * self.herd

@@ -40,7 +40,7 @@ class Histogram:
         for step, count in sorted(self._counts.items()):
             seen += count
             if seen >= wanted:
-                return min(step * self._width, self.max)
+                return min(round(step * self._width, 6), self.max)
         return 0.0
 
     @property

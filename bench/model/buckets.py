@@ -16,12 +16,22 @@ class TokenBucket:
 
     def take(self, wanted: int, now: float) -> int:
         """How many of `wanted` whole tokens are granted at `now` (ms)."""
+        granted = min(wanted, self._whole(now))
+        self._tokens -= granted
+        return granted
+
+    def take_all(self, wanted: int, now: float) -> bool:
+        """Whether all of `wanted` tokens are granted at `now` (ms); otherwise none is taken."""
+        if wanted > self._whole(now):
+            return False
+        self._tokens -= wanted
+        return True
+
+    def _whole(self, now: float) -> int:
         if now > self._at:
             self._tokens = min(self.depth, self._tokens + (now - self._at) / 1000 * self.rate)
             self._at = now
-        granted = min(wanted, int(self._tokens + 1e-9))
-        self._tokens -= granted
-        return granted
+        return int(self._tokens + 1e-9)
 
 
 @dataclass(frozen=True)

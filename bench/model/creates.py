@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+from bench.model.rows import rows_of_request
 from bench.model.storage import Partitions
-from bench.model.timeline import ShardModel
+from bench.model.timeline import ShardModel, TimelineRow
 from bench.model.world import World
 from clockwork.aws.release_queue import MESSAGES_PER_BATCH
 from clockwork.aws.repeats import Backoff
 from clockwork.aws.timeline import BATCH_WRITE_ROUNDS, ROWS_PER_BATCH_WRITE
 from clockwork.domain import keys
 from clockwork.memory.clock import SeededChance
-
-
-#: Into how many due instants the jobs of a request are put together.
-SPREAD_STEPS = 10
 
 
 class Creates:
@@ -45,45 +42,45 @@ class Creates:
             self._world.events.at(at, partial(self._request, jobs_per_request, (int(at) + delay_ms, spread_ms)))
 
     def _request(self, jobs: int, due: tuple[int, int]) -> None:
-        """All jobs of a request draw one shard."""
+        """All jobs of a request draw one shard; those of one minute share rows."""
         shard = self._shards[self._chance.below(len(self._shards))]
         self._world.tally.api_requests += 1
+        kinds = rows_of_request(jobs)
+        due_at, spread_ms = due
+        rows = [TimelineRow(due_at + spread_ms * place // len(kinds), kind) for place, kind in enumerate(kinds)]
         pauses: list[float] = []
         backoff = Backoff(sleep=pauses.append, fraction=self._world.rng.random)
-        self._round(shard, jobs, due, backoff.rounds(BATCH_WRITE_ROUNDS), pauses)
+        self._round(shard, rows, backoff.rounds(BATCH_WRITE_ROUNDS), pauses)
 
     def _round(
-        self, shard: ShardModel, rows: int, due: tuple[int, int], rounds: Iterator[int], pauses: list[float]
+        self, shard: ShardModel, rows: Sequence[TimelineRow], rounds: Iterator[int], pauses: list[float]
     ) -> None:
         """One round of BatchWriteItem; what comes back unprocessed is for the next, after the adapter's own pause."""
         if next(rounds, None) is None:
-            self._world.tally.refused += rows
+            self._world.tally.refused += sum(row.kind.jobs for row in rows)
             return
 
         def put() -> None:
-            granted = self._partitions.take(shard.partition_id, rows, self._world.events.now)
-            self._place(shard, granted, *due)
-            if granted < rows:
-                self._round(shard, rows - granted, due, rounds, pauses)
+            unprocessed = [row for row in rows if not self._place(shard, row)]
+            if unprocessed:
+                self._round(shard, unprocessed, rounds, pauses)
 
-        took = self._world.limits.write.slowest_of(-(-rows // ROWS_PER_BATCH_WRITE), self._world.rng)
+        took = self._world.limits.write.slowest_of(-(-len(rows) // ROWS_PER_BATCH_WRITE), self._world.rng)
         self._world.events.after((pauses.pop() * 1000 if pauses else 0) + took, put)
 
-    def _place(self, shard: ShardModel, rows: int, due_at: int, spread_ms: int) -> None:
-        """Put, then look: what is at or before the horizon is released at once."""
-        self._world.tally.created += rows
-        soon = keys.edge_key(int(self._world.events.now) + self._world.settings.poller_invoke_seconds * 1000)
-        steps = min(rows, SPREAD_STEPS) if spread_ms else 1
-        for number in range(steps):
-            count = rows // steps + (number < rows % steps)
-            at = due_at + spread_ms * number // steps
-            key = keys.row_key(at, "")
-            if not count:
-                continue
-            if shard.horizon >= key:
-                self._world.tally.sends += -(-count // MESSAGES_PER_BATCH)
-                self._release(shard.index, at, count)
-                continue
-            shard.put(at, count)
-            if key <= soon:
-                self._wake(shard)
+    def _place(self, shard: ShardModel, row: TimelineRow) -> bool:
+        """Put, then look: what is at or before the horizon is released at once. False if the table refuses it."""
+        now, units = self._world.events.now, row.kind.write_units
+        if not self._partitions.take(shard.partition_id, units, now):
+            return False
+        self._world.tally.created += row.kind.jobs
+        self._world.tally.write_units += units
+        key = keys.row_key(row.due_at, "")
+        if shard.horizon >= key:
+            self._world.tally.sends += -(-row.kind.jobs // MESSAGES_PER_BATCH)
+            self._release(shard.index, row.due_at, row.kind.jobs)
+            return True
+        shard.put(*row)
+        if key <= keys.edge_key(int(now) + self._world.settings.poller_invoke_seconds * 1000):
+            self._wake(shard)
+        return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bench.model.buckets import Ramp
 from bench.model.chances import Latency
@@ -12,52 +12,77 @@ from bench.model.chances import Latency
 class Limits:
     """The figures of one cloud. Latencies in ms."""
 
-    #: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html
-    partition_writes: int = 1_000
-    #: How long a key must be throttled before it is split off. Assumed: AWS says minutes.
-    #: https://aws.amazon.com/blogs/database/part-3-scaling-dynamodb-how-partitions-hot-keys-and-split-for-heat-impact-performance/
-    split_after_seconds: tuple[float, float] = (120, 600)
-    #: Assumed; AWS says single-digit milliseconds on average.
-    #: https://aws.amazon.com/blogs/database/understanding-amazon-dynamodb-latency/
-    write: Latency = Latency(5, 15)
-    query: Latency = Latency(12, 35)
-    #: Assumed.
-    send: Latency = Latency(10, 40)
-    invoke: Latency = Latency(50, 200)
-    #: From a message's visibility to the Lambda's start, measured by others in 2022 (p50 16, p99 105).
-    #: https://bitesizedserverless.com/bite/serverless-messaging-latency-compared/
-    queue_to_lambda: Latency = Latency(16.2, 105)
-    #: SQS stops handing out at so many messages in flight.
-    #: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html
-    in_flight: int = 120_000
-    #: Batches of one queue at once: 5, then 300 more a minute up to 1,250.
-    #: https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html
-    event_source: Ramp = Ramp(5, 5, 1_250)
-    #: A provisioned poller: receives a second, and batches at once. Same page.
-    poller_receives: int = 10
-    poller_batches: int = 10
-    most_minimum_pollers: int = 200
-    #: Environments of one function: 1,000 at once, then 100 a second.
-    #: https://docs.aws.amazon.com/lambda/latest/dg/scaling-behavior.html
-    environments_burst: int = 1_000
-    environments_per_second: int = 100
-    #: Assumed, of a function of this size.
-    cold_start: Latency = Latency(450, 900)
-    #: From a due instant to the arrival of the first attempt, and of each further one of the same batch: assumed
-    #: twice what `bench.model.calibration` measured on the machine of the benchmark, since 1,024 MB are 0.6 cores.
-    first_start_ms: float = 4.0
-    next_start_ms: float = 1.0
-    #: How long a target takes to answer. Assumed.
-    target: Latency = Latency(40, 250)
-    #: CPU of a poller per job (decode, plan, encode, send), of the same origin.
-    poller_ms_per_job: float = 0.35
+    #: Writes a second of one partition of a table.
+    partition_writes: int
+    #: How long a key must be throttled before it gets a partition of its own: between these.
+    split_after_seconds: tuple[float, float]
+    #: One write, one page of a query, one batch of messages, one asynchronous invocation until its function runs.
+    write: Latency
+    query: Latency
+    send: Latency
+    invoke: Latency
+    #: From a message's visibility to the start of its function.
+    queue_to_lambda: Latency
+    #: Messages of one queue that may be received and not yet deleted.
+    in_flight: int
+    #: Batches of one queue at once, since when messages wait.
+    event_source: Ramp
+    #: Of a provisioned poller: receives a second, batches at once.
+    poller_receives: int
+    poller_batches: int
+    #: New environments of one function: at once, and a second.
+    environments_burst: int
+    environments_per_second: int
+    cold_start: Latency
+    #: From a due instant to the start of the first attempt, and from each start of a batch to the next.
+    first_start_ms: float
+    next_start_ms: float
+    #: How long a target takes to answer.
+    target: Latency
+    #: CPU of a poller per job: decode, plan, encode, send.
+    poller_ms_per_job: float
 
 
-AWS = Limits()
+AWS = Limits(
+    # https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html
+    partition_writes=1_000,
+    # Assumed: AWS says minutes.
+    # https://aws.amazon.com/blogs/database/part-3-scaling-dynamodb-how-partitions-hot-keys-and-split-for-heat-impact-performance/
+    split_after_seconds=(120, 600),
+    # Assumed; AWS says single-digit milliseconds on average.
+    # https://aws.amazon.com/blogs/database/understanding-amazon-dynamodb-latency/
+    write=Latency(5, 15),
+    query=Latency(12, 35),
+    # Assumed.
+    send=Latency(10, 40),
+    invoke=Latency(50, 200),
+    # Measured by others: p50 16.2, p90 33.8, p99 105 ms.
+    # https://bitesizedserverless.com/bite/serverless-messaging-latency-compared/
+    queue_to_lambda=Latency(16.2, 105),
+    # https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html
+    in_flight=120_000,
+    # 5 at first, 300 more a minute, 1,250 at most; provisioned pollers: same page.
+    # https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html
+    event_source=Ramp(5, 5, 1_250),
+    poller_receives=10,
+    poller_batches=10,
+    # https://docs.aws.amazon.com/lambda/latest/dg/scaling-behavior.html
+    environments_burst=1_000,
+    environments_per_second=100,
+    # Assumed.
+    cold_start=Latency(450, 900),
+    # Assumed: about twice what the benchmark's machine takes alone, since 1,024 MB are 0.6 of a core.
+    first_start_ms=4.0,
+    next_start_ms=1.0,
+    # Assumed.
+    target=Latency(40, 250),
+    poller_ms_per_job=0.35,
+)
 
-#: The local stack. The launcher wakes its event source every 20 ms; a delayed message was measured to reach it after
-#: 31 ms (p50) and 52 ms (p90). At most ten batches of a queue are under way (`infra.triggers.LOCAL_BATCHES`).
-EMULATOR = Limits(
+#: The local stack. Its launcher wakes the event source every 20 ms; a delayed message was measured to reach it after
+#: 31 ms (p50) and 52 ms (p90). It has at most ten batches of a queue under way (`infra.triggers.LOCAL_BATCHES`).
+EMULATOR = replace(
+    AWS,
     partition_writes=1_000_000,
     write=Latency(6, 40),
     query=Latency(20, 100),
@@ -66,6 +91,5 @@ EMULATOR = Limits(
     queue_to_lambda=Latency(31, 80),
     event_source=Ramp(10, 0, 10),
     environments_burst=20,
-    cold_start=Latency(500, 900),
     target=Latency(2, 20),
 )

@@ -61,7 +61,7 @@ class Stack:
 
     def _start(self, shard: ShardModel) -> None:
         """Invoke a shard's poller. The first visit that finds work is lost in the middle, if one is to be."""
-        lost = 2 if self._lost_poller and shard.rows and shard.rows[0][0] <= self._reach() else None
+        lost = 1 if self._lost_poller and shard.rows and shard.rows[0].due_at <= self._reach() else None
         self._lost_poller = self._lost_poller and lost is None
         visit = Visit(self.world, shard, self._release, lost)
         self.world.events.after(self.world.limits.invoke.draw(self.world.rng), visit.begin)
@@ -124,10 +124,9 @@ def outcome_of(stack: Stack) -> Outcome:
 
 def dollars(tally: Tally, deployment: Deployment) -> float:
     """What the run would be billed: writes, reads, requests and Lambda's duration; not the API, storage and logs."""
-    writes = tally.created + 2 * tally.commits + tally.visits
-    writes += 2 * tally.delivered if deployment.record == "full" else 0
-    # A job's row takes a quarter of a 4 KB unit; an empty page takes one.
-    reads = tally.created * 0.25 + tally.pages + tally.api_requests
+    # At `full` a claim and an outcome each; a look per request.
+    writes = tally.write_units + (2 * tally.delivered if deployment.record == "full" else 0)
+    reads = tally.read_units + tally.api_requests
     sqs = tally.sends + 2 * tally.receives
     requests = tally.invocations + tally.visits + tally.api_requests
     seconds = (tally.deliverer_ms * deployment.deliverer_gb + tally.poller_ms * deployment.poller_gb) / 1000

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from bench.model.rows import rows_of_request
 from bench.model.run import Outcome, Stack, outcome_of
 from bench.model.world import Deployment
 from clockwork.settings import Settings
@@ -16,6 +17,8 @@ LEAD_MS = 300_000
 #: How long stragglers are waited for.
 STRAGGLERS_MS = 600_000
 _ACCOUNT = Settings.for_account()
+#: Jobs of the requests that made a herd: the most that the API takes.
+JOBS_PER_REQUEST = 500
 #: What may be used today: nothing but the number of shards, and quotas of AWS.
 TODAY = Deployment(concurrency=5_000)
 HERD = Deployment(settings=_ACCOUNT.with_(shards=64), queues=14, pollers=100, concurrency=15_000)
@@ -47,11 +50,13 @@ def herd(
 ) -> Outcome:
     """Jobs that have been on the timeline for long, all due on one millisecond."""
     stack = Stack(deployment, lost_poller=lost_poller, missed_ticks=missed_ticks)
-    share = jobs // len(stack.shards)
-    for shard in stack.shards:
-        shard.put(HERD_AT, share)
-    stack.world.tally.created = share * len(stack.shards)
-    stack.world.tally.api_requests = stack.world.tally.created // 500
+    tally = stack.world.tally
+    tally.api_requests = jobs // JOBS_PER_REQUEST
+    for number in range(tally.api_requests):
+        for kind in rows_of_request(JOBS_PER_REQUEST):
+            stack.shards[number % len(stack.shards)].put(HERD_AT, kind)
+            tally.created += kind.jobs
+            tally.write_units += kind.write_units
     stack.run(HERD_AT + STRAGGLERS_MS)
     return outcome_of(stack)
 
@@ -63,7 +68,7 @@ def steady(
     *,
     lost_poller: bool = False,
     missed_ticks: frozenset[int] = frozenset(),
-    jobs_per_request: int = 100,
+    jobs_per_request: int = JOBS_PER_REQUEST,
 ) -> Outcome:
     """Jobs created at a steady rate, each due five minutes and up to a second after its request."""
     stack = Stack(deployment, lost_poller=lost_poller, missed_ticks=missed_ticks)
@@ -81,7 +86,7 @@ def _23k(deployment: Deployment) -> Outcome:
 
 
 def _small(deployment: Deployment, **faults: object) -> Outcome:
-    return steady(deployment, 200, 180, **faults)  # type: ignore[arg-type]
+    return steady(deployment, 200, 180, jobs_per_request=20, **faults)  # type: ignore[arg-type]
 
 
 def _with(deployment: Deployment, **settings: object) -> Deployment:
@@ -89,7 +94,9 @@ def _with(deployment: Deployment, **settings: object) -> Deployment:
 
 
 SCENARIOS = (
-    Scenario(name="create_100k", says="100,000 creates/s for 30 s, each due 5 min later", deployment=RATE_100K, run=_100k),
+    Scenario(
+        name="create_100k", says="100,000 creates/s for 30 s, each due 5 min later", deployment=RATE_100K, run=_100k
+    ),
     Scenario(name="deliver_23k", says="23,000 deliveries/s for 30 s", deployment=RATE_23K, run=_23k),
     Scenario(name="herd_1m", says="1,000,000 jobs on one millisecond", deployment=HERD, run=herd),
     Scenario(
@@ -111,8 +118,18 @@ SCENARIOS = (
         deployment=TODAY,
         run=lambda deployment: _small(deployment, missed_ticks=frozenset({2, 3})),
     ),
-    Scenario(name="rate_1", says="1 job/s for 10 min", deployment=TODAY, run=lambda d: steady(d, 1, 600, jobs_per_request=1)),
-    Scenario(name="rate_1k", says="1,000 jobs/s for 60 s", deployment=TODAY, run=lambda d: steady(d, 1_000, 60)),
+    Scenario(
+        name="rate_1",
+        says="1 job/s for 10 min",
+        deployment=TODAY,
+        run=lambda d: steady(d, 1, 600, jobs_per_request=1),
+    ),
+    Scenario(
+        name="rate_1k",
+        says="1,000 jobs/s for 60 s",
+        deployment=TODAY,
+        run=lambda d: steady(d, 1_000, 60, jobs_per_request=50),
+    ),
     Scenario(
         name="rate_10k",
         says="10,000 jobs/s for 30 s",
@@ -130,9 +147,9 @@ SCENARIOS = (
     ),
     Scenario(
         name="shards_64",
-        says="100,000 creates/s onto 64 shards",
+        says="100,000 creates/s, one job a request, onto 64 shards",
         deployment=_with(RATE_100K, shards=64),
-        run=lambda d: steady(d, 100_000, 10),
+        run=lambda d: steady(d, 100_000, 2, jobs_per_request=1),
         compares="create_100k",
     ),
     Scenario(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Sequence
 
 from bench.model.buckets import TokenBucket
@@ -23,6 +24,7 @@ class Partitions:
         count = max(1, warm_writes // limits.partition_writes)
         self._buckets = [self._bucket() for _ in range(count)]
         self._place = {key: rng.randrange(count) for key in keys}
+        self._keys_in = Counter(self._place.values())
         self._split_at: dict[str, float] = {}
         self._throttled_at: dict[str, float] = {}
         self.throttles = 0
@@ -30,13 +32,13 @@ class Partitions:
     def _bucket(self) -> TokenBucket:
         return TokenBucket(self._limits.partition_writes, self._limits.partition_writes)
 
-    def take(self, key: str, wanted: int, now: float) -> int:
-        """How many of `wanted` writes to a key are granted at `now` (ms); the others are counted as throttled."""
-        granted = self._buckets[self._place[key]].take(wanted, now)
-        if granted < wanted:
-            self.throttles += wanted - granted
-            self._note_heat(key, now)
-        return granted
+    def take(self, key: str, units: int, now: float) -> bool:
+        """Whether a write of so many units to a key is granted at `now` (ms); a refusal is counted."""
+        if self._buckets[self._place[key]].take_all(units, now):
+            return True
+        self.throttles += 1
+        self._note_heat(key, now)
+        return False
 
     def partition_of(self, key: str) -> int:
         """Where a key lies."""
@@ -46,7 +48,8 @@ class Partitions:
         if now - self._throttled_at.get(key, -1e9) > 10_000:  # cooled down meanwhile: it counts from now
             self._split_at[key] = now + self._rng.uniform(*self._limits.split_after_seconds) * 1000
         self._throttled_at[key] = now
-        shared = sum(place == self._place[key] for place in self._place.values()) > 1
-        if now >= self._split_at[key] and shared:
+        if now >= self._split_at[key] and self._keys_in[self._place[key]] > 1:
+            self._keys_in[self._place[key]] -= 1
             self._buckets.append(self._bucket())
             self._place[key] = len(self._buckets) - 1
+            self._keys_in[self._place[key]] = 1

@@ -3,81 +3,107 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from bench.model.rows import RowKind
 from bench.model.world import World
 from clockwork.aws.release_queue import MESSAGES_PER_BATCH
 from clockwork.aws.session import THREADS
 from clockwork.domain import keys
-from clockwork.flows.poll import ROWS_AT_ONCE, STOP_MARGIN_MS
+from clockwork.domain.packing import MOST_IN_ROW
+from clockwork.flows.poll import STOP_MARGIN_MS
+from clockwork.flows.portions import OCCURRENCES_AT_ONCE, ROWS_AT_ONCE
 
-#: Hands messages due at an instant, so many, of a shard, to its release queue.
+#: A page of a query. https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Query.Pagination.html
+PAGE_BYTES = 1_048_576
+#: Hands over to the release queue of a shard: index, due instant, how many.
 Send = Callable[[int, int, int], None]
+
+
+class TimelineRow(NamedTuple):
+    """One row: when it is due, and what it is."""
+
+    due_at: int
+    kind: RowKind
 
 
 @dataclass
 class ShardModel:
-    """One shard: its row, and the rows of its timeline as (due instant, how many), in order."""
+    """One shard: its row in the table of shards, and the rows of its timeline in order."""
 
     index: int
-    cursor: str = keys.BEGINNING
     horizon: str = keys.BEGINNING
     lease_until: int = 0
     epoch: int = 0
-    rows: list[list[int]] = field(default_factory=list)
+    rows: list[TimelineRow] = field(default_factory=list)
     #: Released since the last commit: what a lost poller's successor sends again.
-    uncommitted: list[tuple[int, int]] = field(default_factory=list)
+    uncommitted: list[TimelineRow] = field(default_factory=list)
 
     @property
     def partition_id(self) -> str:
         """Its name."""
         return keys.partition_of(self.index)
 
-    def put(self, due_at: int, count: int) -> None:
-        """Add rows."""
-        bisect.insort(self.rows, [due_at, count])
+    def put(self, due_at: int, kind: RowKind) -> None:
+        """Add a row."""
+        bisect.insort(self.rows, TimelineRow(due_at, kind))
 
-    def page(self, horizon: str, limit: int) -> list[tuple[int, int]]:
-        """Take the first rows at or before the horizon, at most `limit`."""
-        taken: list[tuple[int, int]] = []
-        number = 0
-        while number < len(self.rows) and limit and keys.row_key(self.rows[number][0], "") <= horizon:
-            due_at, count = self.rows[number]
-            part = min(count, limit)
-            taken.append((due_at, part))
-            limit -= part
-            self.rows[number][1] -= part
-            number += part == count
+    def page(self, horizon: str, limit: int) -> list[TimelineRow]:
+        """Take the first rows at or before the horizon, at most `limit`, cut by bytes as DynamoDB does."""
+        number, room = 0, PAGE_BYTES
+        for row in self.rows[:limit]:
+            room -= row.kind.size
+            if keys.row_key(row.due_at, "") > horizon or room < 0:
+                break
+            number += 1
+        page = self.rows[:number]
         del self.rows[:number]
-        return taken
+        return page
+
+
+def portion_of(rows: Sequence[TimelineRow]) -> int:
+    """How many of the rows are handed over in one call, as `clockwork.flows.portions` has it."""
+    room = OCCURRENCES_AT_ONCE
+    for number, row in enumerate(rows[:ROWS_AT_ONCE]):
+        room -= most_in(row)
+        if room < 0:
+            return number
+    return min(len(rows), ROWS_AT_ONCE)
+
+
+def most_in(row: TimelineRow) -> int:
+    """How many occurrences a poller must expect in a row before it has decoded it."""
+    return MOST_IN_ROW if row.kind.jobs > 1 else 1
 
 
 class Visit:
     """One poller's stay at one shard."""
 
-    def __init__(self, world: World, shard: ShardModel, send: Send, lost_after_groups: int | None = None) -> None:
+    def __init__(self, world: World, shard: ShardModel, send: Send, lost_after_portions: int | None = None) -> None:
         self._world = world
         self._settings = world.settings
         self._shard = shard
         self._send = send
-        self._groups_left = lost_after_groups
+        self._portions_left = lost_after_portions
         self._epoch = 0
-        self._started_at = world.events.now
+        self._started_at = self._committed_at = world.events.now
 
     def begin(self) -> None:
         """Take the lease and publish the horizon, or leave it to who has it."""
         now = int(self._world.events.now)
         if self._shard.lease_until >= now:
             return
-        for due_at, count in self._shard.uncommitted:
-            self._shard.put(due_at, count)
-            self._world.tally.duplicates += count
+        for row in self._shard.uncommitted:
+            self._shard.put(*row)
+            self._world.tally.duplicates += row.kind.jobs
         self._shard.uncommitted.clear()
         self._shard.epoch += 1
         self._epoch = self._shard.epoch
         self._publish(now)
         self._world.tally.visits += 1
+        self._world.tally.write_units += 1
         self._later(self._world.limits.write.draw(self._world.rng), self._read)
 
     def _publish(self, now: int) -> None:
@@ -87,52 +113,60 @@ class Visit:
 
     def _read(self) -> None:
         page = self._shard.page(self._shard.horizon, self._settings.commit_occurrences)
-        self._world.tally.pages += 1
-        self._later(self._world.limits.query.draw(self._world.rng), lambda: self._release(page))
+        self._world.tally.read_units += max(1.0, sum(row.kind.read_units for row in page))
+        self._later(self._world.limits.query.draw(self._world.rng), lambda: self._go_on(page, more=bool(page)))
 
-    def _release(self, page: list[tuple[int, int]]) -> None:
-        """A group at a time, in as many threads as the adapter has."""
-        group, rest = _split(page, ROWS_AT_ONCE)
-        if not group:
-            self._commit(more=bool(page))
+    def _go_on(self, page: list[TimelineRow], *, more: bool) -> None:
+        """The next portion of a page, after a commit if one is due."""
+        if not page:
+            self._commit(lambda: self._read() if more else None, let_go=not more)
             return
-        if self._groups_left == 0:
-            # The environment is gone and its lease runs out; what it had read and not sent is still on the timeline.
-            for due_at, many in page:
-                self._shard.put(due_at, many)
-            return
-        if self._groups_left is not None:
-            self._groups_left -= 1
-        count = sum(many for _, many in group)
+        size = portion_of(page)
+        coming = sum(map(most_in, page[:size]))
+        waiting = sum(row.kind.jobs for row in self._shard.uncommitted)
+        late = self._world.events.now >= self._committed_at + self._settings.commit_seconds * 1000
+        if late or (waiting and waiting + coming > self._settings.commit_occurrences):
+            self._commit(lambda: self._release(page, size))
+        else:
+            self._release(page, size)
+
+    def _release(self, page: list[TimelineRow], size: int) -> None:
+        """Hand a portion over, in as many threads as the adapter has."""
+        count = sum(row.kind.jobs for row in page[:size])
         sends = -(-count // MESSAGES_PER_BATCH)
         waves = -(-sends // THREADS)
         limits, rng = self._world.limits, self._world.rng
         wait_ms = sum(limits.send.slowest_of(min(sends, THREADS), rng) for _ in range(waves))
         self._world.tally.sends += sends
-        for due_at, many in group:
-            self._send(self._shard.index, due_at, many)
-        self._shard.uncommitted += group
-        self._later(max(wait_ms, count * limits.poller_ms_per_job), lambda: self._next(rest))
+        for row in page[:size]:
+            self._send(self._shard.index, row.due_at, row.kind.jobs)
+        self._shard.uncommitted += page[:size]
+        if self._is_lost():
+            # Its lease runs out; what it had read and not sent is still on the timeline.
+            for row in page[size:]:
+                self._shard.put(*row)
+            return
+        took = max(wait_ms, count * limits.poller_ms_per_job)
+        self._later(took, lambda: self._go_on(page[size:], more=True))
 
-    def _next(self, rest: list[tuple[int, int]]) -> None:
-        if rest:
-            self._release(rest)
-        else:
-            self._commit(more=True)
+    def _is_lost(self) -> bool:
+        """Whether the environment dies now, after a portion and before its commit."""
+        if self._portions_left is not None:
+            self._portions_left -= 1
+        return self._portions_left == 0
 
-    def _commit(self, *, more: bool) -> None:
+    def _commit(self, then: Callable[[], None], *, let_go: bool = False) -> None:
         """Move the cursor. Going on renews the lease and publishes the horizon anew."""
         now = int(self._world.events.now)
-        self._world.tally.commits += 1
+        self._world.tally.write_units += 1
         self._shard.uncommitted.clear()
-        out_of_time = now > self._started_at + self._settings.poller_timeout_seconds * 1000 - STOP_MARGIN_MS
-        if not more or out_of_time:
-            self._shard.cursor = self._shard.horizon
+        self._committed_at = now
+        if let_go or now > self._started_at + self._settings.poller_timeout_seconds * 1000 - STOP_MARGIN_MS:
             self._shard.lease_until = 0
             self._world.tally.poller_ms += now - self._started_at
             return
         self._publish(now)
-        self._later(self._world.limits.write.draw(self._world.rng), self._read)
+        self._later(self._world.limits.write.draw(self._world.rng), then)
 
     def _later(self, ms: float, step: Callable[[], None]) -> None:
         def act() -> None:
@@ -140,17 +174,3 @@ class Visit:
                 step()
 
         self._world.events.after(ms, act)
-
-
-def _split(page: list[tuple[int, int]], size: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """The first `size` jobs of a page, and the others."""
-    first: list[tuple[int, int]] = []
-    for number, (due_at, count) in enumerate(page):
-        part = min(count, size)
-        first.append((due_at, part))
-        size -= part
-        if part < count:
-            return first, [(due_at, count - part), *page[number + 1 :]]
-        if not size:
-            return first, page[number + 1 :]
-    return first, []

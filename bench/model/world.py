@@ -36,7 +36,7 @@ class Deployment:
 class Tally:
     """What is counted."""
 
-    lateness: Histogram = field(default_factory=Histogram)
+    lateness: Histogram = field(default_factory=lambda: Histogram(0.1))
     created: int = 0
     refused: int = 0
     api_requests: int = 0
@@ -47,8 +47,8 @@ class Tally:
     throttled_invocations: int = 0
     delivered: int = 0
     duplicates: int = 0
-    pages: int = 0
-    commits: int = 0
+    write_units: int = 0
+    read_units: float = 0.0
     visits: int = 0
     deliverer_ms: float = 0.0
     poller_ms: float = 0.0

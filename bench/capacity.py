@@ -1,0 +1,122 @@
+"""What Clockwork would do on AWS at loads that no machine here can make: a model in virtual time, not a measurement.
+
+AWS's limits are modelled (partitions' write rates and splits, unprocessed items, the ramps of event sources, pollers
+and Lambda environments, messages in flight, latencies as distributions); what Clockwork decides is its own code: keys,
+the draw of a shard, horizon and cursor, sizes of pages and batches, delays, pauses between repeats, all settings.
+
+It is held to `bench.lateness`: with the local stack's constants it must predict that benchmark's median within 30%.
+
+    python -m bench.capacity [--json] [--scenario NAME ...] [--no-report]
+
+Tables and a chart go to docs/performance.md, the tables also to standard error; the last line of standard output is
+one JSON object. Takes less than a minute. `throttles` are writes and invocations that AWS refused for the moment;
+`dollarsPerMillion` are writes, reads, SQS and Lambda with its duration, per job delivered: not the API's requests,
+storage, logs and idle pollers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+
+from bench.lateness import RESULT
+from bench.model.calibration import TOLERANCE, Calibration, calibrate
+from bench.model.chart import Bar, chart
+from bench.model.run import Outcome
+from bench.model.scenarios import SCENARIOS, Scenario
+from bench.report import write_block
+from infra import ROOT
+
+CHART = ROOT / "docs/capacity.svg"
+_BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
+
+
+def table(outcomes: Mapping[str, Outcome]) -> str:
+    """What each scenario showed, as Markdown."""
+    lines = [
+        "| scenario | | p50 ms | p99 ms | max ms | throttles | refused | drained in s | $ per million |"
+        " deliverers at once | pollers, $/h |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name, one in outcomes.items():
+        late = f"{one.p50_ms:,.0f} | {one.p99_ms:,.0f} | {one.max_ms:,.0f}"
+        counts = f"{one.throttles:,} | {one.refused:,} | {one.drain_seconds:g} | {one.dollars_per_million:.2f}"
+        fixed = f"{one.environments:,} | {one.fixed_dollars_per_hour:.2f}"
+        lines.append(f"| `{name}` | {_BY_NAME[name].says} | {late} | {counts} | {fixed} |")
+    return "\n".join(lines) + "\n"
+
+
+def settings_table(scenarios: Sequence[Scenario]) -> str:
+    """What is deployed in each scenario, as Markdown."""
+    lines = [
+        "| scenario | shards | lookahead s | timeline warmed for writes/s | release queues * | pollers per queue * |"
+        " account's concurrency |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for one in scenarios:
+        how, settings = one.deployment, one.deployment.settings
+        warm = f"{how.warm_writes:,}" if how.warm_writes > 4_000 else "new table: 4,000"
+        pollers = str(how.pollers) if how.pollers else "Lambda's own"
+        cells = [f"`{one.name}`", settings.shards, settings.lookahead_seconds, warm, how.queues, pollers]
+        lines.append(f"| {' | '.join(map(str, cells))} | {how.concurrency:,} |")
+    return "\n".join(lines) + "\n"
+
+
+def told(calibration: Calibration) -> str:
+    """The calibration in a sentence."""
+    starts = calibration.starts
+    said = f"Calibration: the model predicts a median of {calibration.predicted_p50_ms} ms for the local stack"
+    if calibration.error is None:
+        return f"{said}; `bench.lateness` has not run on this machine, so there is nothing to compare it with.\n"
+    verdict = "within" if calibration.error <= TOLERANCE else "NOT within"
+    return (
+        f"{said} under the load of `bench.lateness`, which measured {calibration.measured_p50_ms} ms: "
+        f"{calibration.error:.0%} off, {verdict} the {TOLERANCE:.0%} asked for. Constants measured beside it: a lone "
+        f"job {starts.first_ms} ms after its due instant, each further start of a batch {starts.next_ms} ms later.\n"
+    )
+
+
+def report(outcomes: Mapping[str, Outcome], calibration: Calibration) -> None:
+    """Write the page's block and the chart."""
+    bars = [Bar(name, (one.p50_ms, one.p99_ms, one.max_ms)) for name, one in outcomes.items()]
+    CHART.write_text(chart("Lateness by the model (logarithmic; the figure is the p99)", bars), encoding="utf-8")
+    parts = [
+        told(calibration),
+        table(outcomes),
+        "![Lateness by scenario](capacity.svg)\n",
+        "Deployed as follows; columns with * are not offered by the stack yet, whose values are 1 and Lambda's own.\n",
+        settings_table([_BY_NAME[name] for name in outcomes]),
+    ]
+    write_block("capacity", "\n".join(parts))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command line. 1 if the calibration is off."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.capacity", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--json", action="store_true", help="no tables, the JSON alone")
+    parser.add_argument("--scenario", action="append", choices=_BY_NAME, help="only this one; may be repeated")
+    parser.add_argument("--no-report", action="store_true", help="leave docs/ as it is")
+    options = parser.parse_args(arguments)
+    say = (lambda _: None) if options.json else sys.stderr.write
+    calibration = calibrate(RESULT)
+    say(told(calibration))
+    outcomes = {}
+    for name in options.scenario or _BY_NAME:
+        started = time.monotonic()
+        outcomes[name] = _BY_NAME[name].run(_BY_NAME[name].deployment)
+        say(f"  {name}: {time.monotonic() - started:.1f} s\n")
+    say(table(outcomes))
+    if not options.no_report and not options.scenario:
+        report(outcomes, calibration)
+    print(json.dumps({name: one.as_json() for name, one in outcomes.items()}))
+    if calibration.error is not None and calibration.error > TOLERANCE:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

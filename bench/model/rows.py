@@ -1,0 +1,64 @@
+"""Rows of the timeline as requests make them, by Clockwork's code: how many jobs share one, and what it is billed."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import NamedTuple
+
+from clockwork.domain import keys
+from clockwork.domain.jobs import HttpTarget, Occurrence, Payload
+from clockwork.domain.packing import PACKING, Outline, groups_of
+from clockwork.domain.rows import row_of_job, row_of_many
+
+#: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/on-demand-capacity-mode.html
+WRITE_UNIT_BYTES = 1_024
+READ_UNIT_BYTES = 4_096
+PAYLOAD_BYTES = 200
+#: Names of the attributes, and the time to live.
+FRAME_BYTES = 60
+_AT = 1_700_000_000_000
+_SAID = b'{"target":{"type":"http","url":"https://example.com/hook"}}'
+
+
+class RowKind(NamedTuple):
+    """A row of so many jobs, and its size."""
+
+    jobs: int
+    size: int
+
+    @property
+    def write_units(self) -> int:
+        """What its put is billed."""
+        return math.ceil(self.size / WRITE_UNIT_BYTES)
+
+    @property
+    def read_units(self) -> float:
+        """Its share of a strong query."""
+        return self.size / READ_UNIT_BYTES
+
+
+@cache
+def rows_of_request(jobs: int) -> tuple[RowKind, ...]:
+    """The rows of a request of so many like jobs with 200 bytes of payload that fall into one minute."""
+    outlines = [Outline(index, _AT, 0, PAYLOAD_BYTES, _SAID) for index in range(jobs)]
+    sizes = [len(group.indexes) for group in groups_of(PACKING, outlines, _AT)]
+    return tuple(row_kind(size) for size in [*sizes, *[1] * (jobs - sum(sizes))])
+
+
+@cache
+def row_kind(jobs: int) -> RowKind:
+    """A row of so many jobs, encoded to see its size."""
+    occurrence = Occurrence(
+        client_id="acme",
+        due_at=_AT,
+        created_at=_AT,
+        target=HttpTarget(url="https://example.com/hook"),
+        payload=Payload(b"x" * PAYLOAD_BYTES),
+    )
+    key = keys.row_key(_AT, "x" * 22)
+    if jobs > 1:
+        row = row_of_many("p000", key, dict.fromkeys(range(jobs), occurrence), _AT)
+    else:
+        row = row_of_job("p000", "x" * 22, occurrence, _AT)
+    return RowKind(jobs, len(row.blob) + len(row.key) + len(row.partition_id) + FRAME_BYTES)
