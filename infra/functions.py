@@ -103,7 +103,13 @@ class Functions(Construct):
         self.by_moment = {moment: getattr(self, moment) for moment in shapes}
         if options.kafka:
             self.by_moment["kafka_deliverer"] = self._kafka_deliverer(settings, options.kafka)
-        grant(self.by_moment, tables=storage.tables, queues=queues, target_queue_arns=options.target_queue_arns)
+        grant(
+            self.by_moment,
+            tables=storage.tables,
+            queues=queues,
+            target_queue_arns=options.target_queue_arns,
+            target_arns=options.target_arns,
+        )
 
     def _kafka_deliverer(self, settings: Settings, cluster: KafkaCluster) -> lambda_.Function:
         settings = settings.with_(

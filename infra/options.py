@@ -9,6 +9,14 @@ from constructs import Node
 from clockwork.settings import Settings
 from infra.kafka_cluster import InvalidCluster, KafkaCluster
 
+#: Whose ARNs `targetArns` may hold; those of queues have an option of their own.
+TARGET_SERVICES = ("lambda", "events", "sns", "iam")
+
+
+def service_of(arn: str) -> str:
+    """The service that an ARN or a pattern of ARNs names."""
+    return arn.split(":")[2] if arn.count(":") > 2 else ""
+
 
 class InvalidContext(Exception):
     """A `-c name=value` cannot be used; the message says what to give instead."""
@@ -21,6 +29,8 @@ class Options:
     settings: Settings
     #: Patterns of the SQS queues that jobs may target. Empty: none.
     target_queue_arns: tuple[str, ...] = ()
+    #: Patterns of the functions, buses, topics and roles that jobs may target and take on. Empty: none.
+    target_arns: tuple[str, ...] = ()
     #: An SNS topic that every alarm notifies. Empty: alarms only show.
     alarm_topic_arn: str = ""
     #: Where jobs may target topics. None: nowhere.
@@ -33,7 +43,7 @@ class Options:
 
     @staticmethod
     def from_context(node: Node) -> Options:
-        """Reads `stage`, `adminPrincipals`, `shards`, `targetQueueArns`, `alarmTopicArn` and `kafka`.
+        """Reads `stage`, `adminPrincipals`, `shards`, `targetQueueArns`, `targetArns`, `alarmTopicArn` and `kafka`.
 
         Raises InvalidContext.
         """
@@ -47,6 +57,7 @@ class Options:
                 admin_principals=_arns(node, "adminPrincipals"), shards=_shards(node, settings.shards)
             ),
             target_queue_arns=_arns(node, "targetQueueArns"),
+            target_arns=_target_arns(node),
             alarm_topic_arn=_text(node, "alarmTopicArn"),
             kafka=_cluster(node, "kafka"),
         )
@@ -70,6 +81,15 @@ def _cluster(node: Node, name: str) -> KafkaCluster | None:
         return KafkaCluster.from_context(node.try_get_context(name))
     except InvalidCluster as error:
         raise InvalidContext(f"-c {name}: {error}") from None
+
+
+def _target_arns(node: Node) -> tuple[str, ...]:
+    arns = _arns(node, "targetArns")
+    for arn in arns:
+        if service_of(arn) not in TARGET_SERVICES:
+            services = ", ".join(TARGET_SERVICES)
+            raise InvalidContext(f"-c targetArns: {arn!r} is of none of the services {services}")
+    return arns
 
 
 def _shards(node: Node, default: int) -> int:

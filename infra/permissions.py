@@ -9,6 +9,7 @@ from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 
+from infra.options import service_of
 from infra.queues import Queues
 
 #: DynamoDB actions by Lambda and table.
@@ -28,6 +29,7 @@ TABLE_ACTIONS: Mapping[str, Mapping[str, str]] = {
         "jobs": "GetItem BatchGetItem",
         "executions": "PutItem",
         "shards": "UpdateItem",
+        "clients": "GetItem",
     },
     "deliverer": {
         "timeline": "GetItem PutItem",
@@ -41,11 +43,18 @@ TABLE_ACTIONS: Mapping[str, Mapping[str, str]] = {
         "jobs": "Scan",
         "executions": "GetItem PutItem Query",
         "shards": "GetItem",
-        "clients": "GetItem PutItem DeleteItem Query",
+        "clients": "GetItem UpdateItem DeleteItem Query",
     },
 }
 #: Lambdas that do what another does, elsewhere.
 KIND_OF = {"kafka_deliverer": "deliverer"}
+#: What a job's target takes, by the service of its ARN.
+TARGET_ACTIONS = {
+    "lambda": "lambda:InvokeFunction",
+    "events": "events:PutEvents",
+    "sns": "sns:Publish",
+    "iam": "sts:AssumeRole",
+}
 RELEASES = ("api", "poller", "deliverer", "sweeper")
 INVOKES_POLLER = ("api", "ticker", "sweeper")
 #: AWS knows `SendMessage` for single messages and batches alike; the emulator asks for the batch by its own name.
@@ -59,6 +68,7 @@ def grant(
     tables: Mapping[str, dynamodb.TableV2],
     queues: Queues,
     target_queue_arns: tuple[str, ...],
+    target_arns: tuple[str, ...],
 ) -> None:
     """Write the policy of every function's own role."""
     for moment, function in functions.items():
@@ -71,11 +81,13 @@ def grant(
     for moment, pair in queues.pairs.items():
         _allow(functions[moment], _CONSUME, pair.release.queue_arn)
     _allow(functions["sweeper"], _CONSUME, *(pair.dead_letters.queue_arn for pair in queues.pairs.values()))
-    _allow_targets(functions["deliverer"], target_queue_arns)
+    _allow_targets(functions["deliverer"], target_queue_arns, target_arns)
 
 
-def _allow_targets(deliverer: lambda_.Function, target_queue_arns: tuple[str, ...]) -> None:
-    """Signing secrets under the name `clockwork/...`, and the queues that the deployment opened to jobs."""
+def _allow_targets(
+    deliverer: lambda_.Function, target_queue_arns: tuple[str, ...], target_arns: tuple[str, ...]
+) -> None:
+    """Signing secrets under the name `clockwork/...`, and the queues and others that the deployment opened to jobs."""
     stack = cdk.Stack.of(deliverer)
     secrets = stack.format_arn(
         service="secretsmanager",
@@ -86,6 +98,10 @@ def _allow_targets(deliverer: lambda_.Function, target_queue_arns: tuple[str, ..
     _allow(deliverer, ["secretsmanager:GetSecretValue"], secrets)
     if target_queue_arns:
         _allow(deliverer, ["sqs:SendMessage"], *target_queue_arns)
+    for service, action in TARGET_ACTIONS.items():
+        opened = [arn for arn in target_arns if service_of(arn) == service]
+        if opened:
+            _allow(deliverer, [action], *opened)
 
 
 def _allow(function: lambda_.Function, actions: list[str] | tuple[str, ...], *resources: str) -> None:

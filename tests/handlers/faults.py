@@ -9,6 +9,15 @@ from tests.handlers.handlers import Answer
 HTTP = {"type": "http", "url": "https://example.com/hook"}
 QUEUE = "arn:aws:sqs:us-east-1:111111111111:jobs"
 FIFO = f"{QUEUE}.fifo"
+FUNCTION = "arn:aws:lambda:us-east-1:111111111111:function:orders"
+BUS = "arn:aws:events:us-east-1:111111111111:event-bus/orders"
+TOPIC = "arn:aws:sns:us-east-1:111111111111:orders"
+ROLE = "arn:aws:iam::222222222222:role/clockwork-in"
+#: What the client acme of these tests lists.
+LISTED_ARNS = (FUNCTION, BUS, f"{TOPIC}*", ROLE)
+LAMBDA = {"type": "lambda", "functionArn": FUNCTION}
+EVENTBRIDGE = {"type": "eventbridge", "busArn": BUS, "source": "shop", "detailType": "order due"}
+SNS = {"type": "sns", "topicArn": TOPIC}
 NOW = "2023-11-14T22:13:20"
 
 
@@ -165,6 +174,29 @@ FIELDS = [
     Fault(
         "an empty payload for SQS", {"target": {"type": "sqs", "queueArn": QUEUE}, "payload": ""}, "/payload", "empty"
     ),
+    *(
+        Fault(f"an ARN that is not listed: {name} {arn}", {"target": {**base, name: arn}}, f"/target/{name}", says)
+        for base, name, arn, says in (
+            (LAMBDA, "functionArn", f"{FUNCTION}2", "allowedTargetArns"),
+            (EVENTBRIDGE, "busArn", f"{BUS}2", "allowedTargetArns"),
+            (SNS, "topicArn", TOPIC[:-1], "allowedTargetArns"),
+            (LAMBDA, "roleArn", f"{ROLE}2", "allowedTargetArns"),
+            (LAMBDA, "functionArn", TOPIC, "must match"),
+            (EVENTBRIDGE, "busArn", "default", "must match"),
+            (SNS, "topicArn", QUEUE, "must match"),
+            (SNS, "roleArn", "arn:aws:iam::222222222222:user/x", "must match"),
+            ({"type": "sqs", "queueArn": QUEUE}, "roleArn", f"{ROLE}2", "allowedTargetArns"),
+        )
+    ),
+    Fault("a source of AWS", {"target": {**EVENTBRIDGE, "source": "aws.s3"}}, "/target/source", "events of AWS"),
+    Fault("no source", {"target": {**EVENTBRIDGE, "source": ""}}, "/target/source", "at least 1"),
+    Fault("a group for a standard topic", {"target": {**SNS, "messageGroupId": "g"}}, "/target/messageGroupId", "FIFO"),
+    Fault("a payload that SNS refuses", {"target": SNS, "payload": "a\x00"}, "/payload", "SNS refuses"),
+    *(
+        Fault(f"too much for {base['type']}", {"target": base, "payload": "a" * 245_760}, "/payload", "245,760")
+        for base in (LAMBDA, EVENTBRIDGE, SNS)
+    ),
+    Fault("a text that escapes make too large", {"target": LAMBDA, "payload": '"' * 122_881}, "/payload", "245,760"),
     Fault("a payload over 256 KiB", {"payload": "a" * (256 * 1024 + 1)}, "/payload", "262,144"),
     Fault("a payload over 256 KiB in UTF-8", {"payload": "é" * (128 * 1024 + 1)}, "/payload", "262,144"),
     Fault("record that is unknown", {"record": "some"}, "/record", "'none' or 'full'"),

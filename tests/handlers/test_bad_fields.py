@@ -10,14 +10,31 @@ import pytest
 
 from clockwork.domain.codec import encode_job
 from tests.examples import ACME, ADMIN
-from tests.handlers.faults import FIELDS, FIFO, HTTP, QUEUE, Fault, refused, retry, schedule, target
+from tests.handlers.faults import (
+    EVENTBRIDGE,
+    FIELDS,
+    FIFO,
+    HTTP,
+    LAMBDA,
+    LISTED_ARNS,
+    QUEUE,
+    ROLE,
+    SNS,
+    TOPIC,
+    Fault,
+    refused,
+    retry,
+    schedule,
+    target,
+)
 from tests.handlers.handlers import Api, job_body
 
 
 def api_with_queues() -> Api:
     """Acme may use two queues."""
     api = Api()
-    api.clockwork.clients.put(msgspec.structs.replace(ACME, allowed_queue_arns=(QUEUE, FIFO)))
+    acme = msgspec.structs.replace(ACME, allowed_queue_arns=(QUEUE, FIFO), allowed_target_arns=LISTED_ARNS)
+    api.clockwork.clients.put(acme)
     return api
 
 
@@ -60,6 +77,10 @@ def test_values_at_their_bounds_are_taken() -> None:
         retry(maxAttempts=100, initialSeconds=86_400, maxSeconds=86_400, maxAgeSeconds=1_209_600),
         {"target": {"type": "sqs", "queueArn": FIFO, "messageGroupId": "g" * 128}},
         {"clientId": None},
+        {"target": {"type": "sqs", "queueArn": QUEUE, "roleArn": ROLE}},
+        {"target": {**LAMBDA, "roleArn": ROLE}, "payload": "a" * 245_758},
+        {"target": EVENTBRIDGE},
+        {"target": {**SNS, "topicArn": f"{TOPIC}.fifo", "messageGroupId": "g"}},
     ]
     for changes in good:
         answer = api.create(**changes)
@@ -68,7 +89,7 @@ def test_values_at_their_bounds_are_taken() -> None:
 
 NOT_BUILT: list[tuple[dict[str, Any], str]] = [
     *(({name: 1}, f"/{name}") for name in ("orderingKey", "sequence")),
-    *(({"target": {"type": name}}, "/target/type") for name in ("lambda", "eventbridge", "sns", "pool")),
+    ({"target": {"type": "pool"}}, "/target/type"),
 ]
 
 

@@ -48,6 +48,7 @@ def test_an_empty_list_of_admins_is_nobody() -> None:
         ("kafka", '{"bootstrapServers":1}', "bootstrapServers must be a text"),
         ("kafka", '{"bootstrapServers":"a:1","vpc":"v"}', "vpc is none of bootstrapServers, auth"),
         ("targetQueueArns", "arn:aws:sqs:a:b:c,orders", "'orders' is no ARN"),
+        ("targetArns", "arn:aws:lambda:*:123456789012:function:*,arn:aws:s3:::x", "'arn:aws:s3:::x' is of none of"),
     ],
 )
 def test_a_value_that_cannot_be_used_is_named(name: str, value: str, said: str) -> None:

@@ -81,6 +81,21 @@ def test_jobs_may_target_the_queues_that_the_deployment_names(account: Template)
     assert account.allowed("Deliverer", "sqs:")[json.dumps(TARGETS)] == {"sqs:SendMessage"}
 
 
+def test_jobs_may_target_the_functions_buses_topics_and_roles_that_the_deployment_names_and_no_others() -> None:
+    wanted = {
+        "lambda:InvokeFunction": "arn:aws:lambda:*:123456789012:function:jobs-*",
+        "events:PutEvents": "arn:aws:events:us-east-1:123456789012:event-bus/jobs",
+        "sns:Publish": "arn:aws:sns:us-east-1:123456789012:jobs",
+        "sts:AssumeRole": "arn:aws:iam::210987654321:role/clockwork-in",
+    }
+    template, closed = synthesize(targetArns=",".join(wanted.values())), synthesize()
+    for action, arn in wanted.items():
+        service = action.split(":")[0]
+        assert template.allowed("Deliverer", f"{service}:") == {json.dumps(arn): {action}}
+        assert closed.allowed("Deliverer", f"{service}:") == {}
+        assert all(json.dumps(arn) not in template.allowed(moment, "") for moment in MOMENTS if moment != "Deliverer")
+
+
 def test_jobs_may_target_no_queue_unless_the_deployment_names_it() -> None:
     template = synthesize()
     release = template.logical_id(template.one("SQS::Queue", "QueuesRelease"))

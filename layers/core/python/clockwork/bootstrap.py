@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from clockwork import ports, telemetry
-from clockwork.domain.jobs import HttpTarget, KafkaTarget, SqsTarget
+from clockwork.domain.jobs import EventBridgeTarget, HttpTarget, KafkaTarget, LambdaTarget, SnsTarget, SqsTarget
 from clockwork.flows.environment import Environment
 from clockwork.flows.world import World
 from clockwork.settings import Settings
@@ -145,12 +145,24 @@ def _kafka_targets(aws: Any, settings: Settings, clock: ports.Clock) -> ports.Ta
 
 
 def _aws_targets(aws: Any, clock: Any) -> ports.Targets:
+    from clockwork.aws.eventbridge_target import EventBridgeTransport
     from clockwork.aws.http_target import HttpTransport
+    from clockwork.aws.lambda_target import LambdaTransport
     from clockwork.aws.no_kafka import NoKafka
+    from clockwork.aws.roles import RoleClients
     from clockwork.aws.secrets import Secrets
+    from clockwork.aws.sns_target import SnsTransport
     from clockwork.aws.sqs_target import SqsTransport
-    from clockwork.aws.targets import ThreadedTargets
+    from clockwork.aws.targets import ThreadedTargets, Transport
 
     http = HttpTransport(clock, Secrets(aws.client_later("secretsmanager"), clock))
-    sqs = SqsTransport(aws.client("sqs"), clock)
-    return ThreadedTargets({HttpTarget: http, SqsTarget: sqs, KafkaTarget: NoKafka(clock)}, clock)
+    clients = RoleClients(aws, clock)
+    transports: dict[type, Transport] = {
+        HttpTarget: http,
+        SqsTarget: SqsTransport(clients, clock),
+        LambdaTarget: LambdaTransport(clients, clock),
+        EventBridgeTarget: EventBridgeTransport(clients, clock),
+        SnsTarget: SnsTransport(clients, clock),
+        KafkaTarget: NoKafka(clock),
+    }
+    return ThreadedTargets(transports, clock)

@@ -57,13 +57,19 @@ class Aws:
         """What `client` answers, but made when first asked for something: for what most environments never need."""
         return _Later(lambda: self.client(*wanted))
 
+    def client_as(self, service: str, access_key: str, secret_key: str, token: str) -> Any:
+        """A new client with credentials of its own. Whoever asks keeps it; it is not closed with the others."""
+        keys = {"aws_access_key_id": access_key, "aws_secret_access_key": secret_key, "aws_session_token": token}
+        with self._lock:
+            return self._make(service, ATTEMPTS, READ_TIMEOUT_SECONDS, **keys)
+
     def close(self) -> None:
         """End the threads and close the connections."""
         self.parallel.close()
         for client in self._clients.values():
             client.close()
 
-    def _make(self, service: str, attempts: int, read_timeout_seconds: float) -> Any:
+    def _make(self, service: str, attempts: int, read_timeout_seconds: float, **keys: Any) -> Any:
         config = Config(
             connect_timeout=CONNECT_TIMEOUT_SECONDS,
             read_timeout=read_timeout_seconds,
@@ -72,7 +78,7 @@ class Aws:
             tcp_keepalive=True,
             parameter_validation=self._validate,
         )
-        client = self.session.create_client(service, endpoint_url=self._endpoint_url, config=config)
+        client = self.session.create_client(service, endpoint_url=self._endpoint_url, config=config, **keys)
         if service == "dynamodb" and self._meter is not None:
             self._meter.attach(client)
         return client

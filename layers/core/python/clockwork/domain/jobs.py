@@ -27,6 +27,8 @@ class SqsTarget(msgspec.Struct, frozen=True, tag="sqs", tag_field="type", rename
 
     queue_arn: str
     message_group_id: str | None = None
+    #: A role that is taken on to send, under the ExternalId = clientId.
+    role_arn: str | None = None
 
 
 class KafkaTarget(msgspec.Struct, frozen=True, tag="kafka", tag_field="type", rename="camel", omit_defaults=True):
@@ -36,7 +38,33 @@ class KafkaTarget(msgspec.Struct, frozen=True, tag="kafka", tag_field="type", re
     key: str | None = None
 
 
-Target = HttpTarget | SqsTarget | KafkaTarget
+class LambdaTarget(msgspec.Struct, frozen=True, tag="lambda", tag_field="type", rename="camel", omit_defaults=True):
+    """A Lambda function, invoked asynchronously with an envelope."""
+
+    function_arn: str
+    role_arn: str | None = None
+
+
+class EventBridgeTarget(
+    msgspec.Struct, frozen=True, tag="eventbridge", tag_field="type", rename="camel", omit_defaults=True
+):
+    """An EventBridge bus, on which an event with an envelope as its detail is put."""
+
+    bus_arn: str
+    source: str
+    detail_type: str
+    role_arn: str | None = None
+
+
+class SnsTarget(msgspec.Struct, frozen=True, tag="sns", tag_field="type", rename="camel", omit_defaults=True):
+    """An SNS topic, standard or FIFO. `message_group_id` defaults to the jobId on a FIFO topic."""
+
+    topic_arn: str
+    message_group_id: str | None = None
+    role_arn: str | None = None
+
+
+Target = HttpTarget | SqsTarget | KafkaTarget | LambdaTarget | EventBridgeTarget | SnsTarget
 
 
 class Payload(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -77,6 +105,9 @@ class Occurrence(msgspec.Struct, frozen=True, tag="once", rename="camel", omit_d
     relevancy_window_seconds: float | None = None
     #: How long its record is kept once it has ended; the deployment's setting unless given.
     retention_days: int | None = None
+    #: Occurrences of one client with the same key are delivered one after the other, by due instant, then `sequence`.
+    ordering_key: str | None = None
+    sequence: int = 0
 
     @property
     def due_since(self) -> int:

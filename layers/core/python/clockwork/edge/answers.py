@@ -157,6 +157,34 @@ class ShownSqsTarget(EdgeModel):
     type: Literal["sqs"]
     queue_arn: str
     message_group_id: str | None = None
+    role_arn: str | None = None
+
+
+class ShownLambdaTarget(EdgeModel):
+    """A Lambda function."""
+
+    type: Literal["lambda"]
+    function_arn: str
+    role_arn: str | None = None
+
+
+class ShownEventBridgeTarget(EdgeModel):
+    """An EventBridge bus."""
+
+    type: Literal["eventbridge"]
+    bus_arn: str
+    source: str
+    detail_type: str
+    role_arn: str | None = None
+
+
+class ShownSnsTarget(EdgeModel):
+    """An SNS topic."""
+
+    type: Literal["sns"]
+    topic_arn: str
+    message_group_id: str | None = None
+    role_arn: str | None = None
 
 
 class ShownKafkaTarget(EdgeModel):
@@ -165,6 +193,12 @@ class ShownKafkaTarget(EdgeModel):
     type: Literal["kafka"]
     topic: str
     key: str | None = None
+
+
+ShownTarget = Annotated[
+    ShownHttpTarget | ShownSqsTarget | ShownKafkaTarget | ShownLambdaTarget | ShownEventBridgeTarget | ShownSnsTarget,
+    Field(discriminator="type"),
+]
 
 
 class ShownRetryPolicy(EdgeModel):
@@ -188,7 +222,7 @@ class AnonymousJob(EdgeModel):
     due_at: Instant
     created_at: Instant
     schedule: ShownSchedule
-    target: Annotated[ShownHttpTarget | ShownSqsTarget | ShownKafkaTarget, Field(discriminator="type")]
+    target: ShownTarget
     payload: Any
     retry_policy: ShownRetryPolicy
     relevancy_window_seconds: float | None = None

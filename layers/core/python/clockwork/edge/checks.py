@@ -21,7 +21,7 @@ MOST_FAULTS = 100
 LONGEST_NAME = 256
 NOT_SUPPORTED = "is not supported by this version"
 #: Types of targets that belong to the API's contract but not to this version.
-NOT_BUILT_TARGETS = frozenset({"lambda", "eventbridge", "sns", "pool"})
+NOT_BUILT_TARGETS = frozenset({"pool"})
 #: Where pydantic's own words speak of Python or of Rust. What is missing here reads well as it is.
 _WORDS = {
     "missing": "is required",

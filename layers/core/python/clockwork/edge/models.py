@@ -10,14 +10,19 @@ from pydantic import Discriminator, Field, RootModel, ValidationInfo, field_vali
 
 from clockwork.domain import ids, instants, jobs
 from clockwork.domain.clients import CLIENT_ID
+from clockwork.domain.envelopes import json_of
 from clockwork.domain.requests import NewJob
 from clockwork.edge.checks import Checks, EdgeModel, checks_of
 from clockwork.edge.kafka_target import KafkaTargetBody
 from clockwork.edge.policies import RelevancyWindow, RetryPolicyBody
 from clockwork.edge.schedules import ScheduleBody
-from clockwork.edge.targets import HttpTargetBody, SqsTargetBody
+from clockwork.edge.service_targets import EventBridgeTargetBody, LambdaTargetBody, SnsTargetBody, SqsTargetBody
+from clockwork.edge.targets import HttpTargetBody
 
 LARGEST_PAYLOAD = 256 * 1024
+#: What these services take is 256 KB with our facts beside it, by quotas that differ and change.
+LARGEST_ENVELOPED = 240 * 1024
+ENVELOPED = (LambdaTargetBody, EventBridgeTargetBody, SnsTargetBody)
 LARGEST_BATCH = 500
 #: What `ids.is_job_key` asks, in words.
 JOB_KEY = f"1-{ids.LONGEST_JOB_KEY} bytes of UTF-8 without control characters"
@@ -31,7 +36,10 @@ class DefinitionBody(EdgeModel):
     not_built: ClassVar[frozenset[str]] = frozenset({"/orderingKey", "/sequence"})
 
     schedule: ScheduleBody
-    target: Annotated[HttpTargetBody | SqsTargetBody | KafkaTargetBody, Discriminator("type")]
+    target: Annotated[
+        HttpTargetBody | SqsTargetBody | KafkaTargetBody | LambdaTargetBody | EventBridgeTargetBody | SnsTargetBody,
+        Discriminator("type"),
+    ]
     payload: Any = Field(None, description=f"delivered as JSON, a string as it is; {LARGEST_PAYLOAD:,} bytes encoded")
     retry_policy: RetryPolicyBody | None = Field(None, description="the client's unless given")
     relevancy_window_seconds: RelevancyWindow | None = Field(
@@ -49,8 +57,11 @@ class DefinitionBody(EdgeModel):
         payload = payload_of(value)
         if len(payload.body) > LARGEST_PAYLOAD:
             raise ValueError(f"has {len(payload.body):,} bytes encoded, at most {LARGEST_PAYLOAD:,} are taken")
-        if isinstance(info.data.get("target"), SqsTargetBody) and _is_refused_by_sqs(payload):
-            raise ValueError("is empty or holds a control character, which SQS refuses")
+        target = info.data.get("target")
+        if isinstance(target, SqsTargetBody | SnsTargetBody) and _is_refused_by_sqs(payload):
+            raise ValueError(f"is empty or holds a control character, which {target.type.upper()} refuses")
+        if isinstance(target, ENVELOPED) and len(json_of(payload)) > LARGEST_ENVELOPED:
+            raise ValueError(f"is too large: {target.type} targets take {LARGEST_ENVELOPED:,} bytes of JSON")
         return payload
 
     @model_validator(mode="after")

@@ -11,9 +11,8 @@ from clockwork.edge.answers import (
     Execution,
     Instant,
     NamedState,
-    ShownHttpTarget,
     ShownRetryPolicy,
-    ShownSqsTarget,
+    ShownTarget,
     WrittenJob,
 )
 from clockwork.edge.checks import EdgeModel
@@ -42,7 +41,7 @@ class JobSummary(EdgeModel):
     next_fire_at: Instant | None = None
     schedule: ScheduleBody = Field(description="as it was sent")
     description: str | None = Field(None, description="the cron expression in a sentence")
-    target: Annotated[ShownHttpTarget | ShownSqsTarget, Field(discriminator="type")]
+    target: ShownTarget
     retry_policy: ShownRetryPolicy
     relevancy_window_seconds: float | None = None
     record: Literal["none", "full"]

@@ -51,32 +51,5 @@ class HttpTargetBody(EdgeModel):
         return jobs.HttpTarget(self.url, self.method, self.headers, self.timeout_seconds, private)
 
 
-class SqsTargetBody(EdgeModel):
-    """An SQS queue that the client's allowedQueueArns list."""
-
-    type: Literal["sqs"]
-    queue_arn: str
-    message_group_id: str | None = Field(None, min_length=1, max_length=128, pattern=r"^[\x21-\x7e]+$")
-
-    @field_validator("queue_arn")
-    @classmethod
-    def _is_listed(cls, queue_arn: str, info: ValidationInfo) -> str:
-        checks = checks_of(info)
-        if checks.client is None or queue_arn not in checks.client.allowed_queue_arns:
-            raise ValueError("is not among the client's allowedQueueArns")
-        return queue_arn
-
-    @field_validator("message_group_id")
-    @classmethod
-    def _is_for_fifo(cls, group: str | None, info: ValidationInfo) -> str | None:
-        if group is not None and not info.data.get("queue_arn", ".fifo").endswith(".fifo"):
-            raise ValueError("is for FIFO queues alone")
-        return group
-
-    def to_target(self, _: Checks) -> jobs.SqsTarget:
-        """The target as it is kept."""
-        return jobs.SqsTarget(self.queue_arn, self.message_group_id)
-
-
 def _private_targets(checks: Checks) -> tuple[str, ...]:
     return checks.client.allowed_private_targets if checks.client is not None else ()

@@ -1,0 +1,26 @@
+"""What a target without headers or attributes receives: one JSON object of the facts of an attempt and its payload."""
+
+from __future__ import annotations
+
+import json
+
+from clockwork.domain.instants import to_text
+from clockwork.domain.jobs import Payload
+from clockwork.domain.releases import Delivery
+
+
+def envelope_of(delivery: Delivery) -> bytes:
+    """`{"executionId", "jobId", "attempt", "dueAt", "payload"}` in UTF-8, the payload as it was sent."""
+    facts = {
+        "executionId": delivery.execution_id,
+        "jobId": delivery.job_id,
+        "attempt": delivery.attempt,
+        "dueAt": to_text(delivery.occurrence.due_at),
+    }
+    head = json.dumps(facts, separators=(",", ":"))[:-1].encode()
+    return head + b',"payload":' + json_of(delivery.occurrence.payload) + b"}"
+
+
+def json_of(payload: Payload) -> bytes:
+    """The payload as a JSON value: a text becomes a string, with what that needs escaped."""
+    return json.dumps(payload.body.decode(), ensure_ascii=False).encode() if payload.is_text else payload.body
