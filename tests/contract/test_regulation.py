@@ -39,6 +39,22 @@ def test_no_slot_is_given_twice(regulation: Regulation) -> None:
         assert sorted(firsts) == [NOW, NOW + 200, NOW + 400]
 
 
+def test_thousands_of_slots_a_second_are_kept_apart_even_one_by_one(regulation: Regulation) -> None:
+    taken = [regulation.reserve("acme", 1, 0.3, NOW) for _ in range(11)]
+    assert taken == [NOW + number * 3 // 10 for number in range(11)]
+
+
+def test_a_block_that_is_given_back_is_free_and_nobody_elses_is_touched(regulation: Regulation) -> None:
+    assert regulation.lease("acme", 0, "one", NOW, NOW + 100)
+    regulation.give_back("acme", 0, "two")
+    assert not regulation.lease("acme", 0, "two", NOW, NOW + 100)
+    regulation.give_back("acme", 0, "one")
+    regulation.give_back("acme", 1, "one")
+    assert regulation.lease("acme", 0, "two", NOW, NOW + 100)
+    regulation.give_back("acme", 0, "one")
+    assert not regulation.lease("acme", 0, "one", NOW, NOW + 100)
+
+
 def test_a_block_is_one_holders_until_its_lease_ends(regulation: Regulation) -> None:
     assert regulation.lease("acme", 0, "one", NOW, NOW + 100)
     assert not regulation.lease("acme", 0, "two", NOW + 100, NOW + 200)
@@ -63,12 +79,36 @@ def test_a_circuit_changes_only_from_the_revision_that_is_stored(regulation: Reg
     assert regulation.circuits("acme") == {}
 
 
-def test_notes_of_parked_occurrences_are_one_a_client(regulation: Regulation) -> None:
+def test_notes_of_parked_occurrences_are_one_a_client_and_change_nothing_that_was_said(regulation: Regulation) -> None:
     assert list(regulation.parked()) == []
-    regulation.note_parked(Parked("acme"))
-    regulation.note_parked(Parked("other", by_hand=True))
-    regulation.note_parked(Parked("acme", rate=20.0, discard=True))
+    regulation.note_parked("acme", NOW)
+    regulation.note_parked("other", NOW)
+    assert regulation.direct_parked(Parked("acme", rate=20.0, discard_until=NOW))
+    regulation.note_parked("acme", NOW + 5)
+    regulation.note_parked("acme", NOW + 4)
     found = sorted(regulation.parked(), key=lambda parked: parked.client_id)
-    assert found == [Parked("acme", rate=20.0, discard=True), Parked("other", by_hand=True)]
-    regulation.forget_parked("acme")
-    assert list(regulation.parked()) == [Parked("other", by_hand=True)]
+    assert found == [Parked("acme", 20.0, discard_until=NOW, noted_at=NOW + 5), Parked("other", noted_at=NOW)]
+
+
+def test_what_was_said_meanwhile_of_parked_occurrences_is_not_overwritten(regulation: Regulation) -> None:
+    regulation.note_parked("acme", NOW)
+    (seen,) = regulation.parked()
+    assert regulation.direct_parked(Parked("acme", by_hand=True))
+    assert not regulation.direct_parked(Parked("acme", rate=40.0), before=seen)
+    (seen,) = regulation.parked()
+    regulation.note_parked("acme", NOW + 1)
+    assert regulation.direct_parked(Parked("acme", rate=40.0), before=seen)
+    assert list(regulation.parked()) == [Parked("acme", rate=40.0, noted_at=NOW + 1)]
+    assert not regulation.direct_parked(Parked("other"), before=Parked("other"))
+
+
+def test_a_note_is_forgotten_only_as_it_was_seen(regulation: Regulation) -> None:
+    regulation.note_parked("acme", NOW)
+    (seen,) = regulation.parked()
+    regulation.note_parked("acme", NOW + 1)
+    regulation.forget_parked(seen)
+    (seen,) = regulation.parked()
+    assert seen.noted_at == NOW + 1
+    regulation.forget_parked(seen)
+    regulation.forget_parked(seen)
+    assert list(regulation.parked()) == []

@@ -7,11 +7,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from clockwork.domain.circuits import LEAST_OUTCOMES
+from clockwork.domain.circuits import LEAST_OUTCOMES, Circuit
+from clockwork.domain.clients import Client
+from clockwork.domain.codec import decode_release
+from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.jobs import HttpTarget, RetryPolicy
-from clockwork.domain.parking import Parked, parking_of
-from clockwork.domain.permits import BLOCK, blocks_of, cap_of
+from clockwork.domain.parking import LONGEST_PARKING_MS, NOTED_MS, Parked, parking_of
+from clockwork.domain.permits import BLOCK, SLOW_MS, blocks_of, cap_of
 from clockwork.domain.releases import Delivery
 from clockwork.flows.authorise import Caller
 from clockwork.flows.cancel import cancel_job
@@ -31,6 +34,7 @@ class Regulated:
         self.clockwork = MemoryClockwork(answer=self._answer)
         self.start = self.clockwork.clock.at
         self.accepts = True
+        self.takes_ms = 0
         self.set_client(**client)
 
     def set_client(self, **client: Any) -> None:
@@ -38,7 +42,9 @@ class Regulated:
 
     def _answer(self, _: Delivery) -> Outcome:
         now = self.clockwork.clock.now()
-        return success(now) if self.accepts else failure(started_at=now, ended_at=now)
+        if self.accepts:
+            return msgspec.structs.replace(success(now), ended_at=now + self.takes_ms)
+        return failure(started_at=now, ended_at=now)
 
     def create(self, count: int, **job: Any) -> list[str]:
         jobs = [new_job(**{"delay_ms": 5_000, **job}) for _ in range(count)]
@@ -80,11 +86,35 @@ def test_slots_beyond_the_queues_delay_travel_in_hops() -> None:
     assert len(regulated.clockwork.targets.delivered) == 30
 
 
+def test_a_poller_spreads_the_herd_of_a_capped_client_and_reserves_nothing() -> None:
+    regulated = Regulated(max_rate_per_second=10.0)
+    due_at = regulated.start + 60_000
+    regulated.create(100, delay_ms=60_000)
+    regulated.clockwork.poll_all()
+    run_at = sorted(decode_release(message.body).run_at for message in regulated.clockwork.queue.messages.values())
+    assert run_at == [due_at + place * 100 for place in range(100)]
+    assert not regulated.clockwork.regulation._next_slot_us
+    regulated.create(1, delay_ms=1_000)
+    assert len(regulated.run(3)) == 1
+
+
+def test_a_herd_is_released_though_its_client_cannot_be_read() -> None:
+    regulated = Regulated(max_rate_per_second=10.0)
+    regulated.create(100, delay_ms=60_000)
+
+    def fail(_: str) -> Client:
+        raise Unavailable("throttled")
+
+    regulated.clockwork.clients.get = fail  # type: ignore[method-assign]
+    regulated.clockwork.poll_all()
+    assert len(regulated.clockwork.queue.messages) == 100
+
+
 def test_a_client_without_a_cap_reserves_no_slot() -> None:
     regulated = Regulated()
     regulated.create(15)
     regulated.run(10)
-    assert not regulated.clockwork.regulation._next_slot
+    assert not regulated.clockwork.regulation._next_slot_us
     assert not regulated.clockwork.regulation._blocks
 
 
@@ -93,7 +123,7 @@ def test_retries_take_slots_of_their_own() -> None:
     regulated.accepts = False
     regulated.create(5, retry_policy=RetryPolicy(max_attempts=2, backoff="none"))
     regulated.run(30)
-    assert regulated.clockwork.regulation._next_slot["acme"] >= regulated.start + 5_000 + 10_000
+    assert regulated.clockwork.regulation._next_slot_us["acme"] // 1000 >= regulated.start + 5_000 + 10_000
 
 
 def test_a_concurrency_cap_lets_so_many_go_and_the_rest_later() -> None:
@@ -102,6 +132,40 @@ def test_a_concurrency_cap_lets_so_many_go_and_the_rest_later() -> None:
     first = regulated.run(5.5)
     assert len(first) == 3
     assert len(regulated.run(30)) == 7
+
+
+def test_permits_are_given_back_as_soon_as_their_deliveries_have_ended() -> None:
+    regulated = Regulated(max_concurrency=BLOCK)
+    regulated.create(3)
+    assert len(regulated.run(6)) == 3
+    now = regulated.clockwork.clock.at
+    assert regulated.clockwork.regulation.lease("acme", 0, "other", now, now + 1)
+
+
+def test_permits_of_what_is_never_started_are_given_back() -> None:
+    regulated = Regulated(max_concurrency=BLOCK)
+    (job_id,) = regulated.create(1)
+    regulated.run(4)
+    assert cancel_job(regulated.clockwork.world, MINE, job_id).verdict == "cancelled"
+    assert regulated.run(6) == []
+    now = regulated.clockwork.clock.at
+    assert regulated.clockwork.regulation.lease("acme", 0, "other", now, now + 1)
+
+
+def test_a_client_without_a_cap_needs_permits_only_while_its_targets_are_slow() -> None:
+    regulated = Regulated()
+    regulated.takes_ms = SLOW_MS - 1
+    regulated.create(60)
+    assert len(regulated.run(10)) == 60
+    regulated.takes_ms = SLOW_MS
+    regulated.create(1)
+    regulated.run(10)
+    now = regulated.clockwork.clock.at
+    for block in range(blocks_of(cap_of(ACME, regulated.clockwork.settings.deliverer_concurrency)).count):
+        assert regulated.clockwork.regulation.lease("acme", block, "other", now, now + 40_000)
+    regulated.create(5)
+    assert regulated.run(20) == []
+    assert len(regulated.run(40)) == 5
 
 
 def test_an_environment_without_a_block_of_permits_waits_for_one() -> None:
@@ -142,6 +206,7 @@ def test_a_paused_client_loses_nothing_and_is_not_hit_by_everything_at_once(reco
     assert len(regulated.run(60)) in range(15, 25)
     assert regulated.parked == 0
     assert len({d.execution_id for d in regulated.clockwork.targets.delivered}) == 40
+    regulated.run(60)
     regulated.sweep()
     assert not regulated.clockwork.regulation.parked()
 
@@ -201,21 +266,75 @@ def test_parked_occurrences_are_let_go_by_hand_at_a_chosen_rate() -> None:
     regulated.create(30)
     regulated.run(10)
     regulated.set_client()
-    regulated.clockwork.regulation.note_parked(Parked("acme", rate=1.0, by_hand=True))
+    regulated.clockwork.regulation.direct_parked(Parked("acme", rate=1.0, by_hand=True))
     regulated.sweep()
     assert len(regulated.run(10)) in range(8, 13)
 
 
-def test_parked_occurrences_are_discarded_by_hand() -> None:
+def test_what_is_let_go_by_hand_goes_at_the_chosen_rate_to_the_end_though_its_circuit_is_open() -> None:
+    regulated = Regulated()
+    now = regulated.start
+    regulated.clockwork.regulation.save_circuit(None, Circuit("acme", "example.com", now, now + 900_000, 900_000))
+    regulated.create(150)
+    regulated.run(10)
+    assert regulated.parked == 150
+    regulated.clockwork.regulation.direct_parked(Parked("acme", rate=1.0, by_hand=True))
+    regulated.sweep()
+    first = len(regulated.run(60))
+    regulated.sweep()
+    assert first in range(50, 61)
+    assert len(regulated.run(60)) in range(58, 67)
+
+
+def test_parked_occurrences_are_discarded_by_hand_those_that_come_later_are_not() -> None:
     regulated = Regulated(paused=True)
     regulated.create(30)
+    regulated.create(2, delay_ms=30_000)
     regulated.run(10)
-    regulated.clockwork.regulation.note_parked(Parked("acme", rate=1000.0, discard=True))
+    regulated.clockwork.regulation.direct_parked(Parked("acme", discard_until=regulated.clockwork.clock.at))
+    regulated.run(30)
     assert regulated.sweep().discarded == 30
-    assert regulated.states() == {State.SKIPPED}
-    assert regulated.parked == 0
+    assert regulated.states() == {State.SKIPPED, State.SIDELINED}
+    assert regulated.parked == 2
     regulated.set_client()
-    assert regulated.run(60) == []
+    assert regulated.sweep().released == 2
+    assert len(regulated.run(60)) == 2
+
+
+def test_what_is_parked_again_before_its_row_is_forgotten_is_not_lost() -> None:
+    regulated = Regulated(paused=True)
+    regulated.create(1)
+    regulated.run(10)
+    regulated.set_client()
+    forget = regulated.clockwork.timeline.forget
+
+    def parked_meanwhile(partition_id: str, row_keys: Any) -> None:
+        regulated.clockwork.timeline.forget = forget  # type: ignore[method-assign]
+        regulated.set_client(paused=True)
+        regulated.run(5)
+        forget(partition_id, row_keys)
+
+    regulated.clockwork.timeline.forget = parked_meanwhile  # type: ignore[method-assign]
+    regulated.sweep()
+    assert regulated.parked == 1
+    regulated.set_client()
+    regulated.sweep()
+    assert len(regulated.run(10)) == 1
+
+
+def test_a_note_of_parked_occurrences_outlives_whoever_may_still_park_under_it() -> None:
+    regulated = Regulated(paused=True)
+    regulated.create(1)
+    regulated.run(10)
+    (noted,) = regulated.clockwork.regulation.parked()
+    regulated.set_client()
+    regulated.sweep()
+    regulated.run(NOTED_MS / 1000)
+    regulated.sweep()
+    assert list(regulated.clockwork.regulation.parked()) == [noted]
+    regulated.run(LONGEST_PARKING_MS / 1000)
+    regulated.sweep()
+    assert not regulated.clockwork.regulation.parked()
 
 
 def test_one_clients_pause_is_nobody_elses() -> None:

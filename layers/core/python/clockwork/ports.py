@@ -140,7 +140,11 @@ class Refused(msgspec.Struct, frozen=True):
 
 
 class ReleaseQueue(Protocol):
-    """Our own queue between poller and deliverer. At least once, in no order."""
+    """Our own queue between poller and deliverer. At least once; in no order, but for ordered occurrences.
+
+    Those of one ordering key are handed out in the order of their sends, none while an earlier one is in hand. Of a
+    send nothing of a key is taken behind what was refused for now; what is sent twice within minutes is taken once.
+    """
 
     def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
         """Send each with a delay of what is left until its `run_at` (whole seconds, rounded down, at most 900).
@@ -149,11 +153,24 @@ class ReleaseQueue(Protocol):
         """
 
 
+class InHand(Protocol):
+    """The messages of the ordered queue that a deliverer has in hand."""
+
+    def hide(self, receipts: Sequence[str], seconds: int) -> None:
+        """Let messages be handed out again after `seconds` from now (0 to 43,200), in their order.
+
+        A message that is not in hand any more is left as it is.
+        """
+
+
 class Invoker(Protocol):
     """Starts pollers."""
 
-    def poll(self, partition_id: str) -> None:
-        """Ask for a poller of this shard now; it runs later or, rarely, never (the next tick is the fallback)."""
+    def poll(self, partition_id: str, *, succeeds: bool = False) -> None:
+        """Ask for a poller of this shard now; it runs later or, rarely, never (the next tick is the fallback).
+
+        `succeeds`: it is to wait for the lease of the one that asks.
+        """
 
 
 class Targets(Protocol):
@@ -210,10 +227,16 @@ class Regulation(Protocol):
         """Count `count` more jobs of a UTC day (days since the epoch), unless they would be more than `most` then."""
 
     def reserve(self, client_id: str, count: int, interval_ms: float, now: int) -> int:
-        """Reserve `count` slots, `interval_ms` apart, none of them given to anybody else; the first one's instant."""
+        """Reserve `count` slots, `interval_ms` apart, none of them given to anybody else; the first one's instant.
+
+        Intervals are kept to the microsecond, so that a cap of thousands a second holds for reservations of one.
+        """
 
     def lease(self, client_id: str, block: int, holder: str, now: int, until: int) -> bool:
         """Take or renew a block of permits, if it is free, expired before `now`, or the holder's own already."""
+
+    def give_back(self, client_id: str, block: int, holder: str) -> None:
+        """Let others have a block before its lease ends. Nothing happens if it is not the holder's any more."""
 
     def circuits(self, client_id: str) -> Mapping[str, Circuit]:
         """The client's open circuits by host. May be as old as the adapter's stated cache time."""
@@ -227,11 +250,14 @@ class Regulation(Protocol):
     def parked(self) -> Sequence[Parked]:
         """The clients that have parked occurrences."""
 
-    def note_parked(self, parked: Parked) -> None:
-        """Note that a client has, and how they are to go."""
+    def note_parked(self, client_id: str, now: int) -> None:
+        """Note that a client has, at `now`. How they are to go stays as it was said before."""
 
-    def forget_parked(self, client_id: str) -> None:
-        """Note that a client has none any more."""
+    def direct_parked(self, parked: Parked, before: Parked | None = None) -> bool:
+        """Say how parked occurrences are to go; with `before`, only if nobody has said anything else since."""
+
+    def forget_parked(self, parked: Parked) -> None:
+        """Note that a client has none any more, unless it was noted again after `parked` was read."""
 
 
 class KeyRow(msgspec.Struct, frozen=True, rename="camel"):

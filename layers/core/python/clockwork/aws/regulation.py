@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 import msgspec
 
 from clockwork.aws.errors import ConditionFailed
 from clockwork.aws.session import Aws
 from clockwork.aws.table import Item, Table, number, seconds
-from clockwork.domain.circuits import Circuit
+from clockwork.domain.circuits import KNOWN_WITHIN_MS, Circuit
 from clockwork.domain.executions import DAY_MS
 from clockwork.domain.parking import Parked
 from clockwork.ports import Clock
@@ -22,8 +23,6 @@ _PERMITS = "permits#"
 _CIRCUIT = "circuit#"
 #: In place of a clientId: the partition of all notes of parked occurrences. No clientId begins so.
 _PARKED = "#parked"
-#: How old the circuits may be that an environment acts on (ms).
-CIRCUITS_AGE_MS = 5_000
 #: Clients whose circuits are remembered at most.
 CAPACITY = 1_000
 
@@ -55,21 +54,22 @@ class AwsRegulation:
 
     def reserve(self, client_id: str, count: int, interval_ms: float, now: int) -> int:
         """One conditional update in a busy time, two after a pause: from the last slot on, or from now on."""
-        span = round(count * interval_ms)
-        values = {":span": number(span), ":now": number(now)}
+        span, now_us = round(count * interval_ms * 1000), now * 1000
+        values = {":span": number(span), ":now": number(now_us)}
         while True:
             try:
                 following = self._move(
-                    client_id, "SET #nextSlotAt = #nextSlotAt + :span", "#nextSlotAt >= :now", values
+                    client_id, "SET #nextSlotUs = #nextSlotUs + :span", "#nextSlotUs >= :now", values
                 )
             except ConditionFailed:
                 pass
             else:
-                return following - span
+                return (following - span) // 1000
             try:
-                fresh = {":following": number(now + span), ":now": number(now)}
-                idle = "attribute_not_exists(#nextSlotAt) OR #nextSlotAt < :now"
-                return self._move(client_id, "SET #nextSlotAt = :following", idle, fresh) - span
+                fresh = {":following": number(now_us + span), ":now": number(now_us)}
+                idle = "attribute_not_exists(#nextSlotUs) OR #nextSlotUs < :now"
+                self._move(client_id, "SET #nextSlotUs = :following", idle, fresh)
+                return now
             except ConditionFailed:
                 continue  # another came between: there is a slot to follow now
 
@@ -86,10 +86,15 @@ class AwsRegulation:
             return False
         return True
 
+    def give_back(self, client_id: str, block: int, holder: str) -> None:
+        values = {":holder": {"S": holder}, ":never": number(0)}
+        with suppress(ConditionFailed):
+            self._table.update((client_id, f"{_PERMITS}{block}"), "SET #until = :never", "#holder = :holder", values)
+
     def circuits(self, client_id: str) -> Mapping[str, Circuit]:
         now = self._clock.now()
         read_at, circuits = self._read.get(client_id, (0, {}))
-        if 0 <= now - read_at < CIRCUITS_AGE_MS:
+        if 0 <= now - read_at < KNOWN_WITHIN_MS:
             return circuits
         # Behind every host: they are ASCII.
         values = {":client": {"S": client_id}, ":first": {"S": _CIRCUIT}, ":last": {"S": _CIRCUIT + "~"}}
@@ -122,21 +127,43 @@ class AwsRegulation:
         self._table.delete(client_id, _CIRCUIT + host)
 
     def parked(self) -> Sequence[Parked]:
-        items = self._table.query_all("#clientId = :parked", {":parked": {"S": _PARKED}})
-        return [msgspec.msgpack.decode(item["parked"]["B"], type=Parked) for item in items]
+        return [_parked(item) for item in self._table.query_all("#clientId = :parked", {":parked": {"S": _PARKED}})]
 
-    def note_parked(self, parked: Parked) -> None:
-        blob = msgspec.msgpack.encode(parked)
-        item = {"clientId": {"S": _PARKED}, "item": {"S": parked.client_id}, "parked": {"B": blob}}
-        self._table.replace(item)
+    def note_parked(self, client_id: str, now: int) -> None:
+        values = {":now": number(now), ":parked": _how(Parked(client_id))}
+        change = "SET #notedAt = :now, #parked = if_not_exists(#parked, :parked)"
+        condition = "attribute_not_exists(#notedAt) OR #notedAt < :now"
+        with suppress(ConditionFailed):  # it was noted later than this
+            self._table.update((_PARKED, client_id), change, condition, values)
 
-    def forget_parked(self, client_id: str) -> None:
-        self._table.delete(_PARKED, client_id)
+    def direct_parked(self, parked: Parked, before: Parked | None = None) -> bool:
+        values = {":parked": _how(parked), ":never": number(0)}
+        condition = "attribute_not_exists(#notedAt) OR #notedAt >= :never"  # whatever is there
+        if before is not None:
+            values[":before"], condition = _how(before), "#parked = :before"
+        change = "SET #parked = :parked, #notedAt = if_not_exists(#notedAt, :never)"
+        try:
+            self._table.update((_PARKED, parked.client_id), change, condition, values)
+        except ConditionFailed:
+            return False
+        return True
+
+    def forget_parked(self, parked: Parked) -> None:
+        self._table.delete_if((_PARKED, parked.client_id), "#notedAt = :noted", {":noted": number(parked.noted_at)})
 
     def _move(self, client_id: str, change: str, condition: str, values: Item) -> int:
         item = self._table.update((client_id, _PACING), change, condition, values, "ALL_NEW")
-        return int(item["nextSlotAt"]["N"])
+        return int(item["nextSlotUs"]["N"])
 
 
 def _circuit(item: Item) -> Circuit:
     return msgspec.msgpack.decode(item["circuit"]["B"], type=Circuit)
+
+
+def _how(parked: Parked) -> Item:
+    return {"B": msgspec.msgpack.encode(msgspec.structs.replace(parked, noted_at=0))}
+
+
+def _parked(item: Item) -> Parked:
+    parked = msgspec.msgpack.decode(item["parked"]["B"], type=Parked)
+    return msgspec.structs.replace(parked, noted_at=int(item["notedAt"]["N"]))

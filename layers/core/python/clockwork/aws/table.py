@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 from clockwork.aws.errors import ConditionFailed, ask
@@ -115,6 +116,18 @@ class Table:
     def delete(self, *key: str) -> None:
         """Delete an item; a missing one is no error."""
         ask(self._client.delete_item, TableName=self._name, Key=self._written(key))
+
+    def delete_if(self, key: Key, condition: str, values: Item) -> None:
+        """Delete an item if the condition holds; otherwise it stays."""
+        with suppress(ConditionFailed):
+            ask(
+                self._client.delete_item,
+                TableName=self._name,
+                Key=self._written(key),
+                ConditionExpression=condition,
+                ExpressionAttributeNames=_aliases(condition),
+                ExpressionAttributeValues=values,
+            )
 
     def update(
         self, key: Key, change: str, condition: str, values: Item, answer: Literal["NONE", "ALL_NEW"] = "NONE"

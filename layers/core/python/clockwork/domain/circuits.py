@@ -20,6 +20,8 @@ LEAST_OUTCOMES = 10
 #: A circuit opens when this share of them were failures of the target's.
 FAILING_SHARE = 0.5
 LONGEST_COOLDOWN_MS = 600_000
+#: How old what an environment knows of circuits may be (ms).
+KNOWN_WITHIN_MS = 5_000
 
 
 class Circuit(msgspec.Struct, frozen=True, rename="camel"):

@@ -13,18 +13,27 @@ from clockwork.domain.timeline import NEVER, Row
 #: What is let go in the first sweep after a client or target recovered, per second; each sweep doubles it.
 FIRST_RATE = 5.0
 HIGHEST_RATE = 1_000.0
+#: An environment parks so long under one note (ms), and none takes longer to put a row after it has looked at its note.
+NOTED_MS = 60_000
+LONGEST_PARKING_MS = 60_000
 
 
-class Parked(msgspec.Struct, frozen=True, rename="camel"):
+class Parked(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """That a client has parked occurrences, and how they are to go. `rate` is what the next sweep lets go a second.
 
-    `by_hand`: somebody asked for it, open circuits or not. `discard`: they are to end undelivered.
+    `by_hand`: somebody asked for it at this very rate, open circuits or not. `discard_until`: those due by then (ms)
+    are to end undelivered. `noted_at`: when an environment last said that it is about to park some (ms).
     """
 
     client_id: str
     rate: float = FIRST_RATE
     by_hand: bool = False
-    discard: bool = False
+    discard_until: int | None = None
+    noted_at: int = 0
+
+    def goes_like(self, other: Parked) -> bool:
+        """Whether both say the same, whenever they were noted."""
+        return self == msgspec.structs.replace(other, noted_at=self.noted_at)
 
 
 def parking_of(client_id: str) -> str:

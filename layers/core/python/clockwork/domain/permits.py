@@ -1,4 +1,4 @@
-"""Concurrency caps: environments lease permits in blocks, so a cap costs a write per block and lease, not per job."""
+"""Concurrency caps: permits are leased in blocks, for one invocation each, so a cap costs writes per batch."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from clockwork.domain.clients import Client
 BLOCK = 10
 #: The share of the deliverer's concurrency that a client without a cap of its own may take.
 DEFAULT_SHARE = 0.2
-#: An environment starts counting a client without a cap of its own once it has delivered so much for it in a window.
-BUSY_AFTER = 20
-WINDOW_MS = 10_000
+#: A client without a cap of its own needs permits where an attempt of its took so long lately (ms): only slow targets
+#: keep environments from others. To send a message back costs as much as to deliver it to a fast one.
+SLOW_MS = 1_000
+SLOW_FOR_MS = 60_000
 
 
 class Blocks(msgspec.Struct, frozen=True):

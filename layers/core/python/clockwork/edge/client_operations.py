@@ -47,14 +47,14 @@ class ClientApi:
         """POST /v1/clients/{clientId}/sidelined/release: open circuits or not, at a chosen rate."""
         body = validate(LetGoBody, _optional(request), self._plain_checks(request))
         client = self._client(request)
-        self.world.regulation.note_parked(Parked(client.client_id, rate=body.max_per_second, by_hand=True))
+        self.world.regulation.direct_parked(Parked(client.client_id, rate=body.max_per_second, by_hand=True))
         return HTTPStatus.ACCEPTED, {"clientId": client.client_id, "maxPerSecond": body.max_per_second}
 
     def discard_sidelined(self, request: Request) -> Answer:
         """POST /v1/clients/{clientId}/sidelined/discard: all that is parked ends undelivered."""
         validate(EmptyBody, _optional(request), self._plain_checks(request))
         client = self._client(request)
-        self.world.regulation.note_parked(Parked(client.client_id, rate=HIGHEST_RATE, discard=True))
+        self.world.regulation.direct_parked(Parked(client.client_id, discard_until=self.world.clock.now()))
         return HTTPStatus.ACCEPTED, {"clientId": client.client_id}
 
     def _client(self, request: Request) -> Client:

@@ -13,17 +13,13 @@ import msgspec
 from clockwork.domain.circuits import Passage, host_of, plan_passage
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import Unavailable
-from clockwork.domain.permits import BUSY_AFTER, WINDOW_MS, Blocks, blocks_of, cap_of
-from clockwork.flows.batch import LONGEST_HOLD_MS, Batch, Item
-from clockwork.flows.environment import Block
+from clockwork.flows.batch import Batch, Item
 from clockwork.flows.expire import unexpired
 from clockwork.flows.park import park
-from clockwork.flows.world import World
+from clockwork.flows.permit import permitted
 
-#: What finds no permit comes back after a time between this and twice as long (ms).
-NO_PERMIT_MS = 1_000
-#: Blocks tried before an environment takes the cap to be reached.
-BLOCKS_TRIED = 4
+#: A slot this far away goes back to the queue, whose delays are whole seconds: holding it would keep an environment.
+FAR_SLOT_MS = 1_000
 
 
 def admit(batch: Batch, items: Sequence[Item]) -> list[Item]:
@@ -42,9 +38,9 @@ def admit(batch: Batch, items: Sequence[Item]) -> list[Item]:
 
 def _admit_client(batch: Batch, client_id: str, items: list[Item]) -> list[Item]:
     client = batch.world.clients.get(client_id)
-    for step in (_unparked, _paced, _permitted):
+    for step in (_unparked, _paced):
         items = step(batch, client_id, client, items) if items else items
-    return items
+    return permitted(batch, client, items) if items else items
 
 
 def _client_of(item: Item) -> str:
@@ -91,42 +87,6 @@ def _paced(batch: Batch, client_id: str, client: Client | None, items: list[Item
             item.release = msgspec.structs.replace(item.release, run_at=slot_at, paced=True)
     # A slot beyond the relevancy window is no use waiting for.
     items = unexpired(batch, items)
-    far_at = world.clock.now() + LONGEST_HOLD_MS
+    far_at = world.clock.now() + FAR_SLOT_MS
     batch.send_back([item for item in items if item.release.run_at >= far_at])
     return [item for item in items if item.release.run_at < far_at]
-
-
-def _permitted(batch: Batch, client_id: str, client: Client | None, items: list[Item]) -> list[Item]:
-    """As many as the client's permits let run at once; the others come back in a second or two."""
-    world = batch.world
-    now = world.clock.now()
-    busy = world.environment.note_started(client_id, len(items), now) > BUSY_AFTER
-    if not busy and (client is None or client.max_concurrency is None):
-        return items
-    blocks = blocks_of(cap_of(client, world.settings.deliverer_concurrency))
-    count = len(items) if _holds_block(world, client_id, blocks, now) else 0
-    going = items[: min(count, blocks.size)]
-    later = items[len(going) :]
-    for item in later:
-        back_at = now + int(NO_PERMIT_MS * (1 + world.chance.fraction()))
-        item.release = msgspec.structs.replace(item.release, run_at=max(item.release.run_at, back_at))
-    batch.send_back(later)
-    return going
-
-
-def _holds_block(world: World, client_id: str, blocks: Blocks, now: int) -> bool:
-    """Whether this environment has a block of the client's permits, leasing one if need be."""
-    held = world.environment.blocks.get(client_id)
-    if held is not None and held.number is not None and now < held.until:
-        return True
-    # A lease outlives the deliveries that were started under it.
-    lease_ms = WINDOW_MS + world.settings.target_timeout_seconds * 1000
-    holder = world.environment.name
-    first = held.number if held is not None and held.number is not None else world.chance.below(blocks.count)
-    for step in range(min(blocks.count, BLOCKS_TRIED)):
-        number = (first + step) % blocks.count
-        if world.regulation.lease(client_id, number, holder, now, now + lease_ms):
-            world.environment.blocks[client_id] = Block(number, now + WINDOW_MS)
-            return True
-    world.environment.blocks.pop(client_id, None)
-    return False

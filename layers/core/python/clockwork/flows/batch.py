@@ -50,6 +50,13 @@ class Item(msgspec.Struct):
     bundled: bool = False
 
 
+class LeasedBlock(msgspec.Struct):
+    """A block of a client's permits that this invocation holds, and how many deliveries under it have not ended."""
+
+    number: int
+    running: int
+
+
 class Batch:
     """The messages of one invocation and what became of them."""
 
@@ -61,6 +68,8 @@ class Batch:
         self.following: list[tuple[Item, Release]] = []
         #: What did not end well of messages that carry others besides.
         self.failed_of_bundles: list[Item] = []
+        #: Blocks of permits by clientId.
+        self.leased: dict[str, LeasedBlock] = {}
 
     def fail(self, item: Item, why: str) -> None:
         """Let the occurrence come back: with its message, or alone if that carries others besides."""
@@ -83,6 +92,10 @@ class Batch:
         for refusal in refused:
             self.fail(items[refusal.index], refusal.reason)
         self.report.deferred += len(items) - len(refused)
+
+    def park(self, items: Sequence[Item]) -> bool:
+        """Whether the batch has its own way with what may not go now; if not, it is set aside in a row."""
+        return False
 
     def settle(self, item: Item, plan: Plan) -> None:
         """Count what a plan means once it is saved, and note what it wants sent."""

@@ -16,6 +16,7 @@ from clockwork.flows.claim import claim
 from clockwork.flows.expire import unexpired
 from clockwork.flows.follow import send_following
 from clockwork.flows.look import hold_and_look
+from clockwork.flows.permit import give_back_all, note_ended
 from clockwork.flows.record import record
 from clockwork.flows.unbundle import Message, resend_alone, unbundled
 from clockwork.flows.watch import watch
@@ -30,27 +31,36 @@ AWS_TIMEOUT_SECONDS = 5.0
 def deliver_batch(world: World, messages: Sequence[Message], deadline_at: int) -> DeliverReport:
     """Deliver each message of a batch that is due, and say which have to come back. One bad message fails alone."""
     batch = Batch(world, deadline_at)
-    # 1. What is early, or cannot end in time, goes back with the rest of its delay.
-    items = _in_time(batch, unbundled(batch, messages))
-    # 2. What its client's caps, a pause or an open circuit hold back waits or is parked, unless it is too late anyway.
-    items = admit(batch, unexpired(batch, items))
-    # 3. Claim: from here on nobody else starts these attempts.
-    claimed = claim(batch, items)
-    # 4. Hold each until it is due, look whether its job still wants it, start it; nothing waits for another's answer.
-    for slot in hold_and_look(batch, claimed):
-        world.targets.begin(slot, _delivery(claimed[slot].release, deadline_at - RECORD_MARGIN_MS))
-    # 5. Record outcomes as they come in.
-    while ended := world.targets.collect():
-        outcomes = [(claimed[slot], outcome) for slot, outcome in ended]
-        record(batch, outcomes)
-        watch(batch.world, outcomes)
-    # 6. Release what follows, and what failed of bundles; only then let go of the messages.
+    # 1. Attempt what is due.
+    attempt(batch, unbundled(batch, messages))
+    # 2. Release what follows, and what failed of bundles; only then let go of the messages.
     results = send_following(world, [release for _, release in batch.following])
     for (item, _), why_not in zip(batch.following, results, strict=True):
         if why_not is not None:
             batch.fail(item, why_not)
     resend_alone(batch)
     return batch.report
+
+
+def attempt(batch: Batch, items: Sequence[Item]) -> None:
+    """Make an attempt at each item that is due, and record what came of it. The others go back or are parked."""
+    # 1. What is early, or cannot end in time, goes back with the rest of its delay.
+    items = _in_time(batch, items)
+    # 2. What its client's caps, a pause or an open circuit hold back waits or is parked, unless it is too late anyway.
+    items = admit(batch, unexpired(batch, items))
+    # 3. Claim: from here on nobody else starts these attempts.
+    claimed = claim(batch, items)
+    # 4. Hold each until it is due, look whether its job still wants it, start it; nothing waits for another's answer.
+    targets = batch.world.targets
+    for slot in hold_and_look(batch, claimed):
+        targets.begin(slot, _delivery(claimed[slot].release, batch.deadline_at - RECORD_MARGIN_MS))
+    # 5. Record outcomes as they come in.
+    while ended := targets.collect():
+        outcomes = [(claimed[slot], outcome) for slot, outcome in ended]
+        record(batch, outcomes)
+        watch(batch.world, outcomes)
+        note_ended(batch, outcomes)
+    give_back_all(batch)
 
 
 def _in_time(batch: Batch, items: Sequence[Item]) -> list[Item]:

@@ -4,17 +4,22 @@ client that was paused for a week, is not hit by everything at once.
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
+
 import msgspec
 
 from clockwork.domain import keys
-from clockwork.domain.circuits import Circuit, Passage, host_of, plan_passage
+from clockwork.domain.circuits import KNOWN_WITHIN_MS, Circuit, Passage, host_of, plan_passage
 from clockwork.domain.codec import decode_row
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution
-from clockwork.domain.parking import Parked, discarded, next_rate, parking_of
+from clockwork.domain.parking import LONGEST_PARKING_MS, NOTED_MS, Parked, discarded, next_rate, parking_of
 from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Row
 from clockwork.flows.world import World
+
+log = logging.getLogger(__name__)
 
 #: Rows read at once, and the time that is kept for one such page (ms).
 PAGE = 100
@@ -33,40 +38,53 @@ def let_go(world: World, deadline_at: int) -> LetGoReport:
     """Let parked occurrences go, of each client as many as its rate allows until the next sweep."""
     report = LetGoReport()
     for parked in world.regulation.parked():
-        _let_client_go(world, parked, deadline_at, report)
+        try:
+            _sweep_client(world, parked, deadline_at, report)
+        except Unavailable as error:
+            # The next sweep goes on from what is left; other clients need not wait for that.
+            log.warning("parked work not let go: %s", error, extra={"action": "parked_not_let_go"})
+            report.left += 1
     return report
 
 
-def _let_client_go(world: World, parked: Parked, deadline_at: int, report: LetGoReport) -> None:
+def _sweep_client(world: World, parked: Parked, deadline_at: int, report: LetGoReport) -> None:
     client = world.clients.get(parked.client_id)
-    if client is not None and client.paused and not parked.discard:
+    if parked.discard_until is not None:
+        _discard_client(world, parked, parked.discard_until, deadline_at, report)
+    elif client is not None and client.paused:
         report.left += 1
-        return
-    circuits = {} if parked.by_hand or parked.discard else dict(world.regulation.circuits(parked.client_id))
-    room = int(parked.rate * world.settings.sweep_seconds)
-    start_at = world.clock.now()
+    else:
+        _let_client_go(world, parked, deadline_at, report)
+
+
+def _let_client_go(world: World, parked: Parked, deadline_at: int, report: LetGoReport) -> None:
+    start_at, circuits = world.clock.now(), dict(world.regulation.circuits(parked.client_id))
+    if parked.by_hand and circuits:
+        for host in circuits:
+            world.regulation.close_circuit(parked.client_id, host)
+        # Nothing starts before every deliverer knows; otherwise it would be parked again.
+        start_at, circuits = start_at + KNOWN_WITHIN_MS, {}
+    room = max(1, int(parked.rate * world.settings.sweep_seconds))
     after, gone, stayed = keys.BEGINNING, 0, 0
     while gone < room and world.clock.now() < deadline_at - STOP_MARGIN_MS:
         page = world.timeline.read(parking_of(parked.client_id), after, keys.END, min(PAGE, room - gone))
         going = [row for row in page.rows if _may_go(row, circuits, start_at)]
-        stayed += len(page.rows) - len(going)
-        if parked.discard:
-            _discard(world, going, report)
-        else:
-            _release_rows(world, going, start_at, gone, parked.rate)
-            report.released += len(going)
+        _release_rows(world, going, start_at, gone, parked.rate)
         world.timeline.forget(parking_of(parked.client_id), [row.key for row in going])
+        report.released += len(going)
         gone += len(going)
+        stayed += len(page.rows) - len(going)
         if not page.more:
-            _note_end(world, parked, gone, stayed)
+            _note_end(world, parked, is_empty=not gone and not stayed)
             return
         after = page.rows[-1].key
     report.left += 1
-    world.regulation.note_parked(msgspec.structs.replace(parked, rate=next_rate(parked.rate)))
+    if not parked.by_hand:
+        world.regulation.direct_parked(msgspec.structs.replace(parked, rate=next_rate(parked.rate)), before=parked)
 
 
 def _may_go(row: Row, circuits: dict[str, Circuit], now: int) -> bool:
-    """Whether nothing holds the row back. Where a probe is due one row goes to be it: what is left may all be parked."""
+    """Whether nothing holds the row back. Where a probe is due, one row goes: all that is left may be parked."""
     host = host_of(_release(row).occurrence.target) or ""
     passage, later = plan_passage(circuits.get(host), now)
     if later is not None:
@@ -74,16 +92,16 @@ def _may_go(row: Row, circuits: dict[str, Circuit], now: int) -> bool:
     return passage is not Passage.PARK
 
 
-def _note_end(world: World, parked: Parked, gone: int, stayed: int) -> None:
-    """The whole partition was read. What was parked meanwhile has noted itself again, or will within the hour."""
-    if stayed:
-        rate = next_rate(parked.rate) if gone else parked.rate
-        world.regulation.note_parked(Parked(parked.client_id, rate))
-    elif not gone:
-        world.regulation.forget_parked(parked.client_id)
+def _note_end(world: World, parked: Parked, *, is_empty: bool) -> None:
+    """The whole partition was read: whatever was asked for is done, and the next backlog has a ramp of its own."""
+    if not parked.goes_like(Parked(parked.client_id)):
+        world.regulation.direct_parked(Parked(parked.client_id), before=parked)
+    elif is_empty and world.clock.now() > parked.noted_at + NOTED_MS + LONGEST_PARKING_MS:
+        # Sooner, somebody might still put a row under this note.
+        world.regulation.forget_parked(parked)
 
 
-def _release_rows(world: World, rows: list[Row], start_at: int, gone: int, rate: float) -> None:
+def _release_rows(world: World, rows: Sequence[Row], start_at: int, gone: int, rate: float) -> None:
     """Spread over the time to come, in the order in which they were due."""
     releases = []
     for place, row in enumerate(rows):
@@ -99,7 +117,20 @@ def _release_rows(world: World, rows: list[Row], start_at: int, gone: int, rate:
         raise Unavailable(f"{len(refused)} parked releases were not taken: {refused[0].reason}")
 
 
-def _discard(world: World, rows: list[Row], report: LetGoReport) -> None:
+def _discard_client(world: World, parked: Parked, until: int, deadline_at: int, report: LetGoReport) -> None:
+    after = keys.BEGINNING
+    while world.clock.now() < deadline_at - STOP_MARGIN_MS:
+        page = world.timeline.read(parking_of(parked.client_id), after, keys.edge_key(until), PAGE)
+        _discard(world, page.rows, report)
+        world.timeline.forget(parking_of(parked.client_id), [row.key for row in page.rows])
+        if not page.more:
+            _note_end(world, parked, is_empty=False)
+            return
+        after = page.rows[-1].key
+    report.left += 1
+
+
+def _discard(world: World, rows: Sequence[Row], report: LetGoReport) -> None:
     changes: list[tuple[Execution | None, Execution]] = []
     for row in rows:
         release = _release(row)

@@ -11,27 +11,25 @@ from collections.abc import Sequence
 from clockwork.domain.attempts import plan_claim
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import WAITING, Execution
-from clockwork.domain.parking import Parked, parked_row, sidelined
+from clockwork.domain.parking import NOTED_MS, parked_row, sidelined
 from clockwork.domain.releases import Release
 from clockwork.flows.batch import ROUNDS, Batch, Item
 from clockwork.flows.claim import find_seen, wish
-
-#: So long an environment does not note again that a client has parked occurrences (ms).
-NOTED_MS = 60_000
 
 
 def park(batch: Batch, items: Sequence[Item], reason: str) -> None:
     """Park items of one client. Those whose record says otherwise are settled like any message."""
     parked = [item for item in items if _is_sidelined(batch, item, reason)]
-    if not parked:
+    if not parked or batch.park(parked):
         return
     world = batch.world
     client_id = parked[0].release.occurrence.client_id
     try:
         # The note first: a client with a note and no rows is harmless, rows without a note would be forgotten.
-        if world.clock.now() >= world.environment.parked.get(client_id, 0):
-            world.regulation.note_parked(Parked(client_id))
-            world.environment.parked[client_id] = world.clock.now() + NOTED_MS
+        now = world.clock.now()
+        if now >= world.environment.parking_noted_until.get(client_id, 0):
+            world.regulation.note_parked(client_id, now)
+            world.environment.parking_noted_until[client_id] = now + NOTED_MS
         world.timeline.put_new([parked_row(item.release) for item in parked])
     except Unavailable as error:
         for item in parked:

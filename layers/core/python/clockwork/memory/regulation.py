@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from clockwork.domain.circuits import Circuit
 from clockwork.domain.parking import Parked
 
@@ -13,7 +15,7 @@ class MemoryRegulation:
 
     def __init__(self) -> None:
         self._created: dict[tuple[str, int], int] = {}
-        self._next_slot: dict[str, int] = {}
+        self._next_slot_us: dict[str, int] = {}
         self._blocks: dict[tuple[str, int], tuple[str, int]] = {}
         self._circuits: dict[tuple[str, str], Circuit] = {}
         self._parked: dict[str, Parked] = {}
@@ -26,9 +28,9 @@ class MemoryRegulation:
         return True
 
     def reserve(self, client_id: str, count: int, interval_ms: float, now: int) -> int:
-        first_at = max(now, self._next_slot.get(client_id, 0))
-        self._next_slot[client_id] = first_at + round(count * interval_ms)
-        return first_at
+        first_us = max(now * 1000, self._next_slot_us.get(client_id, 0))
+        self._next_slot_us[client_id] = first_us + round(count * interval_ms * 1000)
+        return first_us // 1000
 
     def lease(self, client_id: str, block: int, holder: str, now: int, until: int) -> bool:
         owner, ends_at = self._blocks.get((client_id, block), ("", 0))
@@ -36,6 +38,10 @@ class MemoryRegulation:
             return False
         self._blocks[client_id, block] = (holder, until)
         return True
+
+    def give_back(self, client_id: str, block: int, holder: str) -> None:
+        if self._blocks.get((client_id, block), ("", 0))[0] == holder:
+            del self._blocks[client_id, block]
 
     def circuits(self, client_id: str) -> Mapping[str, Circuit]:
         return {host: circuit for (c, host), circuit in self._circuits.items() if c == client_id}
@@ -53,8 +59,18 @@ class MemoryRegulation:
     def parked(self) -> Sequence[Parked]:
         return list(self._parked.values())
 
-    def note_parked(self, parked: Parked) -> None:
-        self._parked[parked.client_id] = parked
+    def note_parked(self, client_id: str, now: int) -> None:
+        parked = self._parked.get(client_id, Parked(client_id))
+        self._parked[client_id] = msgspec.structs.replace(parked, noted_at=max(parked.noted_at, now))
 
-    def forget_parked(self, client_id: str) -> None:
-        self._parked.pop(client_id, None)
+    def direct_parked(self, parked: Parked, before: Parked | None = None) -> bool:
+        stored = self._parked.get(parked.client_id)
+        if before is not None and (stored is None or not stored.goes_like(before)):
+            return False
+        self._parked[parked.client_id] = msgspec.structs.replace(parked, noted_at=stored.noted_at if stored else 0)
+        return True
+
+    def forget_parked(self, parked: Parked) -> None:
+        stored = self._parked.get(parked.client_id)
+        if stored is not None and stored.noted_at == parked.noted_at:
+            del self._parked[parked.client_id]
