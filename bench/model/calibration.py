@@ -27,7 +27,8 @@ from clockwork.domain.codec import encode_release
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import HttpTarget, Occurrence, Payload
 from clockwork.domain.releases import Release
-from clockwork.flows.deliver import Message, deliver_batch
+from clockwork.flows.deliver import deliver_batch
+from clockwork.flows.unbundle import Message
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
 

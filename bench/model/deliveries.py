@@ -141,7 +141,7 @@ class QueueModel:
         ready = began = called + cold
         records = world.deployment.record == "full"
         if records:
-            ready += limits.write.slowest_of(len(run_at), rng)
+            ready += limits.write.slowest_of(len(run_at), rng) + len(run_at) * limits.record_ms_per_job
         late, start_ms = [], limits.first_start_ms
         for due_at in run_at:
             if ready < due_at:
@@ -152,7 +152,7 @@ class QueueModel:
         tally.lateness.add_all(late)
         ended = ready + limits.target.slowest_of(len(run_at), rng)
         if records:
-            ended += limits.write.slowest_of(len(run_at), rng)
+            ended += limits.write.slowest_of(len(run_at), rng) + len(run_at) * limits.record_ms_per_job
         tally.delivered += len(run_at)
         tally.first_due_at = min(tally.first_due_at, run_at[0])
         tally.last_delivered_at = max(tally.last_delivered_at, ready)

@@ -39,8 +39,9 @@ class Limits:
     next_start_ms: float
     #: How long a target takes to answer.
     target: Latency
-    #: CPU of a poller per job: decode, plan, encode, send.
+    #: CPU per job of a poller, and of a deliverer for a claim or an outcome.
     poller_ms_per_job: float
+    record_ms_per_job: float
 
 
 AWS = Limits(
@@ -76,7 +77,10 @@ AWS = Limits(
     next_start_ms=1.0,
     # Assumed.
     target=Latency(40, 250),
-    poller_ms_per_job=0.35,
+    # `bench.cpu` on one core: 0.12 and 0.8 ms; 1,024 MB are 0.6 of a core.
+    # https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html
+    poller_ms_per_job=0.2,
+    record_ms_per_job=1.4,
 )
 
 #: The local stack. Its launcher wakes the event source every 20 ms; a delayed message was measured to reach it after
@@ -91,5 +95,7 @@ EMULATOR = replace(
     queue_to_lambda=Latency(31, 80),
     event_source=Ramp(10, 0, 10),
     environments_burst=20,
+    poller_ms_per_job=0.12,
+    record_ms_per_job=0.8,
     target=Latency(2, 20),
 )

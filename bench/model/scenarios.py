@@ -23,10 +23,10 @@ JOBS_PER_REQUEST = 500
 TODAY = Deployment(concurrency=5_000)
 HERD = Deployment(settings=_ACCOUNT.with_(shards=64), queues=14, pollers=100, concurrency=15_000)
 RATE_23K = Deployment(
-    settings=_ACCOUNT.with_(shards=256), warm_writes=200_000, queues=6, pollers=100, concurrency=7_000
+    settings=_ACCOUNT.with_(shards=256), warm_writes=100_000, queues=6, pollers=100, concurrency=7_000
 )
 RATE_100K = Deployment(
-    settings=_ACCOUNT.with_(shards=1_000), warm_writes=800_000, queues=24, pollers=100, concurrency=25_000
+    settings=_ACCOUNT.with_(shards=1_000), warm_writes=400_000, queues=24, pollers=100, concurrency=25_000
 )
 
 
@@ -129,6 +129,13 @@ SCENARIOS = (
         says="1,000 jobs/s for 60 s",
         deployment=TODAY,
         run=lambda d: steady(d, 1_000, 60, jobs_per_request=50),
+    ),
+    Scenario(
+        name="rate_1k_provisioned",
+        says="the same with 20 provisioned pollers",
+        deployment=replace(TODAY, pollers=20, concurrency=1_000),
+        run=lambda d: steady(d, 1_000, 60, jobs_per_request=50),
+        compares="rate_1k",
     ),
     Scenario(
         name="rate_10k",
