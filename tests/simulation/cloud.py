@@ -113,7 +113,7 @@ class Cloud:
             ),
         }
         stored = [field.name for field in fields(World) if field.name not in ports]
-        return World(**ports, **{name: proxies.gated(name, getattr(stores, name), gate) for name in stored})
+        return World(**ports, **{name: proxies.gated(name, stores.port(name), gate) for name in stored})
 
     def invoke(
         self,

@@ -16,6 +16,7 @@ from clockwork.memory.regulation import MemoryRegulation
 from clockwork.memory.release_queue import MemoryReleaseQueue, Message
 from clockwork.memory.shards import MemoryShards
 from clockwork.memory.timeline import MemoryTimeline
+from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Lease, Refused, Saved
 from clockwork.settings import Settings
 from tests.simulation.faults import Adversary, Fault
@@ -137,6 +138,7 @@ class Stores:
 
     def __init__(self, clock: MemoryClock, settings: Settings, adversary: Adversary, watcher: Watcher) -> None:
         self.acting = Acting()
+        self._shipped = MemoryClockwork(settings).world
         self.timeline = MemoryTimeline()
         self.shards = WatchedShards(watcher, self.acting)
         self.executions = WatchedExecutions(watcher, self.acting)
@@ -149,3 +151,7 @@ class Stores:
         watcher.timeline = self.timeline
         watcher.executions = self.executions
         watcher.named.executions = self.executions
+
+    def port(self, name: str) -> object:
+        """The shared store behind a port. One that nothing here watches is as the memory adapters ship it."""
+        return getattr(self, name) if hasattr(self, name) else getattr(self._shipped, name)

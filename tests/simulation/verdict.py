@@ -39,7 +39,8 @@ def is_drained(cloud: Cloud, watcher: Watcher, garbage: set[str]) -> bool:
     queue = cloud.stores.releases
     if (set(queue.messages) | set(queue.dead)) - garbage:
         return False
-    if cloud.scheduler.now < ALL_DUE_AT or next(watcher.named.unsettled(), None) is not None:
+    recurs = bool(watcher.named.lives) and cloud.scheduler.now < ALL_DUE_AT
+    if recurs or next(watcher.named.unsettled(), None) is not None:
         return False
     return all(where_it_stands(watcher, promise) != "pending" for promise in watcher.promises.values())
 
