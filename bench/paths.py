@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from bench.scheduler import CLIENT, Scheduler, Unexpected, scheduler
+from bench.scheduler import CLIENT, QUEUE_ARN, Scheduler, Unexpected, scheduler
 from bench.usage import Usage
 from clockwork.aws.repeats import batches
 from clockwork.domain.executions import Outcome, State
@@ -22,11 +22,16 @@ LEAD_SECONDS = 180
 TICK_SECONDS = 60
 PAYLOAD_BYTES = 200
 LARGEST_REQUEST = 500
+USUAL_REQUEST = 200
+_HOOK = {"type": "http", "url": "https://example.com/hook"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Path:
-    """What a client asks for, how, and what its target says. All jobs are due within `within_seconds`."""
+    """What a client asks for, how, and what its target says. All jobs are due within `within_seconds`.
+
+    `herd`: so many jobs, whatever was asked for, at one SQS queue.
+    """
 
     name: str
     says: str
@@ -37,9 +42,11 @@ class Path:
     failures: int = 0
     shards: int = 1
     within_seconds: int = 1
+    herd: int | None = None
 
     def run(self, running: Emulator, account: Credentials, jobs: int) -> Usage:
         """Take so many jobs this way; what each used. Raises Unexpected if one does not arrive as it should."""
+        jobs = self.herd or jobs
         with scheduler(running, account, shards=self.shards, answer=self._answer) as (scheduled, meter):
             job_ids = [answer["jobId"] for answer in self._create(scheduled, jobs)]
             if self.cancelled:
@@ -61,9 +68,11 @@ class Path:
 
     def _job(self, rng: random.Random, now: int) -> dict[str, Any]:
         due_at = now + LEAD_SECONDS * 1000 + rng.randrange(self.within_seconds * 1000)
+        if self.herd:
+            due_at = now // 1000 * 1000 + LEAD_SECONDS * 1000
         job = {
             "schedule": {"at": to_text(due_at)},
-            "target": {"type": "http", "url": "https://example.com/hook"},
+            "target": {"type": "sqs", "queueArn": QUEUE_ARN} if self.herd else _HOOK,
             "payload": base64.b64encode(rng.randbytes(PAYLOAD_BYTES * 3 // 4)).decode(),
             "record": self.record,
         }
@@ -104,18 +113,26 @@ def _in_batches(name: str, says: str, **how: Any) -> Path:
     return Path(name=name, says=says, jobs_per_request=LARGEST_REQUEST, **how)
 
 
+def _packed(name: str, says: str, **how: Any) -> Path:
+    return Path(name=name, says=says, jobs_per_request=USUAL_REQUEST, within_seconds=60, **how)
+
+
 PATHS = {
     path.name: path
     for path in (
         Path(name="none_single", says="one job a request"),
         Path(name="none_single_keyed", says="the same, each with an Idempotency-Key", keyed=True),
-        _in_batches("none_batch", "500 jobs a request"),
+        _in_batches("none_batch", "500 jobs a request, on one second"),
+        _packed("none_packed", "200 a request, within a minute"),
+        _packed("full_packed", "the same, recorded", record="full"),
+        _in_batches("herd_bundled", "1,600 on one second at one SQS queue", herd=1_600),
         Path(name="none_spread", says="one a request, an hour, 16 shards", shards=16, within_seconds=3_600),
         Path(name="full_single", says="one a request, recorded", record="full"),
         _in_batches("full_batch", "500 a request, recorded", record="full"),
         _in_batches("full_batch_keyed", "the same with an Idempotency-Key", record="full", keyed=True),
         _in_batches("retry_full", "recorded, the first attempt fails", record="full", failures=1),
-        _in_batches("cancel_none", "500 a request, each cancelled in time", cancelled=True),
-        _in_batches("cancel_full", "the same, recorded", record="full", cancelled=True),
+        Path(name="cancel_none", says="one a request, each cancelled in time", cancelled=True),
+        Path(name="cancel_full", says="the same, recorded", record="full", cancelled=True),
+        _packed("cancel_packed", "200 a request, each cancelled in time", cancelled=True),
     )
 }

@@ -34,6 +34,7 @@ from local.emulator import REGION, Credentials, Emulator
 from tests.contract.schema import KEYS, create_table
 
 CLIENT = "acme"
+QUEUE_ARN = "arn:aws:sqs:us-east-1:111111111111:orders"
 _PRINCIPAL = "arn:aws:iam::111111111111:user/caller"
 _MAKERS = {"api": make_api, "ticker": make_ticker, "poller": make_poller, "deliverer": make_deliverer}
 
@@ -141,7 +142,7 @@ def _prepare(running: Emulator, account: Credentials, settings: Settings) -> Non
     try:
         world = aws_world(settings, aws)
         ensure_shards(world)
-        world.clients.put(Client(client_id=CLIENT, principals=(_PRINCIPAL,)))
+        world.clients.put(Client(client_id=CLIENT, principals=(_PRINCIPAL,), allowed_queue_arns=(QUEUE_ARN,)))
     finally:
         aws.close()
 

@@ -19,11 +19,11 @@ JOBS = 200
 PER_VISIT = 2 / JOBS
 
 
-def test_a_job_of_a_batch_is_one_write_a_small_part_of_a_read_and_a_third_of_an_sqs_request(
+def test_a_job_of_a_batch_is_a_third_of_a_write_at_most_a_small_part_of_a_read_and_a_third_of_an_sqs_request(
     emulator: Emulator, account: Credentials
 ) -> None:
-    usage = PATHS["none_batch"].run(emulator, account, JOBS)
-    assert 1 <= usage.write_units <= 1 + PER_VISIT
+    usage = PATHS["none_packed"].run(emulator, account, JOBS)
+    assert 0.2 <= usage.write_units <= 0.35
     assert usage.read_units <= 0.5
     assert 0.3 <= usage.sqs_requests <= 0.35
     assert 0.1 <= usage.lambda_invocations <= 0.12
@@ -40,6 +40,17 @@ def test_a_recorded_job_is_three_writes_its_row_its_claim_and_its_outcome(
 ) -> None:
     usage = PATHS["full_single"].run(emulator, account, JOBS)
     assert 3 <= usage.write_units <= 3 + PER_VISIT
+
+
+def test_recording_costs_a_packed_job_as_much_as_any(emulator: Emulator, account: Credentials) -> None:
+    usage = PATHS["full_packed"].run(emulator, account, JOBS)
+    assert 2.2 <= usage.write_units <= 2.35
+
+
+def test_a_herd_at_one_queue_shares_its_messages(emulator: Emulator, account: Credentials) -> None:
+    usage = PATHS["herd_bundled"].run(emulator, account, JOBS)
+    assert usage.sqs_requests <= 0.06
+    assert usage.lambda_invocations <= 0.02
 
 
 def test_a_retry_adds_its_failure_and_the_next_claim(emulator: Emulator, account: Credentials) -> None:

@@ -177,6 +177,5 @@ def test_a_poller_commits_at_least_every_500_occurrences_of_shared_rows() -> Non
         return commit(lease)  # type: ignore[arg-type]
 
     clockwork.shards.commit = counting  # type: ignore[method-assign]
-    report = clockwork.poll_all()[0]
-    assert (report.outcome, report.released) == ("dry", 1_500)
+    assert sum(report.released for report in clockwork.poll_all()) == 1_500
     assert max(sizes) <= 500
