@@ -146,6 +146,7 @@ def _kafka_targets(aws: Any, settings: Settings, clock: ports.Clock) -> ports.Ta
 
 def _aws_targets(aws: Any, clock: Any) -> ports.Targets:
     from clockwork.aws.eventbridge_target import EventBridgeTransport
+    from clockwork.aws.gathering import Gathering
     from clockwork.aws.http_target import HttpTransport
     from clockwork.aws.lambda_target import LambdaTransport
     from clockwork.aws.no_kafka import NoKafka
@@ -159,7 +160,7 @@ def _aws_targets(aws: Any, clock: Any) -> ports.Targets:
     clients = RoleClients(aws, clock)
     transports: dict[type, Transport] = {
         HttpTarget: http,
-        SqsTarget: SqsTransport(clients, clock),
+        SqsTarget: Gathering(SqsTransport(clients, clock)),
         LambdaTarget: LambdaTransport(clients, clock),
         EventBridgeTarget: EventBridgeTransport(clients, clock),
         SnsTarget: SnsTransport(clients, clock),

@@ -1,13 +1,18 @@
-"""SQS targets: one message to a queue, standard or FIFO."""
+"""SQS targets: messages to a queue, standard or FIFO, one by one or up to ten in a call."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable, Sequence
+from functools import partial
 from typing import Any
+
+import msgspec
+from botocore.exceptions import BotoCoreError, ClientError
 
 from clockwork.aws.messages import attributes_of, body_of, ordering_of
 from clockwork.aws.roles import ServiceClients
-from clockwork.aws.service_attempts import Service, Undeliverable, attempt, check_region
+from clockwork.aws.service_attempts import NoRole, Refused, Service, Undeliverable, attempt, check_region
 from clockwork.domain.executions import Outcome
 from clockwork.domain.jobs import SqsTarget
 from clockwork.domain.releases import Delivery
@@ -39,15 +44,62 @@ class SqsTransport:
             raise TypeError(f"not an SQS target: {type(target).__name__}")
         return attempt(lambda: self._send(delivery, target), _SQS, target.queue_arn, self._clock)
 
+    def fellows(self, delivery: Delivery) -> Hashable:
+        """What attempts have in common that may go in one call: queue, role and client."""
+        target = delivery.occurrence.target
+        return (target, delivery.occurrence.client_id) if isinstance(target, SqsTarget) else delivery.execution_id
+
+    def deliver_all(self, deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
+        """Make attempts that are fellows, at most ten, in one call. Each has an outcome of its own."""
+        target = deliveries[0].occurrence.target
+        if len(deliveries) == 1 or not isinstance(target, SqsTarget):
+            return [self.deliver(delivery) for delivery in deliveries]
+        began_at = self._clock.now()
+        faults = self._send_all(deliveries, target)
+        outcomes = [
+            attempt(partial(_raise, faults.get(number)), _SQS, target.queue_arn, self._clock)
+            for number in range(len(deliveries))
+        ]
+        return [msgspec.structs.replace(outcome, started_at=began_at) for outcome in outcomes]
+
     def _send(self, delivery: Delivery, target: SqsTarget) -> None:
-        message: dict[str, Any] = {
-            "MessageBody": body_of(delivery, "SQS"),
-            "MessageAttributes": attributes_of(delivery),
-        }
-        if target.queue_arn.endswith(".fifo"):
-            message |= ordering_of(target.message_group_id, delivery)
+        message = _message(delivery, target)
         client = self._clients.client("sqs", target.role_arn, delivery.occurrence.client_id)
         client.send_message(QueueUrl=url_of(target.queue_arn, client), **message)
+
+    def _send_all(self, deliveries: Sequence[Delivery], target: SqsTarget) -> dict[int, Exception]:
+        """What went wrong, by the number of the delivery."""
+        faults: dict[int, Exception] = {}
+        entries = []
+        for number, delivery in enumerate(deliveries):
+            try:
+                entries.append({"Id": str(number), **_message(delivery, target)})
+            except Undeliverable as fault:
+                faults[number] = fault
+        try:
+            client = self._clients.client("sqs", target.role_arn, deliveries[0].occurrence.client_id)
+            url = url_of(target.queue_arn, client)
+            answer = client.send_message_batch(QueueUrl=url, Entries=entries) if entries else {}
+        except (Undeliverable, NoRole, ClientError, BotoCoreError) as fault:
+            return dict.fromkeys(range(len(deliveries)), fault) | faults
+        for failed in answer.get("Failed", ()):
+            faults[int(failed["Id"])] = Refused(failed["Code"], failed.get("Message", ""))
+        return faults
+
+
+def _message(delivery: Delivery, target: SqsTarget) -> dict[str, Any]:
+    message: dict[str, Any] = {
+        "MessageBody": body_of(delivery, "SQS"),
+        "MessageAttributes": attributes_of(delivery),
+    }
+    if target.queue_arn.endswith(".fifo"):
+        message |= ordering_of(target.message_group_id, delivery)
+    return message
+
+
+def _raise(fault: Exception | None) -> None:
+    if fault is not None:
+        raise fault
 
 
 def url_of(arn: str, client: Any) -> str:

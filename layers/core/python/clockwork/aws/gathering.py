@@ -1,0 +1,81 @@
+"""Attempts that are begun at the same time and lead to the same place go in one call, where a service takes many."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from concurrent.futures import Future
+from threading import Event, Lock
+from typing import Protocol
+
+from clockwork.domain.executions import Outcome
+from clockwork.domain.releases import Delivery
+
+#: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html
+MOST_IN_CALL = 10
+#: Of the payloads of a call, which leaves room for attributes in the 1 MiB that SQS takes (bytes).
+LARGEST_CALL = 900_000
+#: How long the first attempt of a call waits for others: what threads need to begin that were started together.
+GATHERING_SECONDS = 0.003
+
+
+class TakesMany(Protocol):
+    """A transport to a service that takes many at once. Called from many threads at once."""
+
+    def fellows(self, delivery: Delivery) -> Hashable:
+        """What attempts have in common that may go in one call."""
+
+    def deliver_all(self, deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
+        """Make the attempts, an outcome for each. Expected faults are outcomes."""
+
+
+class _Call:
+    """A call that still gathers, or is under way."""
+
+    def __init__(self) -> None:
+        self.deliveries: list[Delivery] = []
+        self.bytes = 0
+        self.full = Event()
+        self.outcomes: Future[Sequence[Outcome]] = Future()
+
+
+class Gathering:
+    """A transport whose threads join: the first to come waits for a moment and makes the call for all."""
+
+    def __init__(self, inner: TakesMany, gathering_seconds: float = GATHERING_SECONDS) -> None:
+        self._inner = inner
+        self._gathering_seconds = gathering_seconds
+        self._lock = Lock()
+        self._open: dict[Hashable, _Call] = {}
+
+    def deliver(self, delivery: Delivery) -> Outcome:
+        """Make the attempt together with others. Faults are outcomes."""
+        place = self._inner.fellows(delivery)
+        call, number = self._join(place, delivery)
+        if number == 0:
+            self._make(place, call)
+        return call.outcomes.result()[number]
+
+    def _join(self, place: Hashable, delivery: Delivery) -> tuple[_Call, int]:
+        size = len(delivery.occurrence.payload.body)
+        with self._lock:
+            call = self._open.get(place)
+            if call is None or call.bytes + size > LARGEST_CALL:
+                if call is not None:
+                    call.full.set()
+                call = self._open[place] = _Call()
+            call.deliveries.append(delivery)
+            call.bytes += size
+            if len(call.deliveries) == MOST_IN_CALL:
+                del self._open[place]
+                call.full.set()
+            return call, len(call.deliveries) - 1
+
+    def _make(self, place: Hashable, call: _Call) -> None:
+        call.full.wait(self._gathering_seconds)
+        with self._lock:
+            if self._open.get(place) is call:
+                del self._open[place]
+        try:
+            call.outcomes.set_result(self._inner.deliver_all(call.deliveries))
+        except Exception as fault:  # noqa: BLE001 - a defect of ours, which whoever joined is told as well
+            call.outcomes.set_exception(fault)
