@@ -27,7 +27,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--only", default="", help="named mutants whose name holds this")
     options = parser.parse_args(arguments)
     with broken(UNBROKEN) as place:
-        if (told := simulator_notices(place, NAMED_SEEDS)) is not None:
+        told = simulator_notices(place, NAMED_SEEDS) or (unit_tests_notice(place) if options.random else None)
+        if told is not None:
             print(f"What is shipped fails already, so mutants would prove nothing: {told}")
             return 1
     named = [mutant for mutant in NAMED if options.only in mutant.name]

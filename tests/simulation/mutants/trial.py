@@ -37,7 +37,7 @@ def broken(mutant: Mutant) -> Iterator[Path]:
     """A copy of the package's parent directory with the mutant's edit in it. Raises Rotten."""
     with tempfile.TemporaryDirectory() as place:
         copy = Path(place, "clockwork")
-        shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "aws"))
+        shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
         file = copy / mutant.file
         text = file.read_text()
         for before, after in mutant.edits:
