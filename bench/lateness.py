@@ -27,7 +27,7 @@ from typing import Any
 
 from bench.clockwork_run import clockwork, create
 from bench.lateness_jobs import COUNTED, LONE, Job, Load, Score, score
-from bench.quiet import await_quiet, load
+from bench.quiet import QUIET_LOAD, await_quiet, load
 from bench.receiver import Receiver, receiver
 from bench.report import write_block
 from bench.rivals.environment import ensure_environment
@@ -134,6 +134,11 @@ def table(results: Mapping[str, Result], wanted: Load) -> str:
             figures = [one.jobs, one.p50_ms, one.p99_ms, one.p999_ms, one.max_ms, one.early, one.duplicates, one.lost]
             loads = f"{result.load_before:.1f} / {result.load_after:.1f}"
             lines.append(f"| {name} | {part} | {' | '.join(map(str, figures))} | {loads} |")
+    if any(result.load_before >= QUIET_LOAD for result in results.values()):
+        lines += [
+            "",
+            f"The machine did not get quiet (load below {QUIET_LOAD}) within a minute: read the tails with care.",
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -142,7 +147,8 @@ def _keep(results: Mapping[str, Result], wanted: Load) -> None:
     result = results.get(CLOCKWORK)
     if result is None or result.not_run:
         return
-    kept = {"p50Ms": result.scores["all"].p50_ms, "loneP50Ms": result.scores[LONE].p50_ms}
+    counted, lone = result.scores["all"], result.scores[LONE]
+    kept = {"p50Ms": counted.p50_ms, "p99Ms": counted.p99_ms, "loneP50Ms": lone.p50_ms}
     load = {"perSecond": wanted.per_second, "seconds": wanted.seconds, "herd": wanted.herd}
     RESULT.parent.mkdir(exist_ok=True)
     RESULT.write_text(json.dumps(kept | load), encoding="utf-8")
