@@ -29,13 +29,15 @@ def rival(name: str, jobs: Sequence[tuple[str, int]]) -> Iterator[None]:
     Raises RivalFailed.
     """
     program = Path(__file__).parent / f"run_{name}.py"
-    with tempfile.TemporaryFile("w+") as log:
+    # What it leaves when it is killed goes with the folder.
+    with tempfile.TemporaryFile("w+") as log, tempfile.TemporaryDirectory(prefix="clockwork-rival-") as folder:
         process = subprocess.Popen(
             [str(PYTHON), str(program)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
+            env={**os.environ, "TMPDIR": folder},
             start_new_session=True,
         )
         try:
