@@ -17,7 +17,7 @@ from clockwork.flows.registry import ensure_shards
 from clockwork.flows.unbundle import Message
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Saved
-from tests.examples import failure, new_job, release, request, success
+from tests.examples import NOW, failure, new_job, occurrence, release, request, success
 
 PATIENT = RetryPolicy(max_attempts=3, initial_seconds=2_000, max_seconds=86_400, jitter="none", max_age_seconds=200_000)
 
@@ -183,3 +183,38 @@ def test_a_far_retry_that_cannot_be_kept_brings_the_message_back(monkeypatch: py
     record = clockwork.executions.find(job.job_id, ids.only_execution(job.job_id, job.due_at))
     assert record is not None
     assert record.state is State.SUCCEEDED
+
+
+def test_a_record_that_nobody_answers_for_fails_its_message_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    from clockwork.domain.errors import Unavailable
+
+    clockwork = MemoryClockwork()
+    late = release(run_at=clockwork.clock.at, attempt=2)
+    other = release(run_at=clockwork.clock.at, occurrence=occurrence(due_at=NOW + 1))
+    clockwork.queue.send([late, other], clockwork.clock.at)
+
+    def fail(job_id: str, execution_id: str) -> Execution | None:
+        raise Unavailable("throttled")
+
+    monkeypatch.setattr(clockwork.executions, "find", fail)
+    report = clockwork.deliver_visible()
+    assert (report.succeeded, len(report.failed_messages)) == (1, 1)
+
+
+def test_jobs_that_nobody_answers_for_fail_their_messages_and_start_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    from clockwork.domain.errors import Unavailable
+    from clockwork.domain.ids import NamedJobId
+
+    clockwork = MemoryClockwork()
+    named = release(run_at=clockwork.clock.at, job_id=NamedJobId("acme", "k", 1).job_id, partition_id="p000")
+    anonymous = release(run_at=clockwork.clock.at - 1)
+    clockwork.queue.send([anonymous, named], clockwork.clock.at)
+
+    def fail(places: Sequence[tuple[str, str]]) -> Sequence[None]:
+        raise Unavailable("throttled")
+
+    monkeypatch.setattr(clockwork.jobs, "get", fail)
+    report = clockwork.deliver_visible()
+    assert report.failed_messages
+    assert named.job_id not in {delivery.job_id for delivery in clockwork.targets.delivered}
+    assert clockwork.targets.collect() == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from clockwork.domain.attempts import Action, Claim, plan_claim
+from clockwork.domain.errors import Unavailable
 from clockwork.domain.relevancy import expired_execution, is_expired
 from clockwork.flows.batch import ROUNDS, Batch, Item
 
@@ -15,8 +16,7 @@ def claim(batch: Batch, items: Sequence[Item]) -> list[Item]:
     started = [item for item in items if item.release.occurrence.record == "none" and not end_unclaimed(batch, item)]
     open_items = [item for item in items if item.release.occurrence.record == "full"]
     # 2. Look at what a later attempt follows.
-    for item in open_items:
-        find_seen(batch, item)
+    open_items = [item for item in open_items if find_seen(batch, item)]
     # 3. Claim; whoever lost plans again with what is there.
     for _ in range(ROUNDS):
         if not open_items:
@@ -66,10 +66,18 @@ def end_unclaimed(batch: Batch, item: Item) -> bool:
     return True
 
 
-def find_seen(batch: Batch, item: Item) -> None:
-    """Look at what is recorded. A first attempt expects no record, so it needs no read; any other follows something."""
-    if item.release.attempt > 1 or item.release.sweeps:
-        item.seen = batch.world.executions.find(item.release.job_id, item.release.execution_id)
+def find_seen(batch: Batch, item: Item) -> bool:
+    """Look at what is recorded. A first attempt expects no record, so it needs no read; any other follows something.
+
+    False: nobody answered, and the item fails.
+    """
+    if item.seen is None and (item.release.attempt > 1 or item.release.sweeps):
+        try:
+            item.seen = batch.world.executions.find(item.release.job_id, item.release.execution_id)
+        except Unavailable as error:
+            batch.fail(item, str(error))
+            return False
+    return True
 
 
 def wish(batch: Batch) -> Claim:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from clockwork.domain.attempts import is_claimed, plan_unstarted
+from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import WAITING, Execution, State
 from clockwork.domain.ids import NamedJobId, decode_job
 from clockwork.domain.named import JobState, NamedJob
@@ -31,8 +32,18 @@ def hold_and_look(batch: Batch, claimed: Sequence[Item]) -> Iterator[int]:
         due = [slot]
         while due[-1] + 1 < len(claimed) and claimed[due[-1] + 1].release.run_at <= now:
             due.append(due[-1] + 1)
-        yield from _wanted(batch, claimed, due)
+        yield from _wanted_or_failed(batch, claimed, due)
         slot = due[-1] + 1
+
+
+def _wanted_or_failed(batch: Batch, claimed: Sequence[Item], due: Sequence[int]) -> list[int]:
+    """As `_wanted`; where the tables do not answer nothing is started: those messages come back and find our claim."""
+    try:
+        return _wanted(batch, claimed, due)
+    except Unavailable as error:
+        for slot in due:
+            batch.fail(claimed[slot], str(error))
+        return []
 
 
 def _wanted(batch: Batch, claimed: Sequence[Item], due: Sequence[int]) -> list[int]:

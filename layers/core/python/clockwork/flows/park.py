@@ -48,7 +48,8 @@ def _is_sidelined(batch: Batch, item: Item, reason: str) -> bool:
     if item.release.occurrence.record == "none":
         return True
     world = batch.world
-    find_seen(batch, item)
+    if not find_seen(batch, item):
+        return False
     for _ in range(ROUNDS):
         if item.seen is not None and not _waits_for(item.seen, item.release):
             if _is_settled(batch, item, item.seen):
