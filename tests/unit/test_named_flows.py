@@ -341,6 +341,26 @@ def test_a_backfill_fires_a_past_range_at_its_rate_beside_the_live_fires() -> No
     assert len(runs) == 10
 
 
+def test_a_backfill_survives_a_pause_and_ends_with_its_definition() -> None:
+    named = Named()
+    named.run(101)
+    backfill(named.clockwork.world, named.stored, named.start, named.start + 95_000, 0.2, "key")
+    named.run(11)
+    named.change(paused(None))
+    assert len(named.run(10)) == 2
+    changed_at = named.clockwork.clock.at
+    named.change(replaced(named.definition(payload=Payload(b"2")), b'"y"', same_schedule=True))
+    assert named.run(100) == []
+    assert changed_at < named.clockwork.clock.at
+
+
+def test_a_run_by_hand_of_a_definition_that_is_replaced_does_not_start() -> None:
+    named = Named()
+    run_now(named.clockwork.world, named.stored, None)
+    named.change(replaced(named.definition(payload=Payload(b"2")), b'"y"', same_schedule=True))
+    assert named.run(5) == []
+
+
 def test_overlapping_executions_are_skipped_if_the_job_says_so() -> None:
     policy = RetryPolicy(backoff="fixed", initial_seconds=25, jitter="none")
     named = Named(overlap="skip", retry_policy=policy)

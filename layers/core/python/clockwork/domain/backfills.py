@@ -33,5 +33,5 @@ def plan_backfill(
         fire = fire_after(job, fire.base_at, 0)
     if first is None or count == 0:
         return PlannedBackfill(backfill_id, 0, None)
-    backfill = Backfill(backfill_id, job.incarnation, to_at, now, per_second)
+    backfill = Backfill(backfill_id, job.incarnation, job.definition_digest, to_at, now, per_second)
     return PlannedBackfill(backfill_id, count, Pointer(job.client_id, job.job_key, backfill_id, first, backfill))

@@ -41,7 +41,9 @@ def first_pointer(job: NamedJob) -> Pointer | None:
 
 def pointer_to(job: NamedJob, fire: Fire | None) -> Pointer | None:
     """The pointer of the job as it stands to one of its fires."""
-    return None if fire is None else Pointer(job.client_id, job.job_key, job.version, fire)
+    if fire is None:
+        return None
+    return Pointer(job.client_id, job.job_key, job.version, fire, sequence=job.definition.sequence)
 
 
 def pointer_row(job: NamedJob, pointer: Pointer, expires_at: int) -> Row:
@@ -94,9 +96,15 @@ def release_of(job: NamedJob, fire: Fire) -> Release:
 
 
 def run_of(job: NamedJob, due_at: int, run_at: int, run: str) -> Release:
-    """The release of an execution that was asked for by hand: it does not depend on the schedule's version."""
-    occurrence = msgspec.structs.replace(occurrence_of(job, due_at), created_at=run_at)
-    return Release(job_id=job.job_id, occurrence=occurrence, run_at=run_at, run=run, partition_id=job.partition_id)
+    """The release of an execution that was asked for by hand: a pause does not touch it, a change of the job does."""
+    return Release(
+        job_id=job.job_id,
+        occurrence=msgspec.structs.replace(occurrence_of(job, due_at), created_at=run_at),
+        run_at=run_at,
+        run=run,
+        definition=job.definition_digest,
+        partition_id=job.partition_id,
+    )
 
 
 def skipped_execution(job: NamedJob, skipped: Skipped, expires_at: int) -> Execution:

@@ -9,6 +9,7 @@ import msgspec
 
 from clockwork.domain import ids, keys
 from clockwork.domain.jobs import Occurrence, Payload, RecordLevel, RetryPolicy, Target
+from clockwork.domain.ordering import row_id_of
 from clockwork.domain.recurrence import Fire, Recurrence
 
 CatchUp = Literal["all", "latest", "none"]
@@ -40,6 +41,9 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     overlap: Overlap = "allow"
     relevancy_window_seconds: float | None = None
     retention_days: int | None = None
+    #: An ordered job has both.
+    ordering_key: str | None = None
+    sequence: int | None = None
 
 
 class NamedJob(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -73,16 +77,25 @@ class NamedJob(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
         return ids.NamedJobId(self.client_id, self.job_key, self.incarnation).job_id
 
     @property
+    def definition_digest(self) -> str:
+        """Tells one definition from another, whatever pauses were between."""
+        return ids.digest_of([msgspec.msgpack.encode(self.definition)])[:22]
+
+    @property
     def is_alive(self) -> bool:
         """The key is taken."""
         return self.state is not JobState.CANCELLED
 
 
 class Backfill(msgspec.Struct, frozen=True, rename="camel"):
-    """A past range that is fired again: up to `to_at` (ms), its `index`-th fire at `started_at` + index / rate."""
+    """A past range that is fired again: up to `to_at` (ms), its `index`-th fire at `started_at` + index / rate.
+
+    `definition` is the digest of the definition that was asked to be filled in: under another one it ends.
+    """
 
     backfill_id: str
     incarnation: int
+    definition: str
     to_at: int
     started_at: int
     per_second: float
@@ -98,7 +111,7 @@ class Pointer(msgspec.Struct, frozen=True, tag="pointer", rename="camel", omit_d
     """The timeline's hold on a named job: its next fire, and the version for which that was so.
 
     It counts only if its version and partition are those of the job; otherwise it is dropped when read. That of a
-    backfill has the backfill's id for a version, and counts as long as the job lives.
+    backfill has the backfill's id for a version, and counts as long as the job lives under the same definition.
     """
 
     client_id: str
@@ -106,17 +119,21 @@ class Pointer(msgspec.Struct, frozen=True, tag="pointer", rename="camel", omit_d
     version: str
     fire: Fire
     backfill: Backfill | None = None
+    #: Of an ordered job.
+    sequence: int | None = None
 
     @property
     def key(self) -> str:
         """The key of its row. The id holds the version, so that a losing write overwrites no valid pointer."""
         run_at = self.fire.due_at if self.backfill is None else self.backfill.run_at
-        return keys.row_key(run_at, ids.derive("pointer", self.client_id, self.job_key, self.version))
+        row_id = ids.derive("pointer", self.client_id, self.job_key, self.version)
+        return keys.row_key(run_at, row_id_of(row_id, self.sequence))
 
     def counts_for(self, job: NamedJob, partition_id: str) -> bool:
         """Whether it is the job's own as that stands: any other was refused, replaced or moved."""
         if self.backfill is not None:
-            return job.is_alive and self.backfill.incarnation == job.incarnation
+            asked = (self.backfill.incarnation, self.backfill.definition)
+            return job.is_alive and asked == (job.incarnation, job.definition_digest)
         own = (job.state, job.version, job.partition_id)
         return own == (JobState.ACTIVE, self.version, partition_id)
 
@@ -145,4 +162,6 @@ def occurrence_of(job: NamedJob, due_at: int) -> Occurrence:
         skip_overlap=definition.overlap == "skip",
         relevancy_window_seconds=definition.relevancy_window_seconds,
         retention_days=definition.retention_days,
+        ordering_key=definition.ordering_key,
+        sequence=definition.sequence or 0,
     )

@@ -17,7 +17,8 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
     """Attempt `attempt` of an occurrence, not to be started before `run_at` (ms).
 
     `run` is the last part of the executionId. `version` is that of the named job whose schedule asked for it; None for
-    an anonymous job and for what was started by hand. `partition_id` is the shard of a named job.
+    an anonymous job and for what was started by hand, which names its `definition` by digest instead: a pause does not
+    touch it, a change does. `partition_id` is the shard of a named job.
     `history` holds the failed attempts where no record keeps them (level `none`).
     `sweeps` counts how often the sweeper took it out of the dead-letter queue,
     `parkings` how often it was parked and let go.
@@ -30,6 +31,7 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
     attempt: int = 1
     run: str = ONLY_RUN
     version: str | None = None
+    definition: str | None = None
     partition_id: str | None = None
     history: tuple[Attempt, ...] = ()
     lost_workers: int = 0

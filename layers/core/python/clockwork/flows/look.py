@@ -86,7 +86,8 @@ def _objection(world: World, item: Item, place: NamedJobId, job: NamedJob | None
         return State.CANCELLED, "its job was deleted"
     if release.version is not None and job.state is JobState.PAUSED:
         return State.SKIPPED, "its job is paused"
-    if release.version is not None and job.version != release.version:
+    changed = release.version not in (None, job.version)
+    if changed or (release.definition is not None and job.definition_digest != release.definition):
         return State.CANCELLED, "its job was changed"
     if release.occurrence.skip_overlap and _is_overlapping(world, release):
         return State.SKIPPED, "an earlier execution of its job has not ended"
