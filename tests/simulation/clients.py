@@ -191,20 +191,30 @@ def create_keyed(visit: Visit, count: int) -> None:
 
 
 def ask_again(visit: Visit, keyed: KeyedRequest) -> None:
-    request, began = keyed.request, visit.now
+    request, began = _valid_now(visit, keyed.request), visit.now
     created = visit.call_until_answered(lambda world, shards: _create(visit, world, shards, request))
-    ids = tuple(job.job_id for job in created)
+    ids = {new.index: job.job_id for new, job in zip(request.jobs, created, strict=True)}
     if keyed.answers and began > keyed.known_until:
-        visit.watcher.require(ids not in [earlier for _, earlier in keyed.answers], "I10", "a key outlives its memory")
+        known = {job_id for _, earlier in keyed.answers for job_id in earlier.values()}
+        visit.watcher.require(known.isdisjoint(ids.values()), "I10", "a key outlives its memory")
     created_at = created[0].due_at - request.jobs[0].delay_ms
     memory_ms = visit.desk.cloud.settings.idempotency_seconds * 1000
     keyed.known_until = max(keyed.known_until, created_at + memory_ms + 2_000)
     memory_ends = keyed.first_at + visit.desk.cloud.settings.idempotency_seconds * 1000 - 2_000
     for at, earlier in keyed.answers:
         if visit.now < memory_ends and at < memory_ends:
-            visit.watcher.require(ids == earlier, "I10", "one Idempotency-Key, and other jobs", ids[0])
+            moved = [job_id for index, job_id in ids.items() if earlier.get(index, job_id) != job_id]
+            visit.watcher.require(not moved, "I10", "one Idempotency-Key, and other jobs", *moved[:1])
     keyed.answers.append((visit.now, ids))
     accept(visit, request, created)
+
+
+def _valid_now(visit: Visit, request: CreateRequest) -> CreateRequest:
+    """The request with those of its jobs that pass just now: what a client may ask for changes between repeats."""
+    if len(request.jobs) == 1 or not visit.desk.cloud.adversary.is_active or visit.rng.random() < 0.6:
+        return request
+    valid = [job for job in request.jobs if visit.rng.random() < 0.7] or [visit.rng.choice(request.jobs)]
+    return msgspec.structs.replace(request, jobs=tuple(valid))
 
 
 def repeat_keyed(visit: Visit) -> None:

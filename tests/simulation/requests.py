@@ -48,8 +48,8 @@ class KeyedRequest:
     first_at: int
     #: When the key has surely been forgotten, by the last answer (ms).
     known_until: int = 0
-    #: Per answer: true time, ids.
-    answers: list[tuple[int, tuple[str, ...]]] = field(default_factory=list)
+    #: Per answer: true time, ids by the job's index.
+    answers: list[tuple[int, dict[int, str]]] = field(default_factory=list)
 
 
 def new_job(
