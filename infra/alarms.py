@@ -11,6 +11,7 @@ from constructs import Construct
 
 from infra.api import Api
 from infra.functions import Functions, construct_name
+from infra.ingestion import Ingestion
 from infra.metrics import metric
 from infra.options import Options
 from infra.queues import Pair, Queues
@@ -43,6 +44,7 @@ class Alarms(Construct):
         queues: Queues,
         functions: Functions,
         api: Api,
+        ingestion: Ingestion | None,
     ) -> None:
         super().__init__(scope, construct_id)
         topic = options.alarm_topic_arn
@@ -51,6 +53,8 @@ class Alarms(Construct):
         self._watch_heartbeats(options)
         for moment, pair in queues.pairs.items():
             self._watch_queues(pair, construct_name(moment).removesuffix("Deliverer"))
+        if ingestion:
+            self._watch_ingestion(ingestion)
         for moment, function in functions.by_moment.items():
             self._watch_function(construct_name(moment), function)
         for name, table in storage.tables.items():
@@ -90,6 +94,15 @@ class Alarms(Construct):
         self._alarm("InFlight", flying, above=IN_FLIGHT, means=many, kind=kind)
         left = "Releases failed again and again; the sweeper takes them up"
         self._alarm("DeadLetters", dead, above=0, means=left, kind=kind)
+
+    def _watch_ingestion(self, ingestion: Ingestion) -> None:
+        for name, queue, means in (
+            ("Rejected", ingestion.rejected, "Messages asked for what cannot be: each lies there with its reason"),
+            ("InboundDeadLetters", ingestion.dead_letters, "Messages could not be handled: see the ingester's log"),
+        ):
+            if queue:
+                found = queue.metric_approximate_number_of_messages_visible(statistic="Maximum", period=_MINUTE)
+                self._alarm(name, found, above=0, means=means)
 
     def _watch_function(self, name: str, function: lambda_.Function) -> None:
         errors = function.metric_errors(statistic="Sum", period=_MINUTE)

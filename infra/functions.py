@@ -12,6 +12,7 @@ from constructs import Construct
 
 from clockwork.settings import Settings
 from infra import ROOT
+from infra.ingestion import Ingestion
 from infra.kafka import reach
 from infra.kafka_cluster import KafkaCluster
 from infra.layers import ARCHITECTURE, LEFT_OUT, RUNTIME, Layers
@@ -83,11 +84,31 @@ def _kafka_shape(settings: Settings) -> _Shape:
     )
 
 
+def _ingester_shape(settings: Settings) -> _Shape:
+    return _Shape(
+        purpose="Takes messages that create and cancel jobs",
+        timeout_seconds=settings.ingester_timeout_seconds,
+        recursive=True,
+        layers=("edge",),
+    )
+
+
 class Functions(Construct):
-    """`by_moment`: the Lambda of each moment, and `kafka_deliverer` if there is Kafka. The five also are attributes."""
+    """`by_moment`: the Lambda of each moment, with `kafka_deliverer` and `ingester` if asked for.
+
+    The five of every deployment also are attributes.
+    """
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, options: Options, storage: Storage, queues: Queues, layers: Layers
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        options: Options,
+        storage: Storage,
+        queues: Queues,
+        layers: Layers,
+        ingestion: Ingestion | None,
     ) -> None:
         super().__init__(scope, construct_id)
         self._layers = layers
@@ -103,6 +124,10 @@ class Functions(Construct):
         self.by_moment = {moment: getattr(self, moment) for moment in shapes}
         if options.kafka:
             self.by_moment["kafka_deliverer"] = self._kafka_deliverer(settings, options.kafka)
+        if ingestion:
+            rejecting = settings.with_(rejected_queue_url=ingestion.rejected.queue_url)
+            self.by_moment["ingester"] = self._function("ingester", _ingester_shape(settings), rejecting)
+            ingestion.feed(self.by_moment["ingester"], options.kafka)
         grant(
             self.by_moment,
             tables=storage.tables,

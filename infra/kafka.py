@@ -11,7 +11,7 @@ from aws_cdk import aws_lambda as lambda_
 from infra.kafka_cluster import KafkaCluster
 
 #: What a Lambda in a VPC needs: https://docs.aws.amazon.com/lambda/latest/dg/configuration-vpc.html
-_INTERFACES = (
+INTERFACES = (
     "ec2:AssignPrivateIpAddresses",
     "ec2:CreateNetworkInterface",
     "ec2:DeleteNetworkInterface",
@@ -47,7 +47,7 @@ def _place(function: lambda_.Function, cluster: KafkaCluster) -> None:
         subnet_ids=list(cluster.subnet_ids), security_group_ids=list(cluster.security_group_ids)
     )
     # These actions know no resources.
-    function.add_to_role_policy(iam.PolicyStatement(actions=list(_INTERFACES), resources=["*"]))
+    function.add_to_role_policy(iam.PolicyStatement(actions=list(INTERFACES), resources=["*"]))
 
 
 def _iam(cluster: KafkaCluster) -> Iterator[tuple[list[str], list[str]]]:

@@ -12,7 +12,7 @@ AUTHS = ("plain", "tls", "scram", "iam")
 SECRET_PREFIX = "clockwork/"  # noqa: S105 - where secrets are, none itself
 _SERVERS = re.compile(r"[A-Za-z0-9.-]+:[0-9]{1,5}(,[A-Za-z0-9.-]+:[0-9]{1,5})*")
 _CLUSTER_ARN = re.compile(r"arn:[a-z-]+:kafka:[a-z0-9-]+:[0-9]{12}:cluster/[^/]+/[A-Za-z0-9-]+")
-_TEXTS = ("bootstrapServers", "auth", "secret", "clusterArn")
+_TEXTS = ("bootstrapServers", "auth", "secret", "clusterArn", "ingestionTopic")
 _LISTS = ("subnetIds", "securityGroupIds", "topics")
 
 
@@ -34,6 +34,8 @@ class KafkaCluster:
     subnet_ids: tuple[str, ...] = ()
     security_group_ids: tuple[str, ...] = ()
     topics: tuple[str, ...] = ("*",)
+    #: The topic of messages that create and cancel jobs; MSK alone.
+    ingestion_topic: str = ""
 
     @staticmethod
     def from_context(value: object) -> KafkaCluster | None:
@@ -55,6 +57,7 @@ class KafkaCluster:
             subnet_ids=tuple(given.get("subnetIds", ())),
             security_group_ids=tuple(given.get("securityGroupIds", ())),
             topics=tuple(given.get("topics", ("*",))),
+            ingestion_topic=given.get("ingestionTopic", ""),
         )
 
 
@@ -75,8 +78,11 @@ def _faults(given: Mapping[str, Any]) -> Iterator[str]:
     auth = given.get("auth", "plain")
     if auth not in AUTHS:
         yield f"auth must be one of {', '.join(AUTHS)}"
-    if auth == "iam" and not _CLUSTER_ARN.fullmatch(str(given.get("clusterArn", ""))):
+    is_msk = _CLUSTER_ARN.fullmatch(str(given.get("clusterArn", ""))) is not None
+    if auth == "iam" and not is_msk:
         yield "clusterArn must be the ARN of the cluster, for which auth iam gives permissions"
+    if given.get("ingestionTopic") and not (is_msk and auth != "scram"):
+        yield "ingestionTopic needs the clusterArn of an MSK cluster, and an auth other than scram"
     if auth == "scram" and not str(given.get("secret", "")).startswith(SECRET_PREFIX):
         yield f"secret must name a secret below {SECRET_PREFIX}, with which auth scram logs in"
     if bool(given.get("subnetIds")) != bool(given.get("securityGroupIds")):

@@ -10,6 +10,9 @@ from clockwork.settings import Settings
 #: Metric -> the statistic that tells most about it over a minute.
 STATISTICS = {
     "Accepted": "Sum",
+    "CancelledByMessage": "Sum",
+    "CancelledTooLate": "Sum",
+    "MessagesRejected": "Sum",
     "LatenessMs": "p99",
     "Early": "Sum",
     "Released": "Sum",

@@ -35,6 +35,13 @@ class Options:
     alarm_topic_arn: str = ""
     #: Where jobs may target topics. None: nowhere.
     kafka: KafkaCluster | None = None
+    #: Whether jobs may be created and cancelled by messages to a queue.
+    ingestion_queue: bool = False
+
+    @property
+    def ingests(self) -> bool:
+        """Whether there is anything to take messages from."""
+        return self.ingestion_queue or (self.kafka is not None and self.kafka.ingestion_topic != "")
 
     @property
     def is_local(self) -> bool:
@@ -43,7 +50,8 @@ class Options:
 
     @staticmethod
     def from_context(node: Node) -> Options:
-        """Reads `stage`, `adminPrincipals`, `shards`, `targetQueueArns`, `targetArns`, `alarmTopicArn` and `kafka`.
+        """Reads `stage`, `adminPrincipals`, `shards`, `targetQueueArns`, `targetArns`, `alarmTopicArn`, `kafka` and
+        `ingestionQueue`.
 
         Raises InvalidContext.
         """
@@ -60,6 +68,7 @@ class Options:
             target_arns=_target_arns(node),
             alarm_topic_arn=_text(node, "alarmTopicArn"),
             kafka=_cluster(node, "kafka"),
+            ingestion_queue=_switch(node, "ingestionQueue"),
         )
 
 
@@ -90,6 +99,13 @@ def _target_arns(node: Node) -> tuple[str, ...]:
             services = ", ".join(TARGET_SERVICES)
             raise InvalidContext(f"-c targetArns: {arn!r} is of none of the services {services}")
     return arns
+
+
+def _switch(node: Node, name: str) -> bool:
+    text = _text(node, name).lower() or "false"
+    if text not in ("true", "false"):
+        raise InvalidContext(f"-c {name}={text}: give `true` or `false`")
+    return text == "true"
 
 
 def _shards(node: Node, default: int) -> int:

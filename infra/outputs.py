@@ -6,11 +6,14 @@ import aws_cdk as cdk
 
 from infra.api import Api
 from infra.functions import Functions, construct_name
+from infra.ingestion import Ingestion
 from infra.queues import Queues
 from infra.storage import Storage
 
 
-def declare_outputs(stack: cdk.Stack, *, storage: Storage, queues: Queues, functions: Functions, api: Api) -> None:
+def declare_outputs(
+    stack: cdk.Stack, *, storage: Storage, queues: Queues, functions: Functions, api: Api, ingestion: Ingestion | None
+) -> None:
     """ApiUrl, ApiId, the queues' URLs, `<Name>Table` and `<Name>Function` for each table and Lambda."""
     values = {
         "ApiUrl": api.url,
@@ -24,5 +27,9 @@ def declare_outputs(stack: cdk.Stack, *, storage: Storage, queues: Queues, funct
             f"{prefix}ReleaseQueueUrl": pair.release.queue_url,
             f"{prefix}DeadLetterQueueUrl": pair.dead_letters.queue_url,
         }
+    if ingestion:
+        values["RejectedQueueUrl"] = ingestion.rejected.queue_url
+    if ingestion and ingestion.inbound:
+        values["InboundQueueUrl"] = ingestion.inbound.queue_url
     for name, value in values.items():
         cdk.CfnOutput(stack, name, value=value)

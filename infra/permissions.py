@@ -21,6 +21,13 @@ TABLE_ACTIONS: Mapping[str, Mapping[str, str]] = {
         "shards": "GetItem BatchGetItem PutItem Scan",
         "clients": "GetItem PutItem UpdateItem DeleteItem Query",
     },
+    "ingester": {
+        "timeline": "GetItem BatchGetItem PutItem UpdateItem",
+        "jobs": "GetItem BatchGetItem PutItem",
+        "executions": "GetItem PutItem Query",
+        "shards": "GetItem BatchGetItem PutItem Scan",
+        "clients": "GetItem PutItem UpdateItem",
+    },
     "ticker": {
         "shards": "PutItem Scan",
     },
@@ -55,8 +62,8 @@ TARGET_ACTIONS = {
     "sns": "sns:Publish",
     "iam": "sts:AssumeRole",
 }
-RELEASES = ("api", "poller", "deliverer", "sweeper")
-INVOKES_POLLER = ("api", "ticker", "sweeper")
+RELEASES = ("api", "ingester", "poller", "deliverer", "sweeper")
+INVOKES_POLLER = ("api", "ingester", "ticker", "sweeper")
 #: AWS knows `SendMessage` for single messages and batches alike; the emulator asks for the batch by its own name.
 _SEND = ("sqs:SendMessage", "sqs:SendMessageBatch")
 _CONSUME = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes")

@@ -9,6 +9,7 @@ from infra.alarms import Alarms
 from infra.api import Api
 from infra.dashboard import Dashboard
 from infra.functions import Functions
+from infra.ingestion import Ingestion
 from infra.layers import Layers
 from infra.options import Options
 from infra.outputs import declare_outputs
@@ -25,9 +26,31 @@ class ClockworkStack(cdk.Stack):
         storage = Storage(self, "Storage", disposable=options.is_local)
         queues = Queues(self, "Queues", settings=options.settings, kafka=options.kafka is not None)
         layers = Layers(self, "Layers", local=options.is_local, kafka=options.kafka is not None)
-        functions = Functions(self, "Functions", options=options, storage=storage, queues=queues, layers=layers)
+        ingestion = (
+            Ingestion(self, "Ingestion", settings=options.settings, queue=options.ingestion_queue)
+            if options.ingests
+            else None
+        )
+        functions = Functions(
+            self,
+            "Functions",
+            options=options,
+            storage=storage,
+            queues=queues,
+            layers=layers,
+            ingestion=ingestion,
+        )
         Triggers(self, "Triggers", options=options, functions=functions, queues=queues)
         api = Api(self, "Api", handler=functions.api, disposable=options.is_local)
-        Alarms(self, "Alarms", options=options, storage=storage, queues=queues, functions=functions, api=api)
+        Alarms(
+            self,
+            "Alarms",
+            options=options,
+            storage=storage,
+            queues=queues,
+            functions=functions,
+            api=api,
+            ingestion=ingestion,
+        )
         Dashboard(self, "Dashboard", options=options, storage=storage, queues=queues, functions=functions)
-        declare_outputs(self, storage=storage, queues=queues, functions=functions, api=api)
+        declare_outputs(self, storage=storage, queues=queues, functions=functions, api=api, ingestion=ingestion)

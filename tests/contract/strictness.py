@@ -37,4 +37,4 @@ def _refuse_what_sqs_refuses(params: Mapping[str, Any], **_: object) -> None:
     entries = params["Entries"]
     assert 1 <= len(entries) <= 10, f"{len(entries)} messages in a batch"
     assert sum(len(entry["MessageBody"]) for entry in entries) <= 1_048_576, "a batch above 1 MiB"
-    assert all(0 <= entry["DelaySeconds"] <= 900 for entry in entries), "a delay beyond 900 s"
+    assert all(0 <= entry.get("DelaySeconds", 0) <= 900 for entry in entries), "a delay beyond 900 s"

@@ -17,7 +17,7 @@ from infra.bundle import core, packages
 from tests.infra.template import MOMENTS, Resource, Template
 
 LAYERS = {moment: ("vendor", "edge") if moment == "Api" else ("vendor",) for moment in MOMENTS}
-LAYERS["KafkaDeliverer"] = ("vendor", "kafka")
+LAYERS |= {"KafkaDeliverer": ("vendor", "kafka"), "Ingester": ("vendor", "edge")}
 #: The machine of an ELF file, at offset 18: https://refspecs.linuxfoundation.org/elf/gabi4+/ch4.eheader.html
 AARCH64 = 183
 

@@ -21,11 +21,23 @@ from clockwork.settings import Settings
 Handler = Callable[[dict[str, Any], Any], Any]
 
 
+class NotWired:
+    """Stands for a port that this Lambda does not use, and says so if it is used."""
+
+    def __init__(self, port: str) -> None:
+        self._port = port
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"the port {self._port} is not wired in this Lambda, so {name} cannot be asked")
+
+
 @dataclass(frozen=True)
 class App:
     """One Lambda environment."""
 
     world: World
+    #: The ingester's alone, which takes messages instead of requests.
+    rejects: ports.Rejects = NotWired("rejects")
 
     def deadline_at(self, context: Any) -> int:
         """The instant (ms) at which this invocation is ended."""
@@ -36,16 +48,6 @@ class App:
         settings = self.world.settings
         at = self.world.clock.now()
         print(telemetry.metrics_line(settings.metrics_namespace, settings.stage, at, metrics, properties))
-
-
-class NotWired:
-    """Stands for a port that this Lambda does not use, and says so if it is used."""
-
-    def __init__(self, port: str) -> None:
-        self._port = port
-
-    def __getattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"the port {self._port} is not wired in this Lambda, so {name} cannot be asked")
 
 
 def entry_point(make_handler: Callable[[App], Handler], *, delivers: bool = False) -> Handler:
@@ -68,7 +70,9 @@ def _wire(delivers: bool) -> App:
     gc.disable()
     try:
         telemetry.configure_logging()
-        return App(aws_world(Settings.from_environment(os.environ), delivers=delivers))
+        settings = Settings.from_environment(os.environ)
+        world = aws_world(settings, delivers=delivers)
+        return App(world, _rejects(settings)) if settings.rejected_queue_url else App(world)
     finally:
         gc.freeze()
         gc.enable()
@@ -109,6 +113,13 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
         regulation=AwsRegulation(aws, settings.clients_table, clock),
         environment=Environment(name=SystemChance().token()),
     )
+
+
+def _rejects(settings: Settings) -> ports.Rejects:
+    from clockwork.aws.rejects import AwsRejects
+    from clockwork.aws.session import Aws
+
+    return AwsRejects(Aws(), settings.rejected_queue_url)
 
 
 def _releases(aws: Any, settings: Settings) -> ports.ReleaseQueue:

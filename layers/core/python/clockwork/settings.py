@@ -39,6 +39,7 @@ class Settings:
     poller_timeout_seconds: int = 300
     sweeper_timeout_seconds: int = 300
     deliverer_timeout_seconds: int = 60
+    ingester_timeout_seconds: int = 60
     visibility_seconds: int = 120
     max_receive_count: int = 100
     #: How many deliverer environments the deployment is made for: a client without a cap may take a fifth of them.
@@ -67,6 +68,8 @@ class Settings:
     release_dead_letter_queue_url: str = ""
     poller_function: str = ""
     metrics_namespace: str = "Clockwork"
+    #: Where the ingester puts messages that ask for what cannot be; it alone has it.
+    rejected_queue_url: str = ""
     #: How long a topic may take to acknowledge a message. Well below the deliverer's timeout.
     kafka_timeout_seconds: int = 10
     #: Empty: this deployment has no Kafka.
@@ -101,6 +104,7 @@ class Settings:
             poller_timeout_seconds=60,
             sweeper_timeout_seconds=60,
             deliverer_timeout_seconds=20,
+            ingester_timeout_seconds=20,
             visibility_seconds=30,
             target_timeout_seconds=15,
             deliverer_concurrency=10,

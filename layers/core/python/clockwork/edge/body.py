@@ -31,7 +31,15 @@ class NotJson(ClockworkError):
 
 def read_body(event: dict[str, Any], most_bytes: int) -> Any:
     """The JSON value in the body of an API Gateway event (payload format 2.0). Raises BodyTooLarge or NotJson."""
-    text = _text_of(event, most_bytes)
+    return _parsed(_text_of(event, most_bytes))
+
+
+def parse(raw: bytes, most_bytes: int) -> Any:
+    """The JSON value in the bytes of a message. Raises BodyTooLarge or NotJson."""
+    return _parsed(_decoded(raw, most_bytes))
+
+
+def _parsed(text: str) -> Any:
     if not text.strip():
         raise NotJson("the body is empty: send a JSON object")
     _check_depth(text)
@@ -62,6 +70,10 @@ def _text_of(event: dict[str, Any], most_bytes: int) -> str:
             raise NotJson("the body is not base64, though the request says so") from None
     else:
         raw = body.encode("utf-8", "surrogatepass")
+    return _decoded(raw, most_bytes)
+
+
+def _decoded(raw: bytes, most_bytes: int) -> str:
     if len(raw) > most_bytes:
         raise BodyTooLarge(f"the body has {len(raw):,} bytes, at most {most_bytes:,} are taken")
     try:

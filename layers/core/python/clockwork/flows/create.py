@@ -54,6 +54,36 @@ def create_jobs(world: World, request: CreateRequest, partitions: Sequence[str])
     return [CreatedJob(ids_of[index][0], due.due_at, ids_of[index][1]) for index, due in occurrences.items()]
 
 
+def create_each(
+    world: World, requests: Sequence[CreateRequest], partitions: Sequence[str]
+) -> Sequence[CreatedJob | KeyReused]:
+    """Accept requests of one job each, every one under a key of its own, and write them together.
+
+    For each its job, or that its key stands for another request. Raises Unavailable if any is not certain.
+    """
+    drawn = [partitions[world.chance.below(len(partitions))]]
+    homes: list[_Home | KeyReused] = []
+    due_at: list[int] = []
+    for request in requests:
+        try:
+            origin = _origin(world, request, drawn)
+        except KeyReused as reused:
+            homes.append(reused)
+            due_at.append(0)
+            continue
+        occurrence = occurrence_of(request.jobs[0], request.client, origin.created_at)
+        # Whatever its place among the others was when the request came before, its id is that of an only job.
+        homes += _own_rows(world, origin, {0: occurrence})
+        due_at.append(occurrence.due_at)
+    # A message may stand twice in a batch.
+    rows = {home.row.key: home.row for home in homes if isinstance(home, _Home)}
+    released = place(world, list(rows.values()), ids_are_new=False) if rows else set()
+    return [
+        home if isinstance(home, KeyReused) else CreatedJob(home.job_id(0), at, home.row.key in released)
+        for home, at in zip(homes, due_at, strict=True)
+    ]
+
+
 class _Home(msgspec.Struct, frozen=True):
     """A row, and which of its elements each job is, by the job's index in the request."""
 

@@ -1,0 +1,106 @@
+"""Jobs by message: a FIFO queue, a topic of the deployment's MSK cluster, or both, and where bad messages lie.
+
+https://docs.aws.amazon.com/lambda/latest/dg/with-msk.html
+"""
+
+from __future__ import annotations
+
+import aws_cdk as cdk
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sqs as sqs
+from aws_cdk.aws_lambda_event_sources import SqsEventSource
+from constructs import Construct
+
+from clockwork.settings import Settings
+from infra.kafka import INTERFACES
+from infra.kafka_cluster import KafkaCluster
+from infra.queues import RETENTION
+
+#: The largest batch of a FIFO queue.
+QUEUE_BATCH = 10
+TOPIC_BATCH = 100
+#: The consumer group under which the topic is read.
+GROUP = "clockwork-ingestion"
+_CONSUME = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes")
+
+
+class Ingestion(Construct):
+    """`rejected`, and the `inbound` queue with its `dead_letters` if there is one."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, settings: Settings, queue: bool) -> None:
+        super().__init__(scope, construct_id)
+        self.rejected = self._queue("Rejected")
+        self.dead_letters = self._queue("InboundDeadLetters", fifo=True) if queue else None
+        self.inbound = self._inbound(settings, self.dead_letters) if self.dead_letters else None
+
+    def feed(self, ingester: lambda_.Function, cluster: KafkaCluster | None) -> None:
+        """Let the ingester take from its sources, and keep what it rejects."""
+        _allow(ingester, ["sqs:SendMessage", "sqs:SendMessageBatch"], self.rejected.queue_arn)
+        if self.inbound:
+            _allow(ingester, _CONSUME, self.inbound.queue_arn)
+            source = SqsEventSource(self.inbound, batch_size=QUEUE_BATCH, report_batch_item_failures=True)
+            ingester.add_event_source(source)
+        if cluster and cluster.ingestion_topic:
+            _feed_from_topic(self, ingester, cluster, cluster.ingestion_topic)
+
+    def _inbound(self, settings: Settings, dead_letters: sqs.Queue) -> sqs.Queue:
+        redrive = sqs.DeadLetterQueue(queue=dead_letters, max_receive_count=settings.max_receive_count)
+        return self._queue("Inbound", settings.visibility_seconds, fifo=True, redrive=redrive)
+
+    def _queue(
+        self,
+        name: str,
+        visibility_seconds: int = 300,
+        *,
+        fifo: bool = False,
+        redrive: sqs.DeadLetterQueue | None = None,
+    ) -> sqs.Queue:
+        return sqs.Queue(
+            self,
+            name,
+            fifo=fifo or None,
+            # As many messages a second as there are groups for.
+            deduplication_scope=sqs.DeduplicationScope.MESSAGE_GROUP if fifo else None,
+            fifo_throughput_limit=sqs.FifoThroughputLimit.PER_MESSAGE_GROUP_ID if fifo else None,
+            visibility_timeout=cdk.Duration.seconds(visibility_seconds),
+            retention_period=RETENTION,
+            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            enforce_ssl=True,
+            dead_letter_queue=redrive,
+        )
+
+
+def _feed_from_topic(scope: Construct, ingester: lambda_.Function, cluster: KafkaCluster, topic: str) -> None:
+    """Lambda itself reads the topic, in the cluster's own network, with the ingester's role."""
+    _allow(ingester, ["kafka:DescribeClusterV2", "kafka:GetBootstrapBrokers"], cluster.cluster_arn)
+    _allow(ingester, [*INTERFACES, "ec2:DescribeSecurityGroups", "ec2:DescribeVpcs"], "*")
+    if cluster.auth == "iam":
+        names = cluster.cluster_arn.split(":cluster/")
+        _allow(ingester, ["kafka-cluster:Connect"], cluster.cluster_arn)
+        _allow(
+            ingester, ["kafka-cluster:DescribeTopic", "kafka-cluster:ReadData"], f"{names[0]}:topic/{names[1]}/{topic}"
+        )
+        _allow(
+            ingester,
+            ["kafka-cluster:AlterGroup", "kafka-cluster:DescribeGroup"],
+            f"{names[0]}:group/{names[1]}/{GROUP}",
+        )
+    mapping = lambda_.CfnEventSourceMapping(
+        scope,
+        "Topic",
+        function_name=ingester.function_name,
+        event_source_arn=cluster.cluster_arn,
+        topics=[topic],
+        starting_position="TRIM_HORIZON",
+        amazon_managed_kafka_event_source_config=lambda_.CfnEventSourceMapping.AmazonManagedKafkaEventSourceConfigProperty(
+            consumer_group_id=GROUP
+        ),
+        batch_size=TOPIC_BATCH,
+        function_response_types=["ReportBatchItemFailures"],
+    )
+    mapping.node.add_dependency(ingester.role or ingester)
+
+
+def _allow(function: lambda_.Function, actions: list[str] | tuple[str, ...], resource: str) -> None:
+    function.add_to_role_policy(iam.PolicyStatement(actions=list(actions), resources=[resource]))

@@ -1,0 +1,116 @@
+"""Jobs by message: a queue if the deployment asks for one, a topic if it names one, and otherwise nothing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from clockwork.settings import Settings
+from infra.options import InvalidContext
+from tests.infra.conftest import synthesize
+from tests.infra.template import Template, strings
+
+CLUSTER = "arn:aws:kafka:us-east-1:123456789012:cluster/jobs/abc-1"
+KAFKA = {"bootstrapServers": "b-1.example.com:9098", "clusterArn": CLUSTER, "auth": "iam", "ingestionTopic": "requests"}
+
+
+@pytest.fixture(scope="module")
+def queue() -> Template:
+    """What an account gets that asks for the queue."""
+    return synthesize(ingestionQueue="true")
+
+
+@pytest.fixture(scope="module")
+def topic() -> Template:
+    """What an account gets that names a topic."""
+    return synthesize(kafka=json.dumps(KAFKA))
+
+
+def test_without_being_asked_for_there_is_no_ingester(account: Template) -> None:
+    assert [key for key in account.body["Resources"] if "ngest" in key] == []
+    assert {"InboundQueueUrl", "RejectedQueueUrl"}.isdisjoint(account.body["Outputs"])
+
+
+def test_the_queue_keeps_the_order_of_each_group_and_what_fails_for_good(queue: Template) -> None:
+    redriven = [one["Properties"] for one in queue.all("SQS::Queue").values() if "RedrivePolicy" in one["Properties"]]
+    (inbound,) = [one for one in redriven if one.get("FifoQueue")]
+    dead_letters = queue.logical_id(queue.one("SQS::Queue", "IngestionInboundDeadLetters"))
+    assert (inbound["FifoQueue"], inbound["DeduplicationScope"]) == (True, "messageGroup")
+    assert inbound["FifoThroughputLimit"] == "perMessageGroupId"
+    assert inbound["RedrivePolicy"]["deadLetterTargetArn"] == {"Fn::GetAtt": [dead_letters, "Arn"]}
+    assert inbound["VisibilityTimeout"] > Settings.for_account().ingester_timeout_seconds
+
+
+def test_every_queue_of_it_is_encrypted_and_refuses_plain_http(queue: Template) -> None:
+    ours = {key: one for key, one in queue.all("SQS::Queue").items() if key.startswith("Ingestion")}
+    assert len(ours) == 3
+    assert all(one["Properties"]["SqsManagedSseEnabled"] for one in ours.values())
+    policed = [one["Properties"]["Queues"][0]["Ref"] for one in queue.all("SQS::QueuePolicy").values()]
+    assert set(ours) <= set(policed)
+
+
+def test_the_queue_feeds_the_ingester_and_messages_fail_one_by_one(queue: Template) -> None:
+    ingester = {"Ref": queue.logical_id(queue.function("Ingester"))}
+    mappings = [one["Properties"] for one in queue.all("Lambda::EventSourceMapping").values()]
+    (ours,) = [one for one in mappings if one["FunctionName"] == ingester]
+    assert (ours["BatchSize"], ours["FunctionResponseTypes"]) == (10, ["ReportBatchItemFailures"])
+    assert "MaximumBatchingWindowInSeconds" not in ours
+
+
+def test_the_ingester_may_do_what_it_needs_and_delete_nothing(queue: Template) -> None:
+    tables = queue.allowed("Ingester", "dynamodb:")
+    assert not [one for actions in tables.values() for one in actions if "Delete" in one]
+    rejected = queue.logical_id(queue.one("SQS::Queue", "IngestionRejected"))
+    release = queue.logical_id(queue.one("SQS::Queue", "QueuesRelease"))
+    sending = {one for one, actions in queue.allowed("Ingester", "sqs:").items() if "sqs:SendMessage" in actions}
+    assert sending == {json.dumps({"Fn::GetAtt": [one, "Arn"]}) for one in (rejected, release)}
+    variables = queue.function("Ingester")["Properties"]["Environment"]["Variables"]
+    assert variables["REJECTED_QUEUE_URL"] == {"Ref": rejected}
+    assert queue.allowed("Ingester", "secretsmanager:") == {}
+
+
+def test_bad_messages_and_dead_letters_wake_somebody(queue: Template) -> None:
+    for name in ("Rejected", "InboundDeadLetters"):
+        alarm = queue.one("CloudWatch::Alarm", f"Alarms{name}")["Properties"]
+        assert (alarm["MetricName"], alarm["Threshold"]) == ("ApproximateNumberOfMessagesVisible", 0)
+    assert {"InboundQueueUrl", "RejectedQueueUrl", "IngesterFunction"} <= set(queue.body["Outputs"])
+
+
+def test_a_topic_feeds_the_ingester_in_the_clusters_network_and_not_in_one_of_its_own(topic: Template) -> None:
+    mapping = topic.one("Lambda::EventSourceMapping", "IngestionTopic")["Properties"]
+    ingester = topic.function("Ingester")
+    assert mapping["FunctionName"] == {"Ref": topic.logical_id(ingester)}
+    assert (mapping["EventSourceArn"], mapping["Topics"]) == (CLUSTER, ["requests"])
+    assert (mapping["StartingPosition"], mapping["FunctionResponseTypes"]) == (
+        "TRIM_HORIZON",
+        ["ReportBatchItemFailures"],
+    )
+    assert "VpcConfig" not in ingester["Properties"]
+    assert [key for key in topic.all("SQS::Queue") if "Inbound" in key] == []
+
+
+def test_with_iam_the_ingester_reads_its_topic_and_no_other(topic: Template) -> None:
+    prefix = CLUSTER.split(":cluster/")[0]
+    assert topic.allowed("Ingester", "kafka-cluster:") == {
+        json.dumps(CLUSTER): {"kafka-cluster:Connect"},
+        json.dumps(f"{prefix}:topic/jobs/abc-1/requests"): {"kafka-cluster:DescribeTopic", "kafka-cluster:ReadData"},
+        json.dumps(f"{prefix}:group/jobs/abc-1/clockwork-ingestion"): {
+            "kafka-cluster:AlterGroup",
+            "kafka-cluster:DescribeGroup",
+        },
+    }
+    assert any("kafka:GetBootstrapBrokers" in one for one in strings(topic.statements("Ingester")))
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        {"ingestionQueue": "yes"},
+        {"kafka": json.dumps({**KAFKA, "clusterArn": ""})},
+        {"kafka": json.dumps({**KAFKA, "auth": "scram", "secret": "clockwork/kafka"})},
+    ],
+)
+def test_what_cannot_be_deployed_is_refused(context: dict[str, str]) -> None:
+    with pytest.raises(InvalidContext, match=r"ingestionQueue=yes|ingestionTopic needs"):
+        synthesize(**context)
