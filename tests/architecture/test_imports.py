@@ -29,7 +29,7 @@ CORE_RULES = {
     },
     "memory": {"clockwork.domain", "clockwork.ports", "msgspec"},
     "edge": {
-        *("clockwork.domain", "clockwork.flows", "clockwork.ports", "clockwork.settings", "clockwork.routes"),
+        *("clockwork.domain", "clockwork.flows", "clockwork.settings", "clockwork.routes"),
         *("msgspec", "pydantic", "pydantic_core", "aws_lambda_powertools"),
     },
     "bootstrap.py": {

@@ -9,7 +9,8 @@ import pytest
 
 from clockwork.aws.rejects import LONGEST_BODY, AwsRejects
 from clockwork.domain.errors import Unavailable
-from clockwork.ports import Refused, Rejected
+from clockwork.domain.rejected import Rejected
+from clockwork.ports import Refused
 from tests.contract.worlds import AwsWorld
 
 

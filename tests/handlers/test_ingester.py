@@ -16,10 +16,11 @@ from clockwork.domain.codec import decode_row
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import Occurrence
+from clockwork.domain.rejected import Rejected
 from clockwork.domain.timeline import Row
 from clockwork.memory.rejects import MemoryRejects
 from clockwork.memory.world import MemoryClockwork
-from clockwork.ports import Refused, Rejected
+from clockwork.ports import Refused
 from clockwork.settings import Settings
 from tests.examples import ACME, NOW
 from tests.handlers.handlers import CONTEXT, job_body

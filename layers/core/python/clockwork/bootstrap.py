@@ -36,8 +36,8 @@ class App:
     """One Lambda environment."""
 
     world: World
-    #: The ingester's alone, which takes messages instead of requests.
-    rejects: ports.Rejects = NotWired("rejects")
+    #: `flows.ingest.Rejects`, of the ingester alone.
+    rejects: Any = NotWired("rejects")
 
     def deadline_at(self, context: Any) -> int:
         """The instant (ms) at which this invocation is ended."""
@@ -115,7 +115,7 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
     )
 
 
-def _rejects(settings: Settings) -> ports.Rejects:
+def _rejects(settings: Settings) -> Any:
     from clockwork.aws.rejects import AwsRejects
     from clockwork.aws.session import Aws
 

@@ -290,22 +290,6 @@ class DeadLetter(msgspec.Struct, frozen=True):
     body: str
 
 
-class Rejected(msgspec.Struct, frozen=True):
-    """A message that asked for what cannot be, and why."""
-
-    message_id: str
-    lane: str
-    body: bytes
-    reason: str
-
-
-class Rejects(Protocol):
-    """Where rejected messages are kept with their reasons."""
-
-    def send(self, rejected: Sequence[Rejected]) -> Sequence[Refused]:
-        """Keep them. Reports what was not taken and never raises Unavailable."""
-
-
 class DeadLetters(Protocol):
     """The release queue's dead-letter queue."""
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from clockwork.aws.errors import ask
 from clockwork.aws.session import Aws
 from clockwork.domain.errors import Unavailable
-from clockwork.ports import Refused, Rejected
+from clockwork.domain.rejected import Rejected
+from clockwork.ports import Refused
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -20,7 +21,7 @@ LONGEST_BODY = 16_000
 
 
 class AwsRejects:
-    """`ports.Rejects` on a standard queue."""
+    """`flows.ingest.Rejects` on a standard queue."""
 
     def __init__(self, aws: Aws, queue_url: str) -> None:
         self._url = queue_url

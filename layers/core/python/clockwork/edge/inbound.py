@@ -20,12 +20,11 @@ from clockwork.edge.checks import Checks, EdgeModel, checks_of, validate
 from clockwork.edge.models import JobBody
 from clockwork.edge.named_operations import as_sent, definition_of
 from clockwork.flows.authorise import Caller
-from clockwork.flows.ingest import Cancel, Command, Ingestion, IngestReport, Message
+from clockwork.flows.ingest import Cancel, Command, Ingestion, IngestReport, Message, Rejects
 from clockwork.flows.intake import Intake
 from clockwork.flows.named import NamedRequest
 from clockwork.flows.registry import ensure_shards
 from clockwork.flows.world import World
-from clockwork.ports import Rejects
 
 ClientId = Annotated[str, Field(pattern=f"^{CLIENT_ID.pattern}$")]
 

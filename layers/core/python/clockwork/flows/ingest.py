@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import msgspec
 
@@ -22,6 +23,7 @@ from clockwork.domain.errors import (
     Unavailable,
 )
 from clockwork.domain.ids import is_named
+from clockwork.domain.rejected import Rejected
 from clockwork.domain.requests import CreateRequest
 from clockwork.flows import named
 from clockwork.flows.authorise import Caller
@@ -30,7 +32,7 @@ from clockwork.flows.create import create_each
 from clockwork.flows.find import get_by_key, get_named
 from clockwork.flows.intake import Intake
 from clockwork.flows.world import World
-from clockwork.ports import Rejected, Rejects
+from clockwork.ports import Refused
 
 log = logging.getLogger(__name__)
 
@@ -67,6 +69,13 @@ class IngestReport(msgspec.Struct):
     cancelled: int = 0
     too_late: int = 0
     rejected: int = 0
+
+
+class Rejects(Protocol):
+    """Where rejected messages are kept with their reasons."""
+
+    def send(self, rejected: Sequence[Rejected]) -> Sequence[Refused]:
+        """Keep them. Reports what was not taken and never raises Unavailable."""
 
 
 class Ingestion:

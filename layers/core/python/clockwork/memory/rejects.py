@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from clockwork.ports import Refused, Rejected
+from clockwork.domain.rejected import Rejected
+from clockwork.ports import Refused
 
 
 class MemoryRejects:
-    """`ports.Rejects` in plain Python."""
+    """`flows.ingest.Rejects` in plain Python."""
 
     def __init__(self) -> None:
         self.rejected: list[Rejected] = []
