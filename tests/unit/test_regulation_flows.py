@@ -301,6 +301,15 @@ def test_parked_occurrences_are_discarded_by_hand_those_that_come_later_are_not(
     assert len(regulated.run(60)) == 2
 
 
+def test_what_was_parked_just_before_it_was_due_is_discarded_too() -> None:
+    regulated = Regulated(paused=True)
+    regulated.create(1, delay_ms=5_900)
+    regulated.run(5.5)
+    assert regulated.parked == 1
+    regulated.clockwork.regulation.direct_parked(Parked("acme", discard_until=regulated.clockwork.clock.at))
+    assert regulated.sweep().discarded == 1
+
+
 def test_what_is_parked_again_before_its_row_is_forgotten_is_not_lost() -> None:
     regulated = Regulated(paused=True)
     regulated.create(1)

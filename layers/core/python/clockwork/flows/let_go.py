@@ -17,6 +17,7 @@ from clockwork.domain.executions import Execution
 from clockwork.domain.parking import LONGEST_PARKING_MS, NOTED_MS, Parked, discarded, next_rate, parking_of
 from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Row
+from clockwork.flows.batch import LONGEST_HOLD_MS
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
@@ -118,9 +119,10 @@ def _release_rows(world: World, rows: Sequence[Row], start_at: int, gone: int, r
 
 
 def _discard_client(world: World, parked: Parked, until: int, deadline_at: int, report: LetGoReport) -> None:
-    after = keys.BEGINNING
+    # What was parked by then may have come that much before it was due.
+    after, last = keys.BEGINNING, keys.edge_key(until + LONGEST_HOLD_MS)
     while world.clock.now() < deadline_at - STOP_MARGIN_MS:
-        page = world.timeline.read(parking_of(parked.client_id), after, keys.edge_key(until), PAGE)
+        page = world.timeline.read(parking_of(parked.client_id), after, last, PAGE)
         _discard(world, page.rows, report)
         world.timeline.forget(parking_of(parked.client_id), [row.key for row in page.rows])
         if not page.more:
