@@ -212,6 +212,26 @@ NAMED = (
         (("ids.derive(origin.client_id, origin.seed, index)", "world.chance.token()"),),
     ),
     Mutant(
+        "which jobs share a row depends on which are valid",
+        "flows/create.py",
+        (
+            (
+                "origin.packing, request.outlines,",
+                "origin.packing, [o for o in request.outlines if o.index in occurrences],",
+            ),
+        ),
+    ),
+    Mutant(
+        "a job that its shared row lacks gets none",
+        "flows/create.py",
+        (("for index in _left_out(world, shared)", "for index in ()"),),
+    ),
+    Mutant(
+        "one cancelled job takes its whole row along",
+        "domain/rows.py",
+        (("elif index not in row.cancelled:", "elif not row.cancelled:"),),
+    ),
+    Mutant(
         "instants are those of the repeat",
         "flows/create.py",
         (
