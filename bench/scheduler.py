@@ -35,6 +35,7 @@ from tests.contract.schema import KEYS, create_table
 
 CLIENT = "acme"
 QUEUE_ARN = "arn:aws:sqs:us-east-1:111111111111:orders"
+_RELEASE_ARN = "arn:aws:sqs:us-east-1:111111111111:release"
 _PRINCIPAL = "arn:aws:iam::111111111111:user/caller"
 _MAKERS = {"api": make_api, "ticker": make_ticker, "poller": make_poller, "deliverer": make_deliverer}
 
@@ -78,8 +79,8 @@ class Scheduler:
         while batch := self._source.next_batch(until):
             self.clock.hold_until(batch.second * 1000)
             self._meter.add_queue_batch(batch.bodies)
-            once = {"ApproximateReceiveCount": "1"}
-            records = [{"messageId": str(n), "body": body, "attributes": once} for n, body in enumerate(batch.bodies)]
+            common = {"attributes": {"ApproximateReceiveCount": "1"}, "eventSourceARN": _RELEASE_ARN}
+            records = [{"messageId": str(n), "body": body, **common} for n, body in enumerate(batch.bodies)]
             failures = self._invoke("deliverer", {"Records": records})["batchItemFailures"]
             if failures:
                 raise Unexpected(f"{len(failures)} of {len(records)} messages came back")
