@@ -11,13 +11,14 @@ from aws_cdk import aws_lambda as lambda_
 
 from infra.options import service_of
 from infra.queues import Queues
+from infra.storage import ATTENTION_INDEX
 
 #: DynamoDB actions by Lambda and table.
 TABLE_ACTIONS: Mapping[str, Mapping[str, str]] = {
     "api": {
         "timeline": "GetItem BatchGetItem PutItem BatchWriteItem UpdateItem",
-        "jobs": "GetItem PutItem Query",
-        "executions": "GetItem PutItem Query",
+        "jobs": "GetItem BatchGetItem PutItem Query",
+        "executions": "GetItem BatchGetItem PutItem Query",
         "shards": "GetItem BatchGetItem PutItem Scan",
         "clients": "GetItem PutItem UpdateItem DeleteItem Query",
     },
@@ -35,7 +36,7 @@ TABLE_ACTIONS: Mapping[str, Mapping[str, str]] = {
         "timeline": "PutItem Query",
         "jobs": "GetItem BatchGetItem",
         "executions": "PutItem",
-        "shards": "UpdateItem",
+        "shards": "GetItem UpdateItem",
         "clients": "GetItem",
     },
     "deliverer": {
@@ -62,10 +63,13 @@ TARGET_ACTIONS = {
     "sns": "sns:Publish",
     "iam": "sts:AssumeRole",
 }
+#: Lambdas under whose hands something becomes DEAD, of which its client may want to hear in a queue of its own.
+TELLS = ("poller", "deliverer", "sweeper")
 RELEASES = ("api", "ingester", "poller", "deliverer", "sweeper")
 INVOKES_POLLER = ("api", "ingester", "ticker", "sweeper")
 #: AWS knows `SendMessage` for single messages and batches alike; the emulator asks for the batch by its own name.
 _SEND = ("sqs:SendMessage", "sqs:SendMessageBatch")
+_HIDE = ("sqs:ChangeMessageVisibilityBatch",)
 _CONSUME = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes")
 
 
@@ -82,19 +86,29 @@ def grant(
         for name, actions in TABLE_ACTIONS[KIND_OF.get(moment, moment)].items():
             _allow(function, [f"dynamodb:{action}" for action in actions.split()], tables[name].table_arn)
         if KIND_OF.get(moment, moment) in RELEASES:
-            _allow(function, _SEND, *(pair.release.queue_arn for pair in queues.pairs.values()))
+            _allow(function, _SEND, *(pair.release.queue_arn for pair in queues.every))
+        if KIND_OF.get(moment, moment) in TELLS and target_queue_arns:
+            _allow(function, ["sqs:SendMessage"], *target_queue_arns)
         if moment in INVOKES_POLLER:
             _allow(function, ["lambda:InvokeFunction"], functions["poller"].function_arn)
     for moment, pair in queues.pairs.items():
         _allow(functions[moment], _CONSUME, pair.release.queue_arn)
-    _allow(functions["sweeper"], _CONSUME, *(pair.dead_letters.queue_arn for pair in queues.pairs.values()))
-    _allow_targets(functions["deliverer"], target_queue_arns, target_arns)
+        _allow(functions[moment], (*_CONSUME, *_HIDE), queues.ordered[moment].release.queue_arn)
+    _allow(functions["sweeper"], _CONSUME, *(pair.dead_letters.queue_arn for pair in queues.every))
+    _allow_successor(functions["poller"])
+    _allow(functions["api"], ["dynamodb:Query"], f"{tables['executions'].table_arn}/index/{ATTENTION_INDEX}")
+    _allow_targets(functions["deliverer"], target_arns)
 
 
-def _allow_targets(
-    deliverer: lambda_.Function, target_queue_arns: tuple[str, ...], target_arns: tuple[str, ...]
-) -> None:
-    """Signing secrets under the name `clockwork/...`, and the queues and others that the deployment opened to jobs."""
+def _allow_successor(poller: lambda_.Function) -> None:
+    """An ordered shard's poller starts its successor. A policy of its own: the function waits for that of its role."""
+    statement = iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[poller.function_arn])
+    assert poller.role is not None
+    iam.Policy(poller.node.scope, "PollerSuccession", roles=[poller.role], statements=[statement])  # type: ignore[arg-type]
+
+
+def _allow_targets(deliverer: lambda_.Function, target_arns: tuple[str, ...]) -> None:
+    """Signing secrets under the name `clockwork/...`, and what besides queues the deployment opened to jobs."""
     stack = cdk.Stack.of(deliverer)
     secrets = stack.format_arn(
         service="secretsmanager",
@@ -103,8 +117,6 @@ def _allow_targets(
         arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME,
     )
     _allow(deliverer, ["secretsmanager:GetSecretValue"], secrets)
-    if target_queue_arns:
-        _allow(deliverer, ["sqs:SendMessage"], *target_queue_arns)
     for service, action in TARGET_ACTIONS.items():
         opened = [arn for arn in target_arns if service_of(arn) == service]
         if opened:

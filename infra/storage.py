@@ -9,7 +9,7 @@ import aws_cdk as cdk
 from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
-#: Of the executions table: dead and sidelined executions only, since only they carry its partition key.
+#: Of the executions table: dead executions only, by due instant, since only they carry its keys.
 ATTENTION_INDEX = "attention"
 
 
@@ -38,7 +38,7 @@ class Storage(Construct):
         self.tables["executions"].add_global_secondary_index(
             index_name=ATTENTION_INDEX,
             partition_key=_string("attentionClientId"),
-            sort_key=_string("executionId"),
+            sort_key=_string("attentionKey"),
             projection_type=dynamodb.ProjectionType.KEYS_ONLY,
         )
 

@@ -11,7 +11,7 @@ KEYS = {
     "shards": ("partitionId",),
     "clients": ("clientId", "item"),
 }
-ATTENTION = ("attentionClientId", "executionId")
+ATTENTION = ("attentionClientId", "attentionKey")
 
 
 def create_table(dynamodb: Any, kind: str, name: str) -> str:

@@ -7,7 +7,8 @@ from functools import partial
 import msgspec
 import pytest
 
-from clockwork.domain.executions import Execution, State
+from clockwork.domain.codec import encode_execution
+from clockwork.domain.executions import DeadPage, Execution, State
 from clockwork.ports import Executions, Saved
 from tests.contract.examples import DUE, JOB, attempt, execution, occurrence
 from tests.contract.races import at_once
@@ -22,6 +23,11 @@ def executions(world: World) -> Executions:
 def changed(before: Execution, **changes: object) -> Execution:
     """The next revision of a record."""
     return msgspec.structs.replace(before, revision=before.revision + 1, **changes)
+
+
+def dead_one(due_at: int) -> Execution:
+    """A record of something that was given up."""
+    return msgspec.structs.replace(execution(due_at=due_at, state=State.DEAD), occurrence=occurrence())
 
 
 def save(executions: Executions, before: Execution | None, after: Execution) -> Saved:
@@ -169,27 +175,47 @@ def test_a_normal_record_is_one_write_unit(aws_world: AwsWorld) -> None:
     assert size_of(item) < 1_024
 
 
-def test_the_index_of_what_needs_attention_holds_dead_executions_only(aws_world: AwsWorld) -> None:
-    claims = [execution(due_at=DUE + n) for n in range(4)]
-    ends = [State.SUCCEEDED, State.DEAD, State.FAILED, State.CANCELLED]
-    executions = aws_world.executions
+def test_what_is_dead_is_listed_those_that_were_due_last_first(executions: Executions) -> None:
+    claims = [execution(due_at=DUE + n) for n in range(5)]
+    ends = [State.DEAD, State.SUCCEEDED, State.DEAD, State.CANCELLED, State.DEAD]
     executions.save([(None, claim) for claim in claims])
     ended = [changed(claim, state=state, occurrence=occurrence()) for claim, state in zip(claims, ends, strict=True)]
     executions.save(list(zip(claims, ended, strict=True)))
-    assert needing_attention(aws_world) == [claims[1].execution_id]
-    save(executions, ended[1], changed(ended[1], state=State.PENDING))
-    assert needing_attention(aws_world) == []
+    expected = [ended[4], ended[2], ended[0]]
+    assert executions.dead("acme", 10, None) == DeadPage(expected, None)
+    assert executions.dead("globex", 10, None) == DeadPage([], None)
+    first = executions.dead("acme", 2, None)
+    assert first == DeadPage(expected[:2], expected[1].attention_key)
+    assert executions.dead("acme", 2, first.next_before) == DeadPage(expected[2:], None)
 
 
-def needing_attention(world: AwsWorld) -> list[str]:
-    answer = world.aws.client("dynamodb").query(
-        TableName=world.table("executions"),
-        IndexName="attention",
-        KeyConditionExpression="#client = :client",
-        ExpressionAttributeNames={"#client": "attentionClientId"},
-        ExpressionAttributeValues={":client": {"S": "acme"}},
+def test_what_is_redriven_is_listed_until_it_is_claimed_and_what_is_put_away_is_not(executions: Executions) -> None:
+    dead = [dead_one(DUE + n) for n in range(3)]
+    executions.save([(None, one) for one in dead])
+    redriven = changed(dead[0], state=State.PENDING)
+    claimed = changed(dead[1], state=State.RUNNING, occurrence=None)
+    away = changed(dead[2], occurrence=None)
+    executions.save([(dead[0], redriven), (dead[1], claimed), (dead[2], away)])
+    assert executions.dead("acme", 10, None).executions == [redriven]
+
+
+def test_a_page_of_which_nothing_is_dead_any_more_is_not_the_last(aws_world: AwsWorld) -> None:
+    """The index lags behind the table: what it still lists is read as it stands."""
+    executions = aws_world.executions
+    dead = [dead_one(DUE + n) for n in range(2)]
+    executions.save([(None, one) for one in dead])
+    table = aws_world.table("executions")
+    key = {"jobId": {"S": dead[1].job_id}, "executionId": {"S": dead[1].execution_id}}
+    ended = encode_execution(changed(dead[1], state=State.SUCCEEDED, occurrence=None))
+    aws_world.aws.client("dynamodb").update_item(
+        TableName=table,
+        Key=key,
+        UpdateExpression="SET #record = :record",
+        ExpressionAttributeNames={"#record": "record"},
+        ExpressionAttributeValues={":record": {"B": ended}},
     )
-    return [item["executionId"]["S"] for item in answer["Items"]]
+    assert executions.dead("acme", 1, None) == DeadPage([], dead[1].attention_key)
+    assert executions.dead("acme", 1, dead[1].attention_key).executions == [dead[0]]
 
 
 def size_of(item: dict[str, dict[str, str | bytes]]) -> int:

@@ -24,7 +24,7 @@ READS = frozenset(
     for port, methods in {
         "timeline": ("find", "read"),
         "shards": ("list", "get"),
-        "executions": ("find", "list"),
+        "executions": ("find", "list", "dead"),
         "clients": ("get", "of_principal"),
         "jobs": ("get", "list"),
     }.items()

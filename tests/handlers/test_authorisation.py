@@ -47,9 +47,16 @@ BODIES: dict[str, Any] = {
     "run_job": {},
     "backfill_job": {"from": "2023-11-14T22:13:20Z", "to": "2023-11-14T22:14:20Z", "maxPerSecond": 1},
     "preview_schedule": {"schedule": HOURLY},
+    "cancel_execution": {},
+    "redrive_execution": {},
+    "redrive_dead": {},
+    "discard_dead": {},
 }
 QUERIES = {"list_jobs": {"clientId": "acme"}}
-STATUS = {"create_job": 201} | dict.fromkeys(("run_job", "backfill_job", "release_sidelined", "discard_sidelined"), 202)
+#: What was delivered is not dead.
+STATUS = {"redrive_execution": 409, "create_job": 201} | dict.fromkeys(
+    ("run_job", "backfill_job", "release_sidelined", "discard_sidelined"), 202
+)
 NAMED_ONLY = {"put_job", "patch_job", "pause_job", "resume_job", "run_job", "backfill_job"}
 #: What a `{parameter}` of a path may be filled with that nobody ever made.
 UNKNOWN_JOB = AnonymousJob("p000", row_key(NOW + 30_000, "x" * 22), 0).job_id

@@ -13,10 +13,13 @@ from hypothesis import HealthCheck, settings
 from schemathesis import Case
 from schemathesis.checks import CHECKS
 
+from clockwork.domain.executions import State
+from clockwork.domain.ids import only_execution
+from clockwork.domain.instants import from_text
 from clockwork.edge import openapi
 from clockwork.edge.contract import OPERATIONS
 from clockwork.routes import ROUTES
-from tests.examples import ADMIN, ALICE
+from tests.examples import ADMIN, ALICE, execution, occurrence
 from tests.handlers.description import DESCRIPTION
 from tests.handlers.handlers import Api
 from tests.handlers.wsgi import Gateway
@@ -94,7 +97,13 @@ def test_every_example_is_taken(route: Any, example: dict[str, Any]) -> None:
     in_backfill = route.operation == "backfill_job"
     api.clockwork.clock.at = 1_778_000_000_000 if in_backfill else 1_777_000_000_000
     job_id = api.create(jobKey="k", schedule={"every": {"seconds": 3_600}}).body["jobId"]
-    path = route.path.format(jobId=job_id, clientId="acme")
+    anonymous = api.create(schedule={"at": "2026-06-01T00:00:00Z"}).body["jobId"]
+    execution_id = only_execution(anonymous, from_text("2026-06-01T00:00:00Z"))
+    if route.operation == "redrive_execution":
+        # Only what is dead can be.
+        lost = execution(State.DEAD, job_id=anonymous, execution_id=execution_id, occurrence=occurrence())
+        api.clockwork.executions.save([(None, lost)])
+    path = route.path.format(jobId=job_id, clientId="acme", executionId=execution_id)
     answer = api.call(route.method, path, example, caller=ADMIN if route.admin else ALICE)
     assert answer.status == OPERATIONS[route.operation].status
     assert '"status":422' not in answer.text

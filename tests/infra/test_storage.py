@@ -58,7 +58,7 @@ def test_only_executions_have_an_index_and_it_is_over_those_that_need_attention(
     (attention,) = indexes.pop("Executions")
     assert not any(indexes.values())
     assert attention["IndexName"] == "attention"
-    assert [key["AttributeName"] for key in attention["KeySchema"]] == ["attentionClientId", "executionId"]
+    assert [key["AttributeName"] for key in attention["KeySchema"]] == ["attentionClientId", "attentionKey"]
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -89,6 +89,7 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
     from clockwork.aws.invoker import AwsInvoker
     from clockwork.aws.jobs import AwsJobs
     from clockwork.aws.key_rows import AwsKeyRows
+    from clockwork.aws.notices import AwsNotices
     from clockwork.aws.regulation import AwsRegulation
     from clockwork.aws.session import Aws
     from clockwork.aws.shards import AwsShards
@@ -106,7 +107,9 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
         executions=AwsExecutions(aws, settings.executions_table),
         releases=_releases(aws, settings),
         dead_letters=_dead_letters(aws, settings),
-        invoker=AwsInvoker(aws, settings.poller_function),
+        notices=AwsNotices(aws),
+        in_hand=_in_hand(aws, settings) if delivers else NotWired("in_hand"),
+        invoker=AwsInvoker(aws, settings.poller_function or os.environ.get("AWS_LAMBDA_FUNCTION_NAME", "")),
         targets=_targets(aws, settings, clock) if delivers else NotWired("targets"),
         clients=CachedClients(AwsClients(aws, settings.clients_table), clock, settings.client_cache_seconds),
         key_rows=AwsKeyRows(aws, settings.jobs_table),
@@ -123,24 +126,35 @@ def _rejects(settings: Settings) -> Any:
 
 
 def _releases(aws: Any, settings: Settings) -> ports.ReleaseQueue:
+    from clockwork.aws.ordered_queue import AwsOrderedQueue
     from clockwork.aws.release_queue import AwsReleaseQueue
-    from clockwork.aws.routed_queues import RoutedReleases
+    from clockwork.aws.routed_queues import OrderedApart, RoutedReleases
 
-    releases = AwsReleaseQueue(aws, settings.release_queue_url, fair=settings.fair_queue)
-    if not settings.has_kafka:
-        return releases
-    kafka = AwsReleaseQueue(aws, settings.kafka_release_queue_url, fair=settings.fair_queue)
-    return RoutedReleases(releases, {KafkaTarget: kafka})
+    releases: ports.ReleaseQueue = AwsReleaseQueue(aws, settings.release_queue_url, fair=settings.fair_queue)
+    ordered: ports.ReleaseQueue = AwsOrderedQueue(aws, settings.ordered_release_queue_url)
+    if settings.has_kafka:
+        kafka = AwsReleaseQueue(aws, settings.kafka_release_queue_url, fair=settings.fair_queue)
+        releases = RoutedReleases(releases, {KafkaTarget: kafka})
+        ordered = RoutedReleases(ordered, {KafkaTarget: AwsOrderedQueue(aws, settings.kafka_ordered_release_queue_url)})
+    return OrderedApart(releases, ordered)
 
 
 def _dead_letters(aws: Any, settings: Settings) -> ports.DeadLetters:
     from clockwork.aws.dead_letters import AwsDeadLetters
     from clockwork.aws.routed_queues import JoinedDeadLetters
 
-    dead_letters = AwsDeadLetters(aws, settings.release_dead_letter_queue_url)
-    if not settings.has_kafka:
-        return dead_letters
-    return JoinedDeadLetters([dead_letters, AwsDeadLetters(aws, settings.kafka_release_dead_letter_queue_url)])
+    urls = [settings.release_dead_letter_queue_url, settings.ordered_release_dead_letter_queue_url]
+    if settings.has_kafka:
+        urls += [settings.kafka_release_dead_letter_queue_url, settings.kafka_ordered_release_dead_letter_queue_url]
+    return JoinedDeadLetters([AwsDeadLetters(aws, url) for url in urls])
+
+
+def _in_hand(aws: Any, settings: Settings) -> ports.InHand:
+    from clockwork.aws.ordered_queue import AwsInHand
+
+    # Who delivers to Kafka takes from queues of its own.
+    to_kafka = settings.kafka_bootstrap_servers != ""
+    return AwsInHand(aws, settings.kafka_ordered_release_queue_url if to_kafka else settings.ordered_release_queue_url)
 
 
 def _targets(aws: Any, settings: Settings, clock: ports.Clock) -> ports.Targets:

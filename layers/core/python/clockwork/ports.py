@@ -14,11 +14,12 @@ import msgspec
 
 from clockwork.domain.circuits import Circuit
 from clockwork.domain.clients import Client
-from clockwork.domain.executions import Execution, Outcome
+from clockwork.domain.executions import DeadPage, Execution, Outcome
 from clockwork.domain.named import NamedJob
-from clockwork.domain.packing import NOT_PACKED
 from clockwork.domain.parking import Parked
 from clockwork.domain.releases import Delivery, Release
+from clockwork.domain.requests import KeyRow as KeyRow
+from clockwork.domain.timeline import Lease as Lease
 from clockwork.domain.timeline import Page, Row, Shard
 
 
@@ -70,17 +71,6 @@ class Timeline(Protocol):
         """Mark one element of a row as cancelled; False if there is no such row (none is made)."""
 
 
-class Lease(msgspec.Struct, frozen=True):
-    """The time-limited right of one poller to work on one shard, as of its last conditional update."""
-
-    partition_id: str
-    owner: str
-    epoch: int
-    until: int
-    cursor: str
-    horizon: str
-
-
 class Shards(Protocol):
     """The registry of which shards exist, and each shard's lease, cursor and horizon."""
 
@@ -129,6 +119,13 @@ class Executions(Protocol):
 
     def list(self, job_id: str, limit: int, before: str | None) -> Sequence[Execution]:
         """A job's executions, newest first (by executionId, descending), those before `before` if given."""
+
+    def dead(self, client_id: str, limit: int, before: str | None) -> DeadPage:
+        """A client's executions that need attention, by `attention_key`, descending, those before `before` if given.
+
+        The one read that is not strong: what changed in the last moments may be missing. What is listed is read as it
+        stands, and left out if it needs no attention any more; so a page may be short and not the last.
+        """
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -214,7 +211,7 @@ class Jobs(Protocol):
         """
 
     def list(self, client_id: str, prefix: str | None, after_key: str | None, limit: int) -> Sequence[NamedJob]:
-        """Up to `limit` jobs of a client in the order of their keys, behind `after_key`: those with the prefix, if any."""
+        """Up to `limit` jobs of a client in the order of their keys, behind `after_key`: of the prefix, if any."""
 
     def scan(self, part: int, parts: int) -> Sequence[NamedJob]:
         """One of `parts` even, disjoint parts of all jobs of all clients."""
@@ -260,22 +257,6 @@ class Regulation(Protocol):
         """Note that a client has none any more, unless it was noted again after `parked` was read."""
 
 
-class KeyRow(msgspec.Struct, frozen=True, rename="camel"):
-    """What a request with an Idempotency-Key promised: its digest, and what its ids, instants and shard derive from.
-
-    `packing` is the version of `packing.groups_of` that tells which of its jobs share rows.
-    """
-
-    client_id: str
-    key: str
-    digest: str
-    created_at: int
-    seed: str
-    partition_id: str
-    expires_at: int
-    packing: int = NOT_PACKED
-
-
 class KeyRows(Protocol):
     """The memory of Idempotency-Keys."""
 
@@ -288,6 +269,13 @@ class DeadLetter(msgspec.Struct, frozen=True):
 
     receipt: str
     body: str
+
+
+class Notices(Protocol):
+    """What clients are told, in queues of their own."""
+
+    def tell(self, queue_arn: str, execution: Execution) -> None:
+        """Send one message of an execution that became DEAD. Raises Unavailable if the queue did not take it."""
 
 
 class DeadLetters(Protocol):

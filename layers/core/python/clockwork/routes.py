@@ -37,6 +37,8 @@ ROUTES = (
     Route("POST", "/v1/jobs/{jobId}/backfill", "backfill_job"),
     Route("GET", "/v1/jobs/{jobId}/executions", "list_executions"),
     Route("GET", "/v1/executions/{executionId}", "get_execution"),
+    Route("POST", "/v1/executions/{executionId}/cancel", "cancel_execution"),
+    Route("POST", "/v1/executions/{executionId}/redrive", "redrive_execution"),
     Route("POST", "/v1/schedules/preview", "preview_schedule"),
     Route("PUT", "/v1/clients/{clientId}", "put_client", admin=True),
     Route("GET", "/v1/clients/{clientId}", "get_client"),
@@ -44,6 +46,9 @@ ROUTES = (
     Route("POST", "/v1/clients/{clientId}/resume", "resume_client", admin=True),
     Route("POST", "/v1/clients/{clientId}/sidelined/release", "release_sidelined", admin=True),
     Route("POST", "/v1/clients/{clientId}/sidelined/discard", "discard_sidelined", admin=True),
+    Route("GET", "/v1/clients/{clientId}/dead", "list_dead"),
+    Route("POST", "/v1/clients/{clientId}/dead/redrive", "redrive_dead"),
+    Route("POST", "/v1/clients/{clientId}/dead/discard", "discard_dead"),
     Route("GET", "/v1/health", "get_health"),
     Route("GET", "/v1/openapi.json", "get_openapi"),
 )

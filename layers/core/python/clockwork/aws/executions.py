@@ -10,15 +10,17 @@ from clockwork.aws.session import Aws
 from clockwork.aws.table import Item, Table, number, seconds
 from clockwork.domain.codec import decode_execution, encode_execution
 from clockwork.domain.errors import Unavailable
-from clockwork.domain.executions import Execution, State
+from clockwork.domain.executions import DeadPage, Execution
 from clockwork.ports import Saved
+
+ATTENTION = "attention"
 
 
 class AwsExecutions:
     """`ports.Executions` on a table with the key `jobId` / `executionId` and TTL on `expiresAt`.
 
     `record` holds the whole record; the attributes beside it are for conditions, TTL and people.
-    `attentionClientId` is there while somebody should look at the record: the key of a sparse index.
+    `attentionClientId` and `attentionKey` are there while somebody should look at it: the key of a sparse index.
     """
 
     def __init__(self, aws: Aws, table: str) -> None:
@@ -37,6 +39,19 @@ class AwsExecutions:
         if before is not None:
             condition, values = f"{condition} AND #executionId < :before", {**values, ":before": {"S": before}}
         return [_from_item(item) for item in self._table.query_all(condition, values, limit, newest_first=True)]
+
+    def dead(self, client_id: str, limit: int, before: str | None) -> DeadPage:
+        """The index knows where they are; what they are is read from the table."""
+        condition, values = "#attentionClientId = :client", {":client": {"S": client_id}}
+        if before is not None:
+            condition += " AND #attentionKey < :before"
+            values[":before"] = {"S": before}
+        places = self._table.query_index(ATTENTION, condition, values, limit)
+        keys = [(place["jobId"]["S"], place["executionId"]["S"]) for place in places]
+        items = self._table.get_all(keys) if keys else {}
+        found = [_from_item(items[key]) for key in keys if key in items]
+        following = places[-1]["attentionKey"]["S"] if len(places) == limit else None
+        return DeadPage([execution for execution in found if execution.needs_attention], following)
 
     def _save_one(self, change: tuple[Execution | None, Execution]) -> Saved:
         before, after = change
@@ -64,8 +79,9 @@ def _to_item(execution: Execution) -> Item:
         "expiresAt": seconds(execution.expires_at),
         "record": {"B": encode_execution(execution)},
     }
-    if execution.state is State.DEAD:
+    if execution.needs_attention:
         item["attentionClientId"] = item["clientId"]
+        item["attentionKey"] = {"S": execution.attention_key}
     return item
 
 

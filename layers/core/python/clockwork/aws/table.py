@@ -69,6 +69,25 @@ class Table:
         pages = self._pages(condition, values, limit, newest_first)
         return next(pages)
 
+    def query_index(self, index: str, condition: str, values: Item, limit: int) -> list[Item]:
+        """The keys of up to `limit` items of an index, in descending order. It lags behind the table for moments."""
+        request: dict[str, Any] = {
+            "TableName": self._name,
+            "IndexName": index,
+            "KeyConditionExpression": condition,
+            "ExpressionAttributeNames": _aliases(condition),
+            "ExpressionAttributeValues": values,
+            "ScanIndexForward": False,
+        }
+        items: list[Item] = []
+        while len(items) < limit:
+            answer = ask(self._client.query, **request, Limit=limit - len(items))
+            items += answer["Items"]
+            if not answer.get("LastEvaluatedKey"):
+                break
+            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+        return items
+
     def query_all(
         self, condition: str, values: Item, limit: int | None = None, newest_first: bool = False
     ) -> list[Item]:

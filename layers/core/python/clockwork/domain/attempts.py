@@ -90,7 +90,8 @@ def plan_outcome(release: Release, running: Execution, outcome: Outcome, now: in
     if running.cancel_noted_at is not None:
         cancelled = _final(ended, State.CANCELLED, "cancelled while an attempt was running")
         return Plan(Action.FINISH, "cancelled", _kept(release, cancelled, now))
-    retry = plan_retry(release.occurrence, running.attempt, running.lost_workers, outcome, now, jitter)
+    spent = running.attempt - running.budget_from
+    retry = plan_retry(release.occurrence, spent, running.lost_workers, outcome, now, jitter)
     return _plan_following(release, ended, retry, now)
 
 
@@ -192,6 +193,7 @@ def _claimed(execution: Execution, release: Release, claim: Claim) -> Execution:
         claim_until=claim.until,
         started_at=max(claim.now, release.run_at),
         next_attempt_at=None,
+        occurrence=None,
     )
 
 

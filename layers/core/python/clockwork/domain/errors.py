@@ -54,6 +54,10 @@ class RevisionConflict(ClockworkError):
     """The job was changed since the caller read it."""
 
 
+class NotDead(ClockworkError):
+    """Only what is DEAD, and has not been discarded, can be redriven."""
+
+
 class NotNamed(ClockworkError):
     """An anonymous job is its instant: it can be read and cancelled, not changed."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 
 import msgspec
@@ -58,7 +59,8 @@ class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     """The record of one occurrence. Every change raises `revision` by one and counts only if it was made of the latest.
 
     `attempt` is the number of the last attempt claimed (0 before the first). `claimant` and `claim_until` belong to
-    RUNNING. `occurrence` is kept only where somebody may need it again (DEAD). `raw` holds bytes nobody could read.
+    RUNNING. `occurrence` is kept only where somebody may need it again (DEAD, or redriven and not claimed yet). `raw`
+    holds bytes nobody could read.
     """
 
     job_id: str
@@ -71,6 +73,8 @@ class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     attempt: int = 0
     attempts: tuple[Attempt, ...] = ()
     lost_workers: int = 0
+    #: So many attempts were made before the last redrive: they do not count against `maxAttempts`.
+    budget_from: int = 0
     claimant: str | None = None
     claim_until: int | None = None
     started_at: int | None = None
@@ -85,6 +89,17 @@ class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     def is_final(self) -> bool:
         """Nothing but a redrive moves it on."""
         return self.state in FINAL
+
+    @property
+    def needs_attention(self) -> bool:
+        """Somebody should look at it: it is DEAD and not put away, or was redriven and nobody has claimed it yet."""
+        is_kept = self.occurrence is not None or self.raw is not None
+        return is_kept and self.state in (State.DEAD, State.PENDING)
+
+    @property
+    def attention_key(self) -> str:
+        """Its place among its client's executions that need attention: by due instant."""
+        return f"{self.due_at:013d}#{self.execution_id}"
 
 
 def kept_until(at: int, retention_days: int | None, otherwise_at: int) -> int:
@@ -106,3 +121,10 @@ class Outcome(msgspec.Struct, frozen=True):
     error: str | None = None
     excerpt: str | None = None
     retry_after_seconds: float | None = None
+
+
+class DeadPage(msgspec.Struct, frozen=True):
+    """Executions that need attention, those that were due last first; `next_before` asks for those that follow."""
+
+    executions: Sequence[Execution]
+    next_before: str | None

@@ -6,7 +6,8 @@ import msgspec
 
 from clockwork.domain.clients import Client
 from clockwork.domain.jobs import HttpTarget, Occurrence, Payload, RecordLevel, RetryPolicy, Target
-from clockwork.domain.packing import Outline
+from clockwork.domain.ordering import policy_of
+from clockwork.domain.packing import NOT_PACKED, Outline
 
 #: How long ago an `at` may lie and still be delivered, at once.
 LATEST_PAST_MS = 86_400_000
@@ -28,7 +29,25 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     record: RecordLevel | None = None
     retry_policy: RetryPolicy | None = None
     relevancy_window_seconds: float | None = None
+    ordering_key: str | None = None
+    sequence: int = 0
     tags: dict[str, str] = {}
+
+
+class KeyRow(msgspec.Struct, frozen=True, rename="camel"):
+    """What a request with an Idempotency-Key promised: its digest, and what its ids, instants and shard derive from.
+
+    `packing` is the version of `packing.groups_of` that tells which of its jobs share rows.
+    """
+
+    client_id: str
+    key: str
+    digest: str
+    created_at: int
+    seed: str
+    partition_id: str
+    expires_at: int
+    packing: int = NOT_PACKED
 
 
 class CreateRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,9 +72,11 @@ def occurrence_of(job: NewJob, client: Client, created_at: int) -> Occurrence:
         target=job.target,
         payload=job.payload,
         record=job.record or client.record,
-        retry_policy=job.retry_policy or client.retry_policy or RetryPolicy(),
+        retry_policy=policy_of(job.retry_policy or client.retry_policy or RetryPolicy(), job.ordering_key),
         signing_secrets=client.signing_secrets if isinstance(job.target, HttpTarget) else (),
         tags=job.tags,
         relevancy_window_seconds=job.relevancy_window_seconds or client.relevancy_window_seconds,
         retention_days=client.retention_days,
+        ordering_key=job.ordering_key,
+        sequence=job.sequence,
     )

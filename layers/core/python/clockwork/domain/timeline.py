@@ -41,3 +41,14 @@ class Shard(msgspec.Struct, frozen=True):
     lease_until: int = 0
     cursor: str = keys.BEGINNING
     horizon: str = keys.BEGINNING
+
+
+class Lease(msgspec.Struct, frozen=True):
+    """The time-limited right of one poller to work on one shard, as of its last conditional update."""
+
+    partition_id: str
+    owner: str
+    epoch: int
+    until: int
+    cursor: str
+    horizon: str

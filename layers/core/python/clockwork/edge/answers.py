@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, RootModel
 
 from clockwork.edge.checks import EdgeModel
+from clockwork.edge.shown_targets import ShownTarget
 
 Instant = Annotated[str, Field(json_schema_extra={"format": "date-time"}, examples=["2026-05-05T10:00:00.250Z"])]
 ExecutionState = Literal[
@@ -128,6 +129,23 @@ class Execution(EdgeModel):
     attempts: list[Attempt]
 
 
+class CancelledExecution(Execution):
+    """An execution after a cancel: `result` says whether it came in time, as for a job."""
+
+    result: Literal["cancelled", "running", "too_late"]
+
+
+class HandledDead(EdgeModel):
+    """How many of the executions looked at were meant, and how many of these were changed by this call.
+
+    With a `nextToken` there may be more: the same call with it goes on.
+    """
+
+    matched: int
+    changed: int
+    next_token: str | None = None
+
+
 class ExecutionPage(EdgeModel):
     """Newest first. No `nextToken`: this is the last page."""
 
@@ -139,66 +157,6 @@ class ShownSchedule(EdgeModel):
     """When the job is due."""
 
     at: Instant
-
-
-class ShownHttpTarget(EdgeModel):
-    """An HTTP endpoint."""
-
-    type: Literal["http"]
-    url: str
-    method: str
-    headers: dict[str, str] | None = None
-    timeout_seconds: float
-
-
-class ShownSqsTarget(EdgeModel):
-    """An SQS queue."""
-
-    type: Literal["sqs"]
-    queue_arn: str
-    message_group_id: str | None = None
-    role_arn: str | None = None
-
-
-class ShownLambdaTarget(EdgeModel):
-    """A Lambda function."""
-
-    type: Literal["lambda"]
-    function_arn: str
-    role_arn: str | None = None
-
-
-class ShownEventBridgeTarget(EdgeModel):
-    """An EventBridge bus."""
-
-    type: Literal["eventbridge"]
-    bus_arn: str
-    source: str
-    detail_type: str
-    role_arn: str | None = None
-
-
-class ShownSnsTarget(EdgeModel):
-    """An SNS topic."""
-
-    type: Literal["sns"]
-    topic_arn: str
-    message_group_id: str | None = None
-    role_arn: str | None = None
-
-
-class ShownKafkaTarget(EdgeModel):
-    """A Kafka topic."""
-
-    type: Literal["kafka"]
-    topic: str
-    key: str | None = None
-
-
-ShownTarget = Annotated[
-    ShownHttpTarget | ShownSqsTarget | ShownKafkaTarget | ShownLambdaTarget | ShownEventBridgeTarget | ShownSnsTarget,
-    Field(discriminator="type"),
-]
 
 
 class ShownRetryPolicy(EdgeModel):

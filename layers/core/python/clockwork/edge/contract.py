@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from clockwork.edge import answers, named_answers
 from clockwork.edge.client_models import ClientBody
 from clockwork.edge.client_operations import LetGoBody
+from clockwork.edge.dead_operations import DeadFilterBody
 from clockwork.edge.models import CreateBatchBody, CreateJobBody, DefinitionBody, PatchBody
 from clockwork.edge.schedules import BackfillBody, EmptyBody, PreviewBody, ReasonBody
 
@@ -45,6 +46,8 @@ class Operation:
     body: type[BaseModel] | None = None
     examples: tuple[dict[str, Any], ...] = ()
     parameters: tuple[str, ...] = ()
+    #: What it is asked to do may not be possible as things stand.
+    conflicts: bool = False
     #: It counts against what its client may create.
     capped: bool = False
 
@@ -129,6 +132,36 @@ OPERATIONS = {
         "List a job's executions, newest first", answers.ExecutionPage, parameters=("limit", "nextToken")
     ),
     "get_execution": Operation("Read an execution with its attempts", answers.Execution),
+    "cancel_execution": Operation(
+        "Cancel an execution, and learn whether that came in time",
+        answers.CancelledExecution,
+        body=EmptyBody,
+        examples=({},),
+    ),
+    "redrive_execution": Operation(
+        "Deliver a dead execution after all, with a fresh budget of attempts",
+        answers.Execution,
+        body=EmptyBody,
+        examples=({},),
+        conflicts=True,
+    ),
+    "list_dead": Operation(
+        "List a client's dead executions, those that were due last first",
+        answers.ExecutionPage,
+        parameters=("prefix", "limit", "nextToken"),
+    ),
+    "redrive_dead": Operation(
+        "Deliver dead executions after all: so many at once, by jobKey and due instant",
+        answers.HandledDead,
+        body=DeadFilterBody,
+        examples=({"prefix": "daily-", "from": "2026-05-01T00:00:00Z"},),
+    ),
+    "discard_dead": Operation(
+        "Put dead executions away: they stay DEAD, without payload, and leave the list",
+        answers.HandledDead,
+        body=DeadFilterBody,
+        examples=({"to": "2026-05-01T00:00:00Z", "limit": 50},),
+    ),
     "put_client": Operation(
         "Create a client, or replace it whole", answers.ShownClient, body=ClientBody, examples=(_CLIENT,)
     ),

@@ -12,11 +12,11 @@ from clockwork.edge.answers import (
     Instant,
     NamedState,
     ShownRetryPolicy,
-    ShownTarget,
     WrittenJob,
 )
 from clockwork.edge.checks import EdgeModel
 from clockwork.edge.schedules import ScheduleBody
+from clockwork.edge.shown_targets import ShownTarget
 
 
 class NextFire(EdgeModel):

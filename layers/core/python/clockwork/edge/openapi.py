@@ -155,6 +155,8 @@ def _faults(in_path: list[str], operation: Operation) -> list[int]:
         faults.add(422)
     if {"Idempotency-Key", "If-Match"} & set(operation.parameters):
         faults.add(409)
+    if operation.conflicts:
+        faults.add(409)
     if operation.capped:
         faults.add(429)
     return sorted(faults)

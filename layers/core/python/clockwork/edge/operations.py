@@ -21,6 +21,7 @@ from clockwork.edge.body import BATCH_BYTES, SINGLE_BYTES, canonical, read_body
 from clockwork.edge.checks import Checks, validate
 from clockwork.edge.client_models import ClientBody
 from clockwork.edge.client_operations import ClientApi
+from clockwork.edge.dead_operations import DeadApi
 from clockwork.edge.models import CreateBatchBody, CreateJobBody, JobBody
 from clockwork.edge.named_operations import NamedApi, as_sent, definition_of
 from clockwork.edge.outlines import outlines_of
@@ -39,7 +40,7 @@ MOST_FAULTS_OF_ELEMENT = 10
 
 
 @dataclass
-class Api(NamedApi, ClientApi):
+class Api(NamedApi, ClientApi, DeadApi):
     """The operations of one Lambda environment. `count_accepted` counts a repeated request again."""
 
     world: World

@@ -28,7 +28,7 @@ BELONG_TO = {
     **dict.fromkeys(("catchUp", "catchUpWindowSeconds", "overlap"), ("every", "cron")),
 }
 LONGEST_YEAR_SECONDS = 31_536_000
-_INSTANT: dict[str, Any] = {"format": "date-time"}
+INSTANT: dict[str, Any] = {"format": "date-time"}
 
 
 class EveryBody(EdgeModel):
@@ -49,20 +49,20 @@ class ScheduleBody(EdgeModel):
 
     at: str | None = Field(
         None,
-        json_schema_extra=_INSTANT,
+        json_schema_extra=INSTANT,
         description="RFC 3339 with a zone; up to 24 h past (then at once), 10 years ahead",
     )
     delay_seconds: float | None = Field(None, ge=0, le=FURTHEST_AHEAD_MS / 1000, description="decimals to 1 ms")
     every: EveryBody | None = None
     anchor_at: str | None = Field(
-        None, json_schema_extra=_INSTANT, description="`every` counts from it; the instant of the create unless given"
+        None, json_schema_extra=INSTANT, description="`every` counts from it; the instant of the create unless given"
     )
     cron: str | None = Field(
         None, max_length=LONGEST_EXPRESSION, description="5 fields, or 6 with seconds first; see docs/cron.md"
     )
     timezone: str = Field("UTC", max_length=64, description="IANA name")
-    start_at: str | None = Field(None, json_schema_extra=_INSTANT, description="nothing fires before it")
-    end_at: str | None = Field(None, json_schema_extra=_INSTANT, description="nothing fires after it")
+    start_at: str | None = Field(None, json_schema_extra=INSTANT, description="nothing fires before it")
+    end_at: str | None = Field(None, json_schema_extra=INSTANT, description="nothing fires after it")
     max_fires: int | None = Field(None, ge=1, le=10**9)
     jitter_seconds: int = Field(0, ge=0, le=86_400, description="below the interval")
     exclude: list[str] = Field([], max_length=MOST_ENTRIES, description="dates or cron expressions")
@@ -206,8 +206,8 @@ class EmptyBody(EdgeModel):
 class BackfillBody(EdgeModel):
     """POST /v1/jobs/{jobId}/backfill: every fire of the schedule in a range, again, at a bounded rate."""
 
-    from_: str = Field(alias="from", json_schema_extra=_INSTANT, description="the first instant of the range")
-    to: str = Field(json_schema_extra=_INSTANT, description="the last instant of the range; not later than now")
+    from_: str = Field(alias="from", json_schema_extra=INSTANT, description="the first instant of the range")
+    to: str = Field(json_schema_extra=INSTANT, description="the last instant of the range; not later than now")
     max_per_second: float = Field(ge=0.001, le=100)
 
     @field_validator("from_", "to")

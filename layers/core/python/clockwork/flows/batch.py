@@ -66,6 +66,8 @@ class Batch:
         self.report = DeliverReport()
         #: What is to be sent before the item's message is acknowledged.
         self.following: list[tuple[Item, Release]] = []
+        #: What became DEAD, of which its client is told.
+        self.dead: list[Execution] = []
         #: What did not end well of messages that carry others besides.
         self.failed_of_bundles: list[Item] = []
         #: Blocks of permits by clientId.
@@ -93,8 +95,8 @@ class Batch:
             self.fail(items[refusal.index], refusal.reason)
         self.report.deferred += len(items) - len(refused)
 
-    def park(self, items: Sequence[Item]) -> bool:
-        """Whether the batch has its own way with what may not go now; if not, it is set aside in a row."""
+    def park(self, items: Sequence[Item]) -> bool:  # noqa: ARG002 - others do something with them
+        """Whether the batch has its own way with what may not go now; if not, each is set aside in a row."""
         return False
 
     def settle(self, item: Item, plan: Plan) -> None:
@@ -104,7 +106,9 @@ class Batch:
         elif plan.action is Action.DEFER:
             self.report.deferred += 1
         elif plan.execution is not None:
-            self.report.dead += plan.execution.state is State.DEAD
+            if plan.execution.state is State.DEAD:
+                self.report.dead += 1
+                self.dead.append(plan.execution)
             self.report.expired += plan.execution.state is State.EXPIRED
         if plan.release is not None:
             self.following.append((item, plan.release))

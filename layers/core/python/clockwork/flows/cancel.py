@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import msgspec
 
+from clockwork.domain import ids
 from clockwork.domain.cancels import Cancelled, CancelPlan, Verdict, plan_cancel, plan_unrecorded_cancel
-from clockwork.domain.errors import Unavailable
+from clockwork.domain.errors import ExecutionNotFound, JobNotFound, Unavailable
 from clockwork.domain.executions import Execution
-from clockwork.domain.ids import only_execution
+from clockwork.domain.ids import InvalidId, only_execution
 from clockwork.flows.authorise import Caller
 from clockwork.flows.find import KeptJob, get_kept_job
 from clockwork.flows.world import World
@@ -50,7 +51,10 @@ def _cancel_recorded(world: World, job: KeptJob) -> CancelAnswer:
     ends_at = max(now, job.occurrence.due_at)
     expires_at = world.execution_expires_at(ends_at, job.occurrence.retention_days)
     cancelled = Cancelled(job.job_id, execution_id, job.occurrence.client_id, job.occurrence.due_at, expires_at, now)
-    stored: Execution | None = None
+    return _settle(world, cancelled, None)
+
+
+def _settle(world: World, cancelled: Cancelled, stored: Execution | None) -> CancelAnswer:
     for _ in range(ROUNDS):
         plan = plan_cancel(stored, cancelled)
         if plan.execution is None:
@@ -62,6 +66,40 @@ def _cancel_recorded(world: World, job: KeptJob) -> CancelAnswer:
             return _answer(plan, plan.execution)
         stored = saved.actual
     raise Unavailable("the execution's record keeps changing")
+
+
+def cancel_execution(world: World, caller: Caller, execution_id: str) -> tuple[CancelAnswer, Execution]:
+    """Cancel one execution, and its record as it stands then. Raises ExecutionNotFound; Unavailable: repeat.
+
+    One of an anonymous job is the job: it can be cancelled before anything is recorded of it.
+    """
+    try:
+        job_id = ids.decode_execution(execution_id).job_id
+    except InvalidId:
+        raise ExecutionNotFound(execution_id) from None
+    stored = world.executions.find(job_id, execution_id)
+    if stored is None or not caller.may_act_for(stored.client_id):
+        return _cancel_unseen(world, caller, job_id, execution_id)
+    now = world.clock.now()
+    expires_at = max(stored.expires_at, world.execution_expires_at(now))
+    cancelled = Cancelled(job_id, execution_id, stored.client_id, stored.due_at, expires_at, now)
+    answer = _settle(world, cancelled, stored)
+    return answer, world.executions.find(job_id, execution_id) or stored
+
+
+def _cancel_unseen(world: World, caller: Caller, job_id: str, execution_id: str) -> tuple[CancelAnswer, Execution]:
+    """Another's and none at all take the same way, so that neither answer nor reads tell them apart."""
+    try:
+        job = get_kept_job(world, caller, job_id)
+    except JobNotFound:
+        raise ExecutionNotFound(execution_id) from None
+    if only_execution(job_id, job.occurrence.due_at) != execution_id or job.occurrence.record == "none":
+        raise ExecutionNotFound(execution_id)
+    answer = cancel_job(world, caller, job_id)
+    stored = world.executions.find(job_id, execution_id)
+    if stored is None:
+        raise ExecutionNotFound(execution_id)
+    return answer, stored
 
 
 def _answer(plan: CancelPlan, execution: Execution | None) -> CancelAnswer:

@@ -18,6 +18,7 @@ from clockwork.flows.follow import send_following
 from clockwork.flows.look import hold_and_look
 from clockwork.flows.permit import give_back_all, note_ended
 from clockwork.flows.record import record
+from clockwork.flows.tell import tell_dead
 from clockwork.flows.unbundle import Message, resend_alone, unbundled
 from clockwork.flows.watch import watch
 from clockwork.flows.world import World
@@ -61,6 +62,9 @@ def attempt(batch: Batch, items: Sequence[Item]) -> None:
         watch(batch.world, outcomes)
         note_ended(batch, outcomes)
     give_back_all(batch)
+    # 6. Tell clients of what became DEAD.
+    tell_dead(batch.world, batch.dead)
+    batch.dead.clear()
 
 
 def _in_time(batch: Batch, items: Sequence[Item]) -> list[Item]:

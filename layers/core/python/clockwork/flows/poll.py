@@ -13,12 +13,15 @@ import msgspec
 
 from clockwork.domain import keys
 from clockwork.domain.attempts import dead_execution
+from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution, State
+from clockwork.domain.pacing import Spreading
 from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Row
 from clockwork.flows.advance import Visited, visit_rows
 from clockwork.flows.expire import expire_releases
 from clockwork.flows.portions import most_in, portions
+from clockwork.flows.tell import tell_dead
 from clockwork.flows.world import World
 from clockwork.ports import Lease
 
@@ -41,38 +44,59 @@ class PollReport(msgspec.Struct):
     commits: int = 0
     #: How far behind now the cursor was when the lease was taken, and the horizon at the end is ahead (ms).
     cursor_lag_ms: int = 0
-    horizon_ahead_ms: int = 0
+    horizon_ahead_ms: int | None = None
 
 
-class _Visit:
+class Visit:
     """One poller's stay at one shard: the lease as last written, and what has been released since."""
 
-    def __init__(self, world: World, lease: Lease, deadline_at: int) -> None:
+    def __init__(self, world: World, lease: Lease, deadline_at: int, lookahead_ms: int) -> None:
         self.world = world
+        self.lookahead_ms = lookahead_ms
         self.lease = lease
         self.deadline_at = deadline_at
-        self.report = PollReport()
+        self.report = PollReport(cursor_lag_ms=_lag_ms(world, lease))
         self.committed_at = world.clock.now()
         self.uncommitted = 0
+        self.spreading = Spreading(self._max_rate_of)
+
+    @property
+    def keeps_order(self) -> bool:
+        """Whether the shard is an ordered one."""
+        return keys.is_ordered(self.lease.partition_id)
+
+    def _max_rate_of(self, client_id: str) -> float | None:
+        try:
+            client = self.world.clients.get(client_id)
+        except Unavailable as error:
+            # A shard does not wait for its clients: deliverers keep the caps all the same.
+            log.warning("herd not spread: %s", error, extra={"action": "herd_not_spread"})
+            return None
+        return None if client is None else client.max_rate_per_second
 
 
 def poll_shard(world: World, partition_id: str, deadline_at: int) -> PollReport:
     """Release everything of the shard that is due within the lookahead, or as much as fits before `deadline_at`."""
     # 1. Take the lease and publish the horizon in one step: from now on creates know that we may have read past them.
-    now = world.clock.now()
-    lease = world.shards.acquire(partition_id, world.chance.token(), now, now + _lease_ms(world), _horizon(world, now))
-    if lease is None:
+    visit = begin_visit(world, partition_id, deadline_at, world.settings.lookahead_seconds * 1000)
+    if visit is None:
         return PollReport(outcome="no_lease")
-    visit = _Visit(world, lease, deadline_at)
-    if lease.cursor != keys.BEGINNING:
-        visit.report.cursor_lag_ms = max(0, now - keys.instant_of(lease.cursor))
     # 2. Read, release, commit, page by page, until the range is dry.
-    visit.report.outcome = _drain(visit)
+    visit.report.outcome = drain(visit)
     visit.report.horizon_ahead_ms = keys.instant_of(visit.lease.horizon) - world.clock.now()
     return visit.report
 
 
-def _drain(visit: _Visit) -> str:
+def begin_visit(world: World, partition_id: str, deadline_at: int, lookahead_ms: int) -> Visit | None:
+    """Take the lease and publish the horizon `lookahead_ms` ahead of now; None if another has the lease."""
+    now = world.clock.now()
+    horizon = keys.edge_key(now + lookahead_ms)
+    lease = world.shards.acquire(partition_id, world.chance.token(), now, now + lease_ms(world), horizon)
+    return None if lease is None else Visit(world, lease, deadline_at, lookahead_ms)
+
+
+def drain(visit: Visit, *, let_go: bool = True) -> str:
+    """Release all up to the horizon, page by page; why it ended. `let_go`: the lease goes once the range is dry."""
     world = visit.world
     while True:
         until = visit.lease.horizon
@@ -81,24 +105,24 @@ def _drain(visit: _Visit) -> str:
         stopped = _release_rows(visit, page.rows, until)
         if stopped == "goes_on":
             # A chain continues at or before the last key read: commit where it is and read again from there.
-            if not _commit(visit, visit.lease.cursor):
+            if not commit(visit, visit.lease.cursor):
                 return "fenced"
         elif stopped is not None:
             # What was sent is committed as far as rows were finished; the lease is let go for whoever comes next.
-            return stopped if stopped == "fenced" or _commit(visit, visit.lease.cursor, let_go=True) else "fenced"
+            return stopped if stopped == "fenced" or commit(visit, visit.lease.cursor, let_go=True) else "fenced"
         elif not page.more:
-            return "dry" if _commit(visit, until, let_go=True) else "fenced"
-        elif not _commit(visit, page.rows[-1].key):
+            return "dry" if commit(visit, until, let_go=let_go) else "fenced"
+        elif not commit(visit, page.rows[-1].key):
             return "fenced"
 
 
-def _release_rows(visit: _Visit, rows: Sequence[Row], until: str) -> str | None:
+def _release_rows(visit: Visit, rows: Sequence[Row], until: str) -> str | None:
     """Release rows in order; None when all are, otherwise why not. `visit.lease.cursor` is as far as it got."""
     for some in portions(rows):
         now = visit.world.clock.now()
         if now > visit.deadline_at - STOP_MARGIN_MS:
             return "out_of_time"
-        if _commit_is_due(visit, now, most_in(some)) and not _commit(visit, visit.lease.cursor):
+        if _commit_is_due(visit, now, most_in(some)) and not commit(visit, visit.lease.cursor):
             return "fenced"
         stopped = _release_batch(visit, some, until)
         if stopped is not None:
@@ -106,9 +130,11 @@ def _release_rows(visit: _Visit, rows: Sequence[Row], until: str) -> str | None:
     return None
 
 
-def _release_batch(visit: _Visit, rows: Sequence[Row], until: str) -> str | None:
+def _release_batch(visit: Visit, rows: Sequence[Row], until: str) -> str | None:
     """Put pointers, then send, then record; the cursor moves past what is done. Why it must stop, if it must."""
-    visited = list(_until_stop(visit_rows(visit.world, rows, until, visit.world.settings.commit_occurrences)))
+    # One fire of a chain at a time where order counts: another job of its key may be due before its next one.
+    limit = 1 if visit.keeps_order else visit.world.settings.commit_occurrences
+    visited = list(_until_stop(visit_rows(visit.world, rows, until, limit)))
     newer = bool(visited) and visited[-1].is_newer
     done = visited[:-1] if newer else visited
     if not done:
@@ -118,7 +144,9 @@ def _release_batch(visit: _Visit, rows: Sequence[Row], until: str) -> str | None
         visit.world.timeline.put_new(following)
     releases, expired = expire_releases(visit.world, [release for one in done for release in one.releases])
     visit.report.expired += expired
-    if not _send(visit, releases, [record for one in done for record in one.records]):
+    # Slots would turn an order around: of ordered occurrences each waits for its own when it is the head of its key.
+    spread = releases if visit.keeps_order else visit.spreading.spread(releases)
+    if not _send(visit, spread, [record for one in done for record in one.records]):
         return "stuck"
     visit.lease = msgspec.structs.replace(visit.lease, cursor=done[-1].row.key)
     if newer:
@@ -134,13 +162,14 @@ def _until_stop(visited: Iterator[Visited]) -> Iterator[Visited]:
             return
 
 
-def _send(visit: _Visit, releases: Sequence[Release], records: list[Execution]) -> bool:
+def _send(visit: Visit, releases: Sequence[Release], records: list[Execution]) -> bool:
     """Send releases and save records; False if something was not taken that will be later."""
     world = visit.world
     now = world.clock.now()
     refused = world.releases.send(releases, now) if releases else ()
     records += [_dead(world, releases[r.index], f"it cannot be released: {r.reason}") for r in refused if r.permanent]
     saved = world.executions.save([(None, record) for record in records]) if records else ()
+    tell_dead(world, [record for record, one in zip(records, saved, strict=True) if one.ok])
     visit.report.released += len(releases) - len(refused)
     visit.report.dead += sum(record.state is State.DEAD for record in records)
     visit.report.skipped += sum(record.skipped.count for record in records if record.skipped is not None)
@@ -153,7 +182,7 @@ def _dead(world: World, release: Release, reason: str) -> Execution:
     return dead_execution(release, reason, release.history, expires_at)
 
 
-def _commit_is_due(visit: _Visit, now: int, coming: int) -> bool:
+def _commit_is_due(visit: Visit, now: int, coming: int) -> bool:
     settings = visit.world.settings
     return (
         (visit.uncommitted > 0 and visit.uncommitted + coming > settings.commit_occurrences)
@@ -162,14 +191,14 @@ def _commit_is_due(visit: _Visit, now: int, coming: int) -> bool:
     )
 
 
-def _commit(visit: _Visit, cursor: str, *, let_go: bool = False) -> bool:
+def commit(visit: Visit, cursor: str, *, let_go: bool = False) -> bool:
     """Move the cursor. Going on renews the lease and publishes the horizon anew, again before the next read."""
     now = visit.world.clock.now()
     lease = msgspec.structs.replace(
         visit.lease,
         cursor=cursor,
-        until=0 if let_go else now + _lease_ms(visit.world),
-        horizon=visit.lease.horizon if let_go else max(visit.lease.horizon, _horizon(visit.world, now)),
+        until=0 if let_go else now + lease_ms(visit.world),
+        horizon=visit.lease.horizon if let_go else max(visit.lease.horizon, keys.edge_key(now + visit.lookahead_ms)),
     )
     if not visit.world.shards.commit(lease):
         log.warning("fenced", extra={"action": "fenced", "shard": lease.partition_id, "epoch": lease.epoch})
@@ -179,9 +208,10 @@ def _commit(visit: _Visit, cursor: str, *, let_go: bool = False) -> bool:
     return True
 
 
-def _horizon(world: World, now: int) -> str:
-    return keys.edge_key(now + world.settings.lookahead_seconds * 1000)
-
-
-def _lease_ms(world: World) -> int:
+def lease_ms(world: World) -> int:
+    """How long a lease lasts from each commit on."""
     return world.settings.lease_seconds * 1000
+
+
+def _lag_ms(world: World, lease: Lease) -> int:
+    return 0 if lease.cursor == keys.BEGINNING else max(0, world.clock.now() - keys.instant_of(lease.cursor))

@@ -11,6 +11,7 @@ from clockwork.domain.codec import decode_message
 from clockwork.domain.errors import NewerFormat, Undecodable
 from clockwork.domain.executions import Execution
 from clockwork.domain.releases import Release
+from clockwork.flows.tell import tell_dead
 from clockwork.flows.unbundle import send_alone
 from clockwork.flows.world import World
 from clockwork.ports import DeadLetter
@@ -82,4 +83,6 @@ def _bury(world: World, release: Release, stored: Execution | None, report: Swee
     dead = plan_death(release, stored, reason, expires_at)
     saved = world.executions.save([(stored, dead)])[0]
     report.dead += saved.ok
+    if saved.ok:
+        tell_dead(world, [dead])
     return saved.ok

@@ -23,6 +23,8 @@ class World:
     executions: ports.Executions
     releases: ports.ReleaseQueue
     dead_letters: ports.DeadLetters
+    notices: ports.Notices
+    in_hand: ports.InHand
     invoker: ports.Invoker
     targets: ports.Targets
     clients: ports.Clients

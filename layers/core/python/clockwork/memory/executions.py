@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from clockwork.domain.executions import Execution
+from clockwork.domain.executions import DeadPage, Execution
 from clockwork.ports import Saved
 
 
@@ -32,6 +32,11 @@ class MemoryExecutions:
     def list(self, job_id: str, limit: int, before: str | None) -> Sequence[Execution]:
         ids = sorted((e for j, e in self._records if j == job_id and (before is None or e < before)), reverse=True)
         return [self._records[job_id, execution_id] for execution_id in ids[:limit]]
+
+    def dead(self, client_id: str, limit: int, before: str | None) -> DeadPage:
+        dead = {one.attention_key: one for one in self.all() if one.client_id == client_id and one.needs_attention}
+        places = sorted((key for key in dead if before is None or key < before), reverse=True)[:limit]
+        return DeadPage([dead[key] for key in places], places[-1] if len(places) == limit else None)
 
     def all(self) -> Sequence[Execution]:
         """Every record, for tests and audits."""

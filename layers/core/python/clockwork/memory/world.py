@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from clockwork.domain import keys
 from clockwork.domain.executions import Outcome
 from clockwork.domain.releases import Delivery
 from clockwork.flows.batch import DeliverReport
 from clockwork.flows.deliver import deliver_batch
+from clockwork.flows.deliver_ordered import OrderedMessage, deliver_ordered
 from clockwork.flows.poll import PollReport, poll_shard
-from clockwork.flows.registry import ensure_shards
+from clockwork.flows.poll_ordered import poll_ordered_shard
+from clockwork.flows.registry import all_shards
 from clockwork.flows.unbundle import Message
 from clockwork.flows.world import World
 from clockwork.memory.clients import MemoryClients, MemoryKeyRows
@@ -18,6 +21,8 @@ from clockwork.memory.clock import MemoryClock, SeededChance
 from clockwork.memory.dead_letters import MemoryDeadLetters
 from clockwork.memory.executions import MemoryExecutions
 from clockwork.memory.jobs import MemoryJobs
+from clockwork.memory.notices import MemoryNotices
+from clockwork.memory.ordered_queue import MemoryOrderedQueue, MemoryReleases
 from clockwork.memory.regulation import MemoryRegulation
 from clockwork.memory.release_queue import MemoryReleaseQueue
 from clockwork.memory.shards import MemoryShards
@@ -43,9 +48,13 @@ class MemoryClockwork:
         self.queue = MemoryReleaseQueue(
             self.clock, self.settings.visibility_seconds * 1000, self.settings.max_receive_count
         )
+        self.ordered_queue = MemoryOrderedQueue(
+            self.clock, self.settings.visibility_seconds * 1000, self.settings.ordered_max_receive_count
+        )
         self.invoker = MemoryInvoker()
         self.targets = MemoryTargets(self.clock, self.answer)
         self.clients = MemoryClients()
+        self.notices = MemoryNotices()
         self.regulation = MemoryRegulation()
         self.world = World(
             settings=self.settings,
@@ -55,8 +64,10 @@ class MemoryClockwork:
             shards=self.shards,
             jobs=self.jobs,
             executions=self.executions,
-            releases=self.queue,
-            dead_letters=MemoryDeadLetters(self.queue),
+            releases=MemoryReleases(self.queue, self.ordered_queue),
+            dead_letters=MemoryDeadLetters(self.queue, self.ordered_queue),
+            notices=self.notices,
+            in_hand=self.ordered_queue,
             invoker=self.invoker,
             targets=self.targets,
             clients=self.clients,
@@ -65,9 +76,15 @@ class MemoryClockwork:
         )
 
     def poll_all(self) -> list[PollReport]:
-        """One visit to every shard."""
+        """One visit to every shard; to an ordered one for what is due by now."""
+        return [self.poll(partition_id) for partition_id in all_shards(self.world)]
+
+    def poll(self, partition_id: str) -> PollReport:
+        """One visit to a shard, which in an ordered one does not stay."""
         deadline_at = self.clock.now() + self.settings.poller_timeout_seconds * 1000
-        return [poll_shard(self.world, partition_id, deadline_at) for partition_id in ensure_shards(self.world)]
+        if keys.is_ordered(partition_id):
+            return poll_ordered_shard(self.world, partition_id, deadline_at, near_ms=0)
+        return poll_shard(self.world, partition_id, deadline_at)
 
     def deliver_visible(self) -> DeliverReport:
         """One batch of the deliverer, as Lambda's event source runs it: what did not fail is deleted."""
@@ -80,15 +97,45 @@ class MemoryClockwork:
                 self.queue.delete(message.message_id)
         return report
 
+    def deliver_ordered(self) -> DeliverReport:
+        """The same for one batch of the ordered queue."""
+        received = self.ordered_queue.receive()
+        messages = [
+            OrderedMessage(m.message_id, m.body, m.receive_count, receipt=m.receipt, group=m.group) for m in received
+        ]
+        deadline_at = self.clock.now() + self.settings.deliverer_timeout_seconds * 1000
+        report = deliver_ordered(self.world, messages, deadline_at)
+        for message in messages:
+            if message.message_id not in report.failed_messages:
+                self.ordered_queue.delete(message.message_id)
+        return report
+
     def run_until(self, at: int) -> None:
-        """Let time pass until `at` (ms): a poll of every shard each tick, a delivery whenever a message is visible."""
+        """Let time pass until `at` (ms): a poll of every shard each tick and of an ordered one when something is due,
+        a delivery whenever a message is visible.
+        """
         next_tick = self.clock.at
         while self.clock.at < at:
             if self.clock.at >= next_tick:
                 self.poll_all()
                 next_tick = self.clock.at + self.settings.tick_seconds * 1000
-            visible_at = self.queue.next_visible_at()
-            if visible_at is not None and visible_at <= self.clock.at:
+            due = self._ordered_due()
+            for partition_id in [p for p, due_at in due.items() if due_at <= self.clock.at]:
+                self.poll(partition_id)
+            visible_at = self.queue.next_visible_at() or at
+            ordered_at = self.ordered_queue.next_visible_at() or at
+            if visible_at <= self.clock.at:
                 self.deliver_visible()
-                continue
-            self.clock.at = min(at, next_tick, visible_at if visible_at is not None else at)
+            elif ordered_at <= self.clock.at:
+                self.deliver_ordered()
+            else:
+                self.clock.at = min(at, next_tick, visible_at, ordered_at, *self._ordered_due().values())
+
+    def _ordered_due(self) -> dict[str, int]:
+        """By ordered shard, when the next of its rows is due (ms)."""
+        due = {}
+        for partition_id, shard in self.shards.get([p for p in self.shards.list() if keys.is_ordered(p)]).items():
+            rows = self.timeline.read(partition_id, shard.cursor, keys.END, 1).rows
+            if rows:
+                due[partition_id] = keys.instant_of(rows[0].key)
+        return due

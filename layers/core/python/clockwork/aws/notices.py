@@ -1,0 +1,54 @@
+"""Notices of dead executions, as messages to SQS queues of clients."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from clockwork.aws.service_attempts import Undeliverable
+from clockwork.aws.session import Aws
+from clockwork.aws.sqs_target import url_of
+from clockwork.domain.errors import Unavailable
+from clockwork.domain.executions import Execution
+from clockwork.domain.ids import derive
+from clockwork.domain.instants import to_text
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+
+class AwsNotices:
+    """`ports.Notices` on SQS: the facts of the execution as JSON, never its payload."""
+
+    def __init__(self, aws: Aws) -> None:
+        self._sqs: SQSClient = aws.client_later("sqs")
+
+    def tell(self, queue_arn: str, execution: Execution) -> None:
+        ordering: Any = {}
+        if queue_arn.endswith(".fifo"):
+            ordering = {
+                "MessageGroupId": derive("notice-group", execution.job_id),
+                "MessageDeduplicationId": derive("notice", execution.execution_id, execution.revision),
+            }
+        try:
+            self._sqs.send_message(QueueUrl=url_of(queue_arn, self._sqs), MessageBody=body_of(execution), **ordering)
+        except (ClientError, BotoCoreError, Undeliverable) as error:
+            raise Unavailable(f"{queue_arn} was not told: {error}") from error
+
+
+def body_of(execution: Execution) -> str:
+    """What a client is told: whose it is, when it was due, why it is dead, and how each attempt failed."""
+    told = {
+        "executionId": execution.execution_id,
+        "jobId": execution.job_id,
+        "clientId": execution.client_id,
+        "dueAt": to_text(execution.due_at),
+        "state": str(execution.state),
+        "reason": execution.reason,
+        "attempts": execution.attempt,
+        "lastError": execution.attempts[-1].error if execution.attempts else None,
+        "tags": execution.occurrence.tags if execution.occurrence is not None else {},
+    }
+    return json.dumps(told, ensure_ascii=False)

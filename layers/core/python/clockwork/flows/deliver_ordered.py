@@ -1,0 +1,82 @@
+"""A released occurrence of an ordered job comes due: one of a key at a time, and none before the one ahead has ended.
+
+A head that has to wait is never sent anew, which would put it behind its followers. It is reported as failed, and its
+followers with it, and all of them are hidden for as long as the head has to wait: the queue hands out nothing of a
+group of which something is in hand.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict, deque
+from collections.abc import Sequence
+
+from clockwork.domain.errors import Unavailable
+from clockwork.domain.ordering import LONGEST_RETRYING_SECONDS, resumed
+from clockwork.flows.batch import DeliverReport, Item
+from clockwork.flows.deliver import attempt
+from clockwork.flows.ordered_batch import OrderedBatch
+from clockwork.flows.unbundle import Message, unbundled
+from clockwork.flows.world import World
+
+log = logging.getLogger(__name__)
+
+
+class OrderedMessage(Message, frozen=True, kw_only=True):
+    """A message of the ordered queue. `receipt` stands for this receive of it."""
+
+    receipt: str
+    group: str
+
+
+def deliver_ordered(world: World, messages: Sequence[OrderedMessage], deadline_at: int) -> DeliverReport:
+    """Deliver a batch of the ordered queue: of each group one after the other, up to the first that has to wait."""
+    batch = OrderedBatch(world, deadline_at)
+    groups: defaultdict[str, deque[OrderedMessage]] = defaultdict(deque)
+    for message in messages:
+        groups[message.group].append(message)
+    while groups:
+        # 1. One attempt at the head of each group.
+        heads = {group: waiting[0] for group, waiting in groups.items()}
+        attempt(batch, _resumed(batch, list(heads.values())))
+        # 2. Where the head is done the next one moves up; where it is not, all of its group come back.
+        for group, head in heads.items():
+            if head.message_id in batch.report.failed_messages:
+                _come_back(batch, groups.pop(group))
+                continue
+            groups[group].popleft()
+            if not groups[group]:
+                del groups[group]
+    return batch.report
+
+
+def _resumed(batch: OrderedBatch, heads: Sequence[OrderedMessage]) -> list[Item]:
+    """The attempts that the heads stand for: of a message that was received before, its record tells how far it got."""
+    received_before = {message.message_id for message in heads if message.receive_count > 1}
+    items = []
+    for item in unbundled(batch, heads):
+        if item.message_id in received_before:
+            try:
+                item.seen = batch.world.executions.find(item.release.job_id, item.release.execution_id)
+            except Unavailable as error:
+                batch.fail(item, str(error))
+                continue
+            item.release = resumed(item.release, item.seen)
+        items.append(item)
+    return items
+
+
+def _come_back(batch: OrderedBatch, group: Sequence[OrderedMessage]) -> None:
+    """Hide a group's messages alike: a head alone would wait for its followers, which come back later by themselves."""
+    for message in group:
+        batch.fail_message(message.message_id)
+    back_at = batch.back_at.get(group[0].message_id)
+    if back_at is None:
+        return  # Nobody can read it: it comes back when the queue says.
+    seconds = (back_at - batch.world.clock.now()) // 1000
+    most = LONGEST_RETRYING_SECONDS - batch.world.settings.deliverer_timeout_seconds
+    try:
+        batch.world.in_hand.hide([message.receipt for message in group], max(0, min(seconds, most)))
+    except Unavailable as error:
+        # They come back when the queue says: later than they could, in the same order.
+        log.warning("messages not hidden: %s", error, extra={"action": "messages_not_hidden"})
