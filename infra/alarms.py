@@ -28,6 +28,8 @@ POLL_MINUTES = 5
 QUEUE_AGE_SECONDS = 1_200
 #: SQS refuses to hand out more than 120,000 messages of a queue at a time.
 IN_FLIGHT = 80_000
+#: Half of what SQS looks at: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/avoid-backlog-with-the-same-message-group-id.html
+ORDERED_BACKLOG = 60_000
 API_FAULTS = 5
 
 
@@ -53,6 +55,8 @@ class Alarms(Construct):
         self._watch_heartbeats(options)
         for moment, pair in queues.pairs.items():
             self._watch_queues(pair, construct_name(moment).removesuffix("Deliverer"))
+        for moment, pair in queues.ordered.items():
+            self._watch_ordered(pair, construct_name(moment).removesuffix("Deliverer"))
         if ingestion:
             self._watch_ingestion(ingestion)
         for moment, function in functions.by_moment.items():
@@ -95,6 +99,22 @@ class Alarms(Construct):
         left = "Releases failed again and again; the sweeper takes them up"
         self._alarm("DeadLetters", dead, above=0, means=left, kind=kind)
 
+    def _watch_ordered(self, pair: Pair, kind: str) -> None:
+        """No age: a head may wait for hours, and so does what is behind it."""
+        backlog = cloudwatch.MathExpression(
+            expression="waiting + hidden",
+            using_metrics={
+                "waiting": pair.release.metric_approximate_number_of_messages_visible(statistic="Maximum"),
+                "hidden": pair.release.metric_approximate_number_of_messages_not_visible(statistic="Maximum"),
+            },
+            period=_MINUTE,
+        )
+        dead = pair.dead_letters.metric_approximate_number_of_messages_visible(statistic="Maximum", period=_MINUTE)
+        means = "SQS looks at the first 120,000 messages of a FIFO queue alone: keys behind them wait for others' heads"
+        self._alarm("OrderedBacklog", backlog, above=ORDERED_BACKLOG, means=means, kind=kind)
+        left = "Ordered releases failed again and again; the sweeper takes them up, out of their order"
+        self._alarm("OrderedDeadLetters", dead, above=0, means=left, kind=kind)
+
     def _watch_ingestion(self, ingestion: Ingestion) -> None:
         for name, queue, means in (
             ("Rejected", ingestion.rejected, "Messages asked for what cannot be: each lies there with its reason"),
@@ -113,7 +133,7 @@ class Alarms(Construct):
     def _alarm(
         self,
         name: str,
-        watched: cloudwatch.Metric,
+        watched: cloudwatch.IMetric,
         *,
         means: str,
         above: float | None = None,

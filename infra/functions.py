@@ -54,7 +54,8 @@ def _shapes(settings: Settings) -> dict[str, _Shape]:
             purpose="Releases what one shard holds due",
             timeout_seconds=settings.poller_timeout_seconds,
             memory_mb=1_024,
-            reserved=settings.shards,
+            # An ordered shard's poller stays while work is near, and its successor comes before it goes.
+            reserved=settings.shards + 2 * settings.ordered_shards,
             recursive=True,
             perishable=True,
         ),
@@ -184,6 +185,8 @@ def _with_resources(settings: Settings, storage: Storage, queues: Queues) -> Set
         prefix = moment.removesuffix("deliverer")
         names[f"{prefix}release_queue_url"] = pair.release.queue_url
         names[f"{prefix}release_dead_letter_queue_url"] = pair.dead_letters.queue_url
+        names[f"{prefix}ordered_release_queue_url"] = queues.ordered[moment].release.queue_url
+        names[f"{prefix}ordered_release_dead_letter_queue_url"] = queues.ordered[moment].dead_letters.queue_url
     return settings.with_(**names)
 
 

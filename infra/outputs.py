@@ -26,6 +26,8 @@ def declare_outputs(
         values |= {
             f"{prefix}ReleaseQueueUrl": pair.release.queue_url,
             f"{prefix}DeadLetterQueueUrl": pair.dead_letters.queue_url,
+            f"{prefix}OrderedReleaseQueueUrl": queues.ordered[moment].release.queue_url,
+            f"{prefix}OrderedDeadLetterQueueUrl": queues.ordered[moment].dead_letters.queue_url,
         }
     if ingestion:
         values["RejectedQueueUrl"] = ingestion.rejected.queue_url

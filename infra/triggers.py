@@ -38,6 +38,15 @@ class Triggers(Construct):
                     max_concurrency=LOCAL_BATCHES if options.is_local else None,
                 )
             )
+        for moment, pair in queues.ordered.items():
+            # No window: FIFO queues know none.
+            source = SqsEventSource(
+                pair.release,
+                batch_size=BATCH,
+                report_batch_item_failures=True,
+                max_concurrency=LOCAL_BATCHES if options.is_local else None,
+            )
+            functions.by_moment[moment].add_event_source(source)
 
     def _every(self, name: str, seconds: int, function: lambda_.Function) -> None:
         # What cannot be started within a minute is overtaken by the next one.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from clockwork import bootstrap
-from clockwork.flows.poll import poll_shard
+from clockwork.flows.pollers import poll_any
 
 
 def make_handler(app: bootstrap.App) -> bootstrap.Handler:
@@ -13,7 +13,7 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
 
     def handle(event: dict[str, Any], context: Any) -> dict[str, Any]:
         partition_id = event["partitionId"]
-        report = poll_shard(app.world, partition_id, app.deadline_at(context))
+        report = poll_any(app.world, partition_id, app.deadline_at(context), succeeds=event.get("succeeds", False))
         if report.outcome != "no_lease":
             app.emit(
                 {
@@ -23,7 +23,8 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
                     "Expired": report.expired,
                     "Stuck": int(report.outcome == "stuck"),
                     "CursorLagMs": report.cursor_lag_ms,
-                    "HorizonAheadMs": report.horizon_ahead_ms,
+                    # An ordered shard is never polled ahead.
+                    **({} if report.horizon_ahead_ms is None else {"HorizonAheadMs": report.horizon_ahead_ms}),
                 },
                 shard=partition_id,
                 outcome=report.outcome,

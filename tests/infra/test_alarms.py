@@ -87,10 +87,23 @@ def test_own_metrics_carry_the_stage_and_no_other_dimension(account: Template) -
     own = [
         one["Properties"]["Dimensions"]
         for one in account.all("CloudWatch::Alarm").values()
-        if one["Properties"]["Namespace"] == Settings().metrics_namespace
+        if one["Properties"].get("Namespace") == Settings().metrics_namespace
     ]
     assert own
     assert all(dimensions == [{"Name": "stage", "Value": "account"}] for dimensions in own)
+
+
+def test_half_of_what_sqs_looks_at_in_the_ordered_queue_is_an_alarm(account: Template) -> None:
+    properties = alarm(account, "OrderedBacklog")
+    watched = {
+        one["MetricStat"]["Metric"]["MetricName"]: one["MetricStat"]["Metric"]["Dimensions"]
+        for one in properties["Metrics"]
+        if "MetricStat" in one
+    }
+    queue = {"Fn::GetAtt": [account.logical_id(account.one("SQS::Queue", "QueuesOrderedRelease")), "QueueName"]}
+    counted = ("ApproximateNumberOfMessagesVisible", "ApproximateNumberOfMessagesNotVisible")
+    assert watched == {name: [{"Name": "QueueName", "Value": queue}] for name in counted}
+    assert (properties["Threshold"], properties["DatapointsToAlarm"]) == (60_000, 1)
 
 
 def test_alarms_notify_the_topic_that_the_deployment_names() -> None:

@@ -34,12 +34,18 @@ def test_ticker_and_sweeper_start_every_minute(account: Template) -> None:
 
 
 def test_releases_reach_the_deliverer_at_once_in_tens_and_fail_one_by_one(account: Template) -> None:
-    (mapping,) = account.all("Lambda::EventSourceMapping").values()
-    properties = mapping["Properties"]
-    assert properties["FunctionName"] == {"Ref": account.logical_id(account.function("Deliverer"))}
-    assert (properties["BatchSize"], properties["MaximumBatchingWindowInSeconds"]) == (10, 0)
-    assert properties["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
-    assert "ScalingConfig" not in properties
+    mappings = [mapping["Properties"] for mapping in account.all("Lambda::EventSourceMapping").values()]
+    windows = {}
+    for properties in mappings:
+        assert properties["FunctionName"] == {"Ref": account.logical_id(account.function("Deliverer"))}
+        assert properties["BatchSize"] == 10
+        assert properties["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+        assert "ScalingConfig" not in properties
+        (queue, _) = properties["EventSourceArn"]["Fn::GetAtt"]
+        windows[queue] = properties.get("MaximumBatchingWindowInSeconds")
+    plain, ordered = (account.one("SQS::Queue", f"Queues{name}") for name in ("Release", "OrderedRelease"))
+    # Lambda refuses a window for a FIFO queue.
+    assert windows == {account.logical_id(plain): 0, account.logical_id(ordered): None}
 
 
 def test_the_outputs_name_what_operators_look_for(account: Template) -> None:

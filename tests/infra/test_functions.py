@@ -43,7 +43,7 @@ def test_admin_principals_and_shards_are_chosen_at_the_deployment() -> None:
     template = synthesize(adminPrincipals=f"{ADMIN}, {ADMIN}2", shards="3")
     read = Settings.from_environment(environment(template.function("Api")))
     assert (read.admin_principals, read.shards) == ((ADMIN, f"{ADMIN}2"), 3)
-    assert template.function("Poller")["Properties"]["ReservedConcurrentExecutions"] == 3
+    assert template.function("Poller")["Properties"]["ReservedConcurrentExecutions"] == 3 + 2 * read.ordered_shards
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
@@ -63,8 +63,9 @@ def test_concurrency_is_reserved_where_it_must_not_be_taken_away(account: Templa
     reserved = {
         moment: account.function(moment)["Properties"].get("ReservedConcurrentExecutions") for moment in MOMENTS
     }
-    shards = Settings.for_account().shards
-    assert reserved == {"Api": None, "Ticker": 2, "Poller": shards, "Deliverer": None, "Sweeper": None}
+    settings = Settings.for_account()
+    pollers = settings.shards + 2 * settings.ordered_shards  # an ordered shard's poller and its successor
+    assert reserved == {"Api": None, "Ticker": 2, "Poller": pollers, "Deliverer": None, "Sweeper": None}
 
 
 def test_work_that_comes_back_through_the_queue_is_not_taken_for_a_loop(account: Template) -> None:

@@ -43,7 +43,7 @@ def test_without_a_cluster_there_is_no_network_no_layer_and_no_queue_of_it(accou
     assert [key for key in account.body["Outputs"] if "kafka" in key.lower()] == []
     assert all("VpcConfig" not in one["Properties"] for one in account.all("Lambda::Function").values())
     assert [one for one in strings(account.body) if one.startswith(("ec2:", "kafka-cluster:"))] == []
-    assert len(account.all("SQS::Queue")) == 2
+    assert len(account.all("SQS::Queue")) == 4
     assert environment(account, "Api")["KAFKA_RELEASE_QUEUE_URL"] == ""
 
 
@@ -105,7 +105,9 @@ def test_releases_to_kafka_reach_its_deliverer_like_all_others(kafka: Template) 
     }
     assert sources == {
         kafka.logical_id(queue_of(kafka, "Release")): kafka.logical_id(kafka.function("Deliverer")),
+        kafka.logical_id(queue_of(kafka, "OrderedRelease")): kafka.logical_id(kafka.function("Deliverer")),
         kafka.logical_id(queue_of(kafka, "KafkaRelease")): kafka.logical_id(kafka.function("KafkaDeliverer")),
+        kafka.logical_id(queue_of(kafka, "KafkaOrderedRelease")): kafka.logical_id(kafka.function("KafkaDeliverer")),
     }
 
 

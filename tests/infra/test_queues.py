@@ -10,14 +10,14 @@ from tests.infra.template import Template
 TWO_WEEKS = 14 * 86_400
 
 
-@pytest.mark.parametrize("name", ["Release", "DeadLetters"])
+@pytest.mark.parametrize("name", ["Release", "DeadLetters", "OrderedRelease", "OrderedDeadLetters"])
 def test_a_queue_keeps_messages_for_two_weeks_and_encrypts_them(account: Template, name: str) -> None:
     properties = account.one("SQS::Queue", f"Queues{name}")["Properties"]
     assert properties["MessageRetentionPeriod"] == TWO_WEEKS
     assert properties["SqsManagedSseEnabled"] is True
 
 
-@pytest.mark.parametrize("name", ["Release", "DeadLetters"])
+@pytest.mark.parametrize("name", ["Release", "DeadLetters", "OrderedRelease", "OrderedDeadLetters"])
 def test_a_queue_refuses_plain_http(account: Template, name: str) -> None:
     queue = account.logical_id(account.one("SQS::Queue", f"Queues{name}"))
     policies = [
@@ -46,3 +46,20 @@ def test_what_is_received_too_often_goes_to_the_dead_letters(account: Template) 
         "deadLetterTargetArn": {"Fn::GetAtt": [dead_letters, "Arn"]},
         "maxReceiveCount": Settings.for_account().max_receive_count,
     }
+
+
+def test_what_heads_of_groups_were_tried_too_often_goes_to_dead_letters_of_their_own(account: Template) -> None:
+    dead_letters = account.one("SQS::Queue", "QueuesOrderedDeadLetters")
+    assert account.one("SQS::Queue", "QueuesOrderedRelease")["Properties"]["RedrivePolicy"] == {
+        "deadLetterTargetArn": {"Fn::GetAtt": [account.logical_id(dead_letters), "Arn"]},
+        "maxReceiveCount": 1_000,
+    }
+
+
+@pytest.mark.parametrize("name", ["OrderedRelease", "OrderedDeadLetters"])
+def test_the_ordered_queues_are_fifo_of_high_throughput(account: Template, name: str) -> None:
+    properties = account.one("SQS::Queue", f"Queues{name}")["Properties"]
+    kept = {key: properties[key] for key in ("FifoQueue", "DeduplicationScope", "FifoThroughputLimit")}
+    expected = {"FifoQueue": True, "DeduplicationScope": "messageGroup", "FifoThroughputLimit": "perMessageGroupId"}
+    assert kept == expected
+    assert "ContentBasedDeduplication" not in properties

@@ -188,5 +188,5 @@ def test_pages_cut_by_bytes_are_followed_to_the_end() -> None:
 
 def test_a_tick_starts_a_poller_for_every_shard() -> None:
     clockwork = MemoryClockwork()
-    assert tick(clockwork.world).started == 4
-    assert clockwork.invoker.asked == list(keys.plain_partitions(4))
+    assert tick(clockwork.world).started == 6
+    assert clockwork.invoker.asked == [*keys.ordered_partitions(2), *keys.plain_partitions(4)]

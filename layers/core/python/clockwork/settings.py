@@ -22,8 +22,11 @@ class Settings:
     """
 
     stage: str = "account"
-    #: Plain shards. May grow at any time; ids made before stay valid.
+    #: Plain shards. May grow at any time; ids made before stay valid. With fewer, the others are drawn no more.
     shards: int = 16
+    #: Ordered shards. FIXED for the life of a stack: with another number a key's later jobs would go to another shard
+    #: than those that wait, and overtake them.
+    ordered_shards: int = 16
     tick_seconds: int = 60
     sweep_seconds: int = 60
     #: How far ahead a poller releases: never more than 900 s (the longest SQS delay) minus a minute.
@@ -42,6 +45,8 @@ class Settings:
     ingester_timeout_seconds: int = 60
     visibility_seconds: int = 120
     max_receive_count: int = 100
+    #: Of the ordered queue: a head that fails is received again and again, since it is never sent anew.
+    ordered_max_receive_count: int = 1_000
     #: How many deliverer environments the deployment is made for: a client without a cap may take a fifth of them.
     deliverer_concurrency: int = 100
     #: How long an open circuit leaves a target alone before the first probe; it doubles up to ten minutes.
@@ -66,6 +71,8 @@ class Settings:
     clients_table: str = ""
     release_queue_url: str = ""
     release_dead_letter_queue_url: str = ""
+    ordered_release_queue_url: str = ""
+    ordered_release_dead_letter_queue_url: str = ""
     poller_function: str = ""
     metrics_namespace: str = "Clockwork"
     #: Where the ingester puts messages that ask for what cannot be; it alone has it.
@@ -75,6 +82,8 @@ class Settings:
     #: Empty: this deployment has no Kafka.
     kafka_release_queue_url: str = ""
     kafka_release_dead_letter_queue_url: str = ""
+    kafka_ordered_release_queue_url: str = ""
+    kafka_ordered_release_dead_letter_queue_url: str = ""
     #: host:port, separated by commas; only the Lambda that delivers to Kafka, and to nothing else, has them.
     kafka_bootstrap_servers: str = ""
     #: `plain`, `tls`, `scram` or `iam`.
@@ -98,6 +107,7 @@ class Settings:
         return Settings(
             stage="local",
             shards=4,
+            ordered_shards=2,
             lookahead_seconds=70,
             poller_invoke_seconds=60,
             ticker_timeout_seconds=20,

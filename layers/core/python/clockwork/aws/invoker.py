@@ -18,14 +18,14 @@ QUEUED = 202
 
 
 class AwsInvoker:
-    """`ports.Invoker` by asynchronous invocation of the poller function with {"partitionId": ...}."""
+    """`ports.Invoker` by asynchronous invocation of the poller function with {"partitionId": ..., "succeeds": ...}."""
 
     def __init__(self, aws: Aws, function: str) -> None:
         self._function = function
         self._lambda: LambdaClient = aws.client_later("lambda")
 
-    def poll(self, partition_id: str) -> None:
-        payload = json.dumps({"partitionId": partition_id}).encode()
+    def poll(self, partition_id: str, *, succeeds: bool = False) -> None:
+        payload = json.dumps({"partitionId": partition_id, **({"succeeds": True} if succeeds else {})}).encode()
         answer = ask(self._lambda.invoke, FunctionName=self._function, InvocationType="Event", Payload=payload)
         if answer["StatusCode"] != QUEUED:
             raise Unavailable(f"{self._function} answered {answer['StatusCode']} instead of {QUEUED}")

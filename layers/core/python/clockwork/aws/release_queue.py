@@ -27,11 +27,14 @@ SEND_ROUNDS = 4
 
 
 @dataclass(frozen=True)
-class _Message:
+class Message:
+    """One message of the queue, and which of the releases to send it carries."""
+
     number: int
     indexes: tuple[int, ...]
     run_at: int
-    client_id: str
+    #: The first of what it carries: all are of one client.
+    first: Release
     body: str
 
 
@@ -66,7 +69,7 @@ class AwsReleaseQueue:
             refused += reports
         return sorted(refused, key=lambda report: report.index)
 
-    def _send_batch(self, started_at: int, batch: Sequence[_Message]) -> list[Refused]:
+    def _send_batch(self, started_at: int, batch: Sequence[Message]) -> list[Refused]:
         """Sent again until taken: the queue is at-least-once anyway. `started_at` + elapsed time is now."""
         refused: list[Refused] = []
         waiting, reason = list(batch), ""
@@ -85,32 +88,33 @@ class AwsReleaseQueue:
             reason = _reason(failed[waiting[0].number])
         return refused + [one for message in waiting for one in _refused(message, False, reason)]
 
-    def _send_once(self, messages: Sequence[_Message], now: int) -> dict[int, Any]:
+    def _send_once(self, messages: Sequence[Message], now: int) -> dict[int, Any]:
         """The entries that were not taken, by the number of the message."""
         answer = ask(
             self._sqs.send_message_batch,
             QueueUrl=self._url,
-            Entries=[self._entry(message, now) for message in messages],
+            Entries=[self.entry(message, now) for message in messages],
         )
         return {int(entry["Id"]): entry for entry in answer.get("Failed", ())}
 
-    def _entry(self, message: _Message, now: int) -> SendMessageBatchRequestEntryTypeDef:
+    def entry(self, message: Message, now: int) -> SendMessageBatchRequestEntryTypeDef:
+        """What SQS is told of a message."""
         entry: SendMessageBatchRequestEntryTypeDef = {
             "Id": str(message.number),
             "MessageBody": message.body,
             "DelaySeconds": delay_seconds(message.run_at, now),
         }
         if self._fair:
-            entry["MessageGroupId"] = message.client_id
+            entry["MessageGroupId"] = message.first.occurrence.client_id
         return entry
 
     def _elapsed_ms(self) -> int:
         return int(self._elapsed_seconds() * 1000)
 
 
-def _batches(messages: Sequence[_Message]) -> list[list[_Message]]:
+def _batches(messages: Sequence[Message]) -> list[list[Message]]:
     """In order, by count and by bytes."""
-    batches: list[list[_Message]] = []
+    batches: list[list[Message]] = []
     room = 0
     for message in messages:
         if not batches or len(batches[-1]) == MESSAGES_PER_BATCH or len(message.body) > room:
@@ -121,20 +125,19 @@ def _batches(messages: Sequence[_Message]) -> list[list[_Message]]:
     return batches
 
 
-def _messages(releases: Sequence[Release], now: int) -> list[_Message]:
+def _messages(releases: Sequence[Release], now: int) -> list[Message]:
     messages = []
     for number, bundle in enumerate(plan_bundles(releases, now)):
         carried = [releases[index] for index in bundle.indexes]
-        client_id = carried[0].occurrence.client_id
-        messages.append(_Message(number, bundle.indexes, bundle.run_at, client_id, encode_message(carried)))
+        messages.append(Message(number, bundle.indexes, bundle.run_at, carried[0], encode_message(carried)))
     return messages
 
 
-def _refused(message: _Message, permanent: bool, reason: str) -> list[Refused]:
+def _refused(message: Message, permanent: bool, reason: str) -> list[Refused]:
     return [Refused(index, permanent, reason) for index in message.indexes]
 
 
-def _too_large(message: _Message) -> list[Refused]:
+def _too_large(message: Message) -> list[Refused]:
     return _refused(message, True, f"{len(message.body)} bytes are more than SQS takes ({LARGEST_BATCH})")
 
 

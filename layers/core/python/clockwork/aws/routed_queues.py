@@ -1,4 +1,4 @@
-"""Releases have a queue by the kind of their target: whoever delivers to Kafka needs another Lambda than the others."""
+"""Releases have a queue by whether they keep an order, and by who delivers them: for Kafka that is another Lambda."""
 
 from __future__ import annotations
 
@@ -20,14 +20,27 @@ class RoutedReleases:
     def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
         routes: dict[ReleaseQueue, list[int]] = {}
         for index, release in enumerate(releases):
-            queue = self._queues.get(type(release.occurrence.target), self._others)
-            routes.setdefault(queue, []).append(index)
+            routes.setdefault(self._queue_of(release), []).append(index)
         refused = [
             msgspec.structs.replace(refusal, index=places[refusal.index])
             for queue, places in routes.items()
             for refusal in queue.send([releases[place] for place in places], now)
         ]
         return sorted(refused, key=lambda refusal: refusal.index)
+
+    def _queue_of(self, release: Release) -> ReleaseQueue:
+        return self._queues.get(type(release.occurrence.target), self._others)
+
+
+class OrderedApart(RoutedReleases):
+    """`ports.ReleaseQueue` over two: one for the occurrences of ordered jobs, one for all others."""
+
+    def __init__(self, others: ReleaseQueue, ordered: ReleaseQueue) -> None:
+        super().__init__(others, {})
+        self._ordered = ordered
+
+    def _queue_of(self, release: Release) -> ReleaseQueue:
+        return self._others if release.occurrence.ordering_key is None else self._ordered
 
 
 class JoinedDeadLetters:

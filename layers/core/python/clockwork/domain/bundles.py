@@ -51,6 +51,8 @@ def _fellows(release: Release, now: int) -> tuple[str, str, int] | None:
     destination = _destination(release.occurrence.target)
     if destination is None or release.alone or release.attempt > 1 or release.sweeps:
         return None
+    if release.occurrence.ordering_key is not None:
+        return None  # each waits for the one ahead, in a message group of its own
     return release.occurrence.client_id, destination, max(release.run_at, now) // 1000
 
 

@@ -38,6 +38,21 @@ def partition_of(index: int) -> str:
     return f"p{index:03d}"
 
 
+def ordered_partition(index: int) -> str:
+    """The partitionId of the ordered shard `index`, counted from 0."""
+    return f"o{index:03d}"
+
+
+def is_ordered(partition_id: str) -> bool:
+    """Whether it is an ordered shard's."""
+    return partition_id.startswith("o")
+
+
 def plain_partitions(count: int) -> tuple[str, ...]:
     """The partitionIds of `count` plain shards."""
     return tuple(partition_of(index) for index in range(count))
+
+
+def ordered_partitions(count: int) -> tuple[str, ...]:
+    """The partitionIds of `count` ordered shards."""
+    return tuple(ordered_partition(index) for index in range(count))

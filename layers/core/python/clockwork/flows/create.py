@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from clockwork.domain import codec, ids, keys
+from clockwork.domain import codec, ids, keys, ordering
 from clockwork.domain.errors import KeyReused
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import Occurrence
@@ -29,6 +29,8 @@ class CreatedJob(msgspec.Struct, frozen=True):
 
 def create_jobs(world: World, request: CreateRequest, partitions: Sequence[str]) -> Sequence[CreatedJob]:
     """Accept the jobs of one request; all draw the same shard of `partitions`, all of which are registered.
+
+    Ordered jobs go to the shard of their key instead, each in a row of its own.
 
     The same request under the same Idempotency-Key gets the same jobs. Raises KeyReused if the key stands for another
     request, Unavailable if the answer is not certain: the client may repeat with its key, or else may get jobs twice.
@@ -98,17 +100,26 @@ def _own_rows(world: World, origin: KeyRow, occurrences: Mapping[int, Occurrence
     homes = []
     for index, occurrence in occurrences.items():
         row_id = ids.derive(origin.client_id, origin.seed, index)
-        row = row_of_job(origin.partition_id, row_id, occurrence, world.row_expires_at(occurrence.due_at))
-        homes.append(_Home(row, {index: 0}))
+        homes.append(_Home(_own_row(world, origin, row_id, occurrence), {index: 0}))
     return homes
+
+
+def _own_row(world: World, origin: KeyRow, row_id: str, occurrence: Occurrence) -> Row:
+    partition_id = origin.partition_id
+    if occurrence.ordering_key is not None:
+        ordered_shards = world.settings.ordered_shards
+        partition_id = ordering.partition_of(occurrence.client_id, occurrence.ordering_key, ordered_shards)
+        row_id = ordering.row_id_of(row_id, occurrence.sequence)
+    return row_of_job(partition_id, row_id, occurrence, world.row_expires_at(occurrence.due_at))
 
 
 def _shared_rows(
     world: World, request: CreateRequest, origin: KeyRow, occurrences: Mapping[int, Occurrence]
 ) -> list[_Home]:
     homes = []
+    may_share = {index for index, occurrence in occurrences.items() if occurrence.ordering_key is None}
     for group in groups_of(origin.packing, request.outlines, origin.created_at):
-        elements = {index: place for place, index in enumerate(group.indexes) if index in occurrences}
+        elements = {index: place for place, index in enumerate(group.indexes) if index in may_share}
         if elements:
             key = keys.row_key(group.at, ids.derive(origin.client_id, origin.seed, "shared", group.indexes[0]))
             expires_at = world.row_expires_at(max(occurrences[index].due_at for index in elements))

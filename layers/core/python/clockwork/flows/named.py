@@ -10,16 +10,19 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from clockwork.domain import ordering
 from clockwork.domain.chains import fire_after, first_pointer, ordinal_at
 from clockwork.domain.clients import Client
 from clockwork.domain.differences import differences
 from clockwork.domain.errors import InvalidRequest, NameTaken, Problem, RevisionConflict
 from clockwork.domain.executions import Execution
+from clockwork.domain.keys import is_ordered
 from clockwork.domain.named import Definition, JobState, NamedJob, versioned
 from clockwork.domain.releases import Release
 from clockwork.flows.chain import settle_again
 from clockwork.flows.find import get_by_key
 from clockwork.flows.listing import may_still_start
+from clockwork.flows.registry import ensure_shards
 from clockwork.flows.settle import put_pointer, settle
 from clockwork.flows.world import World
 
@@ -51,7 +54,7 @@ def create_named(world: World, request: NamedRequest, partitions: Sequence[str])
     if stored is not None and stored.is_alive:
         return _repeated(world, stored, request)
     # 2. The pointer, then the row on condition that it is as it was read.
-    job = _first_revision(world, request, stored, partitions[world.chance.below(len(partitions))])
+    job = _first_revision(world, request, stored, partitions)
     if first_pointer(job) is None:
         raise InvalidRequest([Problem("/schedule", "never fires within the time that can be planned")])
     if not _write(world, stored, job):
@@ -74,7 +77,11 @@ def change(
     if revision is not None and revision != stored.revision:
         raise RevisionConflict(f"the job is at revision {stored.revision}, the request is for revision {revision}")
     following = msgspec.structs.replace(changed(stored, now), revision=stored.revision + 1, changed_at=now)
-    job = versioned(following)
+    home = _home_of(world, stored.client_id, following.definition, stored.partition_id)
+    if home is None:
+        plain = ensure_shards(world)
+        home = plain[world.chance.below(len(plain))]
+    job = versioned(msgspec.structs.replace(following, partition_id=home))
     if not _write(world, stored, job):
         latest = get_by_key(world, stored.client_id, stored.job_key)
         at = "gone" if latest is None else f"at revision {latest.revision}"
@@ -153,8 +160,12 @@ def _write(world: World, before: NamedJob | None, after: NamedJob) -> bool:
     return world.jobs.save(before, after)
 
 
-def _first_revision(world: World, request: NamedRequest, stored: NamedJob | None, partition_id: str) -> NamedJob:
+def _first_revision(
+    world: World, request: NamedRequest, stored: NamedJob | None, partitions: Sequence[str]
+) -> NamedJob:
     now = world.clock.now()
+    before = None if stored is None else stored.partition_id
+    drawn = partitions[world.chance.below(len(partitions))]
     job = NamedJob(
         client_id=request.client.client_id,
         job_key=request.job_key,
@@ -162,7 +173,7 @@ def _first_revision(world: World, request: NamedRequest, stored: NamedJob | None
         revision=1,
         version="",
         state=JobState.ACTIVE,
-        partition_id=partition_id if stored is None else stored.partition_id,
+        partition_id=_home_of(world, request.client.client_id, request.definition, before) or drawn,
         definition=request.definition,
         as_sent=request.as_sent,
         created_at=now,
@@ -170,6 +181,13 @@ def _first_revision(world: World, request: NamedRequest, stored: NamedJob | None
         chain_after_at=_start_of(request.definition, now),
     )
     return versioned(job)
+
+
+def _home_of(world: World, client_id: str, definition: Definition, before: str | None) -> str | None:
+    """The shard of a job: that of its ordering key; without one the plain shard that it had, if it had one."""
+    if definition.ordering_key is not None:
+        return ordering.partition_of(client_id, definition.ordering_key, world.settings.ordered_shards)
+    return None if before is None or is_ordered(before) else before
 
 
 def _start_of(definition: Definition, now: int) -> int:

@@ -56,8 +56,11 @@ def release_now(world: World, releases: Sequence[Release]) -> None:
 
 def wake_pollers(world: World, places: Sequence[tuple[str, str]], shards: Mapping[str, Shard]) -> None:
     """Start the pollers of shards in which something at (partition_id, key) is due before anybody would look."""
-    soon = keys.edge_key(world.clock.now() + world.settings.poller_invoke_seconds * 1000)
+    now = world.clock.now()
+    soon = keys.edge_key(now + world.settings.poller_invoke_seconds * 1000)
     unseen = {partition_id for partition_id, key in places if shards[partition_id].horizon < key <= soon}
+    # The poller of an ordered shard stays while work is near, and reads once more after it has let its lease go.
+    unseen = {p for p in unseen if not (keys.is_ordered(p) and shards[p].lease_until >= now)}
     for partition_id in sorted(unseen):
         try:
             world.invoker.poll(partition_id)

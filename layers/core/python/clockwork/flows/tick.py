@@ -7,7 +7,7 @@ import logging
 import msgspec
 
 from clockwork.domain.errors import Unavailable
-from clockwork.flows.registry import ensure_shards
+from clockwork.flows.registry import all_shards
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
@@ -23,7 +23,7 @@ class TickReport(msgspec.Struct, frozen=True):
 def tick(world: World) -> TickReport:
     """Start a poller for every registered shard. One that cannot be started does not stop the others."""
     started = failed = 0
-    for partition_id in ensure_shards(world):
+    for partition_id in all_shards(world):
         try:
             world.invoker.poll(partition_id)
             started += 1

@@ -31,10 +31,11 @@ class MemoryTargets:
 
 
 class MemoryInvoker:
-    """`ports.Invoker` that lists which shards a poller was asked for."""
+    """`ports.Invoker` that lists which shards a poller was asked for, and which a successor."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
+        self.successors: list[str] = []
 
-    def poll(self, partition_id: str) -> None:
-        self.asked.append(partition_id)
+    def poll(self, partition_id: str, *, succeeds: bool = False) -> None:
+        (self.successors if succeeds else self.asked).append(partition_id)
