@@ -48,9 +48,9 @@ def test_a_lambda_writes_to_its_own_log_only(account: Template, moment: str) -> 
     assert account.allowed(moment, "logs:") == expected
 
 
-def test_only_who_finds_a_shard_unread_starts_pollers(account: Template) -> None:
+def test_who_finds_a_shard_unread_starts_pollers_and_a_poller_its_successor(account: Template) -> None:
     allowed = {moment for moment in MOMENTS if account.allowed(moment, "lambda:")}
-    assert allowed == {"Api", "Ticker", "Sweeper"}
+    assert allowed == {"Api", "Ticker", "Sweeper", "Poller"}
 
 
 def test_nothing_deletes_from_the_timeline(account: Template) -> None:
@@ -98,8 +98,8 @@ def test_jobs_may_target_the_functions_buses_topics_and_roles_that_the_deploymen
 
 def test_jobs_may_target_no_queue_unless_the_deployment_names_it() -> None:
     template = synthesize()
-    release = template.logical_id(template.one("SQS::Queue", "QueuesRelease"))
-    assert list(template.allowed("Deliverer", "sqs:")) == [json.dumps({"Fn::GetAtt": [release, "Arn"]})]
+    queues = [template.logical_id(template.one("SQS::Queue", f"Queues{kind}Release")) for kind in ("", "Ordered")]
+    assert set(template.allowed("Deliverer", "sqs:")) == {json.dumps({"Fn::GetAtt": [q, "Arn"]}) for q in queues}
 
 
 def test_only_the_deliverer_consumes_releases_and_only_the_sweeper_dead_letters(account: Template) -> None:
