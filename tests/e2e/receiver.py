@@ -25,11 +25,17 @@ class Arrival:
 
 
 class Hook:
-    """A URL of the receiver. Its first `failures` requests per execution are answered 503, the others 200."""
+    """A URL of the receiver. Its first `failures` requests per execution are answered 503, the others 200.
 
-    def __init__(self, url: str, changed: threading.Condition, failures: int) -> None:
+    Each answer takes `seconds`; `most_at_once` is how many requests have been under way together.
+    """
+
+    def __init__(self, url: str, changed: threading.Condition, failures: int, seconds: float) -> None:
         self.url = url
-        self._failures = failures
+        self.failures = failures
+        self.seconds = seconds
+        self.most_at_once = 0
+        self._under_way = 0
         self._changed = changed
         self._arrivals: list[Arrival] = []
         self._by_execution: dict[str, int] = defaultdict(int)
@@ -51,10 +57,17 @@ class Hook:
         """Note a request; the status of its answer."""
         with self._changed:
             self._arrivals.append(arrival)
+            self._under_way += 1
+            self.most_at_once = max(self.most_at_once, self._under_way)
             execution_id = arrival.headers["webhook-id"]
             self._by_execution[execution_id] += 1
             self._changed.notify_all()
-            return 503 if self._by_execution[execution_id] <= self._failures else 200
+            return 503 if self._by_execution[execution_id] <= self.failures else 200
+
+    def end(self) -> None:
+        """Note that a request is about to be answered."""
+        with self._changed:
+            self._under_way -= 1
 
 
 class Receiver(ThreadingHTTPServer):
@@ -69,10 +82,10 @@ class Receiver(ThreadingHTTPServer):
         self.hooks: dict[str, Hook] = {}
         self._numbers = itertools.count(1)
 
-    def hook(self, failures: int = 0) -> Hook:
+    def hook(self, failures: int = 0, seconds: float = 0) -> Hook:
         """A URL that nothing else uses."""
         path = f"/hook-{next(self._numbers)}"
-        self.hooks[path] = Hook(f"http://{self.place}{path}", threading.Condition(), failures)
+        self.hooks[path] = Hook(f"http://{self.place}{path}", threading.Condition(), failures, seconds)
         return self.hooks[path]
 
 
@@ -85,7 +98,10 @@ class _Handler(BaseHTTPRequestHandler):
         at = time.time_ns() // 1_000_000
         body = self.rfile.read(int(self.headers["content-length"]))
         headers = {name.lower(): value for name, value in self.headers.items()}
-        status = self.server.hooks[self.path].take(Arrival(at, self.command, headers, body))
+        hook = self.server.hooks[self.path]
+        status = hook.take(Arrival(at, self.command, headers, body))
+        time.sleep(hook.seconds)
+        hook.end()
         answer = b"not now" if status == 503 else b""
         self.send_response_only(status)
         self.send_header("content-length", str(len(answer)))

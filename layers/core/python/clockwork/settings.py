@@ -118,6 +118,7 @@ class Settings:
             visibility_seconds=30,
             target_timeout_seconds=15,
             deliverer_concurrency=10,
+            circuit_cooldown_seconds=5,
         )
 
     def with_(self, **changes: object) -> Settings:

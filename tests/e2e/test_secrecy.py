@@ -1,0 +1,66 @@
+"""After the tests before this one: no signing secret stands in any log, any table, any queue or any answer."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from tests.e2e.conftest import SECRET
+from tests.e2e.deployment import Deployment
+from tests.e2e.receiver import Receiver
+from tests.e2e.tenant import Tenant
+
+_ENCODED = SECRET.removeprefix("whsec_")
+_RAW = base64.b64decode(_ENCODED)
+
+
+def tells(text: bytes) -> bool:
+    """Whether the secret can be read off, in any of its forms."""
+    return any(form in text for form in (_ENCODED.encode(), _RAW, _RAW.hex().encode(), base64.b64encode(_RAW)))
+
+
+def logged(deployment: Deployment) -> Iterator[str]:
+    """Every line of every log."""
+    logs = deployment.stack.client("logs")
+    for group in logs.describe_log_groups()["logGroups"]:
+        for stream in logs.describe_log_streams(logGroupName=group["logGroupName"])["logStreams"]:
+            place = {"logGroupName": group["logGroupName"], "logStreamName": stream["logStreamName"]}
+            for event in logs.get_log_events(**place, startFromHead=True)["events"]:
+                yield event["message"]
+
+
+def stored(deployment: Deployment) -> Iterator[bytes]:
+    """Every attribute of every row of every table, as bytes."""
+    dynamodb = deployment.stack.client("dynamodb")
+    for table in dynamodb.list_tables()["TableNames"]:
+        for page in dynamodb.get_paginator("scan").paginate(TableName=table):
+            for item in page["Items"]:
+                for value in item.values():
+                    yield from _bytes(value)
+
+
+def _bytes(value: dict[str, Any]) -> Iterator[bytes]:
+    ((kind, content),) = value.items()
+    yield content if kind == "B" else json.dumps(content).encode()
+
+
+def test_a_signing_secret_is_used_and_told_to_nobody(deployment: Deployment, acme: Tenant, webhooks: Receiver) -> None:
+    hook = webhooks.hook(failures=10)
+    job_id = acme.create(hook, retryPolicy={"maxAttempts": 1})["jobId"]
+    dead = acme.await_job(job_id, "DEAD")
+    assert "v1," in hook.arrivals[0].headers["webhook-signature"]
+    lines, attributes = list(logged(deployment)), list(stored(deployment))
+    assert any("Delivered" in line for line in lines)
+    assert any(b"clockwork/acme" in attribute for attribute in attributes)
+    answers = [dead, acme.get("/v1/clients/acme"), acme.get(f"/v1/jobs/{job_id}/executions")]
+    for text in (*lines, *map(json.dumps, answers)):
+        assert not tells(text.encode())
+    for attribute in attributes:
+        assert not tells(attribute)
+
+
+def test_the_secret_would_be_found() -> None:
+    for form in (SECRET.encode(), b"x" + _RAW, _RAW.hex().encode()):
+        assert tells(form)
