@@ -93,16 +93,12 @@ def test_own_metrics_carry_the_stage_and_no_other_dimension(account: Template) -
     assert all(dimensions == [{"Name": "stage", "Value": "account"}] for dimensions in own)
 
 
-def test_half_of_what_sqs_looks_at_in_the_ordered_queue_is_an_alarm(account: Template) -> None:
-    properties = alarm(account, "OrderedBacklog")
-    watched = {
-        one["MetricStat"]["Metric"]["MetricName"]: one["MetricStat"]["Metric"]["Dimensions"]
-        for one in properties["Metrics"]
-        if "MetricStat" in one
-    }
+@pytest.mark.parametrize(("name", "state"), [("OrderedBacklog", "Visible"), ("OrderedHidden", "NotVisible")])
+def test_half_of_what_sqs_looks_at_in_the_ordered_queue_is_an_alarm(account: Template, name: str, state: str) -> None:
+    properties = alarm(account, name)
     queue = {"Fn::GetAtt": [account.logical_id(account.one("SQS::Queue", "QueuesOrderedRelease")), "QueueName"]}
-    counted = ("ApproximateNumberOfMessagesVisible", "ApproximateNumberOfMessagesNotVisible")
-    assert watched == {name: [{"Name": "QueueName", "Value": queue}] for name in counted}
+    assert properties["MetricName"] == f"ApproximateNumberOfMessages{state}"
+    assert properties["Dimensions"] == [{"Name": "QueueName", "Value": queue}]
     assert (properties["Threshold"], properties["DatapointsToAlarm"]) == (60_000, 1)
 
 

@@ -37,7 +37,7 @@ ACKNOWLEDGED = {
     "Clockwork/Functions/IngesterRole/DefaultPolicy/Resource AwsSolutions-IAM5[Resource::*]": (
         "for a topic, Lambda reads with the role of the function, and network interfaces cannot be named beforehand"
     ),
-    "Clockwork/Ingestion/Rejected/Resource AwsSolutions-SQS3": "it is a place of dead letters itself; nobody consumes it",
+    "Clockwork/Ingestion/Rejected/Resource AwsSolutions-SQS3": "it is a place of dead letters itself",
     f"{_IN_NETWORK}[Resource::*]": "what Lambda does to network interfaces of its VPC cannot be bound to resources",
     f"{_IN_NETWORK}[Resource::arn:aws:kafka:us-east-1:123456789012:topic/jobs/abc-1/*]": (
         "the topics that jobs may target are chosen by whoever deploys; clients list their own among them"
