@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import msgspec
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 
@@ -89,6 +90,16 @@ def test_the_key_may_be_chosen_and_equal_keys_stay_in_order(
     messages = cluster.read(topic, 10, partition)
     assert [message.value() for message in messages] == [str(n).encode() for n in range(10)]
     assert {message.key() for message in messages} == {b"order-17"}
+
+
+def test_an_ordered_job_keeps_its_order_in_the_topic_by_its_ordering_key(
+    cluster: KafkaCluster, connect: Callable[..., KafkaTargets]
+) -> None:
+    topic = cluster.topic()
+    delivery = to_topic(topic)
+    ordered = msgspec.structs.replace(delivery.occurrence, ordering_key="account-7")
+    deliver(connect(), [msgspec.structs.replace(delivery, occurrence=ordered)])
+    assert cluster.read(topic, 1)[0].key() == b"account-7"
 
 
 def test_an_empty_payload_is_an_empty_value_and_no_tombstone(

@@ -101,5 +101,5 @@ def _send(producer: Producer, delivery: Delivery, target: KafkaTarget, note: Not
         ("attempt", str(delivery.attempt)),
         ("dueAt", to_text(delivery.occurrence.due_at)),
     ]
-    key = (target.key or delivery.job_id).encode()
+    key = (target.key or delivery.occurrence.ordering_key or delivery.job_id).encode()
     producer.produce(target.topic, delivery.occurrence.payload.body, key, on_delivery=note, headers=headers)
