@@ -13,7 +13,7 @@ BATCH = 10
 
 
 class Batch:
-    """Messages that are visible in the same second."""
+    """Messages that are received at once, in the second in which the last became visible."""
 
     def __init__(self, second: int) -> None:
         self.second = second
@@ -29,13 +29,20 @@ class EventSource:
         self._waiting: list[tuple[int, str]] = []
 
     def next_batch(self, until: int | None) -> Batch | None:
-        """The next messages that are visible at the same time, at most ten; None if there are none."""
+        """The next messages, at most ten; None if there are none.
+
+        With `until` (ms) those that are visible at the same time before it, as an idle deployment sees them. Without,
+        the next ten, all at the second of the last: as one sees them where many more jobs fall into each second.
+        """
         self._fetch()
         if not self._waiting or (until is not None and self._waiting[0][0] * 1000 >= until):
             return None
         batch = Batch(self._waiting[0][0])
-        while self._waiting and self._waiting[0][0] == batch.second and len(batch.bodies) < BATCH:
-            batch.bodies.append(heapq.heappop(self._waiting)[1])
+        while self._waiting and len(batch.bodies) < BATCH:
+            if until is not None and self._waiting[0][0] != batch.second:
+                break
+            batch.second, body = heapq.heappop(self._waiting)
+            batch.bodies.append(body)
         return batch
 
     def _fetch(self) -> None:

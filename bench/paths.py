@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import random
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from bench.scheduler import CLIENT, QUEUE_ARN, Scheduler, Unexpected, scheduler
@@ -23,14 +23,15 @@ TICK_SECONDS = 60
 PAYLOAD_BYTES = 200
 LARGEST_REQUEST = 500
 USUAL_REQUEST = 200
-_HOOK = {"type": "http", "url": "https://example.com/hook"}
+_HOUR_SECONDS = 3_600
 
 
 @dataclass(frozen=True, kw_only=True)
 class Path:
     """What a client asks for, how, and what its target says. All jobs are due within `within_seconds`.
 
-    `herd`: so many jobs, whatever was asked for, at one SQS queue.
+    `herd`: so many jobs, whatever was asked for, at one SQS queue. `schedule`: that of recurring jobs, of which the
+    first fires are metered, not their creation. `client`: what the client has besides. `parked`: nothing is delivered.
     """
 
     name: str
@@ -43,21 +44,30 @@ class Path:
     shards: int = 1
     within_seconds: int = 1
     herd: int | None = None
+    named: bool = False
+    schedule: Mapping[str, Any] | None = None
+    client: Mapping[str, Any] = field(default_factory=dict)
+    parked: bool = False
 
     def run(self, running: Emulator, account: Credentials, jobs: int) -> Usage:
         """Take so many jobs this way; what each used. Raises Unexpected if one does not arrive as it should."""
         jobs = self.herd or jobs
-        with scheduler(running, account, shards=self.shards, answer=self._answer) as (scheduled, meter):
+        told = {"shards": self.shards, "answer": self._answer, "client": self.client}
+        with scheduler(running, account, **told) as (scheduled, meter):
+            before = meter.usage()
             job_ids = [answer["jobId"] for answer in self._create(scheduled, jobs)]
+            if self.schedule is not None:
+                before = meter.usage()
+                scheduled.clock.advance((_HOUR_SECONDS - LEAD_SECONDS) * 1000)
             if self.cancelled:
                 self._cancel(scheduled, job_ids)
             self._drain(scheduled)
             self._check(scheduled, jobs)
-            return meter.usage().per_job(jobs)
+            return meter.usage().since(before).per_job(jobs)
 
     def _create(self, scheduled: Scheduler, jobs: int) -> Iterator[Any]:
         rng = random.Random(self.name)
-        bodies = [self._job(rng, scheduled.clock.at) for _ in range(jobs)]
+        bodies = [self._job(rng, scheduled.clock.at, number) for number in range(jobs)]
         for number, some in enumerate(batches(bodies, self.jobs_per_request)):
             key = f"request-{number}" if self.keyed else None
             if self.jobs_per_request == 1:
@@ -66,18 +76,27 @@ class Path:
                 body = {"clientId": CLIENT, "jobs": list(some)}
                 yield from scheduled.request("POST", "/v1/jobs/batch", body, key)["results"]
 
-    def _job(self, rng: random.Random, now: int) -> dict[str, Any]:
+    def _job(self, rng: random.Random, now: int, number: int) -> dict[str, Any]:
         due_at = now + LEAD_SECONDS * 1000 + rng.randrange(self.within_seconds * 1000)
         if self.herd:
             due_at = now // 1000 * 1000 + LEAD_SECONDS * 1000
         job = {
-            "schedule": {"at": to_text(due_at)},
-            "target": {"type": "sqs", "queueArn": QUEUE_ARN} if self.herd else _HOOK,
+            "schedule": self.schedule or {"at": to_text(due_at)},
+            "target": self._target(number),
             "payload": base64.b64encode(rng.randbytes(PAYLOAD_BYTES * 3 // 4)).decode(),
             "record": self.record,
         }
+        if self.named:
+            job["jobKey"] = f"job-{number}"
         # Without jitter retries come back in full batches, as their first attempts did.
         return job | ({"retryPolicy": {"jitter": "none"}} if self.failures else {})
+
+    def _target(self, number: int) -> dict[str, str]:
+        if self.herd:
+            return {"type": "sqs", "queueArn": QUEUE_ARN}
+        # Not so many failures at one host that its circuit opens.
+        host = f"host-{number // 5}.example.com" if self.failures else "example.com"
+        return {"type": "http", "url": f"https://{host}/hook"}
 
     def _cancel(self, scheduled: Scheduler, job_ids: list[str]) -> None:
         for job_id in job_ids:
@@ -97,9 +116,10 @@ class Path:
         scheduled.deliver()
 
     def _check(self, scheduled: Scheduler, jobs: int) -> None:
-        attempts = 0 if self.cancelled else jobs * (1 + self.failures)
+        arriving = 0 if self.cancelled or self.parked else jobs
+        attempts = arriving * (1 + self.failures)
         ids = {delivery.execution_id for delivery in scheduled.delivered}
-        if len(scheduled.delivered) != attempts or len(ids) != (0 if self.cancelled else jobs):
+        if len(scheduled.delivered) != attempts or len(ids) != arriving:
             raise Unexpected(f"{len(scheduled.delivered)} attempts at {len(ids)} jobs instead of {attempts} at {jobs}")
 
     def _answer(self, delivery: Delivery, clock: MemoryClock) -> Outcome:
@@ -117,6 +137,11 @@ def _packed(name: str, says: str, **how: Any) -> Path:
     return Path(name=name, says=says, jobs_per_request=USUAL_REQUEST, within_seconds=60, **how)
 
 
+def _recurring(name: str, says: str, overlap: str = "allow", **how: Any) -> Path:
+    schedule = {"every": {"seconds": _HOUR_SECONDS}, "overlap": overlap}
+    return Path(name=name, says=says, named=True, schedule=schedule, **how)
+
+
 PATHS = {
     path.name: path
     for path in (
@@ -130,9 +155,16 @@ PATHS = {
         Path(name="full_single", says="one a request, recorded", record="full"),
         _in_batches("full_batch", "500 a request, recorded", record="full"),
         _in_batches("full_batch_keyed", "the same with an Idempotency-Key", record="full", keyed=True),
-        _in_batches("retry_full", "recorded, the first attempt fails", record="full", failures=1),
+        Path(name="retry_full", says="one a request, recorded, the first attempt fails", record="full", failures=1),
         Path(name="cancel_none", says="one a request, each cancelled in time", cancelled=True),
         Path(name="cancel_full", says="the same, recorded", record="full", cancelled=True),
+        Path(name="named_oneshot", says="one named job a request", named=True),
+        _recurring("recurring_fire", "a fire of a recurring job"),
+        _recurring("recurring_fire_full", "the same, recorded", record="full"),
+        _recurring("overlap_skip", "recorded, looks for an earlier one under way", record="full", overlap="skip"),
+        _in_batches("capped", "500 a request, 100 deliveries a second", client={"max_rate_per_second": 100.0}),
+        _in_batches("narrow", "500 a request, 10 deliveries at once", client={"max_concurrency": 10}),
+        _in_batches("parked", "500 a request, parked: the client is paused", client={"paused": True}, parked=True),
         _packed("cancel_packed", "200 a request, each cancelled in time", cancelled=True),
     )
 }

@@ -114,11 +114,15 @@ def scheduler(
     *,
     shards: int,
     answer: Callable[[Delivery, MemoryClock], Outcome],
+    client: Mapping[str, Any],
 ) -> Iterator[tuple[Scheduler, Meter]]:
-    """A scheduler in an account of the emulator that is empty, and the meter of all that it calls from now on."""
+    """A scheduler in an account of the emulator that is empty, and the meter of all that it calls from now on.
+
+    `client`: what its one client has besides its name, principal and queue.
+    """
     clock = MemoryClock(int(time.time()) * 1000)
     settings = _create_resources(running, account, shards)
-    _prepare(running, account, settings)
+    _prepare(running, account, settings, client)
     session = _session(account)
     session.register("before-parameter-build.sqs.SendMessageBatch", _forget_delays)
     meter = Meter(session)
@@ -134,16 +138,17 @@ def _create_resources(running: Emulator, account: Credentials, shards: int) -> S
     dynamodb = running.client("dynamodb", account)
     tables = {f"{kind}_table": create_table(dynamodb, kind, kind) for kind in KEYS}
     queue = running.client("sqs", account).create_queue(QueueName="release")["QueueUrl"]
-    return Settings.for_account().with_(shards=shards, release_queue_url=queue, **tables)
+    return Settings.for_account().with_(shards=shards, ordered_shards=0, release_queue_url=queue, **tables)
 
 
-def _prepare(running: Emulator, account: Credentials, settings: Settings) -> None:
+def _prepare(running: Emulator, account: Credentials, settings: Settings, client: Mapping[str, Any]) -> None:
     """What is written once in the life of a deployment: its shards and the client."""
     aws = Aws(_session(account), endpoint_url=running.endpoint_url)
     try:
         world = aws_world(settings, aws)
         ensure_shards(world)
-        world.clients.put(Client(client_id=CLIENT, principals=(_PRINCIPAL,), allowed_queue_arns=(QUEUE_ARN,)))
+        queues = (QUEUE_ARN,)
+        world.clients.put(Client(client_id=CLIENT, principals=(_PRINCIPAL,), allowed_queue_arns=queues, **client))
     finally:
         aws.close()
 

@@ -18,6 +18,10 @@ class Usage:
     lambda_invocations: float
     api_requests: float
 
+    def since(self, earlier: Usage) -> Usage:
+        """What was used after `earlier`."""
+        return Usage(**{name: amount - getattr(earlier, name) for name, amount in vars(self).items()})
+
     def per_job(self, jobs: int) -> Usage:
         """The same, shared among `jobs`."""
         return Usage(**{name: amount / jobs for name, amount in vars(self).items()})

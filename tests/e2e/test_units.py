@@ -19,6 +19,12 @@ JOBS = 200
 PER_VISIT = 2 / JOBS
 
 
+@pytest.fixture(scope="module")
+def plain(emulator: Emulator) -> Usage:
+    """What jobs of a batch cost whose client has no caps."""
+    return PATHS["none_batch"].run(emulator, Credentials.root("222222222222"), JOBS)
+
+
 def test_a_job_of_a_batch_is_a_third_of_a_write_at_most_a_small_part_of_a_read_and_a_third_of_an_sqs_request(
     emulator: Emulator, account: Credentials
 ) -> None:
@@ -63,6 +69,33 @@ def test_a_cancel_adds_one_write_and_nothing_is_released(emulator: Emulator, acc
     usage = PATHS["cancel_none"].run(emulator, account, JOBS)
     assert 2 <= usage.write_units <= 2 + PER_VISIT
     assert usage.sqs_requests == 0
+
+
+def test_a_named_job_is_two_writes_its_row_and_its_pointer(emulator: Emulator, account: Credentials) -> None:
+    usage = PATHS["named_oneshot"].run(emulator, account, JOBS)
+    assert 2 <= usage.write_units <= 2 + PER_VISIT
+
+
+def test_a_fire_of_a_recurring_job_is_one_write_the_next_pointer(emulator: Emulator, account: Credentials) -> None:
+    usage = PATHS["recurring_fire"].run(emulator, account, JOBS)
+    assert 1 <= usage.write_units <= 1 + PER_VISIT
+    assert usage.read_units <= 2.5
+
+
+@pytest.mark.parametrize("path", ["recurring_fire_full", "overlap_skip"])
+def test_a_recorded_fire_is_two_writes_more(emulator: Emulator, account: Credentials, path: str) -> None:
+    usage = PATHS[path].run(emulator, account, JOBS)
+    assert 3 <= usage.write_units <= 3 + PER_VISIT
+
+
+@pytest.mark.parametrize(("path", "writes"), [("capped", 1 / 10), ("narrow", 2 / 10), ("parked", 1)])
+def test_a_cap_adds_writes_per_batch_of_ten_and_parking_one_per_job(
+    emulator: Emulator, account: Credentials, plain: Usage, path: str, writes: float
+) -> None:
+    usage = PATHS[path].run(emulator, account, JOBS)
+    # A few more: a slot after a pause takes a second try, and that something is parked is noted.
+    assert writes <= usage.write_units - plain.write_units + 1e-9 <= writes + 6 / JOBS
+    assert usage.read_units - plain.read_units <= 0.1
 
 
 def test_figures_of_jobs_that_did_not_arrive_are_not_reported(

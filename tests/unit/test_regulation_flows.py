@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from clockwork.domain.circuits import LEAST_OUTCOMES, Circuit
+from clockwork.domain.circuits import LEAST_OUTCOMES, Circuit, Ratio
 from clockwork.domain.clients import Client
 from clockwork.domain.codec import decode_release
 from clockwork.domain.errors import Unavailable
@@ -251,6 +251,16 @@ def test_another_host_of_the_client_is_not_held_back() -> None:
     regulated.accepts = True
     regulated.create(3, target=HttpTarget("https://other.example/hook"))
     assert len(regulated.run(10)) == 3
+
+
+def test_a_success_opens_no_circuit_whatever_went_before_it() -> None:
+    ratio = Ratio()
+    for _ in range(LEAST_OUTCOMES - 1):
+        ratio.note(failure())
+    ratio.note(success(0))
+    assert not ratio.is_failing
+    ratio.note(failure())
+    assert ratio.is_failing
 
 
 def test_what_is_wrong_with_payloads_opens_no_circuit() -> None:

@@ -76,8 +76,9 @@ class Ratio:
 
     @property
     def is_failing(self) -> bool:
-        """Whether the circuit should open."""
-        return len(self._failed) >= LEAST_OUTCOMES and sum(self._failed) >= FAILING_SHARE * len(self._failed)
+        """Whether the circuit should open: never because of a success, which may be the first of many."""
+        enough = len(self._failed) >= LEAST_OUTCOMES
+        return enough and self._failed[-1] and sum(self._failed) >= FAILING_SHARE * len(self._failed)
 
     def forget(self) -> None:
         """Begin anew."""
