@@ -33,8 +33,8 @@ def test_without_being_asked_for_there_is_no_ingester(account: Template) -> None
 
 
 def test_the_queue_keeps_the_order_of_each_group_and_what_fails_for_good(queue: Template) -> None:
-    redriven = [one["Properties"] for one in queue.all("SQS::Queue").values() if "RedrivePolicy" in one["Properties"]]
-    (inbound,) = [one for one in redriven if one.get("FifoQueue")]
+    ours = [one["Properties"] for key, one in queue.all("SQS::Queue").items() if key.startswith("IngestionInbound")]
+    (inbound,) = [one for one in ours if "RedrivePolicy" in one]
     dead_letters = queue.logical_id(queue.one("SQS::Queue", "IngestionInboundDeadLetters"))
     assert (inbound["FifoQueue"], inbound["DeduplicationScope"]) == (True, "messageGroup")
     assert inbound["FifoThroughputLimit"] == "perMessageGroupId"
@@ -62,9 +62,9 @@ def test_the_ingester_may_do_what_it_needs_and_delete_nothing(queue: Template) -
     tables = queue.allowed("Ingester", "dynamodb:")
     assert not [one for actions in tables.values() for one in actions if "Delete" in one]
     rejected = queue.logical_id(queue.one("SQS::Queue", "IngestionRejected"))
-    release = queue.logical_id(queue.one("SQS::Queue", "QueuesRelease"))
+    releases = [queue.logical_id(queue.one("SQS::Queue", f"Queues{name}")) for name in ("Release", "OrderedRelease")]
     sending = {one for one, actions in queue.allowed("Ingester", "sqs:").items() if "sqs:SendMessage" in actions}
-    assert sending == {json.dumps({"Fn::GetAtt": [one, "Arn"]}) for one in (rejected, release)}
+    assert sending == {json.dumps({"Fn::GetAtt": [one, "Arn"]}) for one in (rejected, *releases)}
     variables = queue.function("Ingester")["Properties"]["Environment"]["Variables"]
     assert variables["REJECTED_QUEUE_URL"] == {"Ref": rejected}
     assert queue.allowed("Ingester", "secretsmanager:") == {}

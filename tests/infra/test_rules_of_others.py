@@ -34,6 +34,12 @@ ACKNOWLEDGED = {
     f"{_WILDCARDS}[Resource::{TARGETS}]": (
         "the queues that jobs may target are chosen by whoever deploys, patterns included; by default there are none"
     ),
+    **{
+        f"Clockwork/Functions/{teller}Role/DefaultPolicy/Resource AwsSolutions-IAM5[Resource::{TARGETS}]": (
+            "the queues in which clients want to hear of dead executions are among those that jobs may target"
+        )
+        for teller in ("KafkaDeliverer", "Poller", "Sweeper")
+    },
     "Clockwork/Functions/IngesterRole/DefaultPolicy/Resource AwsSolutions-IAM5[Resource::*]": (
         "for a topic, Lambda reads with the role of the function, and network interfaces cannot be named beforehand"
     ),
