@@ -81,6 +81,16 @@ def test_jobs_may_target_the_queues_that_the_deployment_names(account: Template)
     assert account.allowed("Deliverer", "sqs:")[json.dumps(TARGETS)] == {"sqs:SendMessage"}
 
 
+def test_only_who_delivers_or_gives_up_speaks_to_queues_of_clients(account: Template) -> None:
+    speaking = {moment for moment in MOMENTS if json.dumps(TARGETS) in account.allowed(moment, "sqs:")}
+    assert speaking == {"Deliverer", "Poller", "Sweeper"}
+
+
+def test_only_the_api_asks_the_index_of_what_is_dead(account: Template) -> None:
+    asking = {m for m in MOMENTS if any("/index/attention" in resource for resource in account.allowed(m, "dynamodb:"))}
+    assert asking == {"Api"}
+
+
 def test_jobs_may_target_the_functions_buses_topics_and_roles_that_the_deployment_names_and_no_others() -> None:
     wanted = {
         "lambda:InvokeFunction": "arn:aws:lambda:*:123456789012:function:jobs-*",

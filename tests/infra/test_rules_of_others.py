@@ -31,8 +31,12 @@ ACKNOWLEDGED = {
     f"{_WILDCARDS}[{_ARN}:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:clockwork/*]": (
         "clients name their signing secrets at run time; the prefix keeps every other secret of the account out"
     ),
-    f"{_WILDCARDS}[Resource::{TARGETS}]": (
-        "the queues that jobs may target are chosen by whoever deploys, patterns included; by default there are none"
+    **dict.fromkeys(
+        (
+            f"Clockwork/Functions/{moment}Role/DefaultPolicy/Resource AwsSolutions-IAM5[Resource::{TARGETS}]"
+            for moment in ("Deliverer", "KafkaDeliverer", "Poller", "Sweeper")
+        ),
+        "the queues of jobs and of clients' dead are chosen by whoever deploys, patterns included; by default none are",
     ),
     **{
         f"Clockwork/Functions/{teller}Role/DefaultPolicy/Resource AwsSolutions-IAM5[Resource::{TARGETS}]": (
