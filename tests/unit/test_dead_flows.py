@@ -107,6 +107,7 @@ def test_a_dead_execution_is_listed_told_redriven_and_delivered_once(record: str
     after = failing.clockwork.executions.find(dead.job_id, dead.execution_id)
     assert after is not None
     assert (after.state, [one.state for one in after.attempts][-1]) == (State.SUCCEEDED, State.SUCCEEDED)
+    assert (after.reason, after.occurrence) == (None, None)
     assert [one.attempt for one in failing.clockwork.targets.delivered] == [1, 2, 3]
     assert failing.dead() == []
     with pytest.raises(NotDead, match="SUCCEEDED"):

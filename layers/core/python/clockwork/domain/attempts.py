@@ -193,6 +193,7 @@ def _claimed(execution: Execution, release: Release, claim: Claim) -> Execution:
         claim_until=claim.until,
         started_at=max(claim.now, release.run_at),
         next_attempt_at=None,
+        reason=None,
         occurrence=None,
     )
 
