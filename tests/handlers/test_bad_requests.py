@@ -95,7 +95,7 @@ def test_all_faults_of_a_request_come_in_one_answer() -> None:
     api = Api()
     body = {
         "color": "red",
-        "orderingKey": "k",
+        "orderingKey": "",
         "schedule": {"at": "x", "delaySeconds": -1},
         "target": {
             "type": "http",

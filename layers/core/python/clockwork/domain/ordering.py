@@ -8,7 +8,7 @@ import msgspec
 
 from clockwork.domain import ids, keys
 from clockwork.domain.executions import WAITING, Execution, State
-from clockwork.domain.jobs import Occurrence, RetryPolicy
+from clockwork.domain.jobs import KafkaTarget, Occurrence, RetryPolicy, SnsTarget, SqsTarget, Target
 from clockwork.domain.releases import Release
 
 #: A head that waits for its next attempt is hidden in its queue, which SQS does for 12 hours at the most:
@@ -34,6 +34,22 @@ def policy_of(policy: RetryPolicy, ordering_key: str | None) -> RetryPolicy:
     if ordering_key is None or policy.max_age_seconds <= LONGEST_RETRYING_SECONDS:
         return policy
     return msgspec.structs.replace(policy, max_age_seconds=LONGEST_RETRYING_SECONDS)
+
+
+def in_order(target: Target, ordering_key: str | None) -> Target:
+    """The target of a job: one that can keep an order of its own is told which messages have one."""
+    if ordering_key is None:
+        return target
+    if isinstance(target, KafkaTarget) and target.key is None:
+        return msgspec.structs.replace(target, key=ordering_key)
+    if isinstance(target, SqsTarget | SnsTarget) and target.message_group_id is None and _is_fifo(target):
+        # Keys may be longer, and of other characters, than groups.
+        return msgspec.structs.replace(target, message_group_id=ids.derive("group", ordering_key))
+    return target
+
+
+def _is_fifo(target: SqsTarget | SnsTarget) -> bool:
+    return (target.queue_arn if isinstance(target, SqsTarget) else target.topic_arn).endswith(".fifo")
 
 
 def group_of(occurrence: Occurrence) -> str:

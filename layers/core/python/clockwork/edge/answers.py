@@ -184,6 +184,8 @@ class AnonymousJob(EdgeModel):
     payload: Any
     retry_policy: ShownRetryPolicy
     relevancy_window_seconds: float | None = None
+    ordering_key: str | None = None
+    sequence: int | None = None
     record: Literal["none", "full"]
     tags: dict[str, str]
     last_execution: Execution | None = None

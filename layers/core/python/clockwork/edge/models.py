@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, RootModel, ValidationInfo, field_validator, model_validator
 
 from clockwork.domain import ids, instants, jobs
 from clockwork.domain.clients import CLIENT_ID
 from clockwork.domain.envelopes import json_of
+from clockwork.domain.ordering import LARGEST_SEQUENCE, LONGEST_ORDERING_KEY, LONGEST_RETRYING_SECONDS, in_order
 from clockwork.domain.requests import NewJob
 from clockwork.edge.checks import Checks, EdgeModel, checks_of
 from clockwork.edge.kafka_target import KafkaTargetBody
@@ -33,8 +34,6 @@ _REFUSED_BY_SQS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U001
 class DefinitionBody(EdgeModel):
     """What a job does: the body of PUT, and most of a create."""
 
-    not_built: ClassVar[frozenset[str]] = frozenset({"/orderingKey", "/sequence"})
-
     schedule: ScheduleBody
     target: Annotated[
         HttpTargetBody | SqsTargetBody | KafkaTargetBody | LambdaTargetBody | EventBridgeTargetBody | SnsTargetBody,
@@ -48,6 +47,15 @@ class DefinitionBody(EdgeModel):
     record: Literal["none", "full"] | None = Field(None, description="the client's unless given")
     tags: dict[Annotated[str, Field(min_length=1, max_length=64)], Annotated[str, Field(max_length=256)]] = Field(
         {}, max_length=20
+    )
+    ordering_key: str | None = Field(
+        None,
+        min_length=1,
+        max_length=LONGEST_ORDERING_KEY,
+        description="jobs of a client with one key are delivered one after the other; needs the record level full",
+    )
+    sequence: int | None = Field(
+        None, ge=0, le=LARGEST_SEQUENCE, description="breaks ties between jobs of one orderingKey; 0 unless given"
     )
 
     @field_validator("payload")
@@ -65,12 +73,30 @@ class DefinitionBody(EdgeModel):
         return payload
 
     @model_validator(mode="after")
-    def _can_skip(self, info: ValidationInfo) -> Self:
+    def _is_recorded(self, info: ValidationInfo) -> Self:
         checks = checks_of(info)
         level = self.record or (checks.client.record if checks.client is not None else "full")
         if self.schedule.overlap == "skip" and level != "full":
             checks.report("/schedule/overlap", "skip needs the record level full")
+        if self.ordering_key is not None and level != "full":
+            checks.report("/orderingKey", "needs the record level full")
         return self
+
+    @model_validator(mode="after")
+    def _is_in_order(self, info: ValidationInfo) -> Self:
+        checks, policy = checks_of(info), self.retry_policy
+        if self.sequence is not None and self.ordering_key is None:
+            checks.report("/sequence", "is for jobs with an orderingKey alone")
+        given = policy is not None and "max_age_seconds" in policy.model_fields_set
+        longest = 0.0 if policy is None or not given else policy.max_age_seconds
+        if self.ordering_key is not None and longest > LONGEST_RETRYING_SECONDS:
+            most = f"must be at most {LONGEST_RETRYING_SECONDS} for a job with an orderingKey"
+            checks.report("/retryPolicy/maxAgeSeconds", most)
+        return self
+
+    def target_in_order(self, checks: Checks) -> jobs.Target:
+        """The target as it is kept."""
+        return in_order(self.target.to_target(checks), self.ordering_key)
 
     @property
     def encoded_payload(self) -> jobs.Payload:
@@ -104,13 +130,15 @@ class JobBody(DefinitionBody):
         """The job as the flow takes it, if it is anonymous."""
         return NewJob(
             index=index,
-            target=self.target.to_target(checks),
+            target=self.target_in_order(checks),
             payload=self.encoded_payload,
             at=None if self.schedule.at is None else instants.from_text(self.schedule.at),
             delay_ms=round((self.schedule.delay_seconds or 0) * 1000),
             record=self.record,
             retry_policy=None if self.retry_policy is None else self.retry_policy.to_policy(),
             relevancy_window_seconds=self.relevancy_window_seconds,
+            ordering_key=self.ordering_key,
+            sequence=self.sequence or 0,
             tags=self.tags,
         )
 

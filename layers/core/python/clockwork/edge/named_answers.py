@@ -44,6 +44,8 @@ class JobSummary(EdgeModel):
     target: ShownTarget
     retry_policy: ShownRetryPolicy
     relevancy_window_seconds: float | None = None
+    ordering_key: str | None = None
+    sequence: int | None = None
     record: Literal["none", "full"]
     tags: dict[str, str]
 

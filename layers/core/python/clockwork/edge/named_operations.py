@@ -13,6 +13,7 @@ from clockwork.domain.errors import InvalidRequest, JobNotFound, Problem
 from clockwork.domain.ids import digest_of
 from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.named import Definition, JobState, NamedJob
+from clockwork.domain.ordering import policy_of
 from clockwork.edge import named_views, views
 from clockwork.edge.body import SINGLE_BYTES, canonical, read_body
 from clockwork.edge.checks import Checks, validate
@@ -37,7 +38,7 @@ def definition_of(body: DefinitionBody, checks: Checks, client: Client) -> Defin
     """The definition that a valid body comes to, with its instants resolved."""
     schedule = body.schedule
     return Definition(
-        target=body.target.to_target(checks),
+        target=body.target_in_order(checks),
         payload=body.encoded_payload,
         record=body.record or client.record,
         at=None if schedule.recurs else schedule.to_instant(checks.now),
@@ -50,11 +51,14 @@ def definition_of(body: DefinitionBody, checks: Checks, client: Client) -> Defin
         overlap=schedule.overlap,
         relevancy_window_seconds=body.relevancy_window_seconds or client.relevancy_window_seconds,
         retention_days=client.retention_days,
+        ordering_key=body.ordering_key,
+        sequence=None if body.ordering_key is None else body.sequence or 0,
     )
 
 
 def _policy_of(body: DefinitionBody, client: Client) -> RetryPolicy:
-    return client.retry_policy or RetryPolicy() if body.retry_policy is None else body.retry_policy.to_policy()
+    own = None if body.retry_policy is None else body.retry_policy.to_policy()
+    return policy_of(own or client.retry_policy or RetryPolicy(), body.ordering_key)
 
 
 def as_sent(value: dict[str, Any]) -> bytes:

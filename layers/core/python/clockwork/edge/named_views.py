@@ -95,6 +95,8 @@ def summary(kept: NamedJob, now: int) -> dict[str, Any]:
     following = next(upcoming(kept, now), None)
     if definition.relevancy_window_seconds is not None:
         shown["relevancyWindowSeconds"] = definition.relevancy_window_seconds
+    if definition.ordering_key is not None:
+        shown |= {"orderingKey": definition.ordering_key, "sequence": definition.sequence}
     if kept.reason is not None:
         shown["reason"] = kept.reason
     if definition.at is not None:

@@ -45,6 +45,8 @@ def job(view: JobView) -> dict[str, Any]:
     }
     if occurrence.relevancy_window_seconds is not None:
         shown["relevancyWindowSeconds"] = occurrence.relevancy_window_seconds
+    if occurrence.ordering_key is not None:
+        shown |= {"orderingKey": occurrence.ordering_key, "sequence": occurrence.sequence}
     if view.last_execution is not None:
         shown["lastExecution"] = execution(view.last_execution)
     return shown

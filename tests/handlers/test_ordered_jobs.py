@@ -1,0 +1,94 @@
+"""Ordered jobs at the edge: what they need, what they are shown as, where they go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from clockwork.domain.jobs import KafkaTarget, SnsTarget, SqsTarget
+from clockwork.domain.keys import is_ordered
+from clockwork.domain.ordering import in_order
+from tests.handlers.handlers import Api, job_body
+
+QUEUE = "arn:aws:sqs:us-east-1:123456789012:orders"
+
+
+@pytest.mark.parametrize("job_key", [None, "order-17-reminder"])
+def test_an_ordered_job_is_shown_with_its_key_and_place(job_key: str | None) -> None:
+    api = Api()
+    named = {} if job_key is None else {"jobKey": job_key}
+    job_id = api.create(orderingKey="order-17", sequence=3, **named).body["jobId"]
+    shown = api.call("GET", f"/v1/jobs/{job_id}").body
+    assert (shown["orderingKey"], shown["sequence"]) == ("order-17", 3)
+    assert shown["retryPolicy"]["maxAgeSeconds"] == 43_200
+
+
+def test_any_other_job_is_shown_without() -> None:
+    api = Api()
+    job_id = api.create().body["jobId"]
+    assert {"orderingKey", "sequence"} & set(api.call("GET", f"/v1/jobs/{job_id}").body) == set()
+
+
+@pytest.mark.parametrize(
+    ("changes", "pointer"),
+    [
+        ({"orderingKey": ""}, "/orderingKey"),
+        ({"orderingKey": "k" * 256}, "/orderingKey"),
+        ({"orderingKey": "k", "record": "none"}, "/orderingKey"),
+        ({"orderingKey": "k", "retryPolicy": {"maxAgeSeconds": 43_201}}, "/retryPolicy/maxAgeSeconds"),
+        ({"sequence": 1}, "/sequence"),
+        ({"orderingKey": "k", "sequence": -1}, "/sequence"),
+        ({"orderingKey": "k", "sequence": 2**53 + 1}, "/sequence"),
+        ({"orderingKey": "k", "sequence": 1.5}, "/sequence"),
+    ],
+)
+def test_what_cannot_be_kept_in_order_is_refused(changes: dict[str, Any], pointer: str) -> None:
+    answer = Api().create(**changes)
+    assert (answer.status, answer.pointers) == (422, [pointer])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"orderingKey": "k" * 255, "sequence": 2**53},
+        {"orderingKey": "k", "retryPolicy": {"maxAgeSeconds": 43_200}},
+        {"orderingKey": "k", "retryPolicy": {"maxAttempts": 3}},
+        {"orderingKey": "k", "jobKey": "hourly", "schedule": {"every": {"seconds": 3_600}}},
+    ],
+)
+def test_bounds_are_taken_and_a_schedule_may_recur(changes: dict[str, Any]) -> None:
+    assert Api().create(**changes).status == 201
+
+
+def test_jobs_of_a_batch_go_to_the_shards_of_their_keys_each_in_a_row_of_its_own() -> None:
+    api = Api()
+    jobs = [job_body(**({"orderingKey": f"k{n % 3}"} if n % 2 else {})) for n in range(12)]
+    results = api.call("POST", "/v1/jobs/batch", {"jobs": jobs}).body["results"]
+    assert {one["status"] for one in results} == {201}
+    places = [place for place in api.clockwork.shards.list() if is_ordered(place)]
+    rows = [row for place in places for row in api.clockwork.timeline.read(place, "0", "~", 100).rows]
+    assert len(rows) == 6
+
+
+def test_a_named_job_that_gets_an_ordering_key_moves_to_its_shard_and_fires_once() -> None:
+    api = Api()
+    body = {"schedule": {"delaySeconds": 100}, "target": {"type": "http", "url": "https://example.com/hook"}}
+    job_id = api.create(jobKey="moves", **body).body["jobId"]
+    for ordering_key in ("k", "other", None):
+        changed = {**body, "orderingKey": ordering_key} if ordering_key else {**body, "payload": "plain again"}
+        assert api.call("PUT", f"/v1/jobs/{job_id}", changed).status == 200
+    assert api.call("PUT", f"/v1/jobs/{job_id}", {**body, "orderingKey": "k"}).status == 200
+    api.clockwork.run_until(api.clockwork.clock.at + 300_000)
+    assert len(api.clockwork.targets.delivered) == 1
+
+
+def test_a_target_with_an_order_of_its_own_is_told_the_key() -> None:
+    assert in_order(KafkaTarget("orders"), "k") == KafkaTarget("orders", key="k")
+    assert in_order(KafkaTarget("orders", key="mine"), "k") == KafkaTarget("orders", key="mine")
+    first, again, other = (in_order(SqsTarget(f"{QUEUE}.fifo"), key) for key in ("k", "k", "l"))
+    assert first == again != other
+    assert in_order(SqsTarget(QUEUE), "k") == SqsTarget(QUEUE)
+    topic = SnsTarget("arn:aws:sns:us-east-1:123456789012:orders.fifo")
+    assert in_order(topic, "k") != topic
+    assert in_order(topic, None) == topic
