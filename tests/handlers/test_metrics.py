@@ -64,6 +64,8 @@ def day(api: Api, output: pytest.CaptureFixture[str]) -> Iterator[tuple[str, lis
     api.clockwork.clock.advance(1_500)
     make_handler("deliverer", world)(event, CONTEXT)
     yield "deliverer", metrics_of(output.readouterr().out)
+    make_handler("ingester", world)({"Records": []}, CONTEXT)
+    yield "ingester", metrics_of(output.readouterr().out)
     make_handler("sweeper", world)(scheduled_event(), CONTEXT)
     yield "sweeper", metrics_of(output.readouterr().out)
 

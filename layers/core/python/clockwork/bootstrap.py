@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from clockwork import ports, telemetry
@@ -37,7 +37,7 @@ class App:
 
     world: World
     #: `flows.ingest.Rejects`, of the ingester alone.
-    rejects: Any = NotWired("rejects")
+    rejects: Any = field(default_factory=lambda: NotWired("rejects"))
 
     def deadline_at(self, context: Any) -> int:
         """The instant (ms) at which this invocation is ended."""

@@ -32,7 +32,7 @@ class SqsTarget(msgspec.Struct, frozen=True, tag="sqs", tag_field="type", rename
 
 
 class KafkaTarget(msgspec.Struct, frozen=True, tag="kafka", tag_field="type", rename="camel", omit_defaults=True):
-    """A topic of the deployment's Kafka cluster. `key` chooses the partition: the orderingKey, or else the jobId, unless given."""
+    """A topic of the deployment's Kafka cluster. `key`, else the orderingKey, else the jobId chooses the partition."""
 
     topic: str
     key: str | None = None

@@ -19,7 +19,9 @@ class KafkaTargetBody(EdgeModel):
 
     type: Literal["kafka"]
     topic: str = Field(pattern=TOPIC)
-    key: str | None = Field(None, min_length=1, max_length=LONGEST_KEY, description="the orderingKey, or else the jobId, unless given")
+    key: str | None = Field(
+        None, min_length=1, max_length=LONGEST_KEY, description="the orderingKey, or else the jobId, unless given"
+    )
 
     @field_validator("type")
     @classmethod
