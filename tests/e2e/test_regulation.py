@@ -118,15 +118,15 @@ def test_a_target_that_is_down_is_left_alone_probed_and_gets_its_backlog_when_it
     hook = webhooks.hook(failures=1_000)
     tenant = deployment.tenant("unlucky", **private)
     retries = {"maxAttempts": 20, "backoff": "fixed", "initialSeconds": 2, "jitter": "none"}
-    job_ids = create_many(tenant, hook, 24, retryPolicy=retries)
+    job_ids = create_many(tenant, hook, 40, retryPolicy=retries)
     await_value(lambda: True if "SIDELINED" in states(tenant, job_ids) else None, "something is parked")
     later = create_many(tenant, hook, 4, retryPolicy=retries)
     await_states(tenant, later, "SIDELINED")
     asked = len(hook.arrivals)
     hook.failures = 0
-    sweep_until_arrived(deployment, hook, 28)
+    sweep_until_arrived(deployment, hook, 44)
     await_states(tenant, [*job_ids, *later], "SUCCEEDED")
-    assert asked < 3 * 24
+    assert asked < 3 * 40
 
 
 def test_a_client_that_floods_crosses_nothing_with_another_and_keeps_it_from_nothing(

@@ -12,7 +12,7 @@ from clockwork.domain.clients import Client
 from clockwork.domain.codec import decode_release
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Outcome, State
-from clockwork.domain.jobs import HttpTarget, RetryPolicy
+from clockwork.domain.jobs import HttpTarget, Payload, RetryPolicy
 from clockwork.domain.parking import LONGEST_PARKING_MS, NOTED_MS, Parked, parking_of
 from clockwork.domain.permits import BLOCK, SLOW_MS, blocks_of, cap_of
 from clockwork.domain.releases import Delivery
@@ -251,6 +251,23 @@ def test_another_host_of_the_client_is_not_held_back() -> None:
     regulated.accepts = True
     regulated.create(3, target=HttpTarget("https://other.example/hook"))
     assert len(regulated.run(10)) == 3
+
+
+def test_a_target_that_fails_for_one_payload_only_delivers_the_others_and_opens_no_circuit() -> None:
+    regulated = Regulated()
+    bad, good = (Payload(body) for body in (b"1", b"2"))
+    now = regulated.clockwork.clock.now
+    regulated.clockwork.targets._answer = lambda d: (
+        failure(started_at=now(), ended_at=now()) if d.occurrence.payload == bad else success(now())
+    )
+    once_more = RetryPolicy(max_attempts=4, backoff="none")
+    for _ in range(10):
+        regulated.create(5, payload=good, retry_policy=once_more)
+        regulated.create(1, payload=bad, retry_policy=once_more)
+    regulated.run(20)
+    states = [record.state for record in regulated.clockwork.executions.all()]
+    assert (states.count(State.SUCCEEDED), states.count(State.DEAD)) == (50, 10)
+    assert not regulated.clockwork.regulation.circuits("acme")
 
 
 def test_a_success_opens_no_circuit_whatever_went_before_it() -> None:

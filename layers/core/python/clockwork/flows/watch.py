@@ -34,6 +34,9 @@ def _note(world: World, item: Item, outcome: Outcome, host: str) -> None:
             ratio.forget()
             world.regulation.close_circuit(client_id, host)
         return
+    if item.release.attempt > 1 and outcome.state is not State.SUCCEEDED:
+        # It says nothing new: one payload that its target does not take, tried ten times, would shut out all others.
+        return
     ratio.note(outcome)
     if ratio.is_failing:
         ratio.forget()
