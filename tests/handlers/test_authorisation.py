@@ -51,10 +51,19 @@ BODIES: dict[str, Any] = {
     "redrive_execution": {},
     "redrive_dead": {},
     "discard_dead": {},
+    "post_schedule": {
+        "clientId": "acme",
+        "scheduleKey": "k",
+        "orderingKey": "o",
+        "taskData": "d",
+        "delivery": {"url": "https://hooks.example.org/"},
+        "scheduleTime": 0,
+    },
+    "delete_schedule": {"clientId": "acme", "scheduleKey": "no such key"},
 }
 QUERIES = {"list_jobs": {"clientId": "acme"}}
 #: What was delivered is not dead.
-STATUS = {"redrive_execution": 409, "create_job": 201} | dict.fromkeys(
+STATUS = {"redrive_execution": 409, "create_job": 201, "delete_schedule": 400} | dict.fromkeys(
     ("run_job", "backfill_job", "release_sidelined", "discard_sidelined"), 202
 )
 NAMED_ONLY = {"put_job", "patch_job", "pause_job", "resume_job", "run_job", "backfill_job"}

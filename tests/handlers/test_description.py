@@ -90,9 +90,9 @@ EXAMPLES = [
 
 @pytest.mark.parametrize(("route", "example"), EXAMPLES)
 def test_every_example_is_taken(route: Any, example: dict[str, Any]) -> None:
-    api = Api()
-    queues = ["arn:aws:sqs:us-east-1:123456789012:orders"]
-    api.call("PUT", "/v1/clients/acme", {"principals": [ALICE], "allowedQueueArns": queues}, caller=ADMIN)
+    api = Api(kafka_release_queue_url="https://sqs.us-east-1.amazonaws.com/123456789012/kafka")
+    lists = {"allowedQueueArns": ["arn:aws:sqs:us-east-1:123456789012:orders"], "allowedTopics": ["orderTopic"]}
+    api.call("PUT", "/v1/clients/acme", {"principals": [ALICE], **lists}, caller=ADMIN)
     # The instants of the examples lie ahead, or behind, when the examples are read.
     in_backfill = route.operation == "backfill_job"
     api.clockwork.clock.at = 1_778_000_000_000 if in_backfill else 1_777_000_000_000
@@ -103,6 +103,9 @@ def test_every_example_is_taken(route: Any, example: dict[str, Any]) -> None:
         # Only what is dead can be.
         lost = execution(State.DEAD, job_id=anonymous, execution_id=execution_id, occurrence=occurrence())
         api.clockwork.executions.save([(None, lost)])
+    if route.operation == "delete_schedule":
+        # Only what was scheduled can be cancelled.
+        api.call("POST", "/schedule", OPERATIONS["post_schedule"].examples[0])
     path = route.path.format(jobId=job_id, clientId="acme", executionId=execution_id)
     answer = api.call(route.method, path, example, caller=ADMIN if route.admin else ALICE)
     assert answer.status == OPERATIONS[route.operation].status

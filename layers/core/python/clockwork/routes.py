@@ -16,6 +16,8 @@ class Route:
     path: str
     operation: str
     admin: bool = False
+    #: A route of the original Clockwork: text answers, and 400 for every request that is refused for what it says.
+    original: bool = False
 
     @property
     def key(self) -> str:
@@ -49,6 +51,8 @@ ROUTES = (
     Route("GET", "/v1/clients/{clientId}/dead", "list_dead"),
     Route("POST", "/v1/clients/{clientId}/dead/redrive", "redrive_dead"),
     Route("POST", "/v1/clients/{clientId}/dead/discard", "discard_dead"),
+    Route("POST", "/schedule", "post_schedule", original=True),
+    Route("DELETE", "/schedule", "delete_schedule", original=True),
     Route("GET", "/v1/health", "get_health"),
     Route("GET", "/v1/openapi.json", "get_openapi"),
 )

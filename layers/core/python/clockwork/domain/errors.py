@@ -66,6 +66,10 @@ class Unavailable(ClockworkError):
     """A store or queue gave no definite answer, or refused for now: whether it acted is unknown. Repeat later."""
 
 
+class NotScheduled(ClockworkError):
+    """Under that key there is nothing that could still be cancelled for certain."""
+
+
 class TooManyRequests(ClockworkError):
     """The client has used up what it may create for now; nothing was written. Repeat after `retry_after_seconds`."""
 

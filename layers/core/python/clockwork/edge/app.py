@@ -14,6 +14,7 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from clockwork.domain.errors import TooManyRequests, Unavailable
 from clockwork.edge import problems
 from clockwork.edge.operations import Api
+from clockwork.edge.original import PlainText
 from clockwork.edge.request import Request, caller_arn
 from clockwork.flows.authorise import identify
 from clockwork.flows.world import World
@@ -49,13 +50,13 @@ def _answering(resolver: APIGatewayHttpResolver, api: Api, route: Route) -> Call
             status, body = operation(Request(event, caller, path, event.get("queryStringParameters") or {}))
         except Exception as error:  # noqa: BLE001 - the last resort: the client learns that it failed, the log why
             return _problem(route, error)
-        return _respond(status, body, "application/json")
+        return _respond(status, body, "text/plain" if isinstance(body, PlainText) else "application/json")
 
     return answer
 
 
 def _problem(route: Route, error: Exception) -> Response[str]:
-    document = problems.problem_of(error)
+    document = problems.original_problem_of(error) if route.original else problems.problem_of(error)
     if isinstance(error, Unavailable):
         log.warning("unavailable: %s", error, extra={"action": "api_unavailable", "operation": route.operation})
     elif document["status"] >= HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -76,5 +77,5 @@ def _not_found(_: Exception) -> Response[str]:
 
 
 def _respond(status: HTTPStatus, body: Any, content_type: str) -> Response[str]:
-    text = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+    text = str(body) if isinstance(body, str) else json.dumps(body, ensure_ascii=False, separators=(",", ":"))
     return Response(int(status), content_type, text)

@@ -12,6 +12,7 @@ from clockwork.edge.client_models import ClientBody
 from clockwork.edge.client_operations import LetGoBody
 from clockwork.edge.dead_operations import DeadFilterBody
 from clockwork.edge.models import CreateBatchBody, CreateJobBody, DefinitionBody, PatchBody
+from clockwork.edge.original import OriginalCancelBody, OriginalScheduleBody
 from clockwork.edge.schedules import BackfillBody, EmptyBody, PreviewBody, ReasonBody
 
 _JOB = {
@@ -26,6 +27,14 @@ _MESSAGE = {
     "target": {"type": "sqs", "queueArn": "arn:aws:sqs:us-east-1:123456789012:orders"},
     "payload": "order 17 is due",
     "record": "none",
+}
+_ORIGINAL = {
+    "clientId": "acme",
+    "scheduleKey": "order1-create",
+    "orderingKey": "order1",
+    "taskData": "payload",
+    "delivery": {"topic": "orderTopic"},
+    "scheduleTime": 1_893_456_000_000,
 }
 _CLIENT = {
     "principals": ["arn:aws:iam::123456789012:role/Billing"],
@@ -50,6 +59,8 @@ class Operation:
     conflicts: bool = False
     #: It counts against what its client may create.
     capped: bool = False
+    #: Its answer is text, and so is that of every operation of the original Clockwork.
+    is_text: bool = False
 
 
 OPERATIONS = {
@@ -191,6 +202,21 @@ OPERATIONS = {
         status=202,
         body=EmptyBody,
         examples=({},),
+    ),
+    "post_schedule": Operation(
+        "Schedule a job as the original Clockwork does; the answer is its orderingKey",
+        None,
+        body=OriginalScheduleBody,
+        examples=(_ORIGINAL, {**_ORIGINAL, "delivery": {"url": "https://example.com/hook"}}),
+        capped=True,
+        is_text=True,
+    ),
+    "delete_schedule": Operation(
+        "Cancel a job as the original Clockwork does; the answer is its scheduleKey",
+        None,
+        body=OriginalCancelBody,
+        examples=({"clientId": "acme", "scheduleKey": "order1-create"},),
+        is_text=True,
     ),
     "get_health": Operation("Ask whether the API answers", answers.Health),
     "get_openapi": Operation("This description", None),

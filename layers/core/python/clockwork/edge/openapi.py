@@ -33,7 +33,7 @@ Requests are signed with AWS Signature Version 4 for the service `execute-api`. 
 milliseconds. Unknown fields are refused, and so is by name what this version does not support yet. Requests that API
 Gateway refuses itself (unsigned, unknown route, over 10 MB) get `{"message": ...}` rather than a problem document."""
 _FAULTS = {
-    400: "The body is not JSON: UTF-8, unique names, finite numbers, at most 64 levels.",
+    400: "The body is not JSON: UTF-8, unique names, finite numbers, at most 64 levels. On /schedule: any fault.",
     403: "The caller may not do this, or not for this client, whether or not it exists.",
     404: "There is no such thing, or it is another client's.",
     409: "Another request, definition or revision stands in the way: the detail says which.",
@@ -134,10 +134,14 @@ def _operation(route: Route, operation: Operation) -> dict[str, Any]:
             "content": {"application/json": {"schema": _ref(operation.body), "examples": _examples(operation)}},
         }
     schema = {"type": "object"} if operation.answer is None else _ref(operation.answer)
+    answered = (
+        {"text/plain": {"schema": {"type": "string"}}}
+        if operation.is_text
+        else {"application/json": {"schema": schema}}
+    )
     described["responses"] = {
         **{
-            str(status): {"description": "Done.", "content": {"application/json": {"schema": schema}}}
-            for status in (operation.status, *operation.also)
+            str(status): {"description": "Done.", "content": answered} for status in (operation.status, *operation.also)
         },
         **{str(status): {"$ref": f"#/components/responses/{status}"} for status in _faults(in_path, operation)},
     }
@@ -148,7 +152,7 @@ def _faults(in_path: list[str], operation: Operation) -> list[int]:
     """The problems that an operation may answer, by what it takes."""
     faults = {403, 500, 503}
     if operation.body is not None:
-        faults |= {400, 413, 422}
+        faults |= {400} if operation.is_text else {400, 413, 422}
     if in_path:
         faults.add(404)
     if operation.parameters:

@@ -24,6 +24,7 @@ from clockwork.edge.client_operations import ClientApi
 from clockwork.edge.dead_operations import DeadApi
 from clockwork.edge.models import CreateBatchBody, CreateJobBody, JobBody
 from clockwork.edge.named_operations import NamedApi, as_sent, definition_of
+from clockwork.edge.original import OriginalApi, OriginalScheduleBody, PlainText, schedule
 from clockwork.edge.outlines import outlines_of
 from clockwork.edge.request import Request
 from clockwork.flows import authorise, cancel, create, named, read
@@ -40,7 +41,7 @@ MOST_FAULTS_OF_ELEMENT = 10
 
 
 @dataclass
-class Api(NamedApi, ClientApi, DeadApi):
+class Api(NamedApi, ClientApi, DeadApi, OriginalApi):
     """The operations of one Lambda environment. `count_accepted` counts a repeated request again."""
 
     world: World
@@ -95,6 +96,17 @@ class Api(NamedApi, ClientApi, DeadApi):
             with results.refusing(index):
                 results.accept(index, *self._create_named(client, job, body.jobs[index], checks))
         return HTTPStatus.OK, {"results": results.shown}
+
+    def post_schedule(self, request: Request) -> Answer:
+        """POST /schedule, as the original Clockwork has it."""
+        value = read_body(request.event, SINGLE_BYTES)
+        client = authorise.client_for(self.world, request.caller, request.named_client(value))
+        checks = self._checks(request, client)
+        body = validate(OriginalScheduleBody, value, checks)
+        self.intake.admit(client, 1)
+        written = schedule(self.world, client, body, checks, self.partitions)
+        self.count_accepted(int(written.created))
+        return HTTPStatus.OK, PlainText(body.ordering_key)
 
     def get_job(self, request: Request) -> Answer:
         """GET /v1/jobs/{jobId}."""

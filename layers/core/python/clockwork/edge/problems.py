@@ -15,6 +15,7 @@ from clockwork.domain.errors import (
     NotAllowed,
     NotDead,
     NotNamed,
+    NotScheduled,
     RevisionConflict,
     TooManyRequests,
     Unavailable,
@@ -24,6 +25,7 @@ from clockwork.edge.body import BodyTooLarge, NotJson
 CONTENT_TYPE = "application/problem+json"
 _STATUS: dict[type[ClockworkError], HTTPStatus] = {
     NotJson: HTTPStatus.BAD_REQUEST,
+    NotScheduled: HTTPStatus.BAD_REQUEST,
     NotAllowed: HTTPStatus.FORBIDDEN,
     JobNotFound: HTTPStatus.NOT_FOUND,
     ExecutionNotFound: HTTPStatus.NOT_FOUND,
@@ -37,6 +39,13 @@ _STATUS: dict[type[ClockworkError], HTTPStatus] = {
     TooManyRequests: HTTPStatus.TOO_MANY_REQUESTS,
     Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
 }
+#: What says that the request itself cannot be carried out.
+REFUSED = (
+    HTTPStatus.NOT_FOUND,
+    HTTPStatus.CONFLICT,
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    HTTPStatus.UNPROCESSABLE_ENTITY,
+)
 _DETAIL: dict[type[ClockworkError], str] = {
     JobNotFound: "there is no such job",
     ExecutionNotFound: "there is no such execution",
@@ -53,6 +62,14 @@ def problem_of(error: Exception, at: str = "") -> dict[str, Any]:
     document = problem(_STATUS[kind], _DETAIL.get(kind) or str(error))
     if isinstance(error, (InvalidRequest, NameTaken)):
         document["errors"] = [{"pointer": at + fault.pointer, "detail": fault.detail} for fault in error.problems]
+    return document
+
+
+def original_problem_of(error: Exception) -> dict[str, Any]:
+    """The same for a route of the original Clockwork, to which whatever is wrong with a request is 400."""
+    document = problem_of(error)
+    if document["status"] in REFUSED:
+        document |= {"title": HTTPStatus.BAD_REQUEST.phrase, "status": int(HTTPStatus.BAD_REQUEST)}
     return document
 
 

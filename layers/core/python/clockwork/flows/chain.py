@@ -7,6 +7,7 @@ import logging
 from clockwork.domain import keys
 from clockwork.domain.chains import fire_after, first_pointer, ordinal_at, pointer_to
 from clockwork.domain.named import JobState, NamedJob, Pointer
+from clockwork.domain.ordering import LONGEST_RETRYING_SECONDS
 from clockwork.domain.releases import LONGEST_DELAY_SECONDS
 from clockwork.domain.timeline import Shard
 from clockwork.flows.settle import put_pointer, settle
@@ -20,6 +21,8 @@ MOST_CANDIDATES = 2_000
 RECORDS_READ = 20
 #: So long after its instant a one-shot that left no record is taken to be lost (ms).
 UNFIRED_AFTER_MS = 300_000
+#: An ordered one may leave none for as long as the one ahead of it is tried.
+WAITING_AFTER_MS = LONGEST_RETRYING_SECONDS * 1000
 
 
 def check_chain(world: World, job: NamedJob) -> bool:
@@ -55,7 +58,10 @@ def settle_again(world: World, job: NamedJob) -> None:
 def _is_unfired(world: World, job: NamedJob) -> bool:
     """Whether a job that fires once has passed its instant without a trace; at record level none nobody can tell."""
     at = job.definition.at
-    if at is None or job.definition.record == "none" or world.clock.now() < max(at, job.changed_at) + UNFIRED_AFTER_MS:
+    if at is None or job.definition.record == "none":
+        return False
+    after_ms = UNFIRED_AFTER_MS if job.definition.ordering_key is None else WAITING_AFTER_MS
+    if world.clock.now() < max(at, job.changed_at) + after_ms:
         return False
     return job.chain_after_at < at and not world.executions.list(job.job_id, 1, None)
 

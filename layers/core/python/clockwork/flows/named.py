@@ -16,6 +16,7 @@ from clockwork.domain.clients import Client
 from clockwork.domain.differences import differences
 from clockwork.domain.errors import InvalidRequest, NameTaken, Problem, RevisionConflict
 from clockwork.domain.executions import Execution
+from clockwork.domain.ids import ExecutionId
 from clockwork.domain.keys import is_ordered
 from clockwork.domain.named import Definition, JobState, NamedJob, versioned
 from clockwork.domain.releases import Release
@@ -34,6 +35,9 @@ class NamedRequest(msgspec.Struct, frozen=True, kw_only=True):
     job_key: str
     as_sent: bytes
     definition: Definition
+    #: A one-shot that has ended gives its key up: to another definition at once, to the same one after the time for
+    #: which a repeat counts as the same request.
+    gives_up_key: bool = False
 
 
 class Written(msgspec.Struct, frozen=True):
@@ -51,7 +55,7 @@ def create_named(world: World, request: NamedRequest, partitions: Sequence[str])
     """Create a job under its key. The same as sent is the same job; another is NameTaken. Unavailable: repeat."""
     # 1. Read first: a repeat writes nothing.
     stored = get_by_key(world, request.client.client_id, request.job_key)
-    if stored is not None and stored.is_alive:
+    if stored is not None and stored.is_alive and not _is_given_up(world, stored, request):
         return _repeated(world, stored, request)
     # 2. The pointer, then the row on condition that it is as it was read.
     job = _first_revision(world, request, stored, partitions)
@@ -143,6 +147,22 @@ def _going_on(job: NamedJob, before: NamedJob, at: int) -> NamedJob:
 def cancelled(reason: str | None) -> Callable[[NamedJob, int], NamedJob]:
     """The change that a delete is: a tombstone, so that the key used again is another job."""
     return lambda job, _: msgspec.structs.replace(job, state=JobState.CANCELLED, reason=reason)
+
+
+def has_ended(world: World, job: NamedJob) -> bool:
+    """Whether a recorded job that fires once has done so and its execution is final."""
+    at = job.definition.at
+    if at is None or job.definition.record == "none":
+        return False
+    record = world.executions.find(job.job_id, str(ExecutionId(job.job_id, at, job.version)))
+    return record is not None and record.is_final
+
+
+def _is_given_up(world: World, stored: NamedJob, request: NamedRequest) -> bool:
+    if not request.gives_up_key:
+        return False
+    is_repeat = world.clock.now() < stored.created_at + world.settings.idempotency_seconds * 1000
+    return not (stored.as_sent == request.as_sent and is_repeat) and has_ended(world, stored)
 
 
 def _repeated(world: World, stored: NamedJob, request: NamedRequest) -> Written:
