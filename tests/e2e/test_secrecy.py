@@ -1,4 +1,4 @@
-"""After the tests before this one: no signing secret stands in any log, any table, any queue or any answer."""
+"""After the tests before this one: no signing secret stands in any log, any table or any answer."""
 
 from __future__ import annotations
 
