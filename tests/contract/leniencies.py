@@ -33,6 +33,12 @@ NOT_KEPT: dict[str, dict[str, str]] = {
         "test_two_puts_of_a_client_at_once_leave_the_principals_of_one_of_them": LOSES_RACES,
         "test_a_cancel_and_a_repeated_put_at_once_leave_the_row_cancelled": LOSES_RACES,
         "test_environments_at_once_count_no_more_than_the_days_jobs": LOSES_RACES,
+        "test_a_head_and_its_followers_that_are_hidden_come_back_together_and_in_order": (
+            "moto frees a group whose messages become visible one by one, and hands out what is behind them"
+        ),
+        "test_what_is_sent_twice_is_taken_once_though_it_was_deleted_meanwhile": (
+            "moto forgets a deduplication id when its message is deleted"
+        ),
         "test_the_meter_adds_up_what_aws_bills": "moto reports one unit whatever the size",
     },
 }
