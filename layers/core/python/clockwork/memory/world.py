@@ -119,7 +119,7 @@ class MemoryClockwork:
             if self.clock.at >= next_tick:
                 self.poll_all()
                 next_tick = self.clock.at + self.settings.tick_seconds * 1000
-            due = self._ordered_due()
+            due = self.ordered_due()
             for partition_id in [p for p, due_at in due.items() if due_at <= self.clock.at]:
                 self.poll(partition_id)
             visible_at = self.queue.next_visible_at() or at
@@ -129,9 +129,11 @@ class MemoryClockwork:
             elif ordered_at <= self.clock.at:
                 self.deliver_ordered()
             else:
-                self.clock.at = min(at, next_tick, visible_at, ordered_at, *self._ordered_due().values())
+                # What could not be released is looked at again with the next event.
+                later = (due_at for due_at in self.ordered_due().values() if due_at > self.clock.at)
+                self.clock.at = min(at, next_tick, visible_at, ordered_at, *later)
 
-    def _ordered_due(self) -> dict[str, int]:
+    def ordered_due(self) -> dict[str, int]:
         """By ordered shard, when the next of its rows is due (ms)."""
         due = {}
         for partition_id, shard in self.shards.get([p for p in self.shards.list() if keys.is_ordered(p)]).items():

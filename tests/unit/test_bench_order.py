@@ -1,0 +1,41 @@
+"""The benchmark of order sees what it is there to see."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from bench.order import Run
+from clockwork.memory.ordered_queue import GroupedMessage, MemoryOrderedQueue
+
+
+def test_nothing_is_out_of_order_or_lost_though_much_goes_wrong() -> None:
+    found = Run(1_500, seed=2).go()
+    assert (found["jobs"], found["inversions"], found["lost"]) == (1_500, 0, 0)
+    assert all(count > 0 for count in found["injected"].values())
+
+
+def test_a_queue_that_locks_no_groups_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    receive = MemoryOrderedQueue.receive
+
+    def unlocked(queue: MemoryOrderedQueue, limit: int = 10) -> Sequence[GroupedMessage]:
+        visible = {key: one for key, one in queue.messages.items() if one.visible_at <= queue._world.at}
+        everything, queue.messages = queue.messages, visible
+        received = receive(queue, limit)
+        queue.messages = {**everything, **queue.messages}
+        return received
+
+    monkeypatch.setattr(MemoryOrderedQueue, "receive", unlocked)
+    assert Run(5_000, seed=2).go()["inversions"] > 0
+
+
+def test_releases_that_go_missing_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    put, count = MemoryOrderedQueue.put, iter(range(10**9))
+
+    def forgetful(queue: MemoryOrderedQueue, body: str, group: str, dedup: str) -> None:
+        if next(count) % 100:
+            put(queue, body, group, dedup)
+
+    monkeypatch.setattr(MemoryOrderedQueue, "put", forgetful)
+    assert Run(1_500, seed=2).go()["lost"] > 0
