@@ -108,7 +108,8 @@ def test_what_was_sidelined_is_discarded_by_hand_and_never_delivered(
     await_states(tenant, job_ids, "SKIPPED")
     order(deployment, tenant, "resume")
     deployment.invoke("sweeper", {})
-    deployment.await_empty()
+    # Skipped is final: whatever message of them there might be is absorbed.
+    await_states(tenant, job_ids, "SKIPPED")
     assert hook.arrivals == []
 
 
