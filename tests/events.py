@@ -92,6 +92,22 @@ def sqs_event(messages: Sequence[tuple[str, str]]) -> dict[str, Any]:
     return {"Records": [_record(message_id, body) for message_id, body in messages]}
 
 
+def ordered_event(messages: Sequence[tuple[str, str, str, str, int]]) -> dict[str, Any]:
+    """A batch of (messageId, body, receiptHandle, group, receives) from the ordered queue, which is FIFO."""
+    records = []
+    for message_id, body, receipt, group, receives in messages:
+        record = _record(message_id, body)
+        record |= {"receiptHandle": receipt, "eventSourceARN": f"{record['eventSourceARN']}.fifo"}
+        record["attributes"] |= {
+            "ApproximateReceiveCount": str(receives),
+            "MessageGroupId": group,
+            "MessageDeduplicationId": message_id,
+            "SequenceNumber": "18849496460467696128",
+        }
+        records.append(record)
+    return {"Records": records}
+
+
 def scheduled_event() -> dict[str, Any]:
     """A fire of an EventBridge rule.
 

@@ -11,7 +11,7 @@ from clockwork.domain.executions import Outcome, State
 from clockwork.domain.releases import Delivery
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
-from tests.events import LambdaContext, http_event, poller_event, scheduled_event, sqs_event
+from tests.events import LambdaContext, http_event, ordered_event, poller_event, scheduled_event, sqs_event
 from tests.examples import NOW, failure
 from tests.handlers.handlers import CONTEXT, Api, job_body, make_handler
 
@@ -55,6 +55,39 @@ def test_only_the_messages_that_failed_come_back() -> None:
     answer = make_handler("deliverer", api.clockwork.world)(event, CONTEXT)
     assert answer == {"batchItemFailures": [{"itemIdentifier": event["Records"][1]["messageId"]}]}
     assert len(api.clockwork.targets.delivered) == 2
+
+
+def test_the_ordered_queue_gets_a_failed_head_and_its_followers_back_and_the_head_is_tried_again_first() -> None:
+    api = Api()
+    clockwork = api.clockwork
+    outcomes = iter([failure(), *[Outcome(State.SUCCEEDED, NOW, NOW, status_code=200)] * 3])
+    clockwork.targets._answer = lambda _: next(outcomes)
+    for number in (1, 2):
+        api.create(schedule={"delaySeconds": 0}, payload=number, orderingKey="k", sequence=number)
+    deliverer = make_handler("deliverer", clockwork.world)
+
+    def receive_ordered() -> dict[str, Any]:
+        received = clockwork.ordered_queue.receive()
+        return ordered_event([(m.message_id, m.body, m.receipt, m.group, m.receive_count) for m in received])
+
+    clockwork.poll_all()
+    event = receive_ordered()
+    failed = deliverer(event, CONTEXT)["batchItemFailures"]
+    assert failed == [{"itemIdentifier": record["messageId"]} for record in event["Records"]]
+    assert len(failed) == 2
+    clockwork.clock.advance(10_000)
+    assert deliverer(receive_ordered(), CONTEXT) == {"batchItemFailures": []}
+    assert [one.occurrence.payload.body for one in clockwork.targets.delivered] == [b"1", b"1", b"2"]
+
+
+@pytest.mark.parametrize("succeeds", [True, False])
+def test_a_poller_takes_an_ordered_shard_over_only_if_it_is_asked_to_succeed(succeeds: bool) -> None:
+    clockwork = Api().clockwork
+    clockwork.poll_all()
+    now = clockwork.clock.at
+    clockwork.shards.acquire("o000", "before", now, now + 3_000, "0")
+    event = {"partitionId": "o000", "succeeds": True} if succeeds else poller_event("o000")
+    assert make_handler("poller", clockwork.world)(event, CONTEXT)["outcome"] == ("dry" if succeeds else "no_lease")
 
 
 def test_a_refusal_of_the_target_is_a_retry_rather_than_a_failed_message() -> None:
