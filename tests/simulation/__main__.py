@@ -5,14 +5,18 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import os
 import sys
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
 
-from tests.simulation.branches import measure_branches
+from tests.simulation.branches import Arcs, measured, share_of
 from tests.simulation.coverage_of_run import what_is_missing
-from tests.simulation.faults import Fault
+from tests.simulation.faults import PROFILES, Fault
+from tests.simulation.history import History
 from tests.simulation.run import OPERATIONS_PER_RUN, Result, Run
 from tests.simulation.shrink import shrink
 
@@ -20,6 +24,7 @@ from tests.simulation.shrink import shrink
 SEEDS_TO_MEET_ALL = 50
 #: So many lines of a history are shown: the last ones explain.
 LINES = 120
+Work = Callable[[int], tuple[Result, Arcs | None]]
 
 
 @dataclass
@@ -33,9 +38,12 @@ class Totals:
     faults: Counter[Fault] = field(default_factory=Counter)
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
     drained_after_ms: int = 0
+    arcs: list[Arcs] = field(default_factory=list)
 
-    def add(self, result: Result) -> None:
-        """Count one run."""
+    def add(self, result: Result, arcs: Arcs | None) -> None:
+        """Count one run, and the steps of the flows that it took if that was measured."""
+        if arcs is not None:
+            self.arcs.append(arcs)
         self.seeds += 1
         self.operations += result.operations
         self.delivered += result.delivered
@@ -52,7 +60,7 @@ def main(arguments: list[str]) -> int:
     seeds = (
         [options.seed] if options.seed is not None else range(options.first_seed, options.first_seed + options.seeds)
     )
-    totals = simulate(seeds, options.operations, options.faults, options.until_violation)
+    totals = simulate(list(seeds), options)
     many = totals.seeds >= SEEDS_TO_MEET_ALL and not options.until_violation
     missing = what_is_missing(totals.faults, totals.outcomes) if many else []
     for gap in missing:
@@ -63,27 +71,40 @@ def main(arguments: list[str]) -> int:
         "delivered": totals.delivered,
         "violations": totals.violations,
         "faults": {str(kind): totals.faults[kind] for kind in Fault},
-        "flowsBranchCoverage": None if options.no_coverage else measure_branches(options.coverage_seeds),
+        "flowsBranchCoverage": share_of(totals.arcs) if totals.arcs else None,
     }
     print(f"everything had drained at most {totals.drained_after_ms / 1000:.0f} s after faults stopped")
     print(json.dumps(answer))
     return 1 if totals.violations or missing else 0
 
 
-def simulate(
-    seeds: Iterable[int], operations: int = OPERATIONS_PER_RUN, faults: int | None = None, until_violation: bool = False
-) -> Totals:
-    """Run seeds, and explain each that fails."""
+def simulate(seeds: Sequence[int], options: argparse.Namespace) -> Totals:
+    """Run seeds on all cores, and explain each that fails. Tracing is slow: only the first seeds measure branches."""
     totals = Totals()
-    for seed in seeds:
-        result = Run(seed, operations, faults).go()
-        totals.add(result)
+    traced = frozenset() if options.no_coverage else frozenset(seeds[: options.coverage_seeds])
+    for result, arcs in _results(seeds, partial(go, options.operations, options.faults, traced), options.jobs):
+        totals.add(result, arcs)
         if result.violations:
-            if until_violation:
-                print(f"seed {seed}: {result.violations[0]}")
+            if options.until_violation:
+                print(f"seed {result.seed}: {result.violations[0]}")
                 break
-            explain(result)
+            explain(Run(result.seed, options.operations, options.faults).go())
     return totals
+
+
+def go(operations: int, faults: int | None, traced: frozenset[int], seed: int) -> tuple[Result, Arcs | None]:
+    """One run, without its history, which is long; and the steps that it took, where they are traced."""
+    run = Run(seed, operations, faults)
+    result, arcs = measured(run.go) if seed in traced else (run.go(), None)
+    return replace(result, history=History(0)), arcs
+
+
+def _results(seeds: Sequence[int], work: Work, jobs: int) -> Iterator[tuple[Result, Arcs | None]]:
+    if jobs == 1 or len(seeds) == 1:
+        yield from map(work, seeds)
+        return
+    with ProcessPoolExecutor(jobs) as pool:
+        yield from pool.map(work, seeds)
 
 
 def explain(result: Result) -> None:
@@ -105,7 +126,8 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--faults", type=int, help="at most so many of a seed")
     parser.add_argument("--until-violation", action="store_true", help="stop at the first, unexplained")
     parser.add_argument("--no-coverage", action="store_true", help="do not measure branches")
-    parser.add_argument("--coverage-seeds", type=int, default=36)
+    parser.add_argument("--coverage-seeds", type=int, default=4 * len(PROFILES), help="in so many seeds")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     return parser.parse_args(arguments)
 
 

@@ -1,35 +1,53 @@
-"""Which share of the flows' branches a simulation takes: measured in a process of its own, since tracing is slow."""
+"""Which share of the flows' branches runs take: measured where they run, and added up."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import TypeVar
+
+import coverage
 
 import clockwork.flows
 
-CONFIGURATION = """
-[run]
-branch = true
-concurrency = greenlet
-include = {flows}/*
-data_file = {data}
-"""
+R = TypeVar("R")
+#: By file, the steps from line to line that were taken.
+Arcs = Mapping[str, set[tuple[int, int]]]
+FLOWS = Path(next(iter(clockwork.flows.__path__)))
 
 
-def measure_branches(seeds: int) -> float:
-    """0-1: branches of `clockwork.flows` taken by so many seeds."""
+def measured(work: Callable[[], R]) -> tuple[R, Arcs]:
+    """What some work comes to, and the steps of the flows that it took."""
+    measuring = _measuring()
+    measuring.start()
+    try:
+        result = work()
+    finally:
+        measuring.stop()
+    taken = measuring.get_data()
+    return result, {file: set(taken.arcs(file) or ()) for file in taken.measured_files()}
+
+
+def share_of(runs: Iterable[Arcs]) -> float:
+    """0-1: of all branches of all flows, those that the runs took together."""
+    together: defaultdict[str, set[tuple[int, int]]] = defaultdict(set)
+    for arcs in runs:
+        for file, steps in arcs.items():
+            together[file] |= steps
+    measuring = _measuring()
+    measuring.get_data().add_arcs(together)
+    measuring.get_data().touch_files(str(file) for file in FLOWS.glob("*.py"))
     with tempfile.TemporaryDirectory() as place:
-        configuration = Path(place, "coveragerc")
-        flows = Path(next(iter(clockwork.flows.__path__)))
-        configuration.write_text(CONFIGURATION.format(flows=flows, data=Path(place, "data")))
-        run = [sys.executable, "-m", "coverage"]
-        with_it = [f"--rcfile={configuration}"]
-        simulate = ["-m", "tests.simulation", "--seeds", str(seeds), "--no-coverage", "--until-violation"]
-        subprocess.run([*run, "run", *with_it, *simulate], check=False, stdout=subprocess.DEVNULL)
         report = Path(place, "report.json")
-        subprocess.run([*run, "json", *with_it, "-o", str(report)], check=True, stdout=subprocess.DEVNULL)
+        measuring.json_report(outfile=str(report))
         totals = json.loads(report.read_text())["totals"]
     return round(float(totals["covered_branches"] / totals["num_branches"]), 4)
+
+
+def _measuring() -> coverage.Coverage:
+    return coverage.Coverage(
+        data_file=None, branch=True, concurrency="greenlet", include=f"{FLOWS}/*", config_file=False, messages=False
+    )

@@ -155,8 +155,12 @@ def accept(visit: Visit, request: CreateRequest, created: Sequence[create.Create
 def request_of(visit: Visit, count: int, key: str | None) -> CreateRequest:
     cloud = visit.desk.cloud
     edges = [at for at in visit.watcher.edges() if at > visit.now]
+    # What finds no permit is sent anew, so poison of a client with a cap would never have been received too often.
+    has_cap = visit.client.max_concurrency is not None
     jobs = tuple(
-        new_job(visit.rng, cloud.adversary, cloud.settings, n, visit.now, visit.desk.herd_at, edges)
+        new_job(
+            visit.rng, cloud.adversary, cloud.settings, n, visit.now, visit.desk.herd_at, edges, may_poison=not has_cap
+        )
         for n in range(count)
     )
     if key is not None:
@@ -254,6 +258,11 @@ def cancel_one(visit: Visit) -> None:
         return
     promise.cancel_asked = True
     answer = visit.call_until_answered(lambda w, _: cancel.cancel_job(w, visit.caller(w), promise.job_id))
+    note_cancel(visit, promise, answer)
+
+
+def note_cancel(visit: Visit, promise: Promise, answer: cancel.CancelAnswer) -> None:
+    """The client was told what its cancel came to."""
     if answer.verdict is Verdict.CANCELLED:
         visit.watcher.cancelled(promise.job_id)
     elif answer.verdict is Verdict.RUNNING:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any
 
 from clockwork.flows.audit import audit_chains
 from clockwork.flows.batch import DeliverReport
 from clockwork.flows.deliver import deliver_batch
+from clockwork.flows.deliver_ordered import OrderedMessage, deliver_ordered
 from clockwork.flows.environment import Environment
 from clockwork.flows.let_go import let_go
-from clockwork.flows.poll import poll_shard
+from clockwork.flows.pollers import poll_any
 from clockwork.flows.registry import ensure_shards
 from clockwork.flows.sweep import sweep_dead_letters
 from clockwork.flows.tick import tick
@@ -63,6 +65,14 @@ def _sweep_and_audit(world: World, deadline_at: int) -> None:
     audit_chains(world, deadline_at)
 
 
+def _deliver(messages: Sequence[Message], world: World, deadline_at: int) -> DeliverReport:
+    return deliver_batch(world, messages, deadline_at)
+
+
+def _deliver_ordered(messages: Sequence[OrderedMessage], world: World, deadline_at: int) -> DeliverReport:
+    return deliver_ordered(world, messages, deadline_at)
+
+
 class Cloud:
     """Starts actors and ends them. One object per run."""
 
@@ -85,9 +95,10 @@ class Cloud:
         self._chance = SeededChance(self._rng.getrandbits(64))
         self._environments = itertools.count()
         self._idle: list[Machine] = []
-        self._pumps: set[int] = set()
+        self._pumps: set[tuple[int, bool]] = set()
         self.environments = [ApiEnvironment(settings, self.skew()) for _ in range(3)]
-        stores.releases.on_put = self._pump_at
+        stores.queue.on_put = self._pump_at
+        stores.ordered_queue.on_put = partial(self._pump_at, is_ordered=True)
 
     def skew(self) -> int:
         """How far a new machine's clock is ahead (ms)."""
@@ -159,18 +170,18 @@ class Cloud:
 
     # Pollers: `ports.Invoker` itself.
 
-    def poll(self, partition_id: str) -> None:
+    def poll(self, partition_id: str, *, succeeds: bool = False) -> None:
         """An asynchronous invocation of the poller was accepted."""
         rate = self.adversary.profile.machines
         if self.adversary.strikes(Fault.INVOKE_LOST, rate):
             return
         if self.adversary.strikes(Fault.INVOKE_TWICE, rate):
-            self._poller(partition_id)
-        self._poller(partition_id)
+            self._poller(partition_id, succeeds=succeeds)
+        self._poller(partition_id, succeeds=succeeds)
 
-    def _poller(self, partition_id: str) -> None:
+    def _poller(self, partition_id: str, *, succeeds: bool) -> None:
         def work(world: World, deadline_at: int) -> object:
-            return poll_shard(world, partition_id, deadline_at)
+            return poll_any(world, partition_id, deadline_at, succeeds=succeeds)
 
         timeout = self.settings.poller_timeout_seconds
         self.invoke(f"poller {partition_id}", timeout, work, after=self._rng.randrange(5, 400))
@@ -200,26 +211,39 @@ class Cloud:
             self.invoke("ticker", self.settings.ticker_timeout_seconds, lambda world, _: tick(world))
 
     def _sweep(self) -> None:
-        if self.stores.releases.dead:
+        if self.stores.queue.dead:
             self.adversary.counts[Fault.DEAD_LETTERED] += 1
         self.invoke("sweeper", self.settings.sweeper_timeout_seconds, _sweep_and_audit)
 
     # The event source.
 
-    def _pump_at(self, visible_at: int) -> None:
+    def _pump_at(self, visible_at: int, *, is_ordered: bool = False) -> None:
         """A message will be visible then: look for it, once."""
-        if visible_at not in self._pumps:
-            self._pumps.add(visible_at)
-            self.scheduler.after(visible_at - self.scheduler.now, lambda: self._pump(visible_at))
+        if (visible_at, is_ordered) not in self._pumps:
+            self._pumps.add((visible_at, is_ordered))
+            pump = self._pump_ordered if is_ordered else self._pump
+            self.scheduler.after(visible_at - self.scheduler.now, lambda: pump(visible_at))
 
     def _pump(self, at: int) -> None:
-        self._pumps.discard(at)
-        queue = self.stores.releases
+        self._pumps.discard((at, False))
+        queue = self.stores.queue
         while received := queue.receive(self._rng.randint(1, BATCH)):
             messages = [Message(m.message_id, m.body, m.receive_count) for m in received]
-            self._deliverer(messages)
+            self._deliverer(messages, queue.delete, partial(_deliver, messages))
 
-    def _deliverer(self, messages: Sequence[Message]) -> None:
+    def _pump_ordered(self, at: int) -> None:
+        self._pumps.discard((at, True))
+        queue = self.stores.ordered_queue
+        while received := queue.receive(self._rng.randint(1, BATCH)):
+            messages = [
+                OrderedMessage(m.message_id, m.body, m.receive_count, receipt=m.receipt, group=m.group)
+                for m in received
+            ]
+            self._deliverer(messages, queue.delete, partial(_deliver_ordered, messages))
+
+    def _deliverer(
+        self, messages: Sequence[Message], delete: Callable[[str], None], work: Callable[[World, int], DeliverReport]
+    ) -> None:
         """A warm machine if one is free. One that crashed or ran out of time is gone; one that raised is used again."""
         machine = self._idle.pop() if self._idle else Machine(next(self._environments), self.skew())
         timeout = self.settings.deliverer_timeout_seconds
@@ -227,21 +251,23 @@ class Cloud:
         def run(actor: Actor) -> object:
             self._end_at_deadline(actor, timeout)
             world = self.world(actor, self.settings, machine.skew_ms, machine)
-            return deliver_batch(world, messages, world.clock.now() + timeout * 1000)
+            return work(world, world.clock.now() + timeout * 1000)
 
         def on_end(actor: Actor) -> None:
             if not actor.killed:
                 self._idle.append(machine)
             if isinstance(actor.result, DeliverReport):
-                self._acknowledge(messages, actor.result)
+                self._acknowledge(messages, actor.result, delete)
 
         self.scheduler.spawn("deliverer", run, after=self._rng.randrange(5, 300), on_end=on_end)
 
-    def _acknowledge(self, messages: Sequence[Message], report: DeliverReport) -> None:
+    def _acknowledge(self, messages: Sequence[Message], report: DeliverReport, delete: Callable[[str], None]) -> None:
         for message in messages:
-            lost = self.adversary.strikes(Fault.DELETE_LOST, self.adversary.profile.queue)
+            lost = self.stores.queue.may_double and self.adversary.strikes(
+                Fault.DELETE_LOST, self.adversary.profile.queue
+            )
             if message.message_id not in report.failed_messages and not lost:
-                self.stores.releases.delete(message.message_id)
+                delete(message.message_id)
 
     # Operators.
 

@@ -52,6 +52,8 @@ class NamedWatcher:
         self.executions = MemoryExecutions()
         self.lives: defaultdict[Place, Life] = defaultdict(Life)
         self.accepted: set[str] = set()
+        #: Executions that somebody has delivered after all, whatever became of their job but its end.
+        self.redriven: set[str] = set()
 
     def changed(self, job: NamedJob) -> None:
         """A row was written: this is the truth now."""
@@ -70,7 +72,7 @@ class NamedWatcher:
     def objection(self, delivery: Delivery) -> str | None:
         """Why an attempt must not start, as far as named jobs go."""
         place = decode_job(delivery.job_id)
-        if not isinstance(place, NamedJobId):
+        if not isinstance(place, NamedJobId) or delivery.execution_id in self.redriven:
             return None
         life = self.lives[place.client_id, place.job_key]
         execution = decode_execution(delivery.execution_id)

@@ -18,7 +18,7 @@ from tests.simulation.scheduler import Actor, Scheduler
 
 R = TypeVar("R")
 #: Calls that change nothing. Whatever is not named here counts as a write, which is struck harder.
-READS = frozenset({"list", "get", "find", "read", "scan", "of_principal", "receive"})
+READS = frozenset({"list", "get", "find", "read", "scan", "of_principal", "receive", "dead", "parked", "circuits"})
 
 
 class GatedPort:
@@ -34,8 +34,8 @@ class GatedPort:
         through = self._gate.read if method in READS else self._gate.write
         call = f"{self._name}.{method}"
 
-        def gated(*args: Any) -> Any:
-            return through(call, partial(inner, *args), *args)
+        def gated(*args: Any, **named: Any) -> Any:
+            return through(call, partial(inner, *args, **named), *args)
 
         self.__dict__[method] = gated
         return gated
@@ -132,6 +132,21 @@ class GatedReleases(GatedPort):
         self._inner: ports.ReleaseQueue = inner
 
     def send(self, releases: Sequence[Release], now: int) -> Sequence[ports.Refused]:
+        refused: list[ports.Refused] = []
+        for send, is_ordered in ((self._send_each, False), (self._send_all, True)):
+            places = [i for i, r in enumerate(releases) if (r.occurrence.ordering_key is not None) == is_ordered]
+            answers = send([releases[place] for place in places], now) if places else ()
+            refused += [ports.Refused(places[one.index], one.permanent, one.reason) for one in answers]
+        return sorted(refused, key=lambda refusal: refusal.index)
+
+    def _send_all(self, releases: Sequence[Release], now: int) -> Sequence[ports.Refused]:
+        """Those of one ordering key fail together: nothing may be taken behind what was refused."""
+        try:
+            return self._gate.write("releases.send", partial(self._inner.send, releases, now), releases)
+        except Unavailable as error:
+            return [ports.Refused(index, permanent=False, reason=str(error)) for index in range(len(releases))]
+
+    def _send_each(self, releases: Sequence[Release], now: int) -> Sequence[ports.Refused]:
         def effect(some: Sequence[Release]) -> Sequence[ports.Refused | None]:
             refused = {r.index: r for r in self._inner.send(some, now)}
             return [refused.get(index) for index in range(len(some))]

@@ -19,6 +19,15 @@ CLIENTS = tuple(
     Client(client_id=f"client-{n}", principals=(f"arn:aws:iam::123456789012:user/u{n}",), record=record)
     for n, record in enumerate(LEVELS)
 )
+#: The client with caps, which operators pause, resume and tidy up after.
+REGULATED = Client(
+    client_id="regulated",
+    principals=("arn:aws:iam::123456789012:user/regulated",),
+    max_rate_per_second=2.0,
+    max_concurrency=4,
+    dead_letter_queue_arn="arn:aws:sqs:us-east-1:123456789012:dead",
+)
+ADMIN = "arn:aws:iam::123456789012:role/operator"
 QUEUE_ARN = "arn:aws:sqs:us-east-1:123456789012:jobs"
 RETRY_POLICIES = (
     RetryPolicy(max_attempts=1),
@@ -60,10 +69,12 @@ def new_job(
     now: int,
     herd_at: int,
     edges: Sequence[int],
+    *,
+    may_poison: bool = True,
 ) -> NewJob:
     """One job as a client may want it. `edges` are instants of the horizons of shards, where comparisons matter."""
     # No two jobs have the same payload, so that a job made twice is told apart from two jobs.
-    payload = Payload(_oddity(rng, adversary, settings) + b" %d" % rng.getrandbits(64))
+    payload = Payload(_oddity(rng, adversary, settings, may_poison) + b" %d" % rng.getrandbits(64))
     around = settings.lookahead_seconds * 1000
     first, last = rng.choice((*DELAYS_MS, (around - 60_000, around + 60_000), (around - 10_000, around + 70_000)))
     at = None
@@ -83,16 +94,17 @@ def new_job(
         delay_ms=0 if at is not None else rng.randrange(first, last),
         record=rng.choice(("full", "full", "none", None)),
         retry_policy=rng.choice(RETRY_POLICIES),
+        relevancy_window_seconds=rng.choice((None, None, None, None, 5.0, 60.0)),
     )
 
 
-def _oddity(rng: random.Random, adversary: Adversary, settings: Settings) -> bytes:
+def _oddity(rng: random.Random, adversary: Adversary, settings: Settings, may_poison: bool) -> bytes:
     kind = rng.random() if adversary.profile.rows else 1.0
     if kind < 0.005:
         return NEVER_SENDABLE
     # Where messages are shown often before they are given up, a poisonous one outlives every run.
     lasting_seconds = settings.max_receive_count * settings.visibility_seconds
-    return POISON if kind < 0.012 and lasting_seconds <= LONGEST_POISON_SECONDS else b"payload"
+    return POISON if may_poison and kind < 0.012 and lasting_seconds <= LONGEST_POISON_SECONDS else b"payload"
 
 
 def _target(rng: random.Random) -> Target:

@@ -15,7 +15,7 @@ from tests.simulation.clients import Step
 from tests.simulation.faults import CALM, PROFILES, Adversary, Fault, Profile
 from tests.simulation.history import History
 from tests.simulation.operations import OPERATIONS, WEIGHTS
-from tests.simulation.requests import CLIENTS
+from tests.simulation.requests import ADMIN, CLIENTS
 from tests.simulation.stage import BEGAN_AT, DRAIN_BOUND_MS, Stage
 from tests.simulation.verdict import check_calm
 from tests.simulation.watcher import Violation
@@ -115,13 +115,15 @@ class Run:
     def _garbage_message(self) -> None:
         if self.adversary.strikes(Fault.GARBAGE_MESSAGE, 1.0):
             body = self.rng.choice(("garbage!", "AgAA", ""))
-            self.stage.garbage.add(self.stage.stores.releases.put_garbage(body))
+            self.stage.garbage.add(self.stage.stores.queue.put_garbage(body))
 
 
 def _settings(rng: random.Random, profile: Profile) -> Settings:
     patient = profile.name == "slow puts"  # the longest of everything, so that much may happen within one call
     deliverer_timeout = 200 if patient else rng.choice((60, 60, 200))
     return Settings.for_account().with_(
+        ordered_shards=1,
+        admin_principals=(ADMIN,),
         shards=rng.randint(2, 4),
         lookahead_seconds=840 if patient else rng.choice((240, 240, 840)),
         commit_occurrences=rng.choice((2, 7, 500)),

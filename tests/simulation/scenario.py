@@ -22,6 +22,7 @@ from tests.simulation.targets import FAILS_ONCE
 #: Few shards and ticks: idle polls are calls like any other and would be killed one by one too.
 SETTINGS = Settings.for_account().with_(
     shards=2,
+    ordered_shards=1,
     tick_seconds=110,
     sweep_seconds=150,
     max_receive_count=2,

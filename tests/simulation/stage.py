@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import random
 import traceback
+from collections.abc import Sequence
+from functools import partial
 
+from clockwork.domain.executions import Execution, State
+from clockwork.flows.dead import redrive
+from clockwork.flows.world import World
 from clockwork.memory.clock import MemoryClock
 from clockwork.settings import Settings
 from tests.simulation.clients import Desk
 from tests.simulation.cloud import Cloud
 from tests.simulation.faults import Adversary
 from tests.simulation.history import History
-from tests.simulation.requests import CLIENTS
+from tests.simulation.requests import CLIENTS, REGULATED
 from tests.simulation.scheduler import Actor, Livelock, Scheduler
 from tests.simulation.stores import Stores
 from tests.simulation.verdict import check_end, is_drained
@@ -23,6 +28,14 @@ DRAIN_BOUND_MS = 5_400_000
 SLICE_MS = 120_000
 
 
+#: More than a client has dead.
+MOST_DEAD = 10_000
+
+
+def _redrive(execution: Execution, world: World, _: Sequence[str]) -> None:
+    redrive(world, execution)
+
+
 class Stage:
     """World, clients and watcher of one run."""
 
@@ -32,9 +45,9 @@ class Stage:
         self.scheduler.unexpected = self._unexpected
         self.history = History(BEGAN_AT)
         self.adversary = adversary
-        self.watcher = Watcher(self.scheduler, settings)
+        self.watcher = Watcher(self.scheduler, settings, [REGULATED])
         self.stores = Stores(self.clock, settings, adversary, self.watcher)
-        for client in CLIENTS:
+        for client in (*CLIENTS, REGULATED):
             self.stores.clients.put(client)
         self.cloud = Cloud(self.scheduler, adversary, self.watcher, self.stores, settings, self.history)
         self.desk = Desk(self.cloud, self.watcher, herd_at)
@@ -60,7 +73,17 @@ class Stage:
         while not self.scheduler.stopped and self.scheduler.now < until:
             if is_drained(self.cloud, self.watcher, self.garbage):
                 return
+            # However long a pause was under way, it ends.
+            self.stores.clients.put(REGULATED)
+            self._repeat_redrives()
             self.scheduler.run(self.scheduler.now + SLICE_MS)
+
+    def _repeat_redrives(self) -> None:
+        """Whoever got no answer to a redrive asks again: it is listed as long as that."""
+        for client_id in sorted(self.watcher.redriven):
+            for execution in self.stores.executions.dead(client_id, MOST_DEAD, None).executions:
+                if execution.state is State.PENDING:
+                    self.cloud.call_api("api<again", partial(_redrive, execution))
 
     def _unexpected(self, actor: Actor, error: Exception) -> None:
         trail = "".join(traceback.format_exception(error)[-3:])

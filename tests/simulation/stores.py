@@ -12,6 +12,7 @@ from clockwork.memory.clock import MemoryClock
 from clockwork.memory.dead_letters import MemoryDeadLetters
 from clockwork.memory.executions import MemoryExecutions
 from clockwork.memory.jobs import MemoryJobs
+from clockwork.memory.ordered_queue import GroupedMessage, MemoryOrderedQueue, MemoryReleases
 from clockwork.memory.regulation import MemoryRegulation
 from clockwork.memory.release_queue import MemoryReleaseQueue, Message
 from clockwork.memory.shards import MemoryShards
@@ -27,6 +28,10 @@ from tests.simulation.watcher import Watcher
 NEVER_SENDABLE = b'"never sendable"'
 #: A payload that takes down whoever delivers it.
 POISON = b'"poison"'
+
+
+#: Where so many messages wait none is doubled.
+MOST_DOUBLED = 50
 
 
 class WatchedShards(MemoryShards):
@@ -104,9 +109,14 @@ class UnrulyQueue(MemoryReleaseQueue):
             self._adversary.counts[Fault.NEVER_SENDABLE] += 1
         return [Refused(index, True, "the queue will never take it") for index in refused]
 
+    @property
+    def may_double(self) -> bool:
+        """What comes again every second would otherwise multiply without end, at the rates of a simulation."""
+        return len(self.messages) < MOST_DOUBLED
+
     def put(self, body: str, delay: int = 0) -> str:
         rate = self._adversary.profile.queue
-        if self._adversary.strikes(Fault.MESSAGE_TWICE, rate):
+        if self.may_double and self._adversary.strikes(Fault.MESSAGE_TWICE, rate):
             self._put_one(body, delay, rate)
         return self._put_one(body, delay, rate)
 
@@ -133,6 +143,36 @@ class UnrulyQueue(MemoryReleaseQueue):
         return message_id
 
 
+class UnrulyOrderedQueue(MemoryOrderedQueue):
+    """The ordered queue, which tells when there may be something to receive. Its order is what SQS promises."""
+
+    def __init__(self, clock: MemoryClock, settings: Settings, watcher: Watcher) -> None:
+        super().__init__(clock, settings.visibility_seconds * 1000, settings.ordered_max_receive_count)
+        self._clock = clock
+        self._watcher = watcher
+        self.on_put: Callable[[int], None] = lambda _: None
+
+    def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
+        refused = super().send(releases, now)
+        self._watcher.sent(releases)
+        self.on_put(self._clock.at)
+        return refused
+
+    def receive(self, limit: int = 10) -> Sequence[GroupedMessage]:
+        received = super().receive(limit)
+        for message in received:
+            self.on_put(message.visible_at)
+        return received
+
+    def hide(self, receipts: Sequence[str], seconds: int) -> None:
+        super().hide(receipts, seconds)
+        self.on_put(self._clock.at + seconds * 1000)
+
+    def delete(self, message_id: str) -> None:
+        super().delete(message_id)
+        self.on_put(self._clock.at)
+
+
 class Stores:
     """All that outlives an invocation."""
 
@@ -142,8 +182,10 @@ class Stores:
         self.timeline = MemoryTimeline()
         self.shards = WatchedShards(watcher, self.acting)
         self.executions = WatchedExecutions(watcher, self.acting)
-        self.releases = UnrulyQueue(clock, settings, adversary, watcher)
-        self.dead_letters = MemoryDeadLetters(self.releases)
+        self.queue = UnrulyQueue(clock, settings, adversary, watcher)
+        self.ordered_queue = self.in_hand = UnrulyOrderedQueue(clock, settings, watcher)
+        self.releases = MemoryReleases(self.queue, self.ordered_queue)
+        self.dead_letters = MemoryDeadLetters(self.queue, self.ordered_queue)
         self.jobs = WatchedJobs(watcher)
         self.clients = MemoryClients()
         self.key_rows = MemoryKeyRows()

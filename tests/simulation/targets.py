@@ -121,6 +121,7 @@ class MoodyTargets:
             delivery.occurrence.target.timeout_seconds if isinstance(delivery.occurrence.target, HttpTarget) else 5
         )
         end_at = max(now, min(now + answer.after_ms, now + int(patience * 1000), delivery.deadline_at))
+        self._watcher.under_way(self._actor, delivery, end_at - now)
         if answer.state is State.SUCCEEDED:
             self._watcher.succeeded(delivery)
         if answer.accepts:

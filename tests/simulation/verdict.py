@@ -7,6 +7,8 @@ from collections import Counter
 from clockwork.domain.executions import State
 from clockwork.domain.ids import only_execution
 from tests.simulation.cloud import Cloud
+from tests.simulation.requests import REGULATED
+from tests.simulation.stores import NEVER_SENDABLE
 from tests.simulation.watcher import Promise, Watcher, place_of
 
 #: No schedule of a run goes on for longer (ms, true time).
@@ -20,8 +22,12 @@ def where_it_stands(watcher: Watcher, promise: Promise) -> str:
     record = watcher.executions.find(promise.job_id, only_execution(promise.job_id, promise.occurrence.due_at))
     if record is not None and record.is_final:
         return str(record.state).lower()
+    if record is not None and promise.occurrence.payload.body.startswith(NEVER_SENDABLE) and record.reason:
+        return "dead"  # Redriven in vain: whoever asked for that was refused.
     if promise.occurrence.record == "none" and watcher.seen[promise.job_id].accepted:
         return "succeeded"
+    if promise.occurrence.record == "none" and promise.occurrence.client_id in watcher.discarded:
+        return "skipped"
     if promise.cancelled_at is not None or (promise.cancel_asked and record is None and _is_marked(watcher, promise)):
         return "cancelled"
     return "pending"
@@ -36,7 +42,7 @@ def _is_marked(watcher: Watcher, promise: Promise) -> bool:
 
 def is_drained(cloud: Cloud, watcher: Watcher, garbage: set[str]) -> bool:
     """Nothing is left to be done: no message or dead letter but those that nobody can read, no job that is pending."""
-    queue = cloud.stores.releases
+    queue = cloud.stores.queue
     if (set(queue.messages) | set(queue.dead)) - garbage:
         return False
     recurs = bool(watcher.named.lives) and cloud.scheduler.now < ALL_DUE_AT
@@ -47,7 +53,7 @@ def is_drained(cloud: Cloud, watcher: Watcher, garbage: set[str]) -> bool:
 
 def check_end(cloud: Cloud, watcher: Watcher, garbage: set[str]) -> None:
     """L1, I1, I4, I12 over the whole run."""
-    queue = cloud.stores.releases
+    queue = cloud.stores.queue
     left = (set(queue.messages) | set(queue.dead)) - garbage
     watcher.require(not left, "L1", f"{len(left)} messages or dead letters are left: {sorted(left)[:3]}")
     for execution_id in watcher.named.unsettled():
@@ -56,7 +62,7 @@ def check_end(cloud: Cloud, watcher: Watcher, garbage: set[str]) -> None:
         _check_promise(watcher, promise)
     stands = Counter(where_it_stands(watcher, promise) for promise in watcher.promises.values())
     watcher.require(stands["pending"] == 0, "L1", f"{stands['pending']} jobs are pending for ever")
-    ended = stands["succeeded"] + stands["dead"] + stands["cancelled"] + stands["pending"]
+    ended = sum(stands[end] for end in ("succeeded", "dead", "cancelled", "expired", "skipped", "pending"))
     watcher.require(len(watcher.promises) == ended, "I12", f"{len(watcher.promises)} accepted, and {dict(stands)}")
 
 
@@ -70,13 +76,23 @@ def _check_promise(watcher: Watcher, promise: Promise) -> None:
         watcher.require(accepted > 0, "I1", "it succeeded, and its target never accepted it", job_id)
     if stands == "cancelled":
         watcher.require(promise.cancel_asked, "I1", "it is cancelled, and nobody asked for that", job_id)
+    if stands == "skipped":
+        asked = promise.occurrence.client_id in watcher.discarded
+        watcher.require(asked, "I1", "it is skipped, and nobody asked for that", job_id)
+    if stands == "expired":
+        has_window = promise.occurrence.relevancy_window_seconds is not None
+        watcher.require(has_window, "I1", "it is expired, and may come at any time", job_id)
     if promise.cancelled_at is not None and promise.occurrence.record == "full":
         watcher.require(stands == State.CANCELLED.lower(), "I5", f"cancelled was answered, and it is {stands}", job_id)
 
 
 def check_calm(watcher: Watcher) -> None:
     """I3, and that nothing went twice: only for a run in which nothing went wrong."""
+    objection = watcher.caps.rate_objection()
+    watcher.require(objection is None, "I8", str(objection))
     for promise in watcher.promises.values():
+        if promise.occurrence.client_id == REGULATED.client_id or promise.occurrence.ordering_key is not None:
+            continue  # It waits for its slot, for somebody to resume its client, or for what is ahead of it.
         seen = watcher.seen[promise.job_id]
         if seen.starts:
             late = seen.starts[0][0] - max(promise.occurrence.due_at, promise.acknowledged_at)

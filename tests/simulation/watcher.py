@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from clockwork.domain import keys
+from clockwork.domain.clients import Client
 from clockwork.domain.codec import decode_row
 from clockwork.domain.errors import NewerFormat, Undecodable
 from clockwork.domain.executions import FINAL, WAITING, Execution, State
@@ -18,7 +19,9 @@ from clockwork.domain.timeline import Row, Shard
 from clockwork.memory.executions import MemoryExecutions
 from clockwork.memory.timeline import MemoryTimeline
 from clockwork.settings import Settings
+from tests.simulation.caps import Caps
 from tests.simulation.named_watcher import NamedWatcher
+from tests.simulation.order import Order
 from tests.simulation.scheduler import Actor, Scheduler
 
 #: No clock of a run is as far as this from true time, so two differ by less than the grace of a claim.
@@ -65,7 +68,7 @@ class Seen:
 class Watcher:
     """All that is known of a run from outside the flows."""
 
-    def __init__(self, scheduler: Scheduler, settings: Settings) -> None:
+    def __init__(self, scheduler: Scheduler, settings: Settings, capped: Iterable[Client] = ()) -> None:
         self._scheduler = scheduler
         self._memory_ms = settings.idempotency_seconds * 1000 - 4 * MOST_SKEW_MS
         self.named = NamedWatcher()
@@ -80,6 +83,12 @@ class Watcher:
         self._cursors: defaultdict[str, str] = defaultdict(lambda: keys.BEGINNING)
         self._not_before: dict[str, int] = {}
         self._successes: set[tuple[str, int]] = set()
+        #: Clients that asked to deliver after all, or to put away, what of theirs is dead.
+        self.redriven: set[str] = set()
+        #: Clients of which what was parked was discarded.
+        self.discarded: set[str] = set()
+        self.caps = Caps({client.client_id: client for client in capped})
+        self.order = Order()
         self._payloads: dict[bytes, tuple[str, int]] = {}
         self._claimants: dict[str | None, Actor | None] = {}
 
@@ -103,6 +112,7 @@ class Watcher:
         """A client was told that this job is accepted."""
         if job_id not in self.promises:
             self.promises[job_id] = Promise(job_id, occurrence, self._scheduler.now)
+            self.order.accepted(job_id, occurrence, self._scheduler.now)
             self._check_released(job_id)
 
     def cancelled(self, job_id: str) -> None:
@@ -184,8 +194,12 @@ class Watcher:
         about = after.job_id
         self.require(after.revision == (before.revision if before else 0) + 1, "I4", "a revision was skipped", about)
         self._check_transition(before, after)
+        if before is not None and before.state is State.DEAD and after.state is not State.DEAD:
+            self.named.redriven.add(after.execution_id)
         if before is not None:
-            self.require(before.state not in FINAL, "I4", f"{before.state} is final, and yet {after.state}", about)
+            reopened = before.state is State.DEAD and after.client_id in self.redriven
+            told = f"{before.state} is final, and yet {after.state}"
+            self.require(before.state not in FINAL or reopened, "I4", told, about)
             kept = [a.number for a in after.attempts[: len(before.attempts)]]  # old excerpts may go
             self.require(kept == [a.number for a in before.attempts], "I4", "history was lost", about)
             if before.state is State.RUNNING:
@@ -233,6 +247,7 @@ class Watcher:
         if actor.is_over(self._scheduler.now):
             return  # Its claim has ended: nobody but its host's end keeps it from starting.
         self.require(objection is None, "I7", str(objection), job_id)
+        self._check_order(job_id, occurrence)
         promise = self.promises.get(job_id)
         if promise is not None:
             self._check_not_cancelled(promise, delivery.attempt)
@@ -242,7 +257,12 @@ class Watcher:
     def _check_bounded(self, delivery: Delivery) -> None:
         most = delivery.occurrence.retry_policy.max_attempts
         most += FORGIVEN_LOST_WORKERS if delivery.occurrence.record == "full" else 0
-        self.require(delivery.attempt <= most, "L1", f"attempt {delivery.attempt} of {most}", delivery.job_id)
+        self.require(
+            delivery.attempt <= most or delivery.occurrence.client_id in self.redriven,
+            "L1",
+            f"attempt {delivery.attempt} of {most}",
+            delivery.job_id,
+        )
 
     def _check_made_once(self, job_id: str, occurrence: Occurrence) -> None:
         """One wish is one job, however often it was asked for while its key is remembered."""
@@ -257,6 +277,14 @@ class Watcher:
         listed = promise.running_attempt
         self.require(listed is None or attempt <= listed, "I5", "an attempt begins after running was answered", job_id)
 
+    def _check_order(self, job_id: str, occurrence: Occurrence) -> None:
+        """What was accepted in time and is ahead in the order of its key has ended."""
+        for ahead in self.order.ahead_of(job_id, occurrence):
+            record = self.executions.find(ahead, only_execution(ahead, self.promises[ahead].occurrence.due_at))
+            has_ended = record is not None and record.is_final
+            has_ended = has_ended or self.promises[ahead].cancel_asked or occurrence.client_id in self.redriven
+            self.require(has_ended, "I11", f"it overtakes {ahead}, which is {record and record.state}", job_id)
+
     def _check_claimed(self, actor: Actor, delivery: Delivery, clock_now: int) -> None:
         record = self.executions.find(delivery.job_id, delivery.execution_id)
         about = delivery.job_id
@@ -267,6 +295,12 @@ class Watcher:
         self.require(record.attempt == delivery.attempt, "I4", f"attempt {delivery.attempt} is not the claimed", about)
         early = self._not_before.get(delivery.execution_id, 0) - clock_now
         self.require(early <= 0, "I2", f"a retry begins {early} ms early", about)
+
+    def under_way(self, actor: Actor, delivery: Delivery, lasts_ms: int) -> None:
+        """An attempt that has begun goes on for so long."""
+        now, client_id = self._scheduler.now, delivery.occurrence.client_id
+        objection = self.caps.objection(actor, client_id, now, now + lasts_ms)
+        self.require(objection is None or actor.is_over(now), "I8", str(objection), delivery.job_id)
 
     def succeeded(self, delivery: Delivery) -> None:
         """This attempt will be answered with success, if it lives to hear that."""

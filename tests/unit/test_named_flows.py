@@ -361,6 +361,15 @@ def test_a_run_by_hand_of_a_definition_that_is_replaced_does_not_start() -> None
     assert named.run(5) == []
 
 
+def test_what_a_change_keeps_from_starting_is_told_at_record_level_none_too() -> None:
+    named = Named(record="none")
+    named.run(25)
+    named.change(cancelled(None))
+    assert named.run(100) == []
+    ended = {(e.state, e.reason) for e in named.executions()}
+    assert ended == {(State.CANCELLED, "its job was deleted")}
+
+
 def test_overlapping_executions_are_skipped_if_the_job_says_so() -> None:
     policy = RetryPolicy(backoff="fixed", initial_seconds=25, jitter="none")
     named = Named(overlap="skip", retry_policy=policy)

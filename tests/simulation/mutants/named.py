@@ -42,15 +42,18 @@ NAMED = (
         "read before the horizon is published",
         "flows/poll.py",
         (
-            ("now + _lease_ms(world), _horizon(world, now))", "now + _lease_ms(world), keys.BEGINNING)"),
-            ("until = visit.lease.horizon\n", "until = max(visit.lease.horizon, _horizon(world, world.clock.now()))\n"),
+            ("now + lease_ms(world), horizon)\n", "now + lease_ms(world), keys.BEGINNING)\n"),
+            (
+                "until = visit.lease.horizon\n",
+                "until = max(visit.lease.horizon, keys.edge_key(world.clock.now() + visit.lookahead_ms))\n",
+            ),
             ("horizon=visit.lease.horizon if let_go else", "horizon=max(visit.lease.horizon, cursor) if let_go else"),
         ),
     ),
     Mutant(
         "the cursor is an instant, not a key",
         "flows/poll.py",
-        (("elif not _commit(visit, page.rows[-1].key):", "elif not _commit(visit, page.rows[-1].key[:13] + '$'):"),),
+        (("elif not commit(visit, page.rows[-1].key):", "elif not commit(visit, page.rows[-1].key[:13] + '$'):"),),
     ),
     Mutant(
         "what the queue refuses is passed",

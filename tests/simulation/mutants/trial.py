@@ -50,7 +50,7 @@ def broken(mutant: Mutant) -> Iterator[Path]:
 
 def simulator_notices(place: Path, seeds: int) -> str | None:
     """What the simulator says of the package in `place`, or None if it finds nothing."""
-    command = ["-m", "tests.simulation", "--until-violation", "--no-coverage", "--seeds", str(seeds)]
+    command = ["-m", "tests.simulation", "--until-violation", "--no-coverage", "--jobs", "1", "--seeds", str(seeds)]
     return _said_by(place, command)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from clockwork.domain.executions import Execution, State, kept_until
+from clockwork.domain.endings import ended_execution
+from clockwork.domain.executions import Execution, State
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.releases import Release
 
@@ -30,16 +31,4 @@ def reason_of(occurrence: Occurrence) -> str:
 
 def expired_execution(release: Release, now: int, expires_at: int) -> Execution:
     """The record of an occurrence that came too late and had none."""
-    occurrence = release.occurrence
-    return Execution(
-        job_id=release.job_id,
-        execution_id=release.execution_id,
-        client_id=occurrence.client_id,
-        due_at=occurrence.due_at,
-        state=State.EXPIRED,
-        revision=1,
-        expires_at=kept_until(now, occurrence.retention_days, expires_at),
-        attempt=len(release.history),
-        attempts=release.history,
-        reason=reason_of(occurrence),
-    )
+    return ended_execution(release, State.EXPIRED, reason_of(release.occurrence), now, expires_at)

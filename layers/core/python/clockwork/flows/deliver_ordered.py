@@ -61,6 +61,9 @@ def _resumed(batch: OrderedBatch, heads: Sequence[OrderedMessage]) -> list[Item]
             except Unavailable as error:
                 batch.fail(item, str(error))
                 continue
+            if item.seen is not None and item.seen.is_final:
+                batch.report.absorbed += 1
+                continue
             item.release = resumed(item.release, item.seen)
         items.append(item)
     return items

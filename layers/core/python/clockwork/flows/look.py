@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from clockwork.domain.attempts import is_claimed, plan_unstarted
+from clockwork.domain.endings import ended_execution
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import WAITING, Execution, State
 from clockwork.domain.ids import NamedJobId, decode_job
 from clockwork.domain.named import JobState, NamedJob
 from clockwork.domain.releases import Release
 from clockwork.domain.relevancy import is_expired, reason_of
-from clockwork.flows.batch import Batch, Item
+from clockwork.flows.batch import ROUNDS, Batch, Item
 from clockwork.flows.claim import end_unclaimed
 from clockwork.flows.world import World
 
@@ -99,16 +100,33 @@ def _is_overlapping(world: World, release: Release) -> bool:
     return any(_is_under_way(execution, world.clock.now()) for execution in earlier)
 
 
+def _record_end(batch: Batch, item: Item, state: State, reason: str) -> None:
+    now = batch.world.clock.now()
+    ended = ended_execution(item.release, state, reason, now, batch.world.execution_expires_at(now))
+    saved = batch.world.executions.save([(None, ended)])[0]
+    if saved.unavailable is not None:
+        batch.fail(item, saved.unavailable)
+
+
 def _is_under_way(execution: Execution, now: int) -> bool:
     return is_claimed(execution, now) or execution.state in WAITING
 
 
 def _drop(batch: Batch, item: Item, state: State, reason: str) -> None:
-    """End what is not to be started. At record level none nothing is kept of it: it is dropped."""
+    """End what is not to be started, visibly: at record level none its end is all that is recorded."""
     batch.report.dropped += 1
     if item.seen is None:
-        return
-    ended = plan_unstarted(item.release, item.seen, state, reason, batch.world.clock.now())
-    saved = batch.world.executions.save([(item.seen, ended)])[0]
-    if saved.unavailable is not None:
-        batch.fail(item, saved.unavailable)
+        _record_end(batch, item, state, reason)
+    for _ in range(ROUNDS):
+        if item.seen is None:
+            return
+        ended = plan_unstarted(item.release, item.seen, state, reason, batch.world.clock.now())
+        saved = batch.world.executions.save([(item.seen, ended)])[0]
+        if saved.unavailable is not None:
+            batch.fail(item, saved.unavailable)
+            return
+        if saved.actual is None or saved.actual.claimant != item.seen.claimant:
+            return
+        # Our claim stands, and something was noted on it meanwhile, such as a cancel.
+        item.seen = saved.actual
+    batch.fail(item, "its record keeps changing")

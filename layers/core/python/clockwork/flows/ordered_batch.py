@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from clockwork.domain.attempts import Plan
+from clockwork.domain.executions import WAITING
 from clockwork.domain.ordering import paced_execution
 from clockwork.flows.batch import Batch, Item
 from clockwork.flows.world import World
@@ -56,6 +57,8 @@ class OrderedBatch(Batch):
         self.back_at[item.message_id] = until
 
     def _is_slot_noted(self, item: Item) -> bool:
+        if item.seen is not None and item.seen.state not in WAITING:
+            return True  # Somebody has claimed it, and that must stand: another slot will be taken next time.
         noted = paced_execution(item.release, item.seen, self.world.execution_expires_at(self.world.clock.now()))
         saved = self.world.executions.save([(item.seen, noted)])[0]
         if not saved.ok:

@@ -1,0 +1,61 @@
+"""The watcher of caps (I8): how many deliveries of a client are under way at once, and how many start in a while."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from clockwork.domain.clients import Client
+from tests.simulation.scheduler import Actor
+
+#: Starts are counted over so long (ms).
+WINDOW_MS = 10_000
+#: Slots that were passed while their messages waited for a permit or a machine may be used all at once: so many (s).
+OVERSHOOT_SECONDS = 5
+
+
+@dataclass(frozen=True)
+class UnderWay:
+    """An attempt: who makes it, and when it ends (true time, ms)."""
+
+    actor: Actor
+    end_at: int
+
+
+class Caps:
+    """What is known of the deliveries of clients that have caps."""
+
+    def __init__(self, clients: Mapping[str, Client]) -> None:
+        self._clients = clients
+        self._under_way: defaultdict[str, list[UnderWay]] = defaultdict(list)
+        self._starts: defaultdict[str, deque[int]] = defaultdict(deque)
+        self.most_started: defaultdict[str, int] = defaultdict(int)
+
+    def objection(self, actor: Actor, client_id: str, now: int, end_at: int) -> str | None:
+        """Note an attempt that begins; why it must not. What a process that is over had begun does not count."""
+        client = self._clients.get(client_id)
+        if client is None:
+            return None
+        self._note_start(client_id, now)
+        others = [one for one in self._under_way[client_id] if one.end_at > now and not one.actor.is_over(now)]
+        self._under_way[client_id] = [*others, UnderWay(actor, end_at)]
+        most = client.max_concurrency
+        if most is not None and len(others) + 1 > most:
+            return f"{len(others) + 1} deliveries at once, the cap is {most}"
+        return None
+
+    def rate_objection(self) -> str | None:
+        """For a run without faults: whether some client's rate cap was overshot by more than is allowed for."""
+        for client_id, most in self.most_started.items():
+            rate = self._clients[client_id].max_rate_per_second
+            if rate is not None and most > rate * (WINDOW_MS / 1000 + OVERSHOOT_SECONDS):
+                return f"{most} deliveries of {client_id} started within {WINDOW_MS} ms at {rate:g} a second"
+        return None
+
+    def _note_start(self, client_id: str, now: int) -> None:
+        starts = self._starts[client_id]
+        starts.append(now)
+        while starts[0] <= now - WINDOW_MS:
+            starts.popleft()
+        self.most_started[client_id] = max(self.most_started[client_id], len(starts))
