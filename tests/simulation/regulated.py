@@ -206,5 +206,5 @@ REGULATED_OPERATIONS: dict[str, Callable[[Visit], None]] = {
 REGULATED_WEIGHTS = {
     "create capped": 5, "get capped": 1, "create ordered": 4, "create ordered capped": 1, "create each": 3,
     "create alike": 2, "usurp": 1, "pause client": 2, "resume client": 2, "release sidelined": 2,
-    "discard sidelined": 1, "redrive": 2, "redrive any": 1, "redrive many": 2, "discard dead": 1, "cancel execution": 4,
+    "discard sidelined": 1, "redrive": 2, "redrive any": 1, "redrive many": 2, "discard dead": 4, "cancel execution": 4,
 }  # fmt: skip
