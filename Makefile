@@ -18,7 +18,7 @@ export JSII_SILENCE_WARNING_DEPRECATED_NODE_VERSION := 1
 export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup check test simulate mutants openapi synth deploy run demo bench clean
+.PHONY: help setup check test cron-exhaustive simulate mutants openapi synth deploy run demo bench clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -55,6 +55,9 @@ test: check ## Everything that continuous integration runs
 
 simulate: setup ## The flows against an adversary, under SEEDS seeds (a minute)
 	@$(PY) -m tests.simulation --seeds $(SEEDS)
+
+cron-exhaustive: setup ## The cron engine against its oracle: every zone, every change of a clock from 2000 to 2037 (minutes)
+	@$(PY) -m tests.unit.cron.exhaustive
 
 mutants: setup ## Break the flows in named and random ways: does the simulator notice? (RANDOM_MUTANTS of the latter; minutes)
 	@$(PY) -m tests.simulation.mutants --random $(RANDOM_MUTANTS)
