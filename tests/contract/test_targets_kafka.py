@@ -164,7 +164,8 @@ def test_what_is_not_acknowledged_in_time_has_timed_out_while_the_others_are_del
     lost, kept = cluster.topic(), cluster.topic()
     cluster("lead", lost, 0, 1)
     cluster("lead", kept, 0, 2)
-    targets = connect(timeout_seconds=1)
+    # Long enough for a slow machine to connect to both brokers, short enough to wait for once.
+    targets = connect(timeout_seconds=4)
     assert {outcome.state for outcome in deliver(targets, [to_topic(lost), to_topic(kept)])} == {State.SUCCEEDED}
     cluster("set_down", 1, True)
     try:
