@@ -12,7 +12,7 @@ from clockwork.domain.bundles import LARGEST_BUNDLE, MOST_IN_BUNDLE, plan_bundle
 from clockwork.domain.codec import decode_message, encode_message
 from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.ids import AnonymousJob
-from clockwork.domain.jobs import HttpTarget, Payload, RecordLevel, SqsTarget
+from clockwork.domain.jobs import EventBridgeTarget, HttpTarget, Payload, RecordLevel, SqsTarget, Target
 from clockwork.domain.keys import row_key
 from clockwork.domain.releases import Delivery, Release
 from clockwork.flows.sweep import sweep_dead_letters
@@ -22,6 +22,7 @@ from tests.examples import NOW, occurrence, release
 
 QUEUE = SqsTarget("arn:aws:sqs:us-east-1:111111111111:orders")
 OTHER = SqsTarget("arn:aws:sqs:us-east-1:111111111111:others")
+BUS = EventBridgeTarget("arn:aws:events:us-east-1:111111111111:event-bus/orders", "shop", "order due")
 RELEASES = st.lists(
     st.builds(
         lambda target, client_id, run_at, attempt, size: release(
@@ -71,13 +72,20 @@ def test_what_failed_once_in_company_travels_alone() -> None:
     assert len(plan_bundles([alone, alone, swept, swept], NOW)) == 4
 
 
-def herd(clockwork: MemoryClockwork, count: int, record: RecordLevel = "full") -> list[Release]:
+def test_events_for_one_bus_share_a_message_whatever_their_source() -> None:
+    other = EventBridgeTarget(f"{BUS.bus_arn}-2", "shop", "order due")
+    returned = EventBridgeTarget(BUS.bus_arn, "other", "order returned")
+    releases = [release(occurrence=occurrence(target=target)) for target in (BUS, other, BUS, returned)]
+    assert [bundle.indexes for bundle in plan_bundles(releases, NOW)] == [(0, 2, 3), (1,)]
+
+
+def herd(clockwork: MemoryClockwork, count: int, record: RecordLevel = "full", target: Target = QUEUE) -> list[Release]:
     now = clockwork.clock.at
     releases = [
         release(
             job_id=AnonymousJob("p000", row_key(now, "x" * 22), number).job_id,
             occurrence=occurrence(
-                target=QUEUE, due_at=now, created_at=now, record=record, payload=Payload(b"%d" % number)
+                target=target, due_at=now, created_at=now, record=record, payload=Payload(b"%d" % number)
             ),
             run_at=now,
         )
@@ -110,10 +118,12 @@ def test_a_bundle_is_delivered_whole_and_acknowledged_at_once(record: RecordLeve
     assert len(clockwork.executions.all()) == (10 if record == "full" else 0)
 
 
+@pytest.mark.parametrize("target", [QUEUE, BUS], ids=["queue", "bus"])
 @pytest.mark.parametrize("record", ["none", "full"])
-def test_one_bad_occurrence_of_a_bundle_retries_alone(record: RecordLevel) -> None:
+def test_one_bad_occurrence_of_a_bundle_retries_alone(record: RecordLevel, target: Target) -> None:
     clockwork = MemoryClockwork(answer=refusing(b"3"))
-    sent = herd(clockwork, 8, record)
+    sent = herd(clockwork, 8, record, target)
+    assert len(clockwork.queue.messages) == 1
     clockwork.run_until(clockwork.clock.at + 100_000)
     assert sorted(bodies(clockwork)) == sorted([b"%d" % n for n in range(8)] + [b"3", b"3"])
     assert [kept.job_id for kept in clockwork.executions.all() if kept.state is State.DEAD] == [sent[3].job_id]

@@ -187,7 +187,7 @@ def _aws_targets(aws: Any, clock: Any) -> ports.Targets:
         HttpTarget: http,
         SqsTarget: Gathering(SqsTransport(clients, clock)),
         LambdaTarget: LambdaTransport(clients, clock),
-        EventBridgeTarget: EventBridgeTransport(clients, clock),
+        EventBridgeTarget: Gathering(EventBridgeTransport(clients, clock)),
         SnsTarget: SnsTransport(clients, clock),
         KafkaTarget: NoKafka(clock),
     }

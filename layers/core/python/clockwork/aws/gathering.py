@@ -11,8 +11,9 @@ from clockwork.domain.executions import Outcome
 from clockwork.domain.releases import Delivery
 
 #: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html
+#: https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEvents.html
 MOST_IN_CALL = 10
-#: Of the payloads of a call, which leaves room for attributes in the 1 MiB that SQS takes (bytes).
+#: Of the payloads of a call, which leaves room for what goes with them in the 1 MiB that SQS takes (bytes).
 LARGEST_CALL = 900_000
 #: How long the first attempt of a call waits for others: what threads need to begin that were started together.
 GATHERING_SECONDS = 0.003

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -90,11 +91,26 @@ def attempt(send: Callable[[], None], service: Service, arn: str, clock: Clock) 
     return Outcome(State.SUCCEEDED, started_at, clock.now())
 
 
+def attempts(
+    send_all: Callable[[], Mapping[int, Exception]], count: int, service: Service, arn: str, clock: Clock
+) -> list[Outcome]:
+    """Call `send_all` for `count` attempts, which tells what went wrong by their numbers; what came of each."""
+    began_at = clock.now()
+    faults = send_all()
+    outcomes = [attempt(partial(_raise, faults.get(number)), service, arn, clock) for number in range(count)]
+    return [msgspec.structs.replace(outcome, started_at=began_at) for outcome in outcomes]
+
+
 def check_region(arn: str, region: str, client: Any, things: str) -> None:
     """Raises Undeliverable for an ARN of another region than the client's."""
     ours = client.meta.region_name
     if region != ours:
         raise Undeliverable(f"{arn} is in {region}, Clockwork delivers to {things} in {ours} only")
+
+
+def _raise(fault: Exception | None) -> None:
+    if fault is not None:
+        raise fault
 
 
 def _refusal(service: Service, arn: str, code: str, reason: str, started_at: int, ended_at: int) -> Outcome:

@@ -7,12 +7,11 @@ from collections.abc import Hashable, Sequence
 from functools import partial
 from typing import Any
 
-import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
 
 from clockwork.aws.messages import attributes_of, body_of, ordering_of
 from clockwork.aws.roles import ServiceClients
-from clockwork.aws.service_attempts import NoRole, Refused, Service, Undeliverable, attempt, check_region
+from clockwork.aws.service_attempts import NoRole, Refused, Service, Undeliverable, attempt, attempts, check_region
 from clockwork.domain.executions import Outcome
 from clockwork.domain.jobs import SqsTarget
 from clockwork.domain.releases import Delivery
@@ -54,13 +53,8 @@ class SqsTransport:
         target = deliveries[0].occurrence.target
         if len(deliveries) == 1 or not isinstance(target, SqsTarget):
             return [self.deliver(delivery) for delivery in deliveries]
-        began_at = self._clock.now()
-        faults = self._send_all(deliveries, target)
-        outcomes = [
-            attempt(partial(_raise, faults.get(number)), _SQS, target.queue_arn, self._clock)
-            for number in range(len(deliveries))
-        ]
-        return [msgspec.structs.replace(outcome, started_at=began_at) for outcome in outcomes]
+        send_all = partial(self._send_all, deliveries, target)
+        return attempts(send_all, len(deliveries), _SQS, target.queue_arn, self._clock)
 
     def _send(self, delivery: Delivery, target: SqsTarget) -> None:
         message = _message(delivery, target)
@@ -95,11 +89,6 @@ def _message(delivery: Delivery, target: SqsTarget) -> dict[str, Any]:
     if target.queue_arn.endswith(".fifo"):
         message |= ordering_of(target.message_group_id, delivery)
     return message
-
-
-def _raise(fault: Exception | None) -> None:
-    if fault is not None:
-        raise fault
 
 
 def url_of(arn: str, client: Any) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from clockwork.domain.jobs import KafkaTarget, SqsTarget, Target
+from clockwork.domain.jobs import EventBridgeTarget, KafkaTarget, SqsTarget, Target
 from clockwork.domain.releases import Release
 
 MOST_IN_BUNDLE = 16
@@ -60,4 +60,6 @@ def _destination(target: Target) -> str | None:
     """Where a target that takes many at once leads; None for the others."""
     if isinstance(target, SqsTarget):
         return target.queue_arn
+    if isinstance(target, EventBridgeTarget):
+        return target.bus_arn
     return f"topic {target.topic}" if isinstance(target, KafkaTarget) else None
