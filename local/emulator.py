@@ -28,6 +28,7 @@ REGION = "us-east-1"
 ACCOUNT = "000000000000"
 START_SECONDS = 30
 STOP_SECONDS = 3
+SAVE_SECONDS = 30
 LOG = "emulator.log"
 
 
@@ -56,9 +57,14 @@ class Emulator:
     port: int
     folder: Path
     secure: bool
-    #: Of the emulator and of the Lambdas it runs.
-    process_group: int
+    _process: subprocess.Popen[bytes]
+    _listener: socket.socket
     _clients: dict[tuple[str, str, int], Any] = field(default_factory=dict)
+
+    @property
+    def process_group(self) -> int:
+        """Of the emulator, whose process id it is, and of the Lambdas it runs."""
+        return self._process.pid
 
     @property
     def endpoint_url(self) -> str:
@@ -91,6 +97,22 @@ class Emulator:
             )
         return self._clients[key]
 
+    def restart(self) -> None:
+        """End it with its Lambdas and start it again, on its port, with what its services held: all that was answered.
+
+        What is asked meanwhile gets its answer late, or none. Objects in S3 are not kept: nothing but a deployment
+        reads them. Raises EmulatorFailed.
+        """
+        self._process.send_signal(signal.SIGTERM)
+        try:
+            self._process.wait(SAVE_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise EmulatorFailed(f"The emulator did not save its state within {SAVE_SECONDS} s") from None
+        finally:
+            _stop(self._process)
+        self._process = _launch(self.folder, self._listener, secure=self.secure)
+        _await_health(self, self._process)
+
     def close(self) -> None:
         """Close the connections of its clients."""
         while self._clients:
@@ -110,13 +132,13 @@ def emulator(*, secure: bool = True, port: int = 0) -> Iterator[Emulator]:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(("127.0.0.1", port))
             process = _launch(folder, listener, secure=secure)
-            running = Emulator(listener.getsockname()[1], folder, secure, process.pid)
-        try:
-            _await_health(running, process)
-            yield running
-        finally:
-            running.close()
-            _stop(process)
+            running = Emulator(listener.getsockname()[1], folder, secure, process, listener)
+            try:
+                _await_health(running, process)
+                yield running
+            finally:
+                running.close()
+                _stop(running._process)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -128,7 +150,7 @@ def _launch(folder: Path, listener: socket.socket, *, secure: bool) -> subproces
     command += [str(listener.fileno()), str(listener.getsockname()[1]), *(["--secure"] if secure else [])]
     # Nothing of our environment: its Lambdas would inherit endpoints, profiles and trust stores.
     environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-    with (folder / LOG).open("wb") as log:
+    with (folder / LOG).open("ab") as log:
         return subprocess.Popen(
             command,
             cwd=ROOT,

@@ -3,7 +3,8 @@
     python -m local.launcher FOLDER LISTENING_FD PORT [--secure]
 
 `FOLDER` is for its log, its certificate and whatever its Lambdas leave. It ends, with all of its process group, as soon
-as its standard input ends: so it cannot outlive the process that started it, however that one dies.
+as its standard input ends: so it cannot outlive the process that started it, however that one dies. On SIGTERM it ends
+as well, but leaves in `FOLDER/state` what its services hold, and begins with that if it finds it: a restart.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,8 @@ WAKE_SECONDS = 0.02
 THROTTLED_SECONDS = 1
 #: Our asynchronous invocations live that long.
 EVENT_AGE_SECONDS = 60
+#: How often a service is asked for what it holds while threads of its own may be changing it.
+SAVE_ATTEMPTS = 100
 
 
 def main() -> None:
@@ -37,6 +41,8 @@ def main() -> None:
         MINISTACK_HOST="localhost",
         LAMBDA_EXECUTOR="local",
         LOG_LEVEL="WARNING",
+        PERSIST_STATE="1",
+        STATE_DIR=str(folder / "state"),
         SFTP_ENABLED="0",
         IOT_MTLS_ENABLED="0",
     )
@@ -49,9 +55,11 @@ def main() -> None:
 
 def _secure(folder: Path) -> None:
     """Enforce IAM policies and signatures, over TLS: the CDK's bucket policy refuses plain HTTP."""
-    from local.tls import write_pair
+    from local.tls import CERTIFICATE, KEY, write_pair
 
-    certificate, key = write_pair(folder)
+    certificate, key = folder / CERTIFICATE, folder / KEY
+    if not key.exists():
+        write_pair(folder)
     os.environ.update(
         AUTH="true",
         USE_SSL="1",
@@ -82,7 +90,29 @@ async def _serve(descriptor: str, tls_folder: Path | None) -> None:
     config.loglevel = "WARNING"
     if tls_folder:
         config.certfile, config.keyfile = str(tls_folder / "certificate.pem"), str(tls_folder / "key.pem")
-    await serve(app, config)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, _keep_state_and_end)
+    await serve(app, config, shutdown_trigger=asyncio.Event().wait)
+
+
+def _keep_state_and_end() -> None:
+    """Runs in the event loop, which answers nobody meanwhile: whatever has been answered is kept."""
+    from ministack.app import _build_persistence_save_dict
+    from ministack.core.persistence import save_state
+
+    for name, state_of in _build_persistence_save_dict().items():
+        if (state := _patiently(state_of)) is not None:
+            save_state(name, state)
+    os.killpg(0, signal.SIGKILL)
+
+
+def _patiently(state_of: Callable[[], Any]) -> Any:
+    """What a service holds; a copy fails if one of its threads adds or removes something meanwhile."""
+    for _ in range(SAVE_ATTEMPTS - 1):
+        try:
+            return state_of()
+        except RuntimeError:
+            time.sleep(0.01)
+    return state_of()
 
 
 def _repeat_throttled_events(lambda_svc: Any) -> None:

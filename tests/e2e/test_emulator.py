@@ -74,3 +74,17 @@ def test_accounts_of_one_emulator_do_not_see_each_other(emulator: Emulator, acco
     other = Credentials.root("999999999999")
     assert emulator.client("sqs", account).list_queues()["QueueUrls"]
     assert not emulator.client("sqs", other).list_queues().get("QueueUrls")
+
+
+def test_an_emulator_that_is_restarted_knows_what_it_held_and_still_leaves_nothing_behind() -> None:
+    with emulator(secure=True) as running:
+        sqs = running.client("sqs")
+        url = sqs.create_queue(QueueName="kept")["QueueUrl"]
+        sqs.send_message(QueueUrl=url, MessageBody="kept too")
+        before = running.process_group
+        running.restart()
+        assert not is_alive(before)
+        assert [m["Body"] for m in sqs.receive_message(QueueUrl=url)["Messages"]] == ["kept too"]
+        after = running.process_group
+    assert not is_alive(after)
+    assert not running.folder.exists()
