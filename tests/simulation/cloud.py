@@ -21,6 +21,7 @@ from clockwork.flows.tick import tick
 from clockwork.flows.unbundle import Message
 from clockwork.flows.world import World
 from clockwork.memory.clock import SeededChance
+from clockwork.ports import Invoker
 from clockwork.settings import Settings
 from tests.simulation import proxies
 from tests.simulation.faults import Adversary, Fault
@@ -96,6 +97,8 @@ class Cloud:
         self._environments = itertools.count()
         self._idle: list[Machine] = []
         self._pumps: set[tuple[int, bool]] = set()
+        #: How pollers are asked for.
+        self.invoker: Invoker = self
         self.environments = [ApiEnvironment(settings, self.skew()) for _ in range(3)]
         stores.queue.on_put = self._pump_at
         stores.ordered_queue.on_put = partial(self._pump_at, is_ordered=True)
@@ -118,7 +121,7 @@ class Cloud:
             "clock": clock,
             "environment": machine.environment,
             "chance": proxies.NotedChance(self._chance, actor),
-            "invoker": proxies.gated("invoker", self, gate),
+            "invoker": proxies.gated("invoker", self.invoker, gate),
             "targets": MoodyTargets(
                 actor, clock, gate, self.scheduler, self.adversary, self.watcher, machine.under_way
             ),

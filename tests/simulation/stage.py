@@ -19,7 +19,7 @@ from tests.simulation.history import History
 from tests.simulation.requests import CLIENTS, REGULATED
 from tests.simulation.scheduler import Actor, Livelock, Scheduler
 from tests.simulation.stores import Stores
-from tests.simulation.verdict import check_end, is_drained
+from tests.simulation.verdict import ALL_DUE_AT, check_end, is_drained
 from tests.simulation.watcher import Watcher
 
 BEGAN_AT = 1_700_000_000_000
@@ -46,13 +46,19 @@ class Stage:
         self.history = History(BEGAN_AT)
         self.adversary = adversary
         self.watcher = Watcher(self.scheduler, settings, [REGULATED])
-        self.stores = Stores(self.clock, settings, adversary, self.watcher)
+        self.stores = self.make_stores(settings)
         for client in (*CLIENTS, REGULATED):
             self.stores.clients.put(client)
         self.cloud = Cloud(self.scheduler, adversary, self.watcher, self.stores, settings, self.history)
         self.desk = Desk(self.cloud, self.watcher, herd_at)
+        #: No schedule goes on for longer (ms, true time).
+        self.all_due_at = ALL_DUE_AT
         #: Messages that nobody can read, so that they stay where they are.
         self.garbage: set[str] = set()
+
+    def make_stores(self, settings: Settings) -> Stores:
+        """What outlives invocations, here the adapters in memory."""
+        return Stores(self.clock, settings, self.adversary, self.watcher)
 
     def run(self, busy_ms: int) -> int:
         """Let clients be busy, stop all faults, let everything drain, judge. How long it took to drain (ms)."""
@@ -71,7 +77,7 @@ class Stage:
 
     def _drain(self, until: int) -> None:
         while not self.scheduler.stopped and self.scheduler.now < until:
-            if is_drained(self.cloud, self.watcher, self.garbage):
+            if is_drained(self.cloud, self.watcher, self.garbage, self.all_due_at):
                 return
             # However long a pause was under way, it ends.
             self.stores.clients.put(REGULATED)

@@ -6,19 +6,20 @@ import pytest
 
 from tests.simulation.faults import Fault
 from tests.simulation.scenario import OnePoint, play
+from tests.simulation.scenes import SCENES
 
 
-@pytest.fixture(scope="module")
-def calls() -> list[str]:
-    """The port calls of the scenario when nothing goes wrong."""
+def _calls(scene: str) -> list[str]:
+    """The port calls of a scene when nothing goes wrong."""
     adversary = OnePoint()
-    stage = play(adversary)
+    stage = play(adversary, scene)
     assert stage.watcher.violations == []
+    assert all(outcome != "unanswered" for _, outcome in stage.desk.outcomes), stage.desk.outcomes
     return adversary.calls
 
 
-def test_the_scenario_takes_every_step(calls: list[str]) -> None:
-    taken = {call.rpartition(" ")[2] for call in calls}
+def test_the_scenario_takes_every_step() -> None:
+    taken = {call.rpartition(" ")[2] for scene in SCENES for call in _calls(scene)}
     assert taken >= {
         "key_rows.claim",
         "timeline.put",
@@ -26,15 +27,24 @@ def test_the_scenario_takes_every_step(calls: list[str]) -> None:
         "timeline.find",
         "timeline.read",
         "timeline.cancel",
+        "timeline.forget",
         "shards.list",
         "shards.register",
         "shards.get",
         "shards.acquire",
         "shards.commit",
         "invoker.poll",
+        "jobs.get",
+        "jobs.save",
         "releases.send",
+        "in_hand.hide",
         "executions.save",
         "executions.find",
+        "executions.list",
+        "regulation.reserve",
+        "regulation.lease",
+        "regulation.note_parked",
+        "regulation.parked",
         "targets.begin",
         "targets.collect",
         "dead_letters.receive",
@@ -43,7 +53,8 @@ def test_the_scenario_takes_every_step(calls: list[str]) -> None:
 
 
 @pytest.mark.parametrize("fault", [Fault.CRASH_BEFORE, Fault.CRASH_AFTER, Fault.ANSWER_LOST])
-def test_the_invariants_hold_wherever_a_process_fails(calls: list[str], fault: Fault) -> None:
-    for number, call in enumerate(calls):
-        stage = play(OnePoint(number, fault))
-        assert stage.watcher.violations == [], f"{fault} at call {number}, {call}"
+@pytest.mark.parametrize("scene", SCENES)
+def test_the_invariants_hold_wherever_a_process_fails(scene: str, fault: Fault) -> None:
+    for number, call in enumerate(_calls(scene)):
+        stage = play(OnePoint(number, fault), scene)
+        assert stage.watcher.violations == [], f"{fault} at call {number} of {scene}, {call}"

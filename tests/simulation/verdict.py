@@ -40,12 +40,12 @@ def _is_marked(watcher: Watcher, promise: Promise) -> bool:
     return row is None or place.element in row.cancelled
 
 
-def is_drained(cloud: Cloud, watcher: Watcher, garbage: set[str]) -> bool:
+def is_drained(cloud: Cloud, watcher: Watcher, garbage: set[str], all_due_at: int = ALL_DUE_AT) -> bool:
     """Nothing is left to be done: no message or dead letter but those that nobody can read, no job that is pending."""
     queue = cloud.stores.queue
     if (set(queue.messages) | set(queue.dead)) - garbage:
         return False
-    recurs = bool(watcher.named.lives) and cloud.scheduler.now < ALL_DUE_AT
+    recurs = bool(watcher.named.lives) and cloud.scheduler.now < all_due_at
     if recurs or next(watcher.named.unsettled(), None) is not None:
         return False
     return all(where_it_stands(watcher, promise) != "pending" for promise in watcher.promises.values())

@@ -1,0 +1,191 @@
+"""The scenes of the scenario: what clients do, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from clockwork.domain.ids import NamedJobId
+from clockwork.domain.jobs import HttpTarget, Payload, RecordLevel, RetryPolicy
+from clockwork.domain.named import Definition, NamedJob
+from clockwork.domain.recurrence import Every, Recurrence
+from clockwork.domain.requests import CreateRequest, NewJob
+from clockwork.flows import authorise, named
+from clockwork.flows.find import get_named
+from clockwork.flows.world import World
+from tests.examples import outline
+from tests.simulation.clients import Visit, ask_again, cancel_one, create_asked, get_one
+from tests.simulation.regulated import pause_client, resume_client
+from tests.simulation.requests import CLIENTS, REGULATED, KeyedRequest
+from tests.simulation.stage import BEGAN_AT
+from tests.simulation.stores import POISON
+from tests.simulation.targets import FAILS_ONCE
+
+#: What a client does, and when (ms after the beginning).
+Steps = Sequence[tuple[int, Callable[[Visit], None]]]
+NEAR = RetryPolicy(max_attempts=2, backoff="fixed", initial_seconds=5, jitter="none")
+FAR = RetryPolicy(max_attempts=2, backoff="fixed", initial_seconds=905, jitter="none")
+TARGET = HttpTarget("https://good.example.com/", timeout_seconds=5)
+
+
+def created() -> Steps:
+    """Jobs for now, soon and beyond the lookahead, repeats under their key."""
+    asked = _keyed("keyed", [_job(b"soon", 1_000), _job(b"keyed", 90_000)])
+    return [
+        (1_000, partial(ask_again, keyed=asked)),
+        (5_000, partial(ask_again, keyed=asked)),
+        (6_000, _ask("far", [_job(b"beyond the lookahead", 300_000)])),
+        (7_000, lambda visit: create_asked(visit, _request(None, [_job(b"batch %d" % n, 100_000) for n in range(7)]))),
+        (95_000, partial(ask_again, keyed=asked)),
+    ]
+
+
+def retried() -> Steps:
+    """Attempts that fail, with retries within the queue's reach and beyond it, recorded and not."""
+    return [
+        (1_000, _ask("near retry", [_job(FAILS_ONCE + b"1", 2_000)])),
+        (2_000, _ask("far retry", [_job(FAILS_ONCE + b"2", 2_500, FAR)])),
+        (3_000, _ask("unrecorded retry", [_job(FAILS_ONCE + b"3", 2_500, FAR, "none")])),
+    ]
+
+
+def poisoned() -> Steps:
+    """A payload that takes down every deliverer, until it lies among the dead letters."""
+    return [(1_000, _ask("poison", [_job(POISON, 0, record="none")]))]
+
+
+def cancelled() -> Steps:
+    """Cancels at both record levels, and a look."""
+    return [
+        (1_000, _ask("cancelled", [_job(b"cancelled", 40_000)])),
+        (10_000, _if_any(cancel_one)),
+        (15_000, _ask("cancelled unrecorded", [_job(b"c", 320_000, record="none")])),
+        (20_000, _if_any(cancel_one)),
+        (30_000, _if_any(get_one)),
+    ]
+
+
+def changed() -> Steps:
+    """A named one-shot that is replaced, paused and resumed, and another that is deleted."""
+    return [
+        (1_000, _create("moved", at=BEGAN_AT + 90_000)),
+        (8_000, _create("deleted", at=BEGAN_AT + 80_000)),
+        (15_000, _change("moved", named.replaced(_definition(at=BEGAN_AT + 70_000), b"{}", same_schedule=False))),
+        (22_000, _change("moved", named.paused("a pause"))),
+        (30_000, _change("deleted", named.cancelled(None))),
+        (45_000, _change("moved", named.resumed(None))),
+    ]
+
+
+def recurring() -> Steps:
+    """A chain of fires whose target is changed half-way."""
+    every = Recurrence(every=Every(60_000, BEGAN_AT + 20_000), max_fires=4)
+    later = _definition(payload=Payload(b"changed"), recurrence=every)
+
+    def with_payload(job: NamedJob, now: int) -> NamedJob:
+        return named.replaced(named.with_schedule_of(job, later), b"{}", same_schedule=True)(job, now)
+
+    return [(1_000, _create("recurring", recurrence=every)), (100_000, _change("recurring", with_payload))]
+
+
+def packed() -> Steps:
+    """Jobs that share a row; some are left out at first, one is cancelled."""
+    jobs = [_job(b"alike %d" % n, 130_000 + n) for n in range(12)]
+    whole = _request("packed", jobs)
+    some = with_outlines_of(whole, [job for job in whole.jobs if job.index % 5])
+    return [
+        (1_000, lambda visit: ask_again(visit, KeyedRequest(some, visit.now))),
+        (2_000, lambda visit: ask_again(visit, KeyedRequest(whole, visit.now))),
+        (10_000, _if_any(cancel_one)),
+    ]
+
+
+def ordered() -> Steps:
+    """Jobs of one ordering key, of which the first fails once."""
+    jobs = [_job(FAILS_ONCE + b"1", 3_000), _job(b"second", 3_000), _job(b"third", 3_500)]
+    jobs = [msgspec.structs.replace(job, ordering_key="a key", sequence=n) for n, job in enumerate(jobs)]
+    asked = msgspec.structs.replace(_request("ordered", jobs), outlines=())
+    return [(1_000, lambda visit: ask_again(visit, KeyedRequest(asked, visit.now)))]
+
+
+def parked() -> Steps:
+    """A client with caps is paused while a job of it comes due, and resumed."""
+    asked = msgspec.structs.replace(
+        _request("parked", [_job(b"parked", 15_000), _job(b"too", 16_000)]), client=REGULATED
+    )
+
+    def ask(visit: Visit) -> None:
+        visit.client = REGULATED
+        ask_again(visit, KeyedRequest(asked, visit.now))
+
+    return [(1_000, ask), (5_000, pause_client), (40_000, resume_client)]
+
+
+SCENES: dict[str, Callable[[], Steps]] = {
+    scene.__name__: scene
+    for scene in (created, retried, poisoned, cancelled, changed, recurring, packed, ordered, parked)
+}
+
+
+def with_outlines_of(whole: CreateRequest, jobs: Sequence[NewJob]) -> CreateRequest:
+    """The same request, of which only these jobs pass."""
+    return msgspec.structs.replace(whole, jobs=tuple(jobs))
+
+
+def _if_any(work: Callable[[Visit], None]) -> Callable[[Visit], None]:
+    """Do it if the client has been promised a job."""
+    return lambda visit: work(visit) if visit.known_job() is not None else None
+
+
+def _ask(key: str, jobs: list[NewJob]) -> Callable[[Visit], None]:
+    return lambda visit: ask_again(visit, KeyedRequest(_request(key, jobs), visit.now))
+
+
+def _keyed(key: str, jobs: list[NewJob]) -> KeyedRequest:
+    return KeyedRequest(_request(key, jobs), BEGAN_AT)
+
+
+def _request(key: str | None, jobs: list[NewJob]) -> CreateRequest:
+    numbered = tuple(msgspec.structs.replace(job, index=index) for index, job in enumerate(jobs))
+    outlines = tuple(map(outline, numbered)) if len(jobs) > 1 else ()
+    return CreateRequest(client=CLIENTS[0], jobs=numbered, outlines=outlines, idempotency_key=key, digest=str(key))
+
+
+def _job(payload: bytes, delay_ms: int, policy: RetryPolicy = NEAR, record: RecordLevel = "full") -> NewJob:
+    return NewJob(target=TARGET, payload=Payload(payload), delay_ms=delay_ms, retry_policy=policy, record=record)
+
+
+def _definition(**wanted: Any) -> Definition:
+    return Definition(
+        **{"target": TARGET, "payload": Payload(b"named"), "record": "full", "retry_policy": NEAR, **wanted}
+    )
+
+
+def _create(key: str, **wanted: Any) -> Callable[[Visit], None]:
+    def create(visit: Visit) -> None:
+        def flow(world: World, partitions: Sequence[str]) -> named.Written:
+            caller = authorise.identify(world, visit.client.principals[0])
+            client = authorise.client_for(world, caller, visit.client.client_id)
+            asked = named.NamedRequest(
+                client=client, job_key=key, as_sent=key.encode(), definition=_definition(**wanted)
+            )
+            return named.create_named(world, asked, partitions)
+
+        visit.watcher.named.answered(visit.call_until_answered(flow))
+
+    return create
+
+
+def _change(key: str, changed: Callable[[NamedJob, int], NamedJob]) -> Callable[[Visit], None]:
+    def change(visit: Visit) -> None:
+        job_id = NamedJobId(visit.client.client_id, key, 1).job_id
+
+        def flow(world: World, _: Sequence[str]) -> named.Written:
+            return named.change(world, get_named(world, visit.caller(world), job_id), None, changed)
+
+        visit.watcher.named.answered(visit.call_until_answered(flow))
+
+    return change
