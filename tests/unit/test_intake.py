@@ -32,13 +32,13 @@ class Counted:
             return count(*args)
 
         monkeypatch.setattr(self.clockwork.world.regulation, "count_created", counted)
-        self.intake = Intake(self.clockwork.world)
+        self.intake = Intake()
 
 
-def refused(intake: Intake, count: int = 1, **caps: Any) -> int:
+def refused(counted: Counted, count: int = 1, **caps: Any) -> int:
     """How long the client is told to wait; 0 if it is let in."""
     try:
-        intake.admit(msgspec.structs.replace(ACME, **caps), count)
+        counted.intake.admit(counted.clockwork.world, msgspec.structs.replace(ACME, **caps), count)
     except TooManyRequests as error:
         return error.retry_after_seconds
     return 0
@@ -46,7 +46,7 @@ def refused(intake: Intake, count: int = 1, **caps: Any) -> int:
 
 def test_a_client_without_caps_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     counted = Counted(monkeypatch)
-    assert not any(refused(counted.intake, 500) for _ in range(1_000))
+    assert not any(refused(counted, 500) for _ in range(1_000))
     assert counted.writes == 0
 
 
@@ -68,21 +68,21 @@ def test_whatever_comes_no_more_is_let_in_than_the_pace_and_one_request(
 
 def test_a_batch_beyond_the_pace_is_let_in_and_the_next_request_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     counted = Counted(monkeypatch)
-    assert refused(counted.intake, 500, creates_per_second=100) == 0
-    assert refused(counted.intake, 1, creates_per_second=100) == 4
+    assert refused(counted, 500, creates_per_second=100) == 0
+    assert refused(counted, 1, creates_per_second=100) == 4
     counted.clockwork.clock.at += 4_000
-    assert refused(counted.intake, 1, creates_per_second=100) == 0
+    assert refused(counted, 1, creates_per_second=100) == 0
 
 
 def test_each_environment_lets_in_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
     counted = Counted(monkeypatch, ONE.with_(api_environments=4))
-    let_in = sum(refused(counted.intake, creates_per_second=20) == 0 for _ in range(100))
+    let_in = sum(refused(counted, creates_per_second=20) == 0 for _ in range(100))
     assert let_in == 6  # 5 a second, a second's worth ahead, and the one that is paid for afterwards
 
 
 def test_a_day_is_counted_with_one_write_per_block(monkeypatch: pytest.MonkeyPatch) -> None:
     counted = Counted(monkeypatch)
-    assert not any(refused(counted.intake, jobs_per_day=100_000) for _ in range(1_000))
+    assert not any(refused(counted, jobs_per_day=100_000) for _ in range(1_000))
     assert counted.writes == 10
 
 
@@ -91,20 +91,20 @@ def test_the_days_last_jobs_are_reserved_one_request_at_a_time_and_then_it_is_ov
 ) -> None:
     counted = Counted(monkeypatch)
     cap = {"jobs_per_day": 250}
-    assert [refused(counted.intake, 100, **cap), refused(counted.intake, 100, **cap)] == [0, 0]
+    assert [refused(counted, 100, **cap), refused(counted, 100, **cap)] == [0, 0]
     left = seconds_left_of_day(counted.clockwork.clock.at)
-    assert refused(counted.intake, 51, **cap) == left
-    assert refused(counted.intake, 50, **cap) == 0
-    assert refused(counted.intake, 1, **cap) == left
+    assert refused(counted, 51, **cap) == left
+    assert refused(counted, 50, **cap) == 0
+    assert refused(counted, 1, **cap) == left
     counted.clockwork.clock.at += left * 1000
-    assert refused(counted.intake, 250, **cap) == 0
+    assert refused(counted, 250, **cap) == 0
 
 
 def test_a_refused_day_does_not_use_up_the_pace(monkeypatch: pytest.MonkeyPatch) -> None:
     counted = Counted(monkeypatch)
     caps = {"jobs_per_day": 1, "creates_per_second": 0.01}
-    assert refused(counted.intake, 2, **caps) > 1_000
-    assert refused(counted.intake, 1, **caps) == 0
+    assert refused(counted, 2, **caps) > 1_000
+    assert refused(counted, 1, **caps) == 0
 
 
 @pytest.mark.parametrize(("cap", "block"), [(1, 1), (199, 1), (500, 5), (10_000, 100), (10**9, 100)])

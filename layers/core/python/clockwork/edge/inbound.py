@@ -63,7 +63,7 @@ class Ingester:
     def __init__(self, world: World, rejects: Rejects) -> None:
         self._world = world
         self._rejects = rejects
-        self._intake = Intake(world)
+        self._intake = Intake()
 
     @cached_property
     def _partitions(self) -> Sequence[str]:

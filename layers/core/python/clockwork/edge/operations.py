@@ -55,7 +55,7 @@ class Api(NamedApi, ClientApi, DeadApi, OriginalApi):
     @cached_property
     def intake(self) -> Intake:
         """What this environment has let in of clients with caps."""
-        return Intake(self.world)
+        return Intake()
 
     def create_job(self, request: Request) -> Answer:
         """POST /v1/jobs."""
@@ -63,7 +63,7 @@ class Api(NamedApi, ClientApi, DeadApi, OriginalApi):
         client = authorise.client_for(self.world, request.caller, request.named_client(value))
         checks = self._checks(request, client)
         body = validate(CreateJobBody, value, checks)
-        self.intake.admit(client, 1)
+        self.intake.admit(self.world, client, 1)
         anonymous = [body.to_new_job(checks)] if body.job_key is None else []
         created = self._create_anonymous(client, anonymous, request, digest_of([b"job", canonical(value)]))
         if body.job_key is not None:
@@ -86,7 +86,7 @@ class Api(NamedApi, ClientApi, DeadApi, OriginalApi):
                     anonymous.append(job.to_new_job(checks, index))
                 else:
                     with_key.append((index, job))
-        self.intake.admit(client, len(anonymous) + len(with_key))
+        self.intake.admit(self.world, client, len(anonymous) + len(with_key))
         # The anonymous ones first: their Idempotency-Key may refuse the request as a whole.
         digest = digest_of([b"batch", canonical(value)])
         created = self._create_anonymous(client, anonymous, request, digest, outlines_of(body.jobs))
@@ -103,7 +103,7 @@ class Api(NamedApi, ClientApi, DeadApi, OriginalApi):
         client = authorise.client_for(self.world, request.caller, request.named_client(value))
         checks = self._checks(request, client)
         body = validate(OriginalScheduleBody, value, checks)
-        self.intake.admit(client, 1)
+        self.intake.admit(self.world, client, 1)
         written = schedule(self.world, client, body, checks, self.partitions)
         self.count_accepted(int(written.created))
         return HTTPStatus.OK, PlainText(body.ordering_key)

@@ -14,8 +14,6 @@ from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
 
-#: A record that changes again and again under our hands is left to the next receive of its message.
-ROUNDS = 4
 #: What comes earlier than this goes back to the queue with the rest of its delay (ms).
 LONGEST_HOLD_MS = 2_000
 

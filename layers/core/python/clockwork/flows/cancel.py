@@ -15,9 +15,6 @@ from clockwork.flows.authorise import Caller
 from clockwork.flows.find import KeptJob, get_kept_job
 from clockwork.flows.world import World
 
-#: A record that changes again and again under our hands: the caller is asked to repeat.
-ROUNDS = 8
-
 
 class CancelAnswer(msgspec.Struct, frozen=True):
     """The truth about a cancel, and the executions that may still reach the target."""
@@ -31,13 +28,18 @@ def cancel_job(world: World, caller: Caller, job_id: str) -> CancelAnswer:
     """Cancel a job. Raises JobNotFound; Unavailable if the answer is not certain (repeat it)."""
     # 1. Is it theirs, and is it still kept?
     job = get_kept_job(world, caller, job_id)
-    # 2. Mark the row, so that no poller releases it any more. Never delete it: a repeated create would bring it back.
-    world.timeline.cancel(job.place.partition_id, job.place.key, job.place.element)
+    # 2. Mark the row, so that no poller releases it any more.
+    _mark(world, job)
     # 3. What decides is the record, or, where none is kept, whether a poller may have read the row before the mark.
     if job.occurrence.record == "none":
         plan = _cancel_unrecorded(world, job)
         return CancelAnswer(plan.verdict, plan.reason)
-    return _cancel_recorded(world, job)
+    return _cancel_recorded(world, job)[0]
+
+
+def _mark(world: World, job: KeptJob) -> None:
+    """Never delete the row: a repeated create would bring it back."""
+    world.timeline.cancel(job.place.partition_id, job.place.key, job.place.element)
 
 
 def _cancel_unrecorded(world: World, job: KeptJob) -> CancelPlan:
@@ -45,7 +47,7 @@ def _cancel_unrecorded(world: World, job: KeptJob) -> CancelPlan:
     return plan_unrecorded_cancel(shard.horizon, job.place.key)
 
 
-def _cancel_recorded(world: World, job: KeptJob) -> CancelAnswer:
+def _cancel_recorded(world: World, job: KeptJob) -> tuple[CancelAnswer, Execution]:
     now = world.clock.now()
     execution_id = only_execution(job.job_id, job.occurrence.due_at)
     ends_at = max(now, job.occurrence.due_at)
@@ -54,18 +56,17 @@ def _cancel_recorded(world: World, job: KeptJob) -> CancelAnswer:
     return _settle(world, cancelled, None)
 
 
-def _settle(world: World, cancelled: Cancelled, stored: Execution | None) -> CancelAnswer:
-    for _ in range(ROUNDS):
-        plan = plan_cancel(stored, cancelled)
-        if plan.execution is None:
-            return _answer(plan, stored)
+def _settle(world: World, cancelled: Cancelled, stored: Execution | None) -> tuple[CancelAnswer, Execution]:
+    # Who loses does so to an attempt that goes on or ends, and attempts are bounded.
+    while (plan := plan_cancel(stored, cancelled)).execution is not None:
         saved = world.executions.save([(stored, plan.execution)])[0]
         if saved.unavailable is not None:
             raise Unavailable(saved.unavailable)
+        stored = plan.execution if saved.ok else saved.actual
         if saved.ok:
-            return _answer(plan, plan.execution)
-        stored = saved.actual
-    raise Unavailable("the execution's record keeps changing")
+            break
+    assert stored is not None, "a cancel of what has no record makes one"
+    return CancelAnswer(plan.verdict, plan.reason, [stored] if plan.verdict is not Verdict.CANCELLED else []), stored
 
 
 def cancel_execution(world: World, caller: Caller, execution_id: str) -> tuple[CancelAnswer, Execution]:
@@ -83,8 +84,7 @@ def cancel_execution(world: World, caller: Caller, execution_id: str) -> tuple[C
     now = world.clock.now()
     expires_at = max(stored.expires_at, world.execution_expires_at(now))
     cancelled = Cancelled(job_id, execution_id, stored.client_id, stored.due_at, expires_at, now)
-    answer = _settle(world, cancelled, stored)
-    return answer, world.executions.find(job_id, execution_id) or stored
+    return _settle(world, cancelled, stored)
 
 
 def _cancel_unseen(world: World, caller: Caller, job_id: str, execution_id: str) -> tuple[CancelAnswer, Execution]:
@@ -95,13 +95,5 @@ def _cancel_unseen(world: World, caller: Caller, job_id: str, execution_id: str)
         raise ExecutionNotFound(execution_id) from None
     if only_execution(job_id, job.occurrence.due_at) != execution_id or job.occurrence.record == "none":
         raise ExecutionNotFound(execution_id)
-    answer = cancel_job(world, caller, job_id)
-    stored = world.executions.find(job_id, execution_id)
-    if stored is None:
-        raise ExecutionNotFound(execution_id)
-    return answer, stored
-
-
-def _answer(plan: CancelPlan, execution: Execution | None) -> CancelAnswer:
-    listed = [execution] if execution is not None and plan.verdict is not Verdict.CANCELLED else []
-    return CancelAnswer(plan.verdict, plan.reason, listed)
+    _mark(world, job)
+    return _cancel_recorded(world, job)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from clockwork.domain.attempts import Action, Claim, plan_claim
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.relevancy import expired_execution, is_expired
-from clockwork.flows.batch import ROUNDS, Batch, Item
+from clockwork.flows.batch import Batch, Item
 
 
 def claim(batch: Batch, items: Sequence[Item]) -> list[Item]:
@@ -17,13 +17,9 @@ def claim(batch: Batch, items: Sequence[Item]) -> list[Item]:
     open_items = [item for item in items if item.release.occurrence.record == "full"]
     # 2. Look at what a later attempt follows.
     open_items = [item for item in open_items if find_seen(batch, item)]
-    # 3. Claim; whoever lost plans again with what is there.
-    for _ in range(ROUNDS):
-        if not open_items:
-            break
+    # 3. Claim; whoever lost plans again with what is there: an attempt that goes on or ends, and attempts are bounded.
+    while open_items:
         open_items = _claim_round(batch, open_items, started)
-    for item in open_items:
-        batch.fail(item, "its record keeps changing")
     return sorted(started, key=lambda item: item.release.run_at)
 
 

@@ -17,9 +17,6 @@ from clockwork.domain.rows import row_of
 from clockwork.flows.place import place
 from clockwork.flows.world import World
 
-#: A record that changes again and again under our hands: the caller is asked to repeat.
-ROUNDS = 4
-
 
 class DeadFilter(msgspec.Struct, frozen=True):
     """Which of a client's dead executions are meant: by the jobKey's beginning, and when they were due (ms)."""
@@ -59,7 +56,7 @@ def list_dead(world: World, client_id: str, wanted: DeadFilter, limit: int, befo
 
 def redrive(world: World, execution: Execution) -> Execution:
     """Deliver a dead execution after all; its record as it waits. Raises NotDead; Unavailable: repeat."""
-    for _ in range(ROUNDS):
+    while True:
         plan = _plan(world, execution)
         if plan.release is None:
             raise NotDead(plan.reason)
@@ -73,7 +70,6 @@ def redrive(world: World, execution: Execution) -> Execution:
             _release(world, [plan.release])
             return plan.execution
         execution = saved.actual or execution
-    raise Unavailable("the execution's record keeps changing")
 
 
 def redrive_dead(world: World, client_id: str, wanted: DeadFilter, limit: int, before: str | None) -> Handled:

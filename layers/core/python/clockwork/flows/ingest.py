@@ -111,7 +111,7 @@ class Ingestion:
         try:
             command = self._read(message)
             if isinstance(command, CreateRequest):
-                self._intake.admit(command.client, len(command.jobs))
+                self._intake.admit(self._world, command.client, len(command.jobs))
                 self._waiting.append((message, command))
                 return
             self._create_waiting()
@@ -141,7 +141,7 @@ class Ingestion:
                 self._report.created += 1
 
     def _create_named(self, request: named.NamedRequest) -> None:
-        self._intake.admit(request.client, 1)
+        self._intake.admit(self._world, request.client, 1)
         self._report.created += named.create_named(self._world, request, self._partitions).created
 
     def _cancel(self, wanted: Cancel) -> None:

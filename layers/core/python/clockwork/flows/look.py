@@ -16,7 +16,7 @@ from clockwork.domain.ids import NamedJobId, decode_job
 from clockwork.domain.named import JobState, NamedJob
 from clockwork.domain.releases import Release
 from clockwork.domain.relevancy import is_expired, reason_of
-from clockwork.flows.batch import ROUNDS, Batch, Item
+from clockwork.flows.batch import Batch, Item
 from clockwork.flows.claim import end_unclaimed
 from clockwork.flows.world import World
 
@@ -117,9 +117,7 @@ def _drop(batch: Batch, item: Item, state: State, reason: str) -> None:
     batch.report.dropped += 1
     if item.seen is None:
         _record_end(batch, item, state, reason)
-    for _ in range(ROUNDS):
-        if item.seen is None:
-            return
+    while item.seen is not None:
         ended = plan_unstarted(item.release, item.seen, state, reason, batch.world.clock.now())
         saved = batch.world.executions.save([(item.seen, ended)])[0]
         if saved.unavailable is not None:
@@ -127,6 +125,5 @@ def _drop(batch: Batch, item: Item, state: State, reason: str) -> None:
             return
         if saved.actual is None or saved.actual.claimant != item.seen.claimant:
             return
-        # Our claim stands, and something was noted on it meanwhile, such as a cancel.
+        # Our claim stands, and a cancel was noted on it meanwhile, which happens once.
         item.seen = saved.actual
-    batch.fail(item, "its record keeps changing")

@@ -13,7 +13,7 @@ from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import WAITING, Execution
 from clockwork.domain.parking import NOTED_MS, parked_row, sidelined
 from clockwork.domain.releases import Release
-from clockwork.flows.batch import ROUNDS, Batch, Item
+from clockwork.flows.batch import Batch, Item
 from clockwork.flows.claim import find_seen, wish
 
 
@@ -50,7 +50,7 @@ def _is_sidelined(batch: Batch, item: Item, reason: str) -> bool:
     world = batch.world
     if not find_seen(batch, item):
         return False
-    for _ in range(ROUNDS):
+    while True:
         if item.seen is not None and not _waits_for(item.seen, item.release):
             if _is_settled(batch, item, item.seen):
                 return False
@@ -66,8 +66,6 @@ def _is_sidelined(batch: Batch, item: Item, reason: str) -> bool:
         if saved.ok:
             return True
         item.seen = saved.actual
-    batch.fail(item, "its record keeps changing")
-    return False
 
 
 def _is_settled(batch: Batch, item: Item, seen: Execution) -> bool:

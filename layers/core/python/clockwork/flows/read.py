@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from clockwork.domain import ids
-from clockwork.domain.errors import ExecutionNotFound, JobNotFound
+from clockwork.domain.errors import ExecutionNotFound
 from clockwork.domain.executions import Execution
 from clockwork.domain.ids import InvalidId, only_execution
 from clockwork.flows.authorise import Caller
@@ -49,20 +49,21 @@ def list_executions(world: World, caller: Caller, job_id: str, limit: int, befor
     decode_anonymous(job_id)
     found = world.executions.list(job_id, limit + 1, before)
     # Another's executions and none at all take the same way, so that neither answer nor reads tell them apart.
-    foreign = not all(caller.may_act_for(execution.client_id) for execution in found)
-    if foreign or not found:
+    own = [execution for execution in found if caller.may_act_for(execution.client_id)]
+    if not own:
         get_kept_job(world, caller, job_id)
-    if foreign:
-        raise JobNotFound(job_id)
+    return _page(own, limit)
+
+
+def _page(found: Sequence[Execution], limit: int) -> ExecutionPage:
+    """A page of what was asked for with one more than fit."""
     page = found[:limit]
     return ExecutionPage(page, page[-1].execution_id if len(found) > limit else None)
 
 
 def _list_of_named(world: World, caller: Caller, job_id: str, limit: int, before: str | None) -> ExecutionPage:
     get_named(world, caller, job_id)
-    found = world.executions.list(job_id, limit + 1, before)
-    page = found[:limit]
-    return ExecutionPage(page, page[-1].execution_id if len(found) > limit else None)
+    return _page(world.executions.list(job_id, limit + 1, before), limit)
 
 
 def get_execution(world: World, caller: Caller, execution_id: str) -> Execution:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from clockwork.domain.attempts import Plan, plan_outcome, plan_unrecorded_outcome
 from clockwork.domain.executions import Outcome, State
-from clockwork.flows.batch import ROUNDS, Batch, Item
+from clockwork.flows.batch import Batch, Item
 
 Ended = tuple[Item, Outcome]
 
@@ -16,12 +16,8 @@ def record(batch: Batch, ended: Sequence[Ended]) -> None:
     for item, outcome in ended:
         _count(batch, item, outcome)
     open_ends = list(ended)
-    for _ in range(ROUNDS):
-        if not open_ends:
-            return
+    while open_ends:
         open_ends = _record_round(batch, open_ends)
-    for item, _outcome in open_ends:
-        batch.fail(item, "its record keeps changing")
 
 
 def _record_round(batch: Batch, ended: Sequence[Ended]) -> list[Ended]:
@@ -41,7 +37,7 @@ def _record_round(batch: Batch, ended: Sequence[Ended]) -> list[Ended]:
             # At record level none another copy of the message got here first, and what it recorded is as final.
             batch.report.absorbed += 1
         elif saved.actual is not None and saved.actual.claimant == item.seen.claimant:
-            # Still our claim: a cancel was noted on it meanwhile.
+            # Still our claim: a cancel was noted on it meanwhile, which happens once.
             item.seen = saved.actual
             again.append((item, outcome))
         else:
