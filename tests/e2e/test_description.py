@@ -1,0 +1,119 @@
+"""Whatever the deployed API is asked, it answers as its description says, and never with a fault of its own.
+
+The handler alone is asked far more, in memory; here API Gateway, IAM, the real adapters and the tables take part.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote, urlencode
+from uuid import uuid4
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, settings
+from schemathesis import Case
+from schemathesis.config import SchemathesisConfig
+
+from clockwork.edge import openapi
+from clockwork.routes import ROUTES
+from local.api import Answer, SignedApi
+from tests.e2e.deployment import Deployment
+from tests.e2e.tenant import Tenant
+from tests.handlers.description import check_answer
+
+CLIENT = "described"
+#: The examples of the description, and a few requests drawn from its schemas.
+SCHEMA = schemathesis.openapi.from_dict(
+    openapi.describe(),
+    config=SchemathesisConfig.from_dict({"phases": {"coverage": {"enabled": False}, "stateful": {"enabled": False}}}),
+)
+few = settings(
+    max_examples=5,
+    phases=[Phase.explicit, Phase.generate],
+    deadline=None,
+    database=None,
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),
+)
+ADMINS = frozenset(route.key for route in ROUTES if route.admin)
+#: What HTTP and the signature keep from being generated at will.
+OWN_HEADERS = ("authorization", "host", "content-length", "content-type")
+
+
+@pytest.fixture(scope="module")
+def described(deployment: Deployment) -> Iterator[Tenant]:
+    """A client of this module alone, which is paused, changed and emptied at will: it can reach no other's work.
+
+    In the end it is paused: what was drawn for it keeps nobody busy.
+    """
+    yield deployment.tenant(CLIENT)
+    paused = deployment.stack.api().request("POST", f"/v1/clients/{CLIENT}/pause", {"reason": "described"})
+    assert paused.status == 200, paused
+
+
+@pytest.fixture(scope="module")
+def definition(described: Tenant) -> dict[str, Any]:
+    """How the client is before each operation."""
+    return {"principals": described.get(f"/v1/clients/{CLIENT}")["principals"]}
+
+
+@pytest.fixture
+def ids(admin: SignedApi, described: Tenant) -> dict[str, str]:
+    """What the parameters of paths are filled in with: things that are there, made anew once they were deleted."""
+    hourly = described.create(
+        jobKey=uuid4().hex,
+        schedule={"every": {"seconds": 3_600}},
+        target={"type": "http", "url": "https://example.com"},
+    )
+    run = described.api.request("POST", f"/v1/jobs/{hourly['jobId']}/run", {}).body["executionId"]
+    return {"jobId": hourly["jobId"], "executionId": run, "clientId": CLIENT}
+
+
+@pytest.fixture
+def admin(deployment: Deployment, definition: dict[str, Any]) -> SignedApi:
+    """Who may change clients, once the client is as it was."""
+    api = deployment.stack.api()
+    assert api.request("PUT", f"/v1/clients/{CLIENT}", definition).status == 200
+    return api
+
+
+@SCHEMA.parametrize()
+@few
+def test_the_deployed_api_keeps_its_description(
+    case: Case, admin: SignedApi, described: Tenant, ids: dict[str, str]
+) -> None:
+    key = f"{case.method.upper()} {case.operation.path}"
+    api = admin if key in ADMINS else described.api
+    answer = api.request(case.method.upper(), _path(case, ids), _body(case.body), _headers(case))
+    assert answer.status < 500, answer
+    if not _is_of_the_gateway(answer):
+        text = answer.body if isinstance(answer.body, str) else json.dumps(answer.body)
+        check_answer(key, answer.status, answer.headers["content-type"], text)
+
+
+def _path(case: Case, ids: dict[str, str]) -> str:
+    path = case.operation.path
+    for name, value in ids.items():
+        path = path.replace(f"{{{name}}}", value)
+    query = {name: CLIENT if name == "clientId" else value for name, value in (case.query or {}).items()}
+    return f"{path}?{urlencode(query, doseq=True, quote_via=quote)}" if query else path
+
+
+def _body(body: Any) -> object:
+    """The same in the name of somebody who exists; None where the operation takes no body."""
+    if isinstance(body, dict) and "clientId" in body:
+        body = {**body, "clientId": CLIENT}
+    return json.dumps(body) if isinstance(body, dict | list | str | int | float | bool) else None
+
+
+def _headers(case: Case) -> dict[str, str]:
+    drawn = {name: str(value) for name, value in (case.headers or {}).items() if name.lower() not in OWN_HEADERS}
+    return {name: value for name, value in drawn.items() if value.isascii() and value.isprintable() and value.strip()}
+
+
+def _is_of_the_gateway(answer: Answer) -> bool:
+    """Whether API Gateway refused the request by itself, before the API was asked."""
+    return 400 <= answer.status < 500 and isinstance(answer.body, dict) and list(answer.body) == ["message"]
