@@ -8,8 +8,6 @@ from collections.abc import Iterator
 import pytest
 
 from tests.simulation.faults import PROFILES
-from tests.simulation.mutants.named import NAMED
-from tests.simulation.mutants.trial import broken
 from tests.simulation.run import Run
 from tests.simulation.shrink import shrink
 
@@ -58,9 +56,3 @@ def test_a_violation_is_made_smaller_and_fails_again_as_said(monkeypatch: pytest
     assert operations < failed.operations
     assert again.violations == smallest.violations
     assert again.violations[0].invariant == failed.violations[0].invariant
-
-
-@pytest.mark.parametrize("mutant", NAMED, ids=lambda mutant: mutant.name)
-def test_a_named_mutant_still_has_its_line(mutant: object) -> None:
-    with broken(mutant) as place:  # type: ignore[arg-type]
-        assert (place / "clockwork" / "flows" / "place.py").exists()

@@ -1,1 +1,1 @@
-"""Do the checks notice? Copies of the shipped package with one thing broken each, put before the checks."""
+"""Do the checks notice? Copies of the tree with one thing broken each, put before the checks."""

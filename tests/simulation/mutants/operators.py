@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import random
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from tests.simulation.mutants.equivalents import EQUIVALENT
-from tests.simulation.mutants.trial import PACKAGE, Mutant
+from tests.simulation.mutants.mutant import PACKAGE, Mutant
 
 COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,
@@ -23,42 +23,88 @@ COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.In: ast.NotIn,
     ast.NotIn: ast.In,
 }
-ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.FloorDiv}
+ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.FloorDiv,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.FloorDiv,
+}
 
 
 @dataclass(frozen=True)
 class Place:
-    """An expression in a file, as written, and what may stand there instead."""
+    """An expression in a file of the package, and what may stand there instead. `lines` are those of its statement."""
 
     file: str
-    line: int
+    lines: Sequence[int]
     node: ast.expr
-    text: str
+    source: Sequence[str]
     instead: str
+    #: Which one it is of those in the file that are written alike.
+    number: int = 1
 
     @property
     def name(self) -> str:
-        """What identifies the change, whatever line it moves to."""
-        return f"{self.file}: {' '.join(self.text.split())} -> {self.instead}"
+        """What identifies the change, whatever line it moves to: file, line as written, what of it becomes what."""
+        _, text, _ = self._parts()
+        written = self.source[self.node.lineno - 1].strip()
+        which = f" (no. {self.number})" if self.number > 1 else ""
+        return f"{self.file}: {written}: {' '.join(text.split())} -> {self.instead}{which}"
+
+    def mutant(self) -> Mutant:
+        """The edit: all of the file, so that what is replaced occurs once."""
+        before, text, after = self._parts()
+        return Mutant(self.name, self.file, ((before + text + after, f"{before}({self.instead}){after}"),))
+
+    def _parts(self) -> tuple[str, str, str]:
+        """The file before the expression, the expression, and the file after it."""
+        first, last = self.node.lineno - 1, (self.node.end_lineno or self.node.lineno) - 1
+        ends = "".join(self.source[first:last]).encode() + self.source[last].encode()[: self.node.end_col_offset]
+        rest = self.source[last].encode()[self.node.end_col_offset :].decode()
+        head = ends[: self.node.col_offset].decode()
+        before, after = "".join(self.source[:first]) + head, rest + "".join(self.source[last + 1 :])
+        return before, ends[self.node.col_offset :].decode(), after
 
 
-def draw(count: int, seed: int) -> list[Mutant]:
-    """So many different mutants, none of them known to be equivalent to what is shipped."""
-    files = sorted([*PACKAGE.glob("domain/*.py"), *PACKAGE.glob("flows/*.py")])
-    places = [place for file in files for place in places_in(file) if place.name not in EQUIVALENT]
-    chosen = random.Random(seed).sample(places, min(count, len(places)))
-    return [_mutant(place) for place in chosen]
+def shuffled(seed: int) -> list[Place]:
+    """All changes that may be made to decisions and flows but known equivalents, in an order that the seed decides."""
+    places = [place for place in all_places() if place.name not in EQUIVALENT]
+    random.Random(seed).shuffle(places)
+    return places
 
 
-def places_in(file: Path) -> Iterator[Place]:
-    """All changes that may be made to a file, in the order of its lines."""
-    source = file.read_text()
-    relative = str(file.relative_to(PACKAGE))
-    for node in ast.walk(ast.parse(source)):
+def all_places() -> Iterator[Place]:
+    """All changes that may be made, file by file."""
+    for part in ("domain", "flows"):
+        for file in sorted(PACKAGE.glob(f"{part}/**/*.py")):
+            yield from places_in(str(file.relative_to(PACKAGE)), file.read_text())
+
+
+def places_in(file: str, source: str) -> Iterator[Place]:
+    """All changes that may be made to a source."""
+    alike: Counter[str] = Counter()
+    for place in _places_below(file, source.splitlines(keepends=True), ast.parse(source), ()):
+        alike[place.name] += 1
+        yield replace(place, number=alike[place.name])
+
+
+def _places_below(file: str, source: Sequence[str], parent: ast.AST, lines: Sequence[int]) -> Iterator[Place]:
+    for node in ast.iter_child_nodes(parent):
+        if isinstance(node, ast.arg | ast.AnnAssign) and node.annotation is not None:
+            node.annotation = ast.Name("_")  # types decide nothing
         if isinstance(node, ast.expr):
             for changed in changes_of(node):
-                text = ast.get_source_segment(source, node) or ""
-                yield Place(relative, node.lineno, node, text, ast.unparse(changed))
+                yield Place(file, lines, node, source, ast.unparse(changed))
+        yield from _places_below(file, source, node, _lines_of(node) or lines)
+
+
+def _lines_of(node: ast.AST) -> Sequence[int]:
+    """The lines of a statement, without those of the statements in it; empty for anything else."""
+    if not isinstance(node, ast.stmt):
+        return ()
+    body = getattr(node, "body", None)
+    return range(node.lineno, (body[0].lineno if body else (node.end_lineno or node.lineno) + 1))
 
 
 def changes_of(node: ast.expr) -> Iterator[ast.expr]:
@@ -70,7 +116,7 @@ def changes_of(node: ast.expr) -> Iterator[ast.expr]:
             yield ast.BoolOp(ast.Or() if isinstance(op, ast.And) else ast.And(), values)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             yield operand
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in ARITHMETIC and not _is_type(node):
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in ARITHMETIC and not _is_of_text(node):
             yield ast.BinOp(left, ARITHMETIC[type(op)](), right)
         case ast.Constant(value=bool(value)):
             yield ast.Constant(not value)
@@ -78,19 +124,11 @@ def changes_of(node: ast.expr) -> Iterator[ast.expr]:
             yield ast.Constant(value + 1)
 
 
-def _is_type(node: ast.BinOp) -> bool:
+def _is_of_text(node: ast.BinOp) -> bool:
     """`+` of texts and the like make no sense with `-`; they would fail at once and prove nothing."""
-    return any(isinstance(side, ast.JoinedStr | ast.List | ast.Tuple) for side in (node.left, node.right))
+    sides = [side for side in (node.left, node.right) if isinstance(side, ast.JoinedStr | ast.List | ast.Tuple)]
+    return bool(sides) or any(isinstance(c, ast.Constant) and isinstance(c.value, str | bytes) for c in _sides(node))
 
 
-def _mutant(place: Place) -> Mutant:
-    """The edit: the whole lines of the expression, so that it occurs once, with their first and last column changed."""
-    source = (PACKAGE / place.file).read_text()
-    lines = source.splitlines(keepends=True)
-    end = place.node.end_lineno or place.line
-    before = "".join(lines[: place.line - 1])
-    head = lines[place.line - 1].encode()[: place.node.col_offset].decode()
-    tail = lines[end - 1].encode()[place.node.end_col_offset :].decode() + "".join(lines[end:])
-    return Mutant(
-        f"{place.name} (line {place.line})", place.file, ((source, f"{before}{head}({place.instead}){tail}"),)
-    )
+def _sides(node: ast.BinOp) -> tuple[ast.expr, ast.expr]:
+    return node.left, node.right

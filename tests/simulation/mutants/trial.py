@@ -1,79 +1,109 @@
-"""One mutant on trial: a copy of the package with an edit, loaded by processes of its own in its place."""
+"""A trial: who notices? A check notices by failing. One that cannot be carried out says nothing: the trial is void."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+import json
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-import clockwork
+from tests.simulation.mutants.covering import Covering
+from tests.simulation.mutants.mutant import Mutant, Rotten
+from tests.simulation.mutants.operators import Place
+from tests.simulation.mutants.seeds import FOUND
+from tests.simulation.mutants.tree import Done, Tree
 
-PACKAGE = Path(next(iter(clockwork.__path__)))
-ROOT = Path(__file__).parents[3]
-TIMEOUT_SECONDS = 240
+#: What pytest ends with when tests were run and all passed, or some failed. Anything else says nothing of the code:
+#: https://docs.pytest.org/en/stable/reference/exit-codes.html
+PASSED, FAILED = 0, 1
+CRASH_POINTS = "tests/simulation/test_crash_points.py"
+UNIT_TESTS = "tests/unit"
+#: Many times what these take where nothing is broken (s).
+SECONDS_PER_TEST = 60
+SECONDS_FOR_TESTS = 900
+SECONDS_FOR_SEEDS = 1_200
+LOAD_ALL = """
+import importlib, pkgutil
+for package in ("clockwork.domain", "clockwork.flows", "clockwork.memory"):
+    for found in pkgutil.walk_packages(importlib.import_module(package).__path__, package + "."):
+        if not found.name.endswith("__main__"):
+            importlib.import_module(found.name)
+"""
+
+
+class Void(Exception):
+    """A check neither passed nor failed, such as one that could not be loaded."""
 
 
 @dataclass(frozen=True)
-class Mutant:
-    """An edit of the shipped sources: in each file, texts that occur exactly once and what stands there instead."""
+class Noticed:
+    """Who noticed, and what was said of it. `seed` is the simulator's."""
 
-    name: str
-    file: str
-    edits: tuple[tuple[str, str], ...]
-
-
-class Rotten(Exception):
-    """A mutant whose line is no longer in the sources."""
+    by: str
+    told: str
+    seed: int | None = None
 
 
-@contextmanager
-def broken(mutant: Mutant) -> Iterator[Path]:
-    """A copy of the package's parent directory with the mutant's edit in it. Raises Rotten."""
-    with tempfile.TemporaryDirectory() as place:
-        copy = Path(place, "clockwork")
-        shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-        file = copy / mutant.file
-        text = file.read_text()
-        for before, after in mutant.edits:
-            if text.count(before) != 1:
-                raise Rotten(f"{mutant.name}: {before!r} is {text.count(before)} times in {mutant.file}")
-            text = text.replace(before, after)
-        file.write_text(text)
-        yield Path(place)
+@dataclass(frozen=True)
+class Trial:
+    """What came of a mutant. `fault`: why its trial says nothing."""
+
+    mutant: Mutant
+    noticed: Noticed | None
+    seconds: float
+    fault: str = ""
 
 
-def simulator_notices(place: Path, seeds: int) -> str | None:
-    """What the simulator says of the package in `place`, or None if it finds nothing."""
-    command = ["-m", "tests.simulation", "--until-violation", "--no-coverage", "--jobs", "1", "--seeds", str(seeds)]
-    return _said_by(place, command)
-
-
-def unit_tests_notice(place: Path) -> str | None:
-    """The first unit test that fails on the package in `place`, or None."""
-    return _said_by(place, ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--no-header", "tests/unit"])
-
-
-def _said_by(place: Path, command: list[str]) -> str | None:
-    environment = {**os.environ, "PYTHONPATH": f"{place}{os.pathsep}{ROOT}", "PYTHONDONTWRITEBYTECODE": "1"}
+def tried(tree: Tree, mutant: Mutant, noticing: Callable[[Tree], Noticed | None]) -> Trial:
+    """Break the tree and let it be checked."""
+    began = time.monotonic()
+    noticed, fault = None, ""
     try:
-        done = subprocess.run(
-            [sys.executable, *command],
-            cwd=ROOT,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return f"it does not end within {TIMEOUT_SECONDS} s"
-    if done.returncode == 0:
-        return None
-    told = [line for line in done.stdout.splitlines() if line.startswith(("seed ", "FAILED", "ERROR"))]
-    return (told or done.stderr.splitlines()[-1:] or ["?"])[0][:200]
+        with tree.broken(mutant):
+            noticed = noticing(tree)
+    except (Void, Rotten) as error:
+        fault = str(error)
+    return Trial(mutant, noticed, time.monotonic() - began, fault)
+
+
+def simulator_notices(tree: Tree, seeds: int) -> Noticed | None:
+    """What the simulator says of the tree within so many seeds. Raises Void."""
+    done = tree.run(["-m", "tests.simulation.mutants.seeds", str(seeds)], SECONDS_FOR_SEEDS)
+    if done.code == FOUND:
+        found = json.loads(done.out)
+        return Noticed("simulator", found["told"], found["seed"])
+    if done.code != 0:
+        raise Void(_last_words(done))
+    return None
+
+
+def tests_notice(tree: Tree, tests: Sequence[str], by: str) -> Noticed | None:
+    """The first of these tests that fails. Raises Void."""
+    plugins = ["-p", "no:cacheprovider", "-p", "tests.simulation.mutants.bounds"]
+    options = ["-q", "-x", "--no-header", "--tb=line", "-o", f"timeout={SECONDS_PER_TEST}"]
+    done = tree.run(["-m", "pytest", *plugins, *options, *tests], SECONDS_FOR_TESTS)
+    if done.code == FAILED:
+        told = [line for line in done.out.splitlines() if line.startswith(("FAILED", "ERROR"))]
+        return Noticed(by, told[0] if told else _last_words(done))
+    if done.code != PASSED:
+        raise Void(_last_words(done))
+    return None
+
+
+def anybody_notices(tree: Tree, place: Place, covering: Covering, seeds: int) -> Noticed | None:
+    """Who notices a random mutant, the quickest first: the unit tests that take its lines, simulator, crash points.
+
+    A line that is taken as its module is loaded may matter to any test. Raises Void.
+    """
+    loaded = tree.run(["-c", LOAD_ALL], SECONDS_PER_TEST)
+    if loaded.code != 0:
+        raise Void(f"it cannot be loaded: {_last_words(loaded)}")
+    tests = covering.tests_of(place.file, place.lines)
+    noticed = tests_notice(tree, tests or [UNIT_TESTS], "unit tests")
+    noticed = noticed or simulator_notices(tree, seeds)
+    return noticed or tests_notice(tree, [CRASH_POINTS], "crash points")
+
+
+def _last_words(done: Done) -> str:
+    lines = [line for line in (done.out + done.err).splitlines() if line.strip()]
+    return f"exit status {done.code}: {lines[-1][:200] if lines else 'nothing was said'}"

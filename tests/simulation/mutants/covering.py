@@ -1,0 +1,36 @@
+"""Which unit tests take which line: measured on what is shipped, so that a mutant meets those that may notice it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import coverage
+
+from tests.simulation.mutants.tree import Tree
+
+PLUGINS = ("-p", "no:cacheprovider", "-p", "tests.simulation.mutants.contexts")
+
+
+class Covering:
+    """The tests that take each line of each file of the package."""
+
+    def __init__(self, package: Path, measured: Path) -> None:
+        self._package = package
+        self._found = coverage.CoverageData(str(measured))
+        self._found.read()
+
+    def tests_of(self, file: str, lines: Iterable[int]) -> list[str]:
+        """The tests that take one of the lines, in order. None: it is taken as its module is loaded, or never."""
+        by_line = self._found.contexts_by_lineno(str(self._package / file))
+        # A test stands with all its parameters: their names are not always such as a command line takes.
+        return sorted({test.partition("[")[0] for line in lines for test in by_line.get(line, ()) if test})
+
+
+def measure(tree: Tree, tests: str, seconds: float) -> Covering:
+    """Run tests in a tree, and note what each of them takes."""
+    measured = tree.root / ".measured"
+    done = tree.run(["-m", "pytest", "-q", *PLUGINS, f"--contexts-into={measured}", tests], seconds)
+    if done.code != 0:
+        raise RuntimeError(f"the unit tests do not pass while they are measured: {done.out[-2_000:]}")
+    return Covering(tree.package, measured)

@@ -1,0 +1,10 @@
+"""The shortcuts that suggest themselves, each an edit of the shipped sources that the simulator must notice."""
+
+from tests.simulation.mutants.named.asking import ASKING
+from tests.simulation.mutants.named.delivering import DELIVERING
+from tests.simulation.mutants.named.naming import NAMING
+from tests.simulation.mutants.named.ordering import ORDERING
+from tests.simulation.mutants.named.regulating import REGULATING
+from tests.simulation.mutants.named.releasing import RELEASING
+
+NAMED = (*RELEASING, *ASKING, *NAMING, *DELIVERING, *REGULATING, *ORDERING)

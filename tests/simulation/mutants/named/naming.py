@@ -1,0 +1,93 @@
+"""Named jobs: what ties a fire to the definition that promised it, and a chain to its next fire."""
+
+from __future__ import annotations
+
+from tests.simulation.mutants.mutant import Mutant
+
+_SETTLED = "released=settle(world, job, first_pointer(job)))"
+_OWN = "own = (job.state, job.version, job.partition_id)"
+_POINTER_FIRST = """    if pointer is not None:
+        put_pointer(world, after, pointer)
+    return world.jobs.save(before, after)
+"""
+_WINNER = "        winner = get_by_key(world, request.client.client_id, request.job_key)\n"
+
+NAMING = (
+    Mutant(
+        "a changed job is not looked at before it starts",
+        "flows/look.py",
+        (("    if not named:\n", "    if named:\n"),),
+        "I7",
+    ),
+    Mutant(
+        "a paused job starts all the same",
+        "flows/look.py",
+        (("if release.version is not None and job.state is JobState.PAUSED:", "if False:"),),
+        "I7",
+    ),
+    Mutant(
+        "a version is a counter, not a digest",
+        "domain/named.py",
+        (("version=digest[:22])", 'version=f"v{job.revision}")'),),
+        "I7",
+    ),
+    Mutant(
+        "a pointer counts under whatever version",
+        "domain/named.py",
+        ((_OWN, "own = (job.state, self.version, job.partition_id)"),),
+        "I7",
+    ),
+    Mutant(
+        "a change does not look for what is under way",
+        "flows/named.py",
+        (("running, unseen = may_still_start(world, stored, job)", "running, unseen = (), False"),),
+        "I7",
+    ),
+    Mutant(
+        "at level none a change says that nothing is under way",
+        "flows/listing.py",
+        (("return (), _is_behind_horizon(world, before)", "return (), False"),),
+        "I7",
+    ),
+    Mutant(
+        "who lost the condition is told that the job is made",
+        "flows/named.py",
+        (
+            (
+                "    if not _write(world, stored, job):\n" + _WINNER,
+                "    if not _write(world, stored, job) and False:\n" + _WINNER,
+            ),
+        ),
+        "I7",
+    ),
+    Mutant("the chain is not settled after the row is written", "flows/named.py", ((_SETTLED, "released=())"),), "I1"),
+    Mutant(
+        "the API stops before its pointer is beyond the horizon",
+        "flows/settle.py",
+        (("        pointer = step.following\n", "        pointer = None\n"),),
+        "I1",
+    ),
+    Mutant(
+        "a poller puts no next pointer",
+        "flows/poll.py",
+        (
+            (
+                "            visit.world.timeline.put_new(following)\n".replace("            ", "        ", 1),
+                "        pass\n",
+            ),
+        ),
+        "I1",
+    ),
+    Mutant(
+        "a chain that goes on within the range is not read again",
+        "flows/poll.py",
+        (('return "goes_on" if done[-1].goes_on else None', "return None"),),
+        "I1",
+    ),
+    Mutant(
+        "what of a schedule is skipped leaves no record",
+        "flows/advance.py",
+        (("    if step.skipped is not None:\n", "    if False:\n"),),
+        "I12",
+    ),
+)

@@ -1,0 +1,131 @@
+"""Put, then look; lease, publish, read, release, commit: what may not be left out of it or turned around."""
+
+from __future__ import annotations
+
+from tests.simulation.mutants.mutant import Mutant
+
+_BEHIND = "behind = [row for row in rows if shards[row.partition_id].horizon >= row.key]"
+_LAST_INSTANT = "keys.edge_key(max(r.run_at for r in releases_of(row)))"
+_SENT = "    refused = world.releases.send(releases, now) if releases else ()\n"
+_RELEASE = "        stopped = _release_batch(visit, some, until)\n"
+_EARLY_COMMIT = """        visit.lease = msgspec.structs.replace(visit.lease, cursor=some[-1].key)
+        commit(visit, visit.lease.cursor)
+"""
+
+RELEASING = (
+    Mutant("no look after the put", "flows/place.py", ((_BEHIND, "behind: list[Row] = []"),), "I1"),
+    Mutant(
+        "look before the put",
+        "flows/place.py",
+        (
+            ("    # 1. Put.\n", "    seen = world.shards.get(sorted({row.partition_id for row in rows}))\n"),
+            (_BEHIND, _BEHIND.replace("shards[", "seen[")),
+        ),
+        "I1",
+    ),
+    Mutant(
+        "what was put is released, whatever its row says now",
+        "flows/place.py",
+        (("found = world.timeline.find([(row.partition_id, row.key) for row in rows])", "found = list(rows)"),),
+        "I5",
+    ),
+    Mutant(
+        "horizons are compared by instant, not by key",
+        "flows/place.py",
+        (("horizon >= row.key]", "horizon[:13] > row.key[:13]]"),),
+        "I1",
+    ),
+    Mutant(
+        "a horizon is compared with an element's instant, not with its row's key",
+        "flows/place.py",
+        ((_BEHIND, f"behind = [row for row in rows if shards[row.partition_id].horizon >= {_LAST_INSTANT}]"),),
+        "I1",
+    ),
+    Mutant(
+        "a refused release is not noticed", "flows/place.py", (("    if refused:\n", "    if not releases:\n"),), "I1"
+    ),
+    Mutant(
+        "a retry's row is put without a look",
+        "flows/follow.py",
+        (("place(world, [row], ids_are_new=False)", "world.timeline.put_new([row])"),),
+        "I1",
+    ),
+    Mutant(
+        "no poller is started for what is due before the next tick",
+        "flows/place.py",
+        (("            world.invoker.poll(partition_id)\n", "            pass\n"),),
+        "I3",
+    ),
+    Mutant("commit before send", "flows/poll.py", ((_RELEASE, _EARLY_COMMIT + _RELEASE),), "I6"),
+    Mutant(
+        "read before the horizon is published",
+        "flows/poll.py",
+        (
+            ("now + lease_ms(world), horizon)\n", "now + lease_ms(world), keys.BEGINNING)\n"),
+            (
+                "until = visit.lease.horizon\n",
+                "until = max(visit.lease.horizon, keys.edge_key(world.clock.now() + visit.lookahead_ms))\n",
+            ),
+            ("horizon=visit.lease.horizon if let_go else", "horizon=max(visit.lease.horizon, cursor) if let_go else"),
+        ),
+        "I6",
+    ),
+    Mutant(
+        "the cursor is an instant, not a key",
+        "flows/poll.py",
+        (("elif not commit(visit, page.rows[-1].key):", "elif not commit(visit, page.rows[-1].key[:13] + '$'):"),),
+        "I6",
+    ),
+    Mutant(
+        "what the queue refuses is passed",
+        "flows/poll.py",
+        (("return all(r.permanent for r in refused) and not any(", "return True or not any("),),
+        "I6",
+    ),
+    Mutant(
+        "what can never be sent leaves no record",
+        "flows/poll.py",
+        ((_SENT, _SENT + "    refused = [r for r in refused if not r.permanent]\n"),),
+        "I12",
+    ),
+    Mutant("a page that was cut counts as the last", "flows/poll.py", (("elif not page.more:", "elif True:"),), "I6"),
+    Mutant(
+        "commits are not fenced",
+        "memory/shards.py",
+        (("(shard.owner, shard.epoch) != (lease.owner, lease.epoch)", "False"),),
+        "I6",
+    ),
+    Mutant(
+        "a lease is taken although it is live",
+        "memory/shards.py",
+        (("shard.lease_until >= now", "False"),),
+        "I6",
+    ),
+    Mutant(
+        "a horizon goes back with a shorter lookahead",
+        "memory/shards.py",
+        (("max(shard.horizon, horizon)", "horizon"),),
+        "I6",
+    ),
+    Mutant(
+        "a row that nobody can read leaves no record",
+        "flows/advance.py",
+        (("if isinstance(read.fault, Undecodable):", "if isinstance(read.fault, NewerFormat) and not read.row:"),),
+        "I6",
+    ),
+    Mutant(
+        "a newer version's row is passed",
+        "flows/poll.py",
+        (
+            ("done = visited[:-1] if newer else visited", "done = visited"),
+            ('    if newer:\n        return "stuck"\n', ""),
+        ),
+        "I6",
+    ),
+    Mutant(
+        "shards are used before they are registered",
+        "flows/registry.py",
+        (("        world.shards.register(partition_id)\n", "        pass\n"),),
+        "L1",
+    ),
+)

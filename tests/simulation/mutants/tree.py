@@ -1,0 +1,79 @@
+"""A copy of the tree in a folder of its own, in which one thing is broken at a time and checks are run."""
+
+from __future__ import annotations
+
+import compileall
+import os
+import py_compile
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.simulation.mutants.mutant import PACKAGE, Mutant
+
+ROOT = Path(__file__).parents[3]
+#: What no check reads: environments, what was built, and caches, which are the copy's own.
+LEFT_OUT = (".*", "build", "node_modules", "__pycache__")
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended. `code` is None if it had not ended when its time was over."""
+
+    code: int | None
+    out: str
+    err: str
+
+
+class Tree:
+    """The copy. Whatever happens to the tree that is being worked on, this one stays as it was taken."""
+
+    def __init__(self, place: Path) -> None:
+        self.root = place / "tree"
+        shutil.copytree(ROOT, self.root, ignore=shutil.ignore_patterns(*LEFT_OUT))
+        self._sources = self.root / "layers" / "core" / "python"
+        self.package = self._sources / PACKAGE.name
+        # Bytecode that is trusted by the digest of its source: two edits within a second may have the same size.
+        checked = py_compile.PycInvalidationMode.CHECKED_HASH
+        compileall.compile_dir(self.root, quiet=1, invalidation_mode=checked, workers=1)
+
+    @contextmanager
+    def broken(self, mutant: Mutant) -> Iterator[None]:
+        """Let the mutant's edit be in the copy. Raises Rotten."""
+        file = self.package / mutant.file
+        source = file.read_text()
+        file.write_text(mutant.of(source))
+        try:
+            yield
+        finally:
+            file.write_text(source)
+
+    def run(self, arguments: Sequence[str], seconds: float) -> Done:
+        """Run Python in the copy, on the copy's sources, for so long at the most."""
+        environment = {
+            **os.environ,
+            "PYTHONPATH": f"{self._sources}{os.pathsep}{self.root}",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONHASHSEED": "0",
+        }
+        with subprocess.Popen(
+            [sys.executable, *arguments],
+            cwd=self.root,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        ) as process:
+            try:
+                out, err = process.communicate(timeout=seconds)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                out, err = process.communicate()
+                return Done(None, out, err)
+        return Done(process.returncode, out, err)
