@@ -43,12 +43,14 @@ def test_a_client_is_told_whose_it_is_why_and_how_it_failed_but_not_its_payload(
     assert told == {
         "executionId": dead().execution_id,
         "jobId": dead().job_id,
+        "jobKey": None,
         "clientId": "acme",
         "dueAt": to_text(NOW),
         "state": "DEAD",
         "reason": "given up",
         "attempts": 1,
         "lastError": "HTTP 500",
+        "lastStatusCode": None,
         "tags": {"team": "billing"},
     }
 

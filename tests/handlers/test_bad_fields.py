@@ -178,6 +178,7 @@ def test_the_row_of_a_named_job_holds_the_largest_of_everything() -> None:
         "jobKey": "k" * 255,
         "schedule": {"cron": "0 3 * * *", "exclude": [f"2024-01-{day:02}" for day in range(1, 32)] * 3},
         "target": {**HTTP, "url": f"https://example.com/{'x' * 2_028}", "headers": {"x": "a" * 4_095}},
+        "onFailure": {**HTTP, "url": f"https://example.com/{'y' * 2_028}", "headers": {"x": "b" * 4_095}},
         "payload": "a" * 256 * 1024,
         "tags": {f"{n:064}": "v" * 256 for n in range(20)},
     }

@@ -163,6 +163,6 @@ def test_only_the_last_attempts_keep_their_excerpts() -> None:
 
 def test_giving_up_keeps_what_was_recorded() -> None:
     waiting = execution(State.FAILED, attempt=1, attempts=(), next_attempt_at=NOW, revision=4)
-    dead = plan_death(release(), waiting, "why", NOW)
+    dead = plan_death(release(), waiting, "why", NOW, NOW)
     assert (dead.state, dead.revision, dead.reason, dead.next_attempt_at) == (State.DEAD, 5, "why", None)
-    assert plan_death(release(), None, "why", NOW).revision == 1
+    assert plan_death(release(), None, "why", NOW, NOW).revision == 1

@@ -10,10 +10,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 from clockwork.aws.service_attempts import Undeliverable
 from clockwork.aws.session import Aws
 from clockwork.aws.sqs_target import url_of
+from clockwork.domain.callbacks import facts_of
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution
 from clockwork.domain.ids import derive
-from clockwork.domain.instants import to_text
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -39,16 +39,6 @@ class AwsNotices:
 
 
 def body_of(execution: Execution) -> str:
-    """What a client is told: whose it is, when it was due, why it is dead, and how each attempt failed."""
-    told = {
-        "executionId": execution.execution_id,
-        "jobId": execution.job_id,
-        "clientId": execution.client_id,
-        "dueAt": to_text(execution.due_at),
-        "state": str(execution.state),
-        "reason": execution.reason,
-        "attempts": execution.attempt,
-        "lastError": execution.attempts[-1].error if execution.attempts else None,
-        "tags": execution.occurrence.tags if execution.occurrence is not None else {},
-    }
-    return json.dumps(told, ensure_ascii=False)
+    """What a client is told, as JSON: the same as by a callback."""
+    tags = execution.occurrence.tags if execution.occurrence is not None else {}
+    return json.dumps(facts_of(execution, tags), ensure_ascii=False)

@@ -104,9 +104,9 @@ def plan_unrecorded_outcome(release: Release, outcome: Outcome, now: int, jitter
     if retry.retry_at is not None:
         again = msgspec.structs.replace(_again(release, release.attempt + 1, retry.retry_at), history=history)
         return Plan(Action.FOLLOW_UP, retry.reason, release=again)
-    dead = dead_execution(release, retry.reason, history, expires_at)
+    dead = dead_execution(release, retry.reason, history, now, expires_at)
     if retry.ends is not State.DEAD:
-        dead = msgspec.structs.replace(dead, state=retry.ends, occurrence=None)
+        dead = msgspec.structs.replace(dead, state=retry.ends, occurrence=None, dead_at=None)
     return Plan(Action.FINISH, retry.reason, _kept(release, dead, now))
 
 
@@ -129,7 +129,7 @@ def attempt_of(number: int, release: Release, outcome: Outcome) -> Attempt:
     )
 
 
-def dead_execution(release: Release, reason: str, history: tuple[Attempt, ...], expires_at: int) -> Execution:
+def dead_execution(release: Release, reason: str, history: tuple[Attempt, ...], now: int, expires_at: int) -> Execution:
     """The record of an occurrence that ends undelivered without having had one: whole, so that it can be redriven."""
     return Execution(
         job_id=release.job_id,
@@ -143,15 +143,16 @@ def dead_execution(release: Release, reason: str, history: tuple[Attempt, ...], 
         attempts=history,
         reason=reason,
         occurrence=release.occurrence,
+        dead_at=now,
     )
 
 
-def plan_death(release: Release, stored: Execution | None, reason: str, expires_at: int) -> Execution:
+def plan_death(release: Release, stored: Execution | None, reason: str, now: int, expires_at: int) -> Execution:
     """The record of an occurrence that is given up from outside, whatever stood there that was not final."""
     if stored is None:
-        return dead_execution(release, reason, release.history, expires_at)
+        return dead_execution(release, reason, release.history, now, expires_at)
     dead = _final(_unclaimed(stored, State.DEAD, stored.attempts), State.DEAD, reason)
-    return msgspec.structs.replace(dead, occurrence=release.occurrence, expires_at=expires_at)
+    return msgspec.structs.replace(dead, occurrence=release.occurrence, dead_at=now, expires_at=expires_at)
 
 
 def _plan_lost_worker(release: Release, stored: Execution, claim: Claim) -> Plan:
@@ -164,7 +165,7 @@ def _plan_following(release: Release, ended: Execution, retry: RetryPlan, now: i
     if retry.retry_at is None:
         final = _kept(release, _final(ended, retry.ends, retry.reason), now)
         if retry.ends is State.DEAD:
-            final = msgspec.structs.replace(final, occurrence=release.occurrence)
+            final = msgspec.structs.replace(final, occurrence=release.occurrence, dead_at=now)
         return Plan(Action.FINISH, retry.reason, final)
     waiting = msgspec.structs.replace(ended, next_attempt_at=retry.retry_at)
     return Plan(Action.FOLLOW_UP, retry.reason, waiting, _again(release, ended.attempt + 1, retry.retry_at))

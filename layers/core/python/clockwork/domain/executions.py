@@ -84,6 +84,8 @@ class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     occurrence: Occurrence | None = None
     raw: bytes | None = None
     skipped: Skipped | None = None
+    #: When it became DEAD (ms): the instant of its callback, the same whoever places it.
+    dead_at: int | None = None
 
     @property
     def is_final(self) -> bool:

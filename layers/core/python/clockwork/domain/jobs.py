@@ -67,6 +67,11 @@ class SnsTarget(msgspec.Struct, frozen=True, tag="sns", tag_field="type", rename
 Target = HttpTarget | SqsTarget | KafkaTarget | LambdaTarget | EventBridgeTarget | SnsTarget
 
 
+def is_signed(target: Target, on_failure: Target | None) -> bool:
+    """Whether what goes to a job's target, or to that of its callback, is signed."""
+    return isinstance(target, HttpTarget) or isinstance(on_failure, HttpTarget)
+
+
 class Payload(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The bytes to deliver: compact UTF-8 JSON, or a string as it is."""
 
@@ -108,6 +113,8 @@ class Occurrence(msgspec.Struct, frozen=True, tag="once", rename="camel", omit_d
     #: Occurrences of one client with the same key are delivered one after the other, by due instant, then `sequence`.
     ordering_key: str | None = None
     sequence: int = 0
+    #: Where a callback goes if its execution ends DEAD.
+    on_failure: Target | None = None
 
     @property
     def due_since(self) -> int:

@@ -43,6 +43,11 @@ def ordered_partition(index: int) -> str:
     return f"o{index:03d}"
 
 
+def index_of(partition_id: str) -> int:
+    """The number of a shard among those of its kind."""
+    return int(partition_id[1:])
+
+
 def is_ordered(partition_id: str) -> bool:
     """Whether it is an ordered shard's."""
     return partition_id.startswith("o")

@@ -44,6 +44,8 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     #: An ordered job has both.
     ordering_key: str | None = None
     sequence: int | None = None
+    #: Where a callback of each execution goes that ends DEAD.
+    on_failure: Target | None = None
 
 
 class NamedJob(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -164,4 +166,5 @@ def occurrence_of(job: NamedJob, due_at: int) -> Occurrence:
         retention_days=definition.retention_days,
         ordering_key=definition.ordering_key,
         sequence=definition.sequence or 0,
+        on_failure=definition.on_failure,
     )

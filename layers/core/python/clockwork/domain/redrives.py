@@ -42,6 +42,7 @@ def plan_redrive(stored: Execution, partition_id: str, now: int) -> RedrivePlan:
         lost_workers=0,
         next_attempt_at=occurrence.due_since,
         cancel_noted_at=None,
+        dead_at=None,
         reason="redriven",
         occurrence=occurrence,
     )

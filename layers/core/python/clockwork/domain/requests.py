@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from clockwork.domain.clients import Client
-from clockwork.domain.jobs import HttpTarget, Occurrence, Payload, RecordLevel, RetryPolicy, Target
+from clockwork.domain.jobs import Occurrence, Payload, RecordLevel, RetryPolicy, Target, is_signed
 from clockwork.domain.ordering import policy_of
 from clockwork.domain.packing import NOT_PACKED, Outline
 
@@ -31,6 +31,7 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     relevancy_window_seconds: float | None = None
     ordering_key: str | None = None
     sequence: int = 0
+    on_failure: Target | None = None
     tags: dict[str, str] = {}
 
 
@@ -73,10 +74,11 @@ def occurrence_of(job: NewJob, client: Client, created_at: int) -> Occurrence:
         payload=job.payload,
         record=job.record or client.record,
         retry_policy=policy_of(job.retry_policy or client.retry_policy or RetryPolicy(), job.ordering_key),
-        signing_secrets=client.signing_secrets if isinstance(job.target, HttpTarget) else (),
+        signing_secrets=client.signing_secrets if is_signed(job.target, job.on_failure) else (),
         tags=job.tags,
         relevancy_window_seconds=job.relevancy_window_seconds or client.relevancy_window_seconds,
         retention_days=client.retention_days,
         ordering_key=job.ordering_key,
         sequence=job.sequence,
+        on_failure=job.on_failure,
     )

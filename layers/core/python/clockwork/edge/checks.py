@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
@@ -22,6 +24,8 @@ LONGEST_NAME = 256
 NOT_SUPPORTED = "is not supported by this version"
 #: Types of targets that belong to the API's contract but not to this version.
 NOT_BUILT_TARGETS = frozenset({"pool"})
+#: Fields that hold a target.
+TARGETS = frozenset({"target", "onFailure"})
 #: Where pydantic's own words speak of Python or of Rust. What is missing here reads well as it is.
 _WORDS = {
     "missing": "is required",
@@ -64,6 +68,16 @@ class Checks:
     def report(self, pointer: str, detail: str) -> None:
         """One more fault of the request."""
         self.problems.append(Problem(pointer, detail))
+
+    @contextmanager
+    def relocated(self, place: str, other: str) -> Iterator[None]:
+        """What is reported meanwhile of one place is of the other."""
+        before = len(self.problems)
+        try:
+            yield
+        finally:
+            for index, problem in enumerate(self.problems[before:], before):
+                self.problems[index] = Problem(other + problem.pointer.removeprefix(place), problem.detail)
 
 
 def checks_of(info: ValidationInfo) -> Checks:
@@ -122,7 +136,7 @@ def _pointer(location: tuple[int | str, ...], value: Any) -> str:
     here = value
     before: int | str | None = None
     for part in location:
-        is_tag = before == "target" and isinstance(here, dict) and here.get("type") == part
+        is_tag = before in TARGETS and isinstance(here, dict) and here.get("type") == part
         is_inside = (isinstance(here, dict) and part in here) or (
             isinstance(here, list) and isinstance(part, int) and part < len(here)
         )

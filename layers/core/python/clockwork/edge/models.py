@@ -6,7 +6,15 @@ import json
 import re
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Discriminator, Field, RootModel, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    Discriminator,
+    Field,
+    RootModel,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    field_validator,
+    model_validator,
+)
 
 from clockwork.domain import ids, instants, jobs
 from clockwork.domain.clients import CLIENT_ID
@@ -31,14 +39,17 @@ JOB_KEY = f"1-{ids.LONGEST_JOB_KEY} bytes of UTF-8 without control characters"
 _REFUSED_BY_SQS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
+TargetBody = Annotated[
+    HttpTargetBody | SqsTargetBody | KafkaTargetBody | LambdaTargetBody | EventBridgeTargetBody | SnsTargetBody,
+    Discriminator("type"),
+]
+
+
 class DefinitionBody(EdgeModel):
     """What a job does: the body of PUT, and most of a create."""
 
     schedule: ScheduleBody
-    target: Annotated[
-        HttpTargetBody | SqsTargetBody | KafkaTargetBody | LambdaTargetBody | EventBridgeTargetBody | SnsTargetBody,
-        Discriminator("type"),
-    ]
+    target: TargetBody
     payload: Any = Field(None, description=f"delivered as JSON, a string as it is; {LARGEST_PAYLOAD:,} bytes encoded")
     retry_policy: RetryPolicyBody | None = Field(None, description="the client's unless given")
     relevancy_window_seconds: RelevancyWindow | None = Field(
@@ -57,6 +68,16 @@ class DefinitionBody(EdgeModel):
     sequence: int | None = Field(
         None, ge=0, le=LARGEST_SEQUENCE, description="breaks ties between jobs of one orderingKey; 0 unless given"
     )
+    on_failure: TargetBody | None = Field(
+        None, description="a target that is called back with the facts of each execution that ends DEAD"
+    )
+
+    @field_validator("on_failure", mode="wrap")
+    @classmethod
+    def _points_to_itself(cls, value: Any, validated: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+        """A target like the job's own, whose faults have other pointers."""
+        with checks_of(info).relocated("/target", "/onFailure"):
+            return validated(value)
 
     @field_validator("payload")
     @classmethod
@@ -97,6 +118,10 @@ class DefinitionBody(EdgeModel):
     def target_in_order(self, checks: Checks) -> jobs.Target:
         """The target as it is kept."""
         return in_order(self.target.to_target(checks), self.ordering_key)
+
+    def callback_target(self, checks: Checks) -> jobs.Target | None:
+        """The target of callbacks as it is kept."""
+        return None if self.on_failure is None else self.on_failure.to_target(checks)
 
     @property
     def encoded_payload(self) -> jobs.Payload:
@@ -139,6 +164,7 @@ class JobBody(DefinitionBody):
             relevancy_window_seconds=self.relevancy_window_seconds,
             ordering_key=self.ordering_key,
             sequence=self.sequence or 0,
+            on_failure=self.callback_target(checks),
             tags=self.tags,
         )
 

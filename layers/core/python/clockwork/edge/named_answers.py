@@ -46,6 +46,7 @@ class JobSummary(EdgeModel):
     relevancy_window_seconds: float | None = None
     ordering_key: str | None = None
     sequence: int | None = None
+    on_failure: ShownTarget | None = None
     record: Literal["none", "full"]
     tags: dict[str, str]
 

@@ -11,7 +11,7 @@ from clockwork.domain import instants
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import InvalidRequest, JobNotFound, Problem
 from clockwork.domain.ids import digest_of
-from clockwork.domain.jobs import RetryPolicy
+from clockwork.domain.jobs import RetryPolicy, is_signed
 from clockwork.domain.named import Definition, JobState, NamedJob
 from clockwork.domain.ordering import policy_of
 from clockwork.edge import named_views, views
@@ -36,15 +36,15 @@ NOT_DEFINITION = ("clientId", "jobKey")
 
 def definition_of(body: DefinitionBody, checks: Checks, client: Client) -> Definition:
     """The definition that a valid body comes to, with its instants resolved."""
-    schedule = body.schedule
+    schedule, target, on_failure = body.schedule, body.target_in_order(checks), body.callback_target(checks)
     return Definition(
-        target=body.target_in_order(checks),
+        target=target,
         payload=body.encoded_payload,
         record=body.record or client.record,
         at=None if schedule.recurs else schedule.to_instant(checks.now),
         recurrence=schedule.to_recurrence(checks.now) if schedule.recurs else None,
         retry_policy=_policy_of(body, client),
-        signing_secrets=client.signing_secrets if body.target.type == "http" else (),
+        signing_secrets=client.signing_secrets if is_signed(target, on_failure) else (),
         tags=body.tags,
         catch_up=schedule.catch_up,
         catch_up_window_seconds=schedule.catch_up_window_seconds,
@@ -53,6 +53,7 @@ def definition_of(body: DefinitionBody, checks: Checks, client: Client) -> Defin
         retention_days=client.retention_days,
         ordering_key=body.ordering_key,
         sequence=None if body.ordering_key is None else body.sequence or 0,
+        on_failure=on_failure,
     )
 
 

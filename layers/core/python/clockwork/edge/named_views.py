@@ -97,6 +97,8 @@ def summary(kept: NamedJob, now: int) -> dict[str, Any]:
         shown["relevancyWindowSeconds"] = definition.relevancy_window_seconds
     if definition.ordering_key is not None:
         shown |= {"orderingKey": definition.ordering_key, "sequence": definition.sequence}
+    if definition.on_failure is not None:
+        shown["onFailure"] = views.target(definition.on_failure)
     if kept.reason is not None:
         shown["reason"] = kept.reason
     if definition.at is not None:

@@ -47,6 +47,8 @@ def job(view: JobView) -> dict[str, Any]:
         shown["relevancyWindowSeconds"] = occurrence.relevancy_window_seconds
     if occurrence.ordering_key is not None:
         shown |= {"orderingKey": occurrence.ordering_key, "sequence": occurrence.sequence}
+    if occurrence.on_failure is not None:
+        shown["onFailure"] = target(occurrence.on_failure)
     if view.last_execution is not None:
         shown["lastExecution"] = execution(view.last_execution)
     return shown

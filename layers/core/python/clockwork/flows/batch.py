@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from clockwork.domain.attempts import Action, Plan
+from clockwork.domain.callbacks import is_called_back
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.releases import Release
 from clockwork.flows.world import World
@@ -66,6 +67,8 @@ class Batch:
         self.following: list[tuple[Item, Release]] = []
         #: What became DEAD, of which its client is told.
         self.dead: list[Execution] = []
+        #: What was found or became DEAD, and is called back before its message is acknowledged.
+        self.called_back: list[tuple[Item, Execution]] = []
         #: What did not end well of messages that carry others besides.
         self.failed_of_bundles: list[Item] = []
         #: Blocks of permits by clientId.
@@ -97,16 +100,27 @@ class Batch:
         """Whether the batch has its own way with what may not go now; if not, each is set aside in a row."""
         return False
 
+    def absorb(self, item: Item, stored: Execution | None) -> None:
+        """Let go of an item whose work is done, as `stored` has it."""
+        self.report.absorbed += 1
+        self.owe_callback(item, stored)
+
+    def owe_callback(self, item: Item, stored: Execution | None) -> None:
+        """See to a callback of what is DEAD: whoever recorded that may have died before placing it."""
+        if stored is not None and is_called_back(item.release, stored):
+            self.called_back.append((item, stored))
+
     def settle(self, item: Item, plan: Plan) -> None:
         """Count what a plan means once it is saved, and note what it wants sent."""
         if plan.action is Action.ABSORB:
-            self.report.absorbed += 1
+            self.absorb(item, item.seen)
         elif plan.action is Action.DEFER:
             self.report.deferred += 1
         elif plan.execution is not None:
             if plan.execution.state is State.DEAD:
                 self.report.dead += 1
                 self.dead.append(plan.execution)
+                self.owe_callback(item, plan.execution)
             self.report.expired += plan.execution.state is State.EXPIRED
         if plan.release is not None:
             self.following.append((item, plan.release))

@@ -58,7 +58,7 @@ def end_unclaimed(batch: Batch, item: Item) -> bool:
     elif saved.ok:
         batch.report.expired += 1
     else:
-        batch.report.absorbed += 1
+        batch.absorb(item, saved.actual)
     return True
 
 

@@ -12,6 +12,7 @@ from clockwork.domain.jobs import HttpTarget, KafkaTarget
 from clockwork.domain.releases import Delivery, Release
 from clockwork.flows.admit import admit
 from clockwork.flows.batch import LONGEST_HOLD_MS, Batch, DeliverReport, Item
+from clockwork.flows.call_back import call_back
 from clockwork.flows.claim import claim
 from clockwork.flows.expire import unexpired
 from clockwork.flows.follow import send_following
@@ -62,9 +63,18 @@ def attempt(batch: Batch, items: Sequence[Item]) -> None:
         watch(batch.world, outcomes)
         note_ended(batch, outcomes)
     give_back_all(batch)
-    # 6. Tell clients of what became DEAD.
+    # 6. Tell clients of what became DEAD, and call back where a job asks for it.
     tell_dead(batch.world, batch.dead)
     batch.dead.clear()
+    _call_back(batch)
+
+
+def _call_back(batch: Batch) -> None:
+    results = call_back(batch.world, [(item.release, dead) for item, dead in batch.called_back])
+    for (item, _), why_not in zip(batch.called_back, results, strict=True):
+        if why_not is not None:
+            batch.fail(item, f"its callback is not certain: {why_not}")
+    batch.called_back.clear()
 
 
 def _in_time(batch: Batch, items: Sequence[Item]) -> list[Item]:

@@ -62,7 +62,7 @@ def _resumed(batch: OrderedBatch, heads: Sequence[OrderedMessage]) -> list[Item]
                 batch.fail(item, str(error))
                 continue
             if item.seen is not None and item.seen.is_final:
-                batch.report.absorbed += 1
+                batch.absorb(item, item.seen)
                 continue
             item.release = resumed(item.release, item.seen)
         items.append(item)

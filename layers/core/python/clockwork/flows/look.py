@@ -106,6 +106,7 @@ def _record_end(batch: Batch, item: Item, state: State, reason: str) -> None:
     saved = batch.world.executions.save([(None, ended)])[0]
     if saved.unavailable is not None:
         batch.fail(item, saved.unavailable)
+    batch.owe_callback(item, saved.actual)
 
 
 def _is_under_way(execution: Execution, now: int) -> bool:
@@ -124,6 +125,7 @@ def _drop(batch: Batch, item: Item, state: State, reason: str) -> None:
             batch.fail(item, saved.unavailable)
             return
         if saved.actual is None or saved.actual.claimant != item.seen.claimant:
+            batch.owe_callback(item, saved.actual)
             return
         # Our claim stands, and a cancel was noted on it meanwhile, which happens once.
         item.seen = saved.actual

@@ -19,6 +19,7 @@ from clockwork.domain.pacing import Spreading
 from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Row
 from clockwork.flows.advance import Visited, visit_rows
+from clockwork.flows.call_back import call_back
 from clockwork.flows.expire import expire_releases
 from clockwork.flows.portions import most_in, portions
 from clockwork.flows.tell import tell_dead
@@ -167,19 +168,24 @@ def _send(visit: Visit, releases: Sequence[Release], records: list[Execution]) -
     world = visit.world
     now = world.clock.now()
     refused = world.releases.send(releases, now) if releases else ()
-    records += [_dead(world, releases[r.index], f"it cannot be released: {r.reason}") for r in refused if r.permanent]
+    unsendable = [(releases[refusal.index], refusal.reason) for refusal in refused if refusal.permanent]
+    records += [_dead(world, release, f"it cannot be released: {reason}") for release, reason in unsendable]
     saved = world.executions.save([(None, record) for record in records]) if records else ()
     tell_dead(world, [record for record, one in zip(records, saved, strict=True) if one.ok])
     visit.report.released += len(releases) - len(refused)
     visit.report.dead += sum(record.state is State.DEAD for record in records)
     visit.report.skipped += sum(record.skipped.count for record in records if record.skipped is not None)
     visit.uncommitted += len(releases)
-    return all(r.permanent for r in refused) and not any(one.unavailable for one in saved)
+    stored = [record if one.ok else one.actual for record, one in zip(records, saved, strict=True)]
+    ended = [(release, stored[place - len(unsendable)]) for place, (release, _) in enumerate(unsendable)]
+    not_called_back = any(call_back(world, ended))
+    return all(r.permanent for r in refused) and not any(one.unavailable for one in saved) and not not_called_back
 
 
 def _dead(world: World, release: Release, reason: str) -> Execution:
-    expires_at = world.execution_expires_at(world.clock.now(), release.occurrence.retention_days)
-    return dead_execution(release, reason, release.history, expires_at)
+    now = world.clock.now()
+    expires_at = world.execution_expires_at(now, release.occurrence.retention_days)
+    return dead_execution(release, reason, release.history, now, expires_at)
 
 
 def _commit_is_due(visit: Visit, now: int, coming: int) -> bool:

@@ -35,7 +35,7 @@ def _record_round(batch: Batch, ended: Sequence[Ended]) -> list[Ended]:
             batch.settle(item, plan)
         elif item.seen is None:
             # At record level none another copy of the message got here first, and what it recorded is as final.
-            batch.report.absorbed += 1
+            batch.absorb(item, saved.actual)
         elif saved.actual is not None and saved.actual.claimant == item.seen.claimant:
             # Still our claim: a cancel was noted on it meanwhile, which happens once.
             item.seen = saved.actual

@@ -11,6 +11,7 @@ from clockwork.domain.codec import decode_message
 from clockwork.domain.errors import NewerFormat, Undecodable
 from clockwork.domain.executions import Execution
 from clockwork.domain.releases import Release
+from clockwork.flows.call_back import call_back
 from clockwork.flows.tell import tell_dead
 from clockwork.flows.unbundle import send_alone
 from clockwork.flows.world import World
@@ -66,7 +67,7 @@ def _sweep_one(world: World, release: Release, report: SweepReport) -> bool:
     stored = world.executions.find(release.job_id, release.execution_id)
     if stored is not None and stored.is_final:
         report.absorbed += 1
-        return True
+        return _is_called_back(world, release, stored)
     if stored is not None and is_claimed(stored, world.clock.now()):
         return False
     if release.sweeps < MOST_SWEEPS:
@@ -79,10 +80,20 @@ def _sweep_one(world: World, release: Release, report: SweepReport) -> bool:
 
 def _bury(world: World, release: Release, stored: Execution | None, report: SweepReport) -> bool:
     reason = f"it came back from the dead-letter queue {MOST_SWEEPS} times without an end"
-    expires_at = world.execution_expires_at(world.clock.now(), release.occurrence.retention_days)
-    dead = plan_death(release, stored, reason, expires_at)
+    now = world.clock.now()
+    dead = plan_death(release, stored, reason, now, world.execution_expires_at(now, release.occurrence.retention_days))
     saved = world.executions.save([(stored, dead)])[0]
     report.dead += saved.ok
-    if saved.ok:
-        tell_dead(world, [dead])
-    return saved.ok
+    if not saved.ok:
+        return False
+    tell_dead(world, [dead])
+    return _is_called_back(world, release, dead)
+
+
+def _is_called_back(world: World, release: Release, stored: Execution) -> bool:
+    """Whether nothing depends on the letter any more. Otherwise it stays, and the next sweep finds the record."""
+    (why_not,) = call_back(world, [(release, stored)])
+    if why_not is not None:
+        extra = {"action": "callback_not_placed", "executionId": release.execution_id}
+        log.warning("a callback was not placed: %s", why_not, extra=extra)
+    return why_not is None

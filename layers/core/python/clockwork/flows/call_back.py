@@ -1,0 +1,57 @@
+"""Call back clients whose executions ended DEAD: put the callback's row, then release it. It is due already.
+
+It is done before the message that brought the death is let go, and again whenever a message finds its execution DEAD:
+row and ids derive from the execution, so repeats are one job. Whoever dies between record and row leaves the message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from clockwork.domain.callbacks import callback_row, is_called_back
+from clockwork.domain.errors import Unavailable
+from clockwork.domain.executions import Execution
+from clockwork.domain.jobs import RetryPolicy
+from clockwork.domain.releases import Release
+from clockwork.domain.rows import releases_of
+from clockwork.domain.timeline import Row
+from clockwork.flows.world import World
+
+
+def call_back(world: World, ended: Sequence[tuple[Release, Execution | None]]) -> Sequence[str | None]:
+    """Place the callback of each whose stored execution is DEAD and that has one.
+
+    For each: None once the callback surely will come or none is wanted, otherwise why that is not certain.
+    """
+    results: list[str | None] = [None] * len(ended)
+    placing: list[tuple[int, Row]] = []
+    for index, (release, stored) in enumerate(ended):
+        if stored is not None and is_called_back(release, stored):
+            try:
+                placing.append((index, _row_of(world, release, stored)))
+            except Unavailable as error:
+                results[index] = str(error)
+    for (index, _), why_not in zip(placing, _place(world, [row for _, row in placing]), strict=True):
+        results[index] = why_not
+    return results
+
+
+def _row_of(world: World, release: Release, dead: Execution) -> Row:
+    client = world.clients.get(dead.client_id)
+    policy = client.retry_policy if client is not None else None
+    # Anew from now: a message may find its execution dead days later.
+    expires_at = world.row_expires_at(world.clock.now())
+    return callback_row(release, dead, world.settings.shards, policy or RetryPolicy(), expires_at)
+
+
+def _place(world: World, rows: Sequence[Row]) -> list[str | None]:
+    if not rows:
+        return []
+    try:
+        world.timeline.put_new(rows)
+    except Unavailable as error:
+        return [str(error)] * len(rows)
+    results: list[str | None] = [None] * len(rows)
+    for refusal in world.releases.send([release for row in rows for release in releases_of(row)], world.clock.now()):
+        results[refusal.index] = refusal.reason
+    return results
