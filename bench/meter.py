@@ -29,6 +29,7 @@ class Meter:
         self._sqs_sends = 0
         self._sqs_consumed = 0
         self._invocations = 0
+        self._held_batches = 0
         self._api_requests = 0
         session.register("after-call.dynamodb", self._add_read)
         session.register("before-parameter-build.sqs.SendMessageBatch", self._add_send)
@@ -39,8 +40,9 @@ class Meter:
         self._api_requests += through_api
 
     def add_queue_batch(self, bodies: list[str]) -> None:
-        """Lambda's event source received these messages at once and deleted them at once."""
+        """Lambda's event source received these messages at once, had them delivered, and deleted them at once."""
         self._sqs_consumed += _chunks(bodies) + 1
+        self._held_batches += 1
 
     def usage(self) -> Usage:
         """Everything so far. A refused condition is billed as a write, although DynamoDB reports nothing for it."""
@@ -51,6 +53,7 @@ class Meter:
             sqs_sends=self._sqs_sends,
             sqs_consumed=self._sqs_consumed,
             lambda_invocations=self._invocations,
+            held_batches=self._held_batches,
             api_requests=self._api_requests,
         )
 

@@ -30,8 +30,9 @@ _HOUR_SECONDS = 3_600
 class Path:
     """What a client asks for, how, and what its target says. All jobs are due within `within_seconds`.
 
-    `herd`: so many jobs, whatever was asked for, at one SQS queue. `schedule`: that of recurring jobs, of which the
-    first fires are metered, not their creation. `client`: what the client has besides. `parked`: nothing is delivered.
+    `bundled`: at one SQS queue, which takes many at once. `herd`: so many jobs, whatever was asked for, all on one
+    second. `schedule`: that of recurring jobs, of which the first fires are metered, not their creation. `client`: what
+    the client has besides. `parked`: nothing is delivered.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Path:
     failures: int = 0
     shards: int = 1
     within_seconds: int = 1
+    bundled: bool = False
     herd: int | None = None
     named: bool = False
     schedule: Mapping[str, Any] | None = None
@@ -92,7 +94,7 @@ class Path:
         return job | ({"retryPolicy": {"jitter": "none"}} if self.failures else {})
 
     def _target(self, number: int) -> dict[str, str]:
-        if self.herd:
+        if self.bundled:
             return {"type": "sqs", "queueArn": QUEUE_ARN}
         # Not so many failures at one host that its circuit opens.
         host = f"host-{number // 5}.example.com" if self.failures else "example.com"
@@ -150,7 +152,8 @@ PATHS = {
         _in_batches("none_batch", "500 jobs a request, on one second"),
         _packed("none_packed", "200 a request, within a minute"),
         _packed("full_packed", "the same, recorded", record="full"),
-        _in_batches("herd_bundled", "1,600 on one second at one SQS queue", herd=1_600),
+        _packed("packed_bundled", "the same at one SQS queue, not recorded", bundled=True),
+        _in_batches("herd_bundled", "1,600 on one second at one SQS queue", bundled=True, herd=1_600),
         Path(name="none_spread", says="one a request, an hour, 16 shards", shards=16, within_seconds=3_600),
         Path(name="full_single", says="one a request, recorded", record="full"),
         _in_batches("full_batch", "500 a request, recorded", record="full"),

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table whose first column is text and whose others are numbers."""
-    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
+    """A Markdown table whose first column is text, as is any without a head, and whose others are numbers."""
+    lines = [heads, ["---", *("---:" if head else "---" for head in heads[1:])], *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 

@@ -1,4 +1,4 @@
-"""How many billed units a job costs on each path, metered at the real adapters against the emulator.
+"""How many billed units a job costs on each path, metered at the real adapters against the emulator, and in dollars.
 
 Every call of every actor counts: the API's reads of the client and of the shard, the ticker, the pollers' leases,
 horizons and commits, the deliverers' claims and outcomes, receives and deletes. The handlers are those that are
@@ -7,9 +7,13 @@ deployed; they run in this process and in virtual time. The delivery to a job's 
 What is paid per visit of a poller (about 2 writes and 1 read) is shared by the jobs that the visit finds. All paths
 but `none_spread` are one shard's visit that finds them all; `none_spread` is an hour of 16 shards, almost idle.
 
-    python -m bench.units [--json] [--jobs N] [--path NAME ...]
+Dollars are these units times `bench/prices.py` and nothing else. A held batch is an invocation of the deliverer, which
+is paid while it waits: half a second on average.
 
-The last line of standard output is one JSON object; the table goes to standard error.
+    python -m bench.units [--json] [--docs] [--jobs N] [--path NAME ...]
+
+The last line of standard output is one JSON object, its dollars on demand and without fair queues; the tables go to
+standard error, with --docs also into docs/performance.md. About a minute.
 """
 
 from __future__ import annotations
@@ -18,25 +22,29 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from bench.paths import PATHS
+from bench.report import write_block
+from bench.unit_tables import page
 from bench.usage import Usage
 from local.emulator import Credentials, emulator
 
 JOBS = 1_000
-_HEADER = f"{'path':<18}{'writes':>8}{'reads':>8}{'SQS':>8}{'Lambda':>8}{'$/million':>11}{'HTTP API':>10}  per job\n"
-_FOOTER = """
-$/million: these four at on-demand prices of us-east-1 (bench/prices.py); `HTTP API` comes on top.
-In neither: Lambda duration, storage, logs, alarms, the queue's empty receives, and the visits of pollers that find
-nothing (2 writes and 1 read per shard and minute), but for `none_spread`, which has its hour of them.
-"""
+
+
+#: Paths that are metered at the same time: each waits for the emulator half of its time.
+AT_ONCE = 2
 
 
 def measure(names: Sequence[str], jobs: int) -> Iterator[tuple[str, Usage]]:
-    """The usage per job of each path, each on tables of its own."""
-    with emulator(secure=False) as running:
-        for number, name in enumerate(names, start=1):
-            yield name, PATHS[name].run(running, Credentials.root(f"{number:012d}"), jobs)
+    """The usage per job of each path, each on tables of an account of its own."""
+    with emulator(secure=False) as running, ThreadPoolExecutor(AT_ONCE) as threads:
+
+        def run(number: int) -> Usage:
+            return PATHS[names[number]].run(running, Credentials.root(f"{number + 1:012d}"), jobs)
+
+        yield from zip(names, threads.map(run, range(len(names))), strict=True)
 
 
 def report(usages: Mapping[str, Usage]) -> str:
@@ -45,29 +53,26 @@ def report(usages: Mapping[str, Usage]) -> str:
     return json.dumps({**{name: usage.as_json() for name, usage in usages.items()}, "dollarsPerMillion": dollars})
 
 
-def row(name: str, usage: Usage) -> str:
-    """A line of the table."""
-    units = "".join(f"{amount:8.3f}" for amount in usage.as_json().values())
-    prices = f"{usage.dollars_per_million:11.3f}{usage.api_dollars_per_million:10.3f}"
-    return f"{name:<18}{units}{prices}  {PATHS[name].says}\n"
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line."""
     parser = argparse.ArgumentParser(
         prog="python -m bench.units", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--json", action="store_true", help="no table, the JSON alone")
+    parser.add_argument("--json", action="store_true", help="no tables, the JSON alone")
+    parser.add_argument("--docs", action="store_true", help="write the tables into docs/performance.md")
     parser.add_argument("--jobs", type=int, default=JOBS, help=f"jobs per path (default {JOBS})")
     parser.add_argument("--path", action="append", choices=PATHS, help="only this path; may be repeated")
     options = parser.parse_args(arguments)
+    if options.docs and options.path:
+        parser.error("--docs writes the table of all paths, so it does not go with --path")
     say = (lambda _: None) if options.json else sys.stderr.write
-    say(_HEADER)
     usages = {}
     for name, usage in measure(options.path or list(PATHS), options.jobs):
         usages[name] = usage
-        say(row(name, usage))
-    say(_FOOTER)
+        say(f"{name}: {usage.dollars_per_million:.3f} dollars per million\n")
+    say(f"{page(usages)}\n")
+    if options.docs:
+        write_block("units", page(usages))
     print(report(usages))
 
 

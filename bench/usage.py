@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bench import prices
+from bench.prices import ON_DEMAND
 
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """Billed units, of a run or per job. `sqs_consumed` are receives and deletes."""
+    """Billed units, of a run or per job. `sqs_consumed` are receives and deletes; `held_batches` are the deliverer's
+    invocations, each of which holds its batch until that is due.
+    """
 
     write_units: float
     read_units: float
     sqs_sends: float
     sqs_consumed: float
     lambda_invocations: float
+    held_batches: float
     api_requests: float
 
     def since(self, earlier: Usage) -> Usage:
@@ -33,24 +37,16 @@ class Usage:
 
     @property
     def dollars_per_million(self) -> float:
-        """The price of a million times this usage, without the HTTP API in front of it and without fair queues."""
-        return (
-            self.write_units * prices.WRITE_UNIT
-            + self.read_units * prices.READ_UNIT
-            + self.sqs_requests * prices.SQS_REQUEST
-            + self.lambda_invocations * prices.LAMBDA_REQUEST
-        )
+        """The price on demand of a million times what `as_json` tells, by `bench.prices` and nothing else."""
+        return ON_DEMAND.dollars_per_million(self.as_json())
 
-    @property
-    def api_dollars_per_million(self) -> float:
-        """What the HTTP API asks in addition."""
-        return self.api_requests * prices.HTTP_API_REQUEST
-
-    def as_json(self) -> dict[str, float]:
-        """The figures that a reader compares."""
+    def as_json(self) -> Mapping[str, float]:
+        """The figures that a reader compares, by the names that `bench.prices` has for them."""
         return {
             "writeUnits": round(self.write_units, 4),
             "readUnits": round(self.read_units, 4),
             "sqsRequests": round(self.sqs_requests, 4),
             "lambdaInvocations": round(self.lambda_invocations, 4),
+            "heldBatches": round(self.held_batches, 4),
+            "apiRequests": round(self.api_requests, 4),
         }

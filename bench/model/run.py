@@ -13,11 +13,6 @@ from bench.model.storage import Partitions
 from bench.model.timeline import ShardModel, Visit
 from bench.model.world import Deployment, Tally, World
 
-#: https://aws.amazon.com/lambda/pricing/ - arm64, dollars per GB-second.
-GB_SECOND = 0.0000133334
-#: Same page: dollars per provisioned poller and hour.
-POLLER_HOUR = 0.00925
-
 
 class Stack:
     """A deployment in the model, empty. A tick falls anywhere in its minute, as a rule of EventBridge does."""
@@ -118,7 +113,7 @@ def outcome_of(stack: Stack) -> Outcome:
         drain_seconds=round((tally.last_delivered_at - tally.first_due_at) / 1000, 1),
         dollars_per_million=round(dollars(tally, deployment) / max(1, tally.delivered) * 1_000_000, 3),
         environments=stack.account.most_busy,
-        fixed_dollars_per_hour=round(deployment.queues * deployment.pollers * POLLER_HOUR, 2),
+        fixed_dollars_per_hour=round(deployment.queues * deployment.pollers * prices.POLLER_HOUR, 2),
     )
 
 
@@ -135,4 +130,4 @@ def dollars(tally: Tally, deployment: Deployment) -> float:
         + reads * prices.READ_UNIT
         + sqs * prices.SQS_REQUEST
         + requests * prices.LAMBDA_REQUEST
-    ) / 1_000_000 + seconds * GB_SECOND
+    ) / 1_000_000 + seconds * prices.GB_SECOND

@@ -9,6 +9,7 @@ from bench.model.events import Events
 from bench.model.limits import AWS, Limits
 from bench.percentiles import Histogram
 from clockwork.settings import Settings
+from infra.memory import DELIVERER_MEMORY_MB, POLLER_MEMORY_MB
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,8 +29,8 @@ class Deployment:
     warm_environments: int = 0
     #: Of the jobs: `full` writes a claim and an outcome each.
     record: str = "full"
-    deliverer_gb: float = 1.0
-    poller_gb: float = 1.0
+    deliverer_gb: float = DELIVERER_MEMORY_MB / 1_024
+    poller_gb: float = POLLER_MEMORY_MB / 1_024
 
 
 @dataclass

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from bench import prices, units
+from bench import units
 from bench.meter import item_bytes, read_units
 from bench.paths import PATHS
+from bench.prices import ON_DEMAND
 from bench.scheduler import Unexpected
 from bench.usage import Usage
 from local.emulator import Credentials, Emulator
@@ -57,6 +58,20 @@ def test_a_herd_at_one_queue_shares_its_messages(emulator: Emulator, account: Cr
     usage = PATHS["herd_bundled"].run(emulator, account, JOBS)
     assert usage.sqs_requests <= 0.06
     assert usage.lambda_invocations <= 0.02
+    assert usage.dollars_per_million <= 0.50
+
+
+def test_jobs_of_a_minute_at_one_queue_share_rows_and_messages(emulator: Emulator, account: Credentials) -> None:
+    usage = PATHS["packed_bundled"].run(emulator, account, 1_000)
+    assert 0.2 <= usage.write_units <= 0.35
+    assert 0 < usage.held_batches <= 0.05
+    assert usage.dollars_per_million <= 0.50
+
+
+def test_plain_batches_cost_a_dollar_per_million_at_most_with_the_time_for_which_they_are_held(plain: Usage) -> None:
+    assert plain.held_batches == 0.1
+    # Of 200 jobs each has a larger share of the visit than of the 1,000 for which the bound is meant.
+    assert plain.dollars_per_million - ON_DEMAND.dollars_per_million({"writeUnits": PER_VISIT}) <= 1.00
 
 
 def test_a_retry_adds_its_failure_and_the_next_claim(emulator: Emulator, account: Credentials) -> None:
@@ -121,16 +136,13 @@ def test_an_items_size_is_that_of_its_names_and_values(value: dict[str, Any], si
     assert item_bytes({"name": value}) == 4 + size
 
 
-def test_a_price_is_the_sum_over_what_is_billed() -> None:
-    usage = Usage(write_units=1, read_units=2, sqs_sends=3, sqs_consumed=4, lambda_invocations=5, api_requests=6)
-    known = prices.WRITE_UNIT + 2 * prices.READ_UNIT + 7 * prices.SQS_REQUEST
-    assert usage.dollars_per_million == pytest.approx(known + 5 * prices.LAMBDA_REQUEST)
-    assert usage.api_dollars_per_million == 6 * prices.HTTP_API_REQUEST
-
-
 def test_the_command_prints_the_units_and_the_price_of_each_path_last(capsys: pytest.CaptureFixture[str]) -> None:
     units.main(["--json", "--jobs", "20", "--path", "none_batch", "--path", "full_batch"])
     told = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert set(told) == {"none_batch", "full_batch", "dollarsPerMillion"}
-    assert set(told["none_batch"]) == {"writeUnits", "readUnits", "sqsRequests", "lambdaInvocations"}
-    assert told["dollarsPerMillion"]["none_batch"] < told["dollarsPerMillion"]["full_batch"]
+    dollars = told.pop("dollarsPerMillion")
+    metered = {"writeUnits", "readUnits", "sqsRequests", "lambdaInvocations", "heldBatches", "apiRequests"}
+    for path, used in told.items():
+        assert set(used) == metered
+        assert dollars[path] == pytest.approx(ON_DEMAND.dollars_per_million(used), abs=0.0001)
+    assert dollars["none_batch"] < dollars["full_batch"]
