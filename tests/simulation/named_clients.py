@@ -60,7 +60,7 @@ def create(visit: Visit, as_sent: bytes | None = None) -> None:
         return named.create_named(world, asked, partitions)
 
     written = visit.call_until_answered(flow)
-    visit.watcher.named.answered(written)
+    visit.watcher.named.answered(written, is_repeat=not written.created)
 
 
 def repeat(visit: Visit) -> None:
@@ -77,7 +77,8 @@ def repeat(visit: Visit) -> None:
         )
         return named.create_named(world, asked, partitions)
 
-    visit.watcher.named.answered(visit.call_until_answered(flow))
+    written = visit.call_until_answered(flow)
+    visit.watcher.named.answered(written, is_repeat=not written.created)
 
 
 def known(visit: Visit) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from tests.simulation.mutants.covering import Covering, measure
@@ -22,7 +22,7 @@ from tests.simulation.mutants.trial import (
     Trial,
     anybody_notices,
     simulator_notices,
-    tests_notice,
+    some_tests_notice,
     tried,
 )
 from tests.simulation.mutants.workers import Workers, workers
@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
     """Try all; 1 if a named mutant is not noticed, or fewer of the random ones than LEAST_SHARE."""
     options = _options(arguments)
     with workers(options.workers) as these:
-        for said in _said_of_what_is_shipped(these):
+        for said in _said_of_what_is_shipped(these, with_tests=options.random > 0):
             print(f"What is shipped fails already, so mutants would prove nothing: {said.told}")
             return 1
         print("what is shipped passes all that follows", flush=True)
@@ -53,13 +53,12 @@ def main(arguments: list[str]) -> int:
     return 0 if named_caught == len(named) and random_caught >= LEAST_SHARE * len(drawn) else 1
 
 
-def _said_of_what_is_shipped(these: Workers) -> list[Noticed]:
+def _said_of_what_is_shipped(these: Workers, *, with_tests: bool) -> list[Noticed]:
     """What the same checks say of a tree in which nothing is broken: nothing, or no mutant proves anything."""
-    checks = [
-        partial(simulator_notices, seeds=NAMED_SEEDS),
-        partial(tests_notice, tests=[UNIT_TESTS], by="unit tests"),
-        partial(tests_notice, tests=[CRASH_POINTS], by="crash points"),
-    ]
+    checks: list[Callable[[Tree], Noticed | None]] = [partial(simulator_notices, seeds=NAMED_SEEDS)]
+    if with_tests:
+        checks.append(partial(some_tests_notice, tests=[UNIT_TESTS], by="unit tests"))
+        checks.append(partial(some_tests_notice, tests=[CRASH_POINTS], by="crash points"))
     return [noticed for noticed in these.each(lambda tree, check: check(tree), checks) if noticed is not None]
 
 

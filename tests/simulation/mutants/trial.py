@@ -77,7 +77,7 @@ def simulator_notices(tree: Tree, seeds: int) -> Noticed | None:
     return None
 
 
-def tests_notice(tree: Tree, tests: Sequence[str], by: str) -> Noticed | None:
+def some_tests_notice(tree: Tree, tests: Sequence[str], by: str) -> Noticed | None:
     """The first of these tests that fails. Raises Void."""
     plugins = ["-p", "no:cacheprovider", "-p", "tests.simulation.mutants.bounds"]
     options = ["-q", "-x", "--no-header", "--tb=line", "-o", f"timeout={SECONDS_PER_TEST}"]
@@ -99,9 +99,9 @@ def anybody_notices(tree: Tree, place: Place, covering: Covering, seeds: int) ->
     if loaded.code != 0:
         raise Void(f"it cannot be loaded: {_last_words(loaded)}")
     tests = covering.tests_of(place.file, place.lines)
-    noticed = tests_notice(tree, tests or [UNIT_TESTS], "unit tests")
+    noticed = some_tests_notice(tree, tests or [UNIT_TESTS], "unit tests")
     noticed = noticed or simulator_notices(tree, seeds)
-    return noticed or tests_notice(tree, [CRASH_POINTS], "crash points")
+    return noticed or some_tests_notice(tree, [CRASH_POINTS], "crash points")
 
 
 def _last_words(done: Done) -> str:
