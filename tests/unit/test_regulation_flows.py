@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from clockwork.domain.circuits import LEAST_OUTCOMES, Circuit, Ratio
+from clockwork.domain.circuits import WINDOW, Circuit, Ratio
 from clockwork.domain.clients import Client
 from clockwork.domain.codec import decode_release
 from clockwork.domain.errors import Unavailable
@@ -22,9 +22,12 @@ from clockwork.flows.create import create_jobs
 from clockwork.flows.let_go import LetGoReport, let_go
 from clockwork.flows.registry import ensure_shards
 from clockwork.memory.world import MemoryClockwork
+from clockwork.settings import Settings
 from tests.examples import ACME, ALICE, failure, new_job, request, success
 
 MINE = Caller(ALICE, client_ids=frozenset({"acme"}))
+#: So many outcomes open a circuit here.
+LEAST = Settings.for_local().circuit_least_outcomes
 
 
 class Regulated:
@@ -225,7 +228,7 @@ def test_a_target_that_keeps_failing_is_left_alone_probed_and_then_gets_its_back
     regulated = Regulated()
     regulated.accepts = False
     steady = RetryPolicy(max_attempts=3, backoff="fixed", initial_seconds=1, jitter="none")
-    regulated.create(LEAST_OUTCOMES, retry_policy=steady)
+    regulated.create(LEAST, retry_policy=steady)
     regulated.run(8)
     assert regulated.clockwork.regulation.circuits("acme")
     regulated.create(20, retry_policy=steady)
@@ -246,7 +249,7 @@ def test_a_target_that_keeps_failing_is_left_alone_probed_and_then_gets_its_back
 def test_another_host_of_the_client_is_not_held_back() -> None:
     regulated = Regulated()
     regulated.accepts = False
-    regulated.create(LEAST_OUTCOMES, retry_policy=RetryPolicy(max_attempts=1))
+    regulated.create(LEAST, retry_policy=RetryPolicy(max_attempts=1))
     regulated.run(8)
     regulated.accepts = True
     regulated.create(3, target=HttpTarget("https://other.example/hook"))
@@ -272,12 +275,30 @@ def test_a_target_that_fails_for_one_payload_only_delivers_the_others_and_opens_
 
 def test_a_success_opens_no_circuit_whatever_went_before_it() -> None:
     ratio = Ratio()
-    for _ in range(LEAST_OUTCOMES - 1):
+    for _ in range(LEAST - 1):
         ratio.note(failure())
     ratio.note(success(0))
-    assert not ratio.is_failing
+    assert not ratio.is_failing(LEAST)
     ratio.note(failure())
-    assert ratio.is_failing
+    assert ratio.is_failing(LEAST)
+
+
+def test_a_few_failures_open_no_circuit_and_half_of_many_do() -> None:
+    least = Settings.for_account().circuit_least_outcomes
+    few = Ratio()
+    for _ in range(least - 1):
+        few.note(failure())
+    assert not few.is_failing(least)
+    few.note(failure())
+    assert few.is_failing(least)
+    after_successes = Ratio()
+    for _ in range(1_000):
+        after_successes.note(success())
+    for _ in range(WINDOW // 2 - 1):
+        after_successes.note(failure())
+    assert not after_successes.is_failing(least)
+    after_successes.note(failure())
+    assert after_successes.is_failing(least)
 
 
 def test_what_is_wrong_with_payloads_opens_no_circuit() -> None:

@@ -49,6 +49,8 @@ class Settings:
     ordered_max_receive_count: int = 1_000
     #: How many deliverer environments the deployment is made for: a client without a cap may take a fifth of them.
     deliverer_concurrency: int = 100
+    #: First attempts at a target that one environment must have seen, half of them failing, before its circuit opens.
+    circuit_least_outcomes: int = 20
     #: How long an open circuit leaves a target alone before the first probe; it doubles up to ten minutes.
     circuit_cooldown_seconds: int = 30
     #: The longest `timeoutSeconds` a target may ask for.
@@ -118,6 +120,7 @@ class Settings:
             visibility_seconds=30,
             target_timeout_seconds=15,
             deliverer_concurrency=10,
+            circuit_least_outcomes=10,
             circuit_cooldown_seconds=5,
         )
 

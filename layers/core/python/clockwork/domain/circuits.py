@@ -14,9 +14,8 @@ import msgspec
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.jobs import HttpTarget, Target
 
-#: Outcomes looked back on, and how many there must be before they say anything.
-WINDOW = 20
-LEAST_OUTCOMES = 10
+#: Outcomes looked back on.
+WINDOW = 50
 #: A circuit opens when this share of them were failures of the target's.
 FAILING_SHARE = 0.5
 LONGEST_COOLDOWN_MS = 600_000
@@ -74,10 +73,12 @@ class Ratio:
         """Count an outcome. What is wrong with one payload alone is no failure of the target's."""
         self._failed.append(outcome.state is not State.SUCCEEDED and not outcome.permanent)
 
-    @property
-    def is_failing(self) -> bool:
-        """Whether the circuit should open: never because of a success, which may be the first of many."""
-        enough = len(self._failed) >= LEAST_OUTCOMES
+    def is_failing(self, least: int) -> bool:
+        """Whether the circuit should open, if there are at least so many outcomes: fewer say nothing.
+
+        Never because of a success, which may be the first of many.
+        """
+        enough = len(self._failed) >= least
         return enough and self._failed[-1] and sum(self._failed) >= FAILING_SHARE * len(self._failed)
 
     def forget(self) -> None:

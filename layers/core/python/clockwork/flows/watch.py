@@ -38,7 +38,7 @@ def _note(world: World, item: Item, outcome: Outcome, host: str) -> None:
         # It says nothing new: one payload that its target does not take, tried ten times, would shut out all others.
         return
     ratio.note(outcome)
-    if ratio.is_failing:
+    if ratio.is_failing(world.settings.circuit_least_outcomes):
         ratio.forget()
         now = world.clock.now()
         cooldown_ms = world.settings.circuit_cooldown_seconds * 1000
