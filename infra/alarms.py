@@ -83,6 +83,9 @@ class Alarms(Construct):
     def _watch_heartbeats(self, options: Options) -> None:
         settings = options.settings
         for name in ("Ticks", "Polls", "Sweeps"):
+        refused = metric(settings, "SettingsRefused")
+        means = "ordered_shards is not what the stack was made with, so ordered jobs are refused: set it back"
+        self._alarm("SettingRefused", refused, above=0, means=means)
             means = f"Nothing counts {name.lower()}: the scheduler stands still"
             self._alarm(f"No{name}", metric(settings, name), below=1, of=3, missing=_BREACHING, means=means)
         polls = metric(settings, "Polls", minutes=POLL_MINUTES)

@@ -30,6 +30,7 @@ STATISTICS = {
     "Ticks": "Sum",
     "PollersStarted": "Sum",
     "PollersNotStarted": "Sum",
+    "SettingsRefused": "Sum",
     "Polls": "Sum",
     "Sweeps": "Sum",
     "DeadLettersReleased": "Sum",
@@ -41,6 +42,8 @@ STATISTICS = {
     "ParkedReleased": "Sum",
     "ParkedDiscarded": "Sum",
     "ParkedLeft": "Sum",
+    "ShardsRemoved": "Sum",
+    "ShardsKept": "Sum",
 }
 
 

@@ -19,18 +19,18 @@ TABLE_ACTIONS: Mapping[str, Mapping[str, str]] = {
         "timeline": "GetItem BatchGetItem PutItem BatchWriteItem UpdateItem",
         "jobs": "GetItem BatchGetItem PutItem Query",
         "executions": "GetItem BatchGetItem PutItem Query",
-        "shards": "GetItem BatchGetItem PutItem Scan",
+        "shards": "GetItem BatchGetItem PutItem UpdateItem Scan",
         "clients": "GetItem PutItem UpdateItem DeleteItem Query",
     },
     "ingester": {
         "timeline": "GetItem BatchGetItem PutItem UpdateItem",
         "jobs": "GetItem BatchGetItem PutItem",
         "executions": "GetItem PutItem Query",
-        "shards": "GetItem BatchGetItem PutItem Scan",
+        "shards": "GetItem BatchGetItem PutItem UpdateItem Scan",
         "clients": "GetItem PutItem UpdateItem",
     },
     "ticker": {
-        "shards": "PutItem Scan",
+        "shards": "GetItem BatchGetItem PutItem UpdateItem Scan",
     },
     "poller": {
         "timeline": "PutItem Query",
@@ -43,14 +43,14 @@ TABLE_ACTIONS: Mapping[str, Mapping[str, str]] = {
         "timeline": "GetItem PutItem",
         "jobs": "GetItem BatchGetItem",
         "executions": "GetItem PutItem Query",
-        "shards": "GetItem",
+        "shards": "GetItem UpdateItem",
         "clients": "GetItem PutItem UpdateItem DeleteItem Query",
     },
     "sweeper": {
         "timeline": "GetItem BatchGetItem PutItem BatchWriteItem Query",
         "jobs": "Scan",
         "executions": "GetItem PutItem Query",
-        "shards": "GetItem",
+        "shards": "GetItem BatchGetItem UpdateItem Scan",
         "clients": "GetItem UpdateItem DeleteItem Query",
     },
 }

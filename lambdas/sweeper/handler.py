@@ -7,6 +7,7 @@ from typing import Any
 from clockwork import bootstrap
 from clockwork.flows.audit import audit_chains
 from clockwork.flows.let_go import let_go
+from clockwork.flows.registry import remove_shards
 from clockwork.flows.sweep import sweep_dead_letters
 
 
@@ -17,6 +18,7 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
         report = sweep_dead_letters(app.world, app.deadline_at(context))
         audit = audit_chains(app.world, app.deadline_at(context))
         parked = let_go(app.world, app.deadline_at(context))
+        leavings = remove_shards(app.world, app.deadline_at(context))
         counts = {
             "DeadLettersReleased": report.released,
             "DeadLettersAbsorbed": report.absorbed,
@@ -28,6 +30,8 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
             "ParkedReleased": parked.released,
             "ParkedDiscarded": parked.discarded,
             "ParkedLeft": parked.left,
+            "ShardsRemoved": leavings.removed,
+            "ShardsKept": leavings.kept,
         }
         app.emit({"Sweeps": 1, **counts})
         return counts

@@ -13,7 +13,14 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
 
     def handle(_event: dict[str, Any], _context: Any) -> dict[str, int]:
         report = tick(app.world)
-        app.emit({"Ticks": 1, "PollersStarted": report.started, "PollersNotStarted": report.failed})
+        app.emit(
+            {
+                "Ticks": 1,
+                "PollersStarted": report.started,
+                "PollersNotStarted": report.failed,
+                "SettingsRefused": int(report.refused),
+            }
+        )
         return {"started": report.started, "failed": report.failed}
 
     return handle

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from clockwork.domain import keys
-from clockwork.domain.timeline import Shard
+from clockwork.domain.timeline import Shard, Standing
 from clockwork.ports import Lease, Shards
 from tests.contract.examples import DUE
 from tests.contract.races import at_once
@@ -62,6 +62,61 @@ def test_registering_again_changes_nothing(shards: Shards) -> None:
     before = stored(shards)
     shards.register("p000")
     assert stored(shards) == before
+
+
+def change(shards: Shards, standing: Standing) -> Shard:
+    """The shard after a change that nothing stands in the way of."""
+    assert shards.change(stored(shards), standing)
+    assert stored(shards).standing is standing
+    return stored(shards)
+
+
+def test_a_shard_that_has_left_is_not_listed_until_it_is_taken_back(shards: Shards) -> None:
+    shards.register("p001")
+    listed = []
+    for number, standing in enumerate((Standing.LEAVING, Standing.LEFT, Standing.USED, Standing.LEFT)):
+        assert change(shards, standing).changes == number + 1
+        listed.append(list(shards.list()))
+    assert listed == [["p000", "p001"], ["p001"], ["p000", "p001"], ["p001"]]
+
+
+def test_a_standing_is_written_only_as_long_as_it_is_as_it_was_read(shards: Shards) -> None:
+    seen = stored(shards)
+    leaving = change(shards, Standing.LEAVING)
+    assert not shards.change(seen, Standing.LEFT)
+    change(shards, Standing.USED)
+    assert not shards.change(seen, Standing.LEAVING)
+    assert not shards.change(leaving, Standing.LEFT)
+    assert (stored(shards).standing, stored(shards).changes) == (Standing.USED, 2)
+
+
+def test_what_is_not_registered_has_no_standing_to_change(shards: Shards) -> None:
+    assert not shards.change(Shard("p001"), Standing.LEFT)
+    assert list(shards.list()) == ["p000"]
+
+
+def test_registering_again_does_not_take_a_shard_back(shards: Shards) -> None:
+    left = change(shards, Standing.LEFT)
+    shards.register("p000")
+    assert stored(shards) == left
+
+
+def test_a_standing_leaves_lease_cursor_and_horizon_alone_and_they_it(shards: Shards) -> None:
+    lease = take(shards, "one")
+    left = change(shards, Standing.LEFT)
+    assert (left.owner, left.epoch, left.lease_until, left.horizon) == ("one", 1, UNTIL, HORIZON)
+    assert shards.commit(msgspec.structs.replace(lease, cursor=HORIZON, until=0))
+    assert stored(shards) == msgspec.structs.replace(left, cursor=HORIZON, lease_until=0)
+    take(shards, "two")
+    assert (stored(shards).standing, stored(shards).changes) == (Standing.LEFT, 1)
+
+
+def test_of_changes_at_once_one_counts(shards: Shards) -> None:
+    for turn in range(30):
+        seen = stored(shards)
+        changing = [partial(shards.change, seen, standing) for standing in (Standing.USED, Standing.LEFT)]
+        assert sorted(at_once(*changing)) == [False, True]
+        assert stored(shards).changes == turn + 1
 
 
 def test_an_unregistered_shard_cannot_be_taken_and_is_not_made_by_trying(shards: Shards) -> None:

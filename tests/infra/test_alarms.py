@@ -54,6 +54,7 @@ def test_a_shard_that_lags_by_a_third_of_the_retention_is_an_alarm(account: Temp
     [
         ("Early", "Early", 0),
         ("Stuck", "Stuck", 0),
+        ("SettingRefused", "SettingsRefused", 0),
         ("DeadLetters", "ApproximateNumberOfMessagesVisible", 0),
         ("InFlight", "ApproximateNumberOfMessagesNotVisible", 80_000),
     ],

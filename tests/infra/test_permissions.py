@@ -66,8 +66,13 @@ def test_nothing_deletes_from_the_timeline(account: Template) -> None:
 
 def test_the_ticker_sees_the_registry_of_shards_and_no_job(account: Template) -> None:
     shards = account.logical_id(account.table("Shards"))
-    expected = {json.dumps({"Fn::GetAtt": [shards, "Arn"]}): {"dynamodb:PutItem", "dynamodb:Scan"}}
-    assert account.allowed("Ticker", "dynamodb:") == expected
+    actions = {f"dynamodb:{name}" for name in ("GetItem", "BatchGetItem", "PutItem", "UpdateItem", "Scan")}
+    assert account.allowed("Ticker", "dynamodb:") == {json.dumps({"Fn::GetAtt": [shards, "Arn"]}): actions}
+
+
+def test_nothing_deletes_a_shard(account: Template) -> None:
+    shards = json.dumps({"Fn::GetAtt": [account.logical_id(account.table("Shards")), "Arn"]})
+    assert all("dynamodb:DeleteItem" not in account.allowed(moment, "dynamodb:").get(shards, ()) for moment in MOMENTS)
 
 
 def test_secrets_are_read_by_the_deliverer_only_and_under_one_prefix(account: Template) -> None:

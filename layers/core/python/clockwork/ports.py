@@ -20,7 +20,7 @@ from clockwork.domain.parking import Parked
 from clockwork.domain.releases import Delivery, Release
 from clockwork.domain.requests import KeyRow as KeyRow
 from clockwork.domain.timeline import Lease as Lease
-from clockwork.domain.timeline import Page, Row, Shard
+from clockwork.domain.timeline import Page, Row, Shard, Standing
 
 
 class Clock(Protocol):
@@ -75,10 +75,16 @@ class Shards(Protocol):
     """The registry of which shards exist, and each shard's lease, cursor and horizon."""
 
     def list(self) -> Sequence[str]:
-        """The partitionIds of all registered shards, in order."""
+        """The partitionIds of all registered shards but those that have LEFT, in order."""
 
     def register(self, partition_id: str) -> None:
         """Make the shard's row unless it exists."""
+
+    def change(self, shard: Shard, standing: Standing) -> bool:
+        """Write the shard's standing, `changes` + 1, if it has not been written since the shard was read.
+
+        False if it has; nothing was written then.
+        """
 
     def get(self, partition_ids: Sequence[str]) -> Mapping[str, Shard]:
         """The shards asked for. One without a row has cursor and horizon at the beginning of time."""

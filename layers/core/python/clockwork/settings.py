@@ -22,10 +22,11 @@ class Settings:
     """
 
     stage: str = "account"
-    #: Plain shards. May grow at any time; ids made before stay valid. With fewer, the others are drawn no more.
+    #: Plain shards. May change at any time; ids made before stay valid. With fewer, the others are drawn no more, and
+    #: leave once they hold nothing.
     shards: int = 16
     #: Ordered shards. FIXED for the life of a stack: with another number a key's later jobs would go to another shard
-    #: than those that wait, and overtake them.
+    #: than those that wait, and overtake them. So ordered jobs are refused with another number than the first.
     ordered_shards: int = 16
     tick_seconds: int = 60
     sweep_seconds: int = 60

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from clockwork.aws.errors import ConditionFailed
 from clockwork.aws.session import Aws
 from clockwork.aws.table import Item, Table, number
-from clockwork.domain.timeline import Shard
+from clockwork.domain.timeline import Shard, Standing
 from clockwork.ports import Lease
 
 _TAKE = "SET #owner = :owner, #epoch = #epoch + :one, #leaseUntil = :until"
@@ -20,10 +20,28 @@ class AwsShards:
         self._table = Table(aws, table, "partitionId")
 
     def list(self) -> Sequence[str]:
-        return sorted(item["partitionId"]["S"] for item in self._table.scan("partitionId"))
+        items = self._table.scan("partitionId", "standing")
+        return sorted(item["partitionId"]["S"] for item in items if _standing_of(item) is not Standing.LEFT)
 
     def register(self, partition_id: str) -> None:
         self._table.put_new(_to_item(Shard(partition_id)))
+
+    def change(self, shard: Shard, standing: Standing) -> bool:
+        # Rows have no count before the first change.
+        unchanged = "#changes = :seen" if shard.changes else "attribute_not_exists(#changes)"
+        values: Item = {":standing": {"S": standing.value}, ":changes": number(shard.changes + 1)}
+        if shard.changes:
+            values = {**values, ":seen": number(shard.changes)}
+        try:
+            self._table.update(
+                (shard.partition_id,),
+                "SET #standing = :standing, #changes = :changes",
+                f"attribute_exists(#partitionId) AND {unchanged}",
+                values,
+            )
+        except ConditionFailed:
+            return False
+        return True
 
     def get(self, partition_ids: Sequence[str]) -> Mapping[str, Shard]:
         items = self._table.get_all([(partition_id,) for partition_id in partition_ids])
@@ -121,4 +139,10 @@ def _from_item(item: Item) -> Shard:
         lease_until=int(item["leaseUntil"]["N"]),
         cursor=item["cursor"]["S"],
         horizon=item["horizon"]["S"],
+        standing=_standing_of(item),
+        changes=int(item["changes"]["N"]) if "changes" in item else 0,
     )
+
+
+def _standing_of(item: Item) -> Standing:
+    return Standing(item["standing"]["S"]) if "standing" in item else Standing.USED

@@ -99,9 +99,10 @@ class Table:
                 return items[:limit]
         return items
 
-    def scan(self, attribute: str) -> list[Item]:
-        """One attribute of every item: for small tables."""
-        return self._scan(ProjectionExpression=f"#{attribute}", ExpressionAttributeNames=_aliases(f"#{attribute}"))
+    def scan(self, *attributes: str) -> list[Item]:
+        """Some attributes of every item: for small tables."""
+        wanted = ", ".join(f"#{attribute}" for attribute in attributes)
+        return self._scan(ProjectionExpression=wanted, ExpressionAttributeNames=_aliases(wanted))
 
     def scan_part(self, part: int, parts: int) -> list[Item]:
         """The items of one of `parts` even, disjoint parts of the table."""

@@ -66,6 +66,10 @@ class Unavailable(ClockworkError):
     """A store or queue gave no definite answer, or refused for now: whether it acted is unknown. Repeat later."""
 
 
+class OrderedShardsChanged(Unavailable):
+    """The number of ordered shards is not the one that the stack was made with: no ordered job can be placed."""
+
+
 class NotScheduled(ClockworkError):
     """Under that key there is nothing that could still be cancelled for certain."""
 

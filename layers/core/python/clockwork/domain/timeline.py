@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 import msgspec
 
 from clockwork.domain import keys
@@ -30,9 +32,19 @@ class Page(msgspec.Struct, frozen=True):
     more: bool = False
 
 
+class Standing(StrEnum):
+    """Whether a shard is polled. One that is LEAVING still is; one that has LEFT is not, until it is taken back."""
+
+    USED = "used"
+    LEAVING = "leaving"
+    LEFT = "left"
+
+
 class Shard(msgspec.Struct, frozen=True):
     """One partition of the timeline. Everything at or before `cursor` has been released; everything at or before
     `horizon` may already be in someone's hands. Both are keys, `cursor <= horizon`, neither ever goes back.
+
+    `changes` counts how often its standing was written, so that no late or repeated write of it counts.
     """
 
     partition_id: str
@@ -41,6 +53,8 @@ class Shard(msgspec.Struct, frozen=True):
     lease_until: int = 0
     cursor: str = keys.BEGINNING
     horizon: str = keys.BEGINNING
+    standing: Standing = Standing.USED
+    changes: int = 0
 
 
 class Lease(msgspec.Struct, frozen=True):

@@ -16,6 +16,7 @@ from clockwork.domain.errors import (
     NotDead,
     NotNamed,
     NotScheduled,
+    OrderedShardsChanged,
     RevisionConflict,
     TooManyRequests,
     Unavailable,
@@ -37,6 +38,7 @@ _STATUS: dict[type[ClockworkError], HTTPStatus] = {
     BodyTooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     InvalidRequest: HTTPStatus.UNPROCESSABLE_ENTITY,
     TooManyRequests: HTTPStatus.TOO_MANY_REQUESTS,
+    OrderedShardsChanged: HTTPStatus.SERVICE_UNAVAILABLE,
     Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
 }
 #: What says that the request itself cannot be carried out.

@@ -10,6 +10,7 @@ from clockwork.domain.named import JobState, NamedJob, Pointer
 from clockwork.domain.ordering import LONGEST_RETRYING_SECONDS
 from clockwork.domain.releases import LONGEST_DELAY_SECONDS
 from clockwork.domain.timeline import Shard
+from clockwork.flows.registry import look_at
 from clockwork.flows.settle import put_pointer, settle
 from clockwork.flows.world import World
 
@@ -29,7 +30,7 @@ def check_chain(world: World, job: NamedJob) -> bool:
     """Repair the job's chain if its pointer is gone; True if it was."""
     if job.state is not JobState.ACTIVE:
         return False
-    shard = world.shards.get([job.partition_id])[job.partition_id]
+    shard = look_at(world, [job.partition_id])[job.partition_id]
     candidates = _candidates(job, shard)
     if not candidates and not _is_unfired(world, job):
         return False

@@ -15,6 +15,7 @@ from clockwork.domain.requests import CreateRequest, occurrence_of
 from clockwork.domain.rows import row_of_job, row_of_many
 from clockwork.domain.timeline import Row
 from clockwork.flows.place import place
+from clockwork.flows.registry import ordered_home
 from clockwork.flows.world import World
 from clockwork.ports import KeyRow
 
@@ -107,8 +108,7 @@ def _own_rows(world: World, origin: KeyRow, occurrences: Mapping[int, Occurrence
 def _own_row(world: World, origin: KeyRow, row_id: str, occurrence: Occurrence) -> Row:
     partition_id = origin.partition_id
     if occurrence.ordering_key is not None:
-        ordered_shards = world.settings.ordered_shards
-        partition_id = ordering.partition_of(occurrence.client_id, occurrence.ordering_key, ordered_shards)
+        partition_id = ordered_home(world, occurrence.client_id, occurrence.ordering_key)
         row_id = ordering.row_id_of(row_id, occurrence.sequence)
     return row_of_job(partition_id, row_id, occurrence, world.row_expires_at(occurrence.due_at))
 

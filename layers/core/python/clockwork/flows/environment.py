@@ -17,3 +17,5 @@ class Environment:
     ratios: dict[tuple[str, str], Ratio] = field(default_factory=lambda: defaultdict(Ratio))
     parking_noted_until: dict[str, int] = field(default_factory=dict)
     slow_until: dict[str, int] = field(default_factory=dict)
+    #: How many ordered shards the stack was made with, once it is known.
+    ordered_shards: int | None = None

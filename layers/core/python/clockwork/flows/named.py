@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from clockwork.domain import ordering
 from clockwork.domain.chains import fire_after, first_pointer, ordinal_at
 from clockwork.domain.clients import Client
 from clockwork.domain.differences import differences
@@ -23,7 +22,7 @@ from clockwork.domain.releases import Release
 from clockwork.flows.chain import settle_again
 from clockwork.flows.find import get_by_key
 from clockwork.flows.listing import may_still_start
-from clockwork.flows.registry import ensure_shards
+from clockwork.flows.registry import ensure_shards, is_given_up, ordered_home
 from clockwork.flows.settle import put_pointer, settle
 from clockwork.flows.world import World
 
@@ -204,10 +203,10 @@ def _first_revision(
 
 
 def _home_of(world: World, client_id: str, definition: Definition, before: str | None) -> str | None:
-    """The shard of a job: that of its ordering key; without one the plain shard that it had, if it had one."""
+    """The shard of a job: that of its ordering key; without one the plain shard that it had, if new jobs go there."""
     if definition.ordering_key is not None:
-        return ordering.partition_of(client_id, definition.ordering_key, world.settings.ordered_shards)
-    return None if before is None or is_ordered(before) else before
+        return ordered_home(world, client_id, definition.ordering_key)
+    return None if before is None or is_ordered(before) or is_given_up(world, before) else before
 
 
 def _start_of(definition: Definition, now: int) -> int:

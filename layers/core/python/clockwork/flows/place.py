@@ -14,6 +14,7 @@ from clockwork.domain.errors import Unavailable
 from clockwork.domain.releases import Release
 from clockwork.domain.rows import releases_of
 from clockwork.domain.timeline import Row, Shard
+from clockwork.flows.registry import look_at
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
@@ -31,7 +32,7 @@ def place(world: World, rows: Sequence[Row], *, ids_are_new: bool) -> set[str]:
     else:
         world.timeline.put_new(rows)
     # 2. Look, always after the put.
-    shards = world.shards.get(sorted({row.partition_id for row in rows}))
+    shards = look_at(world, sorted({row.partition_id for row in rows}))
     behind = [row for row in rows if shards[row.partition_id].horizon >= row.key]
     # 3. What lies at or before a horizon may have been missed: release what its row still says.
     _release_again(world, behind)

@@ -1,29 +1,145 @@
 """The registry of shards: a shard's row is made before anybody uses the shard.
 
-A shard is never taken out of it: an api environment of an earlier deployment might still draw it. One beyond the
-setting is drawn no more and polled all the same, until what it holds is done and for good.
+New jobs go to as many plain shards as the setting says. One beyond it is *given up*: it is polled until all that it
+holds has been released, and only then leaves the registry. For as long as it holds anything, that is refused.
+
+Whoever puts a row looks at its shard afterwards, and takes it back if it is leaving or has left. A shard leaves in two
+steps with a read between them. So either that read sees the row, or who put it sees the first step: nothing is ever put
+where nobody polls, although an api of another deployment may go on drawing what this one gives up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Mapping, Sequence
 
-from clockwork.domain.keys import ordered_partitions, plain_partitions
+import msgspec
+
+from clockwork.domain import keys, ordering
+from clockwork.domain.errors import OrderedShardsChanged, Unavailable
+from clockwork.domain.timeline import Shard, Standing
 from clockwork.flows.world import World
+
+log = logging.getLogger(__name__)
+
+#: How often somebody else may have written a shard's standing just before us.
+MOST_TRIES = 5
+#: What letting one shard go may take at the most (ms).
+STOP_MARGIN_MS = 10_000
+
+
+class Leavings(msgspec.Struct):
+    """How many of the shards that were given up left the registry, and how many still hold something."""
+
+    removed: int = 0
+    kept: int = 0
 
 
 def ensure_shards(world: World) -> Sequence[str]:
     """The plain shards that new jobs may go to, after all that the settings ask for have been registered."""
     all_shards(world)
-    return plain_partitions(world.settings.shards)
+    return keys.plain_partitions(world.settings.shards)
 
 
 def all_shards(world: World) -> Sequence[str]:
-    """The partitionIds of all registered shards, plain and ordered, those that the settings ask for among them."""
-    settings = world.settings
+    """The partitionIds of all shards to be polled, plain and ordered, those that the settings ask for among them."""
     registered = world.shards.list()
-    wanted = (*plain_partitions(settings.shards), *ordered_partitions(settings.ordered_shards))
+    ordered = [keys.index_of(partition_id) for partition_id in registered if keys.is_ordered(partition_id)]
+    # The last of them is registered first, so that from the first moment on the registry tells how many there are.
+    made_with = max(ordered) + 1 if ordered else world.settings.ordered_shards
+    world.environment.ordered_shards = made_with
+    wanted = (*keys.plain_partitions(world.settings.shards), *reversed(keys.ordered_partitions(made_with)))
     missing = [partition_id for partition_id in wanted if partition_id not in set(registered)]
     for partition_id in missing:
         world.shards.register(partition_id)
+    if missing:
+        look_at(world, missing)
     return sorted({*registered, *missing})
+
+
+def look_at(world: World, partition_ids: Sequence[str]) -> Mapping[str, Shard]:
+    """The shards as they are, all of them polled from now on.
+
+    Whoever put a row calls this *after* the put. Raises Unavailable if it is not certain that somebody polls.
+    """
+    shards = world.shards.get(partition_ids)
+    return {p: one if one.standing is Standing.USED else _taken_back(world, one) for p, one in shards.items()}
+
+
+def is_given_up(world: World, partition_id: str) -> bool:
+    """Whether it is a plain shard beyond those that the setting asks for."""
+    return not keys.is_ordered(partition_id) and keys.index_of(partition_id) >= world.settings.shards
+
+
+def ordered_home(world: World, client_id: str, ordering_key: str) -> str:
+    """The ordered shard of a key. Raises OrderedShardsChanged: elsewhere it would overtake what waits there."""
+    if world.environment.ordered_shards is None:
+        all_shards(world)
+    reason = refused_setting(world)
+    if reason is not None:
+        raise OrderedShardsChanged(reason)
+    return ordering.partition_of(client_id, ordering_key, world.settings.ordered_shards)
+
+
+def refused_setting(world: World) -> str | None:
+    """Why no ordered job can be placed, if the settings ask for another number of ordered shards than there is."""
+    made_with, asked = world.environment.ordered_shards, world.settings.ordered_shards
+    if made_with in (None, asked):
+        return None
+    return (
+        f"the setting ordered_shards is {asked}, but this stack was made with {made_with}, which cannot be changed: "
+        f"ordered jobs are refused until {made_with} is deployed again"
+    )
+
+
+def remove_shards(world: World, deadline_at: int) -> Leavings:
+    """Let every shard that was given up leave the registry if it is drained; otherwise it stays, and is polled."""
+    leavings = Leavings()
+    given_up = [partition_id for partition_id in world.shards.list() if is_given_up(world, partition_id)]
+    for shard in world.shards.get(given_up).values() if given_up else ():
+        left = world.clock.now() < deadline_at - STOP_MARGIN_MS and _lets_go(world, shard)
+        leavings.removed += left
+        leavings.kept += not left
+    if leavings.kept:
+        log.info("%d shards beyond the setting hold jobs", leavings.kept, extra={"action": "shards_kept"})
+    return leavings
+
+
+def _lets_go(world: World, shard: Shard) -> bool:
+    try:
+        return _let_go(world, shard)
+    except Unavailable as error:
+        # Wherever it stopped, whoever puts a row takes the shard back, and the next sweep begins again.
+        log.warning("shard kept: %s", error, extra={"action": "shard_kept", "shard": shard.partition_id})
+        return False
+
+
+def _let_go(world: World, shard: Shard) -> bool:
+    # 1. Nothing is written for a shard that plainly holds something.
+    if _holds_rows(world, shard):
+        return False
+    # 2. Tell everybody that it is about to leave: who puts a row from now on takes it back.
+    if not world.shards.change(shard, Standing.LEAVING):
+        return False
+    # 3. Read again: this sees the rows of all who looked before, and saw nothing of it.
+    if _holds_rows(world, shard):
+        return False
+    # 4. Leave, unless it was taken back meanwhile.
+    leaving = msgspec.structs.replace(shard, changes=shard.changes + 1)
+    return world.shards.change(leaving, Standing.LEFT)
+
+
+def _holds_rows(world: World, shard: Shard) -> bool:
+    """Whether there is anything behind the cursor, as far as that was when the shard was read, or further."""
+    page = world.timeline.read(shard.partition_id, shard.cursor, keys.END, 1)
+    return bool(page.rows) or page.more
+
+
+def _taken_back(world: World, shard: Shard) -> Shard:
+    for _ in range(MOST_TRIES):
+        if world.shards.change(shard, Standing.USED):
+            return msgspec.structs.replace(shard, standing=Standing.USED, changes=shard.changes + 1)
+        shard = world.shards.get([shard.partition_id])[shard.partition_id]
+        if shard.standing is Standing.USED:
+            return shard
+    raise Unavailable(f"others write the standing of shard {shard.partition_id} at the same time")

@@ -15,6 +15,7 @@ from clockwork.domain.executions import Execution
 from clockwork.domain.named import NamedJob, Pointer
 from clockwork.domain.releases import Release
 from clockwork.flows.place import release_now, wake_pollers
+from clockwork.flows.registry import look_at
 from clockwork.flows.world import World
 
 #: Fires per round; a round ends with a pointer and another look.
@@ -37,7 +38,7 @@ def settle(world: World, job: NamedJob, start: Pointer | None, until: str = keys
     pointer = start
     while pointer is not None:
         # 1. Look.
-        shards = world.shards.get([job.partition_id])
+        shards = look_at(world, [job.partition_id])
         horizon = min(shards[job.partition_id].horizon, until)
         if horizon < pointer.key:
             wake_pollers(world, [(job.partition_id, pointer.key)], shards)

@@ -7,17 +7,18 @@ import logging
 import msgspec
 
 from clockwork.domain.errors import Unavailable
-from clockwork.flows.registry import all_shards
+from clockwork.flows.registry import all_shards, refused_setting
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
 
 
 class TickReport(msgspec.Struct, frozen=True):
-    """How many pollers were started, and how many could not be."""
+    """How many pollers were started, and how many could not be; whether a setting is refused."""
 
     started: int
     failed: int
+    refused: bool = False
 
 
 def tick(world: World) -> TickReport:
@@ -30,4 +31,7 @@ def tick(world: World) -> TickReport:
         except Unavailable as error:
             failed += 1
             log.warning("poller not started: %s", error, extra={"action": "poller_not_started", "shard": partition_id})
-    return TickReport(started, failed)
+    reason = refused_setting(world)
+    if reason is not None:
+        log.error(reason, extra={"action": "setting_refused"})
+    return TickReport(started, failed, reason is not None)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from clockwork.domain.timeline import Shard
+import msgspec
+
+from clockwork.domain.timeline import Shard, Standing
 from clockwork.ports import Lease
 
 
@@ -15,10 +17,18 @@ class MemoryShards:
         self._rows: dict[str, Shard] = {}
 
     def list(self) -> Sequence[str]:
-        return sorted(self._rows)
+        return sorted(p for p, shard in self._rows.items() if shard.standing is not Standing.LEFT)
 
     def register(self, partition_id: str) -> None:
         self._rows.setdefault(partition_id, Shard(partition_id))
+
+    def change(self, shard: Shard, standing: Standing) -> bool:
+        stored = self._rows.get(shard.partition_id)
+        if stored is None or stored.changes != shard.changes:
+            return False
+        changes = stored.changes + 1
+        self._rows[shard.partition_id] = msgspec.structs.replace(stored, standing=standing, changes=changes)
+        return True
 
     def get(self, partition_ids: Sequence[str]) -> Mapping[str, Shard]:
         return {p: self._rows.get(p, Shard(p)) for p in partition_ids}
@@ -42,6 +52,11 @@ class MemoryShards:
         return True
 
     def _store(self, lease: Lease) -> None:
-        self._rows[lease.partition_id] = Shard(
-            lease.partition_id, lease.owner, lease.epoch, lease.until, lease.cursor, lease.horizon
+        self._rows[lease.partition_id] = msgspec.structs.replace(
+            self._rows[lease.partition_id],
+            owner=lease.owner,
+            epoch=lease.epoch,
+            lease_until=lease.until,
+            cursor=lease.cursor,
+            horizon=lease.horizon,
         )
