@@ -9,6 +9,8 @@ CDK := node_modules/.bin/cdk
 ADMIN_PRINCIPALS ?=
 SEEDS ?= 200
 RANDOM_MUTANTS ?= 40
+# `capacity` is held to what `lateness` measured just before.
+BENCHES ?= units cpu throughput backlog cold_start order herd lateness capacity
 # Further context for `make deploy`, for example: DEPLOY='-c shards=32 -c targetQueueArns=arn:aws:sqs:*:123456789012:jobs-*'
 DEPLOY ?=
 
@@ -18,7 +20,7 @@ export JSII_SILENCE_WARNING_DEPRECATED_NODE_VERSION := 1
 export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup check test cron-exhaustive simulate mutants openapi synth deploy run demo bench clean
+.PHONY: help setup check test cron-exhaustive simulate crash-points mutants openapi synth deploy run demo bench clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -56,6 +58,9 @@ test: check ## Everything that continuous integration runs
 simulate: setup ## The flows against an adversary, under SEEDS seeds (a minute)
 	@$(PY) -m tests.simulation --seeds $(SEEDS)
 
+crash-points: setup ## A process dies at every call to AWS of a scenario, the adapters on moto (minutes)
+	@$(PY) -m tests.crash_points
+
 cron-exhaustive: setup ## The cron engine against its oracle: every zone, every change of a clock from 2000 to 2037 (minutes)
 	@$(PY) -m tests.unit.cron.exhaustive
 
@@ -78,13 +83,11 @@ run: setup ## The whole stack on this machine, until Ctrl-C
 demo: setup ## The whole stack on this machine, a guided tour with measured results, then stop
 	@$(PY) -m local.demo
 
-bench: setup ## Everything that is measured: units, CPU, memory, lateness; into docs/performance.md (ten minutes)
-	@$(PY) -m bench.units
-	@$(PY) -m bench.cpu --docs
-	@$(PY) -m bench.throughput --docs
-	@$(PY) -m bench.backlog --docs
-	@$(PY) -m bench.cold_start --docs
-	@$(PY) -m bench.lateness
+bench: setup ## Everything that is measured, into docs/performance.md and the README (ten minutes)
+	@failed=; for part in $(BENCHES); do \
+		echo "$$(date +%T) bench.$$part" >&2; \
+		$(PY) -m bench.$$part --docs || failed="$$failed $$part"; \
+	done; date +%T >&2; test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }
 
 clean: ## Remove what was built (not the environments)
 	@rm -rf build .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage

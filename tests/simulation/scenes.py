@@ -32,14 +32,21 @@ TARGET = HttpTarget("https://good.example.com/", timeout_seconds=5)
 
 
 def created() -> Steps:
-    """Jobs for now, soon and beyond the lookahead, repeats under their key."""
+    """Jobs for soon and for later, repeated under their key."""
     asked = _keyed("keyed", [_job(b"soon", 1_000), _job(b"keyed", 90_000)])
     return [
         (1_000, partial(ask_again, keyed=asked)),
         (5_000, partial(ask_again, keyed=asked)),
-        (6_000, _ask("far", [_job(b"beyond the lookahead", 300_000)])),
-        (7_000, lambda visit: create_asked(visit, _request(None, [_job(b"batch %d" % n, 100_000) for n in range(7)]))),
         (95_000, partial(ask_again, keyed=asked)),
+    ]
+
+
+def far() -> Steps:
+    """A job beyond the lookahead, and a batch without a key over several rows."""
+    batch = _request(None, [_job(b"batch %d" % n, 80_000 * (n // 2 + 1)) for n in range(4)])
+    return [
+        (1_000, _ask("far", [_job(b"beyond the lookahead", 900_000)])),
+        (2_000, partial(create_asked, request=batch)),
     ]
 
 
@@ -62,7 +69,7 @@ def cancelled() -> Steps:
     return [
         (1_000, _ask("cancelled", [_job(b"cancelled", 40_000)])),
         (10_000, _if_any(cancel_one)),
-        (15_000, _ask("cancelled unrecorded", [_job(b"c", 320_000, record="none")])),
+        (15_000, _ask("cancelled unrecorded", [_job(b"c", 900_000, record="none")])),
         (20_000, _if_any(cancel_one)),
         (30_000, _if_any(get_one)),
     ]
@@ -126,7 +133,7 @@ def parked() -> Steps:
 
 SCENES: dict[str, Callable[[], Steps]] = {
     scene.__name__: scene
-    for scene in (created, retried, poisoned, cancelled, changed, recurring, packed, ordered, parked)
+    for scene in (created, far, retried, poisoned, cancelled, changed, recurring, packed, ordered, parked)
 }
 
 

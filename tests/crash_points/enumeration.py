@@ -1,0 +1,99 @@
+"""Every point of a scene at which a process can die, each tried in a world of its own.
+
+The scene is played once. At each point the whole test process forks: in the child the actor dies there, and the child
+plays on to the end and tells what it found; the parent plays on as if nothing had happened. So what leads up to a point
+is played once for all of them.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import traceback
+import warnings
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from tests.crash_points.services import Services
+from tests.crash_points.stage import Point, play_on_moto
+from tests.simulation.stage import Stage
+
+#: What a pipe holds at least without anybody who reads.
+LONGEST_REPORT = 4_000
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What came of one point: the invariants that did not hold there."""
+
+    point: Point
+    violations: str
+
+
+@dataclass
+class Enumeration:
+    """One scene, and all that was found in it."""
+
+    services: Services
+    scene: str
+    #: Also points that are equal to others.
+    every: bool = False
+    #: So many worlds at once.
+    width: int = field(default_factory=lambda: os.cpu_count() or 1)
+    tried: list[Tried] = field(default_factory=list)
+    _under_way: deque[tuple[Point, int, int]] = field(default_factory=deque)
+    _reports_to: int | None = None
+
+    def run(self) -> Stage:
+        """Try them all. The stage is that of the world in which nobody died."""
+        gc.collect()
+        gc.freeze()  # children share what there is
+        try:
+            stage = play_on_moto(self.services, self.scene, self._dies_at, every=self.every)
+            if self._reports_to is not None:
+                self._report("\n".join(map(str, stage.watcher.violations)))
+        except BaseException:
+            if self._reports_to is not None:
+                self._report(traceback.format_exc())
+            raise
+        while self._under_way:
+            self._reap()
+        gc.unfreeze()
+        return stage
+
+    def _dies_at(self, point: Point) -> bool:
+        if self._reports_to is not None:
+            return False
+        while len(self._under_way) >= self.width:
+            self._reap()
+        reads_from, reports_to = os.pipe()
+        with warnings.catch_warnings():
+            # Python warns of threads of others; the child uses none and ends without cleaning up.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            pid = os.fork()
+        if pid == 0:
+            self._reports_to = reports_to
+            return True
+        os.close(reports_to)
+        self._under_way.append((point, pid, reads_from))
+        return False
+
+    def _report(self, told: str) -> NoReturn:
+        """The end of a child. It cleans nothing up: all that it has is its parent's."""
+        assert self._reports_to is not None
+        os.write(self._reports_to, told.encode()[:LONGEST_REPORT])
+        os._exit(0)
+
+    def _reap(self) -> None:
+        point, pid, reads_from = self._under_way.popleft()
+        with os.fdopen(reads_from, "rb") as pipe:
+            told = pipe.read().decode(errors="replace")
+        _, status = os.waitpid(pid, 0)
+        self.tried.append(Tried(point, told or f"it ended with status {status}" if status else told))
+
+
+def failed(tried: list[Tried]) -> Iterator[Tried]:
+    """Those at which some invariant did not hold."""
+    return (one for one in tried if one.violations)

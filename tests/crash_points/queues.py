@@ -1,0 +1,87 @@
+"""What Lambda's event source does with a queue on moto: receive, delete, and know when to look again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from moto.sqs.models import Message as MotoMessage
+
+from clockwork.memory.clock import MemoryClock
+from tests.crash_points.services import QUEUES, Services
+
+
+@dataclass(frozen=True)
+class Received:
+    """A message in hand."""
+
+    message_id: str
+    body: str
+    receive_count: int
+    receipt: str
+    group: str
+
+
+class MotoQueue:
+    """A release queue and its dead letters, as the simulated event source and the verdict see them."""
+
+    #: No adversary doubles what waits here.
+    may_double = False
+
+    def __init__(self, services: Services, name: str, clock: MemoryClock) -> None:
+        self._services = services
+        self._name = name
+        self._clock = clock
+        self._receipts: dict[str, str] = {}
+        #: Called with each instant (ms) at which a message may be received.
+        self.on_put: Callable[[int], None] = lambda _: None
+
+    @property
+    def messages(self) -> Mapping[str, MotoMessage]:
+        """All that wait or are in hand, by id."""
+        return {message.id: message for message in self._services.queue(self._name)._messages}
+
+    @property
+    def dead(self) -> Mapping[str, MotoMessage]:
+        """The dead letters, by id."""
+        return {message.id: message for message in self._services.queue(QUEUES[self._name])._messages}
+
+    def receive(self, limit: int = 10) -> Sequence[Received]:
+        """Up to `limit` visible messages."""
+        self._free_groups()
+        asked = {"AttributeNames": ["ApproximateReceiveCount", "MessageGroupId"], "MaxNumberOfMessages": limit}
+        sqs = self._services.aws.client("sqs")
+        answer = sqs.receive_message(QueueUrl=self._services.url(self._name), **asked)
+        received = [
+            Received(
+                message["MessageId"],
+                message["Body"],
+                int(message["Attributes"]["ApproximateReceiveCount"]),
+                message["ReceiptHandle"],
+                message["Attributes"].get("MessageGroupId", ""),
+            )
+            for message in answer.get("Messages", ())
+        ]
+        self._receipts.update((message.message_id, message.receipt) for message in received)
+        if received:
+            self.tell()
+        return received
+
+    def delete(self, message_id: str) -> None:
+        """Acknowledge a message."""
+        url = self._services.url(self._name)
+        self._services.aws.client("sqs").delete_message(QueueUrl=url, ReceiptHandle=self._receipts[message_id])
+        self.tell()
+
+    def tell(self) -> None:
+        """Something has changed: say when messages may be received."""
+        for message in self.messages.values():
+            visible_at = int(max(message.visible_at, message.delayed_until, self._clock.at))
+            self.on_put(visible_at + 1)  # moto hands out what was visible before now
+
+    def _free_groups(self) -> None:
+        """Messages whose time is over are in hand no more, all at once. moto forgets them one by one while it hands
+        out, so that what is behind the head of a group would come before it.
+        """
+        queue = self._services.queue(self._name)
+        queue._pending_messages = {message for message in queue._pending_messages if not message.visible}

@@ -1,0 +1,142 @@
+"""AWS in this process: moto under virtual time, and events before and after each call that an actor makes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar
+from unittest import mock
+
+import botocore
+import botocore.loaders
+import botocore.session
+import moto.sqs.models
+from botocore.awsrequest import AWSResponse, HTTPHeaders
+from moto import mock_aws
+from moto.core.base_backend import BackendDict
+from moto.dynamodb.models import dynamodb_backends
+from moto.moto_api._internal import mock_random
+from moto.sqs.models import Queue, sqs_backends
+
+from clockwork.aws.repeats import Backoff, Parallel
+from clockwork.aws.session import Aws
+from clockwork.settings import Settings
+from tests.contract.schema import KEYS, create_table
+from tests.contract.strictness import enforce
+
+T = TypeVar("T")
+R = TypeVar("R")
+ACCOUNT = "123456789012"
+REGION = "us-east-1"
+#: Queue names, each with that of its dead letters.
+QUEUES = {"release": "release-dead", "ordered.fifo": "ordered-dead.fifo"}
+Invoked = Callable[[Mapping[str, Any]], None]
+
+
+class Witness(Protocol):
+    """Sees each call of an actor, and may end the actor there by raising."""
+
+    def before(self, call: str) -> None:
+        """A call such as `dynamodb.PutItem` is about to be made."""
+
+    def after(self, call: str, asked: Mapping[str, Any], answer: Mapping[str, Any], *, done: bool) -> None:
+        """It was carried out, or refused (`done` is False), and its caller has not learned of it yet."""
+
+
+class InTurn(Parallel):
+    """Calls one after the other: which ones were made before a crash is then the same each time."""
+
+    def map(self, work: Callable[[T], R], items: Sequence[T]) -> list[R]:
+        return [work(item) for item in items]
+
+
+class Services:
+    """DynamoDB and SQS on moto; of Lambda only that an asynchronous invocation is taken."""
+
+    def __init__(self) -> None:
+        #: The instant (ms).
+        self.now: Callable[[], int] = lambda: 0
+        #: Who sees the calls that are made now; None: nobody, as for what the test itself does.
+        self.witness: Callable[[], Witness | None] = lambda: None
+        self.invoked: Invoked = lambda _: None
+        self.aws = Aws(self._session(), backoff=Backoff(sleep=lambda _: None))
+        self.aws.parallel = InTurn(1)
+
+    def start(self, settings: Settings) -> None:
+        """Empty tables and queues, and nobody who watches."""
+        self.witness, self.invoked = lambda: None, lambda _: None
+        mock_random.seed(0)
+        backends: tuple[BackendDict[Any], ...] = (dynamodb_backends, sqs_backends)
+        for backend in backends:
+            backend[ACCOUNT][REGION].reset()
+        for kind in KEYS:
+            create_table(self.aws.client("dynamodb"), kind, kind)
+        self._create_queue("dead")
+        for name, dead in QUEUES.items():
+            receives = settings.ordered_max_receive_count if name.endswith(".fifo") else settings.max_receive_count
+            target = f"arn:aws:sqs:{REGION}:{ACCOUNT}:{dead}"
+            redrive = json.dumps({"deadLetterTargetArn": target, "maxReceiveCount": receives})
+            self._create_queue(dead)
+            self._create_queue(name, VisibilityTimeout=str(settings.visibility_seconds), RedrivePolicy=redrive)
+
+    @staticmethod
+    def url(queue: str) -> str:
+        """The URL of a queue."""
+        return f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/{queue}"
+
+    @staticmethod
+    def queue(name: str) -> Queue:
+        """The queue itself, for looking into it."""
+        return sqs_backends[ACCOUNT][REGION].queues[name]
+
+    def _create_queue(self, name: str, **attributes: str) -> None:
+        fifo = {"FifoQueue": "true"} if name.endswith(".fifo") else {}
+        self.aws.client("sqs").create_queue(QueueName=name, Attributes={**attributes, **fifo})
+
+    def _session(self) -> botocore.session.Session:
+        session = botocore.session.Session()
+        session.register_component("data_loader", botocore.loaders.create_loader())
+        session.set_config_variable("region", REGION)
+        session.set_credentials(ACCOUNT, "any")
+        events = session.get_component("event_emitter")
+        enforce(events)
+        events.register("choose-signer", lambda **_: botocore.UNSIGNED)
+        events.register("before-parameter-build", self._note_parameters)
+        events.register("before-call.lambda.Invoke", self._take_invocation)
+        events.register_first("before-send", self._before)
+        events.register("after-call", self._after)
+        return session
+
+    @staticmethod
+    def _note_parameters(params: Mapping[str, Any], context: dict[str, Any], **_: object) -> None:
+        context["asked"] = params
+
+    def _before(self, event_name: str, **_: object) -> None:
+        witness = self.witness()
+        if witness is not None:
+            witness.before(event_name.partition(".")[2])
+
+    def _after(
+        self, event_name: str, http_response: AWSResponse, parsed: Any, context: dict[str, Any], **_: object
+    ) -> None:
+        witness = self.witness()
+        if witness is not None:
+            done = http_response.status_code < 300
+            witness.after(event_name.partition(".")[2], context["asked"], parsed, done=done)
+
+    def _take_invocation(self, context: dict[str, Any], **_: object) -> tuple[AWSResponse, dict[str, Any]]:
+        self._before("before-send.lambda.Invoke")
+        self.invoked(json.loads(context["asked"]["Payload"]))
+        return AWSResponse("", 202, HTTPHeaders(), None), {"StatusCode": 202, "ResponseMetadata": {}}
+
+
+@contextmanager
+def services() -> Iterator[Services]:
+    """AWS for a while. Its time is `Services.now` (ms)."""
+    with mock_aws():
+        running = Services()
+        ms = mock.patch.object(moto.sqs.models, "unix_time_millis", lambda: float(running.now()))
+        with ms, mock.patch.object(moto.sqs.models, "unix_time", lambda: running.now() / 1000):
+            yield running
+        running.aws.close()

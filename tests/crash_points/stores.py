@@ -1,0 +1,158 @@
+"""The shipped adapters on moto as the stores of a simulated run, and a mirror of what they hold for its watcher."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from clockwork.aws.cached_clients import CachedClients
+from clockwork.aws.clients import AwsClients
+from clockwork.aws.dead_letters import AwsDeadLetters
+from clockwork.aws.executions import AwsExecutions
+from clockwork.aws.jobs import AwsJobs
+from clockwork.aws.key_rows import PREFIX, AwsKeyRows
+from clockwork.aws.notices import AwsNotices
+from clockwork.aws.ordered_queue import AwsInHand, AwsOrderedQueue
+from clockwork.aws.regulation import AwsRegulation
+from clockwork.aws.release_queue import AwsReleaseQueue
+from clockwork.aws.routed_queues import JoinedDeadLetters, OrderedApart
+from clockwork.aws.shards import AwsShards
+from clockwork.aws.timeline import AwsTimeline
+from clockwork.domain.codec import decode_execution, decode_job, decode_message
+from clockwork.domain.timeline import NEVER, Row, Shard
+from clockwork.memory.clock import MemoryClock
+from clockwork.settings import Settings
+from tests.crash_points.queues import MotoQueue
+from tests.crash_points.services import QUEUES, Services
+from tests.simulation.faults import Adversary
+from tests.simulation.stores import Stores
+from tests.simulation.watcher import Watcher
+
+
+class AwsStores(Stores):
+    """Stores on moto. What the watcher looks at is the memory stores of the simulation: `mirror` keeps them alike."""
+
+    def __init__(
+        self, services: Services, clock: MemoryClock, settings: Settings, adversary: Adversary, watcher: Watcher
+    ) -> None:
+        super().__init__(clock, settings, adversary, watcher)
+        aws, url = services.aws, services.url
+        self._watcher = watcher
+        self.clients = AwsClients(aws, "clients")  # type: ignore[assignment]
+        self._queues = {name: MotoQueue(services, name, clock) for name in QUEUES}
+        self.queue, self.ordered_queue = self._queues.values()  # type: ignore[assignment]
+
+        def elapsed() -> float:
+            return clock.at / 1000
+
+        self._adapters: dict[str, Callable[[], object]] = {
+            "timeline": lambda: AwsTimeline(aws, "timeline"),
+            "shards": lambda: AwsShards(aws, "shards"),
+            "jobs": lambda: AwsJobs(aws, "jobs"),
+            "executions": lambda: AwsExecutions(aws, "executions"),
+            "releases": lambda: OrderedApart(
+                AwsReleaseQueue(aws, url("release"), elapsed_seconds=elapsed),
+                AwsOrderedQueue(aws, url("ordered.fifo"), elapsed_seconds=elapsed),
+            ),
+            "dead_letters": lambda: JoinedDeadLetters([AwsDeadLetters(aws, url(dead)) for dead in QUEUES.values()]),
+            "notices": lambda: AwsNotices(aws),
+            "in_hand": lambda: AwsInHand(aws, url("ordered.fifo")),
+            "clients": lambda: CachedClients(AwsClients(aws, "clients"), clock, settings.client_cache_seconds),
+            "key_rows": lambda: AwsKeyRows(aws, "jobs"),
+            "regulation": lambda: AwsRegulation(aws, "clients", clock),
+        }
+
+    def port(self, name: str) -> object:
+        """A new adapter: no process knows what another knew."""
+        return self._adapters[name]()
+
+    def mirror(self, call: str, asked: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
+        """What an actor's call has changed."""
+        if call == "sqs.SendMessageBatch":
+            self._mirror_send(asked, answer)
+        elif call == "sqs.ChangeMessageVisibilityBatch":
+            self._queue_of(asked).tell()
+        elif call == "dynamodb.BatchWriteItem":
+            for request in asked["RequestItems"]["timeline"]:
+                self._mirror_timeline(request)
+        elif (call, asked.get("TableName")) in _MIRRORED:
+            _MIRRORED[call, asked["TableName"]](self, asked, answer)
+
+    def _mirror_send(self, asked: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
+        failed = {entry["Id"] for entry in answer.get("Failed", ())}
+        for entry in asked["Entries"]:
+            if entry["Id"] not in failed:
+                self._watcher.sent(decode_message(entry["MessageBody"]))
+        self._queue_of(asked).tell()
+
+    def _queue_of(self, asked: Mapping[str, Any]) -> MotoQueue:
+        return self._queues[asked["QueueUrl"].rpartition("/")[2]]
+
+    def _mirror_timeline(self, request: Mapping[str, Any]) -> None:
+        if "PutRequest" in request:
+            self.timeline.put([_row(request["PutRequest"]["Item"])])
+        else:
+            key = request["DeleteRequest"]["Key"]
+            self.timeline.forget(key["partitionId"]["S"], [key["scheduleTime"]["S"]])
+
+    def _mirror_row(self, asked: Mapping[str, Any], _: object) -> None:
+        self.timeline.put([_row(asked["Item"])])
+
+    def _mirror_cancel(self, asked: Mapping[str, Any], _: object) -> None:
+        (element,) = asked["ExpressionAttributeValues"][":element"]["NS"]
+        self.timeline.cancel(asked["Key"]["partitionId"]["S"], asked["Key"]["scheduleTime"]["S"], int(element))
+
+    def _mirror_execution(self, asked: Mapping[str, Any], _: object) -> None:
+        after = decode_execution(asked["Item"]["record"]["B"])
+        (saved,) = self.executions.save([(self.executions.find(after.job_id, after.execution_id), after)])
+        assert saved.ok, f"{after.execution_id} is {saved.actual} where memory is asked"
+
+    def _mirror_job(self, asked: Mapping[str, Any], _: object) -> None:
+        if not asked["Item"]["jobKey"]["S"].startswith(PREFIX):
+            after = decode_job(asked["Item"]["job"]["B"])
+            (before,) = self.jobs.get([(after.client_id, after.job_key)])
+            assert self.jobs.save(before, after), f"{after.job_key} cannot be saved where memory is asked"
+
+    def _mirror_new_shard(self, asked: Mapping[str, Any], _: object) -> None:
+        self.shards.register(asked["Item"]["partitionId"]["S"])
+
+    def _mirror_shard(self, asked: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
+        partition_id, values = asked["Key"]["partitionId"]["S"], asked["ExpressionAttributeValues"]
+        before, actor = self.shards.get([partition_id])[partition_id], self.acting.actor
+        if "Attributes" in answer:
+            taken = answer["Attributes"]
+            after = Shard(
+                partition_id,
+                taken["owner"]["S"],
+                int(taken["epoch"]["N"]),
+                int(taken["leaseUntil"]["N"]),
+                taken["cursor"]["S"],
+                taken["horizon"]["S"],
+            )
+            self._watcher.shard_taken(before, after, actor)
+        else:
+            after = Shard(
+                partition_id,
+                before.owner,
+                before.epoch,
+                int(values[":until"]["N"]),
+                values[":cursor"]["S"],
+                values[":horizon"]["S"],
+            )
+            self._watcher.shard_moved(before, after, actor)
+        self.shards._rows[partition_id] = after
+
+
+def _row(item: Mapping[str, Any]) -> Row:
+    expires_at = int(item["expiresAt"]["N"]) * 1000 if "expiresAt" in item else NEVER
+    return Row(item["partitionId"]["S"], item["scheduleTime"]["S"], item["occurrences"]["B"], expires_at)
+
+
+_MIRRORED: dict[tuple[str, str], Callable[[AwsStores, Mapping[str, Any], Mapping[str, Any]], None]] = {
+    ("dynamodb.PutItem", "timeline"): AwsStores._mirror_row,
+    ("dynamodb.UpdateItem", "timeline"): AwsStores._mirror_cancel,
+    ("dynamodb.PutItem", "executions"): AwsStores._mirror_execution,
+    ("dynamodb.PutItem", "jobs"): AwsStores._mirror_job,
+    ("dynamodb.PutItem", "shards"): AwsStores._mirror_new_shard,
+    ("dynamodb.UpdateItem", "shards"): AwsStores._mirror_shard,
+}

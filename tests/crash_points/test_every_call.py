@@ -1,0 +1,74 @@
+"""Whatever call to AWS a process dies at, before its effect or after: the invariants hold, and everything ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from clockwork.aws.table import Item, Table
+from tests.crash_points.enumeration import Enumeration, failed
+from tests.crash_points.services import Services, services
+from tests.crash_points.stage import Point, play_on_moto
+from tests.simulation.scenes import SCENES
+
+
+@pytest.fixture(scope="module")
+def aws() -> Iterator[Services]:
+    with services() as running:
+        yield running
+
+
+def test_the_scenes_make_every_kind_of_call(aws: Services) -> None:
+    points: list[Point] = []
+
+    def goes_on(point: Point) -> bool:
+        points.append(point)
+        return False
+
+    for scene in SCENES:
+        assert play_on_moto(aws, scene, goes_on, every=True).watcher.violations == []
+    made = {(point.call.split()[0].partition("<")[0], point.call.split()[-1]) for point in points}
+    assert made >= {
+        ("api", "dynamodb.PutItem"),
+        ("api", "dynamodb.BatchWriteItem"),
+        ("api", "dynamodb.UpdateItem"),
+        ("api", "dynamodb.Query"),
+        ("api", "sqs.SendMessageBatch"),
+        ("api", "lambda.Invoke"),
+        ("ticker", "dynamodb.Scan"),
+        ("ticker", "lambda.Invoke"),
+        ("poller", "dynamodb.UpdateItem"),
+        ("poller", "dynamodb.Query"),
+        ("poller", "sqs.SendMessageBatch"),
+        ("deliverer", "dynamodb.PutItem"),
+        ("deliverer", "dynamodb.UpdateItem"),
+        ("deliverer", "sqs.ChangeMessageVisibilityBatch"),
+        ("deliverer", "sqs.SendMessageBatch"),
+        ("sweeper", "sqs.ReceiveMessage"),
+        ("sweeper", "sqs.SendMessageBatch"),
+        ("sweeper", "sqs.DeleteMessage"),
+        ("sweeper", "dynamodb.BatchWriteItem"),
+        ("sweeper", "dynamodb.Scan"),
+    }
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_the_invariants_hold_wherever_a_process_dies(aws: Services, scene: str) -> None:
+    enumeration = Enumeration(aws, scene)
+    stage = enumeration.run()
+    assert stage.watcher.violations == []
+    assert len(enumeration.tried) > 20
+    assert list(failed(enumeration.tried)) == []
+
+
+def test_a_write_in_two_steps_is_found(aws: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    def put(table: Table, item: Item, condition: str, values: Item | None = None) -> None:
+        table.delete(*(item[name]["S"] for name in table._key))
+        table.replace(item)
+
+    monkeypatch.setattr(Table, "put", put)
+    enumeration = Enumeration(aws, "ordered")
+    assert enumeration.run().watcher.violations == [], "as long as nobody dies it does no harm"
+    found = list(failed(enumeration.tried))
+    assert any("I4" in tried.violations for tried in found)
