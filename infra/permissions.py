@@ -117,10 +117,31 @@ def _allow_targets(deliverer: lambda_.Function, target_arns: tuple[str, ...]) ->
         arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME,
     )
     _allow(deliverer, ["secretsmanager:GetSecretValue"], secrets)
+    _allow_parameters(deliverer)
     for service, action in TARGET_ACTIONS.items():
         opened = [arn for arn in target_arns if service_of(arn) == service]
         if opened:
             _allow(deliverer, [action], *opened)
+
+
+def _allow_parameters(deliverer: lambda_.Function) -> None:
+    """Signing secrets that are parameters, and the keys of the account by which such parameters are encrypted.
+
+    Parameter Store says at decryption which parameter it is for:
+    https://docs.aws.amazon.com/kms/latest/developerguide/services-parameter-store.html
+    """
+    stack = cdk.Stack.of(deliverer)
+    parameters = stack.format_arn(service="ssm", resource="parameter", resource_name="clockwork/*")
+    _allow(deliverer, ["ssm:GetParameter"], parameters)
+    statement = iam.PolicyStatement(
+        actions=["kms:Decrypt"],
+        resources=[stack.format_arn(service="kms", resource="key", resource_name="*")],
+        conditions={
+            "StringEquals": {"kms:ViaService": f"ssm.{stack.region}.{stack.url_suffix}"},
+            "StringLike": {"kms:EncryptionContext:PARAMETER_ARN": parameters},
+        },
+    )
+    deliverer.add_to_role_policy(statement)
 
 
 def _allow(function: lambda_.Function, actions: list[str] | tuple[str, ...], *resources: str) -> None:

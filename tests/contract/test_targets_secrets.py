@@ -1,22 +1,18 @@
-"""Signing secrets: read by name, remembered for a while, never told."""
+"""Signing secrets: read by name from either store, remembered for a while, never told."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from typing import Any
 
-import botocore.session
 import pytest
-from botocore.config import Config
 from botocore.exceptions import EndpointConnectionError
-from moto import mock_aws
 
 from clockwork.aws.secrets import MEMORY_MS, Secrets, SecretUnreadable
+from tests.contract.worlds import AwsWorld
 
-#: Loads the service models once for all tests.
-SESSION = botocore.session.Session()
 SECRET = "whsec_c2VjcmV0"
+NEW_SECRET = "whsec_bmV3ZXI="
 
 
 class SetClock:
@@ -32,62 +28,83 @@ class SetClock:
         self.at = max(self.at, at)
 
 
-class Counted:
-    """A Secrets Manager whose reads are counted."""
+class Store:
+    """One of the stores, whose reads are counted, and what reads from it."""
 
-    def __init__(self, client: Any) -> None:
-        self.client = client
+    service: str
+    #: What a name begins with, so that it is asked for here.
+    prefix: str
+    missing: str
+
+    def __init__(self, world: AwsWorld) -> None:
+        self.client = world.aws.client(self.service)
         self.reads = 0
-        client.meta.events.register("before-send.secrets-manager", self._count)
+        self.clock = SetClock()
+        self.secrets = Secrets(world.aws.client("secretsmanager"), world.aws.client("ssm"), self.clock)
+        self.events = self.client.meta.events
+        self.operation = self.client.meta.service_model.service_id.hyphenize()
+        self.events.register(f"before-send.{self.operation}", self._count)
 
-    def _count(self, **_: object) -> None:
-        self.reads += 1
+    def _count(self, request: Any, **_: object) -> None:
+        self.reads += b".Get" in request.headers["X-Amz-Target"]
 
-    def put(self, name: str, **value: object) -> None:
-        self.client.create_secret(Name=name, **value)
-        self.reads = 0
-
-
-@pytest.fixture
-def clock() -> SetClock:
-    return SetClock()
+    def put(self, name: str, value: str) -> None:
+        raise NotImplementedError
 
 
-@pytest.fixture
-def store() -> Iterator[Counted]:
-    with mock_aws():
-        client = SESSION.create_client(
-            "secretsmanager",
-            region_name="us-east-1",
-            aws_access_key_id="test",
-            aws_secret_access_key="test",
-            config=Config(retries={"mode": "standard", "total_max_attempts": 1}),
-        )
-        yield Counted(client)
-        client.close()
+class InSecretsManager(Store):
+    """AWS Secrets Manager."""
+
+    service = "secretsmanager"
+    prefix = "clockwork/"
+    missing = "ResourceNotFoundException"
+
+    def put(self, name: str, value: str) -> None:
+        listed = [one["Name"] for one in self.client.list_secrets()["SecretList"]]
+        if name in listed:
+            self.client.put_secret_value(SecretId=name, SecretString=value)
+        else:
+            self.client.create_secret(Name=name, SecretString=value)
 
 
-def test_a_secret_is_read_once_in_five_minutes(store: Counted, clock: SetClock) -> None:
-    store.put("clockwork/acme", SecretString=SECRET)
-    secrets = Secrets(store.client, clock)
-    assert secrets.get("clockwork/acme") == SECRET
-    clock.at += MEMORY_MS - 1
-    assert secrets.get("clockwork/acme") == SECRET
+class InParameterStore(Store):
+    """SSM Parameter Store."""
+
+    service = "ssm"
+    prefix = "ssm:/clockwork/"
+    missing = "ParameterNotFound"
+
+    def put(self, name: str, value: str) -> None:
+        self.client.put_parameter(Name=name.removeprefix("ssm:"), Value=value, Type="SecureString", Overwrite=True)
+
+
+@pytest.fixture(params=[InSecretsManager, InParameterStore])
+def store(request: pytest.FixtureRequest, aws_world: AwsWorld) -> Store:
+    made: Store = request.param(aws_world)
+    return made
+
+
+def test_a_secret_is_read_once_in_five_minutes(store: Store) -> None:
+    name = f"{store.prefix}acme"
+    store.put(name, SECRET)
+    assert store.secrets.get(name) == SECRET
+    store.clock.at += MEMORY_MS - 1
+    assert store.secrets.get(name) == SECRET
     assert store.reads == 1
-    store.client.put_secret_value(SecretId="clockwork/acme", SecretString="whsec_bmV3ZXI=")
-    clock.at += 1
-    assert secrets.get("clockwork/acme") == "whsec_bmV3ZXI="
+    store.put(name, NEW_SECRET)
+    store.clock.at += 1
+    assert store.secrets.get(name) == NEW_SECRET
 
 
-def test_threads_that_miss_together_ask_once(store: Counted, clock: SetClock) -> None:
-    store.put("clockwork/acme", SecretString=SECRET)
-    secrets = Secrets(store.client, clock)
+def test_threads_that_miss_together_ask_once(store: Store) -> None:
+    name = f"{store.prefix}acme/webhooks"
+    store.put(name, SECRET)
     together = threading.Barrier(8)
     got: list[str] = []
 
     def read() -> None:
         together.wait(5)
-        got.append(secrets.get("clockwork/acme"))
+        got.append(store.secrets.get(name))
 
     threads = [threading.Thread(target=read) for _ in range(8)]
     for thread in threads:
@@ -97,51 +114,64 @@ def test_threads_that_miss_together_ask_once(store: Counted, clock: SetClock) ->
     assert (got, store.reads) == ([SECRET] * 8, 1)
 
 
-def test_a_name_outside_our_prefix_is_never_asked_for(store: Counted, clock: SetClock) -> None:
-    store.put("payroll/password", SecretString=SECRET)
-    with pytest.raises(SecretUnreadable, match="its name does not start with clockwork/"):
-        Secrets(store.client, clock).get("payroll/password")
+@pytest.mark.parametrize("name", ["payroll/password", "ssm:/payroll/password", "ssm:clockwork/acme", "/clockwork/acme"])
+def test_a_name_outside_our_prefix_is_never_asked_for(store: Store, name: str) -> None:
+    with pytest.raises(SecretUnreadable, match="its name does not start with clockwork/ or ssm:/clockwork/"):
+        store.secrets.get(name)
     assert store.reads == 0
 
 
-def test_a_missing_secret_is_named_with_its_code_and_asked_for_again(store: Counted, clock: SetClock) -> None:
-    secrets = Secrets(store.client, clock)
+def test_a_missing_secret_is_named_with_its_code_and_asked_for_again(store: Store) -> None:
+    name = f"{store.prefix}acme"
     with pytest.raises(SecretUnreadable) as raised:
-        secrets.get("clockwork/acme")
-    assert str(raised.value) == "signing secret clockwork/acme cannot be read: ResourceNotFoundException"
-    store.put("clockwork/acme", SecretString=SECRET)
-    assert secrets.get("clockwork/acme") == SECRET
+        store.secrets.get(name)
+    assert str(raised.value) == f"signing secret {name} cannot be read: {store.missing}"
+    store.put(name, SECRET)
+    assert store.secrets.get(name) == SECRET
 
 
-def test_a_store_that_cannot_be_reached_is_named(store: Counted, clock: SetClock) -> None:
+def test_a_store_that_cannot_be_reached_is_named(store: Store) -> None:
     def fail(**_: object) -> None:
-        raise EndpointConnectionError(endpoint_url="https://secretsmanager")
+        raise EndpointConnectionError(endpoint_url="https://store")
 
-    store.client.meta.events.register_first("before-send.secrets-manager", fail)
+    store.events.register_first(f"before-send.{store.operation}", fail)
     with pytest.raises(SecretUnreadable, match="cannot be read: EndpointConnectionError"):
-        Secrets(store.client, clock).get("clockwork/acme")
+        store.secrets.get(f"{store.prefix}acme")
 
 
-@pytest.mark.parametrize(
-    ("value", "reason"),
-    [
-        ({"SecretString": "whsec_not base64!"}, "it is not base64 after whsec_"),
-        ({"SecretBinary": b"raw"}, "it is empty"),
-    ],
-    ids=["not base64", "binary"],
-)
-def test_a_secret_that_is_no_key_is_refused_without_telling_it(
-    store: Counted, clock: SetClock, value: dict[str, object], reason: str
-) -> None:
-    store.put("clockwork/acme", **value)
-    secrets = Secrets(store.client, clock)
+def test_a_secret_that_is_no_key_is_refused_without_telling_it(store: Store) -> None:
+    name = f"{store.prefix}acme"
+    store.put(name, "whsec_not base64!")
     with pytest.raises(SecretUnreadable) as raised:
-        secrets.get("clockwork/acme")
-    assert str(raised.value) == f"signing secret clockwork/acme cannot be read: {reason}"
+        store.secrets.get(name)
+    assert str(raised.value) == f"signing secret {name} cannot be read: it is not base64 after whsec_"
 
 
-def test_no_representation_holds_a_secret(store: Counted, clock: SetClock) -> None:
-    store.put("clockwork/acme", SecretString=SECRET)
-    secrets = Secrets(store.client, clock)
-    secrets.get("clockwork/acme")
-    assert SECRET not in repr(secrets) + str(secrets)
+def test_a_binary_secret_is_refused(aws_world: AwsWorld) -> None:
+    store = InSecretsManager(aws_world)
+    store.client.create_secret(Name="clockwork/acme", SecretBinary=b"raw")
+    with pytest.raises(SecretUnreadable, match="it is empty"):
+        store.secrets.get("clockwork/acme")
+
+
+@pytest.mark.parametrize("kind", ["String", "StringList"])
+def test_a_parameter_that_is_kept_in_plain_text_is_refused(aws_world: AwsWorld, kind: str) -> None:
+    store = InParameterStore(aws_world)
+    store.client.put_parameter(Name="/clockwork/acme", Value=SECRET, Type=kind)
+    with pytest.raises(SecretUnreadable) as raised:
+        store.secrets.get("ssm:/clockwork/acme")
+    assert str(raised.value) == "signing secret ssm:/clockwork/acme cannot be read: it is no SecureString"
+
+
+def test_a_client_may_rotate_from_one_store_to_the_other(aws_world: AwsWorld) -> None:
+    former, latter = InSecretsManager(aws_world), InParameterStore(aws_world)
+    former.put("clockwork/acme", SECRET)
+    latter.put("ssm:/clockwork/acme", NEW_SECRET)
+    assert [former.secrets.get(name) for name in ("clockwork/acme", "ssm:/clockwork/acme")] == [SECRET, NEW_SECRET]
+
+
+def test_no_representation_holds_a_secret(store: Store) -> None:
+    name = f"{store.prefix}acme"
+    store.put(name, SECRET)
+    store.secrets.get(name)
+    assert SECRET not in repr(store.secrets) + str(store.secrets)

@@ -135,6 +135,8 @@ CLIENT_FIELDS = [
     Fault("an unknown record level", {"record": "some"}, "/record", "'none' or 'full'"),
     Fault("three secrets", {"signingSecrets": ["clockwork/a"] * 3}, "/signingSecrets", "at most 2"),
     Fault("a secret of somebody else", {"signingSecrets": ["prod/database"]}, "/signingSecrets/0", "must match"),
+    Fault("a parameter of somebody else", {"signingSecrets": ["ssm:/prod/key"]}, "/signingSecrets/0", "must match"),
+    Fault("a parameter without its slash", {"signingSecrets": ["ssm:clockwork/a"]}, "/signingSecrets/0", "must match"),
     Fault("a secret itself", {"signingSecrets": ["whsec_c2VjcmV0"]}, "/signingSecrets/0", "must match"),
     Fault("a queue that is no ARN", {"allowedQueueArns": ["jobs"]}, "/allowedQueueArns/0", "must match"),
     Fault(

@@ -80,6 +80,20 @@ def test_secrets_are_read_by_the_deliverer_only_and_under_one_prefix(account: Te
     assert readers == {"Deliverer"}
     (resource,) = account.allowed("Deliverer", "secretsmanager:")
     assert "clockwork/*" in "".join(strings(json.loads(resource)))
+    readers = {moment for moment in MOMENTS if account.allowed(moment, "ssm:") or account.allowed(moment, "kms:")}
+    assert readers == {"Deliverer"}
+    ((resource, actions),) = account.allowed("Deliverer", "ssm:").items()
+    assert "".join(strings(json.loads(resource))).endswith(":parameter/clockwork/*")
+    assert actions == {"ssm:GetParameter"}
+
+
+def test_keys_decrypt_parameters_below_the_prefix_and_nothing_else(account: Template) -> None:
+    (statement,) = [one for one in account.statements("Deliverer") if one["Action"] == "kms:Decrypt"]
+    conditions = statement["Condition"]
+    (parameters,) = account.allowed("Deliverer", "ssm:")
+    assert conditions["StringLike"] == {"kms:EncryptionContext:PARAMETER_ARN": json.loads(parameters)}
+    assert "".join(strings(conditions["StringEquals"]["kms:ViaService"])).startswith("ssm.")
+    assert set(conditions) == {"StringLike", "StringEquals"}
 
 
 def test_jobs_may_target_the_queues_that_the_deployment_names(account: Template) -> None:

@@ -31,6 +31,10 @@ ACKNOWLEDGED = {
     f"{_WILDCARDS}[{_ARN}:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:clockwork/*]": (
         "clients name their signing secrets at run time; the prefix keeps every other secret of the account out"
     ),
+    f"{_WILDCARDS}[{_ARN}:ssm:<AWS::Region>:<AWS::AccountId>:parameter/clockwork/*]": "the same of parameters",
+    f"{_WILDCARDS}[{_ARN}:kms:<AWS::Region>:<AWS::AccountId>:key/*]": (
+        "only for Parameter Store, and only to decrypt parameters below that prefix: a condition says so"
+    ),
     **dict.fromkeys(
         (
             f"Clockwork/Functions/{moment}Role/DefaultPolicy/Resource AwsSolutions-IAM5[Resource::{TARGETS}]"

@@ -181,7 +181,7 @@ def _aws_targets(aws: Any, clock: Any) -> ports.Targets:
     from clockwork.aws.sqs_target import SqsTransport
     from clockwork.aws.targets import ThreadedTargets, Transport
 
-    http = HttpTransport(clock, Secrets(aws.client_later("secretsmanager"), clock))
+    http = HttpTransport(clock, Secrets(aws.client_later("secretsmanager"), aws.client_later("ssm"), clock))
     clients = RoleClients(aws, clock)
     transports: dict[type, Transport] = {
         HttpTarget: http,

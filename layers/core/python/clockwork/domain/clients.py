@@ -14,7 +14,7 @@ _ASSUMED_ROLE = re.compile(r"arn:(?P<partition>[a-z-]+):sts::(?P<account>\d{12})
 
 
 class Client(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """A tenant. `signing_secrets` are names in Secrets Manager, never the secrets themselves."""
+    """A tenant. `signing_secrets` are names in Secrets Manager or Parameter Store, never the secrets themselves."""
 
     client_id: str
     principals: tuple[str, ...] = ()

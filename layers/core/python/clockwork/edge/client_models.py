@@ -23,7 +23,9 @@ Principal = Annotated[
 MOST_PRINCIPALS = 49
 QueueArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:sqs:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,75}(\.fifo)?$")]
 Topics = Annotated[str, Field(max_length=249, pattern=r"^[A-Za-z0-9._-]*[A-Za-z0-9._*-]$")]
-SecretName = Annotated[str, Field(pattern=r"^clockwork/[A-Za-z0-9/_+=.@-]{1,200}$")]
+SecretName = Annotated[
+    str, Field(pattern=r"^(clockwork/[A-Za-z0-9/_+=.@-]{1,200}|ssm:/clockwork/[A-Za-z0-9/_.-]{1,200})$")
+]
 PrivateTarget = Annotated[str, Field(max_length=300)]
 #: Lower case, as URLs are compared; what is one decides `urls.parse`.
 TargetHost = Annotated[str, Field(max_length=255, pattern=r"^(\*\.)?[a-z0-9_.:\[\]-]+$")]
@@ -37,7 +39,11 @@ class ClientBody(EdgeModel):
 
     principals: list[Principal] = Field([], max_length=MOST_PRINCIPALS, description="ARNs of IAM users and roles")
     record: Literal["none", "full"] = "full"
-    signing_secrets: list[SecretName] = Field([], max_length=2, description="names, never secrets")
+    signing_secrets: list[SecretName] = Field(
+        [],
+        max_length=2,
+        description="names, never secrets: of Secrets Manager, or `ssm:` and that of a SecureString of Parameter Store",
+    )
     allowed_queue_arns: list[QueueArn] = Field([], max_length=100)
     allowed_topics: list[Topics] = Field([], max_length=100, description="Kafka topics; a last * stands for any rest")
     allowed_private_targets: list[PrivateTarget] = Field([], max_length=100, description="host:port")
