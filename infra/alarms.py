@@ -7,6 +7,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sns as sns
+from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.api import Api
@@ -55,6 +56,9 @@ class Alarms(Construct):
         self._watch_heartbeats(options)
         for moment, pair in queues.pairs.items():
             self._watch_queues(pair, construct_name(moment).removesuffix("Deliverer"))
+        for number, queue in queues.further.items():
+            self._watch_releases(queue, f"Further{number}")
+            self._watch_function(f"Further{number}Deliverer", functions.further[number])
         for moment, pair in queues.ordered.items():
             self._watch_ordered(pair, construct_name(moment).removesuffix("Deliverer"))
         if ingestion:
@@ -79,13 +83,13 @@ class Alarms(Construct):
             means="A shard is behind by a third of the time for which waiting rows are kept: jobs will be lost",
         )
         self._alarm("Stuck", metric(settings, "Stuck"), above=0, means="A shard stopped at a row it cannot read")
+        refused = metric(settings, "SettingsRefused")
+        means = "ordered_shards is not what the stack was made with, so ordered jobs are refused: set it back"
+        self._alarm("SettingRefused", refused, above=0, means=means)
 
     def _watch_heartbeats(self, options: Options) -> None:
         settings = options.settings
         for name in ("Ticks", "Polls", "Sweeps"):
-        refused = metric(settings, "SettingsRefused")
-        means = "ordered_shards is not what the stack was made with, so ordered jobs are refused: set it back"
-        self._alarm("SettingRefused", refused, above=0, means=means)
             means = f"Nothing counts {name.lower()}: the scheduler stands still"
             self._alarm(f"No{name}", metric(settings, name), below=1, of=3, missing=_BREACHING, means=means)
         polls = metric(settings, "Polls", minutes=POLL_MINUTES)
@@ -93,14 +97,17 @@ class Alarms(Construct):
         self._alarm("FewPolls", polls, below=settings.shards, of=2, missing=_BREACHING, means=means)
 
     def _watch_queues(self, pair: Pair, kind: str) -> None:
-        age = pair.release.metric_approximate_age_of_oldest_message(statistic="Maximum", period=_MINUTE)
-        flying = pair.release.metric_approximate_number_of_messages_not_visible(statistic="Maximum", period=_MINUTE)
+        self._watch_releases(pair.release, kind)
         dead = pair.dead_letters.metric_approximate_number_of_messages_visible(statistic="Maximum", period=_MINUTE)
+        left = "Releases failed again and again; the sweeper takes them up"
+        self._alarm("DeadLetters", dead, above=0, means=left, kind=kind)
+
+    def _watch_releases(self, queue: sqs.Queue, kind: str) -> None:
+        age = queue.metric_approximate_age_of_oldest_message(statistic="Maximum", period=_MINUTE)
+        flying = queue.metric_approximate_number_of_messages_not_visible(statistic="Maximum", period=_MINUTE)
         unread, many = "Releases are not taken: see the deliverer", "Too many deliveries at once; SQS stops at 120,000"
         self._alarm("QueueAge", age, above=QUEUE_AGE_SECONDS, of=3, means=unread, kind=kind)
         self._alarm("InFlight", flying, above=IN_FLIGHT, means=many, kind=kind)
-        left = "Releases failed again and again; the sweeper takes them up"
-        self._alarm("DeadLetters", dead, above=0, means=left, kind=kind)
 
     def _watch_ordered(self, pair: Pair, kind: str) -> None:
         """No age: a head may wait for hours, and so does what is behind it."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import aws_cdk as cdk
 from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.functions import Functions
@@ -31,6 +32,7 @@ class Dashboard(Construct):
         functions: Functions,
     ) -> None:
         super().__init__(scope, construct_id)
+        every = [*functions.by_moment.values(), *functions.further.values()]
         cloudwatch.Dashboard(
             self,
             "Page",
@@ -38,8 +40,8 @@ class Dashboard(Construct):
                 _own(options),
                 [*_queues(queues), _graph("Writes (units)", _writes(storage))],
                 [
-                    _graph("Errors", [one.metric_errors(period=_MINUTE) for one in functions.by_moment.values()]),
-                    _graph("Duration", [one.metric_duration(period=_MINUTE) for one in functions.by_moment.values()]),
+                    _graph("Errors", [one.metric_errors(period=_MINUTE) for one in every]),
+                    _graph("Duration", [one.metric_duration(period=_MINUTE) for one in every]),
                 ],
             ],
         )
@@ -62,20 +64,22 @@ def _own(options: Options) -> list[cloudwatch.IWidget]:
 
 
 def _queues(queues: Queues) -> list[cloudwatch.IWidget]:
-    return [_queue(moment, pair) for moment, pair in queues.pairs.items()]
+    further = list(queues.further.values())
+    return [_queue(moment, pair, further if moment == "deliverer" else []) for moment, pair in queues.pairs.items()]
 
 
-def _queue(moment: str, pair: Pair) -> cloudwatch.IWidget:
-    release, dead = pair.release, pair.dead_letters
-    return _graph(
-        f"Release queue of the {moment.replace('_', ' ')}",
-        [
-            release.metric_approximate_number_of_messages_delayed(period=_MINUTE),
-            release.metric_approximate_number_of_messages_visible(period=_MINUTE),
-            release.metric_approximate_number_of_messages_not_visible(period=_MINUTE),
-            dead.metric_approximate_number_of_messages_visible(period=_MINUTE, label="Dead letters"),
-        ],
-    )
+def _queue(moment: str, pair: Pair, further: Sequence[sqs.Queue]) -> cloudwatch.IWidget:
+    waiting = [
+        metric
+        for queue in (pair.release, *further)
+        for metric in (
+            queue.metric_approximate_number_of_messages_delayed(period=_MINUTE),
+            queue.metric_approximate_number_of_messages_visible(period=_MINUTE),
+            queue.metric_approximate_number_of_messages_not_visible(period=_MINUTE),
+        )
+    ]
+    dead = pair.dead_letters.metric_approximate_number_of_messages_visible(period=_MINUTE, label="Dead letters")
+    return _graph(f"Release queue of the {moment.replace('_', ' ')}", [*waiting, dead])
 
 
 def _writes(storage: Storage) -> list[cloudwatch.IMetric]:

@@ -18,7 +18,7 @@ from infra.kafka_cluster import KafkaCluster
 from infra.layers import ARCHITECTURE, LEFT_OUT, RUNTIME, Layers
 from infra.options import Options
 from infra.permissions import grant
-from infra.queues import Queues
+from infra.queues import Queues, leave_behind
 from infra.storage import Storage
 
 
@@ -97,7 +97,7 @@ def _ingester_shape(settings: Settings) -> _Shape:
 class Functions(Construct):
     """`by_moment`: the Lambda of each moment, with `kafka_deliverer` and `ingester` if asked for.
 
-    The five of every deployment also are attributes.
+    The five of every deployment also are attributes. `further`: the deliverers of further release queues, by number.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class Functions(Construct):
         super().__init__(scope, construct_id)
         self._layers = layers
         self._removal_policy = cdk.RemovalPolicy.DESTROY if options.is_local else cdk.RemovalPolicy.RETAIN
-        settings = _with_resources(options.settings, storage, queues)
+        settings = _with_resources(options.settings, storage, queues).with_(stack_name=cdk.Stack.of(self).stack_name)
         shapes = _shapes(settings)
         self.poller = self._function("poller", shapes["poller"], settings)
         settings = settings.with_(poller_function=self.poller.function_name)
@@ -129,6 +129,11 @@ class Functions(Construct):
             rejecting = settings.with_(rejected_queue_url=ingestion.rejected.queue_url)
             self.by_moment["ingester"] = self._function("ingester", _ingester_shape(settings), rejecting)
             ingestion.feed(self.by_moment["ingester"], options.kafka)
+        # A function grows by 1,000 environments in ten seconds at the most, whatever the number of its queues.
+        self.further = {number: self._further_deliverer(number, settings) for number in queues.further}
+        for function in (*self.by_moment.values(), *self.further.values()):
+            # They know these queues by their names, which CloudFormation cannot see.
+            function.node.add_dependency(*queues.further.values())
         grant(
             self.by_moment,
             tables=storage.tables,
@@ -145,6 +150,15 @@ class Functions(Construct):
         reach(function, cluster)
         return function
 
+    def _further_deliverer(self, number: int, settings: Settings) -> lambda_.Function:
+        """With the role and the log of the first, and as long-lived as the queue that is its own."""
+        role, log = self.deliverer.role, self.deliverer.log_group
+        assert role is not None
+        shape = _shapes(settings)["deliverer"]
+        function = self._make(f"Deliverer{number}", "deliverer", shape, settings, role=role, log=log)
+        leave_behind(function)
+        return function
+
     def _function(self, moment: str, shape: _Shape, settings: Settings) -> lambda_.Function:
         name = construct_name(moment)
         log = logs.LogGroup(
@@ -152,14 +166,22 @@ class Functions(Construct):
         )
         role = iam.Role(self, f"{name}Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
         log.grant_write(role)
-        function = lambda_.Function(
+        function = self._make(name, shape.folder or moment, shape, settings, role=role, log=log)
+        if shape.perishable:
+            function.configure_async_invoke(max_event_age=cdk.Duration.seconds(60), retry_attempts=0)
+        return function
+
+    def _make(
+        self, name: str, folder: str, shape: _Shape, settings: Settings, *, role: iam.IRole, log: logs.ILogGroup
+    ) -> lambda_.Function:
+        return lambda_.Function(
             self,
             name,
             description=shape.purpose,
             runtime=RUNTIME,
             architecture=ARCHITECTURE,
             handler="handler.lambda_handler",
-            code=lambda_.Code.from_asset(str(ROOT / "lambdas" / (shape.folder or moment)), exclude=LEFT_OUT),
+            code=lambda_.Code.from_asset(str(ROOT / "lambdas" / folder), exclude=LEFT_OUT),
             layers=[self._layers.of[layer] for layer in ("vendor", *shape.layers, "core")],
             role=role,
             log_group=log,
@@ -169,9 +191,6 @@ class Functions(Construct):
             recursive_loop=lambda_.RecursiveLoop.ALLOW if shape.recursive else None,
             environment=_environment(settings),
         )
-        if shape.perishable:
-            function.configure_async_invoke(max_event_age=cdk.Duration.seconds(60), retry_attempts=0)
-        return function
 
 
 def construct_name(moment: str) -> str:

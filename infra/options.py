@@ -11,6 +11,8 @@ from infra.kafka_cluster import InvalidCluster, KafkaCluster
 
 #: Whose ARNs `targetArns` may hold; those of queues have an option of their own.
 TARGET_SERVICES = ("lambda", "events", "sns", "iam")
+#: A stack has room for 500 resources, of which a release queue is eight.
+MOST_RELEASE_QUEUES = 24
 
 
 def service_of(arn: str) -> str:
@@ -50,8 +52,8 @@ class Options:
 
     @staticmethod
     def from_context(node: Node) -> Options:
-        """Reads `stage`, `adminPrincipals`, `shards`, `targetQueueArns`, `targetArns`, `alarmTopicArn`, `kafka` and
-        `ingestionQueue`.
+        """Reads `stage`, `adminPrincipals`, `shards`, `releaseQueues`, `targetQueueArns`, `targetArns`,
+        `alarmTopicArn`, `kafka` and `ingestionQueue`.
 
         Raises InvalidContext.
         """
@@ -62,7 +64,9 @@ class Options:
         settings = stages[stage]()
         return Options(
             settings=settings.with_(
-                admin_principals=_arns(node, "adminPrincipals"), shards=_shards(node, settings.shards)
+                admin_principals=_arns(node, "adminPrincipals"),
+                shards=_count(node, "shards", settings.shards, 1_000),
+                release_queues=_count(node, "releaseQueues", settings.release_queues, MOST_RELEASE_QUEUES),
             ),
             target_queue_arns=_arns(node, "targetQueueArns"),
             target_arns=_target_arns(node),
@@ -108,8 +112,8 @@ def _switch(node: Node, name: str) -> bool:
     return text == "true"
 
 
-def _shards(node: Node, default: int) -> int:
-    text = _text(node, "shards") or str(default)
-    if not text.isdecimal() or not 1 <= int(text) <= 1_000:
-        raise InvalidContext(f"-c shards={text}: give a whole number from 1 to 1000")
+def _count(node: Node, name: str, default: int, most: int) -> int:
+    text = _text(node, name) or str(default)
+    if not text.isdecimal() or not 1 <= int(text) <= most:
+        raise InvalidContext(f"-c {name}={text}: give a whole number from 1 to {most}")
     return int(text)

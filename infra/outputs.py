@@ -29,6 +29,7 @@ def declare_outputs(
             f"{prefix}OrderedReleaseQueueUrl": queues.ordered[moment].release.queue_url,
             f"{prefix}OrderedDeadLetterQueueUrl": queues.ordered[moment].dead_letters.queue_url,
         }
+    values |= {f"ReleaseQueue{number}Url": queue.queue_url for number, queue in queues.further.items()}
     if ingestion:
         values["RejectedQueueUrl"] = ingestion.rejected.queue_url
     if ingestion and ingestion.inbound:

@@ -9,6 +9,7 @@ from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 
+from clockwork.settings import release_queue_name
 from infra.options import service_of
 from infra.queues import Queues
 from infra.storage import ATTENTION_INDEX
@@ -82,11 +83,12 @@ def grant(
     target_arns: tuple[str, ...],
 ) -> None:
     """Write the policy of every function's own role."""
+    further = _further_queues(queues)
     for moment, function in functions.items():
         for name, actions in TABLE_ACTIONS[KIND_OF.get(moment, moment)].items():
             _allow(function, [f"dynamodb:{action}" for action in actions.split()], tables[name].table_arn)
         if KIND_OF.get(moment, moment) in RELEASES:
-            _allow(function, _SEND, *(pair.release.queue_arn for pair in queues.every))
+            _allow(function, _SEND, *(pair.release.queue_arn for pair in queues.every), further)
         if KIND_OF.get(moment, moment) in TELLS and target_queue_arns:
             _allow(function, ["sqs:SendMessage"], *target_queue_arns)
         if moment in INVOKES_POLLER:
@@ -94,10 +96,18 @@ def grant(
     for moment, pair in queues.pairs.items():
         _allow(functions[moment], _CONSUME, pair.release.queue_arn)
         _allow(functions[moment], (*_CONSUME, *_HIDE), queues.ordered[moment].release.queue_arn)
+    _allow(functions["deliverer"], _CONSUME, further)
     _allow(functions["sweeper"], _CONSUME, *(pair.dead_letters.queue_arn for pair in queues.every))
     _allow_successor(functions["poller"])
     _allow(functions["api"], ["dynamodb:Query"], f"{tables['executions'].table_arn}/index/{ATTENTION_INDEX}")
     _allow_targets(functions["deliverer"], target_arns)
+
+
+def _further_queues(queues: Queues) -> str:
+    """The ARNs of all release queues behind the first, also of such as an earlier deployment had and left behind."""
+    stack = cdk.Stack.of(queues)
+    name = release_queue_name(stack.stack_name, "*")
+    return stack.format_arn(service="sqs", resource=name, arn_format=cdk.ArnFormat.NO_RESOURCE_NAME)
 
 
 def _allow_successor(poller: lambda_.Function) -> None:

@@ -11,7 +11,7 @@ from constructs import Construct
 
 from infra.functions import Functions
 from infra.options import Options
-from infra.queues import Queues
+from infra.queues import Queues, leave_behind
 
 #: Lambda's largest batch without a window; all of a batch is started at once.
 BATCH = 10
@@ -47,6 +47,22 @@ class Triggers(Construct):
                 max_concurrency=LOCAL_BATCHES if options.is_local else None,
             )
             functions.by_moment[moment].add_event_source(source)
+        for number in queues.further:
+            self._feed_further(number, options, functions, queues)
+
+    def _feed_further(self, number: int, options: Options, functions: Functions, queues: Queues) -> None:
+        """Hand a further queue's messages to its deliverer, also when the template knows both no more."""
+        mapping = lambda_.EventSourceMapping(
+            self,
+            f"Deliverer{number}",
+            target=functions.further[number],
+            event_source_arn=queues.further[number].queue_arn,
+            batch_size=BATCH,
+            max_batching_window=cdk.Duration.seconds(0),
+            report_batch_item_failures=True,
+            max_concurrency=LOCAL_BATCHES if options.is_local else None,
+        )
+        leave_behind(mapping)
 
     def _every(self, name: str, seconds: int, function: lambda_.Function) -> None:
         # What cannot be started within a minute is overtaken by the next one.

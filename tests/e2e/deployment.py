@@ -60,7 +60,13 @@ class Deployment:
 
     def await_empty(self, queue: str = "ReleaseQueueUrl") -> None:
         """Wait until nothing is in a queue, in flight or delayed."""
-        await_value(lambda: True if self._depth(self.stack.outputs[queue]) == 0 else None, f"{queue} is empty")
+        await_value(lambda: True if self.depth(self.stack.outputs[queue]) == 0 else None, f"{queue} is empty")
+
+    def depth(self, url: str) -> int:
+        """How many messages are in a queue, those in flight and delayed included."""
+        names = [f"ApproximateNumberOfMessages{which}" for which in ("", "NotVisible", "Delayed")]
+        attributes = self._client("sqs").get_queue_attributes(QueueUrl=url, AttributeNames=names)["Attributes"]
+        return sum(int(attributes[name]) for name in names)
 
     def receive(self, arn: str) -> dict[str, Any]:
         """The next message of a target queue, which is deleted."""
@@ -140,11 +146,6 @@ class Deployment:
 
     def _shards(self) -> list[dict[str, Any]]:
         return list(self._client("dynamodb").scan(TableName=self.stack.outputs["ShardsTable"])["Items"])
-
-    def _depth(self, url: str) -> int:
-        names = [f"ApproximateNumberOfMessages{which}" for which in ("", "NotVisible", "Delayed")]
-        attributes = self._client("sqs").get_queue_attributes(QueueUrl=url, AttributeNames=names)["Attributes"]
-        return sum(int(attributes[name]) for name in names)
 
     def _client(self, service: str) -> Any:
         return self.stack.client(service)

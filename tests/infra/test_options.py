@@ -31,6 +31,8 @@ def test_an_empty_list_of_admins_is_nobody() -> None:
         ("shards", "0", "-c shards=0"),
         ("shards", "1001", "from 1 to 1000"),
         ("shards", "four", "-c shards=four"),
+        ("releaseQueues", "0", "-c releaseQueues=0"),
+        ("releaseQueues", "25", "from 1 to 24"),
         ("adminPrincipals", "alice", "'alice' is no ARN"),
         ("kafka", "{", "-c kafka: is no JSON"),
         ("kafka", "[]", "-c kafka: must be a JSON object"),
@@ -66,4 +68,5 @@ def test_a_cluster_from_cdk_json_is_as_good_as_a_text() -> None:
 
 
 def test_a_number_from_cdk_json_is_as_good_as_a_text() -> None:
-    assert options(shards=7).settings.shards == 7
+    assert options(shards=7, releaseQueues=3).settings.shards == 7
+    assert options(shards=7, releaseQueues=3).settings.release_queues == 3

@@ -128,9 +128,10 @@ def _rejects(settings: Settings) -> Any:
 def _releases(aws: Any, settings: Settings) -> ports.ReleaseQueue:
     from clockwork.aws.ordered_queue import AwsOrderedQueue
     from clockwork.aws.release_queue import AwsReleaseQueue
-    from clockwork.aws.routed_queues import OrderedApart, RoutedReleases
+    from clockwork.aws.routed_queues import DealtByShard, OrderedApart, RoutedReleases
 
-    releases: ports.ReleaseQueue = AwsReleaseQueue(aws, settings.release_queue_url, fair=settings.fair_queue)
+    queues = [AwsReleaseQueue(aws, url, fair=settings.fair_queue) for url in settings.release_queue_urls]
+    releases: ports.ReleaseQueue = DealtByShard(queues) if len(queues) > 1 else queues[0]
     ordered: ports.ReleaseQueue = AwsOrderedQueue(aws, settings.ordered_release_queue_url)
     if settings.has_kafka:
         kafka = AwsReleaseQueue(aws, settings.kafka_release_queue_url, fair=settings.fair_queue)

@@ -72,11 +72,16 @@ class Settings:
     executions_table: str = ""
     shards_table: str = ""
     clients_table: str = ""
+    #: Plain release queues into which shards are dealt, each with a deliverer of its own. May change at any time: one
+    #: that is given up is left to its deliverer.
+    release_queues: int = 1
+    #: The first of them. What the others are called derives from the stack's name, see `release_queue_name`.
     release_queue_url: str = ""
     release_dead_letter_queue_url: str = ""
     ordered_release_queue_url: str = ""
     ordered_release_dead_letter_queue_url: str = ""
     poller_function: str = ""
+    stack_name: str = ""
     metrics_namespace: str = "Clockwork"
     #: Where the ingester puts messages that ask for what cannot be; it alone has it.
     rejected_queue_url: str = ""
@@ -98,6 +103,13 @@ class Settings:
     def has_kafka(self) -> bool:
         """Whether jobs may target Kafka topics."""
         return self.kafka_release_queue_url != ""
+
+    @property
+    def release_queue_urls(self) -> list[str]:
+        """All of them: the first, and the others beside it, whose URLs would not all fit into an environment."""
+        beside = self.release_queue_url.rpartition("/")[0]
+        names = (release_queue_name(self.stack_name, place) for place in range(1, self.release_queues))
+        return [self.release_queue_url, *(f"{beside}/{name}" for name in names)]
 
     @staticmethod
     def for_account() -> Settings:
@@ -149,6 +161,11 @@ class Settings:
         if faults:
             raise InvalidSettings("; ".join(faults))
         return Settings(**values)  # type: ignore[arg-type]
+
+
+def release_queue_name(stack_name: str, place: int | str) -> str:
+    """What the release queue at a place from 1 on is called."""
+    return f"{stack_name}-Release-{place}"
 
 
 def _to_text(value: object) -> str:

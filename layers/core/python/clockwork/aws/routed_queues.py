@@ -1,4 +1,4 @@
-"""Releases have a queue by whether they keep an order, and by who delivers them: for Kafka that is another Lambda."""
+"""Releases have a queue by whether they keep an order, by who delivers them (to Kafka another Lambda), and by shard."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Release, queue_of
 from clockwork.ports import DeadLetter, DeadLetters, Refused, ReleaseQueue
 
 
@@ -41,6 +41,20 @@ class OrderedApart(RoutedReleases):
 
     def _queue_of(self, release: Release) -> ReleaseQueue:
         return self._others if release.occurrence.ordering_key is None else self._ordered
+
+
+class DealtByShard(RoutedReleases):
+    """`ports.ReleaseQueue` over several alike, into which shards are dealt: each has limits and a ramp of its own.
+
+    All releases of a shard go to one, so those of a poller's page share batches as if there were no other.
+    """
+
+    def __init__(self, queues: Sequence[ReleaseQueue]) -> None:
+        super().__init__(queues[0], {})
+        self._dealt = queues
+
+    def _queue_of(self, release: Release) -> ReleaseQueue:
+        return self._dealt[queue_of(release.shard, len(self._dealt))]
 
 
 class JoinedDeadLetters:

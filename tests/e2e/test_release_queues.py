@@ -1,0 +1,68 @@
+"""The number of release queues changes while jobs wait in them: every job is delivered, once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from local import synth
+from local.stack import ADMIN_ARN, LocalStack
+from tests.e2e.deployment import Deployment
+from tests.e2e.receiver import Hook, Receiver
+from tests.e2e.tenant import Tenant
+from tests.e2e.waiting import await_value, lateness_ms
+
+JOBS = 20
+
+
+@pytest.fixture(scope="module")
+def assemblies() -> dict[int, Path]:
+    """The cloud assemblies of one release queue and of three, made before time counts."""
+    context = {"stage": "local", "adminPrincipals": ADMIN_ARN}
+    return {count: synth.assembly({**context, "releaseQueues": str(count)}) for count in (1, 3)}
+
+
+@pytest.fixture(scope="module")
+def deployment(assemblies: dict[int, Path]) -> Iterator[Deployment]:
+    """A stack of its own, with one queue at first."""
+    with LocalStack.start() as stack:
+        stack.deploy(assembly=assemblies[1])
+        yield Deployment(stack, "", "")
+
+
+@pytest.fixture(scope="module")
+def acme(deployment: Deployment, webhooks: Receiver) -> Tenant:
+    return deployment.tenant("acme", allowedPrivateTargets=[webhooks.place])
+
+
+def fewest_waiting(deployment: Deployment) -> int:
+    """Messages in the emptiest of the three release queues."""
+    outputs = deployment.stack.outputs
+    return min(deployment.depth(outputs[f"ReleaseQueue{number}Url"]) for number in ("", 1, 2))
+
+
+def create(acme: Tenant, hook: Hook) -> dict[str, str]:
+    """Jobs that are due when the next deployment is over; their due instants by jobId."""
+    asked = [{"schedule": {"delaySeconds": 25}, "target": {"type": "http", "url": hook.url}} for _ in range(JOBS)]
+    answers = [acme.create(None, **job) for job in asked]
+    return {answer["jobId"]: answer["dueAt"] for answer in answers}
+
+
+def test_queues_come_and_go_while_jobs_wait_in_them(
+    deployment: Deployment, assemblies: dict[int, Path], acme: Tenant, hook: Hook
+) -> None:
+    due = create(acme, hook)
+    deployment.stack.deploy(assembly=assemblies[3])
+    due |= create(acme, hook)
+    await_value(lambda: fewest_waiting(deployment) or None, "something waits in each of the queues")
+    deployment.stack.deploy(assembly=assemblies[1])
+    due |= create(acme, hook)
+    arrivals = hook.await_arrivals(len(due), 60)
+    assert len(arrivals) == len({arrival.headers["webhook-id"] for arrival in arrivals}) == 3 * JOBS
+    assert all(lateness_ms(one.at, due[one.headers["webhook-id"].partition(".")[0]]) >= 0 for one in arrivals)
+    # What was given up is left behind, in the hands of the deliverer, until somebody deletes it.
+    mapped = deployment.stack.client("lambda").list_event_source_mappings()["EventSourceMappings"]
+    left = {one["EventSourceArn"].rpartition(":")[2] for one in mapped if "Release-" in one["EventSourceArn"]}
+    assert left == {"Clockwork-Release-1", "Clockwork-Release-2"}

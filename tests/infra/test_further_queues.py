@@ -1,0 +1,137 @@
+"""Several release queues: each like the first, each with a deliverer, and none that takes its messages with it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from infra.options import MOST_RELEASE_QUEUES
+from tests.infra.conftest import synthesize
+from tests.infra.template import MOMENTS, Resource, Template, as_list
+
+KAFKA = json.dumps({"bootstrapServers": "b-1:9092"})
+#: https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
+MOST_RESOURCES = 500
+FURTHER = (1, 2)
+
+
+@pytest.fixture(scope="module")
+def three() -> Template:
+    """A deployment of three release queues."""
+    return synthesize(releaseQueues="3")
+
+
+def queue_of(template: Template, number: int) -> Resource:
+    """A further queue."""
+    name = f"Clockwork-Release-{number}"
+    (found,) = [one for one in template.all("SQS::Queue").values() if one["Properties"].get("QueueName") == name]
+    return found
+
+
+def deliverer_of(template: Template, number: int) -> Resource:
+    """The deliverer of a further queue."""
+    mapping = mapping_of(template, number)
+    return dict(template.body["Resources"][mapping["Properties"]["FunctionName"]["Ref"]])
+
+
+def mapping_of(template: Template, number: int) -> Resource:
+    """What hands a further queue's messages to its deliverer."""
+    arn = {"Fn::GetAtt": [template.logical_id(queue_of(template, number)), "Arn"]}
+    mappings = template.all("Lambda::EventSourceMapping").values()
+    (found,) = [one for one in mappings if one["Properties"]["EventSourceArn"] == arn]
+    return found
+
+
+def first_of(template: Template, kind: str, output: str) -> Resource:
+    """The resource that an output names."""
+    found: Resource = template.all(kind)[template.body["Outputs"][output]["Value"]["Ref"]]
+    return found
+
+
+def test_one_queue_is_the_default_and_has_no_name_of_its_own(account: Template) -> None:
+    assert [one["Properties"].get("QueueName") for one in account.all("SQS::Queue").values()] == [None] * 4
+    assert len(account.all("Lambda::EventSourceMapping")) == 2
+    assert len(account.all("Lambda::Function")) == len(MOMENTS)
+
+
+@pytest.mark.parametrize("number", FURTHER)
+def test_a_further_queue_is_like_the_first_and_shares_its_dead_letters(three: Template, number: int) -> None:
+    first = first_of(three, "SQS::Queue", "ReleaseQueueUrl")["Properties"]
+    assert queue_of(three, number)["Properties"] == {**first, "QueueName": f"Clockwork-Release-{number}"}
+
+
+@pytest.mark.parametrize("number", FURTHER)
+def test_it_has_a_deliverer_of_its_own_which_is_like_the_first(three: Template, number: int) -> None:
+    first = first_of(three, "Lambda::Function", "DelivererFunction")
+    deliverer = deliverer_of(three, number)
+    assert deliverer is not first
+    assert deliverer["Properties"] == first["Properties"]
+
+
+@pytest.mark.parametrize("number", FURTHER)
+def test_messages_reach_it_as_they_reach_the_first(three: Template, number: int) -> None:
+    properties = mapping_of(three, number)["Properties"]
+    assert {name: value for name, value in properties.items() if name not in ("EventSourceArn", "FunctionName")} == {
+        "BatchSize": 10,
+        "MaximumBatchingWindowInSeconds": 0,
+        "FunctionResponseTypes": ["ReportBatchItemFailures"],
+    }
+
+
+def test_what_a_deployment_of_fewer_leaves_out_stays_with_all_that_it_needs_to_run_empty(three: Template) -> None:
+    resources = three.body["Resources"]
+    left = {key for key, one in resources.items() if one.get("DeletionPolicy") == "RetainExceptOnCreate"}
+    needed = set()
+    for number in FURTHER:
+        queue = three.logical_id(queue_of(three, number))
+        locks = three.all("SQS::QueuePolicy").items()
+        needed |= {queue, *(key for key, one in locks if one["Properties"]["Queues"] == [{"Ref": queue}])}
+        mapping = mapping_of(three, number)
+        needed |= {three.logical_id(mapping), mapping["Properties"]["FunctionName"]["Ref"]}
+    assert len(needed) == 4 * len(FURTHER)
+    assert left == needed
+
+
+def test_what_was_left_behind_may_still_be_sent_to_and_taken_from(account: Template) -> None:
+    actions = {
+        moment: {
+            action
+            for name, some in account.allowed(moment, "sqs:").items()
+            for action in some
+            if ":Clockwork-Release-*" in name
+        }
+        for moment in MOMENTS
+    }
+    send = {"sqs:SendMessage", "sqs:SendMessageBatch"}
+    take = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes"}
+    assert actions == {"Api": send, "Ticker": set(), "Poller": send, "Deliverer": send | take, "Sweeper": send}
+
+
+@pytest.mark.parametrize("output", [f"{moment}Function" for moment in MOMENTS])
+def test_no_lambda_is_told_of_a_queue_before_it_exists(three: Template, output: str) -> None:
+    function = first_of(three, "Lambda::Function", output)
+    assert {three.logical_id(queue_of(three, number)) for number in FURTHER} <= set(as_list(function["DependsOn"]))
+    variables = function["Properties"]["Environment"]["Variables"]
+    assert (variables["RELEASE_QUEUES"], variables["STACK_NAME"]) == ("3", "Clockwork")
+
+
+@pytest.mark.parametrize("number", FURTHER)
+def test_every_queue_and_its_deliverer_are_watched(three: Template, number: int) -> None:
+    queue = {"Fn::GetAtt": [three.logical_id(queue_of(three, number)), "QueueName"]}
+    deliverer = mapping_of(three, number)["Properties"]["FunctionName"]
+    watched = {"QueueAge": queue, "InFlight": queue, "DelivererErrors": deliverer, "DelivererThrottles": deliverer}
+    for name, value in watched.items():
+        alarm = three.one("CloudWatch::Alarm", f"AlarmsFurther{number}{name}")["Properties"]
+        assert [dimension["Value"] for dimension in alarm["Dimensions"]] == [value]
+
+
+def test_the_largest_deployment_fits_into_a_stack_and_into_an_environment() -> None:
+    largest, usual = (
+        synthesize(releaseQueues=str(n), kafka=KAFKA, ingestionQueue="true") for n in (MOST_RELEASE_QUEUES, 1)
+    )
+    assert len(largest.body["Resources"]) < MOST_RESOURCES
+    of_largest, of_usual = (
+        template.function("Api")["Properties"]["Environment"]["Variables"] for template in (largest, usual)
+    )
+    assert of_largest == {**of_usual, "RELEASE_QUEUES": str(MOST_RELEASE_QUEUES)}
