@@ -13,12 +13,14 @@ T = TypeVar("T")
 PATIENCE_SECONDS = 30
 
 
-def await_value(ask: Callable[[], T | None], what: str, seconds: float = PATIENCE_SECONDS) -> T:
+def await_value(
+    ask: Callable[[], T | None], what: str, seconds: float = PATIENCE_SECONDS, every_seconds: float = 0.05
+) -> T:
     """What `ask` answers as soon as it is not None. Fails the test if that takes too long."""
     deadline = time.monotonic() + seconds
     while (value := ask()) is None:
         assert time.monotonic() < deadline, f"{what}: not within {seconds} s"
-        time.sleep(0.05)
+        time.sleep(every_seconds)
     return value
 
 

@@ -1,0 +1,92 @@
+"""Chaos: a round for each kind of fault, on a deployed stack of its own; then what became of every job.
+
+    python -m tests.chaos [--only KIND ...] [--seed N]
+
+Progress goes to standard error, the last line of standard output is one JSON object. 1 if anything was lost, early or
+otherwise wrong, 2 if it could not run. All rounds take ten minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from types import FrameType
+from typing import Any
+
+from local.deployer import DeployFailed
+from local.emulator import EmulatorFailed
+from local.stack import say_on_terminal
+from tests.chaos.faults import FAULTS
+from tests.chaos.rounds import Outcome, play
+from tests.chaos.scene import scene
+from tests.chaos.sender import Refused
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.chaos", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", action="append", choices=[fault.name for fault in FAULTS], help="may be repeated")
+    parser.add_argument("--seed", type=int, default=random.randrange(2**32), help="of the load (a new one each time)")
+    options = parser.parse_args(arguments)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _end)
+    outcomes: list[Outcome] = []
+    try:
+        _run(options.only, options.seed, outcomes)
+    except KeyboardInterrupt:
+        say_on_terminal("Stopped.")
+        return 130
+    except (DeployFailed, EmulatorFailed, Refused, OSError, subprocess.CalledProcessError) as error:
+        say_on_terminal(f"Chaos cannot go on: {error}")
+        return 2
+    print(json.dumps(report(outcomes)), flush=True)
+    return 1 if any(outcome.wrong for outcome in outcomes) else 0
+
+
+def _run(only: Sequence[str] | None, seed: int, outcomes: list[Outcome]) -> None:
+    say_on_terminal(f"Seed {seed}")
+    rng = random.Random(seed)
+    with scene(say_on_terminal) as ready:
+        for fault in FAULTS:
+            if only is None or fault.name in only:
+                say_on_terminal(f"{fault.name}: {fault.what}")
+                outcomes.append(play(ready, fault, rng))
+                say_on_terminal(told(outcomes[-1]))
+
+
+def told(outcome: Outcome) -> str:
+    """One round in a line, and a line for each thing that is wrong."""
+    seen = outcome.audit
+    line = (
+        f"  {seen.occurrences} occurrences, {seen.attempts} attempts, {outcome.strikes} strikes,"
+        f" {outcome.repeats} requests repeated; lost {len(seen.lost)}, early {len(seen.early)}, twice {seen.repeated};"
+        f" late p50 {seen.late_ms(0.5)} p99 {seen.late_ms(0.99)} max {seen.late_ms(1)} ms; {outcome.seconds:.0f} s"
+    )
+    return "\n".join([line, *(f"  WRONG: {fault}" for fault in outcome.wrong)])
+
+
+def report(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """What is printed as JSON."""
+    return {
+        "kinds": {outcome.fault.name: outcome.as_json() for outcome in outcomes},
+        "occurrences": sum(outcome.audit.occurrences for outcome in outcomes),
+        "lost": sum(len(outcome.audit.lost) for outcome in outcomes),
+        "early": sum(len(outcome.audit.early) for outcome in outcomes),
+        "duplicates": sum(outcome.audit.repeated for outcome in outcomes),
+        "wrong": sum(len(outcome.wrong) for outcome in outcomes),
+    }
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,132 @@
+"""Which jobs are asked for, and when: all kinds, mixed. Pure."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from clockwork.domain.instants import to_text
+
+
+class Kind(StrEnum):
+    """What a job is there to show."""
+
+    FULL = "one-shot, full"
+    NONE = "one-shot, none"
+    NAMED = "named one-shot"
+    BATCH = "batch"
+    RECURRING = "recurring"
+    FLAKY = "fails once"
+    CANCELLED = "cancelled"
+    HOPELESS = "never accepted"
+
+
+#: How many of each kind are among twenty requests.
+MIX = {
+    Kind.FULL: 6,
+    Kind.NONE: 5,
+    Kind.FLAKY: 2,
+    Kind.NAMED: 2,
+    Kind.CANCELLED: 2,
+    Kind.BATCH: 1,
+    Kind.RECURRING: 1,
+    Kind.HOPELESS: 1,
+}
+PATHS = {Kind.FLAKY: "/flaky", Kind.HOPELESS: "/hopeless"}
+BATCH_JOBS = 8
+#: The jobs of a batch are due one after the other, and so are the fires of what recurs.
+BATCH_STEP_MS = 300
+EVERY_SECONDS = 2
+FIRES = 5
+#: Patient enough for every fault; what is never accepted is given up soon.
+RETRIES = {"maxAttempts": 50, "backoff": "fixed", "initialSeconds": 1, "jitter": "none"}
+FEW_RETRIES = {**RETRIES, "maxAttempts": 2}
+TIMEOUT_SECONDS = 5
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One request: sent `offset_ms` after the load begins, its (first) occurrence due `delay_ms` after that."""
+
+    kind: Kind
+    offset_ms: int
+    delay_ms: int
+    #: Of what recurs.
+    fires: int = FIRES
+
+
+def plan(rng: random.Random, *, seconds: float, per_second: float, delays_ms: tuple[int, int]) -> list[Ask]:
+    """Requests at a steady rate; every twenty of them have the mix, in an order of their own."""
+    step_ms = 1_000 / per_second
+    kinds: list[Kind] = []
+    while len(kinds) < seconds * per_second:
+        twenty = [kind for kind, count in MIX.items() for _ in range(count)]
+        rng.shuffle(twenty)
+        kinds += twenty
+    return [
+        Ask(kind, round(number * step_ms), rng.randrange(*delays_ms))
+        for number, kind in enumerate(kinds[: int(seconds * per_second)])
+    ]
+
+
+def ends_ms(asks: Sequence[Ask]) -> int:
+    """How long after its beginning the last occurrence of a load is due."""
+
+    def lasts_ms(ask: Ask) -> int:
+        more = {Kind.BATCH: (BATCH_JOBS - 1) * BATCH_STEP_MS, Kind.RECURRING: (ask.fires - 1) * EVERY_SECONDS * 1_000}
+        return more.get(ask.kind, 0)
+
+    return max(ask.offset_ms + ask.delay_ms + lasts_ms(ask) for ask in asks)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is posted, without the client; `dues` are the due instants (epoch ms) of each of its jobs."""
+
+    path: str
+    body: Mapping[str, Any]
+    dues: Sequence[Sequence[int]]
+
+
+def request_of(ask: Ask, url: str, name: str, now: int) -> Request:
+    """The request of `now` (epoch ms) to targets below `url`; `name` is its own. Repeats of it are the same."""
+    job: dict[str, Any] = {
+        "target": {"type": "http", "url": url + PATHS.get(ask.kind, "/ok"), "timeoutSeconds": TIMEOUT_SECONDS},
+        "payload": {"name": name},
+        "retryPolicy": FEW_RETRIES if ask.kind is Kind.HOPELESS else RETRIES,
+        "record": record_of(ask.kind),
+    }
+    due_at = now + ask.delay_ms
+    if ask.kind is Kind.BATCH:
+        dues = [due_at + n * BATCH_STEP_MS for n in range(BATCH_JOBS)]
+        jobs = [{**job, "schedule": {"at": to_text(at)}} for at in dues]
+        return Request("/v1/jobs/batch", {"jobs": jobs}, [[at] for at in dues])
+    if ask.kind is Kind.RECURRING:
+        first = to_text(due_at)
+        every = {"every": {"seconds": EVERY_SECONDS}, "anchorAt": first, "startAt": first, "maxFires": ask.fires}
+        fires = [due_at + n * EVERY_SECONDS * 1_000 for n in range(ask.fires)]
+        return Request("/v1/jobs", {**job, "jobKey": name, "schedule": {**every, "catchUp": "all"}}, [fires])
+    named = {"jobKey": name} if ask.kind is Kind.NAMED else {}
+    return Request("/v1/jobs", {**job, **named, "schedule": {"at": to_text(due_at)}}, [[due_at]])
+
+
+def record_of(kind: Kind) -> str:
+    """The record level that jobs of a kind ask for."""
+    return "none" if kind in (Kind.NONE, Kind.BATCH) else "full"
+
+
+def fires_of(kind: Kind, dues: Sequence[int], answered_at: int) -> list[tuple[int, bool]]:
+    """The occurrences of a job that was accepted by `answered_at`, and whether each of them is sure.
+
+    What recurs fires so often from its creation on: if that took until after the first instants, these may have been
+    left out, and as many further ones of the same series come in their place.
+    """
+    if kind is not Kind.RECURRING or answered_at < dues[0]:
+        return [(due_at, True) for due_at in dues]
+    step_ms = EVERY_SECONDS * 1_000
+    left_out = (answered_at - dues[0]) // step_ms + 1
+    further = [dues[-1] + n * step_ms for n in range(1, left_out + 1)]
+    return [(due_at, due_at > answered_at) for due_at in dues] + [(due_at, False) for due_at in further]

@@ -1,0 +1,99 @@
+"""Soak: a steady load for some minutes on a deployed stack of its own; then whether anything grew that should not.
+
+    python -m tests.soak [--minutes N] [--seed N]
+
+Progress goes to standard error, the last line of standard output is one JSON object. 1 if anything was lost or early,
+or grew; 2 if it could not run. Takes as long as asked for and a minute more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from types import FrameType
+from typing import Any
+
+from local.deployer import DeployFailed
+from local.emulator import EmulatorFailed
+from local.stack import say_on_terminal
+from tests.chaos.audit import Audit, faults
+from tests.chaos.scene import scene
+from tests.chaos.sender import Refused
+from tests.soak.run import PARTS, Soak
+from tests.soak.windows import Window, growths, wrong
+
+SHORTEST_MINUTES, LONGEST_MINUTES = 2, 120
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.soak", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--minutes", type=_minutes, default=5.0, help="2 to 120 (%(default)s)")
+    parser.add_argument("--seed", type=int, default=random.randrange(2**32), help="of the load (a new one each time)")
+    options = parser.parse_args(arguments)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _end)
+    try:
+        windows, total = _run(options.minutes, options.seed)
+    except KeyboardInterrupt:
+        say_on_terminal("Stopped.")
+        return 130
+    except (DeployFailed, EmulatorFailed, Refused, OSError, subprocess.CalledProcessError) as error:
+        say_on_terminal(f"The soak cannot go on: {error}")
+        return 2
+    bad = [*faults(total, may_repeat=True), *wrong(windows, PARTS)]
+    for sentence in bad:
+        say_on_terminal(f"WRONG: {sentence}")
+    print(json.dumps(report(options.minutes, windows, total, bad)), flush=True)
+    return 1 if bad else 0
+
+
+def _run(minutes: float, seed: int) -> tuple[list[Window], Audit]:
+    say_on_terminal(f"Seed {seed}")
+    with scene(say_on_terminal) as ready:
+        return Soak(ready, random.Random(seed), minutes * 60, _show).run()
+
+
+def _show(number: int, over: Window) -> None:
+    """One window in a line. What is open may still come."""
+    seen = over.audit
+    memory = ", ".join(f"{part} {most / 1e6:.0f}" for part, most in over.memory.items())
+    say_on_terminal(
+        f"  {number:2}: {seen.delivered} of {seen.occurrences} delivered,"
+        f" early {len(seen.early)}, twice {seen.repeated}; late p50 {seen.late_ms(0.5)} p99 {seen.late_ms(0.99)} max {seen.late_ms(1)} ms; MB: {memory}"
+    )
+
+
+def report(minutes: float, windows: Sequence[Window], total: Audit, bad: Sequence[str]) -> dict[str, Any]:
+    """What is printed as JSON."""
+    figures = total.as_json()
+    return {
+        "minutes": minutes,
+        **figures,
+        "duplicates": sum(figures["duplicates"].values()),
+        "growth": {growth.what: round(growth.ratio, 2) for growth in growths(windows)},
+        "windows": [one.as_json() for one in windows],
+        "wrong": list(bad),
+    }
+
+
+def _minutes(text: str) -> float:
+    minutes = float(text)
+    if not SHORTEST_MINUTES <= minutes <= LONGEST_MINUTES:
+        raise argparse.ArgumentTypeError(f"must be {SHORTEST_MINUTES} to {LONGEST_MINUTES}")
+    return minutes
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())
