@@ -76,16 +76,9 @@ def _feed_from_topic(scope: Construct, ingester: lambda_.Function, cluster: Kafk
     _allow(ingester, ["kafka:DescribeClusterV2", "kafka:GetBootstrapBrokers"], cluster.cluster_arn)
     _allow(ingester, [*INTERFACES, "ec2:DescribeSecurityGroups", "ec2:DescribeVpcs"], "*")
     if cluster.auth == "iam":
-        names = cluster.cluster_arn.split(":cluster/")
         _allow(ingester, ["kafka-cluster:Connect"], cluster.cluster_arn)
-        _allow(
-            ingester, ["kafka-cluster:DescribeTopic", "kafka-cluster:ReadData"], f"{names[0]}:topic/{names[1]}/{topic}"
-        )
-        _allow(
-            ingester,
-            ["kafka-cluster:AlterGroup", "kafka-cluster:DescribeGroup"],
-            f"{names[0]}:group/{names[1]}/{GROUP}",
-        )
+        _allow(ingester, ["kafka-cluster:DescribeTopic", "kafka-cluster:ReadData"], cluster.arn_of("topic", topic))
+        _allow(ingester, ["kafka-cluster:AlterGroup", "kafka-cluster:DescribeGroup"], cluster.arn_of("group", GROUP))
     mapping = lambda_.CfnEventSourceMapping(
         scope,
         "Topic",

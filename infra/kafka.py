@@ -1,4 +1,4 @@
-"""What the deliverer of an existing Kafka cluster needs besides a queue: its network, and what its lock asks for."""
+"""What the deliverer to a Kafka cluster needs besides a queue: its network, and what its lock asks for."""
 
 from __future__ import annotations
 
@@ -52,6 +52,8 @@ def _place(function: lambda_.Function, cluster: KafkaCluster) -> None:
 
 def _iam(cluster: KafkaCluster) -> Iterator[tuple[list[str], list[str]]]:
     """https://docs.aws.amazon.com/msk/latest/developerguide/iam-access-control-actions.html"""
-    topics = cluster.cluster_arn.replace(":cluster/", ":topic/")
     yield ["kafka-cluster:Connect", "kafka-cluster:WriteDataIdempotently"], [cluster.cluster_arn]
-    yield ["kafka-cluster:DescribeTopic", "kafka-cluster:WriteData"], [f"{topics}/{one}" for one in cluster.topics]
+    yield (
+        ["kafka-cluster:DescribeTopic", "kafka-cluster:WriteData"],
+        [cluster.arn_of("topic", one) for one in cluster.topics],
+    )

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from constructs import Node
 
 from clockwork.settings import Settings
-from infra.kafka_cluster import InvalidCluster, KafkaCluster
+from infra.kafka_cluster import KafkaCluster
+from infra.kafka_context import InvalidCluster
 
 #: Whose ARNs `targetArns` may hold; those of queues have an option of their own.
 TARGET_SERVICES = ("lambda", "events", "sns", "iam")
@@ -71,7 +72,7 @@ class Options:
             target_queue_arns=_arns(node, "targetQueueArns"),
             target_arns=_target_arns(node),
             alarm_topic_arn=_text(node, "alarmTopicArn"),
-            kafka=_cluster(node, "kafka"),
+            kafka=_cluster(node, "kafka", is_local=stage == "local"),
             ingestion_queue=_switch(node, "ingestionQueue"),
         )
 
@@ -89,11 +90,14 @@ def _arns(node: Node, name: str) -> tuple[str, ...]:
     return arns
 
 
-def _cluster(node: Node, name: str) -> KafkaCluster | None:
+def _cluster(node: Node, name: str, *, is_local: bool) -> KafkaCluster | None:
     try:
-        return KafkaCluster.from_context(node.try_get_context(name))
+        cluster = KafkaCluster.from_context(node.try_get_context(name))
     except InvalidCluster as error:
         raise InvalidContext(f"-c {name}: {error}") from None
+    if cluster and cluster.is_asked_of_msk and is_local:
+        raise InvalidContext(f"-c {name}: the local stage has no MSK: give bootstrapServers")
+    return cluster
 
 
 def _target_arns(node: Node) -> tuple[str, ...]:

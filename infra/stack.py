@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import aws_cdk as cdk
 from constructs import Construct
 
@@ -11,6 +13,7 @@ from infra.dashboard import Dashboard
 from infra.functions import Functions
 from infra.ingestion import Ingestion
 from infra.layers import Layers
+from infra.msk import completed
 from infra.options import Options
 from infra.outputs import declare_outputs
 from infra.queues import Queues
@@ -23,6 +26,8 @@ class ClockworkStack(cdk.Stack):
 
     def __init__(self, scope: Construct, construct_id: str, *, options: Options) -> None:
         super().__init__(scope, construct_id, description="Clockwork: a durable, distributed job scheduler")
+        if options.kafka:
+            options = replace(options, kafka=completed(self, options.kafka))
         storage = Storage(self, "Storage", disposable=options.is_local)
         queues = Queues(self, "Queues", settings=options.settings, kafka=options.kafka is not None)
         layers = Layers(self, "Layers", local=options.is_local, kafka=options.kafka is not None)

@@ -48,7 +48,25 @@ def test_an_empty_list_of_admins_is_nobody() -> None:
         ("kafka", '{"bootstrapServers":"a:1","subnetIds":["s"]}', "subnetIds and securityGroupIds go together"),
         ("kafka", '{"bootstrapServers":"a:1","subnetIds":"s","securityGroupIds":["g"]}', "subnetIds must be a list"),
         ("kafka", '{"bootstrapServers":1}', "bootstrapServers must be a text"),
-        ("kafka", '{"bootstrapServers":"a:1","vpc":"v"}', "vpc is none of bootstrapServers, auth"),
+        ("kafka", '{"bootstrapServers":"a:1","subnetIds":["s"]}', "subnetIds: 's' must begin with subnet-"),
+        ("kafka", '{"clusterArn":"jobs"}', "clusterArn must be the ARN of an MSK cluster; bootstrapServers must be"),
+        ("kafka", '{"bootstrapServers":"a:1","vpcId":"vpc-1"}', "vpcId is for create alone"),
+        ("kafka", '{"create":"msk"}', "create must be serverless"),
+        ("kafka", '{"create":1}', "create must be a text"),
+        ("kafka", '{"create":"serverless","auth":"tls"}', "auth must be iam, or left out, with create"),
+        ("kafka", '{"create":"serverless","clusterArn":"x"}', "clusterArn cannot be given with create"),
+        (
+            "kafka",
+            '{"create":"serverless","vpcId":"vpc-1","subnetIds":["subnet-1"]}',
+            "subnetIds must be at least 2, in different zones",
+        ),
+        (
+            "kafka",
+            '{"create":"serverless","subnetIds":["subnet-1","subnet-2"]}',
+            "subnetIds need vpcId, in which a security group is made, or securityGroupIds",
+        ),
+        ("kafka", '{"create":"serverless","vpcId":"vpc-1"}', "vpcId and securityGroupIds need subnetIds"),
+        ("kafka", '{"bootstrapServers":"a:1","vpc":"v"}', "vpc is none of create, bootstrapServers, auth"),
         ("targetQueueArns", "arn:aws:sqs:a:b:c,orders", "'orders' is no ARN"),
         ("targetArns", "arn:aws:lambda:*:123456789012:function:*,arn:aws:s3:::x", "'arn:aws:s3:::x' is of none of"),
     ],
@@ -56,6 +74,23 @@ def test_an_empty_list_of_admins_is_nobody() -> None:
 def test_a_value_that_cannot_be_used_is_named(name: str, value: str, said: str) -> None:
     with pytest.raises(InvalidContext, match=said):
         options(**{name: value})
+
+
+def test_all_faults_of_a_cluster_are_told_at_once() -> None:
+    given = {"create": "large", "auth": "scram", "secret": "x", "subnetIds": ["a"], "topics": "all", "color": "red"}
+    with pytest.raises(InvalidContext) as refused:
+        options(kafka=given)
+    assert str(refused.value).count(";") == 7
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"create": "serverless"}, {"clusterArn": "arn:aws:kafka:us-east-1:123456789012:cluster/jobs/abc-1"}],
+)
+def test_the_local_stage_has_no_msk_to_ask(given: dict[str, str]) -> None:
+    with pytest.raises(InvalidContext, match="the local stage has no MSK: give bootstrapServers"):
+        options(stage="local", kafka=given)
+    assert options(kafka=given).kafka is not None
 
 
 def test_a_cluster_from_cdk_json_is_as_good_as_a_text() -> None:

@@ -23,6 +23,8 @@ KAFKA = json.dumps(
         "ingestionTopic": "requests",
     }
 )
+#: The cluster and its network are made by the stack.
+MADE = json.dumps({"create": "serverless", "ingestionTopic": "requests"})
 _ARN = "Resource::arn:<AWS::Partition>"
 _WILDCARDS = "Clockwork/Functions/DelivererRole/DefaultPolicy/Resource AwsSolutions-IAM5"
 _IN_NETWORK = "Clockwork/Functions/KafkaDelivererRole/DefaultPolicy/Resource AwsSolutions-IAM5"
@@ -61,9 +63,18 @@ ACKNOWLEDGED = {
     ),
     "Clockwork/Ingestion/Rejected/Resource AwsSolutions-SQS3": "it is a place of dead letters itself",
     f"{_IN_NETWORK}[Resource::*]": "what Lambda does to network interfaces of its VPC cannot be bound to resources",
-    f"{_IN_NETWORK}[Resource::arn:aws:kafka:us-east-1:123456789012:topic/jobs/abc-1/*]": (
-        "the topics that jobs may target are chosen by whoever deploys; clients list their own among them"
-    ),
+}
+_TOPICS = "the topics that jobs may target are chosen by whoever deploys; clients list their own among them"
+_PART = '{"Fn::Select":[%d,{"Fn::Split":[":cluster/",{"Fn::GetAtt":["KafkaCluster4E7B4D9B","Arn"]}]}]}'
+#: The same of what a stack has besides, by its `kafka`.
+ACKNOWLEDGED_OF = {
+    KAFKA: {f"{_IN_NETWORK}[Resource::arn:aws:kafka:us-east-1:123456789012:topic/jobs/abc-1/*]": _TOPICS},
+    MADE: {
+        f"{_IN_NETWORK}[Resource::{_PART % 0}:topic/{_PART % 1}/*]": _TOPICS,
+        "Clockwork/KafkaCluster/Network/Resource AwsSolutions-VPC7": (
+            "flow logs are billed by traffic; in it are the cluster, its deliverer and endpoints, and no way in or out"
+        ),
+    },
 }
 #: cfn-lint rule -> why it is not asked.
 NOT_ASKED = {
@@ -72,9 +83,10 @@ NOT_ASKED = {
 }
 
 
-def test_cdk_nag_finds_nothing_but_what_is_acknowledged_with_a_reason(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kafka", ACKNOWLEDGED_OF, ids=["existing cluster", "new cluster"])
+def test_cdk_nag_finds_nothing_but_what_is_acknowledged_with_a_reason(kafka: str, tmp_path: Path) -> None:
     app = compose(
-        outdir=str(tmp_path), adminPrincipals=ADMIN, targetQueueArns=TARGETS, kafka=KAFKA, ingestionQueue="true"
+        outdir=str(tmp_path), adminPrincipals=ADMIN, targetQueueArns=TARGETS, kafka=kafka, ingestionQueue="true"
     )
     cdk.Validations.of(app).add_plugins(cdk_nag.AwsSolutionsChecks())
     with pytest.raises(RuntimeError, match="ValidationFailed"):
@@ -85,10 +97,10 @@ def test_cdk_nag_finds_nothing_but_what_is_acknowledged_with_a_reason(tmp_path: 
         for violation in report["violations"]
         for construct in violation["violatingConstructs"]
     }
-    assert found == set(ACKNOWLEDGED)
+    assert found == {*ACKNOWLEDGED, *ACKNOWLEDGED_OF[kafka]}
 
 
-@pytest.mark.parametrize(("stage", "kafka"), [("account", KAFKA), ("local", "")])
+@pytest.mark.parametrize(("stage", "kafka"), [("account", KAFKA), ("account", MADE), ("local", "")])
 def test_cfn_lint_finds_nothing(stage: str, kafka: str, tmp_path: Path) -> None:
     template = tmp_path / "template.json"
     body = synthesize(stage=stage, alarmTopicArn="arn:aws:sns:us-east-1:1:ops", kafka=kafka, ingestionQueue="true").body
