@@ -16,6 +16,11 @@ from tests.e2e.tenant import Tenant
 
 #: The queues that the deployment opens to jobs.
 _TARGETS = f"arn:aws:sqs:{REGION}:{ACCOUNT}:target-*"
+#: The functions, buses and topics that it opens.
+_SERVICES = ",".join(
+    f"arn:aws:{service}:{REGION}:{ACCOUNT}:{resource}"
+    for service, resource in (("lambda", "function:target-*"), ("events", "event-bus/target-*"), ("sns", "target-*"))
+)
 SECRET_NAME = "clockwork/acme"
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
@@ -28,10 +33,11 @@ class FirstJob(NamedTuple):
 
 
 class _WithTargets(LocalStack):
-    """Opens the queues to jobs whenever it is deployed."""
+    """Opens the queues and services to jobs whenever it is deployed."""
 
     def deploy(self, context: Mapping[str, str] | None = None, *, assembly: Path | None = None) -> dict[str, str]:
-        return super().deploy({"targetQueueArns": _TARGETS, **(context or {})}, assembly=assembly)
+        opened = {"targetQueueArns": _TARGETS, "targetArns": _SERVICES}
+        return super().deploy({**opened, **(context or {})}, assembly=assembly)
 
 
 @pytest.fixture(scope="session")

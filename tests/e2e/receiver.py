@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import hmac
 import itertools
 import threading
 import time
@@ -107,6 +110,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("content-length", str(len(answer)))
         self.end_headers()
         self.wfile.write(answer)
+
+
+def is_signed(arrival: Arrival, secret: str) -> bool:
+    """As a receiver of Standard Webhooks checks it."""
+    signed = f"{arrival.headers['webhook-id']}.{arrival.headers['webhook-timestamp']}.".encode() + arrival.body
+    digest = hmac.new(base64.b64decode(secret.removeprefix("whsec_")), signed, hashlib.sha256).digest()
+    return f"v1,{base64.b64encode(digest).decode()}" in arrival.headers["webhook-signature"].split()
 
 
 @contextmanager

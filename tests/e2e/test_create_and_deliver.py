@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import hmac
 import json
 from typing import Any
 
@@ -13,7 +10,7 @@ import pytest
 from clockwork.domain.instants import from_text
 from tests.e2e.conftest import SECRET, FirstJob
 from tests.e2e.deployment import Deployment
-from tests.e2e.receiver import Arrival, Hook
+from tests.e2e.receiver import Hook, is_signed
 from tests.e2e.tenant import Tenant
 from tests.e2e.waiting import lateness_ms
 
@@ -21,14 +18,6 @@ from tests.e2e.waiting import lateness_ms
 #: two seconds before the job is due: what they need beyond that is lateness (20 to 300 ms where this was written).
 COLD_MS = 3_000
 WARM_MS = 2_000
-
-
-def is_signed(arrival: Arrival) -> bool:
-    """As a receiver of Standard Webhooks checks it."""
-    signed = b".".join([arrival.headers["webhook-id"].encode(), arrival.headers["webhook-timestamp"].encode()])
-    key = base64.b64decode(SECRET.removeprefix("whsec_"))
-    expected = base64.b64encode(hmac.new(key, signed + b"." + arrival.body, hashlib.sha256).digest()).decode()
-    return f"v1,{expected}" in arrival.headers["webhook-signature"].split()
 
 
 def test_the_first_job_of_a_fresh_stack_is_on_time_although_nobody_polls_yet(first_job: FirstJob) -> None:
@@ -40,7 +29,7 @@ def test_a_webhook_arrives_on_time_signed_and_with_all_that_identifies_it(acme: 
     arrival = hook.await_arrivals(1)[0]
     job = acme.await_job(created["jobId"], "SUCCEEDED")
     assert 0 <= lateness_ms(arrival.at, created["dueAt"]) < WARM_MS
-    assert is_signed(arrival)
+    assert is_signed(arrival, SECRET)
     assert json.loads(arrival.body) == {"order": 17, "city": "Zürich"}
     assert arrival.headers["content-type"] == "application/json"
     assert arrival.headers["webhook-id"] == job["lastExecution"]["executionId"]

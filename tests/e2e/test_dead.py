@@ -39,3 +39,34 @@ def test_what_is_put_away_stays_dead_and_leaves_the_list(acme: Tenant, webhooks:
     assert (answer.status, answer.body["changed"]) == (200, 1)
     await_value(lambda: True if listed(acme, job_id) is None else None, "it has left the list")
     assert acme.get(f"/v1/executions/{dead['executionId']}")["state"] == "DEAD"
+
+
+def test_the_dead_of_an_outage_are_redriven_page_by_page_with_progress(acme: Tenant, webhooks: Receiver) -> None:
+    hook = webhooks.hook(failures=1)
+    target = {"type": "http", "url": hook.url}
+    keys = [f"outage-{number}" for number in range(5)]
+    ids = [
+        acme.create(jobKey=key, target=target, retryPolicy=ONCE, schedule={"delaySeconds": 0})["jobId"] for key in keys
+    ]
+    acme.create(jobKey="other-outage", target=target, retryPolicy=ONCE, schedule={"delaySeconds": 0})
+    hook.await_arrivals(6)
+    await_value(lambda: True if all(listed(acme, job_id) for job_id in ids) else None, "all are listed")
+    wanted: dict[str, Any] = {"prefix": "outage-", "limit": 2}
+    matched, changed, calls = 0, 0, 0
+    while True:
+        answer = acme.api.request("POST", f"/v1/clients/{acme.client_id}/dead/redrive", wanted)
+        assert answer.status == 200, answer
+        matched, changed, calls = matched + answer.body["matched"], changed + answer.body["changed"], calls + 1
+        if "nextToken" not in answer.body:
+            break
+        wanted["nextToken"] = answer.body["nextToken"]
+    assert (matched, changed) == (5, 5)
+    assert calls >= 3
+    executions = [acme.get(f"/v1/jobs/{job_id}/executions")["items"][0]["executionId"] for job_id in ids]
+
+    def delivered() -> bool | None:
+        states = {acme.get(f"/v1/executions/{execution_id}")["state"] for execution_id in executions}
+        return True if states == {"SUCCEEDED"} else None
+
+    await_value(delivered, "all were delivered after all")
+    assert len(hook.arrivals) == 6 + 5

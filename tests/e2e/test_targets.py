@@ -1,0 +1,138 @@
+"""Targets that are AWS services, each on the deployed stack: what arrives behind them, and under whose permission.
+
+The emulator carries them all. What it does not have is held by `tests/contract/test_targets_services.py`: refusals and
+throttles of the services, and roles of other accounts, since all of its accounts trust each other.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from typing import Any
+
+import pytest
+
+from local.emulator import ACCOUNT, REGION
+from tests.e2e.deployment import Deployment
+from tests.e2e.receiver import Hook, Receiver
+from tests.e2e.tenant import Tenant
+
+_FUNCTION = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:target-orders"
+_BUS = f"arn:aws:events:{REGION}:{ACCOUNT}:event-bus/target-orders"
+_TOPIC = f"arn:aws:sns:{REGION}:{ACCOUNT}:target-orders"
+#: Hands the event that it is invoked with to a webhook receiver.
+_CODE = """
+import json, os, urllib.request
+
+def handler(event, context):
+    headers = {"webhook-id": event["executionId"], "content-type": "application/json"}
+    urllib.request.urlopen(urllib.request.Request(os.environ["HOOK"], json.dumps(event).encode(), headers), timeout=5)
+"""
+
+
+@pytest.fixture(scope="module")
+def services(deployment: Deployment, webhooks: Receiver) -> Tenant:
+    """A client that may use one of each."""
+    arns = [_FUNCTION, _BUS, _TOPIC]
+    queues = [_arn("target-heard-bus"), _arn("target-heard-topic")]
+    for queue in queues:
+        told = {"Effect": "Allow", "Principal": "*", "Action": "sqs:SendMessage", "Resource": queue}
+        attributes = {"Policy": json.dumps({"Version": "2012-10-17", "Statement": [told]})}
+        deployment.stack.client("sqs").create_queue(QueueName=queue.rpartition(":")[2], Attributes=attributes)
+    return deployment.tenant(
+        "services", allowedTargetArns=arns, allowedQueueArns=queues, allowedPrivateTargets=[webhooks.place]
+    )
+
+
+def _arn(queue: str) -> str:
+    return f"arn:aws:sqs:{REGION}:{ACCOUNT}:{queue}"
+
+
+def _envelope(created: dict[str, Any], execution_id: str, payload: Any) -> dict[str, Any]:
+    """What a function receives, and an event holds."""
+    return {
+        "executionId": execution_id,
+        "jobId": created["jobId"],
+        "attempt": 1,
+        "dueAt": created["dueAt"],
+        "payload": payload,
+    }
+
+
+def _execution(tenant: Tenant, created: dict[str, Any]) -> str:
+    return str(tenant.await_job(created["jobId"], "SUCCEEDED")["lastExecution"]["executionId"])
+
+
+def _make_function(deployment: Deployment, hook: Hook) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("handler.py", _CODE)
+    deliverer = deployment.stack.client("lambda").get_function(
+        FunctionName=deployment.stack.outputs["DelivererFunction"]
+    )
+    deployment.stack.client("lambda").create_function(
+        FunctionName="target-orders",
+        Runtime=deliverer["Configuration"]["Runtime"],
+        Role=deliverer["Configuration"]["Role"],
+        Handler="handler.handler",
+        Code={"ZipFile": packed.getvalue()},
+        Environment={"Variables": {"HOOK": hook.url}},
+    )
+
+
+def test_a_function_is_invoked_with_the_envelope(deployment: Deployment, services: Tenant, hook: Hook) -> None:
+    _make_function(deployment, hook)
+    created = services.create(target={"type": "lambda", "functionArn": _FUNCTION}, payload={"order": 17})
+    (arrival,) = hook.await_arrivals(1)
+    assert json.loads(arrival.body) == _envelope(created, _execution(services, created), {"order": 17})
+
+
+def test_an_event_is_put_on_a_bus_with_the_envelope_as_its_detail(deployment: Deployment, services: Tenant) -> None:
+    events = deployment.stack.client("events")
+    events.create_event_bus(Name="target-orders")
+    events.put_rule(Name="heard", EventBusName="target-orders", EventPattern=json.dumps({"source": ["shop"]}))
+    heard = _arn("target-heard-bus")
+    events.put_targets(Rule="heard", EventBusName="target-orders", Targets=[{"Id": "1", "Arn": heard}])
+    target = {"type": "eventbridge", "busArn": _BUS, "source": "shop", "detailType": "order due"}
+    created = services.create(target=target, payload="text stays text")
+    event = json.loads(deployment.receive(heard)["Body"])
+    assert (event["source"], event["detail-type"]) == ("shop", "order due")
+    assert event["detail"] == _envelope(created, _execution(services, created), "text stays text")
+
+
+def test_a_message_is_published_to_a_topic_with_the_facts_as_attributes(
+    deployment: Deployment, services: Tenant
+) -> None:
+    sns = deployment.stack.client("sns")
+    assert sns.create_topic(Name="target-orders")["TopicArn"] == _TOPIC
+    heard = _arn("target-heard-topic")
+    sns.subscribe(TopicArn=_TOPIC, Protocol="sqs", Endpoint=heard, Attributes={"RawMessageDelivery": "true"})
+    created = services.create(target={"type": "sns", "topicArn": _TOPIC}, payload={"order": 18})
+    message = deployment.receive(heard)
+    assert json.loads(message["Body"]) == {"order": 18}
+    attributes = {name: one["StringValue"] for name, one in message["MessageAttributes"].items()}
+    assert attributes == {
+        "executionId": _execution(services, created),
+        "jobId": created["jobId"],
+        "attempt": "1",
+        "dueAt": created["dueAt"],
+    }
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        {"type": "lambda", "functionArn": f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:payroll"},
+        {"type": "sns", "topicArn": f"arn:aws:sns:{REGION}:{ACCOUNT}:payroll"},
+    ],
+    ids=["lambda", "sns"],
+)
+def test_what_a_client_lists_is_refused_at_delivery_unless_the_deployment_opened_it(
+    deployment: Deployment, target: dict[str, str]
+) -> None:
+    anything = [f"arn:aws:lambda:{REGION}:*", f"arn:aws:sns:{REGION}:*"]
+    tenant = deployment.tenant(f"daring-{target['type']}", allowedTargetArns=anything)
+    created = tenant.create(target=target, retryPolicy={"maxAttempts": 1})
+    dead = tenant.await_job(created["jobId"], "DEAD")["lastExecution"]
+    assert "denies access" in dead["attempts"][0]["error"]
