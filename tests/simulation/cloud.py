@@ -15,7 +15,7 @@ from clockwork.flows.deliver_ordered import OrderedMessage, deliver_ordered
 from clockwork.flows.environment import Environment
 from clockwork.flows.let_go import let_go
 from clockwork.flows.pollers import poll_any
-from clockwork.flows.registry import ensure_shards
+from clockwork.flows.registry import ensure_shards, remove_shards
 from clockwork.flows.sweep import sweep_dead_letters
 from clockwork.flows.tick import tick
 from clockwork.flows.unbundle import Message
@@ -64,6 +64,7 @@ def _sweep_and_audit(world: World, deadline_at: int) -> None:
     sweep_dead_letters(world, deadline_at)
     let_go(world, deadline_at)
     audit_chains(world, deadline_at)
+    remove_shards(world, deadline_at)
 
 
 def _deliver(messages: Sequence[Message], world: World, deadline_at: int) -> DeliverReport:

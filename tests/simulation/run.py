@@ -90,7 +90,7 @@ class Run:
                 scheduler.after(self.rng.randrange(BUSY_MS), incident)
 
     def _deploy(self) -> None:
-        shards = self.settings.shards + self.rng.randrange(3)
+        shards = max(1, self.settings.shards + (-1, 1, 2)[self.rng.randrange(3)])
         lookahead = self.rng.choice((240, 840))
         self.stage.cloud.deploy(self.settings.with_(shards=shards, lookahead_seconds=lookahead))
 

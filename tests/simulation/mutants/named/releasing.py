@@ -128,4 +128,16 @@ RELEASING = (
         (("        world.shards.register(partition_id)\n", "        pass\n"),),
         "L1",
     ),
+    Mutant(
+        "a shard that has left is not taken back",
+        "flows/registry.py",
+        (("one if one.standing is Standing.USED else _taken_back(world, one)", "one"),),
+        "I1",
+    ),
+    Mutant(
+        "a shard leaves whatever it holds",
+        "flows/registry.py",
+        (("return bool(page.rows) or page.more", "return False"),),
+        "I1",
+    ),
 )
