@@ -47,6 +47,12 @@ def definition(rng: random.Random, now: int, began_at: int) -> Definition:
     )
 
 
+def answered(visit: Visit, written: named.Written, *, is_change: bool = False) -> None:
+    """The client was told how its job stands."""
+    objection = visit.watcher.named.answered(written, is_change=is_change)
+    visit.watcher.require(objection is None, "I7", str(objection), written.job.job_id)
+
+
 def create(visit: Visit, as_sent: bytes | None = None) -> None:
     """Create under one of few keys: it may be taken by another definition."""
     key = visit.rng.choice(KEYS)
@@ -60,7 +66,7 @@ def create(visit: Visit, as_sent: bytes | None = None) -> None:
         return named.create_named(world, asked, partitions)
 
     written = visit.call_until_answered(flow)
-    visit.watcher.named.answered(written, is_repeat=not written.created)
+    answered(visit, written)
 
 
 def repeat(visit: Visit) -> None:
@@ -78,7 +84,7 @@ def repeat(visit: Visit) -> None:
         return named.create_named(world, asked, partitions)
 
     written = visit.call_until_answered(flow)
-    visit.watcher.named.answered(written, is_repeat=not written.created)
+    answered(visit, written)
 
 
 def known(visit: Visit) -> str:
@@ -113,7 +119,7 @@ def change(visit: Visit, changed: Callable[[NamedJob, int], NamedJob], wanted: J
             raise RevisionConflict("it stands so already")
         return named.change(world, job, revision, changed)
 
-    visit.watcher.named.answered(visit.call(flow))
+    answered(visit, visit.call(flow), is_change=True)
 
 
 def replace(visit: Visit) -> None:

@@ -61,13 +61,18 @@ class NamedWatcher:
         if not life.truths or life.truths[-1].version != job.version:
             life.truths.append(job)
 
-    def answered(self, written: Written, *, is_repeat: bool = False) -> None:
-        """A client was told that this is how the job stands. A repeat is not told what else may still start."""
+    def answered(self, written: Written, *, is_change: bool = False) -> str | None:
+        """A client was told that this is how the job stands; why it must not have been.
+
+        Only a change's answer tells what of the job's past may still start.
+        """
         life = self.lives[written.job.client_id, written.job.job_key]
         index = life.index_of(written.job.version)
-        if index is not None:
-            listed = frozenset(execution.execution_id for execution in written.running)
-            life.answered.append(Answered(index, listed, written.may_be_under_way or is_repeat))
+        if index is None:
+            return "it is answered under a version that was never the truth"
+        listed = frozenset(execution.execution_id for execution in written.running)
+        life.answered.append(Answered(index, listed, written.may_be_under_way or not is_change))
+        return None
 
     def objection(self, delivery: Delivery) -> str | None:
         """Why an attempt must not start, as far as named jobs go."""

@@ -7,7 +7,9 @@ from typing import TypeVar
 
 import msgspec
 
+from clockwork.domain.clients import Client
 from clockwork.domain.ids import only_execution
+from clockwork.domain.jobs import HttpTarget
 from clockwork.domain.parking import Parked
 from clockwork.domain.requests import CreateRequest, NewJob
 from clockwork.flows import authorise, cancel, create, dead
@@ -17,23 +19,24 @@ from tests.simulation.clients import (
     Visit,
     accept,
     ask_again,
+    create_asked,
     create_once,
     get_one,
     note_cancel,
     request_of,
 )
-from tests.simulation.requests import ADMIN, REGULATED, KeyedRequest
+from tests.simulation.requests import ADMIN, NARROW, REGULATED, KeyedRequest
 
 T = TypeVar("T")
 #: Few keys for many jobs, so that they queue up.
 ORDERING_KEYS = ("first key", "second key")
 
 
-def _regulated(work: Callable[[Visit], None]) -> Callable[[Visit], None]:
-    """The same, done by the client with caps."""
+def _regulated(work: Callable[[Visit], None], client: Client = REGULATED) -> Callable[[Visit], None]:
+    """The same, done by a client with caps."""
 
     def visit_as_regulated(visit: Visit) -> None:
-        visit.client = REGULATED
+        visit.client = client
         work(visit)
 
     return visit_as_regulated
@@ -80,6 +83,14 @@ def create_alike(visit: Visit) -> None:
     some = msgspec.structs.replace(whole, jobs=tuple(job for job in jobs if job.index % 7))
     ask_again(visit, KeyedRequest(some, visit.now))
     ask_again(visit, KeyedRequest(whole, visit.now))
+
+
+def create_crowd(visit: Visit) -> None:
+    """Some jobs at once: more than the client may have under way."""
+    asked, delay_ms = request_of(visit, 7, None), visit.rng.choice((5_000, 100_000))
+    brief = HttpTarget("https://good.example.com/", timeout_seconds=5)
+    jobs = [msgspec.structs.replace(job, at=None, delay_ms=delay_ms, target=brief) for job in asked.jobs]
+    create_asked(visit, with_jobs(asked, jobs))
 
 
 def with_jobs(asked: CreateRequest, jobs: Sequence[NewJob]) -> CreateRequest:
@@ -192,6 +203,7 @@ REGULATED_OPERATIONS: dict[str, Callable[[Visit], None]] = {
     "create ordered capped": _regulated(create_ordered),
     "create each": create_each,
     "create alike": create_alike,
+    "create crowd": _regulated(create_crowd, NARROW),
     "usurp": usurp,
     "pause client": pause_client,
     "resume client": resume_client,
@@ -205,6 +217,6 @@ REGULATED_OPERATIONS: dict[str, Callable[[Visit], None]] = {
 }
 REGULATED_WEIGHTS = {
     "create capped": 5, "get capped": 1, "create ordered": 4, "create ordered capped": 1, "create each": 3,
-    "create alike": 2, "usurp": 1, "pause client": 2, "resume client": 2, "release sidelined": 2,
+    "create alike": 2, "create crowd": 3, "usurp": 1, "pause client": 2, "resume client": 2, "release sidelined": 2,
     "discard sidelined": 1, "redrive": 2, "redrive any": 1, "redrive many": 2, "discard dead": 4, "cancel execution": 4,
 }  # fmt: skip

@@ -27,6 +27,13 @@ REGULATED = Client(
     max_concurrency=4,
     dead_letter_queue_arn="arn:aws:sqs:us-east-1:123456789012:dead",
 )
+#: A client with a concurrency cap alone: nothing spreads what it sends at once.
+NARROW = Client(
+    client_id="narrow",
+    principals=("arn:aws:iam::123456789012:user/narrow",),
+    max_concurrency=3,
+)
+CAPPED = (REGULATED, NARROW)
 ADMIN = "arn:aws:iam::123456789012:role/operator"
 QUEUE_ARN = "arn:aws:sqs:us-east-1:123456789012:jobs"
 RETRY_POLICIES = (

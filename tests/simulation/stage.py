@@ -16,7 +16,7 @@ from tests.simulation.clients import Desk
 from tests.simulation.cloud import Cloud
 from tests.simulation.faults import Adversary
 from tests.simulation.history import History
-from tests.simulation.requests import CLIENTS, REGULATED
+from tests.simulation.requests import CAPPED, CLIENTS, REGULATED
 from tests.simulation.scheduler import Actor, Livelock, Scheduler
 from tests.simulation.stores import Stores
 from tests.simulation.verdict import ALL_DUE_AT, check_end, is_drained
@@ -45,9 +45,9 @@ class Stage:
         self.scheduler.unexpected = self._unexpected
         self.history = History(BEGAN_AT)
         self.adversary = adversary
-        self.watcher = Watcher(self.scheduler, settings, [REGULATED])
+        self.watcher = Watcher(self.scheduler, settings, CAPPED)
         self.stores = self.make_stores(settings)
-        for client in (*CLIENTS, REGULATED):
+        for client in (*CLIENTS, *CAPPED):
             self.stores.clients.put(client)
         self.cloud = Cloud(self.scheduler, adversary, self.watcher, self.stores, settings, self.history)
         self.desk = Desk(self.cloud, self.watcher, herd_at)

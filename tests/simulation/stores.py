@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from clockwork.domain.clients import Client
 from clockwork.domain.executions import Execution
 from clockwork.domain.named import NamedJob
 from clockwork.domain.releases import Release
@@ -88,6 +89,18 @@ class WatchedJobs(MemoryJobs):
         if done:
             self._watcher.named.changed(after)
         return done
+
+
+class WatchedClients(MemoryClients):
+    """Clients whose every change is seen."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        super().__init__()
+        self._watcher = watcher
+
+    def put(self, client: Client) -> None:
+        super().put(client)
+        self._watcher.client_changed(client)
 
 
 class UnrulyQueue(MemoryReleaseQueue):
@@ -187,7 +200,7 @@ class Stores:
         self.releases = MemoryReleases(self.queue, self.ordered_queue)
         self.dead_letters = MemoryDeadLetters(self.queue, self.ordered_queue)
         self.jobs = WatchedJobs(watcher)
-        self.clients = MemoryClients()
+        self.clients = WatchedClients(watcher)
         self.key_rows = MemoryKeyRows()
         self.regulation = MemoryRegulation()
         watcher.timeline = self.timeline

@@ -7,7 +7,7 @@ from collections import Counter
 from clockwork.domain.executions import State
 from clockwork.domain.ids import only_execution
 from tests.simulation.cloud import Cloud
-from tests.simulation.requests import REGULATED
+from tests.simulation.requests import CAPPED
 from tests.simulation.stores import NEVER_SENDABLE
 from tests.simulation.watcher import Promise, Watcher, place_of
 
@@ -88,11 +88,12 @@ def _check_promise(watcher: Watcher, promise: Promise) -> None:
 
 def check_calm(watcher: Watcher) -> None:
     """I3, and that nothing went twice: only for a run in which nothing went wrong."""
+    capped = {client.client_id for client in CAPPED}
     objection = watcher.caps.rate_objection()
     watcher.require(objection is None, "I8", str(objection))
     for promise in watcher.promises.values():
-        if promise.occurrence.client_id == REGULATED.client_id or promise.occurrence.ordering_key is not None:
-            continue  # It waits for its slot, for somebody to resume its client, or for what is ahead of it.
+        if promise.occurrence.client_id in capped or promise.occurrence.ordering_key is not None:
+            continue  # It waits for its slot, a permit, for somebody to resume its client, or for what is ahead of it.
         seen = watcher.seen[promise.job_id]
         if seen.starts:
             late = seen.starts[0][0] - max(promise.occurrence.due_at, promise.acknowledged_at)

@@ -14,6 +14,7 @@ from clockwork.domain.executions import FINAL, WAITING, Execution, State
 from clockwork.domain.ids import AnonymousJob, decode_job, is_named, only_execution
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.releases import Delivery, Release
+from clockwork.domain.relevancy import is_expired
 from clockwork.domain.retries import FORGIVEN_LOST_WORKERS
 from clockwork.domain.timeline import Row, Shard
 from clockwork.memory.executions import MemoryExecutions
@@ -71,6 +72,9 @@ class Watcher:
     def __init__(self, scheduler: Scheduler, settings: Settings, capped: Iterable[Client] = ()) -> None:
         self._scheduler = scheduler
         self._memory_ms = settings.idempotency_seconds * 1000 - 4 * MOST_SKEW_MS
+        #: What an invocation found at its beginning is no older than this (ms) as long as it is not over.
+        self._invocation_ms = settings.deliverer_timeout_seconds * 1000 + MOST_SKEW_MS
+        self._paused_since: dict[str, int] = {}
         self.named = NamedWatcher()
         self.timeline = MemoryTimeline()
         self.executions = MemoryExecutions()
@@ -119,8 +123,16 @@ class Watcher:
         """A client was told `cancelled`."""
         promise = self.promises[job_id]
         promise.cancelled_at = promise.cancelled_at or self._scheduler.now
-        if promise.occurrence.record == "none":
+        is_redriven = only_execution(job_id, promise.occurrence.due_at) in self.named.redriven
+        if promise.occurrence.record == "none" and not is_redriven:
             self.require(not self.seen[job_id].starts, "I5", "cancelled at level none, though an attempt began", job_id)
+
+    def client_changed(self, client: Client) -> None:
+        """A client was written: paused, or not."""
+        if client.paused:
+            self._paused_since.setdefault(client.client_id, self._scheduler.now)
+        else:
+            self._paused_since.pop(client.client_id, None)
 
     # What the queue took.
 
@@ -248,6 +260,7 @@ class Watcher:
             return  # Its claim has ended: nobody but its host's end keeps it from starting.
         self.require(objection is None, "I7", str(objection), job_id)
         self._check_order(job_id, occurrence)
+        self._check_wanted_now(job_id, occurrence)
         promise = self.promises.get(job_id)
         if promise is not None:
             self._check_not_cancelled(promise, delivery.attempt)
@@ -284,6 +297,13 @@ class Watcher:
             has_ended = record is not None and record.is_final
             has_ended = has_ended or self.promises[ahead].cancel_asked or occurrence.client_id in self.redriven
             self.require(has_ended, "I11", f"it overtakes {ahead}, which is {record and record.state}", job_id)
+
+    def _check_wanted_now(self, job_id: str, occurrence: Occurrence) -> None:
+        """When its invocation began it was not too late, and its client was not paused."""
+        began_at = self._scheduler.now - self._invocation_ms
+        self.require(not is_expired(occurrence, began_at), "I3", "an attempt begins after its window", job_id)
+        paused_at = self._paused_since.get(occurrence.client_id, began_at)
+        self.require(paused_at >= began_at, "I8", "an attempt begins though its client is paused", job_id)
 
     def _check_claimed(self, actor: Actor, delivery: Delivery, clock_now: int) -> None:
         record = self.executions.find(delivery.job_id, delivery.execution_id)

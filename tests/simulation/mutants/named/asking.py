@@ -128,7 +128,12 @@ ASKING = (
     Mutant(
         "a record that got no answer counts as cancelled",
         "flows/cancel.py",
-        (("            raise Unavailable(saved.unavailable)\n", "            return _answer(plan, plan.execution)\n"),),
+        (
+            (
+                "            raise Unavailable(saved.unavailable)\n",
+                "            return CancelAnswer(plan.verdict, plan.reason)\n",
+            ),
+        ),
         "I5",
     ),
 )

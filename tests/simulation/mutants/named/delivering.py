@@ -87,9 +87,9 @@ DELIVERING = (
         "I2",
     ),
     Mutant(
-        "what is sent again goes out at once and is held for hours",
-        "flows/deliver.py",
-        (("release.run_at - now < LONGEST_HOLD_MS and", ""),),
+        "held too long",
+        "flows/look.py",
+        (("hold_until(claimed[slot].release.run_at)", "hold_until(claimed[slot].release.run_at + 3_000)"),),
         "I3",
     ),
     Mutant(

@@ -20,9 +20,9 @@ NAMING = (
         "I7",
     ),
     Mutant(
-        "a paused job starts all the same",
+        "what a change replaced starts all the same",
         "flows/look.py",
-        (("if release.version is not None and job.state is JobState.PAUSED:", "if False:"),),
+        (("changed = release.version not in (None, job.version)", "changed = False"),),
         "I7",
     ),
     Mutant(

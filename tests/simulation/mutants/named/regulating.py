@@ -36,9 +36,9 @@ REGULATING = (
         "I8",
     ),
     Mutant(
-        "all of a batch take the same slot",
+        "a slot is taken and not waited for",
         "flows/admit.py",
-        (("first_at + int(place * interval_ms)", "first_at"),),
+        (("run_at=slot_at, paced=True", "paced=True"),),
         "I8",
     ),
     Mutant(
