@@ -127,11 +127,11 @@ def _settings(rng: random.Random, profile: Profile) -> Settings:
         shards=rng.randint(2, 4),
         lookahead_seconds=840 if patient else rng.choice((240, 240, 840)),
         commit_occurrences=rng.choice((2, 7, 500)),
-        max_receive_count=rng.choice((2, 4, 100)),
+        max_receive_count=2 if profile.name == "bad sweeps" else rng.choice((2, 4, 100)),
         deliverer_timeout_seconds=deliverer_timeout,
         visibility_seconds=2 * deliverer_timeout,
         row_retention_seconds=4_000,
-        idempotency_seconds=900,
+        idempotency_seconds=rng.choice((300, 900)),
     )
 
 
