@@ -10,7 +10,7 @@ ADMIN_PRINCIPALS ?=
 SEEDS ?= 200
 RANDOM_MUTANTS ?= 40
 # `capacity` is held to what `lateness` measured just before.
-BENCHES ?= units cpu throughput backlog cold_start order herd lateness capacity
+BENCHES ?= units idle cpu throughput backlog cold_start order herd lateness capacity
 # Further context for `make deploy`, for example: DEPLOY='-c shards=32 -c targetQueueArns=arn:aws:sqs:*:123456789012:jobs-*'
 DEPLOY ?=
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.pending import AllDue, polls
-from bench.report import write_block
+from bench.report import publish
 from bench.stub_world import stub_world
 from bench.tables import machine, table
 
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     result = measure(options.jobs)
     if options.docs:
         row = [f"{result['jobs']:,}", f"{result['commits']:,}", f"{result['peakMb']:.0f}"]
-        write_block("backlog", f"{table(['due jobs', 'commits', 'peak memory, MB'], [row])}\n\n{machine()}")
+        publish("backlog", f"{table(['due jobs', 'commits', 'peak memory, MB'], [row])}\n\n{machine()}")
     print(json.dumps(result))
 
 

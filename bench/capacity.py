@@ -6,12 +6,12 @@ the draw of a shard, horizon and cursor, sizes of pages and batches, delays, pau
 
 It is held to `bench.lateness`: with the local stack's constants it must predict that benchmark's median within 30%.
 
-    python -m bench.capacity [--json] [--scenario NAME ...] [--no-report]
+    python -m bench.capacity [--json] [--docs] [--scenario NAME ...]
 
-Tables and a chart go to docs/performance.md, the tables also to standard error; the last line of standard output is
-one JSON object. Takes less than a minute. `throttles` are writes and invocations that AWS refused for the moment;
-`dollarsPerMillion` are writes, reads, SQS and Lambda with its duration, per job delivered: not the API's requests,
-storage, logs and idle pollers.
+The tables go to standard error, with --docs also into docs/performance.md, beside a chart; the last line of standard
+output is one JSON object. Takes less than a minute. `throttles` are writes and invocations that AWS refused for the
+moment; `dollarsPerMillion` are writes, reads, SQS and Lambda with its duration, per job delivered: not the API's
+requests, storage, logs and idle pollers.
 """
 
 from __future__ import annotations
@@ -27,42 +27,38 @@ from bench.model.calibration import TOLERANCE, Calibration, calibrate
 from bench.model.chart import Bar, chart
 from bench.model.run import Outcome
 from bench.model.scenarios import SCENARIOS, Scenario
-from bench.report import write_block
+from bench.report import publish
+from bench.tables import machine, table
 from infra import ROOT
 
 CHART = ROOT / "docs/capacity.svg"
 _BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
 
 
-def table(outcomes: Mapping[str, Outcome]) -> str:
+def outcomes_table(outcomes: Mapping[str, Outcome]) -> str:
     """What each scenario showed, as Markdown."""
-    lines = [
-        "| scenario | | p50 ms | p99 ms | max ms | throttles | refused | drained in s | $ per million |"
-        " deliverers at once | pollers, $/h |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for name, one in outcomes.items():
-        late = f"{one.p50_ms:,.0f} | {one.p99_ms:,.0f} | {one.max_ms:,.0f}"
-        counts = f"{one.throttles:,} | {one.refused:,} | {one.drain_seconds:g} | {one.dollars_per_million:.2f}"
-        fixed = f"{one.environments:,} | {one.fixed_dollars_per_hour:.2f}"
-        lines.append(f"| `{name}` | {_BY_NAME[name].says} | {late} | {counts} | {fixed} |")
-    return "\n".join(lines) + "\n"
+    heads = ["scenario", "", "p50 ms", "p99 ms", "max ms", "throttles", "refused", "drained in s", "$ per million"]
+    return table([*heads, "deliverers at once", "pollers, $/h"], [_row(*one) for one in outcomes.items()])
+
+
+def _row(name: str, one: Outcome) -> list[str]:
+    late = [f"{ms:,.0f}" for ms in (one.p50_ms, one.p99_ms, one.max_ms)]
+    counts = [f"{one.throttles:,}", f"{one.refused:,}", f"{one.drain_seconds:g}", f"{one.dollars_per_million:.2f}"]
+    fixed = [f"{one.environments:,}", f"{one.fixed_dollars_per_hour:.2f}"]
+    return [f"`{name}`", _BY_NAME[name].says, *late, *counts, *fixed]
 
 
 def settings_table(scenarios: Sequence[Scenario]) -> str:
     """What is deployed in each scenario, as Markdown."""
-    lines = [
-        "| scenario | shards | lookahead s | timeline warmed for writes/s | release queues * | pollers per queue * |"
-        " account's concurrency |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    heads = ["deployed", "shards", "lookahead s", "timeline warmed for writes/s", "release queues *"]
+    rows = []
     for one in scenarios:
         how, settings = one.deployment, one.deployment.settings
         warm = f"{how.warm_writes:,}" if how.warm_writes > 4_000 else "new table: 4,000"
         pollers = str(how.pollers) if how.pollers else "Lambda's own"
-        cells = [f"`{one.name}`", settings.shards, settings.lookahead_seconds, warm, how.queues, pollers]
-        lines.append(f"| {' | '.join(map(str, cells))} | {how.concurrency:,} |")
-    return "\n".join(lines) + "\n"
+        counts = [settings.shards, settings.lookahead_seconds, warm, how.queues, pollers, f"{how.concurrency:,}"]
+        rows.append([f"`{one.name}`", *map(str, counts)])
+    return table([*heads, "pollers per queue *", "account's concurrency"], rows)
 
 
 def told(calibration: Calibration) -> str:
@@ -87,12 +83,13 @@ def report(outcomes: Mapping[str, Outcome], calibration: Calibration) -> None:
     CHART.write_text(chart("Lateness by the model (logarithmic; the figure is the p99)", bars), encoding="utf-8")
     parts = [
         told(calibration),
-        table(outcomes),
+        outcomes_table(outcomes) + "\n",
         "![Lateness by scenario](capacity.svg)\n",
         "Deployed as follows; columns with * are not offered by the stack yet, whose values are 1 and Lambda's own.\n",
-        settings_table([_BY_NAME[name] for name in outcomes]),
+        settings_table([_BY_NAME[name] for name in outcomes]) + "\n",
+        f"Modelled on {machine()}",
     ]
-    write_block("capacity", "\n".join(parts))
+    publish("capacity", "\n".join(parts))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -101,9 +98,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         prog="python -m bench.capacity", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--json", action="store_true", help="no tables, the JSON alone")
+    parser.add_argument("--docs", action="store_true", help="write tables and chart into docs/")
     parser.add_argument("--scenario", action="append", choices=_BY_NAME, help="only this one; may be repeated")
-    parser.add_argument("--no-report", action="store_true", help="leave docs/ as it is")
     options = parser.parse_args(arguments)
+    if options.docs and options.scenario:
+        parser.error("--docs writes the table of all scenarios, so it does not go with --scenario")
     say = (lambda _: None) if options.json else sys.stderr.write
     calibration = calibrate(RESULT)
     say(told(calibration))
@@ -112,8 +111,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         started = time.monotonic()
         outcomes[name] = _BY_NAME[name].run(_BY_NAME[name].deployment)
         say(f"  {name}: {time.monotonic() - started:.1f} s\n")
-    say(table(outcomes))
-    if not options.no_report and not options.scenario:
+    say(outcomes_table(outcomes) + "\n")
+    if options.docs:
         report(outcomes, calibration)
     print(json.dumps({name: one.as_json() for name, one in outcomes.items()}))
     if calibration.error is not None and calibration.error > TOLERANCE:

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.interleaved import Cost, as_line
-from bench.report import write_block
+from bench.report import publish
 from bench.tables import machine, table
 from clockwork.settings import Settings
 
@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not options.json:
         sys.stderr.write(f"{page}\n")
     if options.docs:
-        write_block("cold_start", page)
+        publish("cold_start", page)
     print(as_line(costs))
 
 

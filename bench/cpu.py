@@ -30,7 +30,7 @@ from bench.bare import Bare, Calls, Recorder
 from bench.canned import answers
 from bench.edge import edge_us_per_job
 from bench.interleaved import Cost, as_line, compare
-from bench.report import write_block
+from bench.report import publish
 from bench.stub import stub
 from bench.stub_world import stub_session, stub_world
 from bench.tables import machine, table
@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         text = page(costs, edge_us_per_job(options.chunks))
         sys.stderr.write(f"{text}\n")
         if options.docs:
-            write_block("cpu", text)
+            publish("cpu", text)
     print(as_line({name: cost for name, cost in costs.items() if name in KEYS}))
 
 

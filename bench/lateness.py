@@ -5,18 +5,16 @@ rate, and a herd on one millisecond. Everything is scheduled before the first jo
 others hold jobs in one process (APScheduler in memory, Celery in its one worker, Huey in a SQLite file), Clockwork
 keeps them in several durable services, all of which an emulator in Python plays on the same two cores.
 
-    python -m bench.lateness [--json] [--per-second N] [--seconds N] [--herd N] [--only SYSTEM ...] [--no-report]
+    python -m bench.lateness [--json] [--docs] [--per-second N] [--seconds N] [--herd N] [--only SYSTEM ...]
 
-It waits up to a minute for a load average below 1.5. The table goes to standard error and into docs/performance.md;
-the last line of standard output is one JSON object. Takes about seven minutes.
+Before each system it waits up to 20 seconds until nobody else needs the machine. The table goes to standard error, with
+--docs also into docs/performance.md; the last line of standard output is one JSON object. Takes about five minutes.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import subprocess
 import sys
 import time
@@ -27,17 +25,20 @@ from typing import Any
 
 from bench.clockwork_run import clockwork, create
 from bench.lateness_jobs import COUNTED, LONE, Job, Load, Score, score
-from bench.quiet import QUIET_LOAD, await_quiet, load
+from bench.quiet import LONGEST_WAIT_SECONDS, QUIET_CORES, await_quiet, busy_cores
 from bench.receiver import Receiver, receiver
-from bench.report import write_block
+from bench.report import publish
 from bench.rivals.environment import ensure_environment
 from bench.rivals.process import RIVALS, RivalFailed, rival
+from bench.tables import machine
+from bench.tables import table as markdown
 from infra import ROOT
 
 CLOCKWORK = "clockwork"
-#: Clockwork's jobs are further away than its lookahead, so that pollers find them; the others need only be ready.
-CLOCKWORK_LEAD_SECONDS = 80
-RIVAL_LEAD_SECONDS = 12
+#: Until the warm-up. Clockwork's other jobs are then further away than its lookahead, so that pollers find them; the
+#: rivals need only be ready.
+CLOCKWORK_LEAD_SECONDS = 70
+RIVAL_LEAD_SECONDS = 10
 #: How long stragglers are waited for after the last job was due, and strays after the last one arrived.
 STRAGGLER_SECONDS = 30
 STRAY_SECONDS = 2
@@ -46,11 +47,11 @@ RESULT = ROOT / "build/bench-lateness.json"
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """One system's figures, or why it did not run; the machine's load average before and after."""
+    """One system's figures, or why it did not run; how many cores were busy before it began and after it had ended."""
 
     scores: Mapping[str, Score]
-    load_before: float
-    load_after: float
+    busy_before: float
+    busy_after: float
     not_run: str = ""
 
 
@@ -58,13 +59,13 @@ def measure(names: Sequence[str], wanted: Load) -> Iterator[tuple[str, Result]]:
     """Run one system after the other."""
     for name in names:
         before = await_quiet()
-        _say(f"{name}: load average {before:.2f}")
+        _say(f"{name}: {before:.1f} cores are busy without it")
         try:
             scores = _run(name, wanted)
         except (RivalFailed, subprocess.CalledProcessError, ValueError) as error:
-            yield name, Result(scores={}, load_before=before, load_after=load(), not_run=str(error))
+            yield name, Result(scores={}, busy_before=before, busy_after=busy_cores(), not_run=str(error))
         else:
-            yield name, Result(scores=scores, load_before=before, load_after=load())
+            yield name, Result(scores=scores, busy_before=before, busy_after=busy_cores())
 
 
 def _run(name: str, wanted: Load) -> dict[str, Score]:
@@ -117,29 +118,28 @@ def report(results: Mapping[str, Result]) -> dict[str, Any]:
     }
 
 
-def table(results: Mapping[str, Result], wanted: Load) -> str:
-    """The same as Markdown, with what it was measured on."""
-    lines = [
-        f"{wanted.per_second} jobs/s for {wanted.seconds} s, then a herd of {wanted.herd} on one millisecond; "
-        f"{os.cpu_count()} cores, Python {platform.python_version()}, {time.strftime('%Y-%m-%d', time.gmtime())}. "
-        "Start - due in ms, measured at the receiver.",
-        "",
-        "| system | part | jobs | p50 | p99 | p99.9 | max | early | duplicates | lost | load before / after |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
+def page(results: Mapping[str, Result], wanted: Load) -> str:
+    """The block in the documentation."""
+    heads = ["system", "part", "jobs", "p50", "p99", "p99.9", "max", "early", "duplicates", "lost", "busy cores"]
+    said = [
+        f"{wanted.per_second} jobs/s for {wanted.seconds} s, then a herd of {wanted.herd} on one millisecond. "
+        "Start - due in ms, measured at the receiver; busy cores before and after. " + machine(),
+        markdown(heads, [row for name, result in results.items() for row in _rows(name, result)]),
     ]
-    for name, result in results.items():
-        if result.not_run:
-            lines.append(f"| {name} | not run: {' '.join(result.not_run.split())[:200]} |" + " |" * 9)
-        for part, one in result.scores.items():
-            figures = [one.jobs, one.p50_ms, one.p99_ms, one.p999_ms, one.max_ms, one.early, one.duplicates, one.lost]
-            loads = f"{result.load_before:.1f} / {result.load_after:.1f}"
-            lines.append(f"| {name} | {part} | {' | '.join(map(str, figures))} | {loads} |")
-    if any(result.load_before >= QUIET_LOAD for result in results.values()):
-        lines += [
-            "",
-            f"The machine did not get quiet (load below {QUIET_LOAD}) within a minute: read the tails with care.",
-        ]
-    return "\n".join(lines) + "\n"
+    if any(result.busy_before >= QUIET_CORES for result in results.values()):
+        said.append(
+            f"The machine did not get quiet (less than {QUIET_CORES} cores busy) within {LONGEST_WAIT_SECONDS} s: "
+            "read the tails with care."
+        )
+    return "\n\n".join(said)
+
+
+def _rows(name: str, result: Result) -> Iterator[list[str]]:
+    if result.not_run:
+        yield [name, f"not run: {' '.join(result.not_run.split())[:200]}", *[""] * 9]
+    for part, one in result.scores.items():
+        figures = [one.jobs, one.p50_ms, one.p99_ms, one.p999_ms, one.max_ms, one.early, one.duplicates, one.lost]
+        yield [name, part, *map(str, figures), f"{result.busy_before:.1f} / {result.busy_after:.1f}"]
 
 
 def _keep(results: Mapping[str, Result], wanted: Load) -> None:
@@ -165,11 +165,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     plain = Load()
     parser.add_argument("--json", action="store_true", help="no table, the JSON alone")
+    parser.add_argument("--docs", action="store_true", help="write the table into docs/performance.md")
     parser.add_argument("--per-second", type=int, default=plain.per_second, help="of the steady rate (%(default)s)")
     parser.add_argument("--seconds", type=int, default=plain.seconds, help="of the steady rate (%(default)s)")
     parser.add_argument("--herd", type=int, default=plain.herd, help="jobs on one millisecond (%(default)s)")
     parser.add_argument("--only", action="append", choices=(CLOCKWORK, *RIVALS), help="may be repeated")
-    parser.add_argument("--no-report", action="store_true", help="leave docs/performance.md as it is")
     options = parser.parse_args(arguments)
     wanted = Load(per_second=options.per_second, seconds=options.seconds, herd=options.herd)
     names = options.only or (CLOCKWORK, *RIVALS)
@@ -177,9 +177,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         ensure_environment()
     results = dict(measure(names, wanted))
     if not options.json:
-        _say(table(results, wanted))
-    if not options.no_report:
-        write_block("lateness", table(results, wanted))
+        _say(page(results, wanted))
+    if options.docs:
+        publish("lateness", page(results, wanted))
     _keep(results, wanted)
     print(json.dumps(report(results)))
 

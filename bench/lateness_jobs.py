@@ -27,15 +27,15 @@ class Load:
     """`per_second` jobs a second for `seconds`; later `herd` jobs on one millisecond."""
 
     per_second: int = 20
-    seconds: int = 45
+    seconds: int = 25
     herd: int = 100
     #: Two herds before it starts.
-    warm_up_offsets_ms: tuple[int, ...] = (-22_000, -17_000)
+    warm_up_offsets_ms: tuple[int, ...] = (-18_000, -14_000)
     #: One after the other, each with the machine to itself.
     lone: int = 20
     lone_step_ms: int = 500
     #: Between the last steady job and the herd.
-    pause_ms: int = 5_000
+    pause_ms: int = 3_000
 
     def jobs(self) -> list[Job]:
         """All of them, in the order in which they are due."""

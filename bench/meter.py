@@ -31,8 +31,12 @@ class Meter:
         self._invocations = 0
         self._held_batches = 0
         self._api_requests = 0
+        #: Calls to AWS, of whatever service.
+        self.calls = 0
         session.register("after-call.dynamodb", self._add_read)
         session.register("before-parameter-build.sqs.SendMessageBatch", self._add_send)
+        session.register("before-parameter-build.sqs.ReceiveMessage", self._add_receive)
+        session.register("after-call.*", self._add_call)
 
     def add_invocation(self, *, through_api: bool = False) -> None:
         """A Lambda function was started, perhaps by API Gateway for a client."""
@@ -61,6 +65,14 @@ class Meter:
         if call["model"].name in _READS:
             with self._lock:
                 self._reads += read_units(call["parsed"])
+
+    def _add_receive(self, **_call: Any) -> None:
+        with self._lock:
+            self._sqs_consumed += 1
+
+    def _add_call(self, **_call: Any) -> None:
+        with self._lock:
+            self.calls += 1
 
     def _add_send(self, **call: Any) -> None:
         bodies = [entry["MessageBody"] for entry in call["params"]["Entries"]]

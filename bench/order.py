@@ -7,9 +7,10 @@ it is in hand, and what was sent within five minutes is not taken again.
 An inversion is an attempt that begins while an earlier job of its key has not ended. Lost is what neither was accepted
 nor ended otherwise. Duplicates are acceptances beyond the first: a crash between answer and record costs one.
 
-    python -m bench.order [--json] [--jobs N] [--seed N]
+    python -m bench.order [--json] [--docs] [--jobs N] [--seed N]
 
-The last line of standard output is one JSON object.
+The table goes to standard error, with --docs also into docs/performance.md; the last line of standard output is one
+JSON object. A few seconds.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ import logging
 import random
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from bench.report import publish
+from bench.tables import machine, table
 from clockwork.domain.clients import Client
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.ids import only_execution
@@ -194,7 +197,7 @@ class Run:
     def _forget_acknowledgements(self, held: dict[str, Any]) -> None:
         """Some of what was deleted was not: it comes back after its visibility."""
         queue = self._clockwork.ordered_queue
-        for message_id in held.keys() - queue.messages.keys():
+        for message_id in [one for one in held if one not in queue.messages]:
             if self._random.random() < ACK_LOST:
                 self.injected["redeliveries"] += 1
                 queue.messages[message_id] = held[message_id]
@@ -233,10 +236,21 @@ class Run:
         return record is not None and record.is_final
 
 
+def page(found: Mapping[str, Any], attempts: int) -> str:
+    """The block in the documentation."""
+    wrong = found["injected"]
+    heads = ["ordered jobs", "attempts", "failed", "crashes", "redeliveries", "out of order", "lost", "delivered twice"]
+    figures = [attempts, wrong["failures"], wrong["crashes"], wrong["redeliveries"]]
+    figures += [found["inversions"], found["lost"], found["duplicates"]]
+    row = [f"{found['jobs']:,} of {KEYS} keys", *(f"{figure:,}" for figure in figures)]
+    return f"{table(heads, [row])}\n\n{machine()}"
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run, and print what came of it; 1 if an order was broken or a job lost."""
     parser = argparse.ArgumentParser(prog="python -m bench.order", description=__doc__)
     parser.add_argument("--json", action="store_true", help="only the last line")
+    parser.add_argument("--docs", action="store_true", help="write the table into docs/performance.md")
     parser.add_argument("--jobs", type=int, default=JOBS)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
@@ -244,8 +258,9 @@ def main(arguments: Sequence[str]) -> int:
     run = Run(options.jobs, options.seed)
     found = run.go()
     if not options.json:
-        share = found["injected"]["failures"] / run.attempts
-        print(f"{run.attempts:,} attempts, {share:.1%} of them failed, {KEYS} keys", file=sys.stderr)
+        print(page(found, run.attempts), file=sys.stderr)
+    if options.docs:
+        publish("order", page(found, run.attempts))
     print(json.dumps(found))
     return int(found["inversions"] > 0 or found["lost"] > 0)
 

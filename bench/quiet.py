@@ -4,20 +4,34 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 
-#: Processes that are running or waiting to, averaged over a minute.
-QUIET_LOAD = 1.5
-LONGEST_WAIT_SECONDS = 60
+#: Cores that others may keep busy.
+QUIET_CORES = 0.5
+LONGEST_WAIT_SECONDS = 20
+#: User, nice, system, idle, ... in hundredths of a second: https://man7.org/linux/man-pages/man5/proc_stat.5.html
+_STAT = Path("/proc/stat")
+_IDLE = (3, 4)
 
 
-def load() -> float:
-    """The load average of the last minute."""
-    return os.getloadavg()[0]
+def busy_cores(seconds: float = 1.0) -> float:
+    """How many cores are at work, over the next second; where nobody counts that, the load average."""
+    if not _STAT.exists():
+        return os.getloadavg()[0]
+    before = _ticks()
+    time.sleep(seconds)
+    passed = [after - earlier for earlier, after in zip(before, _ticks(), strict=True)]
+    idle = sum(passed[place] for place in _IDLE)
+    return (os.cpu_count() or 1) * (1 - idle / max(1, sum(passed)))
 
 
 def await_quiet(longest_seconds: float = LONGEST_WAIT_SECONDS) -> float:
-    """Wait until the load is below 1.5, but not longer than a minute; the load then."""
+    """Wait until fewer than half a core is busy, but not for long; how many are then."""
     deadline = time.monotonic() + longest_seconds
-    while (now := load()) >= QUIET_LOAD and time.monotonic() < deadline:
+    while (busy := busy_cores()) >= QUIET_CORES and time.monotonic() < deadline:
         time.sleep(1)
-    return now
+    return busy
+
+
+def _ticks() -> list[int]:
+    return [int(count) for count in _STAT.read_text().partition("\n")[0].split()[1:9]]

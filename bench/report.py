@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from bench.headlines import headlines
 from infra import ROOT
 
 PAGE = ROOT / "docs/performance.md"
+README = ROOT / "README.md"
 
 
-def write_block(name: str, markdown: str, page: Path = PAGE) -> None:
+def publish(name: str, markdown: str) -> None:
+    """Write a block of docs/performance.md, and quote its headlines in the README."""
+    write_block(name, markdown, PAGE)
+    write_block("headlines", headlines(PAGE.read_text(encoding="utf-8")), README)
+
+
+def write_block(name: str, markdown: str, page: Path) -> None:
     """Replace what stands between `<!-- begin:name -->` and `<!-- end:name -->`; a page without them gets them last."""
     begin, end = f"<!-- begin:{name} -->", f"<!-- end:{name} -->"
     text = page.read_text(encoding="utf-8") if page.exists() else "# Performance\n"

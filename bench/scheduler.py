@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 import botocore.session
@@ -26,9 +28,11 @@ from clockwork.flows.registry import ensure_shards
 from clockwork.memory.clock import MemoryClock
 from clockwork.memory.targets import MemoryInvoker, MemoryTargets
 from clockwork.settings import Settings
+from clockwork.telemetry import metrics_line
 from lambdas.api.handler import make_handler as make_api
 from lambdas.deliverer.handler import make_handler as make_deliverer
 from lambdas.poller.handler import make_handler as make_poller
+from lambdas.sweeper.handler import make_handler as make_sweeper
 from lambdas.ticker.handler import make_handler as make_ticker
 from local.emulator import REGION, Credentials, Emulator
 from tests.contract.schema import KEYS, create_table
@@ -36,8 +40,20 @@ from tests.contract.schema import KEYS, create_table
 CLIENT = "acme"
 QUEUE_ARN = "arn:aws:sqs:us-east-1:111111111111:orders"
 _RELEASE_ARN = "arn:aws:sqs:us-east-1:111111111111:release"
+_QUEUES = (
+    "release_queue_url",
+    "release_dead_letter_queue_url",
+    "ordered_release_queue_url",
+    "ordered_release_dead_letter_queue_url",
+)
 _PRINCIPAL = "arn:aws:iam::111111111111:user/caller"
-_MAKERS = {"api": make_api, "ticker": make_ticker, "poller": make_poller, "deliverer": make_deliverer}
+_MAKERS = {
+    "api": make_api,
+    "ticker": make_ticker,
+    "poller": make_poller,
+    "deliverer": make_deliverer,
+    "sweeper": make_sweeper,
+}
 
 
 class Unexpected(Exception):
@@ -45,17 +61,32 @@ class Unexpected(Exception):
 
 
 class Scheduler:
-    """One deployment with one client. `delivered` lists what its targets were handed."""
+    """One deployment with one client. `delivered` lists what its targets were handed.
 
-    def __init__(self, aws: Aws, settings: Settings, meter: Meter, clock: MemoryClock, targets: MemoryTargets) -> None:
+    `invocations` but the API's and `calls` to AWS are counted by Lambda; `lines` are those of metrics.
+    """
+
+    def __init__(
+        self,
+        aws: Aws,
+        settings: Settings,
+        meter: Meter,
+        clock: MemoryClock,
+        targets: MemoryTargets,
+        source: EventSource,
+    ) -> None:
         self.clock = clock
+        self.calls: Counter[str] = Counter()
+        self.invocations: Counter[str] = Counter()
         self.delivered = targets.delivered
         self._meter = meter
         self._settings = settings
         self._invoker = MemoryInvoker()
         world = replace(aws_world(settings, aws), clock=clock, invoker=self._invoker, targets=targets)
-        self._handlers: dict[str, Handler] = {name: make(_Silent(world)) for name, make in _MAKERS.items()}
-        self._source = EventSource(aws, settings.release_queue_url)
+        app = _Quiet(world)
+        self.lines = app.lines
+        self._handlers: dict[str, Handler] = {name: make(app) for name, make in _MAKERS.items()}
+        self._source = source
 
     def request(self, method: str, path: str, body: object = None, key: str | None = None) -> Any:
         """One call of the client's to the API; the parsed body of its answer. Raises Unexpected unless it is 2xx."""
@@ -69,6 +100,7 @@ class Scheduler:
         """The minute's tick, and the pollers that it starts."""
         self._invoke("ticker", {})
         asked, self._invoker.asked[:] = list(self._invoker.asked), []
+        self.calls["ticker"] += len(asked)
         for partition_id in asked:
             report = self._invoke("poller", {"partitionId": partition_id})
             if report["outcome"] != "dry":
@@ -85,16 +117,28 @@ class Scheduler:
             if failures:
                 raise Unexpected(f"{len(failures)} of {len(records)} messages came back")
 
+    def sweep(self) -> None:
+        """The minute's sweep."""
+        self._invoke("sweeper", {})
+
     def _invoke(self, name: str, event: dict[str, Any]) -> Any:
         self._meter.add_invocation()
-        return self._handlers[name](event, _Context(getattr(self._settings, f"{name}_timeout_seconds")))
+        self.invocations[name] += 1
+        before = self._meter.calls
+        answer = self._handlers[name](event, _Context(getattr(self._settings, f"{name}_timeout_seconds")))
+        self.calls[name] += self._meter.calls - before
+        return answer
 
 
-class _Silent(App):
-    """Metrics go nowhere: standard output is for the result."""
+@dataclass(frozen=True)
+class _Quiet(App):
+    """Metrics are kept: standard output is for the result."""
+
+    lines: list[str] = field(default_factory=list)
 
     def emit(self, metrics: Mapping[str, Any], **properties: object) -> None:
-        pass
+        settings, at = self.world.settings, self.world.clock.now()
+        self.lines.append(metrics_line(settings.metrics_namespace, settings.stage, at, metrics, properties))
 
 
 class _Context:
@@ -113,33 +157,39 @@ def scheduler(
     account: Credentials,
     *,
     shards: int,
-    answer: Callable[[Delivery, MemoryClock], Outcome],
-    client: Mapping[str, Any],
+    ordered_shards: int = 0,
+    answer: Callable[[Delivery, MemoryClock], Outcome] | None = None,
+    client: Mapping[str, Any] = MappingProxyType({}),
 ) -> Iterator[tuple[Scheduler, Meter]]:
     """A scheduler in an account of the emulator that is empty, and the meter of all that it calls from now on.
 
-    `client`: what its one client has besides its name, principal and queue.
+    `answer`: what targets say, if not that all is well. `client`: what its one client has besides its name, principal
+    and queue.
     """
     # Where minutes end decides which jobs share a row and a message: here, always, where that saves least.
     clock = MemoryClock(int(time.time()) // 60 * 60_000)
-    settings = _create_resources(running, account, shards)
+    settings = _create_resources(running, account, shards, ordered_shards)
     _prepare(running, account, settings, client)
     session = _session(account)
     session.register("before-parameter-build.sqs.SendMessageBatch", _forget_delays)
     meter = Meter(session)
     aws = Aws(session, endpoint_url=running.endpoint_url, meter=meter.capacity)
+    unmetered = Aws(_session(account), endpoint_url=running.endpoint_url)
     try:
-        targets = MemoryTargets(clock, lambda delivery: answer(delivery, clock))
-        yield Scheduler(aws, settings, meter, clock, targets), meter
+        targets = MemoryTargets(clock, answer and (lambda delivery: answer(delivery, clock)))
+        source = EventSource(unmetered, settings.release_queue_url)
+        yield Scheduler(aws, settings, meter, clock, targets, source), meter
     finally:
         aws.close()
+        unmetered.close()
 
 
-def _create_resources(running: Emulator, account: Credentials, shards: int) -> Settings:
-    dynamodb = running.client("dynamodb", account)
+def _create_resources(running: Emulator, account: Credentials, shards: int, ordered_shards: int) -> Settings:
+    dynamodb, sqs = running.client("dynamodb", account), running.client("sqs", account)
     tables = {f"{kind}_table": create_table(dynamodb, kind, kind) for kind in KEYS}
-    queue = running.client("sqs", account).create_queue(QueueName="release")["QueueUrl"]
-    return Settings.for_account().with_(shards=shards, ordered_shards=0, release_queue_url=queue, **tables)
+    # Nothing is sent to the ordered queue here, so it need not be one.
+    queues = {name: sqs.create_queue(QueueName=name)["QueueUrl"] for name in _QUEUES}
+    return Settings.for_account().with_(shards=shards, ordered_shards=ordered_shards, **queues, **tables)
 
 
 def _prepare(running: Emulator, account: Credentials, settings: Settings, client: Mapping[str, Any]) -> None:

@@ -23,7 +23,7 @@ from functools import partial
 from bench.canned import NOW, PARTITION, answers, due_rows
 from bench.interleaved import Work, cheapest
 from bench.pending import pending, polls
-from bench.report import write_block
+from bench.report import publish
 from bench.stub import stub
 from bench.stub_world import stub_world
 from bench.tables import machine, table
@@ -101,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not options.json:
         sys.stderr.write(page(stubbed, memory, costs) + "\n")
     if options.docs:
-        write_block("throughput", page(stubbed, memory, costs))
+        publish("throughput", page(stubbed, memory, costs))
     result = {
         "stub": {name: round(rate) for name, rate in stubbed.items()},
         "memory": {name: round(rate) for name, rate in memory.items()},

@@ -25,7 +25,7 @@ _HEADS = {
 
 def page(usages: Mapping[str, Usage]) -> str:
     """The block in the documentation."""
-    return "\n\n".join([_units(usages), _dollars(usages), "Elsewhere, on demand:", _others(), machine()])
+    return "\n\n".join([_units(usages), _dollars(usages), _others(), machine()])
 
 
 def _units(usages: Mapping[str, Usage]) -> str:
@@ -48,10 +48,9 @@ def _dollars(usages: Mapping[str, Usage]) -> str:
 
 def _others() -> str:
     rows = [
-        [f"[{one.name}]({one.source})", _told(one.units), f"**{one.dollars_per_million:.2f}**", one.says]
-        for one in OTHERS
+        [f"[{one.name}]({one.source})", f"{one.dollars_per_million:.2f}", _told(one.units), one.says] for one in OTHERS
     ]
-    return table(["dollars per million jobs", "units per job", "on demand", ""], rows)
+    return table(["elsewhere", "dollars per million jobs, on demand", "units per job", ""], rows)
 
 
 def _told(units: Mapping[str, float]) -> str:

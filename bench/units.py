@@ -21,11 +21,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 from bench.paths import PATHS
-from bench.report import write_block
+from bench.report import publish
 from bench.unit_tables import page
 from bench.usage import Usage
 from local.emulator import Credentials, emulator
@@ -33,18 +34,28 @@ from local.emulator import Credentials, emulator
 JOBS = 1_000
 
 
-#: Paths that are metered at the same time: each waits for the emulator half of its time.
-AT_ONCE = 2
+#: Each with its own emulator, which answers one request at a time.
+PROCESSES = 2
 
 
-def measure(names: Sequence[str], jobs: int) -> Iterator[tuple[str, Usage]]:
-    """The usage per job of each path, each on tables of an account of its own."""
-    with emulator(secure=False) as running, ThreadPoolExecutor(AT_ONCE) as threads:
+def measure(names: Sequence[str], jobs: int, *, silent: bool) -> Mapping[str, Usage]:
+    """The usage per job of each path. Counts are the same whatever else goes on, so some are metered at once."""
+    shares = [share for first in range(PROCESSES) if (share := names[first::PROCESSES])]
+    with ProcessPoolExecutor(len(shares), mp_context=get_context("spawn")) as processes:
+        found = [processes.submit(_meter, share, jobs, silent=silent) for share in shares]
+        usages = {name: usage for share in found for name, usage in share.result().items()}
+    return {name: usages[name] for name in names}
 
-        def run(number: int) -> Usage:
-            return PATHS[names[number]].run(running, Credentials.root(f"{number + 1:012d}"), jobs)
 
-        yield from zip(names, threads.map(run, range(len(names))), strict=True)
+def _meter(names: Sequence[str], jobs: int, *, silent: bool) -> Mapping[str, Usage]:
+    """Each path on tables of an account of its own."""
+    usages = {}
+    with emulator(secure=False) as running:
+        for number, name in enumerate(names, start=1):
+            usages[name] = PATHS[name].run(running, Credentials.root(f"{number:012d}"), jobs)
+            if not silent:
+                print(f"  {name}: {usages[name].dollars_per_million:.2f} $/million", file=sys.stderr, flush=True)
+    return usages
 
 
 def report(usages: Mapping[str, Usage]) -> str:
@@ -65,14 +76,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     if options.docs and options.path:
         parser.error("--docs writes the table of all paths, so it does not go with --path")
-    say = (lambda _: None) if options.json else sys.stderr.write
-    usages = {}
-    for name, usage in measure(options.path or list(PATHS), options.jobs):
-        usages[name] = usage
-        say(f"{name}: {usage.dollars_per_million:.3f} dollars per million\n")
-    say(f"{page(usages)}\n")
+    usages = measure(options.path or list(PATHS), options.jobs, silent=options.json)
+    if not options.json:
+        sys.stderr.write(f"{page(usages)}\n")
     if options.docs:
-        write_block("units", page(usages))
+        publish("units", page(usages))
     print(report(usages))
 
 

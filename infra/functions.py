@@ -16,6 +16,7 @@ from infra.ingestion import Ingestion
 from infra.kafka import reach
 from infra.kafka_cluster import KafkaCluster
 from infra.layers import ARCHITECTURE, LEFT_OUT, RUNTIME, Layers
+from infra.memory import DELIVERER_MEMORY_MB, MEMORY_MB, POLLER_MEMORY_MB
 from infra.options import Options
 from infra.permissions import grant
 from infra.queues import Queues, leave_behind
@@ -28,7 +29,7 @@ class _Shape:
 
     purpose: str
     timeout_seconds: int
-    memory_mb: int = 512
+    memory_mb: int = MEMORY_MB
     #: Concurrency kept for it alone; None: whatever the account has left.
     reserved: int | None = None
     #: Its own work comes back to it through the release queue; Lambda would stop that at the 16th time.
@@ -53,7 +54,7 @@ def _shapes(settings: Settings) -> dict[str, _Shape]:
         "poller": _Shape(
             purpose="Releases what one shard holds due",
             timeout_seconds=settings.poller_timeout_seconds,
-            memory_mb=1_024,
+            memory_mb=POLLER_MEMORY_MB,
             # An ordered shard's poller stays while work is near, and its successor comes before it goes.
             reserved=settings.shards + 2 * settings.ordered_shards,
             recursive=True,
@@ -62,7 +63,7 @@ def _shapes(settings: Settings) -> dict[str, _Shape]:
         "deliverer": _Shape(
             purpose="Delivers released occurrences to their targets, on time",
             timeout_seconds=settings.deliverer_timeout_seconds,
-            memory_mb=1_024,
+            memory_mb=DELIVERER_MEMORY_MB,
             recursive=True,
         ),
         "sweeper": _Shape(
@@ -78,7 +79,7 @@ def _kafka_shape(settings: Settings) -> _Shape:
     return _Shape(
         purpose="Delivers released occurrences to Kafka topics, on time",
         timeout_seconds=settings.deliverer_timeout_seconds,
-        memory_mb=1_024,
+        memory_mb=DELIVERER_MEMORY_MB,
         recursive=True,
         layers=("kafka",),
         folder="deliverer",

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from bench import units
+from bench import idle, units
 from bench.meter import item_bytes, read_units
 from bench.paths import PATHS
 from bench.prices import ON_DEMAND
 from bench.scheduler import Unexpected
 from bench.usage import Usage
+from clockwork.settings import Settings
 from local.emulator import Credentials, Emulator
 
 JOBS = 200
@@ -111,6 +112,16 @@ def test_a_cap_adds_writes_per_batch_of_ten_and_parking_one_per_job(
     # A few more: a slot after a pause takes a second try, and that something is parked is noted.
     assert writes <= usage.write_units - plain.write_units + 1e-9 <= writes + 6 / JOBS
     assert usage.read_units - plain.read_units <= 0.1
+
+
+def test_an_idle_minute_is_a_lease_a_look_and_a_commit_for_each_shard(emulator: Emulator, account: Credentials) -> None:
+    settings = Settings.for_account()
+    minute = idle.measure(emulator, account, minutes=2)
+    # An ordered shard's poller commits before its last look, too.
+    assert 0 < minute.usage.write_units <= 2 * settings.shards + 3 * settings.ordered_shards
+    assert minute.usage.read_units <= settings.shards + 3 * settings.ordered_shards + 8
+    assert minute.usage.lambda_invocations <= settings.shards + settings.ordered_shards + 2
+    assert minute.usage.held_batches == minute.usage.api_requests == 0
 
 
 def test_figures_of_jobs_that_did_not_arrive_are_not_reported(

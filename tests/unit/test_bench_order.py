@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
 
 import pytest
 
 from bench.order import Run
 from clockwork.memory.ordered_queue import GroupedMessage, MemoryOrderedQueue
+from infra import ROOT
 
 
 def test_nothing_is_out_of_order_or_lost_though_much_goes_wrong() -> None:
@@ -39,3 +44,11 @@ def test_releases_that_go_missing_are_found_out(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(MemoryOrderedQueue, "put", forgetful)
     assert Run(1_500, seed=2).go()["lost"] > 0
+
+
+@pytest.mark.parametrize("seed_of_hashes", ["1", "2"])
+def test_a_run_follows_from_its_seed_alone(seed_of_hashes: str) -> None:
+    command = [sys.executable, "-m", "bench.order", "--json", "--jobs", "1000", "--seed", "3"]
+    environment = {**os.environ, "PYTHONHASHSEED": seed_of_hashes}
+    ran = subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE)
+    assert json.loads(ran.stdout) == Run(1_000, seed=3).go()

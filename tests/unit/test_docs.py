@@ -166,17 +166,3 @@ def test_the_python_of_the_readme_sends_a_job_that_is_accepted() -> None:
     assert api.call("PUT", admitted["path"], admitted["body"], caller=ADMIN).status == 200
     assert api.call("POST", "/v1/jobs", place["job"], caller=BILLING).status == 201
     compile(program, "README.md", "exec")
-
-
-def test_the_costs_of_the_readme_are_those_of_the_handbook_and_add_up() -> None:
-    rows = {page: _costs(ROOT / page) for page in ("README.md", "docs/operations.md")}
-    assert len(rows["README.md"]) == 3
-    assert rows["README.md"].items() <= rows["docs/operations.md"].items()
-    for path, (*parts, total) in rows["docs/operations.md"].items():
-        assert sum(parts) == pytest.approx(total, abs=0.011), path
-
-
-def _costs(path: Path) -> dict[str, tuple[float, ...]]:
-    """The rows of the table of costs: dollars per million jobs, their sum last."""
-    rows = re.findall(r"^\| (`(?:none|full)`, [^|]+) \|(.+)\|$", text_of(path), re.MULTILINE)
-    return {name: tuple(float(cell.strip(" *$")) for cell in cells.split("|")) for name, cells in rows}

@@ -1,0 +1,142 @@
+"""What a deployment costs in a month in which nobody asks anything of it, item by item.
+
+The units are metered: an hour of ticks, polls and sweeps by the handlers that are deployed, at the real adapters and
+against the emulator, without a job. Lambda's time is reckoned from the calls that each makes, 10 ms each; its logs from
+the lines that it writes and those that Lambda writes about it. Alarms and event sources are counted in the template of
+an account. The rest is prices (`bench/prices.py`).
+
+    python -m bench.idle [--json] [--docs]
+
+The last line of standard output is one JSON object, dollars a month; the table goes to standard error, with --docs also
+into docs/performance.md. Half a minute.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bench import prices
+from bench.deployed import Deployed, deployed
+from bench.report import publish
+from bench.scheduler import Scheduler, scheduler
+from bench.tables import machine, table
+from bench.usage import Usage
+from clockwork.settings import Settings
+from infra.memory import MEMORY_MB, POLLER_MEMORY_MB
+from local.emulator import Credentials, Emulator, emulator
+from tests.infra.conftest import synthesize
+
+METERED_MINUTES = 60
+#: https://aws.amazon.com/calculator/ reckons with 730 hours.
+MONTH_MINUTES = 730 * 60
+_MILLION = 1_000_000
+_GB = 10**9
+#: Assumed: what a call to DynamoDB, SQS or Lambda takes, and what an invocation takes besides (ms).
+CALL_MS = 10
+INVOCATION_MS = 5
+#: What Lambda itself writes about an invocation: the lines START, END and REPORT.
+LAMBDA_LOG_BYTES = 350
+#: Lambda keeps up to five receives of 20 s waiting at an idle queue:
+#: https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html
+LONG_POLLS_PER_MINUTE = 15
+_MEMORY_MB = {"ticker": MEMORY_MB, "sweeper": MEMORY_MB, "poller": POLLER_MEMORY_MB}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Minute:
+    """What an idle minute uses. `own_metrics`: how many metrics of Clockwork's own it writes."""
+
+    usage: Usage
+    gb_seconds: float
+    log_bytes: float
+    own_metrics: int
+
+
+def measure(running: Emulator, account: Credentials, minutes: int = METERED_MINUTES) -> Minute:
+    """Meter some idle minutes with the settings of an account of AWS."""
+    settings = Settings.for_account()
+    told = {"shards": settings.shards, "ordered_shards": settings.ordered_shards}
+    with scheduler(running, account, **told) as (idle, meter):
+        before = meter.usage()
+        for _ in range(minutes):
+            idle.tick()
+            idle.sweep()
+            idle.clock.hold_until(idle.clock.at + 60_000)
+        usage = meter.usage().since(before)
+        return minute_of(usage.per_job(minutes), minutes, idle)
+
+
+def minute_of(usage: Usage, minutes: int, idle: Scheduler) -> Minute:
+    """The mean of the minutes that a scheduler was idle."""
+    gb_ms = sum(
+        (idle.calls[name] * CALL_MS + count * INVOCATION_MS) * _MEMORY_MB[name] / 1_024
+        for name, count in idle.invocations.items()
+    )
+    lines = [json.loads(line)["_aws"]["CloudWatchMetrics"][0]["Metrics"] for line in idle.lines]
+    log_bytes = sum(map(len, idle.lines)) + idle.invocations.total() * LAMBDA_LOG_BYTES
+    return Minute(
+        usage=usage,
+        gb_seconds=gb_ms / 1_000 / minutes,
+        log_bytes=log_bytes / minutes,
+        own_metrics=len({metric["Name"] for line in lines for metric in line}),
+    )
+
+
+def bill(minute: Minute, stack: Deployed) -> dict[str, float]:
+    """Dollars a month by item, without dashboard and metrics of one's own."""
+    used = minute.usage
+    long_polls = stack.queues * prices.SQS_REQUEST + stack.fifo_queues * prices.SQS_FIFO_REQUEST
+    per_million = {
+        f"{used.write_units:.0f} writes a minute": used.write_units * prices.WRITE_UNIT,
+        f"{used.read_units:.0f} strong reads a minute": used.read_units * prices.READ_UNIT,
+        f"{used.lambda_invocations:.0f} invocations a minute": used.lambda_invocations * prices.LAMBDA_REQUEST,
+        "the sweeper's receives": used.sqs_requests * prices.SQS_REQUEST,
+        f"long polls at {stack.queues + stack.fifo_queues} queues": LONG_POLLS_PER_MINUTE * long_polls,
+    }
+    items = {name: dollars * MONTH_MINUTES / _MILLION for name, dollars in per_million.items()}
+    items[f"{minute.gb_seconds:.2f} GB-seconds a minute"] = minute.gb_seconds * MONTH_MINUTES * prices.GB_SECOND
+    items[f"{minute.log_bytes / 1000:.1f} KB of logs a minute"] = minute.log_bytes * MONTH_MINUTES / _GB * prices.LOG_GB
+    items[f"{stack.alarms} alarms on AWS's metrics"] = stack.alarms * prices.ALARM_MONTH
+    return items
+
+
+def besides(minute: Minute, stack: Deployed) -> dict[str, float]:
+    """What comes on top, dollars a month."""
+    return {
+        f"{minute.own_metrics} metrics of its own": minute.own_metrics * prices.METRIC_MONTH,
+        f"{stack.alarms_on_own_metrics} alarms on them": stack.alarms_on_own_metrics * prices.ALARM_MONTH,
+    }
+
+
+def page(items: Mapping[str, float], more: Mapping[str, float]) -> str:
+    """The block in the documentation."""
+    rows = [*items.items(), ("sum", sum(items.values())), *((f"besides: {name}", one) for name, one in more.items())]
+    return f"{table(['an idle month', 'dollars'], [[name, f'{dollars:.2f}'] for name, dollars in rows])}\n\n{machine()}"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.idle", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--json", action="store_true", help="no table, the JSON alone")
+    parser.add_argument("--docs", action="store_true", help="write the table into docs/performance.md")
+    options = parser.parse_args(arguments)
+    with emulator(secure=False) as running:
+        minute = measure(running, Credentials.root())
+    stack = deployed(synthesize(), Settings.for_account().metrics_namespace)
+    items, more = bill(minute, stack), besides(minute, stack)
+    if not options.json:
+        sys.stderr.write(f"{page(items, more)}\n")
+    if options.docs:
+        publish("idle", page(items, more))
+    told = {**items, "sum": sum(items.values()), **more}
+    print(json.dumps({name: round(dollars, 2) for name, dollars in told.items()}))
+
+
+if __name__ == "__main__":
+    main()
