@@ -41,11 +41,11 @@ def nothing(scene: Scene, sender: Sender) -> int:
     return 1
 
 
-def kill_deliverers(scene: Scene, sender: Sender) -> int:
+def kill_deliverers(scene: Scene, sender: Sender, kills: int = KILLS) -> int:
     """Each time in the midst of a delivery."""
     scene.target.order(f"hold {HOLD_SECONDS}")
     killed = 0
-    for _ in range(KILLS):
+    for _ in range(kills):
         scene.target.await_arrival()
         killed += scene.environments.signal("deliverer", signal.SIGKILL)
         time.sleep(1)
@@ -72,11 +72,11 @@ def kill_apis(scene: Scene, sender: Sender) -> int:
     return killed
 
 
-def kill_target(scene: Scene, sender: Sender) -> int:
+def kill_target(scene: Scene, sender: Sender, seconds: float = OUTAGE_SECONDS) -> int:
     """Connections are refused."""
     scene.target.await_arrival()
     scene.target.die()
-    time.sleep(OUTAGE_SECONDS)
+    time.sleep(seconds)
     scene.target.rise()
     return 1
 

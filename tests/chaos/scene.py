@@ -55,7 +55,7 @@ class Scene:
 
     def waiting(self) -> int:
         """Messages in the release queues: waiting, delayed or in delivery."""
-        urls = [url for key, url in self.stack.outputs.items() if key.endswith("ReleaseQueueUrl")]
+        urls = [url for key, url in self.stack.outputs.items() if "ReleaseQueue" in key]
         return sum(self.deployment.depth(url) for url in urls)
 
     def ends_of(self, keys: Collection[Key]) -> dict[Key, str]:

@@ -67,7 +67,8 @@ def _show(number: int, over: Window) -> None:
     memory = ", ".join(f"{part} {most / 1e6:.0f}" for part, most in over.memory.items())
     say_on_terminal(
         f"  {number:2}: {seen.delivered} of {seen.occurrences} delivered,"
-        f" early {len(seen.early)}, twice {seen.repeated}; late p50 {seen.late_ms(0.5)} p99 {seen.late_ms(0.99)} max {seen.late_ms(1)} ms; MB: {memory}"
+        f" early {len(seen.early)}, twice {seen.repeated};"
+        f" late p50 {seen.late_ms(0.5)} p99 {seen.late_ms(0.99)} max {seen.late_ms(1)} ms; MB: {memory}"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -62,9 +63,8 @@ class Growth(NamedTuple):
         """Said if it is too much."""
         if self.ratio <= self.limit:
             return None
-        return (
-            f"{self.what} grew {self.ratio:.2f}-fold, from {self.before:g} to {self.after:g}; {self.limit:g} is allowed"
-        )
+        grew = f"{self.what} grew {self.ratio:.2f}-fold, from {self.before:g} to {self.after:g}"
+        return f"{grew}; {self.limit:g} is allowed"
 
 
 def window(
@@ -88,11 +88,14 @@ def window(
 def stretches(begin_at: int, seconds: float, count: int) -> list[tuple[int, int]]:
     """A time of so many seconds from `begin_at` (epoch ms) on, cut into equal parts."""
     edges = [begin_at + round(n * seconds * 1_000 / count) for n in range(count + 1)]
-    return list(zip(edges, edges[1:], strict=False))
+    return list(itertools.pairwise(edges))
 
 
 def growths(windows: Sequence[Window]) -> list[Growth]:
-    """Memory of each part that is there from the second window to the end, and lateness. Raises ValueError for too few."""
+    """Of the memory of parts that are there in the second window and at the end, and of lateness.
+
+    Raises ValueError for too few windows.
+    """
     if len(windows) < FEWEST_WINDOWS:
         raise ValueError(f"{len(windows)} windows are too few to see growth; {FEWEST_WINDOWS} are needed")
     base, last = windows[BASE], windows[-2:]
