@@ -81,10 +81,7 @@ class Shards(Protocol):
         """Make the shard's row unless it exists."""
 
     def change(self, shard: Shard, standing: Standing) -> bool:
-        """Write the shard's standing, `changes` + 1, if it has not been written since the shard was read.
-
-        False if it has; nothing was written then.
-        """
+        """Write the shard's standing, `changes` + 1, unless it was written since the shard was read: then False."""
 
     def get(self, partition_ids: Sequence[str]) -> Mapping[str, Shard]:
         """The shards asked for. One without a row has cursor and horizon at the beginning of time."""
