@@ -24,6 +24,19 @@ def test_an_ordered_job_is_shown_with_its_key_and_place(job_key: str | None) -> 
     assert shown["retryPolicy"]["maxAgeSeconds"] == 43_200
 
 
+@pytest.mark.parametrize("job_key", [None, "order-17-reminder"])
+def test_with_another_number_of_ordered_shards_it_is_refused_in_words_and_nothing_is_put(job_key: str | None) -> None:
+    api = Api()
+    api.clockwork.shards.register("o004")
+    named = {} if job_key is None else {"jobKey": job_key}
+    answer = api.create(orderingKey="order-17", **named)
+    assert answer.status == 503
+    assert answer.body["detail"].startswith("the setting ordered_shards is 2, but this stack was made with 5")
+    assert not [call for call in api.calls if call.startswith("timeline.put")]
+    assert api.create(**named).status == 201
+    assert [call for call in api.calls if call.startswith("timeline.put")]
+
+
 def test_any_other_job_is_shown_without() -> None:
     api = Api()
     job_id = api.create().body["jobId"]
