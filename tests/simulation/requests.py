@@ -36,6 +36,8 @@ NARROW = Client(
 CAPPED = (REGULATED, NARROW)
 ADMIN = "arn:aws:iam::123456789012:role/operator"
 QUEUE_ARN = "arn:aws:sqs:us-east-1:123456789012:jobs"
+#: Where half of the jobs are called back.
+CALLED_BACK = HttpTarget("https://callbacks.example.com/", timeout_seconds=5)
 RETRY_POLICIES = (
     RetryPolicy(max_attempts=1),
     RetryPolicy(max_attempts=2, backoff="fixed", initial_seconds=1_000, jitter="none"),
@@ -81,7 +83,8 @@ def new_job(
 ) -> NewJob:
     """One job as a client may want it. `edges` are instants of the horizons of shards, where comparisons matter."""
     # No two jobs have the same payload, so that a job made twice is told apart from two jobs.
-    payload = Payload(_oddity(rng, adversary, settings, may_poison) + b" %d" % rng.getrandbits(64))
+    oddity, number = _oddity(rng, adversary, settings, may_poison), rng.getrandbits(64)
+    payload = Payload(oddity + b" %d" % number)
     around = settings.lookahead_seconds * 1000
     first, last = rng.choice((*DELAYS_MS, (around - 60_000, around + 60_000), (around - 10_000, around + 70_000)))
     at = None
@@ -102,6 +105,7 @@ def new_job(
         record=rng.choice(("full", "full", "none", None)),
         retry_policy=rng.choice(RETRY_POLICIES),
         relevancy_window_seconds=rng.choice((None, None, None, None, 5.0, 60.0)),
+        on_failure=CALLED_BACK if number % 2 else None,
     )
 
 

@@ -19,10 +19,10 @@ from clockwork.flows.world import World
 from tests.examples import outline
 from tests.simulation.clients import Visit, ask_again, cancel_one, create_asked, get_one
 from tests.simulation.regulated import pause_client, resume_client
-from tests.simulation.requests import CLIENTS, REGULATED, KeyedRequest
+from tests.simulation.requests import CALLED_BACK, CLIENTS, REGULATED, KeyedRequest
 from tests.simulation.stage import BEGAN_AT
 from tests.simulation.stores import POISON
-from tests.simulation.targets import FAILS_ONCE
+from tests.simulation.targets import FAILS_ONCE, REJECTING_HOST
 
 #: What a client does, and when (ms after the beginning).
 Steps = Sequence[tuple[int, Callable[[Visit], None]]]
@@ -62,6 +62,20 @@ def retried() -> Steps:
 def poisoned() -> Steps:
     """A payload that takes down every deliverer, until it lies among the dead letters."""
     return [(1_000, _ask("poison", [_job(POISON, 0, record="none")]))]
+
+
+def called_back() -> Steps:
+    """Jobs that die at once, after a retry, one of many, in order, by lost deliverers: each with a callback."""
+    dying = [_dying(_job(b"dies", 1_000)), _dying(_job(b"unrecorded", 1_500, record="none"))]
+    behind = [_dying(_job(b"first of a key", 3_000)), _job(b"second", 3_500)]
+    in_order = [msgspec.structs.replace(job, ordering_key="a key", sequence=n) for n, job in enumerate(behind)]
+    ordered_request = msgspec.structs.replace(_request("dying in order", in_order), outlines=())
+    poison = msgspec.structs.replace(_job(POISON, 0), on_failure=CALLED_BACK)
+    return [
+        (1_000, _ask("dying", dying)),
+        (3_000, lambda visit: ask_again(visit, KeyedRequest(ordered_request, visit.now))),
+        (5_000, _ask("poison with a callback", [poison])),
+    ]
 
 
 def cancelled() -> Steps:
@@ -133,7 +147,7 @@ def parked() -> Steps:
 
 SCENES: dict[str, Callable[[], Steps]] = {
     scene.__name__: scene
-    for scene in (created, far, retried, poisoned, cancelled, changed, recurring, packed, ordered, parked)
+    for scene in (created, far, retried, poisoned, called_back, cancelled, changed, recurring, packed, ordered, parked)
 }
 
 
@@ -163,6 +177,11 @@ def _request(key: str | None, jobs: list[NewJob]) -> CreateRequest:
 
 def _job(payload: bytes, delay_ms: int, policy: RetryPolicy = NEAR, record: RecordLevel = "full") -> NewJob:
     return NewJob(target=TARGET, payload=Payload(payload), delay_ms=delay_ms, retry_policy=policy, record=record)
+
+
+def _dying(job: NewJob) -> NewJob:
+    """The same job, refused by its target for good."""
+    return msgspec.structs.replace(job, target=HttpTarget(REJECTING_HOST, timeout_seconds=5), on_failure=CALLED_BACK)
 
 
 def _definition(**wanted: Any) -> Definition:

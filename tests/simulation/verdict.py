@@ -6,6 +6,7 @@ from collections import Counter
 
 from clockwork.domain.executions import State
 from clockwork.domain.ids import only_execution
+from tests.simulation.callbacks import uncalled
 from tests.simulation.cloud import Cloud
 from tests.simulation.requests import CAPPED
 from tests.simulation.stores import NEVER_SENDABLE
@@ -43,7 +44,7 @@ def _is_marked(watcher: Watcher, promise: Promise) -> bool:
 def is_drained(cloud: Cloud, watcher: Watcher, garbage: set[str], all_due_at: int = ALL_DUE_AT) -> bool:
     """Nothing is left to be done: no message or dead letter but those that nobody can read, no job that is pending."""
     queue = cloud.stores.queue
-    if (set(queue.messages) | set(queue.dead)) - garbage:
+    if (set(queue.messages) | set(queue.dead)) - garbage or list(uncalled(watcher)):
         return False
     recurs = bool(watcher.named.lives) and cloud.scheduler.now < all_due_at
     if recurs or next(watcher.named.unsettled(), None) is not None:
@@ -60,6 +61,8 @@ def check_end(cloud: Cloud, watcher: Watcher, garbage: set[str]) -> None:
         watcher.violated("I1", f"promised, and neither delivered nor ended: {execution_id}", execution_id.split(".")[0])
     for promise in watcher.promises.values():
         _check_promise(watcher, promise)
+    for job_id in uncalled(watcher):
+        watcher.violated("I1", "it is dead, and its callback was neither delivered nor ended", job_id)
     stands = Counter(where_it_stands(watcher, promise) for promise in watcher.promises.values())
     watcher.require(stands["pending"] == 0, "L1", f"{stands['pending']} jobs are pending for ever")
     ended = sum(stands[end] for end in ("succeeded", "dead", "cancelled", "expired", "skipped", "pending"))

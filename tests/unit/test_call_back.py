@@ -159,19 +159,19 @@ def test_a_callback_that_fails_dies_by_the_clients_policy_and_is_not_called_back
 
 def test_a_callback_is_an_ordinary_job_that_is_signed_kept_and_recorded_like_one() -> None:
     cause = occurrence(on_failure=BACK, record="none", signing_secrets=("clockwork/acme",), retention_days=3)
-    row = callback_row(release(occurrence=cause), DEAD, 4, ONCE, NOW)
+    row = callback_row(release(occurrence=cause), DEAD, ONCE, NOW)
     (released,) = releases_of(row)
     made = released.occurrence
     assert (made.target, made.on_failure, made.record, made.retry_policy) == (BACK, None, "full", ONCE)
     assert (made.signing_secrets, made.retention_days) == (("clockwork/acme",), 3)
     assert (made.due_at, released.run_at, row.partition_id) == (NOW + 7, NOW + 7, "p000")
     queued = release(occurrence=msgspec.structs.replace(cause, on_failure=QUEUE))
-    assert releases_of(callback_row(queued, DEAD, 4, ONCE, NOW))[0].occurrence.signing_secrets == ()
+    assert releases_of(callback_row(queued, DEAD, ONCE, NOW))[0].occurrence.signing_secrets == ()
 
 
 def test_the_row_of_a_callback_derives_from_the_execution_alone() -> None:
     def key_of(dead: Execution, policy: RetryPolicy = ONCE) -> str:
-        return callback_row(release(occurrence=occurrence(on_failure=BACK)), dead, 4, policy, NOW).key
+        return callback_row(release(occurrence=occurrence(on_failure=BACK)), dead, policy, NOW).key
 
     assert key_of(DEAD) == key_of(msgspec.structs.replace(DEAD, reason="discarded", revision=9), RetryPolicy())
     assert key_of(DEAD) != key_of(msgspec.structs.replace(DEAD, execution_id=f"{DEAD.execution_id}x"))
@@ -182,7 +182,7 @@ def test_the_row_of_a_callback_derives_from_the_execution_alone() -> None:
 def test_a_named_jobs_callback_names_its_key() -> None:
     job_id = NamedJobId("acme", "daily", 1).job_id
     named = release(occurrence=occurrence(on_failure=BACK), job_id=job_id, partition_id="p003")
-    row = callback_row(named, msgspec.structs.replace(DEAD, job_id=job_id), 4, ONCE, NOW)
+    row = callback_row(named, msgspec.structs.replace(DEAD, job_id=job_id), ONCE, NOW)
     assert row.partition_id == "p003"
     assert json.loads(releases_of(row)[0].occurrence.payload.body)["jobKey"] == "daily"
 
@@ -450,5 +450,5 @@ def test_sixteen_of_the_largest_with_callbacks_fit_into_a_message() -> None:
 def test_what_a_callback_says_is_small_whatever_its_job_was() -> None:
     tags = {f"{number:064d}": "\U0001f600" * 256 for number in range(20)}
     long = msgspec.structs.replace(DEAD, reason="r" * 5_000)
-    made = callback_row(release(occurrence=occurrence(on_failure=BACK, tags=tags)), long, 4, ONCE, NOW)
+    made = callback_row(release(occurrence=occurrence(on_failure=BACK, tags=tags)), long, ONCE, NOW)
     assert len(releases_of(made)[0].occurrence.payload.body) < 128 * 1024

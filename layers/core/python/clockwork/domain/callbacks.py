@@ -25,7 +25,7 @@ def is_called_back(release: Release, stored: Execution) -> bool:
     return stored.state is State.DEAD and release.occurrence.on_failure is not None
 
 
-def callback_row(release: Release, dead: Execution, plain_shards: int, policy: RetryPolicy, expires_at: int) -> Row:
+def callback_row(release: Release, dead: Execution, policy: RetryPolicy, expires_at: int) -> Row:
     """The row of the callback of a release that is called back: an anonymous job, due when the execution died.
 
     Shard and key derive from the execution, so a repeat is the same job. It is recorded whatever the level of its
@@ -48,7 +48,7 @@ def callback_row(release: Release, dead: Execution, plain_shards: int, policy: R
         retention_days=cause.retention_days,
     )
     return row_of_job(
-        _partition_of(release, plain_shards), ids.derive("callback", dead.execution_id), occurrence, expires_at
+        _partition_of(release), ids.derive("callback", dead.execution_id), occurrence, expires_at
     )
 
 
@@ -71,7 +71,10 @@ def facts_of(dead: Execution, tags: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _partition_of(release: Release, plain_shards: int) -> str:
-    """The shard of the job, or for an ordered one a plain shard in its stead: a callback waits for nothing."""
+def _partition_of(release: Release) -> str:
+    """The shard of the job, or for an ordered one the plain shard of its number: a callback waits for nothing.
+
+    However many shards there are then: it is released by whoever puts it, and a retry of it takes the shard into use.
+    """
     shard = release.shard
-    return keys.partition_of(keys.index_of(shard) % plain_shards) if keys.is_ordered(shard) else shard
+    return keys.partition_of(keys.index_of(shard)) if keys.is_ordered(shard) else shard

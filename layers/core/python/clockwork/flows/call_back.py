@@ -41,7 +41,7 @@ def _row_of(world: World, release: Release, dead: Execution) -> Row:
     policy = client.retry_policy if client is not None else None
     # Anew from now: a message may find its execution dead days later.
     expires_at = world.row_expires_at(world.clock.now())
-    return callback_row(release, dead, world.settings.shards, policy or RetryPolicy(), expires_at)
+    return callback_row(release, dead, policy or RetryPolicy(), expires_at)
 
 
 def _place(world: World, rows: Sequence[Row]) -> list[str | None]:

@@ -1,0 +1,45 @@
+"""Callbacks of jobs that died: every one is delivered, or has ended otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clockwork.domain.callbacks import callback_row, is_called_back
+from clockwork.domain.executions import Execution, State
+from clockwork.domain.ids import AnonymousJob, only_execution
+from clockwork.domain.jobs import RetryPolicy
+from clockwork.domain.keys import instant_of
+from clockwork.domain.releases import Release
+from tests.simulation.watcher import Promise, Watcher
+
+
+def uncalled(watcher: Watcher) -> Iterator[str]:
+    """The jobs that are dead as things stand, and whose callback has not ended."""
+    for promise in watcher.promises.values():
+        occurrence = promise.occurrence
+        release = Release(promise.job_id, occurrence, occurrence.due_at)
+        dead = watcher.executions.find(release.job_id, release.execution_id)
+        if dead is None or not is_called_back(release, dead) or _was_delivered_unrecorded(watcher, promise):
+            continue
+        if not _has_ended(watcher, release, dead):
+            yield promise.job_id
+
+
+def _was_delivered_unrecorded(watcher: Watcher, promise: Promise) -> bool:
+    """At level none a repeat of the message may succeed after all, and then nobody looks at the record any more."""
+    return promise.occurrence.record == "none" and watcher.seen[promise.job_id].accepted > 0
+
+
+def _has_ended(watcher: Watcher, release: Release, dead: Execution) -> bool:
+    row = callback_row(release, dead, RetryPolicy(), 0)
+    job_id = AnonymousJob(row.partition_id, row.key, 0).job_id
+    record = watcher.executions.find(job_id, only_execution(job_id, instant_of(row.key)))
+    if record is None or not record.is_final:
+        return False
+    watcher.require(
+        record.state is not State.SUCCEEDED or watcher.seen[job_id].accepted > 0,
+        "I1",
+        "its target never saw it",
+        job_id,
+    )
+    return True
