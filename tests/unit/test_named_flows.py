@@ -10,13 +10,14 @@ import msgspec
 import pytest
 
 from clockwork.domain.chains import first_pointer
+from clockwork.domain.codec import decode_job, encode_job
 from clockwork.domain.cron.parser import compile_cron
 from clockwork.domain.errors import JobNotFound, NameTaken, NotNamed, RevisionConflict
 from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.ids import AnonymousJob, decode_execution
 from clockwork.domain.jobs import Payload, RetryPolicy
 from clockwork.domain.keys import row_key
-from clockwork.domain.named import Definition, JobState, NamedJob, Pointer
+from clockwork.domain.named import Definition, JobState, NamedJob, Pointer, versioned
 from clockwork.domain.recurrence import Every, Recurrence
 from clockwork.domain.releases import Delivery
 from clockwork.domain.timeline import Row
@@ -479,3 +480,10 @@ def test_pointers_of_two_versions_never_share_a_row() -> None:
     assert isinstance(pointer, Pointer)
     assert msgspec.structs.replace(pointer, version="other").key != pointer.key
     assert isinstance(named.clockwork.timeline.find([(named.job.partition_id, pointer.key)])[0], Row)
+
+
+def test_a_definition_is_the_same_before_and_after_it_was_stored() -> None:
+    job = Named(retry_policy=RetryPolicy(max_seconds=60), catch_up_window_seconds=60).job
+    stored = decode_job(encode_job(job))
+    assert stored.definition_digest == job.definition_digest
+    assert versioned(stored).version == versioned(job).version == job.version

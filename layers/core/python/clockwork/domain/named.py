@@ -81,7 +81,7 @@ class NamedJob(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
     @property
     def definition_digest(self) -> str:
         """Tells one definition from another, whatever pauses were between."""
-        return ids.digest_of([msgspec.msgpack.encode(self.definition)])[:22]
+        return ids.digest_of([_canonical(self.definition)])[:22]
 
     @property
     def is_alive(self) -> bool:
@@ -144,8 +144,14 @@ def versioned(job: NamedJob) -> NamedJob:
     """The job with the version that all that decides its fires makes: two that differ never share one."""
     # All that decides what fires when; the version itself and what only tells of the job are left out.
     decisive = msgspec.structs.replace(job, version="", as_sent=b"", reason=None)
-    digest = ids.digest_of([msgspec.msgpack.encode(decisive)])
+    digest = ids.digest_of([_canonical(decisive)])
     return msgspec.structs.replace(job, version=digest[:22])
+
+
+def _canonical(value: NamedJob | Definition) -> bytes:
+    """One text for equal values: a duration of 60 becomes 60.0 when it is stored and read, and is the same duration."""
+    encoded = msgspec.msgpack.encode(value)
+    return msgspec.msgpack.encode(msgspec.msgpack.decode(encoded, type=type(value)))
 
 
 def occurrence_of(job: NamedJob, due_at: int) -> Occurrence:
