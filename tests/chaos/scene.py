@@ -47,6 +47,10 @@ class Scene:
         """A tick, now: the ticker is run as its rule runs it."""
         self.deployment.invoke("ticker", {})
 
+    def sweep(self) -> None:
+        """A sweep, now."""
+        self.deployment.invoke("sweeper", {})
+
     def leased(self) -> set[str]:
         """The shards that are in a poller's hands."""
         now = time.time_ns() // 1_000_000

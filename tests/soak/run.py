@@ -28,7 +28,7 @@ NEAR_TAIL_SECONDS, FAR_TAIL_SECONDS = 20, 100
 SETTLE_SECONDS = 120
 TARGET = "target"
 #: Parts that are always there.
-PARTS = frozenset({EMULATOR, TARGET, "api", "deliverer", "poller", "ticker"})
+PARTS = frozenset({EMULATOR, TARGET, "api", "deliverer", "poller", "sweeper", "ticker"})
 
 
 def load(rng: random.Random, seconds: float) -> list[Ask]:
@@ -40,9 +40,14 @@ def load(rng: random.Random, seconds: float) -> list[Ask]:
 
 
 class Soak:
-    """A soak of so many seconds on a scene; `show` is given each window once it is over."""
+    """A soak of so many seconds on a scene; `show` is given each window once it is over.
+
+    Ticker and sweeper run once before it, so that there is an environment of each from the beginning.
+    """
 
     def __init__(self, scene: Scene, rng: random.Random, seconds: float, show: Callable[[int, Window], None]) -> None:
+        scene.tick()
+        scene.sweep()
         self._scene = scene
         self._asks = load(rng, seconds)
         self._show = show
