@@ -103,6 +103,7 @@ PROFILES = (
     Profile("overruns", 0.3, 0.5, 0.3, 0.2, only=PAUSES, focus=("targets.collect", "deliverer executions.save")),
     Profile("dying deliverers", 0.08, 0.02, 0.1, 0.2, 0.5, only=(*CRASHES, Fault.THROTTLED), focus=("deliverer",)),
     Profile("zombie pollers", 0.2, 0.3, 0.02, 0.1, 0.2, only=(*PAUSES, *ERRORS, Fault.LANDS_TWICE), focus=("poller",)),
+    Profile("sleepy sweeps", 0.4, 0.02, 0.02, 0.4, only=PAUSES, focus=("sweeper releases", "sweeper timeline.forget")),
     Profile("bad sweeps", 0.35, 0.02, 0.02, 0.2, 0.5, only=(*CRASHES, *ERRORS), focus=("sweeper", "targets.begin")),
 )
 

@@ -9,7 +9,7 @@ import msgspec
 
 from clockwork.domain.clients import Client
 from clockwork.domain.ids import only_execution
-from clockwork.domain.jobs import HttpTarget
+from clockwork.domain.jobs import HttpTarget, RetryPolicy
 from clockwork.domain.parking import Parked
 from clockwork.domain.requests import CreateRequest, NewJob
 from clockwork.flows import authorise, cancel, create, dead
@@ -86,10 +86,13 @@ def create_alike(visit: Visit) -> None:
 
 
 def create_crowd(visit: Visit) -> None:
-    """Some jobs at once: more than the client may have under way."""
-    asked, delay_ms = request_of(visit, 7, None), visit.rng.choice((5_000, 100_000))
-    brief = HttpTarget("https://good.example.com/", timeout_seconds=5)
-    jobs = [msgspec.structs.replace(job, at=None, delay_ms=delay_ms, target=brief) for job in asked.jobs]
+    """Some jobs at once, more than the client may have under way; each is tried once, and briefly."""
+    asked, delay_ms = request_of(visit, 5, None), visit.rng.choice((5_000, 100_000))
+    target, once = HttpTarget("https://good.example.com/", timeout_seconds=5), RetryPolicy(max_attempts=1)
+    jobs = [
+        msgspec.structs.replace(job, at=None, delay_ms=delay_ms, target=target, record="full", retry_policy=once)
+        for job in asked.jobs
+    ]
     create_asked(visit, with_jobs(asked, jobs))
 
 
@@ -122,7 +125,11 @@ def pause_client(visit: Visit) -> None:
 
 
 def resume_client(visit: Visit) -> None:
+    """Resume the client, and perhaps think better of it while what was parked is let go."""
     operate(visit, lambda world: world.clients.put(REGULATED))
+    if visit.rng.random() < 0.6:
+        visit.actor.pause(visit.rng.randrange(5_000, 90_000))
+        pause_client(visit)
 
 
 def release_sidelined(visit: Visit) -> None:
@@ -217,6 +224,6 @@ REGULATED_OPERATIONS: dict[str, Callable[[Visit], None]] = {
 }
 REGULATED_WEIGHTS = {
     "create capped": 5, "get capped": 1, "create ordered": 4, "create ordered capped": 1, "create each": 3,
-    "create alike": 2, "create crowd": 3, "usurp": 1, "pause client": 2, "resume client": 2, "release sidelined": 2,
+    "create alike": 2, "create crowd": 2, "usurp": 1, "pause client": 2, "resume client": 2, "release sidelined": 2,
     "discard sidelined": 1, "redrive": 2, "redrive any": 1, "redrive many": 2, "discard dead": 4, "cancel execution": 4,
 }  # fmt: skip

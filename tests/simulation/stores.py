@@ -157,19 +157,32 @@ class UnrulyQueue(MemoryReleaseQueue):
 
 
 class UnrulyOrderedQueue(MemoryOrderedQueue):
-    """The ordered queue, which tells when there may be something to receive. Its order is what SQS promises."""
+    """The ordered queue: tells when there may be something to receive, and refuses some for now.
 
-    def __init__(self, clock: MemoryClock, settings: Settings, watcher: Watcher) -> None:
+    Its order is what SQS promises.
+    """
+
+    def __init__(self, clock: MemoryClock, settings: Settings, adversary: Adversary, watcher: Watcher) -> None:
         super().__init__(clock, settings.visibility_seconds * 1000, settings.ordered_max_receive_count)
         self._clock = clock
+        self._adversary = adversary
         self._watcher = watcher
         self.on_put: Callable[[int], None] = lambda _: None
 
     def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
         refused = super().send(releases, now)
-        self._watcher.sent(releases)
+        places = {refusal.index for refusal in refused}
+        self._watcher.sent([release for place, release in enumerate(releases) if place not in places])
         self.on_put(self._clock.at)
         return refused
+
+    def _send_turn(self, turn: Sequence[Release]) -> Sequence[tuple[int, bool, str]]:
+        rate = self._adversary.profile.queue
+        struck = {place for place, _ in enumerate(turn) if self._adversary.strikes(Fault.THROTTLED, rate)}
+        going = [place for place, _ in enumerate(turn) if place not in struck]
+        refused = super()._send_turn([turn[place] for place in going])
+        later = [(place, False, "the queue does not take it now") for place in sorted(struck)]
+        return [*later, *((going[place], permanent, reason) for place, permanent, reason in refused)]
 
     def receive(self, limit: int = 10) -> Sequence[GroupedMessage]:
         received = super().receive(limit)
@@ -196,7 +209,7 @@ class Stores:
         self.shards = WatchedShards(watcher, self.acting)
         self.executions = WatchedExecutions(watcher, self.acting)
         self.queue = UnrulyQueue(clock, settings, adversary, watcher)
-        self.ordered_queue = self.in_hand = UnrulyOrderedQueue(clock, settings, watcher)
+        self.ordered_queue = self.in_hand = UnrulyOrderedQueue(clock, settings, adversary, watcher)
         self.releases = MemoryReleases(self.queue, self.ordered_queue)
         self.dead_letters = MemoryDeadLetters(self.queue, self.ordered_queue)
         self.jobs = WatchedJobs(watcher)

@@ -184,9 +184,11 @@ class Watcher:
     def _check_in_hands(self, job_id: str) -> None:
         promise = self.promises[job_id]
         if (job_id, 1) not in self._sent and not promise.cancel_asked:
-            record = self.executions.find(job_id, only_execution(job_id, promise.occurrence.due_at))
+            execution_id = only_execution(job_id, promise.occurrence.due_at)
+            record = self.executions.find(job_id, execution_id)
+            has_ended = record is not None and record.is_final
             self.require(
-                record is not None and record.is_final,
+                has_ended or execution_id in self.named.redriven,  # What is redriven has a row of its own.
                 "I6",
                 "the cursor passes an acknowledged, unreleased row",
                 job_id,
