@@ -47,9 +47,7 @@ def callback_row(release: Release, dead: Execution, policy: RetryPolicy, expires
         tags=cause.tags,
         retention_days=cause.retention_days,
     )
-    return row_of_job(
-        _partition_of(release), ids.derive("callback", dead.execution_id), occurrence, expires_at
-    )
+    return row_of_job(_partition_of(release), ids.derive("callback", dead.execution_id), occurrence, expires_at)
 
 
 def facts_of(dead: Execution, tags: Mapping[str, str]) -> dict[str, Any]:
