@@ -131,6 +131,11 @@ def poller_event(partition_id: str) -> dict[str, Any]:
     return {"partitionId": partition_id}
 
 
+def poller_of_several_event(partition_ids: Sequence[str]) -> dict[str, Any]:
+    """What the ticker asks a poller of quiet shards."""
+    return {"partitionIds": list(partition_ids)}
+
+
 def _matched(method: str, path: str) -> tuple[str, dict[str, str]]:
     for route in sorted(ROUTES, key=lambda one: one.path.count("{")):
         pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(route.path))

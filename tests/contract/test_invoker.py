@@ -41,13 +41,24 @@ def make_function(world: AwsWorld, name: str) -> str:
     return name
 
 
-def test_a_poller_is_started_with_its_shard(emulated: AwsWorld) -> None:
-    AwsInvoker(emulated.aws, make_function(emulated, "poller")).poll("p007")
+def test_pollers_are_started_with_their_shards(emulated: AwsWorld) -> None:
+    invoker = AwsInvoker(emulated.aws, make_function(emulated, "poller"))
+    invoker.poll("p007")
+    assert received(emulated) == {"partitionId": "p007"}
+    invoker.poll("o007", succeeds=True)
+    assert received(emulated) == {"partitionId": "o007", "succeeds": True}
+    invoker.poll_together(("p001", "o002"))
+    assert received(emulated) == {"partitionIds": ["p001", "o002"]}
+
+
+def received(world: AwsWorld) -> object:
+    """The event of the next invocation."""
     deadline = time.monotonic() + 20
-    while not (received := emulated.receive(1)):
+    while not (bodies := world.receive(1)):
         assert time.monotonic() < deadline, "the function was not invoked"
         time.sleep(0.02)
-    assert [json.loads(body) for body in received] == [{"partitionId": "p007"}]
+    (body,) = bodies
+    return json.loads(body)
 
 
 @pytest.mark.parametrize(

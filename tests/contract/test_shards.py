@@ -106,7 +106,7 @@ def test_a_standing_leaves_lease_cursor_and_horizon_alone_and_they_it(shards: Sh
     left = change(shards, Standing.LEFT)
     assert (left.owner, left.epoch, left.lease_until, left.horizon) == ("one", 1, UNTIL, HORIZON)
     assert shards.commit(msgspec.structs.replace(lease, cursor=HORIZON, until=0))
-    assert stored(shards) == msgspec.structs.replace(left, cursor=HORIZON, lease_until=0)
+    assert stored(shards) == msgspec.structs.replace(left, cursor=HORIZON, lease_until=0, released=0)
     take(shards, "two")
     assert (stored(shards).standing, stored(shards).changes) == (Standing.LEFT, 1)
 
@@ -163,9 +163,28 @@ def test_a_commit_writes_cursor_horizon_and_until(shards: Shards) -> None:
         cursor=keys.row_key(NOW + 1, "x"),
         horizon=keys.edge_key(NOW + 300_000),
         until=UNTIL + 5_000,
+        released=17,
     )
     assert shards.commit(lease)
-    assert stored(shards) == Shard("p000", "one", 1, lease.until, lease.cursor, lease.horizon)
+    assert stored(shards) == Shard("p000", "one", 1, lease.until, lease.cursor, lease.horizon, released=17)
+
+
+def test_what_a_visit_released_is_told_until_the_next_one_commits(shards: Shards) -> None:
+    assert stored(shards).released is None
+    assert shards.commit(msgspec.structs.replace(take(shards, "one"), until=0, released=3))
+    lease = take(shards, "two")
+    assert (stored(shards).released, lease.released) == (3, 0)
+    assert shards.commit(lease)
+    assert stored(shards).released == 0
+
+
+def test_all_shards_are_read_at_once_but_those_that_have_left(shards: Shards) -> None:
+    for partition_id in ("p010", "p001", "p002"):
+        shards.register(partition_id)
+    assert shards.commit(msgspec.structs.replace(take(shards, "one"), cursor=HORIZON, released=3))
+    assert shards.change(shards.get(["p001"])["p001"], Standing.LEAVING)
+    assert shards.change(shards.get(["p002"])["p002"], Standing.LEFT)
+    assert list(shards.all()) == [shards.get([one])[one] for one in ("p000", "p001", "p010")]
 
 
 def test_the_same_commit_again_is_no_error(shards: Shards) -> None:
@@ -220,7 +239,8 @@ def test_of_pollers_at_once_one_gets_the_lease(shards: Shards, behind_ms: int) -
         taking = [partial(shards.acquire, "p000", f"{turn}-{i}", now, now + 20_000, horizon) for i in range(3)]
         leases = at_once(*taking)
         (lease,) = [lease for lease in leases if lease is not None]
-        assert stored(shards) == Shard("p000", lease.owner, turn, now + 20_000, lease.cursor, lease.horizon)
+        told = Shard("p000", lease.owner, turn, now + 20_000, lease.cursor, lease.horizon)
+        assert msgspec.structs.replace(stored(shards), released=None) == told
         assert shards.commit(msgspec.structs.replace(lease, horizon=keys.edge_key(now), until=0))
 
 

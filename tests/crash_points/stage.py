@@ -55,8 +55,14 @@ class MotoStage(Stage):
         self._last_seen: dict[Actor, int] = {}
         super().__init__(0, settings, adversary)
         self.cloud.invoker = AwsInvoker(services.aws, "poller")
-        services.invoked = lambda event: self.cloud.poll(event["partitionId"], succeeds=event.get("succeeds", False))
+        services.invoked = self._invoke_poller
         services.witness = lambda: self if self.stores.acting.actor is not None else None
+
+    def _invoke_poller(self, event: Mapping[str, Any]) -> None:
+        if "partitionIds" in event:
+            self.cloud.poll_together(event["partitionIds"])
+        else:
+            self.cloud.poll(event["partitionId"], succeeds=event.get("succeeds", False))
 
     def make_stores(self, settings: Settings) -> Stores:
         self._services.now = lambda: self.clock.at

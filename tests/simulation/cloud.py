@@ -14,7 +14,7 @@ from clockwork.flows.deliver import deliver_batch
 from clockwork.flows.deliver_ordered import OrderedMessage, deliver_ordered
 from clockwork.flows.environment import Environment
 from clockwork.flows.let_go import let_go
-from clockwork.flows.pollers import poll_any
+from clockwork.flows.pollers import poll_among_others, poll_any
 from clockwork.flows.registry import ensure_shards, remove_shards
 from clockwork.flows.sweep import sweep_dead_letters
 from clockwork.flows.tick import tick
@@ -189,6 +189,31 @@ class Cloud:
 
         timeout = self.settings.poller_timeout_seconds
         self.invoke(f"poller {partition_id}", timeout, work, after=self._rng.randrange(5, 400))
+
+    def poll_together(self, partition_ids: Sequence[str]) -> None:
+        """The same of a poller of several shards."""
+        rate = self.adversary.profile.machines
+        if self.adversary.strikes(Fault.INVOKE_LOST, rate):
+            return
+        for _ in range(1 + self.adversary.strikes(Fault.INVOKE_TWICE, rate)):
+            self._poller_of_several(partition_ids)
+
+    def _poller_of_several(self, partition_ids: Sequence[str]) -> None:
+        """An actor for each thread; where one dies all do, since the process does."""
+        threads: list[Actor] = []
+
+        def on_end(ended: Actor) -> None:
+            for other in threads if ended.killed else ():
+                self.scheduler.after(0, other.kill)
+
+        def work(partition_id: str, world: World, deadline_at: int) -> object:
+            return poll_among_others(world, partition_id, deadline_at)
+
+        timeout, after = self.settings.poller_timeout_seconds, self._rng.randrange(5, 400)
+        threads += [
+            self.invoke(f"poller {one} of several", timeout, partial(work, one), after=after, on_end=on_end)
+            for one in partition_ids
+        ]
 
     # Rules.
 

@@ -18,7 +18,9 @@ from tests.simulation.scheduler import Actor, Scheduler
 
 R = TypeVar("R")
 #: Calls that change nothing. Whatever is not named here counts as a write, which is struck harder.
-READS = frozenset({"list", "get", "find", "read", "scan", "of_principal", "receive", "dead", "parked", "circuits"})
+READS = frozenset(
+    {"list", "all", "get", "find", "read", "scan", "of_principal", "receive", "dead", "parked", "circuits"}
+)
 
 
 class GatedPort:

@@ -77,6 +77,9 @@ class Shards(Protocol):
     def list(self) -> Sequence[str]:
         """The partitionIds of all registered shards but those that have LEFT, in order."""
 
+    def all(self) -> Sequence[Shard]:
+        """Those that `list` names, as they are."""
+
     def register(self, partition_id: str) -> None:
         """Make the shard's row unless it exists."""
 
@@ -92,7 +95,7 @@ class Shards(Protocol):
         """
 
     def commit(self, lease: Lease) -> bool:
-        """Write the lease's cursor, horizon and `until`, if the shard's owner and epoch are still the lease's.
+        """Write the lease's cursor, horizon, `until` and `released`, if owner and epoch are still the lease's.
 
         `until = 0` lets the lease go. False: fenced, or cursor or horizon would go back; nothing was written.
         """
@@ -171,6 +174,9 @@ class Invoker(Protocol):
 
         `succeeds`: it is to wait for the lease of the one that asks.
         """
+
+    def poll_together(self, partition_ids: Sequence[str]) -> None:
+        """Ask for one poller of several shards, alike."""
 
 
 class Targets(Protocol):

@@ -32,6 +32,8 @@ class Settings:
     sweep_seconds: int = 60
     #: How far ahead a poller releases: never more than 900 s (the longest SQS delay) minus a minute.
     lookahead_seconds: int = 240
+    #: How many shards at which little happens share a poller's invocation.
+    shards_together: int = 8
     lease_seconds: int = 20
     #: A poller commits its cursor after this many occurrences or seconds, whichever comes first.
     commit_occurrences: int = 500

@@ -32,7 +32,8 @@ class CachedClients:
         if client is not None:
             self._read[client_id] = (now, client)
             if len(self._read) > self._capacity:
-                del self._read[next(iter(self._read))]
+                # Pollers of several shards use it in several threads.
+                self._read.pop(next(iter(list(self._read)), ""), None)
         return client
 
     def put(self, client: Client) -> None:

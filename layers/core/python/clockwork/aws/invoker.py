@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from clockwork.aws.errors import ask
@@ -18,14 +19,23 @@ QUEUED = 202
 
 
 class AwsInvoker:
-    """`ports.Invoker` by asynchronous invocation of the poller function with {"partitionId": ..., "succeeds": ...}."""
+    """`ports.Invoker` by asynchronous invocation of the poller function.
+
+    Its event is {"partitionId": ...}, with `succeeds` if it is a successor, or {"partitionIds": [...]}.
+    """
 
     def __init__(self, aws: Aws, function: str) -> None:
         self._function = function
         self._lambda: LambdaClient = aws.client_later("lambda")
 
     def poll(self, partition_id: str, *, succeeds: bool = False) -> None:
-        payload = json.dumps({"partitionId": partition_id, **({"succeeds": True} if succeeds else {})}).encode()
+        self._invoke({"partitionId": partition_id, **({"succeeds": True} if succeeds else {})})
+
+    def poll_together(self, partition_ids: Sequence[str]) -> None:
+        self._invoke({"partitionIds": list(partition_ids)})
+
+    def _invoke(self, event: Mapping[str, object]) -> None:
+        payload = json.dumps(event).encode()
         answer = ask(self._lambda.invoke, FunctionName=self._function, InvocationType="Event", Payload=payload)
         if answer["StatusCode"] != QUEUED:
             raise Unavailable(f"{self._function} answered {answer['StatusCode']} instead of {QUEUED}")

@@ -23,6 +23,10 @@ class AwsShards:
         items = self._table.scan("partitionId", "standing")
         return sorted(item["partitionId"]["S"] for item in items if _standing_of(item) is not Standing.LEFT)
 
+    def all(self) -> Sequence[Shard]:
+        shards = [_from_item(item) for item in self._table.scan_part(0, 1)]
+        return sorted((one for one in shards if one.standing is not Standing.LEFT), key=lambda one: one.partition_id)
+
     def register(self, partition_id: str) -> None:
         self._table.put_new(_to_item(Shard(partition_id)))
 
@@ -66,7 +70,7 @@ class AwsShards:
         try:
             self._table.update(
                 (lease.partition_id,),
-                "SET #cursor = :cursor, #horizon = :horizon, #leaseUntil = :until",
+                "SET #cursor = :cursor, #horizon = :horizon, #leaseUntil = :until, #released = :released",
                 "#owner = :owner AND #epoch = :epoch AND #cursor <= :cursor AND #horizon <= :horizon",
                 {
                     ":owner": {"S": lease.owner},
@@ -74,6 +78,7 @@ class AwsShards:
                     ":cursor": {"S": lease.cursor},
                     ":horizon": {"S": lease.horizon},
                     ":until": number(lease.until),
+                    ":released": number(lease.released),
                 },
             )
         except ConditionFailed:
@@ -141,6 +146,7 @@ def _from_item(item: Item) -> Shard:
         horizon=item["horizon"]["S"],
         standing=_standing_of(item),
         changes=int(item["changes"]["N"]) if "changes" in item else 0,
+        released=int(item["released"]["N"]) if "released" in item else None,
     )
 
 

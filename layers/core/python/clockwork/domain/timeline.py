@@ -45,6 +45,7 @@ class Shard(msgspec.Struct, frozen=True):
     `horizon` may already be in someone's hands. Both are keys, `cursor <= horizon`, neither ever goes back.
 
     `changes` counts how often its standing was written, so that no late or repeated write of it counts.
+    `released`: how many occurrences its last visit had released at its last commit; None before the first.
     """
 
     partition_id: str
@@ -55,10 +56,14 @@ class Shard(msgspec.Struct, frozen=True):
     horizon: str = keys.BEGINNING
     standing: Standing = Standing.USED
     changes: int = 0
+    released: int | None = None
 
 
 class Lease(msgspec.Struct, frozen=True):
-    """The time-limited right of one poller to work on one shard, as of its last conditional update."""
+    """The time-limited right of one poller to work on one shard, as of its last conditional update.
+
+    `released`: how many occurrences have been released under it.
+    """
 
     partition_id: str
     owner: str
@@ -66,3 +71,4 @@ class Lease(msgspec.Struct, frozen=True):
     until: int
     cursor: str
     horizon: str
+    released: int = 0

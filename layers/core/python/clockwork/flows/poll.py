@@ -1,4 +1,4 @@
-"""A shard is polled: lease, publish the horizon, read, release, commit. One shard per invocation, one owner at a time.
+"""A shard is polled: lease, publish the horizon, read, release, commit. One owner at a time.
 
 If the poller dies anywhere, the lease runs out and the next one goes on from the cursor: what was sent since the last
 commit is sent twice at most, and the deliverer's claim absorbs it.
@@ -204,6 +204,7 @@ def commit(visit: Visit, cursor: str, *, let_go: bool = False) -> bool:
         visit.lease,
         cursor=cursor,
         until=0 if let_go else now + lease_ms(visit.world),
+        released=visit.report.released,
         horizon=visit.lease.horizon if let_go else max(visit.lease.horizon, keys.edge_key(now + visit.lookahead_ms)),
     )
     if not visit.world.shards.commit(lease):

@@ -19,6 +19,9 @@ class MemoryShards:
     def list(self) -> Sequence[str]:
         return sorted(p for p, shard in self._rows.items() if shard.standing is not Standing.LEFT)
 
+    def all(self) -> Sequence[Shard]:
+        return [self._rows[partition_id] for partition_id in self.list()]
+
     def register(self, partition_id: str) -> None:
         self._rows.setdefault(partition_id, Shard(partition_id))
 
@@ -38,7 +41,7 @@ class MemoryShards:
         if shard is None or shard.lease_until >= now:
             return None
         lease = Lease(partition_id, owner, shard.epoch + 1, until, shard.cursor, max(shard.horizon, horizon))
-        self._store(lease)
+        self._store(lease, shard.released)
         return lease
 
     def commit(self, lease: Lease) -> bool:
@@ -48,10 +51,10 @@ class MemoryShards:
             return False
         if lease.cursor < shard.cursor or lease.horizon < shard.horizon:
             return False
-        self._store(lease)
+        self._store(lease, lease.released)
         return True
 
-    def _store(self, lease: Lease) -> None:
+    def _store(self, lease: Lease, released: int | None) -> None:
         self._rows[lease.partition_id] = msgspec.structs.replace(
             self._rows[lease.partition_id],
             owner=lease.owner,
@@ -59,4 +62,5 @@ class MemoryShards:
             lease_until=lease.until,
             cursor=lease.cursor,
             horizon=lease.horizon,
+            released=released,
         )

@@ -31,11 +31,16 @@ class MemoryTargets:
 
 
 class MemoryInvoker:
-    """`ports.Invoker` that lists which shards a poller was asked for, and which a successor."""
+    """`ports.Invoker` that lists which shards a poller was asked for (which of them `together`), which a successor."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
+        self.together: list[Sequence[str]] = []
         self.successors: list[str] = []
 
     def poll(self, partition_id: str, *, succeeds: bool = False) -> None:
         (self.successors if succeeds else self.asked).append(partition_id)
+
+    def poll_together(self, partition_ids: Sequence[str]) -> None:
+        self.together.append(partition_ids)
+        self.asked += partition_ids
