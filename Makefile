@@ -9,6 +9,8 @@ CDK := node_modules/.bin/cdk
 ADMIN_PRINCIPALS ?=
 SEEDS ?= 200
 RANDOM_MUTANTS ?= 40
+FAULTS ?=
+MINUTES ?= 5
 # `capacity` is held to what `lateness` measured just before.
 BENCHES ?= units idle cpu throughput backlog cold_start order herd lateness capacity
 # Further context for `make deploy`, for example: DEPLOY='-c shards=32 -c targetQueueArns=arn:aws:sqs:*:123456789012:jobs-*'
@@ -20,7 +22,7 @@ export JSII_SILENCE_WARNING_DEPRECATED_NODE_VERSION := 1
 export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup check test cron-exhaustive simulate crash-points mutants openapi synth deploy run demo bench clean
+.PHONY: help setup check test cron-exhaustive simulate crash-points mutants chaos soak openapi synth deploy run demo bench clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -66,6 +68,12 @@ cron-exhaustive: setup ## The cron engine against its oracle: every zone, every 
 
 mutants: setup ## Break the flows in named and random ways: does the simulator notice? (RANDOM_MUTANTS of the latter; minutes)
 	@$(PY) -m tests.simulation.mutants --random $(RANDOM_MUTANTS)
+
+chaos: setup ## The deployed stack while its workers, targets and ticks are taken away (FAULTS="kind ..." for some; a quarter of an hour)
+	@$(PY) -m tests.chaos $(FAULTS:%=--only %)
+
+soak: setup ## The deployed stack under a steady load for MINUTES (5): what is lost, late, or grows?
+	@$(PY) -m tests.soak --minutes $(MINUTES)
 
 openapi: setup ## The API's description, after a change of routes or models
 	@$(PY) -m clockwork.edge.openapi
