@@ -72,6 +72,16 @@ def kill_apis(scene: Scene, sender: Sender) -> int:
     return killed
 
 
+def kill_all(scene: Scene, sender: Sender) -> int:
+    """One Lambda after the other, whatever it is doing, and again."""
+    killed = 0
+    for _ in range(KILLS):
+        for moment in scene.environments.functions:
+            killed += scene.environments.signal(moment, signal.SIGKILL)
+            time.sleep(0.5)
+    return killed
+
+
 def kill_target(scene: Scene, sender: Sender, seconds: float = OUTAGE_SECONDS) -> int:
     """Connections are refused."""
     scene.target.await_arrival()
@@ -158,6 +168,7 @@ FAULTS = (
     Fault("deliverers_killed", "deliverers are killed during deliveries", kill_deliverers, may_repeat=True),
     Fault("deliverers_stopped", "deliverers stand still for 6 s", stop_deliverers, may_repeat=True),
     Fault("apis_killed", "api environments are killed during requests", kill_apis, may_repeat=False),
+    Fault("all_killed", "environments of every Lambda are killed, over and over", kill_all, may_repeat=True),
     Fault("target_down", "the target is killed, and back after 6 s", kill_target, may_repeat=True),
     Fault("target_hangs", "the target stands still for 6 s", hang_target, may_repeat=True),
     Fault("target_fails", "the target answers 500 for 6 s", fail_target, may_repeat=False),
