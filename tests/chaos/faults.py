@@ -18,8 +18,10 @@ HOLD_SECONDS = 0.5
 KILLS = 3
 #: Longer than a lease.
 SLEEP_SECONDS = 22
-#: The same moments as when a timer or a person would strike, but sure to hit: between these something is looked for.
+#: How often it is looked whether a poller holds a lease: most give it back after some hundredths of a second.
 LOOK_SECONDS = 0.002
+#: How long before the first of its jobs is due a fault without ticks strikes.
+LATE_SECONDS = 6
 
 
 @dataclass(frozen=True)
@@ -160,8 +162,6 @@ def _stop_with_leases(scene: Scene) -> int:
     return await_value(stopped, "a poller with a lease", 10, LOOK_SECONDS)
 
 
-#: How long before the first of its jobs is due a fault without ticks strikes.
-LATE_SECONDS = 6
 FAULTS = (
     Fault("warm_up", "nothing, and Lambda has run nothing yet", nothing, may_repeat=True),
     Fault("calm", "nothing", nothing, may_repeat=False),
