@@ -180,5 +180,11 @@ def _from_text(text: str, like: object) -> object:
     if isinstance(like, int):
         return int(text)
     if isinstance(like, tuple):
-        return tuple(json.loads(text))
+        return _texts(json.loads(text))
     return text
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise ValueError("must be a JSON list of strings")
+    return tuple(value)

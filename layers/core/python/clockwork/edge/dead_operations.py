@@ -120,7 +120,7 @@ def _place(token: str | None, pointer: str = "") -> str | None:
     try:
         place = ids.decode_part(token).decode("ascii")
         due, _, execution_id = place.partition("#")
-        is_ours = ids.decode_execution(execution_id).due_at == int(due)
+        is_ours = due == f"{ids.decode_execution(execution_id).due_at:013d}"
     except ValueError:
         is_ours = False
     if not is_ours:
