@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from bench.percentiles import percentile
@@ -12,6 +13,10 @@ from tests.chaos.promises import CANCELLED, Arrival, Key, Promise
 
 #: How an execution ends that is not delivered, and says why.
 VISIBLE_ENDS = frozenset({"DEAD", "EXPIRED", "SKIPPED"})
+
+
+#: Order is promised to what was acknowledged so long before it was due.
+ORDERED_AHEAD_MS = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +36,8 @@ class Audit:
     uncancelled: Sequence[Key]
     #: Nobody was promised it.
     unexpected: Sequence[Key]
+    #: Begun before what has the same ordering key and is due earlier had been accepted.
+    disordered: Sequence[Key]
     #: Given up although its target would have accepted it, or delivered although it never does.
     ended_wrongly: Sequence[Key]
     lateness_ms: Sequence[int]
@@ -74,6 +81,7 @@ def audit(promises: Collection[Promise], arrivals: Iterable[Arrival], ends: Mapp
         },
         uncancelled=[p.key for p in promises if p.cancel == CANCELLED and p.key in by_key],
         unexpected=sorted(by_key.keys() - known),
+        disordered=_disordered(promises, by_key),
         ended_wrongly=[p.key for p in promises if _ended_wrongly(p, accepted, ends)],
         lateness_ms=sorted(_lateness_ms(p, by_key[p.key]) for p in promises if p.key in by_key),
     )
@@ -86,6 +94,7 @@ def faults(outcome: Audit, *, may_repeat: bool) -> list[str]:
         "early": outcome.early,
         "delivered although cancelled": outcome.uncancelled,
         "delivered though nobody was promised it": outcome.unexpected,
+        "out of order": outcome.disordered,
         "ended otherwise than its target would have it": outcome.ended_wrongly,
         "accepted twice at level full": [] if may_repeat else outcome.duplicates["full"],
     }
@@ -108,6 +117,22 @@ def _ended_wrongly(promise: Promise, accepted: Mapping[Key, int], ends: Mapping[
     if promise.hopeless:
         return accepted.get(promise.key, 0) > 0
     return promise.expects_delivery and not accepted.get(promise.key) and ends.get(promise.key) in VISIBLE_ENDS
+
+
+def _disordered(promises: Collection[Promise], by_key: Mapping[Key, Sequence[Arrival]]) -> list[Key]:
+    """Compares neighbours: each attempt of the later one came after the first accepted one of the earlier."""
+    found = []
+    in_order = sorted(
+        (p.ordering_key, p.key.due_at, p.key)
+        for p in promises
+        if p.ordering_key and p.acknowledged_at + ORDERED_AHEAD_MS <= p.key.due_at
+    )
+    for (one, _, earlier), (other, _, later) in pairwise(in_order):
+        accepted = [arrival.at for arrival in by_key.get(earlier, ()) if arrival.accepted]
+        begun = [arrival.at for arrival in by_key.get(later, ())]
+        if one == other and accepted and begun and min(begun) < min(accepted):
+            found.append(later)
+    return found
 
 
 def _lateness_ms(promise: Promise, arrivals: Sequence[Arrival]) -> int:

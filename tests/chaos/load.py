@@ -18,6 +18,7 @@ class Kind(StrEnum):
     NONE = "one-shot, none"
     NAMED = "named one-shot"
     BATCH = "batch"
+    ORDERED = "ordered batch"
     RECURRING = "recurring"
     FLAKY = "fails once"
     CANCELLED = "cancelled"
@@ -26,17 +27,20 @@ class Kind(StrEnum):
 
 #: How many of each kind are among twenty requests.
 MIX = {
-    Kind.FULL: 6,
+    Kind.FULL: 5,
     Kind.NONE: 5,
     Kind.FLAKY: 2,
     Kind.NAMED: 2,
     Kind.CANCELLED: 2,
     Kind.BATCH: 1,
+    Kind.ORDERED: 1,
     Kind.RECURRING: 1,
     Kind.HOPELESS: 1,
 }
 PATHS = {Kind.FLAKY: "/flaky", Kind.HOPELESS: "/hopeless"}
 BATCH_JOBS = 8
+ORDERED_JOBS = 4
+JOBS = {Kind.BATCH: BATCH_JOBS, Kind.ORDERED: ORDERED_JOBS}
 #: The jobs of a batch are due one after the other, and so are the fires of what recurs.
 BATCH_STEP_MS = 300
 EVERY_SECONDS = 2
@@ -76,19 +80,24 @@ def ends_ms(asks: Sequence[Ask]) -> int:
     """How long after its beginning the last occurrence of a load is due."""
 
     def lasts_ms(ask: Ask) -> int:
-        more = {Kind.BATCH: (BATCH_JOBS - 1) * BATCH_STEP_MS, Kind.RECURRING: (ask.fires - 1) * EVERY_SECONDS * 1_000}
-        return more.get(ask.kind, 0)
+        if ask.kind is Kind.RECURRING:
+            return (ask.fires - 1) * EVERY_SECONDS * 1_000
+        return (JOBS.get(ask.kind, 1) - 1) * BATCH_STEP_MS
 
     return max(ask.offset_ms + ask.delay_ms + lasts_ms(ask) for ask in asks)
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is posted, without the client; `dues` are the due instants (epoch ms) of each of its jobs."""
+    """What is posted, without the client; `dues` are the due instants (epoch ms) of each of its jobs.
+
+    `ordering_key` is theirs, if they have one.
+    """
 
     path: str
     body: Mapping[str, Any]
     dues: Sequence[Sequence[int]]
+    ordering_key: str = ""
 
 
 def request_of(ask: Ask, url: str, name: str, now: int) -> Request:
@@ -100,10 +109,11 @@ def request_of(ask: Ask, url: str, name: str, now: int) -> Request:
         "record": record_of(ask.kind),
     }
     due_at = now + ask.delay_ms
-    if ask.kind is Kind.BATCH:
-        dues = [due_at + n * BATCH_STEP_MS for n in range(BATCH_JOBS)]
-        jobs = [{**job, "schedule": {"at": to_text(at)}} for at in dues]
-        return Request("/v1/jobs/batch", {"jobs": jobs}, [[at] for at in dues])
+    if ask.kind in JOBS:
+        key = name if ask.kind is Kind.ORDERED else ""
+        dues = [due_at + n * BATCH_STEP_MS for n in range(JOBS[ask.kind])]
+        jobs = [{**job, **({"orderingKey": key} if key else {}), "schedule": {"at": to_text(at)}} for at in dues]
+        return Request("/v1/jobs/batch", {"jobs": jobs}, [[at] for at in dues], key)
     if ask.kind is Kind.RECURRING:
         first = to_text(due_at)
         every = {"every": {"seconds": EVERY_SECONDS}, "anchorAt": first, "startAt": first, "maxFires": ask.fires}

@@ -31,6 +31,7 @@ class Promise:
     cancel: str = ""
     hopeless: bool = False
     sure: bool = True
+    ordering_key: str = ""
 
     @property
     def expects_delivery(self) -> bool:

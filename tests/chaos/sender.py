@@ -124,6 +124,7 @@ def _promises_of(ask: Ask, request: Request, answer: dict[str, Any], answered_at
             record=record_of(ask.kind),
             hopeless=ask.kind is Kind.HOPELESS,
             sure=sure,
+            ordering_key=request.ordering_key,
         )
         for job, dues in zip(jobs, request.dues, strict=True)
         for due_at, sure in fires_of(ask.kind, dues, answered_at)

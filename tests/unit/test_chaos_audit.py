@@ -95,6 +95,16 @@ def test_a_fire_that_is_not_sure_may_be_missing() -> None:
     assert audit([unsure], [], {}).occurrences == 0
 
 
+def test_what_begins_before_its_predecessor_was_accepted_is_out_of_order_if_it_was_promised_in_time() -> None:
+    first, second = (replace(PROMISE, key=Key(f"j{n}", DUE_AT + n), ordering_key="k") for n in (1, 2))
+    begun, accepted = (Arrival(first.key, n, DUE_AT + 100 * n, accepted=n == 2) for n in (1, 2))
+    too_soon = Arrival(second.key, 1, DUE_AT + 150, accepted=True)
+    assert judge([first, second], [begun, accepted, too_soon]) == "1 out of order: j2 due 1000002"
+    assert not judge([first, second], [begun, accepted, replace(too_soon, at=DUE_AT + 200)])
+    assert not judge([first, replace(second, ordering_key="other")], [begun, accepted, too_soon])
+    assert not judge([first, replace(second, acknowledged_at=DUE_AT - 500)], [begun, accepted, too_soon])
+
+
 def test_lateness_is_that_of_the_first_attempt_after_due_or_promised() -> None:
     late = replace(PROMISE, acknowledged_at=DUE_AT + 100)
     arrivals = [replace(ON_TIME, at=DUE_AT + 140, accepted=False), replace(ON_TIME, at=DUE_AT + 900)]
