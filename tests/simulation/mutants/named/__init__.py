@@ -1,10 +1,11 @@
 """The shortcuts that suggest themselves, each an edit of the shipped sources that the simulator must notice."""
 
 from tests.simulation.mutants.named.asking import ASKING
+from tests.simulation.mutants.named.calling_back import CALLING_BACK
 from tests.simulation.mutants.named.delivering import DELIVERING
 from tests.simulation.mutants.named.naming import NAMING
 from tests.simulation.mutants.named.ordering import ORDERING
 from tests.simulation.mutants.named.regulating import REGULATING
 from tests.simulation.mutants.named.releasing import RELEASING
 
-NAMED = (*RELEASING, *ASKING, *NAMING, *DELIVERING, *REGULATING, *ORDERING)
+NAMED = (*RELEASING, *ASKING, *NAMING, *DELIVERING, *CALLING_BACK, *REGULATING, *ORDERING)

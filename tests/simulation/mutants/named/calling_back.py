@@ -1,0 +1,37 @@
+"""Call back what is DEAD: what may not be left out of it."""
+
+from __future__ import annotations
+
+from tests.simulation.mutants.mutant import Mutant
+
+CALLING_BACK = (
+    Mutant(
+        "no callback for a death that somebody else recorded",
+        "flows/batch.py",
+        (
+            (
+                "        self.report.absorbed += 1\n        self.owe_callback(item, stored)",
+                "        self.report.absorbed += 1",
+            ),
+        ),
+        "I1",
+    ),
+    Mutant(
+        "a message is let go though its callback is not certain",
+        "flows/deliver.py",
+        (('            batch.fail(item, f"its callback is not certain: {why_not}")', "            pass"),),
+        "I1",
+    ),
+    Mutant(
+        "a dead letter is forgotten though its callback is not placed",
+        "flows/sweep.py",
+        (("    return why_not is None\n", "    return True\n"),),
+        "I1",
+    ),
+    Mutant(
+        "a callback is another job each time it is placed",
+        "domain/callbacks.py",
+        (('ids.derive("callback", dead.execution_id)', 'ids.derive("callback", dead.execution_id, expires_at)'),),
+        "I1",
+    ),
+)
