@@ -12,6 +12,8 @@ from bench.model.limits import AWS, Limits
 from bench.model.storage import Partitions
 from bench.model.timeline import ShardModel, Visit
 from bench.model.world import Deployment, Tally, World
+from clockwork.domain import keys
+from clockwork.domain.releases import queue_of
 
 
 class Stack:
@@ -65,7 +67,7 @@ class Stack:
         return self.world.events.now + self.world.settings.lookahead_seconds * 1000
 
     def _release(self, shard: int, run_at: int, count: int) -> None:
-        self._queues[shard % len(self._queues)].send(run_at, count)
+        self._queues[queue_of(keys.partition_of(shard), len(self._queues))].send(run_at, count)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ class Deployment:
     settings: Settings = field(default_factory=Settings.for_account)
     #: Writes a second that the timeline is warmed for (a new on-demand table takes 4,000).
     warm_writes: int = 4_000
-    #: Not in the stack yet: several release queues, each with a deliverer of its own; shards are dealt out to them.
+    #: Release queues, each with a deliverer of its own, into which shards are dealt (the option `releaseQueues`).
     queues: int = 1
     #: Not in the stack yet: provisioned pollers per queue; 0: Lambda's own scaling.
     pollers: int = 0
