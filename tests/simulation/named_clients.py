@@ -10,6 +10,7 @@ from clockwork.domain.ids import NamedJobId, decode_job, is_named
 from clockwork.domain.jobs import HttpTarget, Payload, RetryPolicy
 from clockwork.domain.named import CatchUp, Definition, JobState, NamedJob, Overlap
 from clockwork.domain.recurrence import Every, Recurrence
+from clockwork.domain.releases import LONGEST_DELAY_SECONDS
 from clockwork.flows import authorise, control, named, read
 from clockwork.flows.browse import list_jobs
 from clockwork.flows.chain import check_chain
@@ -17,6 +18,7 @@ from clockwork.flows.find import get_named
 from clockwork.flows.world import World
 from tests.simulation.clients import Visit
 from tests.simulation.named_watcher import Life
+from tests.simulation.watcher import MOST_SKEW_MS
 
 #: Few keys for many calls, so that they meet.
 KEYS = tuple(f"job-{n}" for n in range(4))
@@ -48,8 +50,16 @@ def definition(rng: random.Random, now: int, began_at: int) -> Definition:
 
 
 def answered(visit: Visit, written: named.Written, *, is_change: bool = False) -> None:
-    """The client was told how its job stands."""
-    objection = visit.watcher.named.answered(written, is_change=is_change)
+    """The client was told how its job stands.
+
+    Who made it so may have died over it. A repeat settles that as long as it counts as the same request; one that
+    comes later promises nothing of what lay behind the horizon then.
+    """
+    changed_at, promises_from = written.job.changed_at, 0
+    memory_ms = visit.desk.cloud.settings.idempotency_seconds * 1000 - 4 * MOST_SKEW_MS
+    if not is_change and not written.created and visit.now > changed_at + memory_ms:
+        promises_from = max(visit.now, changed_at + LONGEST_DELAY_SECONDS * 1000 + MOST_SKEW_MS)
+    objection = visit.watcher.named.answered(written, is_change=is_change, promises_from=promises_from)
     visit.watcher.require(objection is None, "I7", str(objection), written.job.job_id)
 
 

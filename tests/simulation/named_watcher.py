@@ -26,6 +26,8 @@ class Answered:
     index: int
     listed: frozenset[str]
     unseen: bool
+    #: Fires due from then on (ms) were promised by it.
+    promises_from: int
 
 
 @dataclass
@@ -61,7 +63,7 @@ class NamedWatcher:
         if not life.truths or life.truths[-1].version != job.version:
             life.truths.append(job)
 
-    def answered(self, written: Written, *, is_change: bool = False) -> str | None:
+    def answered(self, written: Written, *, is_change: bool = False, promises_from: int = 0) -> str | None:
         """A client was told that this is how the job stands; why it must not have been.
 
         Only a change's answer tells what of the job's past may still start.
@@ -71,7 +73,7 @@ class NamedWatcher:
         if index is None:
             return "it is answered under a version that was never the truth"
         listed = frozenset(execution.execution_id for execution in written.running)
-        life.answered.append(Answered(index, listed, written.may_be_under_way or not is_change))
+        life.answered.append(Answered(index, listed, written.may_be_under_way or not is_change, promises_from))
         return None
 
     def objection(self, delivery: Delivery) -> str | None:
@@ -110,14 +112,16 @@ class NamedWatcher:
         if not life.truths or life.truths[-1].state is not JobState.ACTIVE:
             return
         job = life.truths[-1]
-        if not any(answer.index == len(life.truths) - 1 for answer in life.answered):
+        promises = [answer.promises_from for answer in life.answered if answer.index == len(life.truths) - 1]
+        if not promises:
             return  # Never acknowledged: nothing was promised.
         skipped = [e.skipped for e in self.executions.list(job.job_id, MOST_FIRES, None) if e.skipped is not None]
         fire = fire_after(job, job.chain_after_at, job.chain_ordinal)
         while fire is not None:
             execution_id = str(ExecutionId(job.job_id, fire.due_at, job.version))
             is_skipped = any(s.from_at <= fire.due_at <= s.to_at for s in skipped)
-            if not is_skipped and not self._is_settled(life, execution_id):
+            is_promised = fire.due_at >= min(promises)
+            if is_promised and not is_skipped and not self._is_settled(life, execution_id):
                 yield execution_id
             fire = fire_after(job, fire.base_at, fire.ordinal)
 
