@@ -50,15 +50,22 @@ def _row(name: str, one: Outcome) -> list[str]:
 
 def settings_table(scenarios: Sequence[Scenario]) -> str:
     """What is deployed in each scenario, as Markdown."""
-    heads = ["deployed", "shards", "lookahead s", "timeline warmed for writes/s", "release queues *"]
+    heads = ["deployed", "shards", "lookahead s", "timeline warmed for writes/s *", "release queues"]
     rows = []
     for one in scenarios:
         how, settings = one.deployment, one.deployment.settings
         warm = f"{how.warm_writes:,}" if how.warm_writes > 4_000 else "new table: 4,000"
         pollers = str(how.pollers) if how.pollers else "Lambda's own"
-        counts = [settings.shards, settings.lookahead_seconds, warm, how.queues, pollers, f"{how.concurrency:,}"]
+        counts = [
+            settings.shards,
+            settings.lookahead_seconds,
+            warm,
+            settings.release_queues,
+            pollers,
+            f"{how.concurrency:,}",
+        ]
         rows.append([f"`{one.name}`", *map(str, counts)])
-    return table([*heads, "pollers per queue *", "account's concurrency"], rows)
+    return table([*heads, "pollers per queue *", "account's concurrency *"], rows)
 
 
 def told(calibration: Calibration) -> str:
@@ -85,7 +92,7 @@ def report(outcomes: Mapping[str, Outcome], calibration: Calibration) -> None:
         told(calibration),
         outcomes_table(outcomes) + "\n",
         "![Lateness by scenario](capacity.svg)\n",
-        "Deployed as follows; columns with * are not offered by the stack yet, whose values are 1 and Lambda's own.\n",
+        "Deployed as follows; what is marked with * is set at the table, the event sources and the account.\n",
         settings_table([_BY_NAME[name] for name in outcomes]) + "\n",
         f"Modelled on {machine()}",
     ]

@@ -1,9 +1,9 @@
 """What a deployment costs in a month in which nobody asks anything of it, item by item.
 
 The units are metered: an hour of ticks, polls and sweeps by the handlers that are deployed, at the real adapters and
-against the emulator, without a job. Lambda's time is reckoned from the calls that each makes, 10 ms each; its logs from
-the lines that it writes and those that Lambda writes about it. Alarms and event sources are counted in the template of
-an account. The rest is prices (`bench/prices.py`).
+against the emulator, without a job. Lambda's time is reckoned from the calls that each makes, 10 ms each unless they
+are made at once; its logs from the lines that it writes and those that Lambda writes about it. Alarms and event sources
+are counted in the template of an account. The rest is prices (`bench/prices.py`).
 
     python -m bench.idle [--json] [--docs]
 
@@ -73,7 +73,7 @@ def measure(running: Emulator, account: Credentials, minutes: int = METERED_MINU
 def minute_of(usage: Usage, minutes: int, idle: Scheduler) -> Minute:
     """The mean of the minutes that a scheduler was idle."""
     gb_ms = sum(
-        (idle.calls[name] * CALL_MS + count * INVOCATION_MS) * _MEMORY_MB[name] / 1_024
+        (idle.turns[name] * CALL_MS + count * INVOCATION_MS) * _MEMORY_MB[name] / 1_024
         for name, count in idle.invocations.items()
     )
     lines = [json.loads(line)["_aws"]["CloudWatchMetrics"][0]["Metrics"] for line in idle.lines]

@@ -38,7 +38,7 @@ CLOCKWORK = "clockwork"
 #: Until the warm-up. Clockwork's other jobs are then further away than its lookahead, so that pollers find them; the
 #: rivals need only be ready.
 CLOCKWORK_LEAD_SECONDS = 70
-RIVAL_LEAD_SECONDS = 10
+RIVAL_LEAD_SECONDS = 8
 #: How long stragglers are waited for after the last job was due, and strays after the last one arrived.
 STRAGGLER_SECONDS = 30
 STRAY_SECONDS = 2

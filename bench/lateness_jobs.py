@@ -30,10 +30,10 @@ class Load:
     seconds: int = 25
     herd: int = 100
     #: Two herds before it starts.
-    warm_up_offsets_ms: tuple[int, ...] = (-18_000, -14_000)
+    warm_up_offsets_ms: tuple[int, ...] = (-15_000, -11_500)
     #: One after the other, each with the machine to itself.
     lone: int = 20
-    lone_step_ms: int = 500
+    lone_step_ms: int = 400
     #: Between the last steady job and the herd.
     pause_ms: int = 3_000
 

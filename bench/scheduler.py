@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -63,7 +63,8 @@ class Unexpected(Exception):
 class Scheduler:
     """One deployment with one client. `delivered` lists what its targets were handed.
 
-    `invocations` but the API's and `calls` to AWS are counted by Lambda; `lines` are those of metrics.
+    By Lambda, but for the API's, are counted `invocations` and `turns`: calls to AWS, one after the other. `lines` are
+    those of metrics.
     """
 
     def __init__(
@@ -76,8 +77,8 @@ class Scheduler:
         source: EventSource,
     ) -> None:
         self.clock = clock
-        self.calls: Counter[str] = Counter()
         self.invocations: Counter[str] = Counter()
+        self.turns: defaultdict[str, float] = defaultdict(float)
         self.delivered = targets.delivered
         self._meter = meter
         self._settings = settings
@@ -99,12 +100,18 @@ class Scheduler:
     def tick(self) -> None:
         """The minute's tick, and the pollers that it starts."""
         self._invoke("ticker", {})
-        asked, self._invoker.asked[:] = list(self._invoker.asked), []
-        self.calls["ticker"] += len(asked)
-        for partition_id in asked:
-            report = self._invoke("poller", {"partitionId": partition_id})
-            if report["outcome"] != "dry":
-                raise Unexpected(f"the poller of {partition_id} stopped: {report['outcome']}")
+        asked, groups = set(self._invoker.asked), list(self._invoker.together)
+        self._invoker.asked.clear()
+        self._invoker.together.clear()
+        events: list[dict[str, Any]] = [{"partitionId": one} for one in sorted(asked.difference(*groups))]
+        self.turns["ticker"] += len(events) + len(groups)
+        visits = [self._invoke("poller", event) for event in events]
+        for group in groups:
+            # Each has a thread of its own.
+            visits += self._invoke("poller", {"partitionIds": list(group)}, at_once=len(group))["visits"]
+        stopped = {visit["partitionId"]: visit["outcome"] for visit in visits if visit["outcome"] != "dry"}
+        if stopped:
+            raise Unexpected(f"pollers stopped: {stopped}")
 
     def deliver(self, until: int | None = None) -> None:
         """Deliver what becomes visible before `until` (ms), or everything."""
@@ -121,12 +128,12 @@ class Scheduler:
         """The minute's sweep."""
         self._invoke("sweeper", {})
 
-    def _invoke(self, name: str, event: dict[str, Any]) -> Any:
+    def _invoke(self, name: str, event: dict[str, Any], at_once: int = 1) -> Any:
         self._meter.add_invocation()
         self.invocations[name] += 1
         before = self._meter.calls
         answer = self._handlers[name](event, _Context(getattr(self._settings, f"{name}_timeout_seconds")))
-        self.calls[name] += self._meter.calls - before
+        self.turns[name] += (self._meter.calls - before) / at_once
         return answer
 
 

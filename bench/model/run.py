@@ -34,7 +34,7 @@ class Stack:
         names = [shard.partition_id for shard in self.shards]
         self.partitions = Partitions(names, deployment.warm_writes, limits, self.world.rng)
         self.account = Account(deployment.concurrency)
-        self._queues = [QueueModel(self.world, self.account) for _ in range(deployment.queues)]
+        self._queues = [QueueModel(self.world, self.account) for _ in range(deployment.settings.release_queues)]
         self.creates = Creates(self.world, self.shards, self.partitions, self._release, self._start)
         self._missed_ticks = missed_ticks
         self._lost_poller = lost_poller
@@ -102,7 +102,7 @@ class Outcome:
 
 def outcome_of(stack: Stack) -> Outcome:
     """The result of a run. Drained is when the last delivery started, counted from the first due instant."""
-    tally, deployment = stack.world.tally, stack.world.deployment
+    tally, deployment, settings = stack.world.tally, stack.world.deployment, stack.world.settings
     late = tally.lateness
     return Outcome(
         jobs=tally.created,
@@ -115,7 +115,7 @@ def outcome_of(stack: Stack) -> Outcome:
         drain_seconds=round((tally.last_delivered_at - tally.first_due_at) / 1000, 1),
         dollars_per_million=round(dollars(tally, deployment) / max(1, tally.delivered) * 1_000_000, 3),
         environments=stack.account.most_busy,
-        fixed_dollars_per_hour=round(deployment.queues * deployment.pollers * prices.POLLER_HOUR, 2),
+        fixed_dollars_per_hour=round(settings.release_queues * deployment.pollers * prices.POLLER_HOUR, 2),
     )
 
 

@@ -19,14 +19,14 @@ STRAGGLERS_MS = 600_000
 _ACCOUNT = Settings.for_account()
 #: Jobs of the requests that made a herd: the most that the API takes.
 JOBS_PER_REQUEST = 500
-#: What may be used today: nothing but the number of shards, and quotas of AWS.
-TODAY = Deployment(concurrency=5_000)
-HERD = Deployment(settings=_ACCOUNT.with_(shards=64), queues=14, pollers=100, concurrency=15_000)
+#: What is deployed unless somebody asks for more.
+DEFAULT = Deployment(concurrency=5_000)
+HERD = Deployment(settings=_ACCOUNT.with_(shards=64, release_queues=14), pollers=100, concurrency=15_000)
 RATE_23K = Deployment(
-    settings=_ACCOUNT.with_(shards=256), warm_writes=100_000, queues=6, pollers=100, concurrency=7_000
+    settings=_ACCOUNT.with_(shards=256, release_queues=6), warm_writes=100_000, pollers=100, concurrency=7_000
 )
 RATE_100K = Deployment(
-    settings=_ACCOUNT.with_(shards=1_000), warm_writes=400_000, queues=24, pollers=100, concurrency=25_000
+    settings=_ACCOUNT.with_(shards=1_000, release_queues=24), warm_writes=400_000, pollers=100, concurrency=25_000
 )
 
 
@@ -100,40 +100,40 @@ SCENARIOS = (
     Scenario(name="deliver_23k", says="23,000 deliveries/s for 30 s", deployment=RATE_23K, run=_23k),
     Scenario(name="herd_1m", says="1,000,000 jobs on one millisecond", deployment=HERD, run=herd),
     Scenario(
-        name="herd_1m_today",
-        says="the same, as the stack is today",
-        deployment=TODAY,
+        name="herd_1m_default",
+        says="the same with the default settings",
+        deployment=DEFAULT,
         run=herd,
         compares="herd_1m",
     ),
     Scenario(
         name="lost_poller",
         says="200 jobs/s; a poller dies between two commits",
-        deployment=TODAY,
+        deployment=DEFAULT,
         run=lambda deployment: _small(deployment, lost_poller=True),
     ),
     Scenario(
         name="missed_tick",
         says="200 jobs/s; the ticks of minutes 2 and 3 are missing",
-        deployment=TODAY,
+        deployment=DEFAULT,
         run=lambda deployment: _small(deployment, missed_ticks=frozenset({2, 3})),
     ),
     Scenario(
         name="rate_1",
         says="1 job/s for 10 min",
-        deployment=TODAY,
+        deployment=DEFAULT,
         run=lambda d: steady(d, 1, 600, jobs_per_request=1),
     ),
     Scenario(
         name="rate_1k",
         says="1,000 jobs/s for 60 s",
-        deployment=TODAY,
+        deployment=DEFAULT,
         run=lambda d: steady(d, 1_000, 60, jobs_per_request=50),
     ),
     Scenario(
         name="rate_1k_provisioned",
         says="the same with 20 provisioned pollers",
-        deployment=replace(TODAY, pollers=20, concurrency=1_000),
+        deployment=replace(DEFAULT, pollers=20, concurrency=1_000),
         run=lambda d: steady(d, 1_000, 60, jobs_per_request=50),
         compares="rate_1k",
     ),
@@ -141,14 +141,14 @@ SCENARIOS = (
         name="rate_10k",
         says="10,000 jobs/s for 30 s",
         deployment=Deployment(
-            settings=_ACCOUNT.with_(shards=128), warm_writes=100_000, queues=3, pollers=100, concurrency=4_000
+            settings=_ACCOUNT.with_(shards=128, release_queues=3), warm_writes=100_000, pollers=100, concurrency=4_000
         ),
         run=lambda d: steady(d, 10_000, 30),
     ),
     Scenario(
         name="no_lookahead",
         says="200 jobs/s; pollers read no further than now",
-        deployment=_with(TODAY, lookahead_seconds=0),
+        deployment=_with(DEFAULT, lookahead_seconds=0),
         run=_small,
         compares="lost_poller",
     ),
@@ -162,7 +162,7 @@ SCENARIOS = (
     Scenario(
         name="one_queue",
         says="23,000/s through one queue with Lambda's own scaling",
-        deployment=replace(RATE_23K, queues=1, pollers=0),
+        deployment=_with(replace(RATE_23K, pollers=0), release_queues=1),
         run=_23k,
         compares="deliver_23k",
     ),

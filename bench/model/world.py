@@ -14,14 +14,12 @@ from infra.memory import DELIVERER_MEMORY_MB, POLLER_MEMORY_MB
 
 @dataclass(frozen=True, kw_only=True)
 class Deployment:
-    """What is deployed. What the stack does not offer yet is marked; its default is what the stack does."""
+    """What is deployed, and what is set beside the stack: its default is what the stack comes with."""
 
     settings: Settings = field(default_factory=Settings.for_account)
     #: Writes a second that the timeline is warmed for (a new on-demand table takes 4,000).
     warm_writes: int = 4_000
-    #: Release queues, each with a deliverer of its own, into which shards are dealt (the option `releaseQueues`).
-    queues: int = 1
-    #: Not in the stack yet: provisioned pollers per queue; 0: Lambda's own scaling.
+    #: Provisioned pollers per release queue, set at its event source; 0: Lambda's own scaling.
     pollers: int = 0
     #: The quota of concurrent executions of the account.
     concurrency: int = 1_000

@@ -17,7 +17,7 @@ from bench.model.events import Events
 from bench.model.limits import AWS
 from bench.model.rows import rows_of_request
 from bench.model.run import Outcome
-from bench.model.scenarios import TODAY, herd, steady
+from bench.model.scenarios import DEFAULT, herd, steady
 from bench.model.storage import Partitions
 from bench.model.timeline import ShardModel, TimelineRow, portion_of
 from bench.model.world import Deployment
@@ -130,31 +130,31 @@ class TestScenarios:
         return steady(deployment, 50, 60, jobs_per_request=10, **how)  # type: ignore[arg-type]
 
     def test_everything_that_is_accepted_is_delivered_soon_after_it_is_due(self) -> None:
-        outcome = self.small(TODAY)
+        outcome = self.small(DEFAULT)
         assert outcome.delivered == outcome.jobs == 3_000
         assert outcome.p50_ms < 20
         assert outcome.throttles == outcome.refused == 0
 
     def test_the_same_seed_gives_the_same_figures(self) -> None:
-        assert self.small(TODAY) == self.small(TODAY)
+        assert self.small(DEFAULT) == self.small(DEFAULT)
 
     def test_a_lost_poller_delivers_twice_and_loses_nothing(self) -> None:
-        outcome = self.small(TODAY, lost_poller=True)
+        outcome = self.small(DEFAULT, lost_poller=True)
         assert outcome.delivered > outcome.jobs == 3_000
         assert outcome.p50_ms < 20
 
     def test_without_lookahead_jobs_wait_for_the_next_tick(self) -> None:
-        blind = replace(TODAY, settings=Settings.for_account().with_(lookahead_seconds=0))
+        blind = replace(DEFAULT, settings=Settings.for_account().with_(lookahead_seconds=0))
         assert self.small(blind).p50_ms > 10_000
 
     def test_a_herd_drains_faster_with_provisioned_pollers(self) -> None:
-        provisioned = replace(TODAY, pollers=50)
-        slow, fast = herd(TODAY, 20_000), herd(provisioned, 20_000)
+        provisioned = replace(DEFAULT, pollers=50)
+        slow, fast = herd(DEFAULT, 20_000), herd(provisioned, 20_000)
         assert slow.delivered == fast.delivered == 20_000
         assert fast.p99_ms < slow.p99_ms / 2
 
     def test_invocations_beyond_the_account_s_concurrency_come_back_after_their_visibility(self) -> None:
-        outcome = herd(replace(TODAY, pollers=50, concurrency=20), 500)
+        outcome = herd(replace(DEFAULT, pollers=50, concurrency=20), 500)
         assert outcome.throttles > 0
         assert outcome.delivered == 500
         assert outcome.max_ms > Settings.for_account().visibility_seconds * 1_000 - 2_000
