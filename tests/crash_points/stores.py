@@ -36,6 +36,7 @@ class AwsStores(Stores):
         self, services: Services, clock: MemoryClock, settings: Settings, adversary: Adversary, watcher: Watcher
     ) -> None:
         super().__init__(clock, settings, adversary, watcher)
+        watcher.caps.knows_slots = False
         aws, url = services.aws, services.url
         self._watcher = watcher
         self.clients = AwsClients(aws, "clients")  # type: ignore[assignment]

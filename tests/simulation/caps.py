@@ -1,4 +1,4 @@
-"""The watcher of caps (I8): how many deliveries of a client are under way at once, and how many start in a while."""
+"""The watcher of caps (I8): how many deliveries of a client are under way at once, and whether each has its slot."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from tests.simulation.scheduler import Actor
 
 #: Starts are counted over so long (ms).
 WINDOW_MS = 10_000
+#: How far the clocks of who reserves a slot and of who uses it may be apart (ms).
+CLOCKS_APART_MS = 1_000
 #: Slots that were passed while their messages waited for a permit or a machine may be used all at once: so many (s).
 OVERSHOOT_SECONDS = 5
 
@@ -29,15 +31,28 @@ class Caps:
     def __init__(self, clients: Mapping[str, Client]) -> None:
         self._clients = clients
         self._under_way: defaultdict[str, list[UnderWay]] = defaultdict(list)
+        #: Whether all reservations are told here.
+        self.knows_slots = True
+        self._slots: defaultdict[str, list[int]] = defaultdict(list)
+        self._attempts: defaultdict[str, set[tuple[str, int]]] = defaultdict(set)
         self._starts: defaultdict[str, deque[int]] = defaultdict(deque)
         self.most_started: defaultdict[str, int] = defaultdict(int)
 
-    def objection(self, actor: Actor, client_id: str, now: int, end_at: int) -> str | None:
+    def reserved(self, client_id: str, first_at: int, count: int, interval_ms: float) -> None:
+        """Somebody has reserved slots."""
+        self._slots[client_id] += [first_at + int(place * interval_ms) for place in range(count)]
+
+    def objection(self, actor: Actor, client_id: str, attempt: tuple[str, int], now: int, end_at: int) -> str | None:
         """Note an attempt that begins; why it must not. What a process that is over had begun does not count."""
         client = self._clients.get(client_id)
         if client is None:
             return None
         self._note_start(client_id, now)
+        self._attempts[client_id].add(attempt)
+        if client.max_rate_per_second is not None and self.knows_slots:
+            passed = sum(slot <= now + CLOCKS_APART_MS for slot in self._slots[client_id])
+            if len(self._attempts[client_id]) > passed:
+                return f"{len(self._attempts[client_id])} attempts have begun, and {passed} slots have passed"
         others = [one for one in self._under_way[client_id] if one.end_at > now and not one.actor.is_over(now)]
         self._under_way[client_id] = [*others, UnderWay(actor, end_at)]
         most = client.max_concurrency

@@ -18,14 +18,16 @@ from clockwork.domain.requests import CreateRequest, occurrence_of
 from clockwork.flows import authorise, cancel, create, read
 from clockwork.flows.world import World
 from tests.examples import outline
-from tests.simulation.cloud import Cloud
+from tests.simulation.cloud import ApiEnvironment, Cloud
 from tests.simulation.faults import Fault
+from tests.simulation.requested import Requests
 from tests.simulation.requests import CLIENTS, KeyedRequest, new_job
 from tests.simulation.scheduler import Actor
 from tests.simulation.watcher import Promise, Watcher
 
 T = TypeVar("T")
 Flow = Callable[[World, Sequence[str]], T]
+STRANGER = "arn:aws:iam::999999999999:user/stranger"
 #: A client calls so often before it gives up.
 TRIES = 4
 
@@ -42,6 +44,8 @@ class Step:
     operation: str
     client: Client
     seed: int
+    #: It is asked for by a principal that no client lists, so it must be refused.
+    by_stranger: bool = False
 
 
 class Desk:
@@ -53,7 +57,12 @@ class Desk:
         self.watcher = watcher
         self.herd_at = herd_at
         self.keyed: list[KeyedRequest] = []
+        self.requests = Requests(cloud, self.count)
         self.outcomes: Counter[tuple[str, str]] = Counter()
+
+    def count(self, operation: str, outcome: str) -> None:
+        """An operation has come to this."""
+        self.outcomes[operation, outcome] += 1
 
     def carry_out(self, step: Step, work: Callable[[Visit], None]) -> None:
         """Let a client carry out a step, on its own."""
@@ -63,11 +72,12 @@ class Desk:
             try:
                 work(visit)
                 outcome = "succeeded"
+                self.watcher.require(not step.by_stranger, "I9", f"a stranger is let in: {step.operation}")
             except GaveUp:
                 outcome = "unanswered"
             except ClockworkError as error:
                 outcome = f"refused: {type(error).__name__}"
-            self.outcomes[step.operation, outcome] += 1
+            self.count(step.operation, outcome)
             self.cloud.history.add(self.cloud.scheduler.now, actor.name, f"{step.operation} {outcome}", None, ())
 
         self.cloud.scheduler.spawn(f"{step.client.client_id} {step.operation}", run)
@@ -79,6 +89,7 @@ class Visit:
     def __init__(self, desk: Desk, actor: Actor, step: Step) -> None:
         self.desk = desk
         self.actor = actor
+        self.step = step
         self.client = step.client
         self.rng = random.Random(step.seed)
 
@@ -90,14 +101,35 @@ class Visit:
     def watcher(self) -> Watcher:
         return self.desk.watcher
 
-    def caller(self, world: World, client: Client | None = None) -> authorise.Caller:
-        """The caller as the edge finds out who it is."""
-        return authorise.require_known(world, authorise.identify(world, (client or self.client).principals[0]))
+    @property
+    def principal(self) -> str:
+        """Who calls."""
+        return STRANGER if self.step.by_stranger else self.client.principals[0]
 
-    def call(self, flow: Flow[T]) -> T:
-        """One request to the api. Raises what it answers, GaveUp without an answer."""
+    @property
+    def may_act(self) -> bool:
+        """What it asks for may be done."""
+        return not self.step.by_stranger
+
+    def caller(self, world: World) -> authorise.Caller:
+        """The caller as the edge finds out who it is."""
+        return authorise.require_known(world, authorise.identify(world, self.principal))
+
+    def acting_for(self, world: World, client_id: str | None) -> Client:
+        """The client that the request names, or else the only one of the caller's."""
+        return authorise.client_for(world, authorise.identify(world, self.principal), client_id)
+
+    def call(self, flow: Flow[T], creates: int | None = None) -> T:
+        """One request to the api, to create so many jobs if any. Raises what it answers, GaveUp without an answer."""
+
+        def work(world: World, environment: ApiEnvironment) -> T:
+            if creates is not None:
+                client = self.acting_for(world, self.client.client_id)
+                environment.intake.admit(world, client, creates)
+            return flow(world, environment.shards(world))
+
         desk = self.desk
-        called = desk.cloud.call_api(f"api<{self.actor.name}", flow)
+        called = desk.cloud.call_api(f"api<{self.actor.name}", work)
         patience = self.rng.choice((1_000, 10_000, 29_000)) if desk.cloud.adversary.is_active else 60_000
         called.on_end = lambda _: desk.cloud.scheduler.after(0, self.actor.resume)
         desk.cloud.scheduler.after(patience, lambda: self.actor.resume() if not called.ended else None)
@@ -112,14 +144,14 @@ class Visit:
             raise GaveUp
         return called.result  # type: ignore[return-value]
 
-    def call_until_answered(self, flow: Flow[T]) -> T:
+    def call_until_answered(self, flow: Flow[T], creates: int | None = None) -> T:
         """The same request again while nothing certain is answered."""
         for number in range(TRIES):
             if number:
                 self.desk.cloud.adversary.counts[Fault.CLIENT_REPEATS] += 1
                 self.actor.pause(self.rng.randrange(10, 20_000))
             try:
-                return self.call(flow)
+                return self.call(flow, creates)
             except (GaveUp, Unavailable):
                 continue
         raise GaveUp
@@ -177,13 +209,12 @@ def create_once(visit: Visit, count: int) -> None:
 
 def create_asked(visit: Visit, request: CreateRequest) -> None:
     """Ask once: without a key a repeat would be another job."""
-    created = visit.call(lambda world, shards: _create(visit, world, shards, request))
+    created = visit.call(lambda world, shards: _create(visit, world, shards, request), len(request.jobs))
     accept(visit, request, created)
 
 
 def _create(visit: Visit, world: World, shards: Sequence[str], request: CreateRequest) -> Sequence[create.CreatedJob]:
-    caller = authorise.identify(world, visit.client.principals[0])
-    client = authorise.client_for(world, caller, request.client.client_id)
+    client = visit.acting_for(world, request.client.client_id)
     return create.create_jobs(world, msgspec.structs.replace(request, client=client), shards)
 
 
@@ -196,7 +227,7 @@ def create_keyed(visit: Visit, count: int) -> None:
 
 def ask_again(visit: Visit, keyed: KeyedRequest) -> None:
     request, began = _valid_now(visit, keyed.request), visit.now
-    created = visit.call_until_answered(lambda world, shards: _create(visit, world, shards, request))
+    created = visit.call_until_answered(lambda world, shards: _create(visit, world, shards, request), len(request.jobs))
     ids = {new.index: job.job_id for new, job in zip(request.jobs, created, strict=True)}
     if keyed.answers and began > keyed.known_until:
         known = {job_id for _, earlier in keyed.answers for job_id in earlier.values()}
@@ -240,14 +271,14 @@ def reuse_key(visit: Visit) -> None:
         return
     keyed = visit.rng.choice(mine)
     other = msgspec.structs.replace(keyed.request, digest="another digest")
-    visit.call(lambda world, shards: _create(visit, world, shards, other))
+    visit.call(lambda world, shards: _create(visit, world, shards, other), len(other.jobs))
     visit.watcher.violated("I10", f"{other.idempotency_key} was accepted for another request")
 
 
 def trespass(visit: Visit) -> None:
     """Name another client at create."""
     request = msgspec.structs.replace(request_of(visit, 1, None), client=visit.other())
-    visit.call(lambda world, shards: _create(visit, world, shards, request))
+    visit.call(lambda world, shards: _create(visit, world, shards, request), 1)
     visit.watcher.violated("I9", "a job was made for another client")
 
 
@@ -256,7 +287,7 @@ def cancel_one(visit: Visit) -> None:
     if promise is None:
         create_once(visit, 1)
         return
-    promise.cancel_asked = True
+    promise.cancel_asked |= visit.may_act
     answer = visit.call_until_answered(lambda w, _: cancel.cancel_job(w, visit.caller(w), promise.job_id))
     note_cancel(visit, promise, answer)
 
@@ -324,13 +355,6 @@ def snoop(visit: Visit) -> None:
     visit.watcher.violated("I9", f"another client's job is shown ({way})", job_id)
 
 
-def call_as_nobody(visit: Visit) -> None:
-    """A principal that no client lists."""
-    stranger = Client(client_id="stranger", principals=("arn:aws:iam::999999999999:user/x",))
-    visit.call_until_answered(lambda w, _: visit.caller(w, stranger))
-    visit.watcher.violated("I9", "a principal that nobody lists is let in")
-
-
 ANONYMOUS_OPERATIONS: dict[str, Callable[[Visit], None]] = {
     "create": lambda visit: create_once(visit, 1),
     "create batch": lambda visit: create_once(visit, visit.rng.randint(2, 12)),
@@ -344,10 +368,9 @@ ANONYMOUS_OPERATIONS: dict[str, Callable[[Visit], None]] = {
     "get execution": get_execution,
     "snoop": snoop,
     "trespass": trespass,
-    "stranger": call_as_nobody,
 }
 #: How often each is drawn.
 ANONYMOUS_WEIGHTS = {
     "create": 24, "create batch": 6, "create keyed": 16, "create keyed batch": 6, "repeat": 12, "reuse key": 3,
-    "cancel": 22, "get": 8, "list": 3, "get execution": 3, "snoop": 4, "trespass": 2, "stranger": 1,
+    "cancel": 22, "get": 8, "list": 3, "get execution": 3, "snoop": 4, "trespass": 2,
 }  # fmt: skip

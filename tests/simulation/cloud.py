@@ -13,6 +13,7 @@ from clockwork.flows.batch import DeliverReport
 from clockwork.flows.deliver import deliver_batch
 from clockwork.flows.deliver_ordered import OrderedMessage, deliver_ordered
 from clockwork.flows.environment import Environment
+from clockwork.flows.intake import Intake
 from clockwork.flows.let_go import let_go
 from clockwork.flows.pollers import poll_among_others, poll_any
 from clockwork.flows.registry import ensure_shards, remove_shards
@@ -43,6 +44,9 @@ class ApiEnvironment:
     settings: Settings
     skew_ms: int
     partitions: Sequence[str] = field(default_factory=tuple)
+    intake: Intake = field(default_factory=Intake)
+    #: It carries out a request; another one meanwhile goes to another environment.
+    is_busy: bool = False
 
     def shards(self, world: World) -> Sequence[str]:
         """The registered shards, as this environment learned of them once."""
@@ -142,13 +146,14 @@ class Cloud:
         """Run `work(world, deadline_at)` as an invocation that is ended at its timeout."""
 
         def run(actor: Actor) -> object:
-            self._end_at_deadline(actor, timeout_seconds)
+            self.end_at_deadline(actor, timeout_seconds)
             world = self.world(actor, self.settings, self.skew())
             return work(world, world.clock.now() + timeout_seconds * 1000)
 
         return self.scheduler.spawn(name, run, after=after, on_end=on_end)
 
-    def _end_at_deadline(self, actor: Actor, timeout_seconds: int) -> None:
+    def end_at_deadline(self, actor: Actor, timeout_seconds: int) -> None:
+        """End the actor when its invocation's time is over, or somewhat later."""
         actor.deadline_at = self.scheduler.now + timeout_seconds * 1000
         late = 0
         if self.adversary.is_active and self._rng.random() < self.adversary.profile.machines:
@@ -161,14 +166,21 @@ class Cloud:
             self.adversary.counts[Fault.OVERRUN] += self.scheduler.now > (actor.deadline_at or 0)
             actor.kill()
 
-    def call_api(self, name: str, work: Callable[[World, Sequence[str]], object]) -> Actor:
-        """Run `work(world, partitions)` in one of the api's environments."""
-        environment = self._rng.choice(self.environments)
+    def call_api(self, name: str, work: Callable[[World, ApiEnvironment], object]) -> Actor:
+        """Run `work(world, environment)` in one of the api's environments, a new one if all are busy."""
 
         def run(actor: Actor) -> object:
-            self._end_at_deadline(actor, environment.settings.api_timeout_seconds)
-            world = self.world(actor, environment.settings, environment.skew_ms)
-            return work(world, environment.shards(world))
+            free = [one for one in self.environments if not one.is_busy]
+            if not free:
+                free = [ApiEnvironment(self.settings, self.skew())]
+                self.environments += free
+            environment = self._rng.choice(free)
+            environment.is_busy = True
+            self.end_at_deadline(actor, environment.settings.api_timeout_seconds)
+            try:
+                return work(self.world(actor, environment.settings, environment.skew_ms), environment)
+            finally:
+                environment.is_busy = False
 
         return self.scheduler.spawn(name, run, after=self._rng.randrange(1, 30))
 
@@ -278,7 +290,7 @@ class Cloud:
         timeout = self.settings.deliverer_timeout_seconds
 
         def run(actor: Actor) -> object:
-            self._end_at_deadline(actor, timeout)
+            self.end_at_deadline(actor, timeout)
             world = self.world(actor, self.settings, machine.skew_ms, machine)
             return work(world, world.clock.now() + timeout * 1000)
 

@@ -4,27 +4,66 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tests.simulation.faults import Fault
-from tests.simulation.operations import ALWAYS_REFUSED, OPERATIONS
-
-#: Operators repeat these until they are answered; that nobody else may do them is what `usurp` is about.
-REFUSED_ELSEWHERE = frozenset(
-    {"pause client", "resume client", "release sidelined", "discard sidelined", "redrive many", "discard dead"}
+from clockwork.domain.errors import (
+    ClockworkError,
+    ExecutionNotFound,
+    InvalidRequest,
+    JobNotFound,
+    KeyReused,
+    NameTaken,
+    NotAllowed,
+    NotDead,
+    NotNamed,
+    NotScheduled,
+    RevisionConflict,
+    TooManyRequests,
 )
+from tests.simulation.by_message import MESSAGES
+from tests.simulation.faults import Fault
+from tests.simulation.operations import ASKED_BY_MESSAGE, OPERATIONS
+
+#: Of the branches of the flows, this share is taken.
+LEAST_COVERAGE = 0.95
 VERDICTS = ("cancelled", "running", "too_late")
+#: These ask for what nobody may have.
+NEVER_SUCCEED = frozenset({"snoop", "snoop named", "trespass", "usurp"})
+#: By what each must have been refused, beside the refusal of a caller that no client lists.
+REFUSALS: dict[str, tuple[type[ClockworkError], ...]] = {
+    "snoop": (JobNotFound, ExecutionNotFound),
+    "snoop named": (JobNotFound,),
+    "reuse key": (KeyReused,),
+    "create metered": (TooManyRequests,),
+    "cancel execution": (ExecutionNotFound,),
+    "get execution": (ExecutionNotFound,),
+    "redrive any": (NotDead,),
+    "create named": (NameTaken, InvalidRequest),
+    "replace": (JobNotFound, RevisionConflict, NotNamed),
+    "pause": (JobNotFound, RevisionConflict),
+    "resume": (JobNotFound, RevisionConflict),
+    "delete": (JobNotFound, RevisionConflict),
+    "run now": (JobNotFound,),
+    "backfill": (JobNotFound,),
+    "look at named": (JobNotFound,),
+    "contend": (NameTaken,),
+    "schedule": (NameTaken,),
+    "unschedule": (NotScheduled,),
+    "reuse run key": (KeyReused,),
+    "cancel named execution": (ExecutionNotFound, JobNotFound),
+}
 
 
-def what_is_missing(faults: Counter[Fault], outcomes: Counter[tuple[str, str]]) -> list[str]:
-    """Faults that never struck, and operations that never succeeded or were never refused."""
+def what_is_missing(faults: Counter[Fault], outcomes: Counter[tuple[str, str]], coverage: float | None) -> list[str]:
+    """Faults that never struck, operations that never succeeded or were never refused, and branches not taken."""
     missing = [f"fault {fault}" for fault in Fault if not faults[fault]]
     missing += [f"cancel answered {verdict}" for verdict in VERDICTS if not outcomes["cancel", verdict]]
-    for operation in OPERATIONS:
-        met = {outcome for (name, outcome), count in outcomes.items() if name == operation and count}
-        refusals = {error.__name__ for error in ALWAYS_REFUSED.get(operation, ())}
-        wanted = {f"refused: {name}" for name in refusals} or {"succeeded", "refused or unanswered"}
-        if operation in REFUSED_ELSEWHERE:
-            wanted = {"succeeded"}
-        if met - {"succeeded", *VERDICTS}:
-            met.add("refused or unanswered")
-        missing += [f"{operation} {outcome}" for outcome in sorted(wanted - met)]
-    return missing
+    for operation in OPERATIONS.keys() - ASKED_BY_MESSAGE:
+        refusals: set[type[ClockworkError]] = {NotAllowed, *REFUSALS.get(operation, ())}
+        wanted = [f"refused: {error.__name__}" for error in refusals]
+        wanted += [] if operation in NEVER_SUCCEED else ["succeeded"]
+        missing += [f"{operation} {outcome}" for outcome in wanted if not outcomes[operation, outcome]]
+    for message in MESSAGES:
+        wanted = ["succeeded", "refused: rejected"]
+        missing += [f"{message} {outcome}" for outcome in wanted if not outcomes[message, outcome]]
+    if coverage is not None and coverage < LEAST_COVERAGE:
+        missing.append(f"{LEAST_COVERAGE:.0%} of the branches of the flows: it is {coverage:.1%}")
+    return sorted(missing)

@@ -42,9 +42,12 @@ class Fault(StrEnum):
     NEVER_SENDABLE = "never_sendable"
     DEAD_LETTERED = "dead_lettered"
     GARBAGE_MESSAGE = "garbage_message"
+    REJECTS_REFUSED = "rejects_refused"  # the queue for rejected messages takes none
+    REQUEST_AGAIN = "request_again"  # a message that asks for something is handed out once more
     # Of rows.
     GARBAGE_ROW = "garbage_row"
     NEWER_ROW = "newer_row"
+    POINTER_LOST = "pointer_lost"  # a chain's next pointer is gone: nothing fires until somebody looks
     TTL = "ttl"
     # Of targets.
     TARGET_REFUSES = "target_refuses"
@@ -104,6 +107,9 @@ PROFILES = (
     Profile("dying deliverers", 0.08, 0.02, 0.1, 0.2, 0.5, only=(*CRASHES, Fault.THROTTLED), focus=("deliverer",)),
     Profile("zombie pollers", 0.2, 0.3, 0.02, 0.1, 0.2, only=(*PAUSES, *ERRORS, Fault.LANDS_TWICE), focus=("poller",)),
     Profile("sleepy sweeps", 0.4, 0.02, 0.02, 0.4, only=PAUSES, focus=("sweeper releases", "sweeper timeline.forget")),
+    Profile("slow sweeps", 0.3, 0.02, 0.05, 0.5, only=PAUSES, focus=("sweeper",)),
+    Profile("held back", 0.15, 0.05, 0.1, 0.6, only=(*CRASHES, *ERRORS), focus=("deliverer executions", "regulation")),
+    Profile("deaf api", 0.2, 0.05, 0.02, 0.2, only=ERRORS, focus=("api<", "ingester")),
     Profile("bad sweeps", 0.35, 0.02, 0.02, 0.2, 0.5, only=(*CRASHES, *ERRORS), focus=("sweeper", "targets.begin")),
 )
 

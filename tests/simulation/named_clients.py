@@ -5,25 +5,31 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from clockwork.domain.errors import JobNotFound, RevisionConflict
 from clockwork.domain.ids import NamedJobId, decode_job, is_named
 from clockwork.domain.jobs import HttpTarget, Payload, RetryPolicy
 from clockwork.domain.named import CatchUp, Definition, JobState, NamedJob, Overlap
 from clockwork.domain.recurrence import Every, Recurrence
 from clockwork.domain.releases import LONGEST_DELAY_SECONDS
-from clockwork.flows import authorise, control, named, read
+from clockwork.flows import control, named, read
 from clockwork.flows.browse import list_jobs
 from clockwork.flows.chain import check_chain
 from clockwork.flows.find import get_named
 from clockwork.flows.world import World
 from tests.simulation.clients import Visit
 from tests.simulation.named_watcher import Life
+from tests.simulation.requests import CALLED_BACK
 from tests.simulation.watcher import MOST_SKEW_MS
 
 #: Few keys for many calls, so that they meet.
+ORDERING_KEYS = ("first key", "second key")
 KEYS = tuple(f"job-{n}" for n in range(4))
 #: Whatever recurs ends so long after the simulation began (ms), for a run has to end.
 RECURS_UNTIL_MS = 2_100_000
+#: It never fires.
+ENDLESSLY_PAST = Recurrence(every=Every(every_ms=60_000, anchor_at=0), end_at=60_000)
 CATCH_UPS: tuple[CatchUp, ...] = ("all", "latest", "none")
 
 
@@ -37,15 +43,19 @@ def definition(rng: random.Random, now: int, began_at: int) -> Definition:
         end_at = began_at + RECURS_UNTIL_MS
         every = Every(every_ms=rng.choice((7_000, 60_000, 130_000)), anchor_at=now + rng.randrange(1_000))
         recurrence = Recurrence(every=every, end_at=end_at, max_fires=rng.choice((None, 5)))
+    ordering_key = rng.choice((*[None] * 8, *ORDERING_KEYS))
     return Definition(
         target=HttpTarget("https://good.example.com/", timeout_seconds=rng.choice((1, 15))),
         payload=Payload(b"named %d" % rng.getrandbits(64)),
-        record="full" if overlap == "skip" else rng.choice(("full", "full", "none")),
+        record="full" if overlap == "skip" or ordering_key else rng.choice(("full", "full", "none")),
         at=at,
         recurrence=recurrence,
         retry_policy=RetryPolicy(max_attempts=2, initial_seconds=5, max_age_seconds=600),
         catch_up=rng.choice(CATCH_UPS),
         overlap=overlap,
+        on_failure=rng.choice((None, CALLED_BACK)),
+        ordering_key=ordering_key,
+        sequence=None if ordering_key is None else rng.randrange(100),
     )
 
 
@@ -63,20 +73,20 @@ def answered(visit: Visit, written: named.Written, *, is_change: bool = False) -
     visit.watcher.require(objection is None, "I7", str(objection), written.job.job_id)
 
 
-def create(visit: Visit, as_sent: bytes | None = None) -> None:
+def create(visit: Visit, key: str | None = None) -> None:
     """Create under one of few keys: it may be taken by another definition."""
-    key = visit.rng.choice(KEYS)
+    key = key or visit.rng.choice(KEYS)
     wanted = definition(visit.rng, visit.now, visit.desk.began_at)
-    text = as_sent or b'{"n": %d}' % visit.rng.getrandbits(64)
+    if visit.rng.random() < 0.05:
+        wanted = msgspec.structs.replace(wanted, at=None, recurrence=ENDLESSLY_PAST)
+    text = b'{"n": %d}' % visit.rng.getrandbits(64)
 
     def flow(world: World, partitions: Sequence[str]) -> named.Written:
-        caller = authorise.identify(world, visit.client.principals[0])
-        client = authorise.client_for(world, caller, visit.client.client_id)
+        client = visit.acting_for(world, visit.client.client_id)
         asked = named.NamedRequest(client=client, job_key=key, as_sent=text, definition=wanted)
         return named.create_named(world, asked, partitions)
 
-    written = visit.call_until_answered(flow)
-    answered(visit, written)
+    answered(visit, visit.call_until_answered(flow, 1))
 
 
 def repeat(visit: Visit) -> None:
@@ -88,30 +98,33 @@ def repeat(visit: Visit) -> None:
         return
 
     def flow(world: World, partitions: Sequence[str]) -> named.Written:
-        asked = named.NamedRequest(
-            client=visit.client, job_key=job.job_key, as_sent=job.as_sent, definition=job.definition
-        )
+        client = visit.acting_for(world, visit.client.client_id)
+        asked = named.NamedRequest(client=client, job_key=job.job_key, as_sent=job.as_sent, definition=job.definition)
         return named.create_named(world, asked, partitions)
 
-    written = visit.call_until_answered(flow)
-    answered(visit, written)
+    answered(visit, visit.call_until_answered(flow, 1))
 
 
 def known(visit: Visit) -> str:
-    """The id of one of the client's named jobs, or of none."""
+    """The id of one of the client's named jobs; sometimes of a job that is not named, or of none."""
+    promise = visit.known_job() if visit.rng.random() < 0.05 else None
+    if promise is not None:
+        return promise.job_id
     lives = visit.watcher.named.lives
     mine = [life.truths[-1].job_id for (c, _), life in lives.items() if c == visit.client.client_id and life.truths]
     return visit.rng.choice(mine or ["?"])
 
 
-def _life(visit: Visit, job_id: str) -> Life:
+def life_of(visit: Visit, job_id: str) -> Life:
+    """All that is known of a named job."""
     place = decode_job(job_id)
     if not isinstance(place, NamedJobId):
         raise TypeError(f"{job_id} is not named")
     return visit.watcher.named.lives[place.client_id, place.job_key]
 
 
-def _living(visit: Visit, world: World, job_id: str) -> NamedJob:
+def living(visit: Visit, world: World, job_id: str) -> NamedJob:
+    """The job, if it is the caller's and lives."""
     job = get_named(world, visit.caller(world), job_id)
     if not job.is_alive:
         raise JobNotFound(job_id)
@@ -124,7 +137,7 @@ def change(visit: Visit, changed: Callable[[NamedJob, int], NamedJob], wanted: J
     revision = visit.rng.choice((None, None, None, 1))
 
     def flow(world: World, _: Sequence[str]) -> named.Written:
-        job = _living(visit, world, job_id)
+        job = living(visit, world, job_id)
         if job.state is wanted:
             raise RevisionConflict("it stands so already")
         return named.change(world, job, revision, changed)
@@ -150,8 +163,8 @@ def run_now(visit: Visit) -> None:
     job_id = known(visit)
     key = visit.rng.choice((None, f"run-{visit.rng.getrandbits(64)}"))
     ask = visit.call if key is None else visit.call_until_answered
-    execution_id = ask(lambda w, _: control.run_now(w, _living(visit, w, job_id), key))
-    _life(visit, job_id).by_hand.add(execution_id)
+    execution_id = ask(lambda w, _: control.run_now(w, living(visit, w, job_id), key))
+    life_of(visit, job_id).by_hand.add(execution_id)
 
 
 def backfill(visit: Visit) -> None:
@@ -159,11 +172,11 @@ def backfill(visit: Visit) -> None:
     job_id = known(visit)
     from_at = visit.now - visit.rng.randrange(100_000, 600_000)
     key = f"backfill-{visit.rng.getrandbits(64)}"
-    now, changes = visit.now, len(_life(visit, job_id).truths) if is_named(job_id) else 0
+    now, changes = visit.now, len(life_of(visit, job_id).truths) if is_named(job_id) else 0
     planned = visit.call_until_answered(
-        lambda w, _: control.backfill(w, _living(visit, w, job_id), from_at, now, 0.5, key)
+        lambda w, _: control.backfill(w, living(visit, w, job_id), from_at, now, 0.5, key)
     )
-    _life(visit, job_id).backfills[planned.backfill_id] = (job_id, planned.count, changes)
+    life_of(visit, job_id).backfills[planned.backfill_id] = (job_id, planned.count, changes)
 
 
 def look(visit: Visit) -> None:

@@ -13,10 +13,13 @@ from clockwork.domain.named import JobState, NamedJob
 from clockwork.domain.releases import Delivery
 from clockwork.flows.named import Written
 from clockwork.memory.executions import MemoryExecutions
+from tests.simulation.order import Order, Placed
+from tests.simulation.scheduler import Scheduler
 
 Place = tuple[str, str]
 #: Rate, jitter and exclusions are not drawn, so that this oracle stays simple: fires are anchor + n * interval.
 MOST_FIRES = 10_000
+FOREVER_MS = 10**12
 
 
 @dataclass
@@ -50,12 +53,19 @@ class Life:
 class NamedWatcher:
     """What is known of named jobs from outside the flows."""
 
-    def __init__(self) -> None:
+    def __init__(self, scheduler: Scheduler, order: Order) -> None:
+        self._scheduler = scheduler
+        self._order = order
         self.executions = MemoryExecutions()
         self.lives: defaultdict[Place, Life] = defaultdict(Life)
         self.accepted: set[str] = set()
         #: Executions that somebody has delivered after all, whatever became of their job but its end.
         self.redriven: set[str] = set()
+        #: Executions of which a client was told that they are cancelled.
+        self.cancelled: set[str] = set()
+        #: From when on (ms) fires of jobs, by id, may be missing: their chains were cut, and nobody may have looked
+        #: before the horizon was beyond their end.
+        self.cut_at: dict[str, int] = {}
 
     def changed(self, job: NamedJob) -> None:
         """A row was written: this is the truth now."""
@@ -74,13 +84,30 @@ class NamedWatcher:
             return "it is answered under a version that was never the truth"
         listed = frozenset(execution.execution_id for execution in written.running)
         life.answered.append(Answered(index, listed, written.may_be_under_way or not is_change, promises_from))
+        self._place(life.truths[index])
         return None
+
+    def _place(self, job: NamedJob) -> None:
+        """An ordered job that fires once has its place from now on."""
+        at, wanted = job.definition.at, job.definition
+        if job.state is JobState.ACTIVE and at is not None:
+            placed = Placed(job.job_id, str(ExecutionId(job.job_id, at, job.version)), at, wanted.sequence or 0)
+            self._order.accepted(job.client_id, wanted.ordering_key, placed, self._scheduler.now)
+
+    def is_outdated(self, execution_id: str) -> bool:
+        """Whether its job has changed since, or was deleted."""
+        place = decode_job(decode_execution(execution_id).job_id)
+        assert isinstance(place, NamedJobId)
+        truth = self.lives[place.client_id, place.job_key].truths[-1]
+        return truth.version != decode_execution(execution_id).run or truth.incarnation != place.incarnation
 
     def objection(self, delivery: Delivery) -> str | None:
         """Why an attempt must not start, as far as named jobs go."""
         place = decode_job(delivery.job_id)
         if not isinstance(place, NamedJobId) or delivery.execution_id in self.redriven:
             return None
+        if delivery.execution_id in self.cancelled:
+            return "it starts after the answer cancelled"
         life = self.lives[place.client_id, place.job_key]
         execution = decode_execution(delivery.execution_id)
         if execution.run.startswith(("r", "b")) and life.index_of(execution.run) is None:
@@ -115,12 +142,13 @@ class NamedWatcher:
         promises = [answer.promises_from for answer in life.answered if answer.index == len(life.truths) - 1]
         if not promises:
             return  # Never acknowledged: nothing was promised.
+        cut_at = self.cut_at.get(job.job_id, job.changed_at + FOREVER_MS)
         skipped = [e.skipped for e in self.executions.list(job.job_id, MOST_FIRES, None) if e.skipped is not None]
         fire = fire_after(job, job.chain_after_at, job.chain_ordinal)
         while fire is not None:
             execution_id = str(ExecutionId(job.job_id, fire.due_at, job.version))
             is_skipped = any(s.from_at <= fire.due_at <= s.to_at for s in skipped)
-            is_promised = fire.due_at >= min(promises)
+            is_promised = min(promises) <= fire.due_at < cut_at
             if is_promised and not is_skipped and not self._is_settled(life, execution_id):
                 yield execution_id
             fire = fire_after(job, fire.base_at, fire.ordinal)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from clockwork.domain.clients import Client
-from clockwork.domain.jobs import HttpTarget, Payload, RecordLevel, RetryPolicy, SqsTarget, Target
+from clockwork.domain.jobs import HttpTarget, KafkaTarget, Payload, RecordLevel, RetryPolicy, SqsTarget, Target
 from clockwork.domain.requests import CreateRequest, NewJob
 from clockwork.settings import Settings
 from tests.simulation.faults import Adversary, Fault
@@ -34,7 +34,22 @@ NARROW = Client(
     max_concurrency=3,
 )
 CAPPED = (REGULATED, NARROW)
+#: The client that may create so many jobs and no more.
+METERED = Client(
+    client_id="metered",
+    principals=("arn:aws:iam::123456789012:user/metered",),
+    creates_per_second=0.5,
+    jobs_per_day=400,
+)
+#: One principal for two clients: it has to name the one that it acts for.
+SHARING = tuple(
+    Client(client_id=f"sharing-{n}", principals=("arn:aws:iam::123456789012:user/sharing",)) for n in range(2)
+)
+#: The client that looks back on more jobs than are read for one page of a list.
+HOARDER = Client(client_id="hoarder", principals=("arn:aws:iam::123456789012:user/hoarder",))
+EVERYBODY = (*CLIENTS, *CAPPED, METERED, *SHARING, HOARDER)
 ADMIN = "arn:aws:iam::123456789012:role/operator"
+TOPIC = "jobs"
 QUEUE_ARN = "arn:aws:sqs:us-east-1:123456789012:jobs"
 #: Where half of the jobs are called back.
 CALLED_BACK = HttpTarget("https://callbacks.example.com/", timeout_seconds=5)
@@ -121,6 +136,6 @@ def _oddity(rng: random.Random, adversary: Adversary, settings: Settings, may_po
 def _target(rng: random.Random) -> Target:
     kind = rng.random()
     if kind < 0.1:
-        return SqsTarget(QUEUE_ARN)
+        return SqsTarget(QUEUE_ARN) if kind < 0.05 else KafkaTarget(TOPIC)
     url = REJECTING_HOST if kind < 0.13 else DOWN_HOST if kind < 0.2 else "https://good.example.com/"
     return HttpTarget(url, timeout_seconds=rng.choice((1, 5, 15, 30)))

@@ -4,23 +4,35 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from clockwork.domain.codec import FORMAT
-from clockwork.domain.keys import plain_partitions, row_key
+from clockwork.domain.intake import day_of
+from clockwork.domain.keys import instant_of, plain_partitions, row_key
+from clockwork.domain.named import NamedJob, Pointer
 from clockwork.domain.timeline import Row
+from clockwork.flows.browse import MOST_READ
+from clockwork.memory.jobs import MemoryJobs
 from clockwork.settings import Settings
+from tests.simulation.accounting import check_accounted
 from tests.simulation.clients import Step
 from tests.simulation.faults import CALM, PROFILES, Adversary, Fault, Profile
 from tests.simulation.history import History
-from tests.simulation.operations import OPERATIONS, WEIGHTS
-from tests.simulation.requests import ADMIN, CLIENTS
+from tests.simulation.named_further import hoard
+from tests.simulation.operations import ASKED_BY_MESSAGE, OPERATIONS, WEIGHTS
+from tests.simulation.requests import ADMIN, CLIENTS, METERED
+from tests.simulation.rows import elements_of, every_row
 from tests.simulation.stage import BEGAN_AT, DRAIN_BOUND_MS, Stage
+from tests.simulation.stores import LARGEST_PAGE
 from tests.simulation.verdict import check_calm
 from tests.simulation.watcher import Violation
 
 OPERATIONS_PER_RUN = 200
+#: Jobs that the client with a cap has created earlier in the day, and how many it may.
+CREATED_EARLIER = (METERED.jobs_per_day or 0) - 30, METERED.jobs_per_day or 0
+#: In one of so many seeds a client has a long list of jobs.
+HOARDS_EVERY = 9
 #: The clients are busy for so long (ms); then faults stop.
 BUSY_MS = 1_500_000
 
@@ -49,10 +61,12 @@ class Run:
         self.rng = random.Random(seed)
         self.profile = PROFILES[seed % len(PROFILES)]
         self.settings = _settings(self.rng, self.profile)
-        self.script = _script(self.rng)[:operations]
+        self.script = _script(self.rng, seed)[:operations]
         self.adversary = Adversary(random.Random(~seed), self.profile, faults)
         herd_at = BEGAN_AT + self.rng.randrange(100_000, BUSY_MS)
-        self.stage = Stage(seed, self.settings, self.adversary, herd_at)
+        page_bytes = self.rng.choice((LARGEST_PAGE, LARGEST_PAGE, 3_000))
+        self.stage = Stage(seed, self.settings, self.adversary, herd_at, page_bytes)
+        self._remember_earlier_days()
 
     def go(self) -> Result:
         """Carry it out."""
@@ -78,14 +92,24 @@ class Run:
             lateness_ms=[s.first_lateness_ms for s in seen if s.first_lateness_ms is not None],
         )
 
+    def _remember_earlier_days(self) -> None:
+        """What clients have done before the run begins."""
+        stores = self.stage.stores
+        stores.regulation.count_created(METERED.client_id, day_of(BEGAN_AT), *CREATED_EARLIER)
+        if self.seed % HOARDS_EVERY == 0:
+            for job in hoard(BEGAN_AT, MOST_READ + 100):
+                MemoryJobs.save(stores.jobs, None, job)
+
     # What happens beside the clients' doing.
 
     def _plan_incidents(self) -> None:
         scheduler = self.stage.scheduler
         for at in range(300_000, BUSY_MS + DRAIN_BOUND_MS, 300_000):
             scheduler.after(at, self.stage.cloud.expire)
+        for at in range(100_000, BUSY_MS, 100_000):
+            scheduler.after(at, lambda: check_accounted(self.stage.stores, self.stage.watcher))
         scheduler.after(self.rng.randrange(BUSY_MS), self._deploy)
-        for incident in (self._garbage_row, self._newer_row, self._garbage_message):
+        for incident in (self._garbage_row, self._newer_row, self._garbage_message, *[self._lost_pointer] * 2):
             if self.rng.random() < self.profile.rows:
                 scheduler.after(self.rng.randrange(BUSY_MS), incident)
 
@@ -116,6 +140,25 @@ class Run:
         if self.adversary.strikes(Fault.GARBAGE_MESSAGE, 1.0):
             body = self.rng.choice(("garbage!", "AgAA", ""))
             self.stage.garbage.add(self.stage.stores.queue.put_garbage(body))
+            self.stage.garbage.add(self.stage.stores.ordered_queue.put_garbage(body))
+
+    def _lost_pointer(self) -> None:
+        """The pointer of a recurring job is gone: within a day somebody looks, and it goes on."""
+        stores, named = self.stage.stores, self.stage.watcher.named
+        recurring = [life.truths[-1] for life in named.lives.values() if life.truths[-1].definition.recurrence]
+        for job in recurring:
+            cursor = stores.shards.get([job.partition_id])[job.partition_id].cursor
+            rows = every_row(stores.timeline, job.partition_id, cursor)
+            keys = [row.key for row in rows if _points_to(row, job)]
+            if keys and self.adversary.strikes(Fault.POINTER_LOST, 1.0):
+                stores.timeline.forget(job.partition_id, keys)
+                named.cut_at.setdefault(job.job_id, min(map(instant_of, keys)))
+                return
+
+
+def _points_to(row: Row, job: NamedJob) -> bool:
+    """Whether the row holds the pointer of the job's chain."""
+    return any(isinstance(one, Pointer) and one.version == job.version for one in elements_of(row).values())
 
 
 def _settings(rng: random.Random, profile: Profile) -> Settings:
@@ -124,7 +167,9 @@ def _settings(rng: random.Random, profile: Profile) -> Settings:
     return Settings.for_account().with_(
         ordered_shards=1,
         admin_principals=(ADMIN,),
-        shards=rng.randint(2, 4),
+        shards=rng.randint(1, 4),
+        poller_timeout_seconds=rng.choice((300, 300, 40)),
+        sweeper_timeout_seconds=rng.choice((300, 25)),
         lookahead_seconds=840 if patient else rng.choice((240, 240, 840)),
         commit_occurrences=rng.choice((2, 7, 500)),
         max_receive_count=2 if profile.name == "bad sweeps" else rng.choice((2, 4, 100)),
@@ -135,7 +180,8 @@ def _settings(rng: random.Random, profile: Profile) -> Settings:
     )
 
 
-def _script(rng: random.Random) -> list[Step]:
+def _script(rng: random.Random, seed: int) -> list[Step]:
+    """What clients do; one operation, another one in each seed, is tried by a stranger besides."""
     names = list(OPERATIONS)
     weights = [WEIGHTS[name] for name in names]
     at = 0
@@ -144,4 +190,7 @@ def _script(rng: random.Random) -> list[Step]:
         at += int(rng.expovariate(OPERATIONS_PER_RUN / (BUSY_MS * 0.8))) if rng.random() < 0.7 else 0
         name = rng.choices(names, weights)[0]
         steps.append(Step(min(at, BUSY_MS - 1), name, rng.choice(CLIENTS), rng.getrandbits(64)))
+    asked = [name for name in names if name not in ASKED_BY_MESSAGE]
+    place = rng.randrange(OPERATIONS_PER_RUN)
+    steps[place] = replace(steps[place], operation=asked[seed % len(asked)], by_stranger=True)
     return steps

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import traceback
-from collections.abc import Sequence
 from functools import partial
 
 from clockwork.domain.executions import Execution, State
@@ -12,13 +11,14 @@ from clockwork.flows.dead import redrive
 from clockwork.flows.world import World
 from clockwork.memory.clock import MemoryClock
 from clockwork.settings import Settings
+from tests.simulation.accounting import check_accounted
 from tests.simulation.clients import Desk
-from tests.simulation.cloud import Cloud
+from tests.simulation.cloud import ApiEnvironment, Cloud
 from tests.simulation.faults import Adversary
 from tests.simulation.history import History
-from tests.simulation.requests import CAPPED, CLIENTS, REGULATED
+from tests.simulation.requests import CAPPED, EVERYBODY, REGULATED
 from tests.simulation.scheduler import Actor, Livelock, Scheduler
-from tests.simulation.stores import Stores
+from tests.simulation.stores import LARGEST_PAGE, Stores
 from tests.simulation.verdict import ALL_DUE_AT, check_end, is_drained
 from tests.simulation.watcher import Watcher
 
@@ -32,14 +32,22 @@ SLICE_MS = 120_000
 MOST_DEAD = 10_000
 
 
-def _redrive(execution: Execution, world: World, _: Sequence[str]) -> None:
+def _redrive(execution: Execution, world: World, _: ApiEnvironment) -> None:
     redrive(world, execution)
 
 
 class Stage:
     """World, clients and watcher of one run."""
 
-    def __init__(self, seed: int, settings: Settings, adversary: Adversary, herd_at: int = 0) -> None:
+    def __init__(
+        self,
+        seed: int,
+        settings: Settings,
+        adversary: Adversary,
+        herd_at: int = 0,
+        page_bytes: int = LARGEST_PAGE,
+    ) -> None:
+        self._page_bytes = page_bytes
         self.clock = MemoryClock(BEGAN_AT)
         self.scheduler = Scheduler(self.clock, random.Random(seed))
         self.scheduler.unexpected = self._unexpected
@@ -47,7 +55,7 @@ class Stage:
         self.adversary = adversary
         self.watcher = Watcher(self.scheduler, settings, CAPPED)
         self.stores = self.make_stores(settings)
-        for client in (*CLIENTS, *CAPPED):
+        for client in EVERYBODY:
             self.stores.clients.put(client)
         self.cloud = Cloud(self.scheduler, adversary, self.watcher, self.stores, settings, self.history)
         self.desk = Desk(self.cloud, self.watcher, herd_at)
@@ -58,7 +66,7 @@ class Stage:
 
     def make_stores(self, settings: Settings) -> Stores:
         """What outlives invocations, here the adapters in memory."""
-        return Stores(self.clock, settings, self.adversary, self.watcher)
+        return Stores(self.clock, settings, self.adversary, self.watcher, self._page_bytes)
 
     def run(self, busy_ms: int) -> int:
         """Let clients be busy, stop all faults, let everything drain, judge. How long it took to drain (ms)."""
@@ -71,14 +79,18 @@ class Stage:
         except Livelock as error:
             self.watcher.violated("L1", str(error))
         if not self.watcher.violations:
+            left = len(self.desk.requests.queue.messages)
+            self.watcher.require(not left, "L1", f"{left} messages that ask for something are left")
             check_end(self.cloud, self.watcher, self.garbage)
         self.scheduler.close()
         return self.scheduler.now - stopped_at
 
     def _drain(self, until: int) -> None:
         while not self.scheduler.stopped and self.scheduler.now < until:
-            if is_drained(self.cloud, self.watcher, self.garbage, self.all_due_at):
+            has_read = not self.desk.requests.queue.messages
+            if has_read and is_drained(self.cloud, self.watcher, self.garbage, self.all_due_at):
                 return
+            check_accounted(self.stores, self.watcher)
             # However long a pause was under way, it ends.
             self.stores.clients.put(REGULATED)
             self._repeat_redrives()

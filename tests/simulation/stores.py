@@ -31,6 +31,10 @@ NEVER_SENDABLE = b'"never sendable"'
 POISON = b'"poison"'
 
 
+#: Bytes of a page that DynamoDB reads.
+LARGEST_PAGE = 1_048_576
+#: In so many slices the audit has looked at every job.
+SLICES_A_DAY = 2
 #: Where so many messages wait none is doubled.
 MOST_DOUBLED = 50
 
@@ -89,6 +93,23 @@ class WatchedJobs(MemoryJobs):
         if done:
             self._watcher.named.changed(after)
         return done
+
+    def scan(self, part: int, parts: int) -> Sequence[NamedJob]:
+        """A day of a run has so few slices that each job is audited some times in it."""
+        return super().scan(part % min(parts, SLICES_A_DAY), min(parts, SLICES_A_DAY))
+
+
+class WatchedRegulation(MemoryRegulation):
+    """Regulation whose slots are counted."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        super().__init__()
+        self._watcher = watcher
+
+    def reserve(self, client_id: str, count: int, interval_ms: float, now: int) -> int:
+        first_at = super().reserve(client_id, count, interval_ms, now)
+        self._watcher.caps.reserved(client_id, first_at, count, interval_ms)
+        return first_at
 
 
 class WatchedClients(MemoryClients):
@@ -190,6 +211,12 @@ class UnrulyOrderedQueue(MemoryOrderedQueue):
             self.on_put(message.visible_at)
         return received
 
+    def put_garbage(self, body: str) -> str:
+        """A message that nobody of ours sent; its id."""
+        self.put(body, "garbage", "garbage")
+        self.on_put(self._clock.at)
+        return next(m.message_id for m in self.messages.values() if m.group == "garbage")
+
     def hide(self, receipts: Sequence[str], seconds: int) -> None:
         super().hide(receipts, seconds)
         self.on_put(self._clock.at + seconds * 1000)
@@ -202,10 +229,17 @@ class UnrulyOrderedQueue(MemoryOrderedQueue):
 class Stores:
     """All that outlives an invocation."""
 
-    def __init__(self, clock: MemoryClock, settings: Settings, adversary: Adversary, watcher: Watcher) -> None:
+    def __init__(
+        self,
+        clock: MemoryClock,
+        settings: Settings,
+        adversary: Adversary,
+        watcher: Watcher,
+        page_bytes: int = LARGEST_PAGE,
+    ) -> None:
         self.acting = Acting()
         self._shipped = MemoryClockwork(settings).world
-        self.timeline = MemoryTimeline()
+        self.timeline = MemoryTimeline(page_bytes)
         self.shards = WatchedShards(watcher, self.acting)
         self.executions = WatchedExecutions(watcher, self.acting)
         self.queue = UnrulyQueue(clock, settings, adversary, watcher)
@@ -215,7 +249,7 @@ class Stores:
         self.jobs = WatchedJobs(watcher)
         self.clients = WatchedClients(watcher)
         self.key_rows = MemoryKeyRows()
-        self.regulation = MemoryRegulation()
+        self.regulation = WatchedRegulation(watcher)
         watcher.timeline = self.timeline
         watcher.executions = self.executions
         watcher.named.executions = self.executions

@@ -43,8 +43,7 @@ def _is_marked(watcher: Watcher, promise: Promise) -> bool:
 
 def is_drained(cloud: Cloud, watcher: Watcher, garbage: set[str], all_due_at: int = ALL_DUE_AT) -> bool:
     """Nothing is left to be done: no message or dead letter but those that nobody can read, no job that is pending."""
-    queue = cloud.stores.queue
-    if (set(queue.messages) | set(queue.dead)) - garbage or list(uncalled(watcher)):
+    if _left(cloud, garbage) or list(uncalled(watcher)):
         return False
     recurs = bool(watcher.named.lives) and cloud.scheduler.now < all_due_at
     if recurs or next(watcher.named.unsettled(), None) is not None:
@@ -52,10 +51,15 @@ def is_drained(cloud: Cloud, watcher: Watcher, garbage: set[str], all_due_at: in
     return all(where_it_stands(watcher, promise) != "pending" for promise in watcher.promises.values())
 
 
+def _left(cloud: Cloud, garbage: set[str]) -> set[str]:
+    """Messages and dead letters of both queues, but for those that nobody can read."""
+    queues = (cloud.stores.queue, cloud.stores.ordered_queue)
+    return {message_id for queue in queues for message_id in (*queue.messages, *queue.dead)} - garbage
+
+
 def check_end(cloud: Cloud, watcher: Watcher, garbage: set[str]) -> None:
     """L1, I1, I4, I12 over the whole run."""
-    queue = cloud.stores.queue
-    left = (set(queue.messages) | set(queue.dead)) - garbage
+    left = _left(cloud, garbage)
     watcher.require(not left, "L1", f"{len(left)} messages or dead letters are left: {sorted(left)[:3]}")
     for execution_id in watcher.named.unsettled():
         watcher.violated("I1", f"promised, and neither delivered nor ended: {execution_id}", execution_id.split(".")[0])

@@ -22,7 +22,8 @@ from clockwork.memory.timeline import MemoryTimeline
 from clockwork.settings import Settings
 from tests.simulation.caps import Caps
 from tests.simulation.named_watcher import NamedWatcher
-from tests.simulation.order import Order
+from tests.simulation.order import Order, Placed
+from tests.simulation.rows import elements_of, every_row
 from tests.simulation.scheduler import Actor, Scheduler
 
 #: No clock of a run is as far as this from true time, so two differ by less than the grace of a claim.
@@ -75,7 +76,8 @@ class Watcher:
         #: What an invocation found at its beginning is no older than this (ms) as long as it is not over.
         self._invocation_ms = settings.deliverer_timeout_seconds * 1000 + MOST_SKEW_MS
         self._paused_since: dict[str, int] = {}
-        self.named = NamedWatcher()
+        self.order = Order()
+        self.named = NamedWatcher(scheduler, self.order)
         self.timeline = MemoryTimeline()
         self.executions = MemoryExecutions()
         self.violations: list[Violation] = []
@@ -92,7 +94,6 @@ class Watcher:
         #: Clients of which what was parked was discarded.
         self.discarded: set[str] = set()
         self.caps = Caps({client.client_id: client for client in capped})
-        self.order = Order()
         self._payloads: dict[bytes, tuple[str, int]] = {}
         self._claimants: dict[str | None, Actor | None] = {}
 
@@ -110,13 +111,24 @@ class Watcher:
         """The instants of the horizons (ms): where comparing instants in place of keys goes wrong."""
         return [keys.instant_of(horizon) for horizon in self._horizons.values()]
 
+    def job_of(self, payload: bytes, partition_ids: Iterable[str]) -> tuple[str, Occurrence] | None:
+        """The anonymous job that has this payload, which no other has."""
+        for partition_id in partition_ids:
+            for row in every_row(self.timeline, partition_id):
+                for index, element in elements_of(row).items():
+                    if isinstance(element, Occurrence) and element.payload.body == payload:
+                        return AnonymousJob(row.partition_id, row.key, index).job_id, element
+        return None
+
     # What clients were told.
 
     def acknowledged(self, job_id: str, occurrence: Occurrence) -> None:
         """A client was told that this job is accepted."""
         if job_id not in self.promises:
             self.promises[job_id] = Promise(job_id, occurrence, self._scheduler.now)
-            self.order.accepted(job_id, occurrence, self._scheduler.now)
+            execution_id = only_execution(job_id, occurrence.due_at)
+            placed = Placed(job_id, execution_id, occurrence.due_at, occurrence.sequence)
+            self.order.accepted(occurrence.client_id, occurrence.ordering_key, placed, self._scheduler.now)
             self._check_released(job_id)
 
     def cancelled(self, job_id: str) -> None:
@@ -158,8 +170,7 @@ class Watcher:
         self._cursors[after.partition_id] = after.cursor
         self._horizons[after.partition_id] = after.horizon
         if after.cursor != before.cursor:
-            page = self.timeline.read(after.partition_id, before.cursor, after.cursor, 10**6)
-            for row in page.rows:
+            for row in every_row(self.timeline, after.partition_id, before.cursor, after.cursor):
                 self._check_row_released(row)
 
     def _check_monotone(self, before: Shard, after: Shard) -> None:
@@ -261,7 +272,7 @@ class Watcher:
         if actor.is_over(self._scheduler.now):
             return  # Its claim has ended: nobody but its host's end keeps it from starting.
         self.require(objection is None, "I7", str(objection), job_id)
-        self._check_order(job_id, occurrence)
+        self._check_order(delivery)
         self._check_wanted_now(job_id, occurrence)
         promise = self.promises.get(job_id)
         if promise is not None:
@@ -292,13 +303,19 @@ class Watcher:
         listed = promise.running_attempt
         self.require(listed is None or attempt <= listed, "I5", "an attempt begins after running was answered", job_id)
 
-    def _check_order(self, job_id: str, occurrence: Occurrence) -> None:
+    def _check_order(self, delivery: Delivery) -> None:
         """What was accepted in time and is ahead in the order of its key has ended."""
-        for ahead in self.order.ahead_of(job_id, occurrence):
-            record = self.executions.find(ahead, only_execution(ahead, self.promises[ahead].occurrence.due_at))
+        for ahead in self.order.ahead_of(delivery.execution_id, delivery.occurrence):
+            record = self.executions.find(ahead.job_id, ahead.execution_id)
             has_ended = record is not None and record.is_final
-            has_ended = has_ended or self.promises[ahead].cancel_asked or occurrence.client_id in self.redriven
-            self.require(has_ended, "I11", f"it overtakes {ahead}, which is {record and record.state}", job_id)
+            has_ended = has_ended or self._is_called_off(ahead) or delivery.occurrence.client_id in self.redriven
+            told = f"it overtakes {ahead.job_id}, which is {record and record.state}"
+            self.require(has_ended, "I11", told, delivery.job_id)
+
+    def _is_called_off(self, placed: Placed) -> bool:
+        """Its client has said, perhaps without an answer, that it is not to be delivered."""
+        promise = self.promises.get(placed.job_id)
+        return self.named.is_outdated(placed.execution_id) if promise is None else promise.cancel_asked
 
     def _check_wanted_now(self, job_id: str, occurrence: Occurrence) -> None:
         """When its invocation began it was not too late, and its client was not paused."""
@@ -321,7 +338,8 @@ class Watcher:
     def under_way(self, actor: Actor, delivery: Delivery, lasts_ms: int) -> None:
         """An attempt that has begun goes on for so long."""
         now, client_id = self._scheduler.now, delivery.occurrence.client_id
-        objection = self.caps.objection(actor, client_id, now, now + lasts_ms)
+        attempt = delivery.execution_id, delivery.attempt
+        objection = self.caps.objection(actor, client_id, attempt, now, now + lasts_ms)
         self.require(objection is None or actor.is_over(now), "I8", str(objection), delivery.job_id)
 
     def succeeded(self, delivery: Delivery) -> None:

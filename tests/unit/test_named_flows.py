@@ -21,6 +21,7 @@ from clockwork.domain.named import Definition, JobState, NamedJob, Pointer, vers
 from clockwork.domain.recurrence import Every, Recurrence
 from clockwork.domain.releases import Delivery
 from clockwork.domain.timeline import Row
+from clockwork.flows.audit import audit_chains
 from clockwork.flows.authorise import Caller
 from clockwork.flows.chain import check_chain
 from clockwork.flows.control import backfill, run_now
@@ -32,6 +33,7 @@ from clockwork.flows.named import (
     cancelled,
     change,
     create_named,
+    has_ended,
     paused,
     replaced,
     resumed,
@@ -402,6 +404,56 @@ def test_a_broken_chain_is_repaired_and_a_whole_one_left_alone() -> None:
     assert check_chain(named.clockwork.world, named.stored)
     assert not check_chain(named.clockwork.world, named.stored)
     assert named.run(40)[-1] == 160.0
+
+
+def _forget_the_past(named: Named, days: int) -> None:
+    """Let days go by, and TTL take what has expired."""
+    named.clockwork.clock.at += days * 86_400_000
+    named.clockwork.timeline.expire(named.clockwork.clock.at)
+    for place, record in list(named.clockwork.executions._records.items()):
+        if record.expires_at <= named.clockwork.clock.at:
+            del named.clockwork.executions._records[place]
+
+
+@pytest.mark.parametrize("retention_days", [None, 1])
+def test_a_one_shot_whose_record_is_gone_does_not_fire_again(retention_days: int | None) -> None:
+    named = Named(recurrence=None, at=1_700_000_030_000, retention_days=retention_days)
+    assert named.run(300) == [30.0]
+    _forget_the_past(named, 31)
+    assert not check_chain(named.clockwork.world, named.stored)
+    assert named.run(100) == []
+
+
+def test_a_one_shot_whose_record_is_gone_has_ended() -> None:
+    named = Named(recurrence=None, at=1_700_000_030_000)
+    assert not has_ended(named.clockwork.world, named.stored)
+    named.run(300)
+    assert has_ended(named.clockwork.world, named.stored)
+    _forget_the_past(named, 31)
+    assert has_ended(named.clockwork.world, named.stored)
+
+
+def test_a_chain_that_is_repaired_repeats_nothing_of_which_the_record_is_gone() -> None:
+    day_ms = 86_400_000
+    named = Named(every_ms=day_ms, catch_up="all", catch_up_window_seconds=31_536_000, retention_days=3)
+    named.clockwork.run_until(named.start + 3 * day_ms + 1_000)
+    rows = named.clockwork.timeline._rows[named.job.partition_id]
+    named.clockwork.timeline.forget(named.job.partition_id, list(rows))
+    _forget_the_past(named, 10)
+    named.clockwork.poll_all()
+    assert check_chain(named.clockwork.world, named.stored)
+    assert named.run(100) == [day * 86_400.0 for day in (11, 12, 13)]
+
+
+def test_every_job_is_audited_each_day_wherever_in_its_minute_a_sweep_falls() -> None:
+    named = Named()
+    sweep_ms = named.clockwork.settings.sweep_seconds * 1000
+    audited = 0
+    for number in range(86_400_000 // sweep_ms):
+        # Two sweeps are up to two periods apart.
+        named.clockwork.clock.at = named.start + number * sweep_ms + (number % 2) * (sweep_ms - 1)
+        audited += audit_chains(named.clockwork.world, named.clockwork.clock.at + 60_000).audited
+    assert audited >= 1
 
 
 def test_a_create_that_died_after_its_row_is_finished_by_its_repeat(monkeypatch: pytest.MonkeyPatch) -> None:

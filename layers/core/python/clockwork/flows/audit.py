@@ -22,10 +22,11 @@ class AuditReport(msgspec.Struct):
 
 def audit_chains(world: World, deadline_at: int) -> AuditReport:
     """Check the slice of jobs that belongs to this moment of the day, as far as there is time before `deadline_at`."""
-    sweep_ms = world.settings.sweep_seconds * 1000
-    slices = DAY_MS // sweep_ms
+    # A slice has its turn for two sweeps' time, since two sweeps may be nearly that far apart: none is left out.
+    turn_ms = 2 * world.settings.sweep_seconds * 1000
+    slices = DAY_MS // turn_ms
     report = AuditReport()
-    for job in world.jobs.scan(world.clock.now() // sweep_ms % slices, slices):
+    for job in world.jobs.scan(world.clock.now() // turn_ms % slices, slices):
         if world.clock.now() > deadline_at - STOP_MARGIN_MS:
             report.left += 1
             continue

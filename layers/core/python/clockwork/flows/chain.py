@@ -62,7 +62,8 @@ def _is_unfired(world: World, job: NamedJob) -> bool:
     if at is None or job.definition.record == "none":
         return False
     after_ms = UNFIRED_AFTER_MS if job.definition.ordering_key is None else WAITING_AFTER_MS
-    if world.clock.now() < max(at, job.changed_at) + after_ms:
+    kept_ms = world.execution_kept_ms(job.definition.retention_days)
+    if not after_ms <= world.clock.now() - max(at, job.changed_at) < kept_ms:
         return False
     return job.chain_after_at < at and not world.executions.list(job.job_id, 1, None)
 
@@ -81,13 +82,14 @@ def _candidates(job: NamedJob, shard: Shard) -> list[Pointer]:
 
 
 def _last_known(world: World, job: NamedJob) -> Pointer | None:
-    """Where to go on: at the last fire that left a record, or else at the beginning; what fired is absorbed."""
+    """Where to go on: at the last fire that left a record, or where records begin; what fired since is absorbed."""
     for execution in world.executions.list(job.job_id, RECORDS_READ, None):
         if execution.execution_id.endswith(f".{job.version}"):
             return _pointer_from(job, execution.due_at)
-    if job.definition.record == "full":
+    if job.definition.at is not None:
         return first_pointer(job)
-    return _pointer_from(job, world.clock.now())
+    kept_ms = world.execution_kept_ms(job.definition.retention_days) if job.definition.record == "full" else 0
+    return _pointer_from(job, world.clock.now() - kept_ms)
 
 
 def _pointer_from(job: NamedJob, due_at: int) -> Pointer | None:

@@ -154,7 +154,10 @@ def has_ended(world: World, job: NamedJob) -> bool:
     if at is None or job.definition.record == "none":
         return False
     record = world.executions.find(job.job_id, str(ExecutionId(job.job_id, at, job.version)))
-    return record is not None and record.is_final
+    if record is not None:
+        return record.is_final
+    kept_ms = world.execution_kept_ms(job.definition.retention_days)
+    return job.state is JobState.ACTIVE and world.clock.now() - max(at, job.changed_at) >= kept_ms
 
 
 def _is_given_up(world: World, stored: NamedJob, request: NamedRequest) -> bool:

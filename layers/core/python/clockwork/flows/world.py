@@ -36,6 +36,10 @@ class World:
         """When the record of an execution that ended at `at` (ms) may go; `retention_days` if its client has any."""
         return kept_until(at, retention_days, at + self.settings.execution_retention_seconds * 1000)
 
+    def execution_kept_ms(self, retention_days: int | None) -> int:
+        """For how long a record is sure to be there from its execution's end on: later it may have been and be gone."""
+        return self.execution_expires_at(0, retention_days)
+
     def row_expires_at(self, at: int) -> int:
         """When a timeline row due at `at` (ms) may go: an outage must be shorter."""
         return at + self.settings.row_retention_seconds * 1000

@@ -1,0 +1,61 @@
+"""I12 at every moment: what is accepted and has not ended is kept somewhere, and never in a process's memory alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clockwork.domain.codec import decode_message
+from clockwork.domain.errors import NewerFormat, Undecodable
+from clockwork.domain.executions import State
+from clockwork.domain.ids import AnonymousJob, only_execution
+from clockwork.domain.jobs import Occurrence
+from clockwork.domain.parking import parking_of
+from clockwork.domain.releases import Release
+from clockwork.domain.timeline import Row
+from tests.simulation.requests import EVERYBODY
+from tests.simulation.rows import elements_of, every_row
+from tests.simulation.stores import Stores
+from tests.simulation.verdict import where_it_stands
+from tests.simulation.watcher import Watcher
+
+
+def check_accounted(stores: Stores, watcher: Watcher) -> None:
+    """Every acknowledged job that has not ended waits in a row, in a message, or among what somebody may redrive."""
+    kept: set[str] | None = None
+    for promise in watcher.promises.values():
+        if promise.cancel_asked or where_it_stands(watcher, promise) != "pending":
+            continue
+        if kept is None:
+            kept = set(_kept(stores))
+        record = watcher.executions.find(promise.job_id, only_execution(promise.job_id, promise.occurrence.due_at))
+        told = f"accepted, pending ({record and record.state}), and kept nowhere"
+        is_listed = record is not None and record.state is State.PENDING and record.needs_attention
+        watcher.require(promise.job_id in kept or is_listed, "I12", told, promise.job_id)
+
+
+def _kept(stores: Stores) -> Iterator[str]:
+    """The jobs of all that waits: in messages, in rows that no cursor has passed, and in parked rows."""
+    for queue in (stores.queue, stores.ordered_queue):
+        for message in (*queue.messages.values(), *queue.dead.values()):
+            yield from _jobs_of_message(message.body)
+    for partition_id, shard in stores.shards.get(stores.shards.list()).items():
+        for row in every_row(stores.timeline, partition_id, shard.cursor):
+            yield from _jobs_of_row(row)
+    for client in EVERYBODY:
+        for row in every_row(stores.timeline, parking_of(client.client_id)):
+            yield from _jobs_of_row(row)
+
+
+def _jobs_of_message(body: str) -> Iterator[str]:
+    try:
+        yield from (release.job_id for release in decode_message(body))
+    except (Undecodable, NewerFormat):
+        return
+
+
+def _jobs_of_row(row: Row) -> Iterator[str]:
+    for index, element in elements_of(row).items():
+        if isinstance(element, Release):
+            yield element.job_id
+        elif isinstance(element, Occurrence) and index not in row.cancelled:
+            yield AnonymousJob(row.partition_id, row.key, index).job_id

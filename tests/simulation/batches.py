@@ -1,0 +1,154 @@
+"""Clients that ask for many jobs at once, for more than they may, or without saying for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from clockwork.domain.errors import NameTaken
+from clockwork.domain.jobs import HttpTarget, KafkaTarget, Payload, RetryPolicy, SqsTarget
+from clockwork.domain.requests import CreateRequest, NewJob
+from clockwork.flows import create, named
+from clockwork.flows.world import World
+from tests.examples import outline
+from tests.simulation.clients import Visit, accept, ask_again, create_asked, create_keyed, create_once, request_of
+from tests.simulation.named_clients import KEYS, answered, definition
+from tests.simulation.requests import METERED, NARROW, QUEUE_ARN, REGULATED, SHARING, TOPIC, KeyedRequest
+from tests.simulation.stores import POISON
+
+
+def with_jobs(asked: CreateRequest, jobs: Sequence[NewJob]) -> CreateRequest:
+    """The request for other jobs."""
+    return msgspec.structs.replace(asked, jobs=tuple(jobs), outlines=tuple(map(outline, jobs)))
+
+
+def _alike(visit: Visit, count: int, delay_ms: int, apart_ms: int) -> CreateRequest:
+    """A request for jobs that differ in nothing but payload and instant."""
+    asked = request_of(visit, count, f"alike-{visit.rng.getrandbits(64):x}")
+    jobs = [
+        msgspec.structs.replace(
+            asked.jobs[0], index=job.index, payload=job.payload, delay_ms=delay_ms + apart_ms * job.index
+        )
+        for job in asked.jobs
+    ]
+    return with_jobs(asked, jobs)
+
+
+def create_alike(visit: Visit) -> None:
+    """A batch whose jobs share rows: alike, close together, some left out of it at first."""
+    count, delay_ms = visit.rng.randint(10, 40), visit.rng.choice((30_000, 200_000, 500_000))
+    whole = _alike(visit, count, delay_ms, 10)
+    some = msgspec.structs.replace(whole, jobs=tuple(job for job in whole.jobs if job.index % 7))
+    ask_again(visit, KeyedRequest(some, visit.now))
+    ask_again(visit, KeyedRequest(whole, visit.now))
+
+
+def create_large(visit: Visit) -> None:
+    """A batch of which few jobs fit into one row, so that a poller finds many full rows in one page."""
+    whole = _alike(visit, 26, 300_000, 1)
+    large = [
+        msgspec.structs.replace(
+            job, record="none", target=SqsTarget(QUEUE_ARN), payload=Payload(job.payload.body.ljust(3_500))
+        )
+        for job in whole.jobs
+    ]
+    ask_again(visit, KeyedRequest(with_jobs(whole, large), visit.now))
+
+
+def create_bundled(visit: Visit) -> None:
+    """Jobs of one second for one queue or topic; one of them may take down whoever delivers it."""
+    target = visit.rng.choice((SqsTarget(QUEUE_ARN), KafkaTarget(TOPIC)))
+    whole = _alike(visit, visit.rng.randint(2, 8), visit.rng.choice((2_000, 40_000)), 0)
+    record = visit.rng.choice(("full", "none"))
+    jobs = [msgspec.structs.replace(job, target=target, record=record) for job in whole.jobs]
+    settings = visit.desk.cloud.settings
+    may_poison = settings.max_receive_count == 2 and settings.visibility_seconds <= 120
+    if visit.desk.cloud.adversary.profile.rows and may_poison and visit.rng.random() < 0.1:
+        poison = Payload(POISON + b" %d" % visit.rng.getrandbits(64))
+        jobs[-1] = msgspec.structs.replace(jobs[-1], payload=poison, record="none")
+    create_asked(visit, msgspec.structs.replace(with_jobs(whole, jobs), idempotency_key=None))
+
+
+def create_mixed(visit: Visit) -> None:
+    """A batch of anonymous and named jobs, or of either alone; each named one is answered on its own."""
+    asked = request_of(visit, visit.rng.randint(0, 3), visit.rng.choice((None, f"mixed-{visit.rng.getrandbits(64)}")))
+    wanted = [definition(visit.rng, visit.now, visit.desk.began_at) for _ in range(visit.rng.randint(0, 2))]
+    keys = visit.rng.sample(KEYS, len(wanted))
+
+    def flow(world: World, shards: Sequence[str]) -> tuple[Sequence[create.CreatedJob], list[named.Written]]:
+        client = visit.acting_for(world, visit.client.client_id)
+        created = create.create_jobs(world, msgspec.structs.replace(asked, client=client), shards)
+        written = []
+        for key, one in zip(keys, wanted, strict=True):
+            text = b'{"n": "%s"}' % one.payload.body
+            try:
+                request = named.NamedRequest(client=client, job_key=key, as_sent=text, definition=one)
+                written.append(named.create_named(world, request, shards))
+            except NameTaken:
+                continue
+        return created, written
+
+    ask = visit.call if asked.idempotency_key is None else visit.call_until_answered
+    created, written = ask(flow, len(asked.jobs) + len(wanted))
+    accept(visit, asked, created)
+    for one in written:
+        answered(visit, one)
+
+
+def create_metered(visit: Visit) -> None:
+    """Create as the client that may create so many jobs and no more."""
+    visit.client = METERED
+    count = visit.rng.choice((1, 1, 2, 4))
+    if visit.rng.random() < 0.5:
+        create_once(visit, count)
+    else:
+        create_keyed(visit, count)
+
+
+def create_unnamed(visit: Visit) -> None:
+    """Create without naming the client, which only a principal of just one may."""
+    visit.client = visit.rng.choice((visit.client, visit.client, *SHARING))
+    request = request_of(visit, 1, None)
+
+    def flow(world: World, shards: Sequence[str]) -> Sequence[create.CreatedJob]:
+        client = visit.acting_for(world, None)
+        visit.watcher.require(client.client_id == visit.client.client_id, "I9", "it acts for another client")
+        return create.create_jobs(world, msgspec.structs.replace(request, client=client), shards)
+
+    accept(visit, request, visit.call(flow))
+
+
+def create_crowd(visit: Visit) -> None:
+    """Some jobs at once, more than the client may have under way; each is tried once, and briefly."""
+    visit.client = NARROW
+    asked, delay_ms = request_of(visit, 5, None), visit.rng.choice((5_000, 100_000))
+    target, once = HttpTarget("https://good.example.com/", timeout_seconds=5), RetryPolicy(max_attempts=1)
+    jobs = [
+        msgspec.structs.replace(job, at=None, delay_ms=delay_ms, target=target, record="full", retry_policy=once)
+        for job in asked.jobs
+    ]
+    create_asked(visit, with_jobs(asked, jobs))
+
+
+def hold_back(visit: Visit) -> None:
+    """Many jobs of the client that operators pause, due soon."""
+    visit.client = REGULATED
+    whole = _alike(visit, visit.rng.randint(5, 12), visit.rng.choice((5_000, 30_000)), 5)
+    ask_again(visit, KeyedRequest(whole, visit.now))
+
+
+BATCH_OPERATIONS: dict[str, Callable[[Visit], None]] = {
+    "create alike": create_alike,
+    "create large": create_large,
+    "create bundled": create_bundled,
+    "create mixed": create_mixed,
+    "create metered": create_metered,
+    "create unnamed": create_unnamed,
+    "create crowd": create_crowd,
+    "create held back": hold_back,
+}
+BATCH_WEIGHTS = {
+    "create alike": 2, "create large": 0.5, "create bundled": 4, "create mixed": 3, "create metered": 4,
+    "create unnamed": 2, "create crowd": 2, "create held back": 1.5,
+}  # fmt: skip

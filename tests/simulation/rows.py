@@ -1,0 +1,29 @@
+"""Rows of the timeline as somebody sees them who reads everything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from clockwork.domain.codec import Element, decode_row
+from clockwork.domain.errors import NewerFormat, Undecodable
+from clockwork.domain.keys import BEGINNING, END
+from clockwork.domain.timeline import Row
+from clockwork.ports import Timeline
+
+
+def every_row(timeline: Timeline, partition_id: str, after: str = BEGINNING, until: str = END) -> Iterator[Row]:
+    """All rows with `after < key <= until`, page by page."""
+    while True:
+        page = timeline.read(partition_id, after, until, 1_000)
+        yield from page.rows
+        if not page.more:
+            return
+        after = page.rows[-1].key
+
+
+def elements_of(row: Row) -> Mapping[int, Element]:
+    """What a row holds; nothing if nobody can read it."""
+    try:
+        return decode_row(row.blob)
+    except (Undecodable, NewerFormat):
+        return {}
