@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from clockwork.domain.jobs import Occurrence
@@ -32,11 +32,16 @@ class Order:
 
     def __init__(self) -> None:
         self._placed: defaultdict[tuple[str, str], dict[str, Placed]] = defaultdict(dict)
+        self._lost: set[str] = set()
 
     def accepted(self, client_id: str, ordering_key: str | None, placed: Placed, at: int) -> None:
         """A job that fires once was acknowledged at `at` (ms)."""
         if ordering_key is not None and at <= placed.due_at - IN_TIME_MS:
             self._placed[client_id, ordering_key].setdefault(placed.execution_id, placed)
+
+    def loses(self, execution_ids: Iterable[str]) -> None:
+        """These lose their places: received too often, they are sent anew by the sweeper, behind their followers."""
+        self._lost.update(execution_ids)
 
     def ahead_of(self, execution_id: str, occurrence: Occurrence) -> Iterator[Placed]:
         """What has to end before this one starts."""
@@ -44,4 +49,5 @@ class Order:
             return
         placed = self._placed[occurrence.client_id, occurrence.ordering_key]
         mine = placed.get(execution_id)
-        yield from (other for other in placed.values() if mine is not None and other.place < mine.place)
+        ahead = (other for other in placed.values() if mine is not None and other.place < mine.place)
+        yield from (other for other in ahead if other.execution_id not in self._lost)

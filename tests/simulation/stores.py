@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from clockwork.domain.clients import Client
+from clockwork.domain.codec import decode_message
 from clockwork.domain.executions import Execution
 from clockwork.domain.named import NamedJob
 from clockwork.domain.releases import Release
@@ -206,7 +207,10 @@ class UnrulyOrderedQueue(MemoryOrderedQueue):
         return [*later, *((going[place], permanent, reason) for place, permanent, reason in refused)]
 
     def receive(self, limit: int = 10) -> Sequence[GroupedMessage]:
+        known = set(self.dead)
         received = super().receive(limit)
+        for message_id in self.dead.keys() - known:
+            self._watcher.order.loses(release.execution_id for release in decode_message(self.dead[message_id].body))
         for message in received:
             self.on_put(message.visible_at)
         return received
