@@ -11,20 +11,16 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import signal
-import subprocess
 import sys
 from collections.abc import Sequence
-from types import FrameType
+from functools import partial
 from typing import Any
 
-from local.deployer import DeployFailed
-from local.emulator import EmulatorFailed
 from local.stack import say_on_terminal
+from tests.chaos.command import run
 from tests.chaos.faults import FAULTS
 from tests.chaos.rounds import Outcome, play
 from tests.chaos.scene import scene
-from tests.chaos.sender import Refused
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,30 +31,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", action="append", choices=[fault.name for fault in FAULTS], help="may be repeated")
     parser.add_argument("--seed", type=int, default=random.randrange(2**32), help="of the load (a new one each time)")
     options = parser.parse_args(arguments)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _end)
-    outcomes: list[Outcome] = []
-    try:
-        _run(options.only, options.seed, outcomes)
-    except KeyboardInterrupt:
-        say_on_terminal("Stopped.")
-        return 130
-    except (DeployFailed, EmulatorFailed, Refused, OSError, subprocess.CalledProcessError) as error:
-        say_on_terminal(f"Chaos cannot go on: {error}")
-        return 2
-    print(json.dumps(report(outcomes)), flush=True)
-    return 1 if any(outcome.wrong for outcome in outcomes) else 0
+    return run(partial(_play, options.only, options.seed))
 
 
-def _run(only: Sequence[str] | None, seed: int, outcomes: list[Outcome]) -> None:
+def _play(only: Sequence[str] | None, seed: int) -> int:
+    """All rounds, or those that are named; 1 if anything was wrong."""
     say_on_terminal(f"Seed {seed}")
-    rng = random.Random(seed)
+    rng, outcomes = random.Random(seed), []
     with scene(say_on_terminal) as ready:
         for fault in FAULTS:
             if only is None or fault.name in only:
                 say_on_terminal(f"{fault.name}: {fault.what}")
                 outcomes.append(play(ready, fault, rng))
                 say_on_terminal(told(outcomes[-1]))
+    print(json.dumps(report(outcomes)), flush=True)
+    return 1 if any(outcome.wrong for outcome in outcomes) else 0
 
 
 def told(outcome: Outcome) -> str:
@@ -82,10 +69,6 @@ def report(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "duplicates": sum(outcome.audit.repeated for outcome in outcomes),
         "wrong": [f"{outcome.fault.name}: {sentence}" for outcome in outcomes for sentence in outcome.wrong],
     }
-
-
-def _end(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

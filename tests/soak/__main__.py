@@ -11,19 +11,15 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import signal
-import subprocess
 import sys
 from collections.abc import Sequence
-from types import FrameType
+from functools import partial
 from typing import Any
 
-from local.deployer import DeployFailed
-from local.emulator import EmulatorFailed
 from local.stack import say_on_terminal
 from tests.chaos.audit import Audit, faults
+from tests.chaos.command import run
 from tests.chaos.scene import scene
-from tests.chaos.sender import Refused
 from tests.soak.run import PARTS, Soak
 from tests.soak.windows import Window, growths, wrong
 
@@ -38,27 +34,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=_minutes, default=5.0, help="2 to 120 (%(default)s)")
     parser.add_argument("--seed", type=int, default=random.randrange(2**32), help="of the load (a new one each time)")
     options = parser.parse_args(arguments)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _end)
-    try:
-        windows, total = _run(options.minutes, options.seed)
-    except KeyboardInterrupt:
-        say_on_terminal("Stopped.")
-        return 130
-    except (DeployFailed, EmulatorFailed, Refused, OSError, subprocess.CalledProcessError) as error:
-        say_on_terminal(f"The soak cannot go on: {error}")
-        return 2
+    return run(partial(_soak, options.minutes, options.seed))
+
+
+def _soak(minutes: float, seed: int) -> int:
+    """All of it; 1 if anything was wrong."""
+    say_on_terminal(f"Seed {seed}")
+    with scene(say_on_terminal) as ready:
+        windows, total = Soak(ready, random.Random(seed), minutes * 60, _show).run()
     bad = [*faults(total, may_repeat=True), *wrong(windows, PARTS)]
     for sentence in bad:
         say_on_terminal(f"WRONG: {sentence}")
-    print(json.dumps(report(options.minutes, windows, total, bad)), flush=True)
+    print(json.dumps(report(minutes, windows, total, bad)), flush=True)
     return 1 if bad else 0
-
-
-def _run(minutes: float, seed: int) -> tuple[list[Window], Audit]:
-    say_on_terminal(f"Seed {seed}")
-    with scene(say_on_terminal) as ready:
-        return Soak(ready, random.Random(seed), minutes * 60, _show).run()
 
 
 def _show(number: int, over: Window) -> None:
@@ -90,10 +78,6 @@ def _minutes(text: str) -> float:
     if not SHORTEST_MINUTES <= minutes <= LONGEST_MINUTES:
         raise argparse.ArgumentTypeError(f"must be {SHORTEST_MINUTES} to {LONGEST_MINUTES}")
     return minutes
-
-
-def _end(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

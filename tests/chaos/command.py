@@ -1,0 +1,47 @@
+"""How the commands of chaos and soak end: by themselves, by a signal, or because they cannot go on."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Callable
+from types import FrameType
+
+from botocore.exceptions import BotoCoreError, ClientError
+from urllib3.exceptions import HTTPError
+
+from local.deployer import DeployFailed
+from local.emulator import EmulatorFailed
+from local.stack import say_on_terminal
+from tests.chaos.sender import Refused
+
+#: What the stack, its services and the waiting for them end with when something is in the way.
+FAILURES = (
+    AssertionError,
+    BotoCoreError,
+    ClientError,
+    DeployFailed,
+    EmulatorFailed,
+    HTTPError,
+    OSError,
+    Refused,
+    subprocess.CalledProcessError,
+)
+
+
+def run(work: Callable[[], int]) -> int:
+    """What `work` answers; 2 if it could not go on, 130 if it was told to end. What it started has ended by then."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _end)
+    try:
+        return work()
+    except KeyboardInterrupt:
+        say_on_terminal("Stopped.")
+        return 130
+    except FAILURES as error:
+        say_on_terminal(f"Cannot go on: {type(error).__name__}: {error}")
+        return 2
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
