@@ -18,6 +18,7 @@ from clockwork.flows.find import get_named
 from clockwork.flows.world import World
 from tests.examples import outline
 from tests.simulation.clients import Visit, ask_again, cancel_one, create_asked, get_one
+from tests.simulation.named_clients import answered
 from tests.simulation.regulated import pause_client, resume_client
 from tests.simulation.requests import CALLED_BACK, CLIENTS, REGULATED, KeyedRequest
 from tests.simulation.stage import BEGAN_AT
@@ -200,7 +201,7 @@ def _create(key: str, **wanted: Any) -> Callable[[Visit], None]:
             )
             return named.create_named(world, asked, partitions)
 
-        visit.watcher.named.answered(visit.call_until_answered(flow))
+        answered(visit, visit.call_until_answered(flow))
 
     return create
 
@@ -212,6 +213,6 @@ def _change(key: str, changed: Callable[[NamedJob, int], NamedJob]) -> Callable[
         def flow(world: World, _: Sequence[str]) -> named.Written:
             return named.change(world, get_named(world, visit.caller(world), job_id), None, changed)
 
-        visit.watcher.named.answered(visit.call_until_answered(flow))
+        answered(visit, visit.call_until_answered(flow), is_change=True)
 
     return change
