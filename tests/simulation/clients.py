@@ -256,7 +256,11 @@ def repeat_keyed(visit: Visit) -> None:
     mine = [keyed for keyed in visit.desk.keyed if keyed.request.client is visit.client]
     if mine:
         visit.desk.cloud.adversary.counts[Fault.CLIENT_REPEATS] += 1
-        ask_again(visit, visit.rng.choice(mine))
+        keyed = visit.rng.choice(mine)
+        if keyed.answers and visit.rng.random() < 0.1:
+            # Once its key has been forgotten, it is another request.
+            visit.actor.pause(max(0, keyed.known_until + 1 - visit.now))
+        ask_again(visit, keyed)
     else:
         create_keyed(visit, 1)
 

@@ -176,7 +176,8 @@ def _settings(rng: random.Random, profile: Profile) -> Settings:
         deliverer_timeout_seconds=deliverer_timeout,
         visibility_seconds=2 * deliverer_timeout,
         row_retention_seconds=4_000,
-        idempotency_seconds=rng.choice((300, 900)),
+        idempotency_seconds=900,
+        valve_messages=rng.choice((2, 40_000)),
     )
 
 
