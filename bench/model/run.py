@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +11,13 @@ from bench.model.creates import Creates
 from bench.model.deliveries import Account, QueueModel
 from bench.model.limits import AWS, Limits
 from bench.model.storage import Partitions
-from bench.model.timeline import ShardModel, Visit
+from bench.model.timeline import Invocation, ShardModel, Visit
 from bench.model.world import Deployment, Tally, World
 from clockwork.domain import keys
+from clockwork.domain.polls import plan_polls
 from clockwork.domain.releases import queue_of
+from clockwork.flows.poll import STOP_MARGIN_MS
+from clockwork.flows.pollers import SHARE_MS
 
 
 class Stack:
@@ -48,8 +52,9 @@ class Stack:
 
     def _tick(self, number: int) -> None:
         if number not in self._missed_ticks:
-            for shard in self.shards:
-                self._start(shard)
+            now, most = int(self.world.events.now), self.world.settings.shards_together
+            for poll in plan_polls([shard.row for shard in self.shards], now, most):
+                self._poll([self.shards[keys.index_of(partition_id)] for partition_id in poll.partition_ids])
         self._plan_tick(number + 1)
 
     def _plan_tick(self, number: int) -> None:
@@ -57,11 +62,22 @@ class Stack:
         self.world.events.at((number + within) * self.world.settings.tick_seconds * 1000, lambda: self._tick(number))
 
     def _start(self, shard: ShardModel) -> None:
-        """Invoke a shard's poller. The first visit that finds work is lost in the middle, if one is to be."""
-        lost = 1 if self._lost_poller and shard.rows and shard.rows[0].due_at <= self._reach() else None
-        self._lost_poller = self._lost_poller and lost is None
-        visit = Visit(self.world, shard, self._release, lost)
-        self.world.events.after(self.world.limits.invoke.draw(self.world.rng), visit.begin)
+        """Invoke a poller for one shard."""
+        self._poll([shard])
+
+    def _poll(self, shards: Sequence[ShardModel]) -> None:
+        """Invoke a poller. The first visit that finds work is lost in the middle, if one is to be."""
+
+        def begin() -> None:
+            timeout_ms = self.world.settings.poller_timeout_seconds * 1000
+            invocation = Invocation(self.world, timeout_ms if len(shards) == 1 else SHARE_MS + STOP_MARGIN_MS)
+            for shard in shards:
+                lost = 1 if self._lost_poller and shard.rows and shard.rows[0].due_at <= self._reach() else None
+                self._lost_poller = self._lost_poller and lost is None
+                hand_over = None if len(shards) == 1 else self._start
+                Visit(self.world, shard, self._release, invocation, hand_over, lost).begin()
+
+        self.world.events.after(self.world.limits.invoke.draw(self.world.rng), begin)
 
     def _reach(self) -> float:
         return self.world.events.now + self.world.settings.lookahead_seconds * 1000
@@ -125,7 +141,7 @@ def dollars(tally: Tally, deployment: Deployment) -> float:
     writes = tally.write_units + (2 * tally.delivered if deployment.record == "full" else 0)
     reads = tally.read_units + tally.api_requests
     sqs = tally.sends + 2 * tally.receives
-    requests = tally.invocations + tally.visits + tally.api_requests
+    requests = tally.invocations + tally.polls + tally.api_requests
     seconds = (tally.deliverer_ms * deployment.deliverer_gb + tally.poller_ms * deployment.poller_gb) / 1000
     return (
         writes * prices.WRITE_UNIT

@@ -13,6 +13,7 @@ from clockwork.aws.release_queue import MESSAGES_PER_BATCH
 from clockwork.aws.session import THREADS
 from clockwork.domain import keys
 from clockwork.domain.packing import MOST_IN_ROW
+from clockwork.domain.timeline import Shard
 from clockwork.flows.poll import STOP_MARGIN_MS
 from clockwork.flows.portions import OCCURRENCES_AT_ONCE, ROWS_AT_ONCE
 
@@ -37,6 +38,8 @@ class ShardModel:
     horizon: str = keys.BEGINNING
     lease_until: int = 0
     epoch: int = 0
+    #: By the last visit, as of its last commit.
+    released: int | None = None
     rows: list[TimelineRow] = field(default_factory=list)
     #: Released since the last commit: what a lost poller's successor sends again.
     uncommitted: list[TimelineRow] = field(default_factory=list)
@@ -45,6 +48,11 @@ class ShardModel:
     def partition_id(self) -> str:
         """Its name."""
         return keys.partition_of(self.index)
+
+    @property
+    def row(self) -> Shard:
+        """Its row, as ticks see it."""
+        return Shard(self.partition_id, lease_until=self.lease_until, horizon=self.horizon, released=self.released)
 
     def put(self, due_at: int, kind: RowKind) -> None:
         """Add a row."""
@@ -78,17 +86,44 @@ def most_in(row: TimelineRow) -> int:
     return MOST_IN_ROW if row.kind.jobs > 1 else 1
 
 
-class Visit:
-    """One poller's stay at one shard."""
+class Invocation:
+    """One poller: it is paid from its start until the last of its visits has ended, or until its end without one."""
 
-    def __init__(self, world: World, shard: ShardModel, send: Send, lost_after_portions: int | None = None) -> None:
+    def __init__(self, world: World, timeout_ms: float) -> None:
+        self._world = world
+        self._paid_until = world.events.now
+        self.stops_at = world.events.now + timeout_ms - STOP_MARGIN_MS
+        world.tally.polls += 1
+
+    def pay(self) -> None:
+        """A visit ends now."""
+        now = self._world.events.now
+        self._world.tally.poller_ms += max(0.0, now - self._paid_until)
+        self._paid_until = max(now, self._paid_until)
+
+
+class Visit:
+    """One poller's stay at one shard. `hand_over`: starts another for a shard that is not done when time runs short."""
+
+    def __init__(
+        self,
+        world: World,
+        shard: ShardModel,
+        send: Send,
+        invocation: Invocation,
+        hand_over: Callable[[ShardModel], None] | None = None,
+        lost_after_portions: int | None = None,
+    ) -> None:
         self._world = world
         self._settings = world.settings
         self._shard = shard
         self._send = send
+        self._invocation = invocation
+        self._hand_over = hand_over
         self._portions_left = lost_after_portions
         self._epoch = 0
-        self._started_at = self._committed_at = world.events.now
+        self._released = 0
+        self._committed_at = world.events.now
 
     def begin(self) -> None:
         """Take the lease and publish the horizon, or leave it to who has it."""
@@ -102,7 +137,6 @@ class Visit:
         self._shard.epoch += 1
         self._epoch = self._shard.epoch
         self._publish(now)
-        self._world.tally.visits += 1
         self._world.tally.write_units += 1
         self._later(self._world.limits.write.draw(self._world.rng), self._read)
 
@@ -126,7 +160,7 @@ class Visit:
         waiting = sum(row.kind.jobs for row in self._shard.uncommitted)
         late = self._world.events.now >= self._committed_at + self._settings.commit_seconds * 1000
         if late or (waiting and waiting + coming > self._settings.commit_occurrences):
-            self._commit(lambda: self._release(page, size))
+            self._commit(lambda: self._release(page, size), left=page)
         else:
             self._release(page, size)
 
@@ -141,6 +175,7 @@ class Visit:
         for row in page[:size]:
             self._send(self._shard.index, row.due_at, row.kind.jobs)
         self._shard.uncommitted += page[:size]
+        self._released += count
         if self._is_lost():
             # Its lease runs out; what it had read and not sent is still on the timeline.
             for row in page[size:]:
@@ -155,18 +190,26 @@ class Visit:
             self._portions_left -= 1
         return self._portions_left == 0
 
-    def _commit(self, then: Callable[[], None], *, let_go: bool = False) -> None:
-        """Move the cursor. Going on renews the lease and publishes the horizon anew."""
+    def _commit(self, then: Callable[[], None], *, let_go: bool = False, left: Sequence[TimelineRow] = ()) -> None:
+        """Move the cursor. Going on renews the lease and publishes the horizon anew. `left`: read and not released."""
         now = int(self._world.events.now)
         self._world.tally.write_units += 1
         self._shard.uncommitted.clear()
+        self._shard.released = self._released
         self._committed_at = now
-        if let_go or now > self._started_at + self._settings.poller_timeout_seconds * 1000 - STOP_MARGIN_MS:
-            self._shard.lease_until = 0
-            self._world.tally.poller_ms += now - self._started_at
+        if let_go or now > self._invocation.stops_at:
+            self._stop(left)
+            if not let_go and self._hand_over:
+                self._hand_over(self._shard)
             return
         self._publish(now)
         self._later(self._world.limits.write.draw(self._world.rng), then)
+
+    def _stop(self, left: Sequence[TimelineRow]) -> None:
+        self._shard.lease_until = 0
+        for row in left:
+            self._shard.put(*row)
+        self._invocation.pay()
 
     def _later(self, ms: float, step: Callable[[], None]) -> None:
         def act() -> None:

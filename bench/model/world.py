@@ -48,7 +48,7 @@ class Tally:
     duplicates: int = 0
     write_units: int = 0
     read_units: float = 0.0
-    visits: int = 0
+    polls: int = 0
     deliverer_ms: float = 0.0
     poller_ms: float = 0.0
     first_due_at: float = float("inf")

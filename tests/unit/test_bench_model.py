@@ -147,6 +147,17 @@ class TestScenarios:
         blind = replace(DEFAULT, settings=Settings.for_account().with_(lookahead_seconds=0))
         assert self.small(blind).p50_ms > 10_000
 
+    def test_quiet_shards_share_pollers_and_cost_less(self) -> None:
+        apart = replace(DEFAULT, settings=DEFAULT.settings.with_(shards_together=1))
+        shared, alone = (steady(how, 1, 120, jobs_per_request=1) for how in (DEFAULT, apart))
+        assert shared.delivered == alone.delivered == 120
+        assert shared.dollars_per_million < alone.dollars_per_million - 0.2
+
+    def test_a_shard_that_turns_out_busy_gets_a_poller_of_its_own_and_loses_nothing(self) -> None:
+        few = replace(DEFAULT, pollers=50, settings=DEFAULT.settings.with_(shards=2))
+        outcome = herd(few, 60_000)
+        assert outcome.delivered == outcome.jobs == 60_000
+
     def test_a_herd_drains_faster_with_provisioned_pollers(self) -> None:
         provisioned = replace(DEFAULT, pollers=50)
         slow, fast = herd(DEFAULT, 20_000), herd(provisioned, 20_000)
