@@ -50,7 +50,7 @@ class Target:
                 self._arrivals += [arrival_of(json.loads(line)) for line in whole.split(b"\n")]
             return list(self._arrivals)
 
-    def await_arrival(self, seconds: float = 30) -> None:
+    def await_arrival(self, seconds: float = 60) -> None:
         """Wait for the next attempt: it is under way when this returns, if the target holds it."""
         seen = len(self.arrivals())
         await_value(lambda: True if len(self.arrivals()) > seen else None, "the next attempt", seconds, 0.005)
