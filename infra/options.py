@@ -38,6 +38,8 @@ class Options:
     alarm_topic_arn: str = ""
     #: Where jobs may target topics. None: nowhere.
     kafka: KafkaCluster | None = None
+    #: Pollers that each plain release queue keeps ready; 0: Lambda grows them as messages come.
+    queue_pollers: int = 0
     #: Whether jobs may be created and cancelled by messages to a queue.
     ingestion_queue: bool = False
 
@@ -53,8 +55,8 @@ class Options:
 
     @staticmethod
     def from_context(node: Node) -> Options:
-        """Reads `stage`, `adminPrincipals`, `shards`, `releaseQueues`, `targetQueueArns`, `targetArns`,
-        `alarmTopicArn`, `kafka` and `ingestionQueue`.
+        """Reads `stage`, `adminPrincipals`, `shards`, `releaseQueues`, `queuePollers`, `targetQueueArns`,
+        `targetArns`, `alarmTopicArn`, `kafka` and `ingestionQueue`.
 
         Raises InvalidContext.
         """
@@ -66,13 +68,14 @@ class Options:
         return Options(
             settings=settings.with_(
                 admin_principals=_arns(node, "adminPrincipals"),
-                shards=_count(node, "shards", settings.shards, 1_000),
-                release_queues=_count(node, "releaseQueues", settings.release_queues, MOST_RELEASE_QUEUES),
+                shards=_count(node, "shards", settings.shards, most=1_000),
+                release_queues=_count(node, "releaseQueues", settings.release_queues, most=MOST_RELEASE_QUEUES),
             ),
             target_queue_arns=_arns(node, "targetQueueArns"),
             target_arns=_target_arns(node),
             alarm_topic_arn=_text(node, "alarmTopicArn"),
             kafka=_cluster(node, "kafka", is_local=stage == "local"),
+            queue_pollers=_count(node, "queuePollers", 0, least=2, most=200),
             ingestion_queue=_switch(node, "ingestionQueue"),
         )
 
@@ -116,8 +119,10 @@ def _switch(node: Node, name: str) -> bool:
     return text == "true"
 
 
-def _count(node: Node, name: str, default: int, most: int) -> int:
-    text = _text(node, name) or str(default)
-    if not text.isdecimal() or not 1 <= int(text) <= most:
-        raise InvalidContext(f"-c {name}={text}: give a whole number from 1 to {most}")
+def _count(node: Node, name: str, default: int, *, least: int = 1, most: int) -> int:
+    text = _text(node, name)
+    if not text:
+        return default
+    if not text.isdecimal() or not least <= int(text) <= most:
+        raise InvalidContext(f"-c {name}={text}: give a whole number from {least} to {most}")
     return int(text)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import aws_cdk as cdk
 from aws_cdk import aws_events as events
 from aws_cdk import aws_lambda as lambda_
@@ -29,15 +31,8 @@ class Triggers(Construct):
         self._every("Tick", options.settings.tick_seconds, functions.ticker)
         self._every("Sweep", options.settings.sweep_seconds, functions.sweeper)
         for moment, pair in queues.pairs.items():
-            functions.by_moment[moment].add_event_source(
-                SqsEventSource(
-                    pair.release,
-                    batch_size=BATCH,
-                    max_batching_window=cdk.Duration.seconds(0),
-                    report_batch_item_failures=True,
-                    max_concurrency=LOCAL_BATCHES if options.is_local else None,
-                )
-            )
+            how = _how(options, pollers=options.queue_pollers if moment == "deliverer" else 0)
+            functions.by_moment[moment].add_event_source(SqsEventSource(pair.release, **how))
         for moment, pair in queues.ordered.items():
             # No window: FIFO queues know none.
             source = SqsEventSource(
@@ -57,10 +52,7 @@ class Triggers(Construct):
             f"Deliverer{number}",
             target=functions.further[number],
             event_source_arn=queues.further[number].queue_arn,
-            batch_size=BATCH,
-            max_batching_window=cdk.Duration.seconds(0),
-            report_batch_item_failures=True,
-            max_concurrency=LOCAL_BATCHES if options.is_local else None,
+            **_how(options, pollers=options.queue_pollers),
         )
         leave_behind(mapping)
 
@@ -68,3 +60,17 @@ class Triggers(Construct):
         # What cannot be started within a minute is overtaken by the next one.
         target = LambdaFunction(function, max_event_age=cdk.Duration.seconds(60), retry_attempts=0)
         events.Rule(self, name, schedule=events.Schedule.rate(cdk.Duration.seconds(seconds)), targets=[target])
+
+
+def _how(options: Options, *, pollers: int) -> dict[str, Any]:
+    """How the messages of a plain release queue are handed over. `pollers`: so many are ready at any time."""
+    how: dict[str, Any] = {
+        "batch_size": BATCH,
+        "max_batching_window": cdk.Duration.seconds(0),
+        "report_batch_item_failures": True,
+    }
+    if options.is_local:
+        how["max_concurrency"] = LOCAL_BATCHES
+    elif pollers:
+        how["provisioned_poller_config"] = lambda_.ProvisionedPollerConfig(minimum_pollers=pollers)
+    return how

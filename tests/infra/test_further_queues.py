@@ -79,6 +79,19 @@ def test_messages_reach_it_as_they_reach_the_first(three: Template, number: int)
     }
 
 
+def test_every_plain_queue_keeps_as_many_pollers_ready_as_the_deployment_asks_for(three: Template) -> None:
+    asked = synthesize(releaseQueues="2", queuePollers="100", kafka=KAFKA)
+    provisioned = {
+        one["Properties"]["EventSourceArn"]["Fn::GetAtt"][0]: one["Properties"]["ProvisionedPollerConfig"]
+        for one in asked.all("Lambda::EventSourceMapping").values()
+        if "ProvisionedPollerConfig" in one["Properties"]
+    }
+    first = asked.logical_id(first_of(asked, "SQS::Queue", "ReleaseQueueUrl"))
+    assert provisioned == {key: {"MinimumPollers": 100} for key in (first, asked.logical_id(queue_of(asked, 1)))}
+    unasked = three.all("Lambda::EventSourceMapping").values()
+    assert not [one for one in unasked if "ProvisionedPollerConfig" in one["Properties"]]
+
+
 def test_what_a_deployment_of_fewer_leaves_out_stays_with_all_that_it_needs_to_run_empty(three: Template) -> None:
     resources = three.body["Resources"]
     left = {key for key, one in resources.items() if one.get("DeletionPolicy") == "RetainExceptOnCreate"}
@@ -101,11 +114,11 @@ def test_what_was_left_behind_may_still_be_sent_to_and_taken_from(account: Templ
             for action in some
             if ":Clockwork-Release-*" in name
         }
-        for moment in MOMENTS
+        for moment in ("Api", "Poller", "Deliverer", "Sweeper")
     }
     send = {"sqs:SendMessage", "sqs:SendMessageBatch"}
     take = {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes"}
-    assert actions == {"Api": send, "Ticker": set(), "Poller": send, "Deliverer": send | take, "Sweeper": send}
+    assert actions == {"Api": send, "Poller": send, "Deliverer": send | take, "Sweeper": send}
 
 
 @pytest.mark.parametrize("output", [f"{moment}Function" for moment in MOMENTS])

@@ -33,6 +33,8 @@ def test_an_empty_list_of_admins_is_nobody() -> None:
         ("shards", "four", "-c shards=four"),
         ("releaseQueues", "0", "-c releaseQueues=0"),
         ("releaseQueues", "25", "from 1 to 24"),
+        ("queuePollers", "1", "-c queuePollers=1: give a whole number from 2 to 200"),
+        ("queuePollers", "201", "from 2 to 200"),
         ("adminPrincipals", "alice", "'alice' is no ARN"),
         ("kafka", "{", "-c kafka: is no JSON"),
         ("kafka", "[]", "-c kafka: must be a JSON object"),
