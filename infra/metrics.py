@@ -31,6 +31,7 @@ STATISTICS = {
     "PollersStarted": "Sum",
     "PollersNotStarted": "Sum",
     "SettingsRefused": "Sum",
+    "ValveNarrowed": "Sum",
     "Polls": "Sum",
     "Sweeps": "Sum",
     "DeadLettersReleased": "Sum",

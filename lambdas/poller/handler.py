@@ -8,6 +8,7 @@ from typing import Any
 from clockwork import bootstrap
 from clockwork.flows.poll import PollReport
 from clockwork.flows.pollers import poll_among_others, poll_any
+from clockwork.flows.world import World
 
 
 def make_handler(app: bootstrap.App) -> bootstrap.Handler:
@@ -15,19 +16,20 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
 
     def handle(event: dict[str, Any], context: Any) -> dict[str, Any]:
         deadline_at = app.deadline_at(context)
+        world = app.world.looking_ahead(event.get("lookaheadSeconds"))
         if "partitionIds" in event:
-            return {"visits": _poll_together(app, event["partitionIds"], deadline_at)}
+            return {"visits": _poll_together(app, world, event["partitionIds"], deadline_at)}
         partition_id = event["partitionId"]
-        report = poll_any(app.world, partition_id, deadline_at, succeeds=event.get("succeeds", False))
+        report = poll_any(world, partition_id, deadline_at, succeeds=event.get("succeeds", False))
         return _told(app, partition_id, report)
 
     return handle
 
 
-def _poll_together(app: bootstrap.App, partition_ids: list[str], deadline_at: int) -> list[dict[str, Any]]:
+def _poll_together(app: bootstrap.App, world: World, partition_ids: list[str], deadline_at: int) -> list[Any]:
     """Each in a thread of its own: none waits for another's calls. Raises the first error once all have ended."""
     with ThreadPoolExecutor(len(partition_ids)) as threads:
-        visits = {one: threads.submit(poll_among_others, app.world, one, deadline_at) for one in partition_ids}
+        visits = {one: threads.submit(poll_among_others, world, one, deadline_at) for one in partition_ids}
     told = [_told(app, one, visit.result()) for one, visit in visits.items() if visit.exception() is None]
     for visit in visits.values():
         visit.result()

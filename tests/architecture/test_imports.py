@@ -14,7 +14,7 @@ from tests.architecture.sources import CORE, ROOT, Import, imports, shipped, tre
 #: Part of the core -> what of the core and of others it may import, beside itself and the standard library.
 CORE_RULES = {
     "domain": {"msgspec"},
-    "ports.py": {"clockwork.domain", "msgspec"},
+    "ports": {"clockwork.domain", "msgspec"},
     "settings.py": set[str](),
     "routes.py": set[str](),
     "telemetry.py": set[str](),

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import botocore.loaders
 import botocore.session
 
+from clockwork.aws.backlog import AwsBacklog
 from clockwork.aws.capacity import CapacityMeter
 from clockwork.aws.clients import AwsClients
 from clockwork.aws.executions import AwsExecutions
@@ -30,7 +31,7 @@ from clockwork.memory.regulation import MemoryRegulation
 from clockwork.memory.release_queue import MemoryReleaseQueue
 from clockwork.memory.shards import MemoryShards
 from clockwork.memory.timeline import MemoryTimeline
-from clockwork.ports import Clients, Executions, Jobs, KeyRows, Regulation, ReleaseQueue, Shards, Timeline
+from clockwork.ports import Backlog, Clients, Executions, Jobs, KeyRows, Regulation, ReleaseQueue, Shards, Timeline
 from tests.contract.schema import create_table
 from tests.contract.strictness import enforce
 
@@ -65,6 +66,9 @@ class World(Protocol):
     @property
     def releases(self) -> ReleaseQueue: ...
 
+    @property
+    def backlog(self) -> Backlog: ...
+
     def receive(self, count: int) -> Sequence[str]:
         """The bodies of `count` messages of the release queue, or of as many as can be received now."""
 
@@ -84,7 +88,7 @@ class MemoryWorld:
         self.clients = MemoryClients()
         self.key_rows = MemoryKeyRows()
         self.regulation = MemoryRegulation()
-        self.releases = MemoryReleaseQueue(self.clock)
+        self.releases = self.backlog = MemoryReleaseQueue(self.clock)
 
     def receive(self, count: int) -> Sequence[str]:
         return [message.body for message in self.releases.receive(count)]
@@ -157,6 +161,10 @@ class AwsWorld:
     @cached_property
     def releases(self) -> ReleaseQueue:
         return AwsReleaseQueue(self.aws, self.queue_url())
+
+    @cached_property
+    def backlog(self) -> Backlog:
+        return AwsBacklog(self.aws, [self.queue_url()])
 
     def receive(self, count: int) -> Sequence[str]:
         bodies: list[str] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from clockwork.aws.backlog import AwsBacklog
 from clockwork.aws.cached_clients import CachedClients
 from clockwork.aws.clients import AwsClients
 from clockwork.aws.dead_letters import AwsDeadLetters
@@ -55,6 +56,7 @@ class AwsStores(Stores):
                 AwsReleaseQueue(aws, url("release"), elapsed_seconds=elapsed),
                 AwsOrderedQueue(aws, url("ordered.fifo"), elapsed_seconds=elapsed),
             ),
+            "backlog": lambda: AwsBacklog(aws, [url("release")]),
             "dead_letters": lambda: JoinedDeadLetters([AwsDeadLetters(aws, url(dead)) for dead in QUEUES.values()]),
             "notices": lambda: AwsNotices(aws),
             "in_hand": lambda: AwsInHand(aws, url("ordered.fifo")),

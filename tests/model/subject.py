@@ -116,6 +116,7 @@ class Subject:
             jobs=stores.jobs,
             executions=stores.executions,
             releases=self._held,
+            backlog=rest.backlog,
             dead_letters=rest.dead_letters,
             notices=rest.notices,
             in_hand=rest.in_hand,

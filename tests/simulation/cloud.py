@@ -186,31 +186,31 @@ class Cloud:
 
     # Pollers: `ports.Invoker` itself.
 
-    def poll(self, partition_id: str, *, succeeds: bool = False) -> None:
+    def poll(self, partition_id: str, *, succeeds: bool = False, lookahead_seconds: int | None = None) -> None:
         """An asynchronous invocation of the poller was accepted."""
         rate = self.adversary.profile.machines
         if self.adversary.strikes(Fault.INVOKE_LOST, rate):
             return
         if self.adversary.strikes(Fault.INVOKE_TWICE, rate):
-            self._poller(partition_id, succeeds=succeeds)
-        self._poller(partition_id, succeeds=succeeds)
+            self._poller(partition_id, lookahead_seconds, succeeds=succeeds)
+        self._poller(partition_id, lookahead_seconds, succeeds=succeeds)
 
-    def _poller(self, partition_id: str, *, succeeds: bool) -> None:
+    def _poller(self, partition_id: str, lookahead_seconds: int | None, *, succeeds: bool) -> None:
         def work(world: World, deadline_at: int) -> object:
-            return poll_any(world, partition_id, deadline_at, succeeds=succeeds)
+            return poll_any(world.looking_ahead(lookahead_seconds), partition_id, deadline_at, succeeds=succeeds)
 
         timeout = self.settings.poller_timeout_seconds
         self.invoke(f"poller {partition_id}", timeout, work, after=self._rng.randrange(5, 400))
 
-    def poll_together(self, partition_ids: Sequence[str]) -> None:
+    def poll_together(self, partition_ids: Sequence[str], *, lookahead_seconds: int | None = None) -> None:
         """The same of a poller of several shards."""
         rate = self.adversary.profile.machines
         if self.adversary.strikes(Fault.INVOKE_LOST, rate):
             return
         for _ in range(1 + self.adversary.strikes(Fault.INVOKE_TWICE, rate)):
-            self._poller_of_several(partition_ids)
+            self._poller_of_several(partition_ids, lookahead_seconds)
 
-    def _poller_of_several(self, partition_ids: Sequence[str]) -> None:
+    def _poller_of_several(self, partition_ids: Sequence[str], lookahead_seconds: int | None) -> None:
         """An actor for each thread; where one dies all do, since the process does."""
         threads: list[Actor] = []
 
@@ -219,7 +219,7 @@ class Cloud:
                 self.scheduler.after(0, other.kill)
 
         def work(partition_id: str, world: World, deadline_at: int) -> object:
-            return poll_among_others(world, partition_id, deadline_at)
+            return poll_among_others(world.looking_ahead(lookahead_seconds), partition_id, deadline_at)
 
         timeout, after = self.settings.poller_timeout_seconds, self._rng.randrange(5, 400)
         threads += [

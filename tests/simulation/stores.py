@@ -246,7 +246,7 @@ class Stores:
         self.timeline = MemoryTimeline(page_bytes)
         self.shards = WatchedShards(watcher, self.acting)
         self.executions = WatchedExecutions(watcher, self.acting)
-        self.queue = UnrulyQueue(clock, settings, adversary, watcher)
+        self.queue = self.backlog = UnrulyQueue(clock, settings, adversary, watcher)
         self.ordered_queue = self.in_hand = UnrulyOrderedQueue(clock, settings, adversary, watcher)
         self.releases = MemoryReleases(self.queue, self.ordered_queue)
         self.dead_letters = MemoryDeadLetters(self.queue, self.ordered_queue)

@@ -114,7 +114,7 @@ def test_what_cannot_be_handed_over_is_worked_off_by_the_poller_of_several(monke
     clockwork = ready()
     put(clockwork, P, 1_000)
 
-    def fail(partition_id: str) -> None:
+    def fail(partition_id: str, **_: object) -> None:
         raise Unavailable(f"no poller for {partition_id}")
 
     monkeypatch.setattr(clockwork.invoker, "poll", fail)
@@ -208,7 +208,7 @@ def test_a_group_that_cannot_be_started_is_counted_and_the_others_are(monkeypatc
     poll_among_others(clockwork.world, P, clockwork.clock.at + 300_000)
     clockwork.clock.advance(TICK_MS)
 
-    def fail(partition_ids: Sequence[str]) -> None:
+    def fail(partition_ids: Sequence[str], **_: object) -> None:
         raise Unavailable(f"no poller for {partition_ids}")
 
     monkeypatch.setattr(clockwork.invoker, "poll_together", fail)

@@ -106,6 +106,7 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
         jobs=AwsJobs(aws, settings.jobs_table),
         executions=AwsExecutions(aws, settings.executions_table),
         releases=_releases(aws, settings),
+        backlog=_backlog(aws, settings),
         dead_letters=_dead_letters(aws, settings),
         notices=AwsNotices(aws),
         in_hand=_in_hand(aws, settings) if delivers else NotWired("in_hand"),
@@ -138,6 +139,13 @@ def _releases(aws: Any, settings: Settings) -> ports.ReleaseQueue:
         releases = RoutedReleases(releases, {KafkaTarget: kafka})
         ordered = RoutedReleases(ordered, {KafkaTarget: AwsOrderedQueue(aws, settings.kafka_ordered_release_queue_url)})
     return OrderedApart(releases, ordered)
+
+
+def _backlog(aws: Any, settings: Settings) -> ports.Backlog:
+    from clockwork.aws.backlog import AwsBacklog
+
+    kafka = [settings.kafka_release_queue_url] if settings.has_kafka else []
+    return AwsBacklog(aws, [*settings.release_queue_urls, *kafka])
 
 
 def _dead_letters(aws: Any, settings: Settings) -> ports.DeadLetters:

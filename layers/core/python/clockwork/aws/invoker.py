@@ -21,21 +21,22 @@ QUEUED = 202
 class AwsInvoker:
     """`ports.Invoker` by asynchronous invocation of the poller function.
 
-    Its event is {"partitionId": ...}, with `succeeds` if it is a successor, or {"partitionIds": [...]}.
+    Its event is {"partitionId": ...}, with `succeeds` if it is a successor, or {"partitionIds": [...]}; either may have
+    `lookaheadSeconds`.
     """
 
     def __init__(self, aws: Aws, function: str) -> None:
         self._function = function
         self._lambda: LambdaClient = aws.client_later("lambda")
 
-    def poll(self, partition_id: str, *, succeeds: bool = False) -> None:
-        self._invoke({"partitionId": partition_id, **({"succeeds": True} if succeeds else {})})
+    def poll(self, partition_id: str, *, succeeds: bool = False, lookahead_seconds: int | None = None) -> None:
+        self._invoke({"partitionId": partition_id, "succeeds": succeeds or None, "lookaheadSeconds": lookahead_seconds})
 
-    def poll_together(self, partition_ids: Sequence[str]) -> None:
-        self._invoke({"partitionIds": list(partition_ids)})
+    def poll_together(self, partition_ids: Sequence[str], *, lookahead_seconds: int | None = None) -> None:
+        self._invoke({"partitionIds": list(partition_ids), "lookaheadSeconds": lookahead_seconds})
 
     def _invoke(self, event: Mapping[str, object]) -> None:
-        payload = json.dumps(event).encode()
+        payload = json.dumps({name: value for name, value in event.items() if value is not None}).encode()
         answer = ask(self._lambda.invoke, FunctionName=self._function, InvocationType="Event", Payload=payload)
         if answer["StatusCode"] != QUEUED:
             raise Unavailable(f"{self._function} answered {answer['StatusCode']} instead of {QUEUED}")

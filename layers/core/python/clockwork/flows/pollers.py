@@ -34,7 +34,7 @@ def poll_among_others(world: World, partition_id: str, deadline_at: int) -> Poll
     if report.outcome != "out_of_time" or is_ordered(partition_id):
         return report
     try:
-        world.invoker.poll(partition_id)
+        world.invoker.poll(partition_id, lookahead_seconds=world.settings.lookahead_seconds)
     except Unavailable as error:
         # Then nobody else works on it: what is left of this invocation is its own.
         log.warning("not handed over: %s", error, extra={"action": "shard_not_handed_over", "shard": partition_id})

@@ -9,6 +9,7 @@ import msgspec
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.polls import Poll, plan_polls
 from clockwork.domain.timeline import Shard
+from clockwork.domain.valve import Opening, plan_opening
 from clockwork.flows.registry import all_shards, refused_setting
 from clockwork.flows.world import World
 
@@ -16,11 +17,14 @@ log = logging.getLogger(__name__)
 
 
 class TickReport(msgspec.Struct, frozen=True):
-    """For how many shards a poller was started, and for how many none could be; whether a setting is refused."""
+    """For how many shards a poller was started, and for how many none could be; whether a setting is refused, and
+    whether the valve is narrowed.
+    """
 
     started: int
     failed: int
     refused: bool = False
+    narrowed: bool = False
 
 
 def tick(world: World) -> TickReport:
@@ -29,25 +33,43 @@ def tick(world: World) -> TickReport:
     partition_ids = all_shards(world)
     seen = {shard.partition_id: shard for shard in world.shards.all()}
     shards = [seen.get(partition_id, Shard(partition_id)) for partition_id in partition_ids]
-    # 2. Start a poller for each that may be busy, and one for several of the others.
+    # 2. Do deliverers keep up? If not, less is released ahead.
+    opening = _opening(world)
+    # 3. Start a poller for each that may be busy, and one for several of the others.
     started = failed = 0
     for poll in plan_polls(shards, world.clock.now(), world.settings.shards_together):
-        if _start(world, poll):
+        if _start(world, poll, opening.lookahead_seconds):
             started += len(poll.partition_ids)
         else:
             failed += len(poll.partition_ids)
     reason = refused_setting(world)
     if reason is not None:
         log.error(reason, extra={"action": "setting_refused"})
-    return TickReport(started, failed, reason is not None)
+    return TickReport(started, failed, reason is not None, opening.narrowed)
 
 
-def _start(world: World, poll: Poll) -> bool:
+def _opening(world: World) -> Opening:
+    settings = world.settings
+    try:
+        waiting = world.backlog.waiting()
+    except Unavailable as error:
+        # Ticks go on without knowing: releasing too far ahead costs little, not releasing costs lateness.
+        log.warning("the backlog is not known: %s", error, extra={"action": "backlog_not_known"})
+        waiting = 0
+    opening = plan_opening(
+        settings.lookahead_seconds, settings.valve_lookahead_seconds, waiting, settings.valve_messages
+    )
+    if opening.narrowed:
+        log.warning(opening.reason, extra={"action": "valve_narrowed"})
+    return opening
+
+
+def _start(world: World, poll: Poll, lookahead_seconds: int) -> bool:
     try:
         if len(poll.partition_ids) == 1:
-            world.invoker.poll(poll.partition_ids[0])
+            world.invoker.poll(poll.partition_ids[0], lookahead_seconds=lookahead_seconds)
         else:
-            world.invoker.poll_together(poll.partition_ids)
+            world.invoker.poll_together(poll.partition_ids, lookahead_seconds=lookahead_seconds)
     except Unavailable as error:
         log.warning(
             "poller not started: %s", error, extra={"action": "poller_not_started", "shards": poll.partition_ids}

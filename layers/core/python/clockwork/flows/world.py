@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from clockwork import ports
 from clockwork.domain.executions import kept_until
@@ -22,6 +22,7 @@ class World:
     jobs: ports.Jobs
     executions: ports.Executions
     releases: ports.ReleaseQueue
+    backlog: ports.Backlog
     dead_letters: ports.DeadLetters
     notices: ports.Notices
     in_hand: ports.InHand
@@ -31,6 +32,10 @@ class World:
     key_rows: ports.KeyRows
     regulation: ports.Regulation
     environment: Environment = field(default_factory=Environment)
+
+    def looking_ahead(self, seconds: int | None) -> World:
+        """The same with another lookahead, if one is given."""
+        return self if seconds is None else replace(self, settings=self.settings.with_(lookahead_seconds=seconds))
 
     def execution_expires_at(self, at: int, retention_days: int | None = None) -> int:
         """When the record of an execution that ended at `at` (ms) may go; `retention_days` if its client has any."""

@@ -81,6 +81,10 @@ class MemoryReleaseQueue:
         self.messages.pop(message_id, None)
         self.dead.pop(message_id, None)
 
+    def waiting(self) -> int:
+        """`ports.Backlog`: how many are visible or in hand."""
+        return sum(m.visible_at <= self._world.at or m.receive_count > 0 for m in self.messages.values())
+
     def next_visible_at(self) -> int | None:
         """When the next message may be received (world clock, ms)."""
         return min((m.visible_at for m in self.messages.values()), default=None)

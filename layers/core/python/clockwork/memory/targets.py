@@ -31,16 +31,22 @@ class MemoryTargets:
 
 
 class MemoryInvoker:
-    """`ports.Invoker` that lists which shards a poller was asked for (which of them `together`), which a successor."""
+    """`ports.Invoker` that lists which shards a poller was asked for (which of them `together`), which a successor.
+
+    `lookaheads`: how far ahead each of them was to look.
+    """
 
     def __init__(self) -> None:
         self.asked: list[str] = []
         self.together: list[Sequence[str]] = []
         self.successors: list[str] = []
+        self.lookaheads: list[int | None] = []
 
-    def poll(self, partition_id: str, *, succeeds: bool = False) -> None:
+    def poll(self, partition_id: str, *, succeeds: bool = False, lookahead_seconds: int | None = None) -> None:
         (self.successors if succeeds else self.asked).append(partition_id)
+        self.lookaheads.append(lookahead_seconds)
 
-    def poll_together(self, partition_ids: Sequence[str]) -> None:
+    def poll_together(self, partition_ids: Sequence[str], *, lookahead_seconds: int | None = None) -> None:
         self.together.append(partition_ids)
+        self.lookaheads.append(lookahead_seconds)
         self.asked += partition_ids

@@ -65,6 +65,7 @@ class MemoryClockwork:
             jobs=self.jobs,
             executions=self.executions,
             releases=MemoryReleases(self.queue, self.ordered_queue),
+            backlog=self.queue,
             dead_letters=MemoryDeadLetters(self.queue, self.ordered_queue),
             notices=self.notices,
             in_hand=self.ordered_queue,

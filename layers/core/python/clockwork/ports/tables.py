@@ -1,9 +1,4 @@
-"""The ports: all that the flows know of the world. Each docstring is the contract that every adapter is held to.
-
-Every read is strong (it sees every write that was answered). Every call may raise `Unavailable`, which says nothing of
-whether it acted, unless its contract says that it reports failures one by one. Instants are UTC epoch ms.
-A call is the unit at which things crash and interleave: whatever an adapter does inside, flows see it as one step.
-"""
+"""What is stored."""
 
 from __future__ import annotations
 
@@ -14,36 +9,11 @@ import msgspec
 
 from clockwork.domain.circuits import Circuit
 from clockwork.domain.clients import Client
-from clockwork.domain.executions import DeadPage, Execution, Outcome
+from clockwork.domain.executions import DeadPage, Execution
 from clockwork.domain.named import NamedJob
 from clockwork.domain.parking import Parked
-from clockwork.domain.releases import Delivery, Release
-from clockwork.domain.requests import KeyRow as KeyRow
-from clockwork.domain.timeline import Lease as Lease
-from clockwork.domain.timeline import Page, Row, Shard, Standing
-
-
-class Clock(Protocol):
-    """The wall clock of one machine. Clocks of two machines differ."""
-
-    def now(self) -> int:
-        """The instant, rounded down to ms."""
-
-    def hold_until(self, at: int) -> None:
-        """Return when `now() >= at`, at once if it is already."""
-
-
-class Chance(Protocol):
-    """The source of everything that must not be predictable, or must not be the same twice."""
-
-    def token(self) -> str:
-        """22 characters of base64url that nobody can guess and that never come again (128 bits)."""
-
-    def below(self, count: int) -> int:
-        """An evenly drawn number, 0 <= number < count."""
-
-    def fraction(self) -> float:
-        """An evenly drawn number, 0 <= number < 1."""
+from clockwork.domain.requests import KeyRow
+from clockwork.domain.timeline import Lease, Page, Row, Shard, Standing
 
 
 class Timeline(Protocol):
@@ -134,64 +104,6 @@ class Executions(Protocol):
         """
 
 
-class Refused(msgspec.Struct, frozen=True):
-    """A release that was not taken: its place among those sent, and whether it can ever be."""
-
-    index: int
-    permanent: bool
-    reason: str
-
-
-class ReleaseQueue(Protocol):
-    """Our own queue between poller and deliverer. At least once; in no order, but for ordered occurrences.
-
-    Those of one ordering key are handed out in the order of their sends, none while an earlier one is in hand. Of a
-    send nothing of a key is taken behind what was refused for now; what is sent twice within minutes is taken once.
-    """
-
-    def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
-        """Send each with a delay of what is left until its `run_at` (whole seconds, rounded down, at most 900).
-
-        Reports what was not taken, after the adapter's own bounded retries; never raises Unavailable.
-        """
-
-
-class InHand(Protocol):
-    """The messages of the ordered queue that a deliverer has in hand."""
-
-    def hide(self, receipts: Sequence[str], seconds: int) -> None:
-        """Let messages be handed out again after `seconds` from now (0 to 43,200), in their order.
-
-        A message that is not in hand any more is left as it is.
-        """
-
-
-class Invoker(Protocol):
-    """Starts pollers."""
-
-    def poll(self, partition_id: str, *, succeeds: bool = False) -> None:
-        """Ask for a poller of this shard now; it runs later or, rarely, never (the next tick is the fallback).
-
-        `succeeds`: it is to wait for the lease of the one that asks.
-        """
-
-    def poll_together(self, partition_ids: Sequence[str]) -> None:
-        """Ask for one poller of several shards, alike."""
-
-
-class Targets(Protocol):
-    """Where occurrences go. One object belongs to one deliverer at a time."""
-
-    def begin(self, slot: int, delivery: Delivery) -> None:
-        """Start an attempt and return at once. `slot` names it among those under way."""
-
-    def collect(self) -> Sequence[tuple[int, Outcome]]:
-        """Wait until at least one attempt under way has ended; all that have, by slot. Empty if none is under way.
-
-        An attempt ends by its delivery's deadline whatever the target does. Never raises: faults are outcomes.
-        """
-
-
 class Clients(Protocol):
     """The clients and their principals."""
 
@@ -271,27 +183,3 @@ class KeyRows(Protocol):
 
     def claim(self, row: KeyRow, now: int) -> KeyRow:
         """Store the row if its key is free or what is stored has expired; what is stored now, this or another's."""
-
-
-class DeadLetter(msgspec.Struct, frozen=True):
-    """A message that was received too often. `receipt` is what `delete` takes."""
-
-    receipt: str
-    body: str
-
-
-class Notices(Protocol):
-    """What clients are told, in queues of their own."""
-
-    def tell(self, queue_arn: str, execution: Execution) -> None:
-        """Send one message of an execution that became DEAD. Raises Unavailable if the queue did not take it."""
-
-
-class DeadLetters(Protocol):
-    """The release queue's dead-letter queue."""
-
-    def receive(self) -> Sequence[DeadLetter]:
-        """Some of what lies there, hidden from others for a while; empty if nothing is to be had now."""
-
-    def delete(self, receipt: str) -> None:
-        """Forget a message that was received."""

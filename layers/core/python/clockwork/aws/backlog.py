@@ -1,0 +1,35 @@
+"""How full the release queues are, by SQS's own count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from clockwork.aws.errors import ask
+from clockwork.aws.session import Aws
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
+
+
+class AwsBacklog:
+    """`ports.Backlog` over standard queues.
+
+    SQS's counts are approximate, and settle within a minute
+    (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_GetQueueAttributes.html).
+    """
+
+    def __init__(self, aws: Aws, queue_urls: Sequence[str]) -> None:
+        self._sqs: SQSClient = aws.client_later("sqs")
+        self._urls = queue_urls
+
+    def waiting(self) -> int:
+        return max(self._waiting_in(url) for url in self._urls)
+
+    def _waiting_in(self, url: str) -> int:
+        counts = ask(
+            self._sqs.get_queue_attributes,
+            QueueUrl=url,
+            AttributeNames=["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"],
+        )["Attributes"]
+        return sum(int(count) for count in counts.values())
