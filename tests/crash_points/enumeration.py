@@ -51,6 +51,16 @@ class Enumeration:
         gc.collect()
         gc.freeze()  # children share what there is
         try:
+            stage = self._play()
+        finally:
+            while self._under_way:
+                self._reap()
+            gc.unfreeze()
+        return stage
+
+    def _play(self) -> Stage:
+        """A child does not come back from this."""
+        try:
             stage = play_on_moto(self.services, self.scene, self._dies_at, every=self.every)
             if self._reports_to is not None:
                 self._report("\n".join(map(str, stage.watcher.violations)))
@@ -58,9 +68,6 @@ class Enumeration:
             if self._reports_to is not None:
                 self._report(traceback.format_exc())
             raise
-        while self._under_way:
-            self._reap()
-        gc.unfreeze()
         return stage
 
     def _dies_at(self, point: Point) -> bool:
