@@ -65,7 +65,7 @@ def settings_table(scenarios: Sequence[Scenario]) -> str:
             f"{how.concurrency:,}",
         ]
         rows.append([f"`{one.name}`", *map(str, counts)])
-    return table([*heads, "pollers per queue *", "account's concurrency *"], rows)
+    return table([*heads, "pollers per queue", "account's concurrency *"], rows)
 
 
 def told(calibration: Calibration) -> str:
@@ -92,7 +92,7 @@ def report(outcomes: Mapping[str, Outcome], calibration: Calibration) -> None:
         told(calibration),
         outcomes_table(outcomes) + "\n",
         "![Lateness by scenario](capacity.svg)\n",
-        "Deployed as follows; what is marked with * is set at the table, the event sources and the account.\n",
+        "Deployed as follows; what is marked with * is set at the table and the account.\n",
         settings_table([_BY_NAME[name] for name in outcomes]) + "\n",
         f"Modelled on {machine()}",
     ]
