@@ -14,8 +14,9 @@ from clockwork.flows.world import World
 from tests.examples import outline
 from tests.simulation.clients import Visit, accept, ask_again, create_asked, create_keyed, create_once, request_of
 from tests.simulation.named_clients import KEYS, answered, definition
-from tests.simulation.requests import METERED, NARROW, QUEUE_ARN, REGULATED, SHARING, TOPIC, KeyedRequest
+from tests.simulation.requests import DOWNCAST, METERED, NARROW, QUEUE_ARN, REGULATED, SHARING, TOPIC, KeyedRequest
 from tests.simulation.stores import POISON
+from tests.simulation.targets import DOWN_HOST
 
 
 def with_jobs(asked: CreateRequest, jobs: Sequence[NewJob]) -> CreateRequest:
@@ -131,6 +132,27 @@ def create_crowd(visit: Visit) -> None:
     create_asked(visit, with_jobs(asked, jobs))
 
 
+def create_down(visit: Visit) -> None:
+    """Jobs one after the other for a target that is down, so many that its circuit opens, and some for later."""
+    visit.client = DOWNCAST
+    asked = request_of(visit, 34, f"down-{visit.rng.getrandbits(64):x}")
+    target, once = HttpTarget(DOWN_HOST, timeout_seconds=1), RetryPolicy(max_attempts=1)
+    record = visit.rng.choice(("full", "none"))
+    jobs = [
+        msgspec.structs.replace(
+            job,
+            delay_ms=5_000 + 1_500 * job.index + (40_000 if job.index > 28 else 0),
+            target=target,
+            record=record,
+            retry_policy=once,
+            relevancy_window_seconds=None,
+            on_failure=None,
+        )
+        for job in asked.jobs
+    ]
+    ask_again(visit, KeyedRequest(with_jobs(asked, jobs), visit.now))
+
+
 def hold_back(visit: Visit) -> None:
     """Many jobs of the client that operators pause, due soon."""
     visit.client = REGULATED
@@ -146,9 +168,11 @@ BATCH_OPERATIONS: dict[str, Callable[[Visit], None]] = {
     "create metered": create_metered,
     "create unnamed": create_unnamed,
     "create crowd": create_crowd,
+    "create down": create_down,
     "create held back": hold_back,
 }
 BATCH_WEIGHTS = {
     "create alike": 2, "create large": 0.5, "create bundled": 4, "create mixed": 3, "create metered": 4,
-    "create unnamed": 2, "create crowd": 2, "create held back": 1.5,
+    "create unnamed": 2, "create crowd": 2, "create held back": 2.5,
+    "create down": 0.8,
 }  # fmt: skip

@@ -33,6 +33,7 @@ class Fault(StrEnum):
     INVOKE_LOST = "invoke_lost"
     INVOKE_TWICE = "invoke_twice"
     DEPLOY = "deploy"
+    MISDEPLOY = "misdeploy"  # with a setting that nobody may change: what it is about is refused until it is undone
     # Of the queue.
     MESSAGE_TWICE = "message_twice"
     MESSAGE_LATE = "message_late"

@@ -42,7 +42,8 @@ def definition(rng: random.Random, now: int, began_at: int) -> Definition:
         at = None
         end_at = began_at + RECURS_UNTIL_MS
         every = Every(every_ms=rng.choice((7_000, 60_000, 130_000)), anchor_at=now + rng.randrange(1_000))
-        recurrence = Recurrence(every=every, end_at=end_at, max_fires=rng.choice((None, 5)))
+        jitter = rng.choice((0, 0, 3))
+        recurrence = Recurrence(every=every, end_at=end_at, max_fires=rng.choice((None, 5)), jitter_seconds=jitter)
     ordering_key = rng.choice((*[None] * 8, *ORDERING_KEYS))
     return Definition(
         target=HttpTarget("https://good.example.com/", timeout_seconds=rng.choice((1, 15))),
@@ -50,7 +51,7 @@ def definition(rng: random.Random, now: int, began_at: int) -> Definition:
         record="full" if overlap == "skip" or ordering_key else rng.choice(("full", "full", "none")),
         at=at,
         recurrence=recurrence,
-        retry_policy=RetryPolicy(max_attempts=2, initial_seconds=5, max_age_seconds=600),
+        retry_policy=RetryPolicy(max_attempts=2, initial_seconds=5, max_age_seconds=rng.choice((600, 5_000))),
         catch_up=rng.choice(CATCH_UPS),
         overlap=overlap,
         on_failure=rng.choice((None, CALLED_BACK)),

@@ -14,6 +14,7 @@ from clockwork.domain.parking import Parked
 from clockwork.flows import authorise, cancel, create, dead, read
 from clockwork.flows.world import World
 from tests.simulation.clients import (
+    Step,
     Visit,
     accept,
     ask_again,
@@ -23,7 +24,7 @@ from tests.simulation.clients import (
     request_of,
 )
 from tests.simulation.named_clients import ORDERING_KEYS
-from tests.simulation.requests import ADMIN, REGULATED, KeyedRequest
+from tests.simulation.requests import ADMIN, DOWNCAST, REGULATED, KeyedRequest
 
 T = TypeVar("T")
 
@@ -105,7 +106,7 @@ def resume_client(visit: Visit) -> None:
 
 def release_sidelined(visit: Visit) -> None:
     rate = visit.rng.choice((0.2, 5.0, 100.0))
-    client_id = visit.rng.choice((visit.client, REGULATED)).client_id
+    client_id = visit.rng.choice((visit.client, REGULATED, DOWNCAST, DOWNCAST)).client_id
     operate(visit, lambda world: world.regulation.direct_parked(Parked(client_id, rate=rate, by_hand=True)))
 
 
@@ -129,6 +130,11 @@ def redrive_one(visit: Visit) -> None:
     """Deliver after all what the client finds dead."""
     client_id = visit.client.client_id
     redriving(visit)
+
+    if visit.step.operation == "redrive" and visit.rng.random() < 0.5:
+        # Somebody else asks for the same at the same moment.
+        again = Step(visit.now, "redrive again", visit.client, visit.rng.getrandbits(64), visit.step.by_stranger)
+        visit.desk.carry_out(again, redrive_one)
 
     def flow(world: World, _: Sequence[str]) -> None:
         visit.acting_for(world, client_id)
@@ -204,7 +210,7 @@ REGULATED_OPERATIONS: dict[str, Callable[[Visit], None]] = {
     "cancel execution": cancel_execution,
 }
 REGULATED_WEIGHTS = {
-    "create capped": 5, "get capped": 1, "create ordered": 4, "create ordered capped": 1, "create each": 3,
+    "create capped": 5, "get capped": 1, "create ordered": 5, "create ordered capped": 3, "create each": 3,
     "usurp": 1, "pause client": 2, "resume client": 2, "release sidelined": 2,
     "discard sidelined": 1, "redrive": 2, "redrive any": 1, "redrive many": 2, "discard dead": 4, "cancel execution": 4,
 }  # fmt: skip

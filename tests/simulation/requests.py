@@ -47,7 +47,9 @@ SHARING = tuple(
 )
 #: The client that looks back on more jobs than are read for one page of a list.
 HOARDER = Client(client_id="hoarder", principals=("arn:aws:iam::123456789012:user/hoarder",))
-EVERYBODY = (*CLIENTS, *CAPPED, METERED, *SHARING, HOARDER)
+#: The client whose target is down.
+DOWNCAST = Client(client_id="downcast", principals=("arn:aws:iam::123456789012:user/downcast",))
+EVERYBODY = (*CLIENTS, *CAPPED, METERED, *SHARING, HOARDER, DOWNCAST)
 ADMIN = "arn:aws:iam::123456789012:role/operator"
 TOPIC = "jobs"
 QUEUE_ARN = "arn:aws:sqs:us-east-1:123456789012:jobs"

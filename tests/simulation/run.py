@@ -29,6 +29,8 @@ from tests.simulation.verdict import check_calm
 from tests.simulation.watcher import Violation
 
 OPERATIONS_PER_RUN = 200
+#: Where sweepers sleep, what is parked is many pages, and they have little time.
+SWEEPING = tuple(profile for profile in PROFILES if profile.name in ("slow sweeps", "sleepy sweeps"))
 #: Jobs that the client with a cap has created earlier in the day, and how many it may.
 CREATED_EARLIER = (METERED.jobs_per_day or 0) - 30, METERED.jobs_per_day or 0
 #: In one of so many seeds a client has a long list of jobs.
@@ -64,7 +66,7 @@ class Run:
         self.script = _script(self.rng, seed)[:operations]
         self.adversary = Adversary(random.Random(~seed), self.profile, faults)
         herd_at = BEGAN_AT + self.rng.randrange(100_000, BUSY_MS)
-        page_bytes = self.rng.choice((LARGEST_PAGE, LARGEST_PAGE, 3_000))
+        page_bytes = 3_000 if self.profile in SWEEPING else self.rng.choice((LARGEST_PAGE, LARGEST_PAGE, 3_000))
         self.stage = Stage(seed, self.settings, self.adversary, herd_at, page_bytes)
         self._remember_earlier_days()
 
@@ -109,6 +111,8 @@ class Run:
         for at in range(100_000, BUSY_MS, 100_000):
             scheduler.after(at, lambda: check_accounted(self.stage.stores, self.stage.watcher))
         scheduler.after(self.rng.randrange(BUSY_MS), self._deploy)
+        if self.rng.random() < self.profile.rows / 2:
+            scheduler.after(self.rng.randrange(BUSY_MS), self._misdeploy)
         for incident in (self._garbage_row, self._newer_row, self._garbage_message, *[self._lost_pointer] * 2):
             if self.rng.random() < self.profile.rows:
                 scheduler.after(self.rng.randrange(BUSY_MS), incident)
@@ -117,6 +121,15 @@ class Run:
         shards = max(1, self.settings.shards + (-1, 1, 2)[self.rng.randrange(3)])
         lookahead = self.rng.choice((240, 840))
         self.stage.cloud.deploy(self.settings.with_(shards=shards, lookahead_seconds=lookahead))
+
+    def _misdeploy(self) -> None:
+        """Another number of ordered shards, for a minute or two."""
+        cloud = self.stage.cloud
+        right = cloud.settings.ordered_shards
+        if self.adversary.strikes(Fault.MISDEPLOY, 1.0):
+            cloud.deploy(cloud.settings.with_(ordered_shards=right + 1))
+            undone_after = self.rng.randrange(60_000, 150_000)
+            self.stage.scheduler.after(undone_after, lambda: cloud.deploy(cloud.settings.with_(ordered_shards=right)))
 
     def _strange_row(self, blob: bytes) -> Row:
         partition_id = self.rng.choice(plain_partitions(self.settings.shards))
@@ -164,12 +177,15 @@ def _points_to(row: Row, job: NamedJob) -> bool:
 def _settings(rng: random.Random, profile: Profile) -> Settings:
     patient = profile.name == "slow puts"  # the longest of everything, so that much may happen within one call
     deliverer_timeout = 200 if patient else rng.choice((60, 60, 200))
+    if profile.name == "overruns":  # so short that a sleeper wakes up after its claim, and before its end
+        deliverer_timeout = 30
     return Settings.for_account().with_(
         ordered_shards=1,
         admin_principals=(ADMIN,),
         shards=rng.randint(1, 4),
         poller_timeout_seconds=rng.choice((300, 300, 40)),
-        sweeper_timeout_seconds=rng.choice((300, 25)),
+        sweeper_timeout_seconds=25 if profile in SWEEPING else rng.choice((300, 25)),
+        target_timeout_seconds=deliverer_timeout // 2 if deliverer_timeout < 60 else 30,
         lookahead_seconds=840 if patient else rng.choice((240, 240, 840)),
         commit_occurrences=rng.choice((2, 7, 500)),
         max_receive_count=2 if profile.name == "bad sweeps" else rng.choice((2, 4, 100)),

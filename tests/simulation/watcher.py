@@ -112,13 +112,15 @@ class Watcher:
         return [keys.instant_of(horizon) for horizon in self._horizons.values()]
 
     def job_of(self, payload: bytes, partition_ids: Iterable[str]) -> tuple[str, Occurrence] | None:
-        """The anonymous job that has this payload, which no other has."""
-        for partition_id in partition_ids:
-            for row in every_row(self.timeline, partition_id):
-                for index, element in elements_of(row).items():
-                    if isinstance(element, Occurrence) and element.payload.body == payload:
-                        return AnonymousJob(row.partition_id, row.key, index).job_id, element
-        return None
+        """The latest job with this payload: earlier ones were made under its key before that was forgotten."""
+        found = [
+            (AnonymousJob(row.partition_id, row.key, index).job_id, element)
+            for partition_id in partition_ids
+            for row in every_row(self.timeline, partition_id)
+            for index, element in elements_of(row).items()
+            if isinstance(element, Occurrence) and element.payload.body == payload
+        ]
+        return max(found, key=lambda job: job[1].created_at, default=None)
 
     # What clients were told.
 
