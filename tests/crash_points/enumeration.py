@@ -49,12 +49,14 @@ class Enumeration:
     def run(self) -> Stage:
         """Try them all. The stage is that of the world in which nobody died."""
         gc.collect()
-        gc.freeze()  # children share what there is
+        gc.freeze()  # children share what there is, and are gone before they have made much garbage
+        gc.disable()
         try:
             stage = self._play()
         finally:
             while self._under_way:
                 self._reap()
+            gc.enable()
             gc.unfreeze()
         return stage
 

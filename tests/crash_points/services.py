@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from typing import Any, Protocol, TypeVar
 from unittest import mock
 
 import botocore
 import botocore.loaders
 import botocore.session
+import moto.core.responses
 import moto.sqs.models
 from botocore.awsrequest import AWSResponse, HTTPHeaders
 from moto import mock_aws
 from moto.core.base_backend import BackendDict
+from moto.core.utils import method_names_from_class
 from moto.dynamodb.models import dynamodb_backends
+from moto.dynamodb.models.dynamo_type import DynamoType
 from moto.moto_api._internal import mock_random
 from moto.sqs.models import Queue, sqs_backends
 
@@ -90,6 +94,13 @@ class Services:
         """The queue itself, for looking into it."""
         return sqs_backends[ACCOUNT][REGION].queues[name]
 
+    @staticmethod
+    def stored(table: str, key: str) -> Mapping[str, Any]:
+        """The item under a key of a table without a sort key, as it is stored."""
+        item = dynamodb_backends[ACCOUNT][REGION].get_table(table).get_item(DynamoType({"S": key}))
+        assert item is not None, f"there is no {key} in {table}"
+        return {name: {value.type: value.value} for name, value in item.attrs.items()}
+
     def _create_queue(self, name: str, **attributes: str) -> None:
         fifo = {"FifoQueue": "true"} if name.endswith(".fifo") else {}
         self.aws.client("sqs").create_queue(QueueName=name, Attributes={**attributes, **fifo})
@@ -134,9 +145,16 @@ class Services:
 @contextmanager
 def services() -> Iterator[Services]:
     """AWS for a while. Its time is `Services.now` (ms)."""
-    with mock_aws():
+    with mock_aws(), ExitStack() as patches:
         running = Services()
-        ms = mock.patch.object(moto.sqs.models, "unix_time_millis", lambda: float(running.now()))
-        with ms, mock.patch.object(moto.sqs.models, "unix_time", lambda: running.now() / 1000):
-            yield running
+        changes: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
+            (moto.sqs.models, "unix_time_millis", lambda: float(running.now())),
+            (moto.sqs.models, "unix_time", lambda: running.now() / 1000),
+            # An eighth of each call's time.
+            (moto.core.responses, "method_names_from_class", cache(method_names_from_class)),
+            (moto.core.responses, "gen_amzn_requestid_long", lambda _: "request"),
+        )
+        for module, name, change in changes:
+            patches.enter_context(mock.patch.object(module, name, change))
+        yield running
         running.aws.close()

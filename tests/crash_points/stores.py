@@ -17,7 +17,7 @@ from clockwork.aws.ordered_queue import AwsInHand, AwsOrderedQueue
 from clockwork.aws.regulation import AwsRegulation
 from clockwork.aws.release_queue import AwsReleaseQueue
 from clockwork.aws.routed_queues import JoinedDeadLetters, OrderedApart
-from clockwork.aws.shards import AwsShards
+from clockwork.aws.shards import AwsShards, _from_item
 from clockwork.aws.timeline import AwsTimeline
 from clockwork.domain.codec import decode_execution, decode_job, decode_message
 from clockwork.domain.timeline import NEVER, Row, Shard
@@ -39,6 +39,7 @@ class AwsStores(Stores):
         super().__init__(clock, settings, adversary, watcher)
         watcher.caps.knows_slots = False
         aws, url = services.aws, services.url
+        self._services = services
         self._watcher = watcher
         self.clients = AwsClients(aws, "clients")  # type: ignore[assignment]
         self._queues = {name: MotoQueue(services, name, clock) for name in QUEUES}
@@ -116,34 +117,24 @@ class AwsStores(Stores):
             (before,) = self.jobs.get([(after.client_id, after.job_key)])
             assert self.jobs.save(before, after), f"{after.job_key} cannot be saved where memory is asked"
 
-    def _mirror_new_shard(self, asked: Mapping[str, Any], _: object) -> None:
-        self.shards.register(asked["Item"]["partitionId"]["S"])
+    def _mirror_shard(self, asked: Mapping[str, Any], _: object) -> None:
+        """As it is stored now: who takes it begins an epoch, whatever else changes it is a commit or about its use."""
+        partition_id = (asked.get("Key") or asked["Item"])["partitionId"]["S"]
+        before = self.shards._rows.get(partition_id)
+        after = self.shards._rows[partition_id] = _from_item(self._services.stored("shards", partition_id))
+        if before is None or (before.epoch, before.cursor, before.horizon) == (
+            after.epoch,
+            after.cursor,
+            after.horizon,
+        ):
+            return
+        tell = self._watcher.shard_taken if after.epoch != before.epoch else self._watcher.shard_moved
+        tell(before, after, self.acting.actor)
 
-    def _mirror_shard(self, asked: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
-        partition_id, values = asked["Key"]["partitionId"]["S"], asked["ExpressionAttributeValues"]
-        before, actor = self.shards.get([partition_id])[partition_id], self.acting.actor
-        if "Attributes" in answer:
-            taken = answer["Attributes"]
-            after = Shard(
-                partition_id,
-                taken["owner"]["S"],
-                int(taken["epoch"]["N"]),
-                int(taken["leaseUntil"]["N"]),
-                taken["cursor"]["S"],
-                taken["horizon"]["S"],
-            )
-            self._watcher.shard_taken(before, after, actor)
-        else:
-            after = Shard(
-                partition_id,
-                before.owner,
-                before.epoch,
-                int(values[":until"]["N"]),
-                values[":cursor"]["S"],
-                values[":horizon"]["S"],
-            )
-            self._watcher.shard_moved(before, after, actor)
-        self.shards._rows[partition_id] = after
+
+def _polled(shard: Shard) -> tuple[object, ...]:
+    """What pollers change of a shard."""
+    return shard.epoch, shard.lease_until, shard.cursor, shard.horizon
 
 
 def _row(item: Mapping[str, Any]) -> Row:
@@ -156,6 +147,6 @@ _MIRRORED: dict[tuple[str, str], Callable[[AwsStores, Mapping[str, Any], Mapping
     ("dynamodb.UpdateItem", "timeline"): AwsStores._mirror_cancel,
     ("dynamodb.PutItem", "executions"): AwsStores._mirror_execution,
     ("dynamodb.PutItem", "jobs"): AwsStores._mirror_job,
-    ("dynamodb.PutItem", "shards"): AwsStores._mirror_new_shard,
+    ("dynamodb.PutItem", "shards"): AwsStores._mirror_shard,
     ("dynamodb.UpdateItem", "shards"): AwsStores._mirror_shard,
 }
