@@ -303,6 +303,13 @@ def test_pending_retries_of_a_replaced_version_do_not_start() -> None:
     assert named.executions()[-1].state is State.CANCELLED
 
 
+def test_a_create_and_its_repeat_leave_nothing_of_an_earlier_version_under_way() -> None:
+    named = Named()
+    for written in (named.create(key="another"), named.create()):
+        assert not written.may_be_under_way
+        assert not written.running
+
+
 def test_at_level_none_a_delete_says_whether_something_may_be_under_way() -> None:
     named = Named(record="none", every_ms=500_000)
     assert not named.change(cancelled(None)).may_be_under_way

@@ -92,12 +92,6 @@ ASKING = (
         "I9",
     ),
     Mutant(
-        "whom nobody lists is let in",
-        "flows/authorise.py",
-        (("if not known.client_ids and not known.is_admin:", "if False:"),),
-        "I9",
-    ),
-    Mutant(
         "a cancel replaces a claim", "domain/cancels.py", (("if stored.state is State.RUNNING:", "if False:"),), "I4"
     ),
     Mutant(

@@ -96,12 +96,6 @@ RELEASING = (
         "I6",
     ),
     Mutant(
-        "a lease is taken although it is live",
-        "memory/shards.py",
-        (("shard.lease_until >= now", "False"),),
-        "I6",
-    ),
-    Mutant(
         "a horizon goes back with a shorter lookahead",
         "memory/shards.py",
         (("max(shard.horizon, horizon)", "horizon"),),
