@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from clockwork.domain.attempts import Action, Plan
 from clockwork.domain.callbacks import is_called_back
+from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.releases import Release
+from clockwork.flows.races import races
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
@@ -39,7 +41,7 @@ class Item(msgspec.Struct):
     """One message in hand. `seen` is the record as it was last seen: with our claim on it once the item is started.
 
     `probes`: it was let through an open circuit to see whether its target has recovered.
-    `bundled`: its message carries others besides.
+    `bundled`: its message carries others besides. `races`: those for its record, as far as they were lost.
     """
 
     message_id: str
@@ -47,6 +49,7 @@ class Item(msgspec.Struct):
     seen: Execution | None = None
     probes: bool = False
     bundled: bool = False
+    races: Iterator[int] = msgspec.field(default_factory=races)
 
 
 class LeasedBlock(msgspec.Struct):
@@ -82,6 +85,16 @@ class Batch:
             self.failed_of_bundles.append(item)
         else:
             self.fail_message(item.message_id)
+
+    def may_race_again(self, item: Item, actual: Execution | None) -> bool:
+        """Whether an item that lost the race for its record to `actual` may plan anew. After too many it fails."""
+        item.seen = actual
+        try:
+            next(item.races)
+        except Unavailable as error:
+            self.fail(item, str(error))
+            return False
+        return True
 
     def fail_message(self, message_id: str) -> None:
         """Let a message come back, with all that it carries."""

@@ -13,6 +13,7 @@ from clockwork.domain.executions import Execution
 from clockwork.domain.ids import InvalidId, only_execution
 from clockwork.flows.authorise import Caller
 from clockwork.flows.find import KeptJob, get_kept_job
+from clockwork.flows.races import races
 from clockwork.flows.world import World
 
 
@@ -57,8 +58,9 @@ def _cancel_recorded(world: World, job: KeptJob) -> tuple[CancelAnswer, Executio
 
 
 def _settle(world: World, cancelled: Cancelled, stored: Execution | None) -> tuple[CancelAnswer, Execution]:
-    # Who loses does so to an attempt that goes on or ends, and attempts are bounded.
+    running = races()
     while (plan := plan_cancel(stored, cancelled)).execution is not None:
+        next(running)
         saved = world.executions.save([(stored, plan.execution)])[0]
         if saved.unavailable is not None:
             raise Unavailable(saved.unavailable)

@@ -17,7 +17,7 @@ def claim(batch: Batch, items: Sequence[Item]) -> list[Item]:
     open_items = [item for item in items if item.release.occurrence.record == "full"]
     # 2. Look at what a later attempt follows.
     open_items = [item for item in open_items if find_seen(batch, item)]
-    # 3. Claim; whoever lost plans again with what is there: an attempt that goes on or ends, and attempts are bounded.
+    # 3. Claim; whoever lost plans again with what is there.
     while open_items:
         open_items = _claim_round(batch, open_items, started)
     return sorted(started, key=lambda item: item.release.run_at)
@@ -35,8 +35,7 @@ def _claim_round(batch: Batch, items: Sequence[Item], started: list[Item]) -> li
         if saved.unavailable is not None:
             batch.fail(item, saved.unavailable)
         elif not saved.ok:
-            item.seen = saved.actual
-            lost.append(item)
+            lost += [item] * batch.may_race_again(item, saved.actual)
         elif plan.action is Action.START:
             item.seen = after
             started.append(item)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from clockwork.domain import ids
-from clockwork.domain.errors import NotDead, Unavailable
+from clockwork.domain.errors import ExecutionNotFound, NotDead, Unavailable
 from clockwork.domain.executions import DeadPage, Execution
 from clockwork.domain.ids import NamedJobId
 from clockwork.domain.keys import plain_partitions
@@ -15,6 +15,7 @@ from clockwork.domain.redrives import RedrivePlan, discarded, plan_redrive
 from clockwork.domain.releases import Release
 from clockwork.domain.rows import row_of
 from clockwork.flows.place import place
+from clockwork.flows.races import races
 from clockwork.flows.world import World
 
 
@@ -55,21 +56,26 @@ def list_dead(world: World, client_id: str, wanted: DeadFilter, limit: int, befo
 
 
 def redrive(world: World, execution: Execution) -> Execution:
-    """Deliver a dead execution after all; its record as it waits. Raises NotDead; Unavailable: repeat."""
-    while True:
-        plan = _plan(world, execution)
-        if plan.release is None:
-            raise NotDead(plan.reason)
+    """Deliver a dead execution after all; its record as it waits.
+
+    Raises NotDead; ExecutionNotFound if its record is gone by now; Unavailable: repeat.
+    """
+    running = races()
+    while (plan := _plan(world, execution)).release is not None:
         if plan.execution is None:
             _release(world, [plan.release])
             return execution
+        next(running)
         saved = world.executions.save([(execution, plan.execution)])[0]
         if saved.unavailable is not None:
             raise Unavailable(saved.unavailable)
         if saved.ok:
             _release(world, [plan.release])
             return plan.execution
-        execution = saved.actual or execution
+        if saved.actual is None:
+            raise ExecutionNotFound(execution.execution_id)
+        execution = saved.actual
+    raise NotDead(plan.reason)
 
 
 def redrive_dead(world: World, client_id: str, wanted: DeadFilter, limit: int, before: str | None) -> Handled:

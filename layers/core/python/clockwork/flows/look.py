@@ -127,5 +127,6 @@ def _drop(batch: Batch, item: Item, state: State, reason: str) -> None:
         if saved.actual is None or saved.actual.claimant != item.seen.claimant:
             batch.owe_callback(item, saved.actual)
             return
-        # Our claim stands, and a cancel was noted on it meanwhile, which happens once.
-        item.seen = saved.actual
+        # Our claim stands, and a cancel was noted on it meanwhile.
+        if not batch.may_race_again(item, saved.actual):
+            return

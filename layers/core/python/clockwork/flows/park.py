@@ -63,9 +63,8 @@ def _is_sidelined(batch: Batch, item: Item, reason: str) -> bool:
         if saved.unavailable is not None:
             batch.fail(item, saved.unavailable)
             return False
-        if saved.ok:
-            return True
-        item.seen = saved.actual
+        if saved.ok or not batch.may_race_again(item, saved.actual):
+            return saved.ok
 
 
 def _is_settled(batch: Batch, item: Item, seen: Execution) -> bool:
@@ -77,7 +76,6 @@ def _is_settled(batch: Batch, item: Item, seen: Execution) -> bool:
             batch.fail(item, saved.unavailable)
             return True
         if not saved.ok:
-            item.seen = saved.actual
-            return False
+            return not batch.may_race_again(item, saved.actual)
     batch.settle(item, plan)
     return True

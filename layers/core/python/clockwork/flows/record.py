@@ -37,9 +37,8 @@ def _record_round(batch: Batch, ended: Sequence[Ended]) -> list[Ended]:
             # At record level none another copy of the message got here first, and what it recorded is as final.
             batch.absorb(item, saved.actual)
         elif saved.actual is not None and saved.actual.claimant == item.seen.claimant:
-            # Still our claim: a cancel was noted on it meanwhile, which happens once.
-            item.seen = saved.actual
-            again.append((item, outcome))
+            # Still our claim: a cancel was noted on it meanwhile.
+            again += [(item, outcome)] * batch.may_race_again(item, saved.actual)
         else:
             batch.fail(item, "our claim had ended, so its outcome is refused")
     return again
