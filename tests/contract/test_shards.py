@@ -178,13 +178,23 @@ def test_what_a_visit_released_is_told_until_the_next_one_commits(shards: Shards
     assert stored(shards).released == 0
 
 
-def test_all_shards_are_read_at_once_but_those_that_have_left(shards: Shards) -> None:
+def test_all_shards_are_read_at_once_also_those_that_have_left(shards: Shards) -> None:
     for partition_id in ("p010", "p001", "p002"):
         shards.register(partition_id)
     assert shards.commit(msgspec.structs.replace(take(shards, "one"), cursor=HORIZON, released=3))
     assert shards.change(shards.get(["p001"])["p001"], Standing.LEAVING)
     assert shards.change(shards.get(["p002"])["p002"], Standing.LEFT)
-    assert list(shards.all()) == [shards.get([one])[one] for one in ("p000", "p001", "p010")]
+    assert list(shards.all()) == [shards.get([one])[one] for one in ("p000", "p001", "p002", "p010")]
+
+
+def test_a_shard_may_be_registered_as_one_that_has_left_until_it_is_taken_back(shards: Shards) -> None:
+    shards.register("o000", Standing.LEFT)
+    assert list(shards.list()) == ["p000"]
+    shards.register("o000")
+    left = shards.get(["o000"])["o000"]
+    assert left.standing is Standing.LEFT
+    assert shards.change(left, Standing.USED)
+    assert list(shards.list()) == ["o000", "p000"]
 
 
 def test_the_same_commit_again_is_no_error(shards: Shards) -> None:

@@ -161,7 +161,7 @@ class Subject:
                 self._deliver_one()
             else:
                 self._next_tick_at += SETTINGS.tick_seconds * 1000
-                self._invoker.asked += all_shards(self._world)
+                self._invoker.asked += [shard.partition_id for shard in all_shards(self._world)]
         self.clock.at = until
 
     def delivered(self) -> list[Delivery]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from clockwork.domain.errors import OrderedShardsChanged, Unavailable
 from clockwork.domain.keys import ordered_partitions, plain_partitions
+from clockwork.domain.timeline import Standing
 from clockwork.flows.create import create_jobs
 from clockwork.flows.environment import Environment
 from clockwork.flows.registry import all_shards, ensure_shards
@@ -32,7 +32,7 @@ def test_another_number_of_ordered_shards_is_refused_by_name_and_nothing_is_lost
     create_jobs(clockwork.world, ordered, ensure_shards(clockwork.world))
     clockwork.world = changed = with_ordered(clockwork, asked)
     assert tick(changed).refused
-    assert len(all_shards(changed)) == changed.settings.shards + made_with
+    assert len(all_shards(changed)) == changed.settings.shards + 1
     with pytest.raises(
         OrderedShardsChanged, match=f"ordered_shards is {asked}, but this stack was made with {made_with}"
     ):
@@ -52,10 +52,10 @@ def test_an_api_that_never_read_the_registry_refuses_too() -> None:
 
 def test_the_number_stands_from_the_first_ordered_shard_on(monkeypatch: pytest.MonkeyPatch) -> None:
     clockwork = MemoryClockwork()
-    register: Callable[[str], None] = clockwork.shards.register
+    register = clockwork.shards.register
 
-    def dying(partition_id: str) -> None:
-        register(partition_id)
+    def dying(partition_id: str, standing: Standing = Standing.USED) -> None:
+        register(partition_id, standing)
         if partition_id.startswith("o"):
             raise Unavailable("the ticker dies")
 
@@ -65,4 +65,20 @@ def test_the_number_stands_from_the_first_ordered_shard_on(monkeypatch: pytest.M
             tick(clockwork.world)
     assert tick(with_ordered(clockwork, 1)).refused
     assert not tick(with_ordered(clockwork, 2)).refused
-    assert set(ordered_partitions(2)) <= set(clockwork.shards.list())
+    assert set(ordered_partitions(2)) <= {shard.partition_id for shard in clockwork.shards.all()}
+
+
+def test_nobody_polls_an_ordered_shard_before_the_first_job_is_put_there() -> None:
+    clockwork = MemoryClockwork()
+    clockwork.clients.put(ACME)
+    plain = list(plain_partitions(clockwork.settings.shards))
+    tick(clockwork.world)
+    assert clockwork.invoker.asked == plain
+    job = request(new_job(delay_ms=200_000, ordering_key="k"))
+    create_jobs(clockwork.world, job, ensure_shards(clockwork.world))
+    clockwork.invoker.asked.clear()
+    tick(clockwork.world)
+    (used,) = set(clockwork.invoker.asked) - set(plain)
+    assert used in ordered_partitions(clockwork.settings.ordered_shards)
+    clockwork.run_until(NOW + 300_000)
+    assert len(clockwork.targets.delivered) == 1

@@ -49,7 +49,7 @@ class Waiting:
 def test_a_tick_tells_its_pollers_how_far_to_look_ahead(messages: int | None, lookahead: int, narrowed: bool) -> None:
     clockwork = MemoryClockwork(Settings.for_account())
     report = tick(replace(clockwork.world, backlog=Waiting(messages)))
-    assert (report.started, report.narrowed) == (32, narrowed)
+    assert (report.started, report.narrowed) == (16, narrowed)
     assert set(clockwork.invoker.lookaheads) == {lookahead}
 
 

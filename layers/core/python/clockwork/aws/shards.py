@@ -24,11 +24,10 @@ class AwsShards:
         return sorted(item["partitionId"]["S"] for item in items if _standing_of(item) is not Standing.LEFT)
 
     def all(self) -> Sequence[Shard]:
-        shards = [_from_item(item) for item in self._table.scan_part(0, 1)]
-        return sorted((one for one in shards if one.standing is not Standing.LEFT), key=lambda one: one.partition_id)
+        return sorted(map(_from_item, self._table.scan_part(0, 1)), key=lambda one: one.partition_id)
 
-    def register(self, partition_id: str) -> None:
-        self._table.put_new(_to_item(Shard(partition_id)))
+    def register(self, partition_id: str, standing: Standing = Standing.USED) -> None:
+        self._table.put_new(_to_item(Shard(partition_id, standing=standing)))
 
     def change(self, shard: Shard, standing: Standing) -> bool:
         # Rows have no count before the first change.
@@ -49,7 +48,8 @@ class AwsShards:
 
     def get(self, partition_ids: Sequence[str]) -> Mapping[str, Shard]:
         items = self._table.get_all([(partition_id,) for partition_id in partition_ids])
-        return {p: _from_item(items[p,]) if (p,) in items else Shard(p) for p in partition_ids}
+        unregistered = {p: Shard(p, standing=Standing.LEFT) for p in partition_ids}
+        return {p: _from_item(items[p,]) if (p,) in items else unregistered[p] for p in partition_ids}
 
     def acquire(self, partition_id: str, owner: str, now: int, until: int, horizon: str) -> Lease | None:
         """One update, or two if the stored horizon is ahead of the one given."""
@@ -133,6 +133,7 @@ def _to_item(shard: Shard) -> Item:
         "leaseUntil": number(shard.lease_until),
         "cursor": {"S": shard.cursor},
         "horizon": {"S": shard.horizon},
+        "standing": {"S": shard.standing.value},
     }
 
 

@@ -41,20 +41,28 @@ def ensure_shards(world: World) -> Sequence[str]:
     return keys.plain_partitions(world.settings.shards)
 
 
-def all_shards(world: World) -> Sequence[str]:
-    """The partitionIds of all shards to be polled, plain and ordered, those that the settings ask for among them."""
-    registered = world.shards.list()
+def all_shards(world: World) -> Sequence[Shard]:
+    """All shards to be polled, in order, after all that the settings ask for have been registered."""
+    registered = {shard.partition_id: shard for shard in world.shards.all()}
+    _register_ordered(world, registered)
+    polled = {p: shard for p, shard in registered.items() if shard.standing is not Standing.LEFT}
+    missing = [p for p in keys.plain_partitions(world.settings.shards) if p not in polled]
+    for partition_id in missing:
+        world.shards.register(partition_id)
+    if missing:
+        polled |= look_at(world, missing)
+    return [polled[partition_id] for partition_id in sorted(polled)]
+
+
+def _register_ordered(world: World, registered: Mapping[str, Shard]) -> None:
+    """As such that have left: nobody polls, and pays for, an ordered shard before the first job is put there."""
     ordered = [keys.index_of(partition_id) for partition_id in registered if keys.is_ordered(partition_id)]
     # The last of them is registered first, so that from the first moment on the registry tells how many there are.
     made_with = max(ordered) + 1 if ordered else world.settings.ordered_shards
     world.environment.ordered_shards = made_with
-    wanted = (*keys.plain_partitions(world.settings.shards), *reversed(keys.ordered_partitions(made_with)))
-    missing = [partition_id for partition_id in wanted if partition_id not in set(registered)]
-    for partition_id in missing:
-        world.shards.register(partition_id)
-    if missing:
-        look_at(world, missing)
-    return sorted({*registered, *missing})
+    for partition_id in reversed(keys.ordered_partitions(made_with)):
+        if partition_id not in registered:
+            world.shards.register(partition_id, Standing.LEFT)
 
 
 def look_at(world: World, partition_ids: Sequence[str]) -> Mapping[str, Shard]:
@@ -136,6 +144,8 @@ def _holds_rows(world: World, shard: Shard) -> bool:
 
 
 def _taken_back(world: World, shard: Shard) -> Shard:
+    # Nobody has used it before: a callback of an ordered job goes to a plain shard whether or not there is one.
+    world.shards.register(shard.partition_id)
     for _ in range(MOST_TRIES):
         if world.shards.change(shard, Standing.USED):
             return msgspec.structs.replace(shard, standing=Standing.USED, changes=shard.changes + 1)

@@ -8,7 +8,6 @@ import msgspec
 
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.polls import Poll, plan_polls
-from clockwork.domain.timeline import Shard
 from clockwork.domain.valve import Opening, plan_opening
 from clockwork.flows.registry import all_shards, refused_setting
 from clockwork.flows.world import World
@@ -30,9 +29,7 @@ class TickReport(msgspec.Struct, frozen=True):
 def tick(world: World) -> TickReport:
     """Start pollers for all registered shards. One that cannot be started does not stop the others."""
     # 1. Register what is missing, and see what each shard's last visit came to.
-    partition_ids = all_shards(world)
-    seen = {shard.partition_id: shard for shard in world.shards.all()}
-    shards = [seen.get(partition_id, Shard(partition_id)) for partition_id in partition_ids]
+    shards = all_shards(world)
     # 2. Do deliverers keep up? If not, less is released ahead.
     opening = _opening(world)
     # 3. Start a poller for each that may be busy, and one for several of the others.

@@ -20,10 +20,10 @@ class MemoryShards:
         return sorted(p for p, shard in self._rows.items() if shard.standing is not Standing.LEFT)
 
     def all(self) -> Sequence[Shard]:
-        return [self._rows[partition_id] for partition_id in self.list()]
+        return [self._rows[partition_id] for partition_id in sorted(self._rows)]
 
-    def register(self, partition_id: str) -> None:
-        self._rows.setdefault(partition_id, Shard(partition_id))
+    def register(self, partition_id: str, standing: Standing = Standing.USED) -> None:
+        self._rows.setdefault(partition_id, Shard(partition_id, standing=standing))
 
     def change(self, shard: Shard, standing: Standing) -> bool:
         stored = self._rows.get(shard.partition_id)
@@ -34,7 +34,7 @@ class MemoryShards:
         return True
 
     def get(self, partition_ids: Sequence[str]) -> Mapping[str, Shard]:
-        return {p: self._rows.get(p, Shard(p)) for p in partition_ids}
+        return {p: self._rows.get(p, Shard(p, standing=Standing.LEFT)) for p in partition_ids}
 
     def acquire(self, partition_id: str, owner: str, now: int, until: int, horizon: str) -> Lease | None:
         shard = self._rows.get(partition_id)

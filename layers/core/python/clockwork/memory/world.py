@@ -78,7 +78,7 @@ class MemoryClockwork:
 
     def poll_all(self) -> list[PollReport]:
         """One visit to every shard; to an ordered one for what is due by now."""
-        return [self.poll(partition_id) for partition_id in all_shards(self.world)]
+        return [self.poll(shard.partition_id) for shard in all_shards(self.world)]
 
     def poll(self, partition_id: str) -> PollReport:
         """One visit to a shard, which in an ordered one does not stay."""

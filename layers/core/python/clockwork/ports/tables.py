@@ -48,16 +48,16 @@ class Shards(Protocol):
         """The partitionIds of all registered shards but those that have LEFT, in order."""
 
     def all(self) -> Sequence[Shard]:
-        """Those that `list` names, as they are."""
+        """All that were ever registered, as they are, in order."""
 
-    def register(self, partition_id: str) -> None:
+    def register(self, partition_id: str, standing: Standing = Standing.USED) -> None:
         """Make the shard's row unless it exists."""
 
     def change(self, shard: Shard, standing: Standing) -> bool:
         """Write the shard's standing, `changes` + 1, unless it was written since the shard was read: then False."""
 
     def get(self, partition_ids: Sequence[str]) -> Mapping[str, Shard]:
-        """The shards asked for. One without a row has cursor and horizon at the beginning of time."""
+        """The shards asked for. One without a row has LEFT, and has cursor and horizon at the beginning of time."""
 
     def acquire(self, partition_id: str, owner: str, now: int, until: int, horizon: str) -> Lease | None:
         """Take the lease if the shard is registered and its lease ended before `now`: owner, epoch + 1, and in the same
