@@ -6,7 +6,7 @@ import pytest
 
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.jobs import RecordLevel
-from clockwork.domain.keys import plain_partitions
+from clockwork.domain.keys import ordered_partitions, plain_partitions
 from clockwork.domain.named import Definition
 from clockwork.domain.timeline import Standing
 from clockwork.flows.authorise import identify, require_known
