@@ -107,6 +107,7 @@ PROFILES = (
     Profile("overruns", 0.3, 0.5, 0.3, 0.2, only=PAUSES, focus=("targets.collect", "deliverer executions.save")),
     Profile("dying deliverers", 0.08, 0.02, 0.1, 0.2, 0.5, only=(*CRASHES, Fault.THROTTLED), focus=("deliverer",)),
     Profile("zombie pollers", 0.2, 0.3, 0.02, 0.1, 0.2, only=(*PAUSES, *ERRORS, Fault.LANDS_TWICE), focus=("poller",)),
+    Profile("slow looks", 0.4, 0.02, 0.0, 0.1, only=PAUSES, focus=("deliverer jobs.get", "targets.begin")),
     Profile("sleepy sweeps", 0.4, 0.02, 0.02, 0.4, only=PAUSES, focus=("sweeper releases", "sweeper timeline.forget")),
     Profile("slow sweeps", 0.3, 0.02, 0.05, 0.5, only=PAUSES, focus=("sweeper",)),
     Profile("held back", 0.15, 0.05, 0.1, 0.6, only=(*CRASHES, *ERRORS), focus=("deliverer executions", "regulation")),

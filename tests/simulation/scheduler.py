@@ -13,7 +13,7 @@ from clockwork.domain.errors import ClockworkError
 from clockwork.memory.clock import MemoryClock
 
 #: So many events are far more than any run that gets anywhere needs.
-MOST_EVENTS = 300_000
+MOST_EVENTS = 600_000
 
 
 class Livelock(Exception):

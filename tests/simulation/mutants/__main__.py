@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from tests.simulation.faults import PROFILES
 from tests.simulation.mutants.covering import Covering, measure
 from tests.simulation.mutants.mutant import Mutant
 from tests.simulation.mutants.named import NAMED
@@ -28,9 +29,9 @@ from tests.simulation.mutants.trial import (
 from tests.simulation.mutants.workers import Workers, workers
 
 #: A named mutant must be noticed within so many seeds: each profile of adversity ten times.
-NAMED_SEEDS = 150
-#: A random one gets so many, beside the unit tests and the crash points.
-RANDOM_SEEDS = 45
+NAMED_SEEDS = 10 * len(PROFILES)
+#: A random one gets so many, each profile three times, beside the unit tests and the crash points.
+RANDOM_SEEDS = 3 * len(PROFILES)
 #: What share of the random ones must be noticed.
 LEAST_SHARE = 0.9
 

@@ -83,7 +83,7 @@ def some_tests_notice(tree: Tree, tests: Sequence[str], by: str) -> Noticed | No
     options = ["-q", "-x", "--no-header", "--tb=line", "-o", f"timeout={SECONDS_PER_TEST}"]
     done = tree.run(["-m", "pytest", *plugins, *options, *tests], SECONDS_FOR_TESTS)
     if done.code == FAILED:
-        told = [line for line in done.out.splitlines() if line.startswith(("FAILED", "ERROR"))]
+        told = [line for line in done.out.splitlines() if line.startswith(("FAILED tests", "ERROR tests"))]
         return Noticed(by, told[0] if told else _last_words(done))
     if done.code != PASSED:
         raise Void(_last_words(done))
