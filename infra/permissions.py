@@ -44,14 +44,14 @@ TABLE_ACTIONS: Mapping[str, Mapping[str, str]] = {
         "timeline": "GetItem PutItem",
         "jobs": "GetItem BatchGetItem",
         "executions": "GetItem PutItem Query",
-        "shards": "GetItem UpdateItem",
+        "shards": "GetItem PutItem UpdateItem",
         "clients": "GetItem PutItem UpdateItem DeleteItem Query",
     },
     "sweeper": {
         "timeline": "GetItem BatchGetItem PutItem BatchWriteItem Query",
         "jobs": "Scan",
         "executions": "GetItem PutItem Query",
-        "shards": "GetItem BatchGetItem UpdateItem Scan",
+        "shards": "GetItem BatchGetItem PutItem UpdateItem Scan",
         "clients": "GetItem UpdateItem DeleteItem Query",
     },
 }

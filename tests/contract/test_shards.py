@@ -46,14 +46,15 @@ def test_nothing_is_registered_at_first(world: World) -> None:
     assert list(world.shards.list()) == []
 
 
-def test_a_shard_without_a_row_is_at_the_beginning_of_time(shards: Shards) -> None:
-    assert shards.get(["p099"]) == {"p099": Shard("p099", cursor=keys.BEGINNING, horizon=keys.BEGINNING)}
+def test_a_shard_without_a_row_is_at_the_beginning_of_time_and_not_polled(shards: Shards) -> None:
+    unused = Shard("p099", cursor=keys.BEGINNING, horizon=keys.BEGINNING, standing=Standing.LEFT)
+    assert shards.get(["p099"]) == {"p099": unused}
 
 
 def test_get_answers_for_every_shard_asked_for(shards: Shards) -> None:
     lease = take(shards, "one")
     expected = Shard("p000", "one", 1, lease.until, lease.cursor, lease.horizon)
-    assert shards.get(["p001", "p000", "p001"]) == {"p000": expected, "p001": Shard("p001")}
+    assert shards.get(["p001", "p000", "p001"]) == {"p000": expected, "p001": Shard("p001", standing=Standing.LEFT)}
     assert shards.get([]) == {}
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -375,15 +376,26 @@ def test_an_ordered_jobs_callback_goes_its_own_way_and_its_followers_go_on(
     first, second = (failing.create(ordering_key="k", record="full", delay_ms=ms) for ms in (2_000, 3_000))
     failing.run()
     assert [facts(back)["jobId"] for back in failing.backs] == [first, second]
-    assert all(not keys.is_ordered(releases_of(row)[0].shard) for row in _back_rows(failing))
+    assert [keys.is_ordered(releases_of(row)[0].shard) for row in _back_rows(failing)] == [False, False]
     assert failing.tries == 2
     assert not failing.clockwork.ordered_queue.messages
 
 
+def test_the_far_retry_of_an_ordered_jobs_callback_comes_though_there_are_fewer_plain_shards() -> None:
+    failing = Failing(back_fails=True, retry_policy=RetryPolicy(max_attempts=3, initial_seconds=2_000, jitter="none"))
+    few = failing.world.settings.with_(shards=1, ordered_shards=4)
+    failing.world = failing.clockwork.world = replace(failing.world, settings=few)
+    for number in range(4):
+        failing.create(ordering_key=f"k{number}")
+    failing.run(60)
+    failing.back_fails = False
+    failing.run(2_400)
+    assert [back.attempt for back in failing.backs] == [1] * 4 + [2] * 4
+    assert {releases_of(row)[0].shard for row in _back_rows(failing)} - {"p000"}
+
+
 def _back_rows(failing: Failing) -> list[Row]:
-    rows = [row for kept in failing.clockwork.timeline._rows.values() for row in kept.values() if _is_back(row)]
-    assert len(rows) == 2
-    return rows
+    return [row for kept in failing.clockwork.timeline._rows.values() for row in kept.values() if _is_back(row)]
 
 
 def test_a_callback_waits_like_any_job_while_its_client_is_paused() -> None:

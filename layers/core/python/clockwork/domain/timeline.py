@@ -33,7 +33,10 @@ class Page(msgspec.Struct, frozen=True):
 
 
 class Standing(StrEnum):
-    """Whether a shard is polled. One that is LEAVING still is; one that has LEFT is not, until it is taken back."""
+    """Whether a shard is polled. One that is LEAVING still is; one that has LEFT is not, until it is taken back.
+
+    Neither is one that was never registered, which counts as having LEFT.
+    """
 
     USED = "used"
     LEAVING = "leaving"
