@@ -91,6 +91,8 @@ def places_in(file: str, source: str) -> Iterator[Place]:
 
 def _places_below(file: str, source: Sequence[str], parent: ast.AST, lines: Sequence[int]) -> Iterator[Place]:
     for node in ast.iter_child_nodes(parent):
+        if isinstance(node, ast.keyword) and node.arg == "frozen":
+            continue  # nothing assigns to values, which the types see to
         if isinstance(node, ast.arg | ast.AnnAssign) and node.annotation is not None:
             node.annotation = ast.Name("_")  # types decide nothing
         if isinstance(node, ast.expr):

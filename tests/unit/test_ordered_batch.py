@@ -1,0 +1,38 @@
+"""What a batch of the ordered queue does with heads that are not done: each is to come again at its time."""
+
+from __future__ import annotations
+
+from clockwork.domain.releases import Release
+from clockwork.domain.requests import occurrence_of
+from clockwork.flows.batch import Item
+from clockwork.flows.ordered_batch import FAILED_AGAIN_MS, LOOK_AGAIN_MS, OrderedBatch
+from clockwork.memory.world import MemoryClockwork
+from tests.examples import ACME, new_job
+
+
+def _batch_of(count: int) -> tuple[OrderedBatch, list[Item]]:
+    clockwork = MemoryClockwork()
+    occurrence = occurrence_of(new_job(delay_ms=0), ACME, clockwork.clock.at)
+    items = [Item(str(n), Release(f"job {n}", occurrence, occurrence.due_at)) for n in range(count)]
+    return OrderedBatch(clockwork.world, clockwork.clock.at + 60_000), items
+
+
+def test_what_failed_comes_again_a_little_later() -> None:
+    batch, (item,) = _batch_of(1)
+    batch.fail(item, "a table does not answer")
+    assert batch.back_at == {"0": batch.world.clock.now() + FAILED_AGAIN_MS}
+    assert batch.report.failed_messages == ["0"]
+
+
+def test_what_waits_for_its_time_and_then_fails_keeps_its_time() -> None:
+    batch, (item,) = _batch_of(1)
+    batch.send_back([item])
+    batch.fail(item, "a table does not answer")
+    assert batch.back_at == {"0": item.release.run_at}
+
+
+def test_what_is_held_back_looks_again_after_a_minute() -> None:
+    batch, items = _batch_of(2)
+    assert batch.park(items)
+    assert batch.back_at == dict.fromkeys(("0", "1"), batch.world.clock.now() + LOOK_AGAIN_MS)
+    assert batch.report.parked == 2
