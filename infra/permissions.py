@@ -97,8 +97,8 @@ def grant(
         _allow(functions[moment], _CONSUME, pair.release.queue_arn)
         _allow(functions[moment], (*_CONSUME, *_HIDE), queues.ordered[moment].release.queue_arn)
     _allow(functions["deliverer"], _CONSUME, further)
-    releases = [pair.release.queue_arn for pair in queues.pairs.values()]
-    _allow(functions["ticker"], ["sqs:GetQueueAttributes"], *releases, further)
+    counted = [*(pair.release for pair in queues.pairs.values()), *queues.further.values()]
+    _allow(functions["ticker"], ["sqs:GetQueueAttributes"], *(queue.queue_arn for queue in counted))
     _allow(functions["sweeper"], _CONSUME, *(pair.dead_letters.queue_arn for pair in queues.every))
     _allow_successor(functions["poller"])
     _allow(functions["api"], ["dynamodb:Query"], f"{tables['executions'].table_arn}/index/{ATTENTION_INDEX}")
