@@ -15,11 +15,11 @@ MOST = Minute(
         read_units=22,
         sqs_sends=0,
         sqs_consumed=3,
-        lambda_invocations=4,
+        lambda_invocations=16,
         held_batches=0,
         api_requests=0,
     ),
-    gb_seconds=0.2,
+    gb_seconds=0.4,
     log_bytes=20_000,
     own_metrics=30,
 )
