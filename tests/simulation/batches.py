@@ -173,6 +173,6 @@ BATCH_OPERATIONS: dict[str, Callable[[Visit], None]] = {
 }
 BATCH_WEIGHTS = {
     "create alike": 2, "create large": 0.5, "create bundled": 4, "create mixed": 3, "create metered": 4,
-    "create unnamed": 2, "create crowd": 2, "create held back": 2.5,
+    "create unnamed": 2, "create crowd": 0.8, "create held back": 1.2,
     "create down": 0.8,
 }  # fmt: skip

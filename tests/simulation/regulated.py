@@ -210,7 +210,7 @@ REGULATED_OPERATIONS: dict[str, Callable[[Visit], None]] = {
     "cancel execution": cancel_execution,
 }
 REGULATED_WEIGHTS = {
-    "create capped": 5, "get capped": 1, "create ordered": 5, "create ordered capped": 3, "create each": 3,
+    "create capped": 5, "get capped": 1, "create ordered": 5, "create ordered capped": 2, "create each": 3,
     "usurp": 1, "pause client": 2, "resume client": 2, "release sidelined": 2,
     "discard sidelined": 1, "redrive": 2, "redrive any": 1, "redrive many": 2, "discard dead": 4, "cancel execution": 4,
 }  # fmt: skip
