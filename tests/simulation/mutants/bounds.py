@@ -1,4 +1,4 @@
-"""What a mutant that runs amok may use: so much time and memory, and no more. Also a plugin of pytest's."""
+"""What a mutant that runs amok may use: so much time and memory, and no more."""
 
 from __future__ import annotations
 
@@ -36,8 +36,3 @@ def bound_time(seconds: int) -> Iterator[None]:
 
 def _end(_: int, __: FrameType | None) -> None:
     raise NoEnd
-
-
-def pytest_configure() -> None:
-    """Pytest keeps the time of each test by itself."""
-    bound_memory()

@@ -79,7 +79,7 @@ def simulator_notices(tree: Tree, seeds: int) -> Noticed | None:
 
 def some_tests_notice(tree: Tree, tests: Sequence[str], by: str) -> Noticed | None:
     """The first of these tests that fails. Raises Void."""
-    plugins = ["-p", "no:cacheprovider", "-p", "tests.simulation.mutants.bounds"]
+    plugins = ["-p", "no:cacheprovider", "-p", "tests.simulation.mutants.bounded_tests"]
     options = ["-q", "-x", "--no-header", "--tb=line", "-o", f"timeout={SECONDS_PER_TEST}"]
     done = tree.run(["-m", "pytest", *plugins, *options, *tests], SECONDS_FOR_TESTS)
     if done.code == FAILED:
