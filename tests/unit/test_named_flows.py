@@ -14,7 +14,7 @@ from clockwork.domain.codec import decode_job, encode_job
 from clockwork.domain.cron.parser import compile_cron
 from clockwork.domain.errors import JobNotFound, NameTaken, NotNamed, RevisionConflict
 from clockwork.domain.executions import Execution, Outcome, State
-from clockwork.domain.ids import AnonymousJob, decode_execution
+from clockwork.domain.ids import AnonymousJob, ExecutionId, decode_execution
 from clockwork.domain.jobs import Payload, RetryPolicy
 from clockwork.domain.keys import row_key
 from clockwork.domain.named import Definition, JobState, NamedJob, Pointer, versioned
@@ -290,6 +290,38 @@ def test_an_answer_lists_what_is_running(monkeypatch: pytest.MonkeyPatch) -> Non
     named.clockwork.targets._answer = while_running
     assert named.run(60) == [10.0]
     assert [e.state for e in listed] == [State.RUNNING]
+
+
+def test_of_thousands_of_executions_one_that_still_runs_is_listed_after_few_reads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    named = Named()
+    now = named.clockwork.clock.at
+    running = execution_of(named.job, now - 3_600_000, State.RUNNING)
+    ended = [execution_of(named.job, now - second * 1000, State.SUCCEEDED) for second in range(2_500)]
+    named.clockwork.executions.save([(None, one) for one in (running, *ended)])
+    pages: list[int] = []
+    read = named.clockwork.executions.list
+
+    def listing(job_id: str, limit: int, before: str | None) -> Sequence[Execution]:
+        pages.append(limit)
+        return read(job_id, limit, before)
+
+    monkeypatch.setattr(named.clockwork.executions, "list", listing)
+    assert named.change(cancelled(None)).running == [running]
+    assert len(pages) == 3
+
+
+def execution_of(job: NamedJob, due_at: int, state: State) -> Execution:
+    return Execution(
+        job_id=job.job_id,
+        execution_id=str(ExecutionId(job.job_id, due_at, "earlier")),
+        client_id="acme",
+        due_at=due_at,
+        state=state,
+        revision=1,
+        expires_at=due_at * 2,
+    )
 
 
 def test_pending_retries_of_a_replaced_version_do_not_start() -> None:

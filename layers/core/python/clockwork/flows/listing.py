@@ -10,8 +10,9 @@ from clockwork.domain.ids import decode_execution
 from clockwork.domain.named import NamedJob
 from clockwork.flows.world import World
 
-#: Executions read at once; a job's records are read back to the oldest that its retry policy lets live.
-PAGE = 100
+#: Executions read at once, about what one answer holds. A job's records are read back to the oldest that its retry
+#: policy lets live, which may be a million.
+PAGE = 1_000
 
 
 def may_still_start(world: World, before: NamedJob, after: NamedJob) -> tuple[Sequence[Execution], bool]:
@@ -22,17 +23,17 @@ def may_still_start(world: World, before: NamedJob, after: NamedJob) -> tuple[Se
     """
     if before.definition.record == "none":
         return (), _is_behind_horizon(world, before)
-    running = [e for e in _recent(world, before) if e.state is State.RUNNING]
+    running = _running(world, before)
     return [e for e in running if decode_execution(e.execution_id).run != after.version], False
 
 
-def _recent(world: World, job: NamedJob) -> Sequence[Execution]:
+def _running(world: World, job: NamedJob) -> Sequence[Execution]:
     oldest_at = world.clock.now() - int(job.definition.retry_policy.max_age_seconds * 1000)
     found: list[Execution] = []
     before: str | None = None
     while True:
         page = world.executions.list(job.job_id, PAGE, before)
-        found += [execution for execution in page if execution.due_at >= oldest_at]
+        found += [e for e in page if e.state is State.RUNNING and e.due_at >= oldest_at]
         if len(page) < PAGE or page[-1].due_at < oldest_at:
             return found
         before = page[-1].execution_id
