@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from clockwork.aws.notices import AwsNotices
@@ -53,6 +54,13 @@ def test_a_client_is_told_whose_it_is_why_and_how_it_failed_but_not_its_payload(
         "lastStatusCode": None,
         "tags": {"team": "billing"},
     }
+
+
+def test_tags_with_characters_that_a_queue_refuses_are_told_too(aws_world: AwsWorld) -> None:
+    url, arn = queue(aws_world, "dead")
+    tags = {"team": "billing\ufffe", "größe": "\x7f\uffff"}
+    AwsNotices(aws_world.aws).tell(arn, msgspec.structs.replace(dead(), occurrence=occurrence(tags=tags)))
+    assert [told["tags"] for told in heard(aws_world, url)] == [tags]
 
 
 def test_on_a_fifo_queue_a_death_is_told_once(aws_world: AwsWorld) -> None:

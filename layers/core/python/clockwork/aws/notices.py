@@ -39,6 +39,6 @@ class AwsNotices:
 
 
 def body_of(execution: Execution) -> str:
-    """What a client is told, as JSON: the same as by a callback."""
+    """What a client is told, as JSON: the same as by a callback. ASCII, since SQS refuses some characters of tags."""
     tags = execution.occurrence.tags if execution.occurrence is not None else {}
-    return json.dumps(facts_of(execution, tags), ensure_ascii=False)
+    return json.dumps(facts_of(execution, tags))
