@@ -60,9 +60,14 @@ REGULATING = (
         "L1",
     ),
     Mutant(
-        "the note of parked work is forgotten at once",
-        "domain/parking.py",
-        (("LONGEST_PARKING_MS = 60_000", "LONGEST_PARKING_MS = -120_000"),),
+        "the note of parked work is forgotten though some of it stays",
+        "flows/let_go.py",
+        (
+            (
+                "    elif is_empty and world.clock.now() > parked.noted_at + NOTED_MS + LONGEST_PARKING_MS:\n",
+                "    else:\n",
+            ),
+        ),
         "L1",
     ),
     Mutant(
