@@ -71,12 +71,6 @@ REGULATING = (
         "L1",
     ),
     Mutant(
-        "what was parked twice shares a row",
-        "flows/let_go.py",
-        (("parkings=release.parkings + 1", "parkings=release.parkings"),),
-        "I1",
-    ),
-    Mutant(
         "rows of parked work are forgotten though their release was refused",
         "flows/let_go.py",
         (("    if refused:\n", "    if not releases:\n"),),
