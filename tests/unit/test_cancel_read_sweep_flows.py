@@ -7,18 +7,18 @@ import pytest
 from clockwork.domain.attempts import Claim, plan_claim
 from clockwork.domain.cancels import Verdict
 from clockwork.domain.codec import encode_release
-from clockwork.domain.errors import ExecutionNotFound, JobNotFound, NotAllowed
-from clockwork.domain.executions import State
+from clockwork.domain.errors import ExecutionNotFound, JobNotFound, NewerFormat, NotAllowed, Unavailable, Undecodable
+from clockwork.domain.executions import Execution, State
 from clockwork.domain.ids import only_execution
 from clockwork.flows.authorise import Caller, client_for, identify, require_admin, require_known
 from clockwork.flows.cancel import cancel_job
 from clockwork.flows.create import CreatedJob, create_jobs
 from clockwork.flows.read import get_execution, list_executions, view_job
 from clockwork.flows.registry import ensure_shards
-from clockwork.flows.sweep import MOST_SWEEPS, sweep_dead_letters
+from clockwork.flows.sweep import MOST_SWEEPS, SweepReport, sweep_dead_letters
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
-from tests.examples import ACME, ADMIN, ALICE, BOB, new_job, release, request
+from tests.examples import ACME, ADMIN, ALICE, BOB, NOW, new_job, occurrence, release, request
 
 MINE = Caller(ALICE, client_ids=frozenset({"acme"}))
 THEIRS = Caller(BOB, client_ids=frozenset({"other"}))
@@ -187,3 +187,23 @@ def test_a_dead_letter_that_nobody_can_read_or_that_is_being_carried_out_stays()
     bury(clockwork, encode_release(message))
     sweep(clockwork)
     assert len(clockwork.queue.dead) == 2
+
+
+@pytest.mark.parametrize("fault", [Unavailable("throttled"), Undecodable("garbage"), NewerFormat("format 9")])
+def test_a_dead_letter_whose_record_cannot_be_read_stays_and_the_others_are_seen_to(
+    monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    clockwork = MemoryClockwork()
+    bad, good = release(), release(occurrence=occurrence(due_at=NOW + 1))
+    for body in (encode_release(bad), encode_release(good)):
+        bury(clockwork, body)
+    find = clockwork.executions.find
+
+    def failing(job_id: str, execution_id: str) -> Execution | None:
+        if execution_id == bad.execution_id:
+            raise fault
+        return find(job_id, execution_id)
+
+    monkeypatch.setattr(clockwork.executions, "find", failing)
+    assert sweep(clockwork) == SweepReport(released=1, left=1)
+    assert [letter.body for letter in clockwork.queue.dead.values()] == [encode_release(bad)]

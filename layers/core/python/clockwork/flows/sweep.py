@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 import msgspec
 
 from clockwork.domain.attempts import is_claimed, plan_death
 from clockwork.domain.codec import decode_message
-from clockwork.domain.errors import NewerFormat, Undecodable
+from clockwork.domain.errors import NewerFormat, Unavailable, Undecodable
 from clockwork.domain.executions import Execution
 from clockwork.domain.releases import Release
 from clockwork.flows.call_back import call_back
@@ -50,12 +51,17 @@ def sweep_dead_letters(world: World, deadline_at: int) -> SweepReport:
 
 
 def _sweep(world: World, letter: DeadLetter, report: SweepReport) -> bool:
-    """True once the letter may be forgotten."""
+    """True once the letter may be forgotten. Whatever is wrong with one, the others are seen to."""
     try:
-        releases = decode_message(letter.body)
+        return _sweep_all(world, decode_message(letter.body), report)
     except (Undecodable, NewerFormat) as error:
-        log.error("undecodable dead letter: %s", error, extra={"action": "undecodable_dead_letter"})
-        return False
+        log.error("undecodable dead letter, or record of it: %s", error, extra={"action": "undecodable_dead_letter"})
+    except Unavailable as error:
+        log.warning("a dead letter stays: %s", error, extra={"action": "dead_letter_left"})
+    return False
+
+
+def _sweep_all(world: World, releases: Sequence[Release], report: SweepReport) -> bool:
     if len(releases) > 1:
         left = send_alone(world, releases)
         report.released += len(releases) - len(left)
