@@ -19,15 +19,16 @@ def uncalled(watcher: Watcher) -> Iterator[str]:
         occurrence = promise.occurrence
         release = Release(promise.job_id, occurrence, occurrence.due_at)
         dead = watcher.executions.find(release.job_id, release.execution_id)
-        if dead is None or not is_called_back(release, dead) or _was_delivered_unrecorded(watcher, promise):
+        if dead is None or not is_called_back(release, dead) or _has_ended_unrecorded(watcher, promise):
             continue
         if not _has_ended(watcher, release, dead):
             yield promise.job_id
 
 
-def _was_delivered_unrecorded(watcher: Watcher, promise: Promise) -> bool:
-    """At level none a repeat of the message may succeed after all, and then nobody looks at the record any more."""
-    return promise.occurrence.record == "none" and watcher.seen[promise.job_id].accepted > 0
+def _has_ended_unrecorded(watcher: Watcher, promise: Promise) -> bool:
+    """At level none a repeat of the message may succeed, or be discarded, and nobody looks at the record any more."""
+    has_ended = watcher.seen[promise.job_id].accepted > 0 or promise.occurrence.client_id in watcher.discarded
+    return promise.occurrence.record == "none" and has_ended
 
 
 def _has_ended(watcher: Watcher, release: Release, dead: Execution) -> bool:
