@@ -40,6 +40,7 @@ from clockwork.flows.named import (
 )
 from clockwork.flows.registry import ensure_shards
 from clockwork.memory.world import MemoryClockwork
+from clockwork.ports import Refused
 from tests.examples import ACME, ALICE, TARGET, failure, new_job, request
 
 MINE = Caller(ALICE, client_ids=frozenset({"acme"}))
@@ -493,6 +494,22 @@ def test_every_job_is_audited_each_day_wherever_in_its_minute_a_sweep_falls() ->
         named.clockwork.clock.at = named.start + number * sweep_ms + (number % 2) * (sweep_ms - 1)
         audited += audit_chains(named.clockwork.world, named.clockwork.clock.at + 60_000).audited
     assert audited >= 1
+
+
+def test_what_is_skipped_is_told_whole_though_the_queue_took_nothing_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = Named(catch_up="none", max_fires=12)
+    named.clockwork.clock.at += 150_500
+    with monkeypatch.context() as full:
+        full.setattr(
+            named.clockwork.world.releases,
+            "send",
+            lambda releases, now: [Refused(index, False, "full") for index in range(len(releases))],
+        )
+        named.clockwork.poll_all()
+    named.clockwork.clock.at += 20_000
+    fired = named.run(60)
+    skipped = [record.skipped for record in named.executions() if record.skipped is not None]
+    assert len(fired) + sum(stretch.count for stretch in skipped) == 12
 
 
 def test_a_create_that_died_after_its_row_is_finished_by_its_repeat(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -168,6 +168,9 @@ def _send(visit: Visit, releases: Sequence[Release], records: list[Execution]) -
     world = visit.world
     now = world.clock.now()
     refused = world.releases.send(releases, now) if releases else ()
+    if not all(refusal.permanent for refusal in refused):
+        # What does not fire is read again, later, and may then be more: it is recorded once all that fires is sent.
+        records = []
     unsendable = [(releases[refusal.index], refusal.reason) for refusal in refused if refusal.permanent]
     records += [_dead(world, release, f"it cannot be released: {reason}") for release, reason in unsendable]
     saved = world.executions.save([(None, record) for record in records]) if records else ()
