@@ -21,7 +21,7 @@ from clockwork.domain.rows import releases_of
 from clockwork.flows.create import CreatedJob, create_jobs
 from clockwork.flows.registry import ensure_shards
 from clockwork.memory.world import MemoryClockwork
-from tests.examples import ACME, STEADY, failure, new_job, request, success
+from tests.examples import ACME, NOW, STEADY, failure, new_job, request, success
 
 KEY = "order-17"
 
@@ -116,6 +116,17 @@ def test_a_dead_head_lets_its_followers_go() -> None:
     run(clockwork, 60_000)
     assert delivered(clockwork) == ["a1", "a1", "a1", "a2"]
     assert record_of(clockwork, head).state is State.DEAD
+
+
+def test_the_jobs_of_a_client_that_was_paused_for_days_are_delivered_in_their_order() -> None:
+    clockwork = ready()
+    clockwork.clients.put(msgspec.structs.replace(ACME, paused=True))
+    ordered(clockwork, *({"name": str(n), "delay_ms": 1_000 * n} for n in range(1, 4)))
+    clockwork.run_until(NOW + 4 * 86_400_000)
+    assert (delivered(clockwork), dict(clockwork.ordered_queue.dead)) == ([], {})
+    clockwork.clients.put(ACME)
+    clockwork.run_until(NOW + 5 * 86_400_000)
+    assert delivered(clockwork) == ["1", "2", "3"]
 
 
 def test_a_paused_client_holds_its_heads_in_their_place_and_they_are_shown_as_set_aside() -> None:

@@ -14,6 +14,8 @@ from clockwork.domain.releases import Release
 #: A head that waits for its next attempt is hidden in its queue, which SQS does for 12 hours at the most:
 #: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html
 LONGEST_RETRYING_SECONDS = 43_200
+#: After so many receives a head that waits looks half as often as at first, then a third as often, and so on.
+RECEIVES_PER_STEP = 25
 LARGEST_SEQUENCE = 2**53
 LONGEST_ORDERING_KEY = 255
 
@@ -34,6 +36,15 @@ def policy_of(policy: RetryPolicy, ordering_key: str | None) -> RetryPolicy:
     if ordering_key is None or policy.max_age_seconds <= LONGEST_RETRYING_SECONDS:
         return policy
     return msgspec.structs.replace(policy, max_age_seconds=LONGEST_RETRYING_SECONDS)
+
+
+def patience(receive_count: int) -> int:
+    """By how much longer a head waits until it looks again whether it may go, the more often it has been received.
+
+    A message that was received 1,000 times becomes a dead letter, and what is sent again from there has lost its place:
+    so a thousand looks must outlast a long pause. At 60 s times this they take 14.2 days, longer than SQS keeps it.
+    """
+    return 1 + (receive_count - 1) // RECEIVES_PER_STEP
 
 
 def in_order(target: Target, ordering_key: str | None) -> Target:

@@ -96,6 +96,10 @@ class Batch:
             return False
         return True
 
+    def patience(self, _item: Item) -> int:
+        """How many times as long as at first an item waits until it looks again."""
+        return 1
+
     def fail_message(self, message_id: str) -> None:
         """Let a message come back, with all that it carries."""
         if message_id not in self.report.failed_messages:

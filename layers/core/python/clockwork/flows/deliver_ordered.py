@@ -31,7 +31,7 @@ class OrderedMessage(Message, frozen=True, kw_only=True):
 
 def deliver_ordered(world: World, messages: Sequence[OrderedMessage], deadline_at: int) -> DeliverReport:
     """Deliver a batch of the ordered queue: of each group one after the other, up to the first that has to wait."""
-    batch = OrderedBatch(world, deadline_at)
+    batch = OrderedBatch(world, deadline_at, {message.message_id: message.receive_count for message in messages})
     groups: defaultdict[str, deque[OrderedMessage]] = defaultdict(deque)
     for message in messages:
         groups[message.group].append(message)

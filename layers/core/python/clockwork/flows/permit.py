@@ -40,7 +40,7 @@ def permitted(batch: Batch, client: Client | None, items: Sequence[Item]) -> lis
         batch.leased[client_id] = LeasedBlock(number, len(going))
     later = items[len(going) :]
     for item in later:
-        back_at = now + int(NO_PERMIT_MS * (1 + world.chance.fraction()))
+        back_at = now + int(NO_PERMIT_MS * (1 + world.chance.fraction()) * batch.patience(item))
         item.release = msgspec.structs.replace(item.release, run_at=max(item.release.run_at, back_at))
     batch.send_back(later)
     return going
