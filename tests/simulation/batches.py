@@ -141,6 +141,9 @@ def create_down(visit: Visit) -> None:
     jobs = [
         msgspec.structs.replace(
             job,
+            payload=Payload(
+                b"down %d" % visit.rng.getrandbits(64)
+            ),  # poison among what is parked never ends: see the page
             delay_ms=5_000 + 1_500 * job.index + (40_000 if job.index > 28 else 0),
             target=target,
             record=record,

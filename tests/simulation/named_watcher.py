@@ -27,6 +27,7 @@ class Answered:
     """A change that a client was told of: which version stands since, and what else may still start."""
 
     index: int
+    job_id: str
     listed: frozenset[str]
     unseen: bool
     #: Fires due from then on (ms) were promised by it.
@@ -83,7 +84,9 @@ class NamedWatcher:
         if index is None:
             return "it is answered under a version that was never the truth"
         listed = frozenset(execution.execution_id for execution in written.running)
-        life.answered.append(Answered(index, listed, written.may_be_under_way or not is_change, promises_from))
+        life.answered.append(
+            Answered(index, written.job.job_id, listed, written.may_be_under_way or not is_change, promises_from)
+        )
         self._place(life.truths[index])
         return None
 
@@ -124,7 +127,9 @@ class NamedWatcher:
     @staticmethod
     def _objection_of_answers(life: Life, index: int, execution_id: str) -> str | None:
         for answer in life.answered:
-            if index < answer.index and not answer.unseen and execution_id not in answer.listed:
+            # The next job under a key knows nothing of the executions of the one before.
+            is_theirs = decode_execution(execution_id).job_id == answer.job_id
+            if index < answer.index and is_theirs and not answer.unseen and execution_id not in answer.listed:
                 return f"it fires although its end was answered (version {index}, answered {answer.index})"
         return None
 

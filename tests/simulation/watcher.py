@@ -294,6 +294,8 @@ class Watcher:
 
     def _check_made_once(self, job_id: str, occurrence: Occurrence) -> None:
         """One wish is one job, however often it was asked for while its key is remembered."""
+        promise = self.promises.get(job_id)
+        occurrence = occurrence if promise is None else promise.occurrence  # a redriven one counts as made anew
         known, created_at = self._payloads.setdefault(occurrence.payload.body, (job_id, occurrence.created_at))
         if known != job_id:
             apart = abs(occurrence.created_at - created_at)

@@ -9,14 +9,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from clockwork.domain.chains import first_pointer
+from clockwork.domain.backfills import plan_backfill
+from clockwork.domain.chains import expand, first_pointer
 from clockwork.domain.codec import decode_job, encode_job
 from clockwork.domain.cron.parser import compile_cron
 from clockwork.domain.errors import JobNotFound, NameTaken, NotNamed, RevisionConflict
 from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.ids import AnonymousJob, ExecutionId, decode_execution
 from clockwork.domain.jobs import Payload, RetryPolicy
-from clockwork.domain.keys import row_key
+from clockwork.domain.keys import END, row_key
 from clockwork.domain.named import Definition, JobState, NamedJob, Pointer, versioned
 from clockwork.domain.recurrence import Every, Recurrence
 from clockwork.domain.releases import Delivery
@@ -510,6 +511,17 @@ def test_what_is_skipped_is_told_whole_though_the_queue_took_nothing_at_first(mo
     fired = named.run(60)
     skipped = [record.skipped for record in named.executions() if record.skipped is not None]
     assert len(fired) + sum(stretch.count for stretch in skipped) == 12
+
+
+def test_a_backfill_up_to_now_delivers_no_fire_before_its_jitter_has_it_due() -> None:
+    every = Recurrence(every=Every(10_000, 1_700_000_000_000), jitter_seconds=9)
+    named = Named(recurrence=every)
+    start = named.start
+    for now in range(start + 100_000, start + 400_000, 1_000):
+        planned = plan_backfill(named.job, f"b{now}", start, now, 1_000.0, now)
+        assert planned.pointer is not None
+        releases = expand(named.job, planned.pointer, END, now, 1_000).releases
+        assert all(release.run_at >= release.occurrence.due_at for release in releases)
 
 
 def test_a_create_that_died_after_its_row_is_finished_by_its_repeat(monkeypatch: pytest.MonkeyPatch) -> None:

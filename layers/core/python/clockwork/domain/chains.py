@@ -139,7 +139,9 @@ def _expand_backfill(job: NamedJob, start: Pointer, horizon: str, limit: int) ->
     while pointer is not None and pointer.key <= horizon and len(releases) < limit:
         backfill = pointer.backfill
         assert backfill is not None
-        releases.append(run_of(job, pointer.fire.due_at, backfill.run_at, backfill.backfill_id))
+        # With jitter a fire of the range may be due a little after its end, which may be now.
+        run_at = max(backfill.run_at, pointer.fire.due_at)
+        releases.append(run_of(job, pointer.fire.due_at, run_at, backfill.backfill_id))
         fire = fire_after(job, pointer.fire.base_at, 0)
         following = msgspec.structs.replace(backfill, index=backfill.index + 1)
         is_over = fire is None or fire.base_at > backfill.to_at
