@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.e2e.deployment import Deployment
 from tests.e2e.receiver import Receiver
 from tests.e2e.tenant import Tenant
 from tests.e2e.waiting import await_value
@@ -41,20 +42,25 @@ def test_what_is_put_away_stays_dead_and_leaves_the_list(acme: Tenant, webhooks:
     assert acme.get(f"/v1/executions/{dead['executionId']}")["state"] == "DEAD"
 
 
-def test_the_dead_of_an_outage_are_redriven_page_by_page_with_progress(acme: Tenant, webhooks: Receiver) -> None:
+def test_the_dead_of_an_outage_are_redriven_page_by_page_with_progress(
+    deployment: Deployment, webhooks: Receiver
+) -> None:
+    # A client of its own: no circuit remembers what failed in other tests.
+    outage = deployment.tenant("outage", allowedPrivateTargets=[webhooks.place])
     hook = webhooks.hook(failures=1)
     target = {"type": "http", "url": hook.url}
     keys = [f"outage-{number}" for number in range(5)]
     ids = [
-        acme.create(jobKey=key, target=target, retryPolicy=ONCE, schedule={"delaySeconds": 0})["jobId"] for key in keys
+        outage.create(jobKey=key, target=target, retryPolicy=ONCE, schedule={"delaySeconds": 0})["jobId"]
+        for key in keys
     ]
-    acme.create(jobKey="other-outage", target=target, retryPolicy=ONCE, schedule={"delaySeconds": 0})
+    outage.create(jobKey="other-outage", target=target, retryPolicy=ONCE, schedule={"delaySeconds": 0})
     hook.await_arrivals(6)
-    await_value(lambda: True if all(listed(acme, job_id) for job_id in ids) else None, "all are listed")
+    await_value(lambda: True if all(listed(outage, job_id) for job_id in ids) else None, "all are listed")
     wanted: dict[str, Any] = {"prefix": "outage-", "limit": 2}
     matched, changed, calls = 0, 0, 0
     while True:
-        answer = acme.api.request("POST", f"/v1/clients/{acme.client_id}/dead/redrive", wanted)
+        answer = outage.api.request("POST", f"/v1/clients/{outage.client_id}/dead/redrive", wanted)
         assert answer.status == 200, answer
         matched, changed, calls = matched + answer.body["matched"], changed + answer.body["changed"], calls + 1
         if "nextToken" not in answer.body:
@@ -62,10 +68,10 @@ def test_the_dead_of_an_outage_are_redriven_page_by_page_with_progress(acme: Ten
         wanted["nextToken"] = answer.body["nextToken"]
     assert (matched, changed) == (5, 5)
     assert calls >= 3
-    executions = [acme.get(f"/v1/jobs/{job_id}/executions")["items"][0]["executionId"] for job_id in ids]
+    executions = [outage.get(f"/v1/jobs/{job_id}/executions")["items"][0]["executionId"] for job_id in ids]
 
     def delivered() -> bool | None:
-        states = {acme.get(f"/v1/executions/{execution_id}")["state"] for execution_id in executions}
+        states = {outage.get(f"/v1/executions/{execution_id}")["state"] for execution_id in executions}
         return True if states == {"SUCCEEDED"} else None
 
     await_value(delivered, "all were delivered after all")
