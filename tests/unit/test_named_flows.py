@@ -314,6 +314,22 @@ def test_of_thousands_of_executions_one_that_still_runs_is_listed_after_few_read
     assert len(pages) == 3
 
 
+def test_what_was_fired_again_and_runs_is_listed_however_long_ago_it_was_due() -> None:
+    named = Named()
+    running = execution_of(named.job, named.clockwork.clock.at - 90 * 86_400_000, State.RUNNING)
+    named.clockwork.executions.save([(None, running)])
+    changed = named.change(cancelled(None))
+    assert (changed.running, changed.may_be_under_way) == ([running], False)
+
+
+def test_behind_many_thousands_of_older_executions_nobody_knows_and_the_answer_says_so() -> None:
+    named = Named()
+    now = named.clockwork.clock.at
+    ended = [execution_of(named.job, now - 20 * 86_400_000 - n * 1000, State.SUCCEEDED) for n in range(10_001)]
+    named.clockwork.executions.save([(None, one) for one in ended])
+    assert named.change(cancelled(None)).may_be_under_way
+
+
 def execution_of(job: NamedJob, due_at: int, state: State) -> Execution:
     return Execution(
         job_id=job.job_id,

@@ -54,9 +54,11 @@ def changed(answer: Written, now: int) -> dict[str, Any]:
 def cancelled(answer: Written) -> dict[str, Any]:
     """The truth about the deletion of a named job."""
     if answer.running:
-        verdict, reason = "running", "what is listed is under way; nothing else starts"
+        others = "others may be" if answer.may_be_under_way else "nothing else starts"
+        verdict, reason = "running", f"what is listed is under way; {others}"
     elif answer.may_be_under_way:
-        verdict, reason = "too_late", "nothing more fires, but at record level none something may be under way"
+        unseen = "record level none leaves no trace, and of many thousand old executions not all are read"
+        verdict, reason = "too_late", f"nothing more fires, but something may be under way: {unseen}"
     else:
         verdict, reason = "cancelled", "nothing of it starts any more"
     executions = [views.execution(execution) for execution in answer.running]

@@ -13,6 +13,9 @@ from clockwork.flows.world import World
 #: Executions read at once, about what one answer holds. A job's records are read back to the oldest that its retry
 #: policy lets live, which may be a million.
 PAGE = 1_000
+#: What is older runs only if it was fired again (a backfill, a redrive, a fire that was caught up with). So many pages
+#: are read for that, a month's records of a job that fires every four minutes; behind them nobody knows.
+OLDER_PAGES = 10
 
 
 def may_still_start(world: World, before: NamedJob, after: NamedJob) -> tuple[Sequence[Execution], bool]:
@@ -23,20 +26,24 @@ def may_still_start(world: World, before: NamedJob, after: NamedJob) -> tuple[Se
     """
     if before.definition.record == "none":
         return (), _is_behind_horizon(world, before)
-    running = _running(world, before)
-    return [e for e in running if decode_execution(e.execution_id).run != after.version], False
+    running, all_seen = _running(world, before)
+    return [e for e in running if decode_execution(e.execution_id).run != after.version], not all_seen
 
 
-def _running(world: World, job: NamedJob) -> Sequence[Execution]:
+def _running(world: World, job: NamedJob) -> tuple[Sequence[Execution], bool]:
+    """What runs of a job, by its records, and whether these were all seen."""
     oldest_at = world.clock.now() - int(job.definition.retry_policy.max_age_seconds * 1000)
     found: list[Execution] = []
     before: str | None = None
-    while True:
+    older_pages = 0
+    while older_pages < OLDER_PAGES:
         page = world.executions.list(job.job_id, PAGE, before)
-        found += [e for e in page if e.state is State.RUNNING and e.due_at >= oldest_at]
-        if len(page) < PAGE or page[-1].due_at < oldest_at:
-            return found
+        found += [e for e in page if e.state is State.RUNNING]
+        if len(page) < PAGE:
+            return found, True
         before = page[-1].execution_id
+        older_pages += page[-1].due_at < oldest_at
+    return found, False
 
 
 def _is_behind_horizon(world: World, job: NamedJob) -> bool:
