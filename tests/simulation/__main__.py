@@ -24,6 +24,8 @@ from tests.simulation.shrink import shrink
 SEEDS_TO_MEET_ALL = 200
 #: So many lines of a history are shown: the last ones explain.
 LINES = 120
+#: After so many seeds each a long run tells how far it is.
+TELL_EVERY = 1_000
 Work = Callable[[int], tuple[Result, Arcs | None]]
 
 
@@ -85,6 +87,8 @@ def simulate(seeds: Sequence[int], options: argparse.Namespace) -> Totals:
     traced = frozenset() if options.no_coverage else frozenset(seeds[: options.coverage_seeds])
     for result, arcs in _results(seeds, partial(go, options.operations, options.faults, traced), options.jobs):
         totals.add(result, arcs)
+        if totals.seeds % TELL_EVERY == 0:
+            print(f"{totals.seeds} of {len(seeds)} seeds, {totals.violations} violations", file=sys.stderr, flush=True)
         if result.violations:
             if options.until_violation:
                 print(f"seed {result.seed}: {result.violations[0]}")

@@ -20,7 +20,7 @@ from clockwork.domain.jobs import Payload, RetryPolicy
 from clockwork.domain.keys import END, row_key
 from clockwork.domain.named import Definition, JobState, NamedJob, Pointer, versioned
 from clockwork.domain.recurrence import Every, Recurrence
-from clockwork.domain.releases import Delivery
+from clockwork.domain.releases import Delivery, Release
 from clockwork.domain.timeline import Row
 from clockwork.flows.audit import audit_chains
 from clockwork.flows.authorise import Caller
@@ -538,6 +538,24 @@ def test_a_backfill_up_to_now_delivers_no_fire_before_its_jitter_has_it_due() ->
         assert planned.pointer is not None
         releases = expand(named.job, planned.pointer, END, now, 1_000).releases
         assert all(release.run_at >= release.occurrence.due_at for release in releases)
+
+
+def test_what_was_sent_before_a_crash_is_not_skipped_and_the_rest_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = Named(catch_up="none", max_fires=12)
+    send = named.clockwork.world.releases.send
+
+    def die_after_three(releases: Sequence[Release], now: int) -> Sequence[Refused]:
+        send(releases[:3], now)
+        raise RuntimeError("the process dies")
+
+    with monkeypatch.context() as dying, pytest.raises(RuntimeError):
+        dying.setattr(named.clockwork.world.releases, "send", die_after_three)
+        named.clockwork.poll_all()
+    assert named.run(35) == [10, 20, 30]
+    named.clockwork.clock.at += 95_000
+    fired = named.run(200)
+    (skipped,) = [record.skipped for record in named.executions() if record.skipped is not None]
+    assert (skipped.from_at - named.start, skipped.count) == (40_000, 12 - 3 - len(fired))
 
 
 def test_a_create_that_died_after_its_row_is_finished_by_its_repeat(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -122,6 +122,14 @@ def skipped_execution(job: NamedJob, skipped: Skipped, expires_at: int) -> Execu
     )
 
 
+def without_first(job: NamedJob, first: Fire, skipped: Skipped) -> tuple[Fire, Skipped] | None:
+    """The stretch behind its first fire, and the fire with which that begins; None if it was the only one."""
+    fire = fire_after(job, first.base_at, first.ordinal) if skipped.count > 1 else None
+    if fire is None:
+        return None
+    return fire, msgspec.structs.replace(skipped, from_at=fire.due_at, count=skipped.count - 1)
+
+
 def ordinal_at(job: NamedJob, at: int) -> int:
     """How many fires of the chain have their base instant at or before `at`; counted only where `maxFires` needs it."""
     recurrence = job.definition.recurrence

@@ -8,13 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from clockwork.domain import keys
-from clockwork.domain.chains import Step, expand, pointer_row, skipped_execution
+from clockwork.domain.chains import Step, expand, pointer_row
 from clockwork.domain.errors import NewerFormat, Undecodable
 from clockwork.domain.executions import Execution
 from clockwork.domain.named import NamedJob, Pointer
 from clockwork.domain.releases import Release
 from clockwork.domain.rows import read_row, undecodable_execution
 from clockwork.domain.timeline import Row
+from clockwork.flows.skip import Stretch
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
@@ -25,13 +26,15 @@ Place = tuple[str, str]
 class Visited(msgspec.Struct):
     """A row and what it comes to.
 
-    `following` are the pointers to put before anything is sent; `records` say what does not fire. `goes_on`: a chain
-    continues within the range that is being read, so nothing behind this row may be passed.
+    `following` are the pointers to put before anything is sent; `skipped` is what does not fire, and `records` tell of
+    what cannot be read. `goes_on`: a chain continues within the range that is being read, so nothing behind this row
+    may be passed.
     """
 
     row: Row
     releases: list[Release] = []
     following: list[Row] = []
+    skipped: list[Stretch] = []
     records: list[Execution] = []
     goes_on: bool = False
     is_newer: bool = False
@@ -74,16 +77,15 @@ def _visit(world: World, read: _Read, jobs: Mapping[Place, NamedJob | None], hor
     for pointer in read.pointers:
         job = jobs[pointer.client_id, pointer.job_key]
         if job is not None and pointer.counts_for(job, read.row.partition_id):
-            _advance(world, visited, job, expand(job, pointer, horizon, now, limit))
+            _advance(world, visited, job, pointer, expand(job, pointer, horizon, now, limit))
     return visited
 
 
-def _advance(world: World, visited: Visited, job: NamedJob, step: Step) -> None:
+def _advance(world: World, visited: Visited, job: NamedJob, pointer: Pointer, step: Step) -> None:
     visited.releases += step.releases
     visited.goes_on = visited.goes_on or step.is_cut
     if step.skipped is not None:
-        expires_at = world.execution_expires_at(world.clock.now(), job.definition.retention_days)
-        visited.records.append(skipped_execution(job, step.skipped, expires_at))
+        visited.skipped.append(Stretch(job, pointer.fire, step.skipped))
     if step.following is not None:
         expires_at = world.row_expires_at(keys.instant_of(step.following.key))
         visited.following.append(pointer_row(job, step.following, expires_at))

@@ -22,6 +22,7 @@ from clockwork.flows.advance import Visited, visit_rows
 from clockwork.flows.call_back import call_back
 from clockwork.flows.expire import expire_releases
 from clockwork.flows.portions import most_in, portions
+from clockwork.flows.skip import Stretch, record_skipped
 from clockwork.flows.tell import tell_dead
 from clockwork.flows.world import World
 from clockwork.ports import Lease
@@ -149,6 +150,9 @@ def _release_batch(visit: Visit, rows: Sequence[Row], until: str) -> str | None:
     spread = releases if visit.keeps_order else visit.spreading.spread(releases)
     if not _send(visit, spread, [record for one in done for record in one.records]):
         return "stuck"
+    # What does not fire is read again until all that fires is sent, and may then be more: it is recorded last.
+    if not _skip(visit, [stretch for one in done for stretch in one.skipped]):
+        return "stuck"
     visit.lease = msgspec.structs.replace(visit.lease, cursor=done[-1].row.key)
     if newer:
         return "stuck"
@@ -168,21 +172,27 @@ def _send(visit: Visit, releases: Sequence[Release], records: list[Execution]) -
     world = visit.world
     now = world.clock.now()
     refused = world.releases.send(releases, now) if releases else ()
-    if not all(refusal.permanent for refusal in refused):
-        # What does not fire is read again, later, and may then be more: it is recorded once all that fires is sent.
-        records = []
     unsendable = [(releases[refusal.index], refusal.reason) for refusal in refused if refusal.permanent]
     records += [_dead(world, release, f"it cannot be released: {reason}") for release, reason in unsendable]
     saved = world.executions.save([(None, record) for record in records]) if records else ()
     tell_dead(world, [record for record, one in zip(records, saved, strict=True) if one.ok])
     visit.report.released += len(releases) - len(refused)
     visit.report.dead += sum(record.state is State.DEAD for record in records)
-    visit.report.skipped += sum(record.skipped.count for record in records if record.skipped is not None)
     visit.uncommitted += len(releases)
     stored = [record if one.ok else one.actual for record, one in zip(records, saved, strict=True)]
     ended = [(release, stored[place - len(unsendable)]) for place, (release, _) in enumerate(unsendable)]
     not_called_back = any(call_back(world, ended))
     return all(r.permanent for r in refused) and not any(one.unavailable for one in saved) and not not_called_back
+
+
+def _skip(visit: Visit, stretches: Sequence[Stretch]) -> bool:
+    """Record what does not fire; False if it is not certain that it is."""
+    try:
+        visit.report.skipped += record_skipped(visit.world, stretches)
+    except Unavailable as error:
+        log.warning("not recorded as skipped: %s", error, extra={"action": "skipped_not_recorded"})
+        return False
+    return True
 
 
 def _dead(world: World, release: Release, reason: str) -> Execution:

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from clockwork.domain import keys
-from clockwork.domain.chains import expand, pointer_row, skipped_execution
-from clockwork.domain.errors import Unavailable
-from clockwork.domain.executions import Execution
+from clockwork.domain.chains import expand, pointer_row
 from clockwork.domain.named import NamedJob, Pointer
 from clockwork.domain.releases import Release
 from clockwork.flows.place import release_now, wake_pollers
 from clockwork.flows.registry import look_at
+from clockwork.flows.skip import Stretch, record_skipped
 from clockwork.flows.world import World
 
 #: Fires per round; a round ends with a pointer and another look.
@@ -34,7 +33,7 @@ def settle(world: World, job: NamedJob, start: Pointer | None, until: str = keys
     everything will fire: then nothing may be promised.
     """
     releases: list[Release] = []
-    skipped: list[Execution] = []
+    skipped: list[Stretch] = []
     pointer = start
     while pointer is not None:
         # 1. Look.
@@ -47,14 +46,11 @@ def settle(world: World, job: NamedJob, start: Pointer | None, until: str = keys
         step = expand(job, pointer, horizon, world.clock.now(), AT_ONCE)
         releases += step.releases
         if step.skipped is not None:
-            expires_at = world.execution_expires_at(world.clock.now(), job.definition.retention_days)
-            skipped.append(skipped_execution(job, step.skipped, expires_at))
+            skipped.append(Stretch(job, pointer.fire, step.skipped))
         pointer = step.following
         if pointer is not None:
             put_pointer(world, job, pointer)
     # 3. Release what lies behind the horizon, and record what does not fire.
     release_now(world, releases)
-    for saved in world.executions.save([(None, record) for record in skipped]) if skipped else ():
-        if saved.unavailable is not None:
-            raise Unavailable(saved.unavailable)
+    record_skipped(world, skipped)
     return releases
