@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -216,3 +217,28 @@ def test_settings_of_the_account_allow_longer_timeouts() -> None:
     api_of_account = Api(target_timeout_seconds=30)
     body = {"type": "http", "url": "https://example.com/", "timeoutSeconds": 30}
     assert (api.create(target=body).status, api_of_account.create(target=body).status) == (422, 201)
+
+
+@pytest.mark.parametrize("part", ["dead_letters", "jobs", "regulation", "shards"])
+def test_whatever_ends_one_repair_of_a_sweep_the_others_go_on(
+    part: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clockwork = MemoryClockwork()
+    begun: list[str] = []
+    parts = {"dead_letters": "receive", "jobs": "scan", "regulation": "parked", "shards": "list"}
+    for port, method in parts.items():
+        monkeypatch.setattr(getattr(clockwork.world, port), method, _begun(begun, port, fails=port == part))
+    with pytest.raises(OSError, match=part):
+        make_handler("sweeper", clockwork.world)(scheduled_event(), CONTEXT)
+    assert set(begun) == set(parts)
+    assert '"Sweeps":1' in capsys.readouterr().out.replace(" ", "")
+
+
+def _begun(begun: list[str], port: str, *, fails: bool) -> Callable[..., Any]:
+    def call(*_: object) -> Any:
+        begun.append(port)
+        if fails:
+            raise OSError(port)
+        return ()
+
+    return call

@@ -92,6 +92,8 @@ class Profile:
 
 #: The calls between which a poller must not slip.
 PLACING = ("timeline.put", "shards.get", "timeline.cancel")
+#: Where the sweeper sends what a deliverer died over.
+SWEEPING_UP = ("sweeper releases", "targets.begin")
 CALM = Profile("calm", skew_ms=0)
 PROFILES = (
     CALM,
@@ -112,6 +114,8 @@ PROFILES = (
     Profile("slow sweeps", 0.3, 0.02, 0.05, 0.5, only=PAUSES, focus=("sweeper",)),
     Profile("held back", 0.15, 0.05, 0.1, 0.6, only=(*CRASHES, *ERRORS), focus=("deliverer executions", "regulation")),
     Profile("deaf api", 0.2, 0.05, 0.02, 0.2, only=ERRORS, focus=("api<", "ingester")),
+    Profile("slow cancels", 0.8, 0.02, 0.0, 0.1, only=(Fault.SLOW,), focus=("cancel ",)),
+    Profile("lone sweeps", 0.35, 0.02, 0.1, 0.2, 0.5, only=(Fault.CRASH_BEFORE, Fault.THROTTLED), focus=SWEEPING_UP),
     Profile("bad sweeps", 0.35, 0.02, 0.02, 0.2, 0.5, only=(*CRASHES, *ERRORS), focus=("sweeper", "targets.begin")),
 )
 

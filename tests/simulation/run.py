@@ -188,7 +188,7 @@ def _settings(rng: random.Random, profile: Profile) -> Settings:
         target_timeout_seconds=deliverer_timeout // 2 if deliverer_timeout < 60 else 30,
         lookahead_seconds=840 if patient else rng.choice((240, 240, 840)),
         commit_occurrences=rng.choice((2, 7, 500)),
-        max_receive_count=2 if profile.name == "bad sweeps" else rng.choice((2, 4, 100)),
+        max_receive_count=2 if profile.name in ("bad sweeps", "lone sweeps") else rng.choice((2, 4, 100)),
         deliverer_timeout_seconds=deliverer_timeout,
         visibility_seconds=2 * deliverer_timeout,
         row_retention_seconds=4_000,

@@ -14,7 +14,6 @@ from clockwork.domain.executions import FINAL, WAITING, Execution, State
 from clockwork.domain.ids import AnonymousJob, decode_job, is_named, only_execution
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.releases import Delivery, Release
-from clockwork.domain.relevancy import is_expired
 from clockwork.domain.retries import FORGIVEN_LOST_WORKERS
 from clockwork.domain.timeline import Row, Shard
 from clockwork.memory.executions import MemoryExecutions
@@ -324,7 +323,10 @@ class Watcher:
     def _check_wanted_now(self, job_id: str, occurrence: Occurrence) -> None:
         """When its invocation began it was not too late, and its client was not paused."""
         began_at = self._scheduler.now - self._invocation_ms
-        self.require(not is_expired(occurrence, began_at), "I3", "an attempt begins after its window", job_id)
+        window_seconds = occurrence.relevancy_window_seconds
+        earliest_at = max(occurrence.due_at, occurrence.created_at)
+        in_time = window_seconds is None or began_at <= earliest_at + window_seconds * 1000
+        self.require(in_time, "I3", "an attempt begins after its window", job_id)
         paused_at = self._paused_since.get(occurrence.client_id, began_at)
         self.require(paused_at >= began_at, "I8", "an attempt begins though its client is paused", job_id)
 

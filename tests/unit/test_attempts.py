@@ -106,13 +106,13 @@ def test_success_ends_it() -> None:
 
 
 def test_failure_records_the_retry_before_releasing_it() -> None:
-    plan = plan_outcome(release(), execution(State.RUNNING, attempt=1), failure(), NOW + 10, 0.5)
+    plan = plan_outcome(release(waits=9), execution(State.RUNNING, attempt=1), failure(), NOW + 10, 0.5)
     assert plan.action is Action.FOLLOW_UP
     assert plan.execution is not None
     assert plan.release is not None
     assert plan.execution.state is State.FAILED
     assert plan.execution.next_attempt_at == plan.release.run_at == NOW + 10 + 5_000
-    assert plan.release.attempt == 2
+    assert (plan.release.attempt, plan.release.waits) == (2, 0)
 
 
 def test_the_last_failure_is_dead_with_the_occurrence_whole() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -14,8 +15,9 @@ from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.jobs import HttpTarget, Payload, RetryPolicy
 from clockwork.domain.parking import LONGEST_PARKING_MS, NOTED_MS, Parked, parking_of
-from clockwork.domain.permits import BLOCK, SLOW_MS, blocks_of, cap_of
+from clockwork.domain.permits import BLOCK, LONGEST_NO_PERMIT_MS, NO_PERMIT_MS, SLOW_MS, blocks_of, cap_of, wait_ms
 from clockwork.domain.releases import Delivery
+from clockwork.domain.timeline import Page, Row
 from clockwork.flows.authorise import Caller
 from clockwork.flows.cancel import cancel_job
 from clockwork.flows.create import create_jobs
@@ -177,7 +179,30 @@ def test_an_environment_without_a_block_of_permits_waits_for_one() -> None:
     assert regulated.clockwork.regulation.lease("acme", 0, "other", now, now + 20_000)
     regulated.create(5)
     assert regulated.run(15) == []
-    assert len(regulated.run(15)) == 5
+    assert len(regulated.run(25)) == 5
+
+
+def test_what_waits_behind_a_full_cap_looks_less_and_less_often() -> None:
+    regulated = Regulated(max_concurrency=1)
+    hour_ms = 3_600_000
+    assert regulated.clockwork.regulation.lease("acme", 0, "other", regulated.start, regulated.start + hour_ms)
+    regulated.create(1)
+    looks = []
+    for seconds in (600, 2_900):
+        regulated.run(seconds)
+        (message,) = regulated.clockwork.queue.messages.values()
+        looks.append(decode_release(message.body).waits)
+    assert 12 <= looks[0] <= 20
+    assert 2_900 / 120 - 1 <= looks[1] - looks[0] <= 2_900 / 60 + 1
+    assert len(regulated.run(230)) == 1
+
+
+@pytest.mark.parametrize("waits", [0, 1, 5, 20, 10_000])
+@pytest.mark.parametrize("fraction", [0.0, 0.999])
+def test_the_wait_for_a_permit_grows_and_is_bounded(waits: int, fraction: float) -> None:
+    wait = wait_ms(waits, fraction)
+    assert NO_PERMIT_MS <= wait < 2 * LONGEST_NO_PERMIT_MS
+    assert wait <= wait_ms(waits + 1, fraction)
 
 
 @pytest.mark.parametrize(("cap", "count", "size"), [(1, 1, 1), (9, 1, 9), (10, 1, 10), (25, 2, 10), (200, 20, 10)])
@@ -392,6 +417,48 @@ def test_a_note_of_parked_occurrences_outlives_whoever_may_still_park_under_it()
     regulated.run(LONGEST_PARKING_MS / 1000)
     regulated.sweep()
     assert not regulated.clockwork.regulation.parked()
+
+
+def test_who_parks_so_slowly_that_its_note_is_forgotten_says_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    regulated = Regulated(paused=True)
+    timeline, clock = regulated.clockwork.timeline, regulated.clockwork.clock
+    put_new = timeline.put_new
+
+    def put_late(rows: Sequence[Row]) -> None:
+        clock.at += NOTED_MS + LONGEST_PARKING_MS + 1
+        regulated.set_client()
+        regulated.sweep()
+        assert not regulated.clockwork.regulation.parked()
+        put_new(rows)
+
+    regulated.create(1)
+    regulated.clockwork.poll_all()
+    clock.at += 5_000
+    monkeypatch.setattr(timeline, "put_new", put_late)
+    regulated.clockwork.deliver_visible()
+    regulated.set_client()
+    regulated.sweep()
+    assert len(regulated.run(10)) == 1
+
+
+def test_a_note_is_kept_if_something_was_parked_after_its_rows_were_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    regulated = Regulated(paused=True)
+    regulated.create(1)
+    regulated.run(10)
+    regulated.set_client()
+    regulated.sweep()
+    timeline, clock = regulated.clockwork.timeline, regulated.clockwork.clock
+    (noted,) = regulated.clockwork.regulation.parked()
+    read = timeline.read
+
+    def read_and_sleep(*asked: Any) -> Page:
+        page = read(*asked)
+        clock.at += NOTED_MS + LONGEST_PARKING_MS
+        return page
+
+    monkeypatch.setattr(timeline, "read", read_and_sleep)
+    let_go(regulated.clockwork.world, clock.at + 600_000)
+    assert list(regulated.clockwork.regulation.parked()) == [noted]
 
 
 def test_one_clients_pause_is_nobody_elses() -> None:

@@ -67,15 +67,4 @@ ORDERING = (
         (("            item.release = resumed(item.release, item.seen)\n", ""),),
         "L1",
     ),
-    Mutant(
-        "a poller that stays reads for the last time before it lets its lease go",
-        "flows/poll_ordered.py",
-        (
-            (
-                "        if not stay.is_near():\n            return visit.report\n        again",
-                "        return visit.report\n        again",
-            ),
-        ),
-        "I3",
-    ),
 )

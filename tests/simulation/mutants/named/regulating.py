@@ -64,7 +64,7 @@ REGULATING = (
         "flows/let_go.py",
         (
             (
-                "    elif is_empty and world.clock.now() > parked.noted_at + NOTED_MS + LONGEST_PARKING_MS:\n",
+                "    elif empty_at is not None and empty_at > parked.noted_at + NOTED_MS + LONGEST_PARKING_MS:\n",
                 "    else:\n",
             ),
         ),

@@ -119,7 +119,7 @@ RELEASING = (
     Mutant(
         "shards are used before they are registered",
         "flows/registry.py",
-        (("        world.shards.register(partition_id)\n", "        pass\n"),),
+        (("    world.shards.register(shard.partition_id)\n", ""),),
         "L1",
     ),
     Mutant(

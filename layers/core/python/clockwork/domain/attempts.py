@@ -224,7 +224,7 @@ def _kept(release: Release, final: Execution, now: int) -> Execution:
 
 def _again(release: Release, attempt: int, run_at: int) -> Release:
     paced = release.paced and attempt == release.attempt
-    return msgspec.structs.replace(release, attempt=attempt, run_at=run_at, paced=paced)
+    return msgspec.structs.replace(release, attempt=attempt, run_at=run_at, paced=paced, waits=0)
 
 
 def _without_old_excerpts(attempts: tuple[Attempt, ...]) -> tuple[Attempt, ...]:

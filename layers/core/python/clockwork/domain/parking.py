@@ -13,7 +13,7 @@ from clockwork.domain.timeline import NEVER, Row
 #: What is let go in the first sweep after a client or target recovered, per second; each sweep doubles it.
 FIRST_RATE = 5.0
 HIGHEST_RATE = 1_000.0
-#: An environment parks so long under one note (ms), and none takes longer to put a row after it has looked at its note.
+#: An environment parks so long under one note (ms). Who takes longer to put a row after that look notes it once more.
 NOTED_MS = 60_000
 LONGEST_PARKING_MS = 60_000
 

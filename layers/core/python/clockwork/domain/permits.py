@@ -14,6 +14,11 @@ DEFAULT_SHARE = 0.2
 #: keep environments from others. To send a message back costs as much as to deliver it to a fast one.
 SLOW_MS = 1_000
 SLOW_FOR_MS = 60_000
+#: What finds no permit comes back after so long (ms, up to twice of it), and each further time so much later, up to a
+#: bound: about half as long as it has waited already. So a wait behind a small cap costs messages by its logarithm.
+NO_PERMIT_MS = 1_000
+NO_PERMIT_GROWTH = 1.5
+LONGEST_NO_PERMIT_MS = 60_000
 
 
 class Blocks(msgspec.Struct, frozen=True):
@@ -27,6 +32,13 @@ def blocks_of(cap: int) -> Blocks:
     """Blocks that together never exceed the cap."""
     size = min(BLOCK, cap)
     return Blocks(cap // size, size)
+
+
+def wait_ms(waits: int, fraction: float) -> int:
+    """How long what has found no permit `waits` times before waits until it looks again. `fraction`: 0 to 1, drawn."""
+    most_growths = 20  # far beyond the longest; a float cannot hold any power
+    base_ms = NO_PERMIT_MS * NO_PERMIT_GROWTH ** min(waits, most_growths)
+    return int(min(base_ms, LONGEST_NO_PERMIT_MS) * (1 + fraction))
 
 
 def cap_of(client: Client | None, deliverer_concurrency: int) -> int:

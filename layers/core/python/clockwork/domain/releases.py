@@ -23,6 +23,7 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
     `sweeps` counts how often the sweeper took it out of the dead-letter queue,
     `parkings` how often it was parked and let go.
     `alone`: it shares no message, since one that it shared came back.
+    `waits` counts how often this attempt found no permit of its client's.
     """
 
     job_id: str
@@ -40,6 +41,7 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
     alone: bool = False
     #: Its slot under the client's rate cap is `run_at`: it does not take another.
     paced: bool = False
+    waits: int = 0
 
     @property
     def execution_id(self) -> str:

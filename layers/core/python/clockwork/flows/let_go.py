@@ -59,7 +59,8 @@ def _sweep_client(world: World, parked: Parked, deadline_at: int, report: LetGoR
 
 
 def _let_client_go(world: World, parked: Parked, deadline_at: int, report: LetGoReport) -> None:
-    start_at, circuits = world.clock.now(), dict(world.regulation.circuits(parked.client_id))
+    began_at = start_at = world.clock.now()
+    circuits = dict(world.regulation.circuits(parked.client_id))
     if parked.by_hand and circuits:
         for host in circuits:
             world.regulation.close_circuit(parked.client_id, host)
@@ -76,7 +77,7 @@ def _let_client_go(world: World, parked: Parked, deadline_at: int, report: LetGo
         gone += len(going)
         stayed += len(page.rows) - len(going)
         if not page.more:
-            _note_end(world, parked, is_empty=not gone and not stayed)
+            _note_end(world, parked, None if gone or stayed else began_at)
             return
         after = page.rows[-1].key
     report.left += 1
@@ -93,12 +94,15 @@ def _may_go(row: Row, circuits: dict[str, Circuit], now: int) -> bool:
     return passage is not Passage.PARK
 
 
-def _note_end(world: World, parked: Parked, *, is_empty: bool) -> None:
-    """The whole partition was read: whatever was asked for is done, and the next backlog has a ramp of its own."""
+def _note_end(world: World, parked: Parked, empty_at: int | None) -> None:
+    """The whole partition was read: whatever was asked for is done, and the next backlog has a ramp of its own.
+
+    `empty_at`: when it was begun to be read (ms), if nothing was found.
+    """
     if not parked.goes_like(Parked(parked.client_id)):
         world.regulation.direct_parked(Parked(parked.client_id), before=parked)
-    elif is_empty and world.clock.now() > parked.noted_at + NOTED_MS + LONGEST_PARKING_MS:
-        # Sooner, somebody might still put a row under this note.
+    elif empty_at is not None and empty_at > parked.noted_at + NOTED_MS + LONGEST_PARKING_MS:
+        # Sooner, somebody might still have put a row under this note since it was read.
         world.regulation.forget_parked(parked)
 
 
@@ -108,11 +112,9 @@ def _release_rows(world: World, rows: Sequence[Row], start_at: int, gone: int, r
     for place, row in enumerate(rows):
         run_at = start_at + int((gone + place) * 1000 / rate)
         release = _release(row)
-        releases.append(
-            msgspec.structs.replace(
-                release, run_at=max(release.run_at, run_at), paced=False, parkings=release.parkings + 1
-            )
-        )
+        run_at = max(release.run_at, run_at)
+        parkings = release.parkings + 1
+        releases.append(msgspec.structs.replace(release, run_at=run_at, paced=False, waits=0, parkings=parkings))
     refused = world.releases.send(releases, world.clock.now()) if releases else ()
     if refused:
         raise Unavailable(f"{len(refused)} parked releases were not taken: {refused[0].reason}")
@@ -126,7 +128,7 @@ def _discard_client(world: World, parked: Parked, until: int, deadline_at: int, 
         _discard(world, page.rows, report)
         world.timeline.forget(parking_of(parked.client_id), [row.key for row in page.rows])
         if not page.more:
-            _note_end(world, parked, is_empty=False)
+            _note_end(world, parked, None)
             return
         after = page.rows[-1].key
     report.left += 1

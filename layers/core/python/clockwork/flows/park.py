@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from clockwork.domain.attempts import plan_claim
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import WAITING, Execution
-from clockwork.domain.parking import NOTED_MS, parked_row, sidelined
+from clockwork.domain.parking import LONGEST_PARKING_MS, NOTED_MS, parked_row, sidelined
 from clockwork.domain.releases import Release
+from clockwork.domain.timeline import Row
 from clockwork.flows.batch import Batch, Item
 from clockwork.flows.claim import find_seen, wish
+from clockwork.flows.world import World
 
 
 def park(batch: Batch, items: Sequence[Item], reason: str) -> None:
@@ -25,17 +27,28 @@ def park(batch: Batch, items: Sequence[Item], reason: str) -> None:
     world = batch.world
     client_id = parked[0].release.occurrence.client_id
     try:
-        # The note first: a client with a note and no rows is harmless, rows without a note would be forgotten.
-        now = world.clock.now()
-        if now >= world.environment.parking_noted_until.get(client_id, 0):
-            world.regulation.note_parked(client_id, now)
-            world.environment.parking_noted_until[client_id] = now + NOTED_MS
-        world.timeline.put_new([parked_row(item.release) for item in parked])
+        _put(world, client_id, [parked_row(item.release) for item in parked])
     except Unavailable as error:
         for item in parked:
             batch.fail(item, str(error))
         return
     batch.report.parked += len(parked)
+
+
+def _put(world: World, client_id: str, rows: Sequence[Row]) -> None:
+    """The note first: a client with a note and no rows is harmless, rows without a note would be forgotten."""
+    began_at = world.clock.now()
+    if began_at >= world.environment.parking_noted_until.get(client_id, 0):
+        _note(world, client_id, began_at)
+    world.timeline.put_new(rows)
+    if (now := world.clock.now()) > began_at + LONGEST_PARKING_MS:
+        # Before there was anything under it, the note may have been forgotten.
+        _note(world, client_id, now)
+
+
+def _note(world: World, client_id: str, now: int) -> None:
+    world.regulation.note_parked(client_id, now)
+    world.environment.parking_noted_until[client_id] = now + NOTED_MS
 
 
 def _waits_for(seen: Execution, release: Release) -> bool:

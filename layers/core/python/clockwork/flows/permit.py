@@ -14,19 +14,17 @@ import msgspec
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Outcome
-from clockwork.domain.permits import SLOW_FOR_MS, SLOW_MS, Blocks, blocks_of, cap_of
+from clockwork.domain.permits import SLOW_FOR_MS, SLOW_MS, Blocks, blocks_of, cap_of, wait_ms
 from clockwork.flows.batch import Batch, Item, LeasedBlock
 
 log = logging.getLogger(__name__)
 
-#: What finds no permit comes back after a time between this and twice as long (ms).
-NO_PERMIT_MS = 1_000
 #: Blocks tried before an environment takes the cap to be reached.
 BLOCKS_TRIED = 4
 
 
 def permitted(batch: Batch, client: Client | None, items: Sequence[Item]) -> list[Item]:
-    """Of one client's items, as many as its permits let run at once; the others come back in a second or two."""
+    """Of one client's items, as many as its permits let run at once; the others come back later."""
     world = batch.world
     now = world.clock.now()
     client_id = items[0].release.occurrence.client_id
@@ -40,8 +38,9 @@ def permitted(batch: Batch, client: Client | None, items: Sequence[Item]) -> lis
         batch.leased[client_id] = LeasedBlock(number, len(going))
     later = items[len(going) :]
     for item in later:
-        back_at = now + int(NO_PERMIT_MS * (1 + world.chance.fraction()) * batch.patience(item))
-        item.release = msgspec.structs.replace(item.release, run_at=max(item.release.run_at, back_at))
+        waits = item.release.waits
+        back_at = max(item.release.run_at, now + wait_ms(waits, world.chance.fraction()) * batch.patience(item))
+        item.release = msgspec.structs.replace(item.release, run_at=back_at, waits=waits + 1)
     batch.send_back(later)
     return going
 

@@ -47,8 +47,6 @@ def all_shards(world: World) -> Sequence[Shard]:
     _register_ordered(world, registered)
     polled = {p: shard for p, shard in registered.items() if shard.standing is not Standing.LEFT}
     missing = [p for p in keys.plain_partitions(world.settings.shards) if p not in polled]
-    for partition_id in missing:
-        world.shards.register(partition_id)
     if missing:
         polled |= look_at(world, missing)
     return [polled[partition_id] for partition_id in sorted(polled)]
