@@ -8,16 +8,14 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any
 
-from clockwork.flows.audit import audit_chains
 from clockwork.flows.batch import DeliverReport
 from clockwork.flows.deliver import deliver_batch
 from clockwork.flows.deliver_ordered import OrderedMessage, deliver_ordered
 from clockwork.flows.environment import Environment
 from clockwork.flows.intake import Intake
-from clockwork.flows.let_go import let_go
 from clockwork.flows.pollers import poll_among_others, poll_any
-from clockwork.flows.registry import ensure_shards, remove_shards
-from clockwork.flows.sweep import sweep_dead_letters
+from clockwork.flows.registry import ensure_shards
+from clockwork.flows.repair import repair_all
 from clockwork.flows.tick import tick
 from clockwork.flows.unbundle import Message
 from clockwork.flows.world import World
@@ -65,10 +63,8 @@ class Machine:
 
 
 def _sweep_and_audit(world: World, deadline_at: int) -> None:
-    sweep_dead_letters(world, deadline_at)
-    let_go(world, deadline_at)
-    audit_chains(world, deadline_at)
-    remove_shards(world, deadline_at)
+    for failure in repair_all(world, deadline_at).failures:
+        raise failure
 
 
 def _deliver(messages: Sequence[Message], world: World, deadline_at: int) -> DeliverReport:
