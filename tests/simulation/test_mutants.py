@@ -63,6 +63,11 @@ def test_places_of_changes_are_found_with_the_lines_of_their_statements() -> Non
     assert and_.mutant().of(source).splitlines()[1] == "    if (n < 5 or not n):"
 
 
+def test_what_is_declared_by_name_is_not_changed() -> None:
+    source = "MARGIN_MS = 60 * 1000\n\n\ndef of(n: int) -> bool:\n    return n < MARGIN_MS\n"
+    assert [place.instead for place in places_in("a.py", source)] == ["n <= MARGIN_MS"]
+
+
 def test_what_is_shipped_is_not_noticed(tree: Tree) -> None:
     assert simulator_notices(tree, 1) is None
     assert some_tests_notice(tree, TESTS_OF_IT, "its tests") is None

@@ -93,6 +93,8 @@ def _places_below(file: str, source: Sequence[str], parent: ast.AST, lines: Sequ
     for node in ast.iter_child_nodes(parent):
         if isinstance(node, ast.keyword) and node.arg == "frozen":
             continue  # nothing assigns to values, which the types see to
+        if isinstance(node, ast.Assign) and isinstance(parent, ast.Module):
+            continue  # a margin or bound that is declared by name: one more of it is another choice, and no fault
         if isinstance(node, ast.arg | ast.AnnAssign) and node.annotation is not None:
             node.annotation = ast.Name("_")  # types decide nothing
         if isinstance(node, ast.expr):
