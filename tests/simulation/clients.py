@@ -30,6 +30,8 @@ Flow = Callable[[World, Sequence[str]], T]
 STRANGER = "arn:aws:iam::999999999999:user/stranger"
 #: A client calls so often before it gives up.
 TRIES = 4
+#: So long before a tick comes who waits for it (ms).
+LONGEST_AHEAD_MS = 4_000
 
 
 class GaveUp(Exception):
@@ -167,8 +169,14 @@ class Visit:
         """The client's unrecorded job that a horizon reaches next: whether somebody has it is about to change."""
         edge = max(self.watcher.edges(), default=0)
         mine = [p for p in self.watcher.promises.values() if p.occurrence.client_id == self.client.client_id]
-        beyond = [p for p in mine if p.occurrence.record == "none" and p.occurrence.due_at > edge]
+        wanted = [p for p in mine if p.occurrence.record == "none" and not p.cancel_asked]
+        beyond = [p for p in wanted if p.occurrence.due_at > edge]
         return min(beyond, key=lambda p: p.occurrence.due_at) if beyond else self.known_job()
+
+    def wait_for_tick(self) -> None:
+        """Until shortly before pollers are started and horizons move, if they have not been in this minute."""
+        left_ms = self.desk.cloud.fires_at["tick"] - self.now
+        self.actor.pause(max(0, left_ms - self.rng.randrange(LONGEST_AHEAD_MS)))
 
     def other(self) -> Client:
         """Another client."""
@@ -287,7 +295,10 @@ def trespass(visit: Visit) -> None:
 
 
 def cancel_one(visit: Visit) -> None:
-    promise = visit.job_at_edge() if visit.rng.random() < 0.4 else visit.known_job()
+    at_edge = visit.rng.random() < 0.4
+    if at_edge:
+        visit.wait_for_tick()
+    promise = visit.job_at_edge() if at_edge else visit.known_job()
     if promise is None:
         create_once(visit, 1)
         return

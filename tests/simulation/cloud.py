@@ -98,6 +98,8 @@ class Cloud:
         self._environments = itertools.count()
         self._idle: list[Machine] = []
         self._pumps: set[tuple[int, bool]] = set()
+        #: When each rule fires in its present period, or has fired (ms).
+        self.fires_at: dict[str, int] = {}
         #: How pollers are asked for.
         self.invoker: Invoker = self
         self.environments = [ApiEnvironment(settings, self.skew()) for _ in range(3)]
@@ -227,14 +229,16 @@ class Cloud:
 
     def start_rules(self) -> None:
         """The ticker's and the sweeper's rules fire from now on."""
-        self._every(self.settings.tick_seconds * 1000, self._tick)
-        self._every(self.settings.sweep_seconds * 1000, self._sweep)
+        self._every("tick", self.settings.tick_seconds * 1000, self._tick)
+        self._every("sweep", self.settings.sweep_seconds * 1000, self._sweep)
 
-    def _every(self, period_ms: int, fire: Callable[[], None]) -> None:
+    def _every(self, rule: str, period_ms: int, fire: Callable[[], None]) -> None:
         """Once in each period, anywhere in it."""
 
         def minute() -> None:
-            self.scheduler.after(self._rng.randrange(period_ms), fire)
+            after_ms = self._rng.randrange(period_ms)
+            self.fires_at[rule] = self.scheduler.now + after_ms
+            self.scheduler.after(after_ms, fire)
             self.scheduler.after(period_ms, minute)
 
         minute()

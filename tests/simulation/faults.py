@@ -114,7 +114,7 @@ PROFILES = (
     Profile("slow sweeps", 0.3, 0.02, 0.05, 0.5, only=PAUSES, focus=("sweeper",)),
     Profile("held back", 0.15, 0.05, 0.1, 0.6, only=(*CRASHES, *ERRORS), focus=("deliverer executions", "regulation")),
     Profile("deaf api", 0.2, 0.05, 0.02, 0.2, only=ERRORS, focus=("api<", "ingester")),
-    Profile("slow cancels", 0.8, 0.02, 0.0, 0.1, only=(Fault.SLOW,), focus=("cancel ",)),
+    Profile("slow cancels", 0.5, 0.02, 0.0, 0.1, only=(Fault.SLOW,), focus=("cancel shards", "cancel timeline.cancel")),
     Profile("lone sweeps", 0.35, 0.02, 0.1, 0.2, 0.5, only=(Fault.CRASH_BEFORE, Fault.THROTTLED), focus=SWEEPING_UP),
     Profile("bad sweeps", 0.35, 0.02, 0.02, 0.2, 0.5, only=(*CRASHES, *ERRORS), focus=("sweeper", "targets.begin")),
 )

@@ -50,13 +50,13 @@ REGULATING = (
     Mutant(
         "what is parked is acknowledged before it has a row",
         "flows/park.py",
-        (("        world.timeline.put_new([parked_row(item.release) for item in parked])\n", ""),),
+        (("    world.timeline.put_new(rows)\n", ""),),
         "I1",
     ),
     Mutant(
         "nobody notes that something is parked",
         "flows/park.py",
-        (("            world.regulation.note_parked(client_id, now)\n", ""),),
+        (("    world.regulation.note_parked(client_id, now)\n", ""),),
         "L1",
     ),
     Mutant(
