@@ -31,6 +31,7 @@ from tests.simulation.stores import Stores
 from tests.simulation.targets import MoodyTargets, UnderWay
 from tests.simulation.watcher import MOST_SKEW_MS, Watcher
 
+PORTS = tuple(field.name for field in fields(World))
 #: The event source hands over at most so many messages at once.
 BATCH = 10
 
@@ -129,8 +130,8 @@ class Cloud:
                 actor, clock, gate, self.scheduler, self.adversary, self.watcher, machine.under_way
             ),
         }
-        stored = [field.name for field in fields(World) if field.name not in ports]
-        return World(**ports, **{name: proxies.gated(name, stores.port(name), gate) for name in stored})
+        stored = {name: proxies.gated(name, stores.port(name), gate) for name in PORTS if name not in ports}
+        return World(**ports, **stored)
 
     def invoke(
         self,

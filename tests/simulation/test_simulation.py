@@ -25,6 +25,7 @@ REGRESSIONS = {
     707: "a backfill up to now of a schedule with jitter fired a little early",
     904: "a redriven job counts as made anew, and was taken for a second one (by the checker)",
     1172: "a change of the next job under a key was held to list executions of the one before (by the checker)",
+    247: "a cancel of what was redriven at level none promised that nothing would start",
     334: "a lost worker's record stayed RUNNING: its message was let go, as if to be parked, with its end unrecorded",
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -91,6 +92,18 @@ def test_cancel_replaces_a_record_that_waits(state: State) -> None:
     assert planned.verdict is Verdict.CANCELLED
     assert planned.execution is not None
     assert (planned.execution.state, planned.execution.revision) == (State.CANCELLED, 2)
+
+
+@pytest.mark.parametrize("state", [State.PENDING, State.RUNNING, State.FAILED])
+def test_a_cancel_of_what_was_tried_without_claims_counts_and_promises_nothing(state: State) -> None:
+    recorded = execution(state, attempt=4)
+    planned, honest = (
+        plan_cancel(stored, CANCELLED) for stored in (recorded, msgspec.structs.replace(recorded, unclaimed=True))
+    )
+    assert planned.verdict is not Verdict.TOO_LATE
+    assert honest.verdict is Verdict.TOO_LATE
+    assert honest.execution == msgspec.structs.replace(planned.execution, unclaimed=True)
+    assert "level none" in honest.reason
 
 
 @pytest.mark.parametrize(

@@ -144,6 +144,7 @@ def dead_execution(release: Release, reason: str, history: tuple[Attempt, ...], 
         reason=reason,
         occurrence=release.occurrence,
         dead_at=now,
+        unclaimed=release.occurrence.record == "none",
     )
 
 

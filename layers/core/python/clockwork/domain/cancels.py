@@ -37,7 +37,19 @@ class Cancelled(msgspec.Struct, frozen=True):
 
 
 def plan_cancel(stored: Execution | None, cancelled: Cancelled) -> CancelPlan:
-    """What a cancel at record level `full` does, given the record: only a claim or an end is stronger than it."""
+    """What a cancel does, given the record: only a claim or an end is stronger than it.
+
+    What was redriven at record level `none` is recorded from then on. It ends all the same, but attempts that left no
+    claim may not have been the last ones.
+    """
+    plan = _plan_recorded(stored, cancelled)
+    if stored is None or not stored.unclaimed or plan.verdict is Verdict.TOO_LATE:
+        return plan
+    reason = f"{plan.reason}; a duplicate from before its redrive may still come, which record level none cannot tell"
+    return msgspec.structs.replace(plan, verdict=Verdict.TOO_LATE, reason=reason)
+
+
+def _plan_recorded(stored: Execution | None, cancelled: Cancelled) -> CancelPlan:
     if stored is None:
         return CancelPlan(Verdict.CANCELLED, "no attempt had started", _new(cancelled))
     if stored.state is State.CANCELLED:
