@@ -13,11 +13,11 @@ from clockwork.domain.backfills import plan_backfill
 from clockwork.domain.chains import expand, first_pointer
 from clockwork.domain.codec import decode_job, encode_job
 from clockwork.domain.cron.parser import compile_cron
-from clockwork.domain.errors import JobNotFound, NameTaken, NotNamed, RevisionConflict
+from clockwork.domain.errors import JobNotFound, NameTaken, NotNamed, RevisionConflict, Unavailable
 from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.ids import AnonymousJob, ExecutionId, decode_execution
 from clockwork.domain.jobs import Payload, RetryPolicy
-from clockwork.domain.keys import END, row_key
+from clockwork.domain.keys import END, edge_key, row_key
 from clockwork.domain.named import Definition, JobState, NamedJob, Pointer, versioned
 from clockwork.domain.recurrence import Every, Recurrence
 from clockwork.domain.releases import Delivery, Release
@@ -556,6 +556,20 @@ def test_what_was_sent_before_a_crash_is_not_skipped_and_the_rest_is_told(monkey
     fired = named.run(200)
     (skipped,) = [record.skipped for record in named.executions() if record.skipped is not None]
     assert (skipped.from_at - named.start, skipped.count) == (40_000, 12 - 3 - len(fired))
+
+
+def test_the_repeat_of_an_ordered_jobs_create_leaves_to_the_poller_what_that_has_yet_to_read() -> None:
+    named = Named(ordering_key="order-17")
+    world = named.clockwork.world
+    named.clockwork.clock.at += 25_000
+    now = named.clockwork.clock.at
+    assert world.shards.acquire(named.job.partition_id, "dies", now, now + 1_000, edge_key(now)) is not None
+    with pytest.raises(Unavailable, match="in order"):
+        named.create(ordering_key="order-17")
+    assert not named.clockwork.ordered_queue.messages
+    named.clockwork.clock.at += 2_000  # the lease ends
+    assert named.run(60) == [float(s) for s in range(10, 90, 10)]
+    assert not named.create(ordering_key="order-17").created
 
 
 def test_a_create_that_died_after_its_row_is_finished_by_its_repeat(monkeypatch: pytest.MonkeyPatch) -> None:

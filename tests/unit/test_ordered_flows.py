@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from itertools import pairwise
 from typing import Any
 
@@ -108,6 +109,40 @@ def test_a_retry_waits_as_its_policy_says_though_its_followers_were_received_wit
     assert delivered(clockwork) == ["a1"]
     run(clockwork, 1_200)
     assert delivered(clockwork) == ["a1", "a1", "a2", "a3"]
+
+
+def behind_a_poller_that_died(clockwork: MemoryClockwork, seconds: int) -> None:
+    """A poller publishes its horizon and dies before it has read anything."""
+    clockwork.clock.at += seconds * 1000
+    now = clockwork.clock.at
+    place = partition_of("acme", KEY, clockwork.settings.ordered_shards)
+    assert clockwork.world.shards.acquire(place, "dies", now, now + 1_000, keys.edge_key(now)) is not None
+
+
+def test_a_repeat_does_not_release_ahead_of_what_the_poller_has_yet_to_read() -> None:
+    clockwork = ready()
+    ordered(clockwork, {"name": "first", "delay_ms": 5_000})
+    second = new_job(delay_ms=6_000, payload=Payload(b"second"), ordering_key=KEY, retry_policy=STEADY)
+    for seconds, refused in ((0, False), (7, True)):
+        if refused:
+            behind_a_poller_that_died(clockwork, seconds)
+        with pytest.raises(Unavailable, match="in order") if refused else nullcontext():
+            create_jobs(clockwork.world, request(second, key="k"), ensure_shards(clockwork.world))
+    assert not clockwork.ordered_queue.messages
+    clockwork.clock.at += 2_000  # the lease ends
+    run(clockwork, 10_000)
+    create_jobs(clockwork.world, request(second, key="k"), ensure_shards(clockwork.world))
+    run(clockwork, 10_000)
+    assert delivered(clockwork) == ["first", "second"]
+
+
+def test_what_was_asked_for_too_late_for_its_place_is_released_at_once() -> None:
+    clockwork = ready()
+    ordered(clockwork, {"name": "in time", "delay_ms": 5_000})
+    behind_a_poller_that_died(clockwork, 7)
+    ordered(clockwork, {"name": "late", "delay_ms": 0})
+    clockwork.deliver_ordered()
+    assert delivered(clockwork) == ["late"]
 
 
 def test_a_dead_head_lets_its_followers_go() -> None:

@@ -16,6 +16,8 @@ from clockwork.domain.releases import Release
 LONGEST_RETRYING_SECONDS = 43_200
 #: After so many receives a head that waits looks half as often as at first, then a third as often, and so on.
 RECEIVES_PER_STEP = 25
+#: What is acknowledged so long before it is due (ms) has its place in the order.
+IN_TIME_MS = 1_000
 LARGEST_SEQUENCE = 2**53
 LONGEST_ORDERING_KEY = 255
 
@@ -61,6 +63,16 @@ def in_order(target: Target, ordering_key: str | None) -> Target:
 
 def _is_fifo(target: SqsTarget | SnsTarget) -> bool:
     return (target.queue_arn if isinstance(target, SqsTarget) else target.topic_arn).endswith(".fifo")
+
+
+def is_for_its_poller(release: Release, cursor: str) -> bool:
+    """Whether nobody but its shard's poller may release it: it may have been promised its place, and is yet unread.
+
+    `cursor` is the shard's. Released by anybody else it would overtake what is due before it and unread as well.
+    """
+    occurrence = release.occurrence
+    may_be_in_time = occurrence.due_at - occurrence.created_at >= IN_TIME_MS
+    return occurrence.ordering_key is not None and may_be_in_time and cursor < keys.edge_key(occurrence.due_at)
 
 
 def group_of(occurrence: Occurrence) -> str:

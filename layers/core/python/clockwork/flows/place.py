@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from clockwork.domain import keys
 from clockwork.domain.errors import Unavailable
+from clockwork.domain.ordering import is_for_its_poller
 from clockwork.domain.releases import Release
 from clockwork.domain.rows import releases_of
 from clockwork.domain.timeline import Row, Shard
@@ -35,21 +36,28 @@ def place(world: World, rows: Sequence[Row], *, ids_are_new: bool) -> set[str]:
     shards = look_at(world, sorted({row.partition_id for row in rows}))
     behind = [row for row in rows if shards[row.partition_id].horizon >= row.key]
     # 3. What lies at or before a horizon may have been missed: release what its row still says.
-    _release_again(world, behind)
+    _release_again(world, behind, shards)
     # 4. What no poller would read in time gets one now.
     wake_pollers(world, [(row.partition_id, row.key) for row in rows], shards)
     return {row.key for row in behind}
 
 
-def _release_again(world: World, rows: Sequence[Row]) -> None:
+def _release_again(world: World, rows: Sequence[Row], shards: Mapping[str, Shard]) -> None:
     if not rows:
         return
     found = world.timeline.find([(row.partition_id, row.key) for row in rows])
-    release_now(world, [release for row in found if row is not None for release in releases_of(row)])
+    release_now(world, [release for row in found if row is not None for release in releases_of(row)], shards)
 
 
-def release_now(world: World, releases: Sequence[Release]) -> None:
-    """Release occurrences that lie at or before a horizon. Raises Unavailable unless all were taken."""
+def release_now(world: World, releases: Sequence[Release], shards: Mapping[str, Shard]) -> None:
+    """Release occurrences that lie at or before the horizon of their shard, as that was seen after their rows.
+
+    Raises Unavailable unless all were taken; and for an ordered one that a poller has yet to read in its turn: the same
+    call may be repeated once that has passed it.
+    """
+    for release in releases:
+        if is_for_its_poller(release, shards[release.shard].cursor):
+            raise Unavailable(f"shard {release.shard} is being read, in order: what is due there is not released apart")
     refused = world.releases.send(releases, world.clock.now()) if releases else ()
     if refused:
         raise Unavailable(f"{len(refused)} of {len(releases)} releases were not taken: {refused[0].reason}")

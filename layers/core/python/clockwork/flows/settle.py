@@ -6,12 +6,13 @@ would read a pointer that was put behind it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from clockwork.domain import keys
 from clockwork.domain.chains import expand, pointer_row
 from clockwork.domain.named import NamedJob, Pointer
 from clockwork.domain.releases import Release
+from clockwork.domain.timeline import Shard
 from clockwork.flows.place import release_now, wake_pollers
 from clockwork.flows.registry import look_at
 from clockwork.flows.skip import Stretch, record_skipped
@@ -34,6 +35,7 @@ def settle(world: World, job: NamedJob, start: Pointer | None, until: str = keys
     """
     releases: list[Release] = []
     skipped: list[Stretch] = []
+    shards: Mapping[str, Shard] = {}
     pointer = start
     while pointer is not None:
         # 1. Look.
@@ -51,6 +53,6 @@ def settle(world: World, job: NamedJob, start: Pointer | None, until: str = keys
         if pointer is not None:
             put_pointer(world, job, pointer)
     # 3. Release what lies behind the horizon, and record what does not fire.
-    release_now(world, releases)
+    release_now(world, releases, shards)
     record_skipped(world, skipped)
     return releases
