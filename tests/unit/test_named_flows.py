@@ -558,6 +558,18 @@ def test_what_was_sent_before_a_crash_is_not_skipped_and_the_rest_is_told(monkey
     assert (skipped.from_at - named.start, skipped.count) == (40_000, 12 - 3 - len(fired))
 
 
+@pytest.mark.parametrize("limit", [1, 2, 7])
+def test_so_many_fires_and_no_more_are_taken_at_once(limit: int) -> None:
+    named = Named()
+    pointer = first_pointer(named.job)
+    assert pointer is not None
+    step = expand(named.job, pointer, END, named.start, limit)
+    assert [(release.run_at - named.start) // 10_000 for release in step.releases] == [*range(1, limit + 1)]
+    assert step.is_cut
+    assert step.following is not None
+    assert step.following.fire.due_at == named.start + 10_000 * (limit + 1)
+
+
 def test_the_repeat_of_an_ordered_jobs_create_leaves_to_the_poller_what_that_has_yet_to_read() -> None:
     named = Named(ordering_key="order-17")
     world = named.clockwork.world

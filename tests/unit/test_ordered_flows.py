@@ -15,8 +15,9 @@ from clockwork.domain.clients import Client
 from clockwork.domain.codec import decode_message
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution, Outcome, State
-from clockwork.domain.jobs import Occurrence, Payload, RetryPolicy
-from clockwork.domain.ordering import group_of, partition_of, policy_of
+from clockwork.domain.ids import derive
+from clockwork.domain.jobs import KafkaTarget, Occurrence, Payload, RetryPolicy, SqsTarget, Target
+from clockwork.domain.ordering import group_of, in_order, partition_of, policy_of
 from clockwork.domain.releases import Delivery, Release
 from clockwork.domain.rows import releases_of
 from clockwork.flows.create import CreatedJob, create_jobs
@@ -25,6 +26,7 @@ from clockwork.memory.world import MemoryClockwork
 from tests.examples import ACME, NOW, STEADY, failure, new_job, request, success
 
 KEY = "order-17"
+QUEUE = "arn:aws:sqs:eu-central-1:111122223333:orders"
 
 
 def ordered(clockwork: MemoryClockwork, *jobs: dict[str, Any]) -> Sequence[CreatedJob]:
@@ -273,6 +275,21 @@ def test_a_job_is_never_retried_for_longer_than_its_queue_can_hide_it() -> None:
     day = RetryPolicy(max_age_seconds=86_400)
     assert policy_of(day, KEY).max_age_seconds == 43_200
     assert policy_of(day, None) is day
+
+
+@pytest.mark.parametrize(
+    ("target", "told"),
+    [
+        (KafkaTarget("topic"), KafkaTarget("topic", key=KEY)),
+        (KafkaTarget("topic", key="its own"), KafkaTarget("topic", key="its own")),
+        (SqsTarget(f"{QUEUE}.fifo"), SqsTarget(f"{QUEUE}.fifo", message_group_id=derive("group", KEY))),
+        (SqsTarget(f"{QUEUE}.fifo", message_group_id="g"), SqsTarget(f"{QUEUE}.fifo", message_group_id="g")),
+        (SqsTarget(QUEUE), SqsTarget(QUEUE)),
+    ],
+)
+def test_a_target_with_an_order_of_its_own_is_told_the_key_where_there_is_one(target: Target, told: Target) -> None:
+    assert in_order(target, KEY) == told
+    assert in_order(target, None) == target
 
 
 def test_keys_of_two_clients_never_meet() -> None:

@@ -91,8 +91,8 @@ def places_in(file: str, source: str) -> Iterator[Place]:
 
 def _places_below(file: str, source: Sequence[str], parent: ast.AST, lines: Sequence[int]) -> Iterator[Place]:
     for node in ast.iter_child_nodes(parent):
-        if isinstance(node, ast.keyword) and node.arg == "frozen":
-            continue  # nothing assigns to values, which the types see to
+        if isinstance(node, ast.keyword) and node.arg in ("frozen", "kw_only", "strict"):
+            continue  # assertions, which types see to, or that what is walked side by side is equally long
         if isinstance(node, ast.Assign) and isinstance(parent, ast.Module):
             continue  # a margin or bound that is declared by name: one more of it is another choice, and no fault
         if isinstance(node, ast.arg | ast.AnnAssign) and node.annotation is not None:

@@ -197,6 +197,12 @@ def test_new_york_fires_once_a_day_until_2099() -> None:
     assert all(later == earlier + 1 for earlier, later in pairwise(days))
 
 
+def test_of_a_long_name_of_no_zone_only_the_beginning_is_told() -> None:
+    with pytest.raises(UnknownZone) as refused:
+        zone_named("x" * 5_000)
+    assert str(refused.value).count("x") == 64
+
+
 @pytest.mark.parametrize(
     "zone",
     ["", "Mars/Olympus", "../UTC", "america\0", "America", "x" * 5000, "\udcff", "localtime", "right/UTC"],

@@ -1,0 +1,96 @@
+"""What is stored leaves out what is as usual: so a default that changes would change what was stored before."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from clockwork import domain
+
+#: By struct, what stands for what is left out; whatever is not listed is None, or empty.
+LEFT_OUT: dict[str, dict[str, Any]] = {
+    "Attempt": {"lateness_ms": 0},
+    "Client": {"record": "full", "paused": False},
+    "CompiledCron": {
+        "seconds": 1,
+        "days": 0xFFFF_FFFE,
+        "nearest_working_days": 0,
+        "last_day": False,
+        "last_working_day": False,
+        "months": 0b1_1111_1111_1110,
+        "weekdays": 0b111_1111,
+        "nth_weekdays": 0,
+        "last_weekdays": 0,
+        "either_day": False,
+        "follows_clock": False,
+        "dst_gap": "run_at_gap_end",
+        "dst_overlap": "first",
+    },
+    "Definition": {"catch_up": "latest", "catch_up_window_seconds": 86_400, "overlap": "allow"},
+    "EventBridgeTarget": {},
+    "Exclusion": {},
+    "Execution": {"attempt": 0, "lost_workers": 0, "budget_from": 0, "unclaimed": False},
+    "HttpTarget": {"method": "POST", "timeout_seconds": 15, "private": False},
+    "KafkaTarget": {},
+    "LambdaTarget": {},
+    "NamedJob": {"chain_ordinal": 0, "active_from_at": 0},
+    "Occurrence": {"record": "full", "skip_overlap": False, "sequence": 0},
+    "Parked": {"rate": 5.0, "by_hand": False, "noted_at": 0},
+    "Payload": {"is_text": False},
+    "Pointer": {},
+    "Recurrence": {"timezone": "UTC", "jitter_seconds": 0},
+    "Release": {
+        "attempt": 1,
+        "run": "0",
+        "lost_workers": 0,
+        "sweeps": 0,
+        "parkings": 0,
+        "alone": False,
+        "paced": False,
+        "waits": 0,
+    },
+    "RetryPolicy": {
+        "max_attempts": 5,
+        "backoff": "exponential",
+        "initial_seconds": 5,
+        "max_seconds": 3_600,
+        "jitter": "full",
+        "max_age_seconds": 86_400,
+    },
+    "SnsTarget": {},
+    "SqsTarget": {},
+}
+
+
+def stored_structs() -> Iterator[type[msgspec.Struct]]:
+    """All structs of the domain that leave out what is as usual."""
+    for found in pkgutil.walk_packages(domain.__path__, "clockwork.domain."):
+        module = importlib.import_module(found.name)
+        for one in vars(module).values():
+            is_own = isinstance(one, type) and issubclass(one, msgspec.Struct) and one.__module__ == found.name
+            if is_own and one.__struct_config__.omit_defaults:
+                yield one
+
+
+STORED = {struct.__name__: struct for struct in stored_structs()}
+
+
+def test_every_struct_that_leaves_something_out_is_listed() -> None:
+    assert STORED.keys() == LEFT_OUT.keys()
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_what_is_left_out_means_what_it_always_has(name: str) -> None:
+    defaults = {f.name: f.default for f in msgspec.structs.fields(STORED[name]) if f.default is not msgspec.NODEFAULT}
+    # A struct within another is one of those that are listed.
+    telling = {
+        field: value
+        for field, value in defaults.items()
+        if value is not None and value != () and not isinstance(value, msgspec.Struct)
+    }
+    assert telling == LEFT_OUT[name]
