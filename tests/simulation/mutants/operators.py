@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-import random
+import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -68,10 +68,12 @@ class Place:
 
 
 def shuffled(seed: int) -> list[Place]:
-    """All changes that may be made to decisions and flows but known equivalents, in an order that the seed decides."""
+    """All changes that may be made to decisions and flows but known equivalents, in an order that the seed decides.
+
+    Where one stands depends on nothing but its name, so that a draw stays the same but for the lines that change.
+    """
     places = [place for place in all_places() if place.name not in EQUIVALENT]
-    random.Random(seed).shuffle(places)
-    return places
+    return sorted(places, key=lambda place: hashlib.sha256(f"{seed} {place.name}".encode()).digest())
 
 
 def all_places() -> Iterator[Place]:
