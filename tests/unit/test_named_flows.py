@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from clockwork.domain.backfills import plan_backfill
-from clockwork.domain.chains import expand, first_pointer
+from clockwork.domain.chains import expand, first_pointer, pointer_row
 from clockwork.domain.codec import decode_job, encode_job
 from clockwork.domain.cron.parser import compile_cron
 from clockwork.domain.errors import JobNotFound, NameTaken, NotNamed, RevisionConflict, Unavailable
@@ -18,10 +18,11 @@ from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.ids import AnonymousJob, ExecutionId, decode_execution
 from clockwork.domain.jobs import Payload, RetryPolicy
 from clockwork.domain.keys import END, edge_key, row_key
-from clockwork.domain.named import Definition, JobState, NamedJob, Pointer, versioned
+from clockwork.domain.named import Definition, JobState, NamedJob, Pointer, occurrence_of, versioned
 from clockwork.domain.recurrence import Every, Recurrence
 from clockwork.domain.releases import Delivery, Release
 from clockwork.domain.timeline import Row
+from clockwork.flows.advance import visit_rows
 from clockwork.flows.audit import audit_chains
 from clockwork.flows.authorise import Caller
 from clockwork.flows.chain import check_chain
@@ -556,6 +557,20 @@ def test_what_was_sent_before_a_crash_is_not_skipped_and_the_rest_is_told(monkey
     fired = named.run(200)
     (skipped,) = [record.skipped for record in named.executions() if record.skipped is not None]
     assert (skipped.from_at - named.start, skipped.count) == (40_000, 12 - 3 - len(fired))
+
+
+def test_an_ordered_job_without_a_sequence_is_the_first_of_its_instant() -> None:
+    named = Named(ordering_key="order-17")
+    assert occurrence_of(named.job, named.start).sequence == 0
+
+
+def test_the_chains_of_a_page_share_what_may_be_taken_at_once() -> None:
+    named = Named()
+    pointer = first_pointer(named.job)
+    assert pointer is not None
+    row = pointer_row(named.job, pointer, named.start)
+    visited = visit_rows(named.clockwork.world, [row, row], END, 5)
+    assert [len(one.releases) for one in visited] == [5, 1]
 
 
 @pytest.mark.parametrize("limit", [1, 2, 7])

@@ -15,6 +15,7 @@ from clockwork.flows.poll import PollReport
 from clockwork.flows.pollers import poll_any
 from clockwork.flows.registry import ensure_shards
 from clockwork.memory.world import MemoryClockwork
+from clockwork.ports import Lease
 from tests.examples import ACME, new_job, request
 
 KEY = "order-17"
@@ -63,6 +64,25 @@ def test_it_releases_each_job_when_it_is_due_and_stays_for_the_next() -> None:
     report = poll(clockwork)
     assert (report.outcome, report.released) == ("dry", 3)
     assert sent_at(clockwork) == [began_at + 1_000, began_at + 30_000, began_at + 31_500]
+
+
+def test_while_it_waits_it_keeps_its_lease_and_writes_no_more_often_than_it_must(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clockwork = ready()
+    ordered(clockwork, 22_000)
+    commit, committed_at = clockwork.world.shards.commit, []
+
+    def noted(lease: Lease) -> bool:
+        committed_at.append(clockwork.clock.at)
+        return commit(lease)
+
+    monkeypatch.setattr(clockwork.world.shards, "commit", noted)
+    began_at = clockwork.clock.at
+    poll(clockwork)
+    every_ms = clockwork.settings.commit_seconds * 1000
+    waiting = [at - began_at for at in committed_at if began_at < at < began_at + 22_000]
+    assert waiting == [*range(every_ms, 22_000, every_ms)]
 
 
 def test_its_horizon_is_never_ahead_of_now() -> None:

@@ -110,6 +110,13 @@ def test_a_url_of_2048_characters_is_accepted() -> None:
     assert check_url("https://example.com/" + "a" * 2_028, ()).reasons == ()
 
 
+def test_a_host_of_253_characters_is_accepted_and_a_longer_one_is_not() -> None:
+    host = ".".join(["a" * 62] * 4) + ".a"
+    assert len(host) == 253
+    assert check_url(f"https://{host}/", ()).reasons == ()
+    assert any("no host name" in reason for reason in check_url(f"https://{host}b/", ()).reasons)
+
+
 def test_all_faults_of_a_readable_url_are_named() -> None:
     scheme, address = check_url("http://10.0.0.1/", ()).reasons
     assert scheme == "must start with https:// (unless the client's allowedPrivateTargets hold 10.0.0.1:80)"
