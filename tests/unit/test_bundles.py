@@ -17,7 +17,7 @@ from clockwork.domain.keys import row_key
 from clockwork.domain.releases import Delivery, Release
 from clockwork.flows.sweep import sweep_dead_letters
 from clockwork.memory.world import MemoryClockwork
-from clockwork.ports import Refused, Saved
+from clockwork.ports import DeadLetter, Refused, Saved
 from tests.examples import NOW, occurrence, release
 
 QUEUE = SqsTarget("arn:aws:sqs:us-east-1:111111111111:orders")
@@ -171,6 +171,17 @@ def test_a_bundle_comes_back_whole_if_it_cannot_be_split(monkeypatch: pytest.Mon
         patched.setattr(clockwork.queue, "send", lambda releases, now: [Refused(1, False, "throttled")])
         assert len(clockwork.deliver_visible().failed_messages) == 1
     assert len(clockwork.queue.messages) == 1
+
+
+def test_of_a_dead_lettered_bundle_that_is_taken_in_part_only_that_counts_and_the_letter_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clockwork = MemoryClockwork()
+    letters = iter([[DeadLetter("receipt", encode_message([release()] * 3))], []])
+    monkeypatch.setattr(clockwork.world.dead_letters, "receive", lambda: next(letters))
+    monkeypatch.setattr(clockwork.world.releases, "send", lambda some, now: [Refused(1, False, "full")])
+    report = sweep_dead_letters(clockwork.world, clockwork.clock.at + 60_000)
+    assert (report.released, report.left) == (2, 1)
 
 
 def test_a_dead_lettered_bundle_is_released_one_by_one() -> None:

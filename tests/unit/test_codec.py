@@ -39,6 +39,9 @@ def test_a_newer_format_is_told_from_nonsense() -> None:
             codec.decode_row(blob)
     with pytest.raises(Undecodable):
         codec.decode_release("not base64!")
+    sent = codec.encode_release(release())
+    with pytest.raises(Undecodable):
+        codec.decode_release(f"{sent[:8]}!{sent[8:]}")
 
 
 def test_unknown_fields_of_a_later_version_are_ignored() -> None:

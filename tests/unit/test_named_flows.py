@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from clockwork.domain.backfills import plan_backfill
-from clockwork.domain.chains import expand, first_pointer, pointer_row
+from clockwork.domain.chains import expand, first_pointer, is_missed, pointer_row
 from clockwork.domain.codec import decode_job, encode_job
 from clockwork.domain.cron.parser import compile_cron
 from clockwork.domain.errors import JobNotFound, NameTaken, NotNamed, RevisionConflict, Unavailable
@@ -19,7 +19,7 @@ from clockwork.domain.ids import AnonymousJob, ExecutionId, decode_execution
 from clockwork.domain.jobs import Payload, RetryPolicy
 from clockwork.domain.keys import END, edge_key, row_key
 from clockwork.domain.named import Definition, JobState, NamedJob, Pointer, occurrence_of, versioned
-from clockwork.domain.recurrence import Every, Recurrence
+from clockwork.domain.recurrence import Every, Fire, Recurrence
 from clockwork.domain.releases import Delivery, Release
 from clockwork.domain.timeline import Row
 from clockwork.flows.advance import visit_rows
@@ -571,6 +571,14 @@ def test_the_chains_of_a_page_share_what_may_be_taken_at_once() -> None:
     row = pointer_row(named.job, pointer, named.start)
     visited = visit_rows(named.clockwork.world, [row, row], END, 5)
     assert [len(one.releases) for one in visited] == [5, 1]
+
+
+@pytest.mark.parametrize(("after_ms", "missed"), [(-1, True), (0, True), (1, False)])
+def test_what_was_due_up_to_the_end_of_a_pause_was_missed(after_ms: int, missed: bool) -> None:
+    named = Named(catch_up="none")
+    resumed_at = named.start + 10_000
+    job = msgspec.structs.replace(named.job, active_from_at=resumed_at)
+    assert is_missed(job, Fire(resumed_at + after_ms, resumed_at + after_ms, 1), resumed_at) is missed
 
 
 @pytest.mark.parametrize("limit", [1, 2, 7])

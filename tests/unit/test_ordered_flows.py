@@ -21,11 +21,15 @@ from clockwork.domain.ordering import group_of, in_order, partition_of, policy_o
 from clockwork.domain.releases import Delivery, Release
 from clockwork.domain.rows import releases_of
 from clockwork.flows.create import CreatedJob, create_jobs
+from clockwork.flows.deliver_ordered import OrderedMessage, _come_back
+from clockwork.flows.ordered_batch import OrderedBatch
 from clockwork.flows.registry import ensure_shards
 from clockwork.memory.world import MemoryClockwork
+from clockwork.settings import Settings
 from tests.examples import ACME, NOW, STEADY, failure, new_job, request, success
 
 KEY = "order-17"
+TIMEOUT_SECONDS = Settings.for_local().deliverer_timeout_seconds
 QUEUE = "arn:aws:sqs:eu-central-1:111122223333:orders"
 
 
@@ -145,6 +149,22 @@ def test_what_was_asked_for_too_late_for_its_place_is_released_at_once() -> None
     ordered(clockwork, {"name": "late", "delay_ms": 0})
     clockwork.deliver_ordered()
     assert delivered(clockwork) == ["late"]
+
+
+@pytest.mark.parametrize(
+    ("wait_ms", "hidden_seconds"), [(-5_000, 0), (999, 0), (1_000, 1), (10**9, 43_200 - TIMEOUT_SECONDS)]
+)
+def test_a_head_is_hidden_for_whole_seconds_and_never_later_than_it_is_wanted(
+    wait_ms: int, hidden_seconds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clockwork = ready()
+    hidden: list[int] = []
+    monkeypatch.setattr(clockwork.world.in_hand, "hide", lambda receipts, seconds: hidden.append(seconds))
+    message = OrderedMessage("m", "", 1, receipt="r", group="g")
+    batch = OrderedBatch(clockwork.world, clockwork.clock.at + 60_000, {"m": 1})
+    batch.back_at["m"] = clockwork.clock.at + wait_ms
+    _come_back(batch, [message])
+    assert hidden == [hidden_seconds]
 
 
 def test_a_dead_head_lets_its_followers_go() -> None:

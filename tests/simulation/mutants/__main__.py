@@ -59,7 +59,7 @@ def _said_of_what_is_shipped(these: Workers, *, with_tests: bool) -> list[Notice
     """What the same checks say of a tree in which nothing is broken: nothing, or no mutant proves anything."""
     checks: list[Callable[[Tree], Noticed | None]] = [partial(simulator_notices, seeds=NAMED_SEEDS)]
     if with_tests:
-        checks.append(partial(some_tests_notice, tests=[UNIT_TESTS], by="unit tests"))
+        checks.append(partial(some_tests_notice, tests=UNIT_TESTS, by="unit tests"))
         checks.append(partial(some_tests_notice, tests=[CRASH_POINTS], by="crash points"))
     return [noticed for noticed in these.each(lambda tree, check: check(tree), checks) if noticed is not None]
 

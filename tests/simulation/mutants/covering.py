@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import coverage
@@ -29,10 +29,10 @@ class Covering:
         return sorted({test.partition("[")[0] for line in lines for test in by_line.get(line, ()) if test})
 
 
-def measure(tree: Tree, tests: str, seconds: float) -> Covering:
+def measure(tree: Tree, tests: Sequence[str], seconds: float) -> Covering:
     """Run tests in a tree, and note what each of them takes."""
     measured = tree.root / ".measured"
-    done = tree.run(["-m", "pytest", "-q", *PLUGINS, *UNTIMED, f"--contexts-into={measured}", tests], seconds)
+    done = tree.run(["-m", "pytest", "-q", *PLUGINS, *UNTIMED, f"--contexts-into={measured}", *tests], seconds)
     if done.code != 0:
         raise RuntimeError(f"the unit tests do not pass while they are measured: {done.out[-2_000:]}")
     return Covering(tree.package, measured)

@@ -2,4 +2,9 @@
 
 from __future__ import annotations
 
-EQUIVALENT: dict[str, str] = {}
+EQUIVALENT: dict[str, str] = {
+    "domain/cron/parser.py: for month in range(1, 13): 13 -> 14": "no set of months has a thirteenth",
+    "flows/named.py: after_at = max(before.chain_after_at, at - jitter_ms - 1): 1 -> 2": (
+        "the loop behind it skips what is due by then, from wherever it begins"
+    ),
+}

@@ -17,7 +17,8 @@ from tests.simulation.mutants.tree import Done, Tree
 #: https://docs.pytest.org/en/stable/reference/exit-codes.html
 PASSED, FAILED = 0, 1
 CRASH_POINTS = "tests/simulation/test_crash_points.py"
-UNIT_TESTS = "tests/unit"
+#: Those of decisions and flows, and of handlers, all in memory.
+UNIT_TESTS = ("tests/unit", "tests/handlers")
 #: Many times what these take where nothing is broken (s).
 SECONDS_PER_TEST = 60
 SECONDS_FOR_TESTS = 900
@@ -99,7 +100,7 @@ def anybody_notices(tree: Tree, place: Place, covering: Covering, seeds: int) ->
     if loaded.code != 0:
         raise Void(f"it cannot be loaded: {_last_words(loaded)}")
     tests = covering.tests_of(place.file, place.lines)
-    noticed = some_tests_notice(tree, tests or [UNIT_TESTS], "unit tests")
+    noticed = some_tests_notice(tree, tests or UNIT_TESTS, "unit tests")
     noticed = noticed or simulator_notices(tree, seeds)
     return noticed or some_tests_notice(tree, [CRASH_POINTS], "crash points")
 
