@@ -8,11 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from clockwork.domain import parking
 from clockwork.domain.circuits import WINDOW, Circuit, Ratio
 from clockwork.domain.clients import Client
 from clockwork.domain.codec import decode_release
 from clockwork.domain.errors import Unavailable
-from clockwork.domain.executions import Outcome, State
+from clockwork.domain.executions import FINAL, Outcome, State
 from clockwork.domain.jobs import HttpTarget, Payload, RetryPolicy
 from clockwork.domain.parking import LONGEST_PARKING_MS, NOTED_MS, Parked, parking_of
 from clockwork.domain.permits import BLOCK, LONGEST_NO_PERMIT_MS, NO_PERMIT_MS, SLOW_MS, blocks_of, cap_of, wait_ms
@@ -25,7 +26,7 @@ from clockwork.flows.let_go import LetGoReport, let_go
 from clockwork.flows.registry import ensure_shards
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
-from tests.examples import ACME, ALICE, failure, new_job, request, success
+from tests.examples import ACME, ALICE, execution, failure, new_job, request, success
 
 MINE = Caller(ALICE, client_ids=frozenset({"acme"}))
 #: So many outcomes open a circuit here.
@@ -459,6 +460,13 @@ def test_a_note_is_kept_if_something_was_parked_after_its_rows_were_read(monkeyp
     monkeypatch.setattr(timeline, "read", read_and_sleep)
     let_go(regulated.clockwork.world, clock.at + 600_000)
     assert list(regulated.clockwork.regulation.parked()) == [noted]
+
+
+@pytest.mark.parametrize("state", State)
+def test_what_has_ended_or_goes_on_is_not_discarded(state: State) -> None:
+    ended = parking.discarded(execution(state), "not wanted")
+    assert (ended is None) == (state in FINAL or state is State.RUNNING)
+    assert ended is None or (ended.state, ended.revision) == (State.SKIPPED, 2)
 
 
 def test_one_clients_pause_is_nobody_elses() -> None:
