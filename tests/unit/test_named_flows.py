@@ -573,6 +573,16 @@ def test_the_chains_of_a_page_share_what_may_be_taken_at_once() -> None:
     assert [len(one.releases) for one in visited] == [5, 1]
 
 
+def test_what_left_no_claim_two_versions_ago_is_still_answered_for_as_long_as_it_may_be_tried() -> None:
+    named = Named(record="none", retry_policy=RetryPolicy(max_age_seconds=3_600))
+    named.run(61)
+    full = named.definition(every_ms=7_000)
+    assert named.change(replaced(full, b"full", same_schedule=False)).may_be_under_way
+    assert named.change(paused(None)).may_be_under_way
+    named.run(3_600 + 900)
+    assert named.change(paused("still")).may_be_under_way is False
+
+
 @pytest.mark.parametrize(("after_ms", "missed"), [(-1, True), (0, True), (1, False)])
 def test_what_was_due_up_to_the_end_of_a_pause_was_missed(after_ms: int, missed: bool) -> None:
     named = Named(catch_up="none")

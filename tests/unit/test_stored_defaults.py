@@ -38,7 +38,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
     "HttpTarget": {"method": "POST", "timeout_seconds": 15, "private": False},
     "KafkaTarget": {},
     "LambdaTarget": {},
-    "NamedJob": {"chain_ordinal": 0, "active_from_at": 0},
+    "NamedJob": {"chain_ordinal": 0, "active_from_at": 0, "unrecorded_until": 0},
     "Occurrence": {"record": "full", "skip_overlap": False, "sequence": 0},
     "Parked": {"rate": 5.0, "by_hand": False, "noted_at": 0},
     "Payload": {"is_text": False},

@@ -72,6 +72,8 @@ class NamedJob(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
     #: Since when it is paused (ms): a change meanwhile does not move it.
     paused_at: int | None = None
     reason: str | None = None
+    #: Until then (ms) something of a version before this one may start that leaves no claim (record level `none`).
+    unrecorded_until: int = 0
 
     @property
     def job_id(self) -> str:
@@ -143,7 +145,7 @@ class Pointer(msgspec.Struct, frozen=True, tag="pointer", rename="camel", omit_d
 def versioned(job: NamedJob) -> NamedJob:
     """The job with the version that all that decides its fires makes: two that differ never share one."""
     # All that decides what fires when; the version itself and what only tells of the job are left out.
-    decisive = msgspec.structs.replace(job, version="", as_sent=b"", reason=None)
+    decisive = msgspec.structs.replace(job, version="", as_sent=b"", reason=None, unrecorded_until=0)
     digest = ids.digest_of([_canonical(decisive)])
     return msgspec.structs.replace(job, version=digest[:22])
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from clockwork.domain.chains import fire_after, pointer_to
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.ids import decode_execution
-from clockwork.domain.named import NamedJob
+from clockwork.domain.named import NamedJob, Pointer
+from clockwork.domain.releases import LONGEST_DELAY_SECONDS
 from clockwork.flows.world import World
 
 #: Executions read at once, about what one answer holds. A job's records are read back to the oldest that its retry
@@ -24,10 +25,25 @@ def may_still_start(world: World, before: NamedJob, after: NamedJob) -> tuple[Se
     To be asked after the job's row was written: a deliverer claims and only then looks at that row, so either it sees
     the change, or its claim is seen here.
     """
+    may_be_unseen = world.clock.now() < before.unrecorded_until
     if before.definition.record == "none":
-        return (), _is_behind_horizon(world, before)
+        return (), may_be_unseen or _is_behind_horizon(world, before)
     running, all_seen = _running(world, before)
-    return [e for e in running if decode_execution(e.execution_id).run != after.version], not all_seen
+    is_unseen = may_be_unseen or not all_seen
+    return [e for e in running if decode_execution(e.execution_id).run != after.version], is_unseen
+
+
+def unrecorded_until(job: NamedJob, now: int) -> int:
+    """Until when (ms) something of a job that is changed now, or of what it was before, may start without a claim.
+
+    At level `none`: as long as the retries of what may have been released by now are of use.
+    """
+    longest_ms = int(job.definition.retry_policy.max_age_seconds * 1000)
+    released_by = now + LONGEST_DELAY_SECONDS * 1000
+    pointer = _oldest_alive(job, now - longest_ms) if job.definition.record == "none" else None
+    if pointer is None or pointer.fire.due_at > released_by:
+        return job.unrecorded_until
+    return max(job.unrecorded_until, released_by + longest_ms)
 
 
 def _running(world: World, job: NamedJob) -> tuple[Sequence[Execution], bool]:
@@ -49,6 +65,10 @@ def _running(world: World, job: NamedJob) -> tuple[Sequence[Execution], bool]:
 def _is_behind_horizon(world: World, job: NamedJob) -> bool:
     """Whether the old version had a fire at or before the horizon that its retry policy might still keep alive."""
     horizon = world.shards.get([job.partition_id])[job.partition_id].horizon
-    oldest_at = world.clock.now() - int(job.definition.retry_policy.max_age_seconds * 1000)
-    pointer = pointer_to(job, fire_after(job, max(job.chain_after_at, oldest_at), 0))
+    pointer = _oldest_alive(job, world.clock.now() - int(job.definition.retry_policy.max_age_seconds * 1000))
     return pointer is not None and pointer.key <= horizon
+
+
+def _oldest_alive(job: NamedJob, after_at: int) -> Pointer | None:
+    """The pointer to the job's first fire after an instant."""
+    return pointer_to(job, fire_after(job, max(job.chain_after_at, after_at), 0))

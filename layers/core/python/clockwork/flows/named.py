@@ -21,7 +21,7 @@ from clockwork.domain.named import Definition, JobState, NamedJob, versioned
 from clockwork.domain.releases import Release
 from clockwork.flows.chain import settle_again
 from clockwork.flows.find import get_by_key
-from clockwork.flows.listing import may_still_start
+from clockwork.flows.listing import may_still_start, unrecorded_until
 from clockwork.flows.registry import ensure_shards, is_given_up, ordered_home
 from clockwork.flows.settle import put_pointer, settle
 from clockwork.flows.world import World
@@ -79,7 +79,12 @@ def change(
     now = world.clock.now()
     if revision is not None and revision != stored.revision:
         raise RevisionConflict(f"the job is at revision {stored.revision}, the request is for revision {revision}")
-    following = msgspec.structs.replace(changed(stored, now), revision=stored.revision + 1, changed_at=now)
+    following = msgspec.structs.replace(
+        changed(stored, now),
+        revision=stored.revision + 1,
+        changed_at=now,
+        unrecorded_until=unrecorded_until(stored, now),
+    )
     home = _home_of(world, stored.client_id, following.definition, stored.partition_id)
     if home is None:
         plain = ensure_shards(world)
