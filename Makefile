@@ -66,7 +66,7 @@ crash-points: setup ## A process dies at every call to AWS of a scenario, the ad
 cron-exhaustive: setup ## The cron engine against its oracle: every zone, every change of a clock from 2000 to 2037 (minutes)
 	@$(PY) -m tests.unit.cron.exhaustive
 
-mutants: setup ## Break the flows in named and random ways: does the simulator notice? (RANDOM_MUTANTS of the latter; minutes)
+mutants: setup ## Break the flows in named and random ways: does anybody notice? (RANDOM_MUTANTS of the latter; a quarter of an hour)
 	@$(PY) -m tests.simulation.mutants --random $(RANDOM_MUTANTS)
 
 chaos: setup ## The deployed stack while its workers, targets and ticks are taken away (FAULTS="kind ..." for some; a quarter of an hour)

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from clockwork.domain import keys
 from clockwork.domain.codec import FORMAT
 from clockwork.domain.intake import day_of
 from clockwork.domain.keys import instant_of, plain_partitions, row_key
@@ -126,7 +127,9 @@ class Run:
         """Another number of ordered shards, for a minute or two."""
         cloud = self.stage.cloud
         right = cloud.settings.ordered_shards
-        if self.adversary.strikes(Fault.MISDEPLOY, 1.0):
+        # Before there is an ordered shard any number is the first, and so the right one.
+        is_first = not any(keys.is_ordered(shard.partition_id) for shard in self.stage.stores.shards.all())
+        if not is_first and self.adversary.strikes(Fault.MISDEPLOY, 1.0):
             cloud.deploy(cloud.settings.with_(ordered_shards=right + 1))
             undone_after = self.rng.randrange(60_000, 150_000)
             self.stage.scheduler.after(undone_after, lambda: cloud.deploy(cloud.settings.with_(ordered_shards=right)))

@@ -26,6 +26,9 @@ REGRESSIONS = {
     904: "a redriven job counts as made anew, and was taken for a second one (by the checker)",
     1172: "a change of the next job under a key was held to list executions of the one before (by the checker)",
     247: "a cancel of what was redriven at level none promised that nothing would start",
+    7976: "a repair that died after its pointer was taken for whole, and what it had not released was lost",
+    5011: "a second change did not answer for what the version before last had released without a claim",
+    1944: "the repeat of an ordered create overtook what its poller had yet to read",
     334: "a lost worker's record stayed RUNNING: its message was let go, as if to be parked, with its end unrecorded",
 }
 

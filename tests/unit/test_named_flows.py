@@ -573,6 +573,20 @@ def test_the_chains_of_a_page_share_what_may_be_taken_at_once() -> None:
     assert [len(one.releases) for one in visited] == [5, 1]
 
 
+def test_a_repair_that_released_nothing_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = Named()
+    named.run(61)
+    timeline, partition_id = named.clockwork.timeline, named.job.partition_id
+    timeline.forget(partition_id, list(timeline._rows[partition_id]))
+    named.clockwork.queue.messages.clear()
+    with monkeypatch.context() as full, pytest.raises(Unavailable):
+        refusing = [Refused(0, False, "full")]
+        full.setattr(named.clockwork.world.releases, "send", lambda releases, now: refusing)
+        check_chain(named.clockwork.world, named.job)
+    assert check_chain(named.clockwork.world, named.job)
+    assert named.run(100)[-9:] == [float(s) for s in range(80, 170, 10)]
+
+
 def test_what_left_no_claim_two_versions_ago_is_still_answered_for_as_long_as_it_may_be_tried() -> None:
     named = Named(record="none", retry_policy=RetryPolicy(max_age_seconds=3_600))
     named.run(61)

@@ -46,7 +46,7 @@ NAMING = (
     Mutant(
         "at level none a change says that nothing is under way",
         "flows/listing.py",
-        (("return (), _is_behind_horizon(world, before)", "return (), False"),),
+        (("may_be_unseen or _is_behind_horizon(world, before)", "False"),),
         "I7",
     ),
     Mutant(

@@ -40,7 +40,7 @@ def check_chain(world: World, job: NamedJob) -> bool:
     pointer = _last_known(world, job)
     if pointer is not None:
         put_pointer(world, job, pointer)
-        settle(world, job, pointer)
+        settle(world, job, pointer, repairs=True)
     return True
 
 

@@ -27,12 +27,16 @@ def put_pointer(world: World, job: NamedJob, pointer: Pointer) -> None:
     world.timeline.put_new([pointer_row(job, pointer, world.row_expires_at(keys.instant_of(pointer.key)))])
 
 
-def settle(world: World, job: NamedJob, start: Pointer | None, until: str = keys.END) -> Sequence[Release]:
+def settle(
+    world: World, job: NamedJob, start: Pointer | None, until: str = keys.END, *, repairs: bool = False
+) -> Sequence[Release]:
     """Bring the chain from `start`, which has been put, beyond the horizon; what was released on the way.
 
-    `until`, a key, is where to stop although the horizon lies further. Raises Unavailable if it is not certain that
-    everything will fire: then nothing may be promised.
+    `until`, a key, is where to stop although the horizon lies further: what follows is in another's hands. `repairs`:
+    nothing else answers for the fires that are passed, so they are released before the pointer that would say so is
+    put. Raises Unavailable if it is not certain that everything will fire: then nothing may be promised.
     """
+    done: list[Release] = []
     releases: list[Release] = []
     skipped: list[Stretch] = []
     shards: Mapping[str, Shard] = {}
@@ -44,15 +48,27 @@ def settle(world: World, job: NamedJob, start: Pointer | None, until: str = keys
         if horizon < pointer.key:
             wake_pollers(world, [(job.partition_id, pointer.key)], shards)
             break
-        # 2. Advance: the pointer goes first, so that the chain lives on whatever becomes of this call.
+        # 2. Advance: else the pointer goes first, so that the chain lives on whatever becomes of this call.
         step = expand(job, pointer, horizon, world.clock.now(), AT_ONCE)
         releases += step.releases
         if step.skipped is not None:
             skipped.append(Stretch(job, pointer.fire, step.skipped))
+        if repairs:
+            done += _end(world, releases, skipped, shards)
         pointer = step.following
-        if pointer is not None:
+        if pointer is not None and pointer.key <= until:
             put_pointer(world, job, pointer)
     # 3. Release what lies behind the horizon, and record what does not fire.
+    return [*done, *_end(world, releases, skipped, shards)]
+
+
+def _end(
+    world: World, releases: list[Release], skipped: list[Stretch], shards: Mapping[str, Shard]
+) -> Sequence[Release]:
+    """See to what was collected, and begin anew."""
     release_now(world, releases, shards)
     record_skipped(world, skipped)
-    return releases
+    ended = list(releases)
+    releases.clear()
+    skipped.clear()
+    return ended
