@@ -15,7 +15,7 @@ DEFAULT_SHARE = 0.2
 SLOW_MS = 1_000
 SLOW_FOR_MS = 60_000
 #: What finds no permit comes back after so long (ms, up to twice of it), and each further time so much later, up to a
-#: bound: about half as long as it has waited already. So a wait behind a small cap costs messages by its logarithm.
+#: bound: on average half as long as it has waited already.
 NO_PERMIT_MS = 1_000
 NO_PERMIT_GROWTH = 1.5
 LONGEST_NO_PERMIT_MS = 60_000

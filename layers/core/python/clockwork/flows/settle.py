@@ -36,8 +36,8 @@ def settle(
     nothing else answers for the fires that are passed, so they are released before the pointer that would say so is
     put. Raises Unavailable if it is not certain that everything will fire: then nothing may be promised.
     """
-    done: list[Release] = []
-    releases: list[Release] = []
+    released: list[Release] = []
+    later: list[Release] = []
     skipped: list[Stretch] = []
     shards: Mapping[str, Shard] = {}
     pointer = start
@@ -48,27 +48,23 @@ def settle(
         if horizon < pointer.key:
             wake_pollers(world, [(job.partition_id, pointer.key)], shards)
             break
-        # 2. Advance: else the pointer goes first, so that the chain lives on whatever becomes of this call.
+        # 2. Advance: but for a repair the pointer goes first, so that the chain lives on whatever becomes of this call.
         step = expand(job, pointer, horizon, world.clock.now(), AT_ONCE)
-        releases += step.releases
+        released += step.releases
+        later += step.releases
         if step.skipped is not None:
             skipped.append(Stretch(job, pointer.fire, step.skipped))
         if repairs:
-            done += _end(world, releases, skipped, shards)
+            _see_to(world, later, skipped, shards)
+            later, skipped = [], []
         pointer = step.following
         if pointer is not None and pointer.key <= until:
             put_pointer(world, job, pointer)
     # 3. Release what lies behind the horizon, and record what does not fire.
-    return [*done, *_end(world, releases, skipped, shards)]
+    _see_to(world, later, skipped, shards)
+    return released
 
 
-def _end(
-    world: World, releases: list[Release], skipped: list[Stretch], shards: Mapping[str, Shard]
-) -> Sequence[Release]:
-    """See to what was collected, and begin anew."""
+def _see_to(world: World, releases: Sequence[Release], skipped: Sequence[Stretch], shards: Mapping[str, Shard]) -> None:
     release_now(world, releases, shards)
     record_skipped(world, skipped)
-    ended = list(releases)
-    releases.clear()
-    skipped.clear()
-    return ended
