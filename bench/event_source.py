@@ -21,12 +21,15 @@ class Batch:
 
 
 class EventSource:
-    """Stands for Lambda's SQS event source. A message is visible from the whole second before it is to run."""
+    """Stands for Lambda's SQS event source. A message is visible from the whole second before it is to run.
+
+    Those of one second come by their instants, as they were sent: by anything random the units would be, too.
+    """
 
     def __init__(self, aws: Aws, queue_url: str) -> None:
         self._sqs = aws.client("sqs")
         self._url = queue_url
-        self._waiting: list[tuple[int, str]] = []
+        self._waiting: list[tuple[int, int, str]] = []
 
     def next_batch(self, until: int | None) -> Batch | None:
         """The next messages, at most ten; None if there are none.
@@ -41,7 +44,7 @@ class EventSource:
         while self._waiting and len(batch.bodies) < BATCH:
             if until is not None and self._waiting[0][0] != batch.second:
                 break
-            batch.second, body = heapq.heappop(self._waiting)
+            batch.second, _, body = heapq.heappop(self._waiting)
             batch.bodies.append(body)
         return batch
 
@@ -52,7 +55,7 @@ class EventSource:
             self._sqs.delete_message_batch(QueueUrl=self._url, Entries=entries)
             for body in (message["Body"] for message in messages):
                 visible_at = min(release.run_at for release in decode_message(body))
-                heapq.heappush(self._waiting, (visible_at // 1000, body))
+                heapq.heappush(self._waiting, (visible_at // 1000, visible_at, body))
 
     def _receive(self) -> list[Any]:
         answer = self._sqs.receive_message(QueueUrl=self._url, MaxNumberOfMessages=BATCH)
