@@ -17,6 +17,7 @@ import msgspec
 import pytest
 
 from clockwork.domain import codec, keys
+from clockwork.domain.attempts import plan_death
 from clockwork.domain.callbacks import callback_row
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import Unavailable
@@ -24,20 +25,36 @@ from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.ids import NamedJobId
 from clockwork.domain.instants import to_text
 from clockwork.domain.jobs import HttpTarget, Payload, RetryPolicy, SqsTarget, Target
+from clockwork.domain.named import Definition
+from clockwork.domain.recurrence import Every, Recurrence
 from clockwork.domain.releases import Delivery, Release
 from clockwork.domain.rows import releases_of
 from clockwork.domain.timeline import Row
 from clockwork.flows.call_back import call_back
+from clockwork.flows.control import run_now
 from clockwork.flows.create import create_jobs
 from clockwork.flows.dead import redrive
 from clockwork.flows.deliver import deliver_batch
 from clockwork.flows.let_go import let_go
+from clockwork.flows.named import NamedRequest, change, create_named, replaced
 from clockwork.flows.registry import ensure_shards
 from clockwork.flows.sweep import sweep_dead_letters
 from clockwork.flows.unbundle import Message
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Refused
-from tests.examples import ACME, NOW, execution, failure, new_job, occurrence, packed_request, release, request, success
+from tests.examples import (
+    ACME,
+    NOW,
+    TARGET,
+    execution,
+    failure,
+    new_job,
+    occurrence,
+    packed_request,
+    release,
+    request,
+    success,
+)
 
 QUEUE = SqsTarget("arn:aws:sqs:us-east-1:123456789012:orders")
 BACK = HttpTarget("https://example.com/failed")
@@ -178,6 +195,37 @@ def test_the_row_of_a_callback_derives_from_the_execution_alone() -> None:
     assert key_of(DEAD) != key_of(msgspec.structs.replace(DEAD, execution_id=f"{DEAD.execution_id}x"))
     # One that is redriven and dies again is called back again.
     assert key_of(DEAD) != key_of(msgspec.structs.replace(DEAD, dead_at=NOW + 8))
+
+
+def test_whichever_message_finds_it_dead_a_callback_lies_in_the_shard_of_the_death() -> None:
+    job_id = NamedJobId("acme", "daily", 1).job_id
+    here, there = (
+        release(occurrence=occurrence(on_failure=BACK), job_id=job_id, partition_id=shard) for shard in ("o001", "p003")
+    )
+    dead = plan_death(here, None, "given up", NOW, NOW + 1)
+    assert callback_row(there, dead, ONCE, NOW) == callback_row(here, dead, ONCE, NOW)
+    assert callback_row(there, dead, ONCE, NOW).partition_id == "p001"
+    # A record of an older version does not say where it died.
+    older = msgspec.structs.replace(dead, dead_shard=None)
+    assert callback_row(there, older, ONCE, NOW).partition_id == "p003"
+
+
+def test_a_run_by_hand_that_is_repeated_after_a_change_of_shards_is_called_back_once() -> None:
+    failing = Failing()
+    every = Recurrence(every=Every(86_400_000, NOW))
+    steady = {"target": TARGET, "payload": Payload(b"1"), "recurrence": every, "record": "full"}
+    steady |= {"retry_policy": ONCE, "on_failure": BACK}
+    ordered = Definition(**steady, ordering_key="order-17")
+    wish = NamedRequest(client=ACME, job_key="daily", as_sent=b"x", definition=ordered)
+    job = create_named(failing.world, wish, ensure_shards(failing.world)).job
+    run_now(failing.world, job, "key")
+    failing.run()
+    plain = change(failing.world, job, None, replaced(Definition(**steady), b"y", same_schedule=True)).job
+    assert keys.is_ordered(job.partition_id)
+    assert not keys.is_ordered(plain.partition_id)
+    run_now(failing.world, plain, "key")
+    failing.run()
+    assert (failing.tries, len(failing.backs)) == (1, 1)
 
 
 def test_a_named_jobs_callback_names_its_key() -> None:

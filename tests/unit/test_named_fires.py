@@ -11,7 +11,7 @@ from clockwork.domain.chains import expand, first_pointer, is_missed, pointer_ro
 from clockwork.domain.cron.parser import compile_cron
 from clockwork.domain.executions import State
 from clockwork.domain.jobs import RetryPolicy
-from clockwork.domain.keys import END
+from clockwork.domain.keys import END, edge_key
 from clockwork.domain.named import JobState, Pointer, occurrence_of
 from clockwork.domain.recurrence import Fire, Recurrence
 from clockwork.domain.releases import Release
@@ -155,6 +155,23 @@ def test_what_was_sent_before_a_crash_is_not_skipped_and_the_rest_is_told(monkey
     fired = named.run(200)
     (skipped,) = [record.skipped for record in named.executions() if record.skipped is not None]
     assert (skipped.from_at - named.start, skipped.count) == (40_000, 12 - 3 - len(fired))
+
+
+def test_a_stretch_that_has_grown_since_it_was_recorded_is_told_whole() -> None:
+    named = Named(every_ms=60_000)
+    now = named.clockwork.clock.at = named.start + 700_000
+    world = named.clockwork.world
+    until = now + 400_000
+    assert world.shards.acquire(named.job.partition_id, "dies", now, until, edge_key(until)) is not None
+    named.create(every_ms=60_000)  # a repeat answers for its first quarter of an hour only
+    named.run(500)
+    told = [(delivery.occurrence.due_at - named.start) // 1000 for delivery in named.clockwork.targets.delivered]
+    stretches = [record.skipped for record in named.executions() if record.skipped is not None]
+    for stretch in stretches:
+        first = (stretch.from_at - named.start) // 1000
+        told += range(first, first + stretch.count * 60, 60)
+    assert len(stretches) == 2
+    assert sorted(told) == list(range(60, 1_200, 60))
 
 
 def test_an_ordered_job_without_a_sequence_is_the_first_of_its_instant() -> None:

@@ -106,7 +106,7 @@ def plan_unrecorded_outcome(release: Release, outcome: Outcome, now: int, jitter
         return Plan(Action.FOLLOW_UP, retry.reason, release=again)
     dead = dead_execution(release, retry.reason, history, now, expires_at)
     if retry.ends is not State.DEAD:
-        dead = msgspec.structs.replace(dead, state=retry.ends, occurrence=None, dead_at=None)
+        dead = msgspec.structs.replace(dead, state=retry.ends, occurrence=None, dead_at=None, dead_shard=None)
     return Plan(Action.FINISH, retry.reason, _kept(release, dead, now))
 
 
@@ -144,6 +144,7 @@ def dead_execution(release: Release, reason: str, history: tuple[Attempt, ...], 
         reason=reason,
         occurrence=release.occurrence,
         dead_at=now,
+        dead_shard=release.shard,
         unclaimed=release.occurrence.record == "none",
     )
 
@@ -153,7 +154,12 @@ def plan_death(release: Release, stored: Execution | None, reason: str, now: int
     if stored is None:
         return dead_execution(release, reason, release.history, now, expires_at)
     dead = _final(_unclaimed(stored, State.DEAD, stored.attempts), State.DEAD, reason)
-    return msgspec.structs.replace(dead, occurrence=release.occurrence, dead_at=now, expires_at=expires_at)
+    return msgspec.structs.replace(_dead(release, dead, now), expires_at=expires_at)
+
+
+def _dead(release: Release, ended: Execution, now: int) -> Execution:
+    """With what a redrive and a callback need."""
+    return msgspec.structs.replace(ended, occurrence=release.occurrence, dead_at=now, dead_shard=release.shard)
 
 
 def _plan_lost_worker(release: Release, stored: Execution, claim: Claim) -> Plan:
@@ -166,7 +172,7 @@ def _plan_following(release: Release, ended: Execution, retry: RetryPlan, now: i
     if retry.retry_at is None:
         final = _kept(release, _final(ended, retry.ends, retry.reason), now)
         if retry.ends is State.DEAD:
-            final = msgspec.structs.replace(final, occurrence=release.occurrence, dead_at=now)
+            final = _dead(release, final, now)
         return Plan(Action.FINISH, retry.reason, final)
     waiting = msgspec.structs.replace(ended, next_attempt_at=retry.retry_at)
     return Plan(Action.FOLLOW_UP, retry.reason, waiting, _again(release, ended.attempt + 1, retry.retry_at))

@@ -28,8 +28,9 @@ def is_called_back(release: Release, stored: Execution) -> bool:
 def callback_row(release: Release, dead: Execution, policy: RetryPolicy, expires_at: int) -> Row:
     """The row of the callback of a release that is called back: an anonymous job, due when the execution died.
 
-    Shard and key derive from the execution, so a repeat is the same job. It is recorded whatever the level of its
-    cause, so that its repeats are absorbed, and has no callback of its own.
+    Shard and key derive from the record, so a repeat is the same job, also of a message from another shard, as a run by
+    hand has one that is repeated after a change. It is recorded whatever the level of its cause, so that its repeats
+    are absorbed, and has no callback of its own.
     """
     cause = release.occurrence
     target = cause.on_failure
@@ -47,7 +48,9 @@ def callback_row(release: Release, dead: Execution, policy: RetryPolicy, expires
         tags=cause.tags,
         retention_days=cause.retention_days,
     )
-    return row_of_job(_partition_of(release), ids.derive("callback", dead.execution_id), occurrence, expires_at)
+    # A record of an older version has no shard of its death either.
+    partition_id = _partition_of(dead.dead_shard or release.shard)
+    return row_of_job(partition_id, ids.derive("callback", dead.execution_id), occurrence, expires_at)
 
 
 def facts_of(dead: Execution, tags: Mapping[str, str]) -> dict[str, Any]:
@@ -69,10 +72,9 @@ def facts_of(dead: Execution, tags: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _partition_of(release: Release) -> str:
-    """The shard of the job, or for an ordered one the plain shard of its number: a callback waits for nothing.
+def _partition_of(shard: str) -> str:
+    """That shard, or for an ordered one the plain shard of its number: a callback waits for nothing.
 
     However many shards there are then: it is released by whoever puts it, and a retry of it takes the shard into use.
     """
-    shard = release.shard
     return keys.partition_of(keys.index_of(shard)) if keys.is_ordered(shard) else shard

@@ -122,12 +122,16 @@ def skipped_execution(job: NamedJob, skipped: Skipped, expires_at: int) -> Execu
     )
 
 
-def without_first(job: NamedJob, first: Fire, skipped: Skipped) -> tuple[Fire, Skipped] | None:
-    """The stretch behind its first fire, and the fire with which that begins; None if it was the only one."""
-    fire = fire_after(job, first.base_at, first.ordinal) if skipped.count > 1 else None
+def without_first(job: NamedJob, first: Fire, skipped: Skipped, count: int) -> tuple[Fire, Skipped] | None:
+    """The stretch behind its first `count` fires, and the fire with which that begins; None if there were no more."""
+    if count >= skipped.count:
+        return None
+    fire: Fire | None = first
+    for _ in range(count):
+        fire = fire and fire_after(job, fire.base_at, fire.ordinal)
     if fire is None:
         return None
-    return fire, msgspec.structs.replace(skipped, from_at=fire.due_at, count=skipped.count - 1)
+    return fire, msgspec.structs.replace(skipped, from_at=fire.due_at, count=skipped.count - count)
 
 
 def ordinal_at(job: NamedJob, at: int) -> int:

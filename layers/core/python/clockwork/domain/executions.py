@@ -86,6 +86,8 @@ class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     skipped: Skipped | None = None
     #: When it became DEAD (ms): the instant of its callback, the same whoever places it.
     dead_at: int | None = None
+    #: The shard of the release that it died of: where its callback lies, whoever places it.
+    dead_shard: str | None = None
     #: Its attempts up to here left no claim (record level `none`): where a message came twice, one may yet begin.
     unclaimed: bool = False
 

@@ -43,6 +43,7 @@ def plan_redrive(stored: Execution, partition_id: str, now: int) -> RedrivePlan:
         next_attempt_at=occurrence.due_since,
         cancel_noted_at=None,
         dead_at=None,
+        dead_shard=None,
         reason="redriven",
         occurrence=occurrence,
     )

@@ -26,10 +26,9 @@ class Stretch(msgspec.Struct, frozen=True):
 def record_skipped(world: World, stretches: Sequence[Stretch]) -> int:
     """Record stretches once all that fires with them is sent; how many fires are recorded now.
 
-    A chain that is read again after a crash may begin with fires that were sent before they were missed: a stretch
-    begins at its first fire without a record of its own. Where a stretch is recorded already nothing is left to do: by
-    then everything up to the chain's next pointer was sent. Raises Unavailable if it is not certain that all is
-    recorded.
+    A chain that is read again may begin with fires that were sent before they were missed, or with a stretch that was
+    recorded when it was shorter: what is recorded begins at the first fire without a record. Raises Unavailable if it
+    is not certain that all is recorded.
     """
     count = 0
     while stretches:
@@ -41,14 +40,14 @@ def record_skipped(world: World, stretches: Sequence[Stretch]) -> int:
         stretches = [
             Stretch(stretch.job, *rest)
             for stretch, one in zip(stretches, saved, strict=True)
-            if _has_fired(one) and (rest := without_first(stretch.job, stretch.first, stretch.skipped))
+            if not one.ok and (rest := without_first(stretch.job, stretch.first, stretch.skipped, _recorded(one)))
         ]
     return count
 
 
-def _has_fired(saved: Saved) -> bool:
-    """Whether what is stored in a stretch's place is no stretch, but what became of its first fire."""
-    return not saved.ok and (saved.actual is None or saved.actual.skipped is None)
+def _recorded(saved: Saved) -> int:
+    """How many fires what is stored in a stretch's place stands for: those of a stretch, or its first fire alone."""
+    return saved.actual.skipped.count if saved.actual is not None and saved.actual.skipped is not None else 1
 
 
 def _record(world: World, stretch: Stretch) -> Execution:
