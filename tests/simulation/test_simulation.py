@@ -30,6 +30,7 @@ REGRESSIONS = {
     5011: "a second change did not answer for what the version before last had released without a claim",
     1944: "the repeat of an ordered create overtook what its poller had yet to read",
     5847: "a run by hand that was repeated after a change was called back from both shards in which it lay",
+    11313: "each probe of a circuit was spent on a parked job that had been cancelled: the others waited for ever",
     12087: "a stretch that had grown since a repeated create recorded its beginning was not told to its end",
     334: "a lost worker's record stayed RUNNING: its message was let go, as if to be parked, with its end unrecorded",
 }

@@ -1,26 +1,37 @@
-"""Parked work behind an open circuit: where a probe is due one of it goes, and the rest waits for what that finds."""
+"""Parked work behind an open circuit: where a probe is due it is tried until one is started, whose end decides."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from clockwork.domain.circuits import Circuit, host_of
+from clockwork.domain.codec import decode_message
+from clockwork.domain.errors import Unavailable
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.keys import row_key
 from clockwork.domain.parking import parked_row
 from clockwork.domain.releases import Release
 from clockwork.domain.requests import occurrence_of
+from clockwork.flows.authorise import Caller
+from clockwork.flows.cancel import cancel_job
 from clockwork.flows.let_go import let_go
 from clockwork.memory.world import MemoryClockwork
-from tests.examples import ACME, new_job
+from tests.examples import ACME, ALICE, new_job
+from tests.regulated import Regulated
 
 PARKED = 3
+COOLDOWN_MS = 60_000
+MINE = Caller(ALICE, client_ids=frozenset({"acme"}))
 
 
-def _with_parked_work(probe_in_ms: int) -> MemoryClockwork:
+def _with_parked_work(probe_in_ms: int, count: int = PARKED) -> MemoryClockwork:
     clockwork = MemoryClockwork()
     clockwork.clients.put(ACME)
     now = clockwork.clock.at
     occurrence = occurrence_of(new_job(delay_ms=0), ACME, now)
-    for number in range(PARKED):
+    for number in range(count):
         job_id = AnonymousJob("p000", row_key(now, str(number)), 0).job_id
         clockwork.timeline.put_new([parked_row(Release(job_id, occurrence, now))])
     clockwork.regulation.note_parked(ACME.client_id, now)
@@ -31,9 +42,81 @@ def _with_parked_work(probe_in_ms: int) -> MemoryClockwork:
     return clockwork
 
 
-def test_one_of_what_is_parked_goes_where_a_probe_is_due() -> None:
+def test_where_a_probe_is_due_what_is_parked_goes_second_by_second() -> None:
     clockwork = _with_parked_work(probe_in_ms=0)
-    assert let_go(clockwork.world, clockwork.clock.at + 60_000).released == 1
+    now = clockwork.clock.at
+    assert let_go(clockwork.world, now + 60_000).released == PARKED
+    sent = [release for message in clockwork.queue.messages.values() for release in decode_message(message.body)]
+    assert sorted(release.run_at - now for release in sent) == [0, 1_000, 2_000]
+
+
+def test_no_more_is_tried_than_the_next_sweep_could() -> None:
+    clockwork = _with_parked_work(probe_in_ms=0, count=70)
+    assert let_go(clockwork.world, clockwork.clock.at + 60_000).released == clockwork.settings.sweep_seconds
+
+
+def test_what_was_cancelled_while_it_was_parked_keeps_nothing_else_from_being_the_probe() -> None:
+    regulated = _behind_a_circuit()
+    job_ids = regulated.create(40)
+    regulated.run(20)
+    assert regulated.parked == 40
+    for job_id in job_ids[:30]:
+        cancel_job(regulated.clockwork.world, MINE, job_id)
+    regulated.run(10)
+    regulated.sweep()
+    assert len(regulated.run(60)) == 10
+    assert not regulated.clockwork.regulation.circuits("acme")
+
+
+def test_a_probe_that_has_to_wait_for_a_permit_leaves_its_turn_to_the_next() -> None:
+    regulated = _behind_a_circuit(max_concurrency=1)
+    regulation = regulated.clockwork.regulation
+    assert regulation.lease("acme", 0, "somebody else", regulated.start, regulated.start + 40_000)
+    regulated.create(1, delay_ms=30_000)
+    assert regulated.run(35) == []
+    (circuit,) = regulation.circuits("acme").values()
+    assert (circuit.probe_at <= regulated.clockwork.clock.at, circuit.cooldown_ms) == (True, COOLDOWN_MS)
+    assert len(regulated.run(30)) == 1
+    assert not regulation.circuits("acme")
+
+
+def test_a_probe_that_fails_is_not_given_back() -> None:
+    regulated = _behind_a_circuit()
+    regulated.accepts = False
+    regulated.create(1, delay_ms=30_000)
+    assert len(regulated.run(31)) == 1
+    (circuit,) = regulated.clockwork.regulation.circuits("acme").values()
+    assert circuit.cooldown_ms == 2 * COOLDOWN_MS
+    assert circuit.probe_at > regulated.clockwork.clock.at
+
+
+def test_a_probe_that_cannot_be_given_back_costs_its_cooldown_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    regulated = _behind_a_circuit()
+    (job_id,) = regulated.create(1, delay_ms=30_000)
+    save = regulated.clockwork.regulation.save_circuit
+
+    def save_probes_only(before: Circuit | None, after: Circuit) -> bool:
+        if before is not None and after.probe_at <= regulated.clockwork.clock.at:
+            raise Unavailable("throttled")
+        return save(before, after)
+
+    monkeypatch.setattr(regulated.clockwork.regulation, "save_circuit", save_probes_only)
+    regulated.run(5)
+    cancel_job(regulated.clockwork.world, MINE, job_id)
+    assert regulated.run(40) == []
+    (circuit,) = regulated.clockwork.regulation.circuits("acme").values()
+    assert circuit.cooldown_ms == 2 * COOLDOWN_MS
+    assert not regulated.clockwork.queue.messages
+
+
+def _behind_a_circuit(**client: Any) -> Regulated:
+    """Its target's circuit is open, and to be probed in 25 s."""
+    regulated = Regulated(**client)
+    host = host_of(new_job().target)
+    assert host is not None
+    circuit = Circuit("acme", host, regulated.start, regulated.start + 25_000, COOLDOWN_MS)
+    assert regulated.clockwork.regulation.save_circuit(None, circuit)
+    return regulated
 
 
 def test_nothing_that_is_parked_goes_before_a_probe_is_due() -> None:

@@ -63,6 +63,12 @@ def plan_passage(circuit: Circuit | None, now: int) -> tuple[Passage, Circuit | 
     return Passage.PROBE, later
 
 
+def unprobed(probing: Circuit, now: int) -> Circuit:
+    """The circuit whose probe was not started after all: whoever comes next probes, and cools it no longer for that."""
+    cooldown_ms = probing.cooldown_ms // 2
+    return msgspec.structs.replace(probing, probe_at=now, cooldown_ms=cooldown_ms, revision=probing.revision + 1)
+
+
 class Ratio:
     """The last outcomes of one client at one host, as one environment saw them."""
 

@@ -64,7 +64,7 @@ def _unparked(batch: Batch, client_id: str, client: Client | None, items: list[I
         if probing is not None and batch.world.regulation.save_circuit(circuits[probing.host], probing):
             # Everybody else is held back by the later probe; ours is this one.
             circuits = {**circuits, probing.host: probing}
-            item.probes = True
+            item.probes = probing
             going.append(item)
         else:
             (going if passage is Passage.FREE else held).append(item)

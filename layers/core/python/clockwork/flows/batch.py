@@ -9,6 +9,7 @@ import msgspec
 
 from clockwork.domain.attempts import Action, Plan
 from clockwork.domain.callbacks import is_called_back
+from clockwork.domain.circuits import Circuit
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.releases import Release
@@ -40,14 +41,16 @@ class DeliverReport(msgspec.Struct):
 class Item(msgspec.Struct):
     """One message in hand. `seen` is the record as it was last seen: with our claim on it once the item is started.
 
-    `probes`: it was let through an open circuit to see whether its target has recovered.
-    `bundled`: its message carries others besides. `races`: those for its record, as far as they were lost.
+    `probes`: the circuit, as it was saved for this, through which it was let to see whether its target has recovered.
+    `is_started`: its target may have seen it. `bundled`: its message carries others besides.
+    `races`: those for its record, as far as they were lost.
     """
 
     message_id: str
     release: Release
     seen: Execution | None = None
-    probes: bool = False
+    probes: Circuit | None = None
+    is_started: bool = False
     bundled: bool = False
     races: Iterator[int] = msgspec.field(default_factory=races)
 

@@ -21,7 +21,7 @@ from clockwork.flows.permit import give_back_all, note_ended
 from clockwork.flows.record import record
 from clockwork.flows.tell import tell_dead
 from clockwork.flows.unbundle import Message, resend_alone, unbundled
-from clockwork.flows.watch import watch
+from clockwork.flows.watch import give_probes_back, watch
 from clockwork.flows.world import World
 
 #: What recording the outcomes may take at the end of an invocation (ms).
@@ -49,13 +49,15 @@ def attempt(batch: Batch, items: Sequence[Item]) -> None:
     # 1. What is early, or cannot end in time, goes back with the rest of its delay.
     items = _in_time(batch, items)
     # 2. What its client's caps, a pause or an open circuit hold back waits or is parked, unless it is too late anyway.
-    items = admit(batch, unexpired(batch, items))
+    admitted = admit(batch, items := unexpired(batch, items))
     # 3. Claim: from here on nobody else starts these attempts.
-    claimed = claim(batch, items)
+    claimed = claim(batch, admitted)
     # 4. Hold each until it is due, look whether its job still wants it, start it; nothing waits for another's answer.
     targets = batch.world.targets
     for slot in hold_and_look(batch, claimed):
         targets.begin(slot, _delivery(claimed[slot].release, batch.deadline_at - RECORD_MARGIN_MS))
+        claimed[slot].is_started = True
+    give_probes_back(batch.world, items)
     # 5. Record outcomes as they come in.
     while ended := targets.collect():
         outcomes = [(claimed[slot], outcome) for slot, outcome in ended]

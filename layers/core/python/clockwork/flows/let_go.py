@@ -5,7 +5,8 @@ client that was paused for a week, is not hit by everything at once.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -22,6 +23,9 @@ from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
 
+#: Where a probe is due, rows go so long after each other (ms): the first that is started is the probe. Others may have
+#: been cancelled, or have to wait for a permit or a slot.
+TRY_EVERY_MS = 1_000
 #: Rows read at once, and the time that is kept for one such page (ms).
 PAGE = 100
 STOP_MARGIN_MS = 5_000
@@ -60,24 +64,23 @@ def _sweep_client(world: World, parked: Parked, deadline_at: int, report: LetGoR
 
 def _let_client_go(world: World, parked: Parked, deadline_at: int, report: LetGoReport) -> None:
     began_at = start_at = world.clock.now()
-    circuits = dict(world.regulation.circuits(parked.client_id))
+    circuits = world.regulation.circuits(parked.client_id)
     if parked.by_hand and circuits:
         for host in circuits:
             world.regulation.close_circuit(parked.client_id, host)
         # Nothing starts before every deliverer knows; otherwise it would be parked again.
         start_at, circuits = start_at + KNOWN_WITHIN_MS, {}
-    room = max(1, int(parked.rate * world.settings.sweep_seconds))
-    after, gone, stayed = keys.BEGINNING, 0, 0
-    while gone < room and world.clock.now() < deadline_at - STOP_MARGIN_MS:
-        page = world.timeline.read(parking_of(parked.client_id), after, keys.END, min(PAGE, room - gone))
-        going = [row for row in page.rows if _may_go(row, circuits, start_at)]
-        _release_rows(world, going, start_at, gone, parked.rate)
-        world.timeline.forget(parking_of(parked.client_id), [row.key for row in going])
+    ramp = _Ramp(circuits, start_at, parked.rate, world.settings.sweep_seconds)
+    after, found = keys.BEGINNING, 0
+    while ramp.room > 0 and world.clock.now() < deadline_at - STOP_MARGIN_MS:
+        page = world.timeline.read(parking_of(parked.client_id), after, keys.END, min(PAGE, ramp.room))
+        going = [(row, run_at) for row in page.rows if (run_at := ramp.leaves_at(row)) is not None]
+        _release_rows(world, going)
+        world.timeline.forget(parking_of(parked.client_id), [row.key for row, _ in going])
         report.released += len(going)
-        gone += len(going)
-        stayed += len(page.rows) - len(going)
+        found += len(page.rows)
         if not page.more:
-            _note_end(world, parked, None if gone or stayed else began_at)
+            _note_end(world, parked, None if found else began_at)
             return
         after = page.rows[-1].key
     report.left += 1
@@ -85,13 +88,31 @@ def _let_client_go(world: World, parked: Parked, deadline_at: int, report: LetGo
         world.regulation.direct_parked(msgspec.structs.replace(parked, rate=next_rate(parked.rate)), before=parked)
 
 
-def _may_go(row: Row, circuits: dict[str, Circuit], now: int) -> bool:
-    """Whether nothing holds the row back. Where a probe is due, one row goes: all that is left may be parked."""
-    host = host_of(_release(row).occurrence.target) or ""
-    passage, later = plan_passage(circuits.get(host), now)
-    if later is not None:
-        circuits[host] = later
-    return passage is not Passage.PARK
+class _Ramp:
+    """When each row may go until the next sweep: so many a second that nothing holds back, and tries of open circuits.
+
+    `room`: for how many more of the former there is time. `tries`: how many of the latter go, by host.
+    """
+
+    def __init__(self, circuits: Mapping[str, Circuit], start_at: int, rate: float, seconds: int) -> None:
+        self._circuits, self._start_at = circuits, start_at
+        self._every_ms, self._next_at = 1000 / rate, float(start_at)
+        self._most_tries = seconds * 1000 // TRY_EVERY_MS
+        self.room = max(1, int(rate * seconds))
+        self.tries: Counter[str] = Counter()
+
+    def leaves_at(self, row: Row) -> int | None:
+        """When the row is to run (ms); None if it stays."""
+        host = host_of(_release(row).occurrence.target) or ""
+        passage, _ = plan_passage(self._circuits.get(host), self._start_at)
+        if passage is Passage.FREE:
+            self.room -= 1
+            self._next_at += self._every_ms
+            return int(self._next_at - self._every_ms)
+        if passage is Passage.PARK or self.tries[host] == self._most_tries:
+            return None
+        self.tries[host] += 1
+        return self._start_at + (self.tries[host] - 1) * TRY_EVERY_MS
 
 
 def _note_end(world: World, parked: Parked, empty_at: int | None) -> None:
@@ -106,14 +127,12 @@ def _note_end(world: World, parked: Parked, empty_at: int | None) -> None:
         world.regulation.forget_parked(parked)
 
 
-def _release_rows(world: World, rows: Sequence[Row], start_at: int, gone: int, rate: float) -> None:
-    """Spread over the time to come, in the order in which they were due."""
+def _release_rows(world: World, going: Sequence[tuple[Row, int]]) -> None:
+    """In the order in which they were due."""
     releases = []
-    for place, row in enumerate(rows):
-        run_at = start_at + int((gone + place) * 1000 / rate)
+    for row, leaves_at in going:
         release = _release(row)
-        run_at = max(release.run_at, run_at)
-        parkings = release.parkings + 1
+        run_at, parkings = max(release.run_at, leaves_at), release.parkings + 1
         releases.append(msgspec.structs.replace(release, run_at=run_at, paced=False, waits=0, parkings=parkings))
     refused = world.releases.send(releases, world.clock.now()) if releases else ()
     if refused:

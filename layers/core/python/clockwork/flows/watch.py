@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from clockwork.domain.circuits import Circuit, host_of
+from clockwork.domain.circuits import Circuit, host_of, unprobed
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Outcome, State
 from clockwork.flows.batch import Item
@@ -26,10 +26,22 @@ def watch(world: World, ended: Sequence[tuple[Item, Outcome]]) -> None:
             log.warning("circuit not written: %s", error, extra={"action": "circuit_not_written"})
 
 
+def give_probes_back(world: World, items: Sequence[Item]) -> None:
+    """Let others probe in place of items that are not started: they have ended, are not wanted, or wait their turn."""
+    for item in items:
+        if item.probes is None or item.is_started:
+            continue
+        try:
+            world.regulation.save_circuit(item.probes, unprobed(item.probes, world.clock.now()))
+        except Unavailable as error:
+            # The next probe comes when its cooldown ends.
+            log.warning("probe not given back: %s", error, extra={"action": "probe_not_given_back"})
+
+
 def _note(world: World, item: Item, outcome: Outcome, host: str) -> None:
     client_id = item.release.occurrence.client_id
     ratio = world.environment.ratios[client_id, host]
-    if item.probes:
+    if item.probes is not None:
         if outcome.state is State.SUCCEEDED:
             ratio.forget()
             world.regulation.close_circuit(client_id, host)
