@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from clockwork.domain.circuits import Circuit, host_of
 from clockwork.domain.codec import decode_message
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.ids import AnonymousJob
+from clockwork.domain.jobs import HttpTarget
 from clockwork.domain.keys import row_key
-from clockwork.domain.parking import parked_row
+from clockwork.domain.parking import FIRST_RATE, parked_row
 from clockwork.domain.releases import Release
 from clockwork.domain.requests import occurrence_of
 from clockwork.flows.authorise import Caller
+from clockwork.flows.batch import LONGEST_HOLD_MS, Item
 from clockwork.flows.cancel import cancel_job
 from clockwork.flows.let_go import let_go
+from clockwork.flows.watch import watch
 from clockwork.memory.world import MemoryClockwork
-from tests.examples import ACME, ALICE, new_job
+from tests.examples import ACME, ALICE, NOW, failure, new_job, release
 from tests.regulated import Regulated
 
 PARKED = 3
@@ -26,33 +30,78 @@ COOLDOWN_MS = 60_000
 MINE = Caller(ALICE, client_ids=frozenset({"acme"}))
 
 
-def _with_parked_work(probe_in_ms: int, count: int = PARKED) -> MemoryClockwork:
+def _with_parked_work(probe_in_ms: int, count: int = PARKED, hosts: int = 1, attempt: int = 1) -> MemoryClockwork:
+    """`count` parked at each of some hosts, whose circuits are all open; `attempt`: that of all but the last."""
     clockwork = MemoryClockwork()
     clockwork.clients.put(ACME)
     now = clockwork.clock.at
-    occurrence = occurrence_of(new_job(delay_ms=0), ACME, now)
-    for number in range(count):
-        job_id = AnonymousJob("p000", row_key(now, str(number)), 0).job_id
-        clockwork.timeline.put_new([parked_row(Release(job_id, occurrence, now))])
+    for place in range(hosts):
+        occurrence = occurrence_of(new_job(delay_ms=0, target=HttpTarget(f"https://h{place}.example.com/")), ACME, now)
+        for number in range(count):
+            job_id = AnonymousJob("p000", row_key(now, f"{place}-{number}"), 0).job_id
+            due = msgspec.structs.replace(occurrence, due_at=now + number)
+            release = Release(job_id, due, now, attempt=attempt if number < count - 1 else 1)
+            clockwork.timeline.put_new([parked_row(release)])
+        circuit = Circuit(ACME.client_id, f"h{place}.example.com", now - 60_000, now + probe_in_ms, 60_000)
+        assert clockwork.regulation.save_circuit(None, circuit)
     clockwork.regulation.note_parked(ACME.client_id, now)
-    host = host_of(occurrence.target)
-    assert host is not None
-    circuit = Circuit(ACME.client_id, host, now - 60_000, now + probe_in_ms, 60_000)
-    assert clockwork.regulation.save_circuit(None, circuit)
     return clockwork
+
+
+def _sent(clockwork: MemoryClockwork) -> list[Release]:
+    sent = [release for message in clockwork.queue.messages.values() for release in decode_message(message.body)]
+    return sorted(sent, key=lambda release: release.run_at)
 
 
 def test_where_a_probe_is_due_what_is_parked_goes_second_by_second() -> None:
     clockwork = _with_parked_work(probe_in_ms=0)
     now = clockwork.clock.at
     assert let_go(clockwork.world, now + 60_000).released == PARKED
-    sent = [release for message in clockwork.queue.messages.values() for release in decode_message(message.body)]
-    assert sorted(release.run_at - now for release in sent) == [0, 1_000, 2_000]
+    assert [release.run_at - now for release in _sent(clockwork)] == [0, 1_000, 2_000]
+
+
+def test_retries_are_tried_last() -> None:
+    clockwork = _with_parked_work(probe_in_ms=0, attempt=3)
+    let_go(clockwork.world, clockwork.clock.at + 60_000)
+    assert [release.attempt for release in _sent(clockwork)] == [1, 3, 3]
 
 
 def test_no_more_is_tried_than_the_next_sweep_could() -> None:
     clockwork = _with_parked_work(probe_in_ms=0, count=70)
     assert let_go(clockwork.world, clockwork.clock.at + 60_000).released == clockwork.settings.sweep_seconds
+
+
+def test_tries_of_many_hosts_keep_to_the_ramp_and_do_not_raise_it() -> None:
+    clockwork = _with_parked_work(probe_in_ms=0, count=60, hosts=8)
+    released = let_go(clockwork.world, clockwork.clock.at + 60_000).released
+    assert released == FIRST_RATE * clockwork.settings.sweep_seconds
+    assert [parked.rate for parked in clockwork.regulation.parked()] == [FIRST_RATE]
+
+
+def test_a_probe_that_waits_for_its_slot_keeps_others_from_taking_slots_for_nothing() -> None:
+    regulated = _behind_a_circuit(max_rate_per_second=0.1)
+    regulation = regulated.clockwork.regulation
+    first_free_at = regulation.reserve("acme", 12, 10_000, regulated.start) + 120_000
+    regulated.create(40)
+    regulated.run(26)
+    for _ in range(3):
+        regulated.sweep()
+        regulated.run(30)
+    # One slot was taken, and its instant is that of the probe.
+    assert regulation.reserve("acme", 1, 10_000, regulated.start) == first_free_at + 10_000
+    (circuit,) = regulation.circuits("acme").values()
+    assert circuit.probe_at == first_free_at - LONGEST_HOLD_MS
+    assert len(regulated.run(10)) == 1
+    assert not regulation.circuits("acme")
+
+
+@pytest.mark.parametrize(("status_code", "closes"), [(422, True), (None, False)])
+def test_a_target_that_refuses_a_payload_has_recovered(status_code: int | None, closes: bool) -> None:
+    regulated = _behind_a_circuit()
+    (circuit,) = regulated.clockwork.regulation.circuits("acme").values()
+    probe = Item("m0", release(occurrence=occurrence_of(new_job(), ACME, NOW)), probes=circuit, is_started=True)
+    watch(regulated.clockwork.world, [(probe, failure(permanent=True, status_code=status_code))])
+    assert (not regulated.clockwork.regulation.circuits("acme")) == closes
 
 
 def test_what_was_cancelled_while_it_was_parked_keeps_nothing_else_from_being_the_probe() -> None:

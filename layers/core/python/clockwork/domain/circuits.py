@@ -63,10 +63,10 @@ def plan_passage(circuit: Circuit | None, now: int) -> tuple[Passage, Circuit | 
     return Passage.PROBE, later
 
 
-def unprobed(probing: Circuit, now: int) -> Circuit:
-    """The circuit whose probe was not started after all: whoever comes next probes, and cools it no longer for that."""
+def unprobed(probing: Circuit, probe_at: int) -> Circuit:
+    """The circuit whose probe was not started after all: probed from `probe_at` (ms) on, cooled no longer for it."""
     cooldown_ms = probing.cooldown_ms // 2
-    return msgspec.structs.replace(probing, probe_at=now, cooldown_ms=cooldown_ms, revision=probing.revision + 1)
+    return msgspec.structs.replace(probing, probe_at=probe_at, cooldown_ms=cooldown_ms, revision=probing.revision + 1)
 
 
 class Ratio:

@@ -74,7 +74,9 @@ def _let_client_go(world: World, parked: Parked, deadline_at: int, report: LetGo
     after, found = keys.BEGINNING, 0
     while ramp.room > 0 and world.clock.now() < deadline_at - STOP_MARGIN_MS:
         page = world.timeline.read(parking_of(parked.client_id), after, keys.END, min(PAGE, ramp.room))
-        going = [(row, run_at) for row in page.rows if (run_at := ramp.leaves_at(row)) is not None]
+        # A payload that its target never takes is retried for long: others show sooner that the target has recovered.
+        rows = sorted(page.rows, key=lambda row: _release(row).attempt > 1) if circuits else page.rows
+        going = [(row, run_at) for row in rows if (run_at := ramp.leaves_at(row)) is not None]
         _release_rows(world, going)
         world.timeline.forget(parking_of(parked.client_id), [row.key for row, _ in going])
         report.released += len(going)
@@ -84,35 +86,37 @@ def _let_client_go(world: World, parked: Parked, deadline_at: int, report: LetGo
             return
         after = page.rows[-1].key
     report.left += 1
-    if not parked.by_hand:
+    if ramp.is_used and not parked.by_hand:
         world.regulation.direct_parked(msgspec.structs.replace(parked, rate=next_rate(parked.rate)), before=parked)
 
 
 class _Ramp:
     """When each row may go until the next sweep: so many a second that nothing holds back, and tries of open circuits.
 
-    `room`: for how many more of the former there is time. `tries`: how many of the latter go, by host.
+    `room`: for how many more there is time. `is_used`: some went that nothing held back.
     """
 
     def __init__(self, circuits: Mapping[str, Circuit], start_at: int, rate: float, seconds: int) -> None:
         self._circuits, self._start_at = circuits, start_at
         self._every_ms, self._next_at = 1000 / rate, float(start_at)
         self._most_tries = seconds * 1000 // TRY_EVERY_MS
+        self._tries: Counter[str] = Counter()
         self.room = max(1, int(rate * seconds))
-        self.tries: Counter[str] = Counter()
+        self.is_used = False
 
     def leaves_at(self, row: Row) -> int | None:
         """When the row is to run (ms); None if it stays."""
         host = host_of(_release(row).occurrence.target) or ""
         passage, _ = plan_passage(self._circuits.get(host), self._start_at)
-        if passage is Passage.FREE:
-            self.room -= 1
-            self._next_at += self._every_ms
-            return int(self._next_at - self._every_ms)
-        if passage is Passage.PARK or self.tries[host] == self._most_tries:
+        if passage is Passage.PARK or self._tries[host] == self._most_tries:
             return None
-        self.tries[host] += 1
-        return self._start_at + (self.tries[host] - 1) * TRY_EVERY_MS
+        self.room -= 1
+        if passage is Passage.PROBE:
+            self._tries[host] += 1
+            return self._start_at + (self._tries[host] - 1) * TRY_EVERY_MS
+        self.is_used = True
+        self._next_at += self._every_ms
+        return int(self._next_at - self._every_ms)
 
 
 def _note_end(world: World, parked: Parked, empty_at: int | None) -> None:

@@ -1,4 +1,4 @@
-"""Watch how targets answer: open a circuit where they keep failing, close it when a probe succeeds."""
+"""Watch how targets answer: open a circuit where they keep failing, close it when a probe is answered as it should."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from clockwork.domain.circuits import Circuit, host_of, unprobed
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Outcome, State
-from clockwork.flows.batch import Item
+from clockwork.flows.batch import LONGEST_HOLD_MS, Item
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
@@ -27,12 +27,16 @@ def watch(world: World, ended: Sequence[tuple[Item, Outcome]]) -> None:
 
 
 def give_probes_back(world: World, items: Sequence[Item]) -> None:
-    """Let others probe in place of items that are not started: they have ended, are not wanted, or wait their turn."""
+    """Let others probe in place of items that are not started: they have ended, or are not wanted.
+
+    One that waits for its slot or a permit is the probe of then: others would take slots for nothing meanwhile.
+    """
     for item in items:
         if item.probes is None or item.is_started:
             continue
+        probe_at = max(world.clock.now(), item.release.run_at - LONGEST_HOLD_MS)
         try:
-            world.regulation.save_circuit(item.probes, unprobed(item.probes, world.clock.now()))
+            world.regulation.save_circuit(item.probes, unprobed(item.probes, probe_at))
         except Unavailable as error:
             # The next probe comes when its cooldown ends.
             log.warning("probe not given back: %s", error, extra={"action": "probe_not_given_back"})
@@ -42,7 +46,8 @@ def _note(world: World, item: Item, outcome: Outcome, host: str) -> None:
     client_id = item.release.occurrence.client_id
     ratio = world.environment.ratios[client_id, host]
     if item.probes is not None:
-        if outcome.state is State.SUCCEEDED:
+        # A target that refuses what is wrong with one payload has recovered, too.
+        if outcome.state is State.SUCCEEDED or (outcome.permanent and outcome.status_code is not None):
             ratio.forget()
             world.regulation.close_circuit(client_id, host)
         return
