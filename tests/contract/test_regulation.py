@@ -25,22 +25,33 @@ def regulation(world: World) -> Regulation:
 
 
 def test_slots_follow_each_other_and_never_lie_in_the_past(regulation: Regulation) -> None:
-    assert regulation.reserve("acme", 10, 100, NOW) == NOW
-    assert regulation.reserve("acme", 5, 100, NOW + 50) == NOW + 1_000
-    assert regulation.reserve("acme", 1, 100, NOW + 1_500) == NOW + 1_500
-    assert regulation.reserve("acme", 1, 100, NOW + 9_000) == NOW + 9_000
-    assert regulation.reserve("other", 1, 100, NOW) == NOW
+    assert regulation.reserve("acme", 10, 100, NOW) == (NOW, 10)
+    assert regulation.reserve("acme", 5, 100, NOW + 50) == (NOW + 1_000, 5)
+    assert regulation.reserve("acme", 1, 100, NOW + 1_500) == (NOW + 1_500, 1)
+    assert regulation.reserve("acme", 1, 100, NOW + 9_000) == (NOW + 9_000, 1)
+    assert regulation.reserve("other", 1, 100, NOW) == (NOW, 1)
+
+
+def test_no_slot_is_taken_that_would_come_too_late(regulation: Regulation) -> None:
+    assert regulation.reserve("acme", 10, 100, NOW, NOW + 899) == (NOW, 9)
+    assert regulation.reserve("acme", 10, 100, NOW + 50, NOW + 899) == (NOW + 900, 0)
+    assert regulation.reserve("acme", 10, 100, NOW + 50, NOW + 1_000) == (NOW + 900, 2)
+    assert regulation.reserve("acme", 2, 100, NOW + 50, NOW + 1_200) == (NOW + 1_100, 2)
+    # After a pause the first slot is now, whatever comes of it.
+    assert regulation.reserve("acme", 2, 100, NOW + 5_000, NOW + 4_000) == (NOW + 5_000, 1)
+    assert regulation.reserve("acme", 1, 100, NOW + 5_000, NOW + 4_000) == (NOW + 5_100, 0)
+    assert regulation.reserve("acme", 1, 100, NOW + 5_000) == (NOW + 5_100, 1)
 
 
 def test_no_slot_is_given_twice(regulation: Regulation) -> None:
     for number in range(20):
         client = f"client-{number}"
         firsts = at_once(*(partial(regulation.reserve, client, 2, 100, NOW) for _ in range(3)))
-        assert sorted(firsts) == [NOW, NOW + 200, NOW + 400]
+        assert sorted(firsts) == [(NOW, 2), (NOW + 200, 2), (NOW + 400, 2)]
 
 
 def test_thousands_of_slots_a_second_are_kept_apart_even_one_by_one(regulation: Regulation) -> None:
-    taken = [regulation.reserve("acme", 1, 0.3, NOW) for _ in range(11)]
+    taken = [regulation.reserve("acme", 1, 0.3, NOW)[0] for _ in range(11)]
     assert taken == [NOW + number * 3 // 10 for number in range(11)]
 
 

@@ -107,10 +107,12 @@ class WatchedRegulation(MemoryRegulation):
         super().__init__()
         self._watcher = watcher
 
-    def reserve(self, client_id: str, count: int, interval_ms: float, now: int) -> int:
-        first_at = super().reserve(client_id, count, interval_ms, now)
-        self._watcher.caps.reserved(client_id, first_at, count, interval_ms)
-        return first_at
+    def reserve(
+        self, client_id: str, count: int, interval_ms: float, now: int, latest: int | None = None
+    ) -> tuple[int, int]:
+        first_at, reserved = super().reserve(client_id, count, interval_ms, now, latest)
+        self._watcher.caps.reserved(client_id, first_at, reserved, interval_ms)
+        return first_at, reserved
 
 
 class WatchedClients(MemoryClients):

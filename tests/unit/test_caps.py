@@ -8,6 +8,7 @@ import pytest
 from clockwork.domain.clients import Client
 from clockwork.domain.codec import decode_release
 from clockwork.domain.errors import Unavailable
+from clockwork.domain.executions import State
 from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.permits import BLOCK, LONGEST_NO_PERMIT_MS, NO_PERMIT_MS, SLOW_MS, blocks_of, cap_of, wait_ms
 from clockwork.flows.authorise import Caller
@@ -66,6 +67,15 @@ def test_a_client_without_a_cap_reserves_no_slot() -> None:
     regulated.run(10)
     assert not regulated.clockwork.regulation._next_slot_us
     assert not regulated.clockwork.regulation._blocks
+
+
+def test_what_comes_too_late_for_its_slot_leaves_it_to_others() -> None:
+    regulated = Regulated(max_rate_per_second=1.0)
+    for second in range(120):  # twice as many as the cap allows
+        regulated.create(2, delay_ms=5_000 + second * 1_000, relevancy_window_seconds=20.0)
+    delivered = len(regulated.run(125 + 20))
+    assert delivered in range(90, 145)
+    assert delivered + sum(record.state is State.EXPIRED for record in regulated.clockwork.executions.all()) == 240
 
 
 def test_retries_take_slots_of_their_own() -> None:

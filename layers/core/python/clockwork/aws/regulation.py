@@ -12,6 +12,7 @@ from clockwork.aws.session import Aws
 from clockwork.aws.table import Item, Table, number, seconds
 from clockwork.domain.circuits import KNOWN_WITHIN_MS, Circuit
 from clockwork.domain.executions import DAY_MS
+from clockwork.domain.pacing import slots_until
 from clockwork.domain.parking import Parked
 from clockwork.ports import Clock
 
@@ -23,6 +24,8 @@ _PERMITS = "permits#"
 _CIRCUIT = "circuit#"
 #: In place of a clientId: the partition of all notes of parked occurrences. No clientId begins so.
 _PARKED = "#parked"
+#: Beyond any slot (µs): nobody waits for it.
+LAST_US = 10**18
 #: Clients whose circuits are remembered at most.
 CAPACITY = 1_000
 
@@ -52,24 +55,37 @@ class AwsRegulation:
             return False
         return True
 
-    def reserve(self, client_id: str, count: int, interval_ms: float, now: int) -> int:
-        """One conditional update in a busy time, two after a pause: from the last slot on, or from now on."""
-        span, now_us = round(count * interval_ms * 1000), now * 1000
-        values = {":span": number(span), ":now": number(now_us)}
+    def reserve(
+        self, client_id: str, count: int, interval_ms: float, now: int, latest: int | None = None
+    ) -> tuple[int, int]:
+        """One conditional update in a busy time, two after a pause, or where fewer are of use than were asked for."""
+        now_us, latest = now * 1000, None if latest is None else max(now, latest)
         while True:
+            span = round(count * interval_ms * 1000)
+            # All of them are of use if the first one is no later than this.
+            last_us = LAST_US if latest is None else latest * 1000 - round((count - 1) * interval_ms * 1000)
             try:
                 following = self._move(
-                    client_id, "SET #nextSlotUs = #nextSlotUs + :span", "#nextSlotUs >= :now", values
+                    client_id,
+                    "SET #nextSlotUs = #nextSlotUs + :span",
+                    "#nextSlotUs >= :now AND #nextSlotUs <= :last",
+                    {":span": number(span), ":now": number(now_us), ":last": number(last_us)},
                 )
-            except ConditionFailed:
-                pass
+            except ConditionFailed as refused:
+                next_us = now_us if refused.item is None else max(now_us, int(refused.item["nextSlotUs"]["N"]))
+                count = slots_until(next_us, count, interval_ms, latest)
+                if count == 0:
+                    return next_us // 1000, 0
+                if next_us > now_us:
+                    continue
             else:
-                return (following - span) // 1000
+                return (following - span) // 1000, count
             try:
+                span = round(count * interval_ms * 1000)
                 fresh = {":following": number(now_us + span), ":now": number(now_us)}
                 idle = "attribute_not_exists(#nextSlotUs) OR #nextSlotUs < :now"
                 self._move(client_id, "SET #nextSlotUs = :following", idle, fresh)
-                return now
+                return now, count
             except ConditionFailed:
                 continue  # another came between: there is a slot to follow now
 

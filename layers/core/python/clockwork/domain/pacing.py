@@ -41,3 +41,11 @@ class Spreading:
         run_at = max(float(release.run_at), self._next_at.get(client_id, 0.0))
         self._next_at[client_id] = run_at + 1000 / max_rate
         return msgspec.structs.replace(release, run_at=int(run_at))
+
+
+def slots_until(first_us: int, count: int, interval_ms: float, latest: int | None) -> int:
+    """How many of `count` slots from the first one (µs) on lie no later than `latest` (ms); all, if that is None."""
+    if latest is None:
+        return count
+    room_us = latest * 1000 - first_us
+    return 0 if room_us < 0 else min(count, int(room_us / (interval_ms * 1000)) + 1)

@@ -13,6 +13,7 @@ import msgspec
 from clockwork.domain.circuits import Passage, host_of, plan_passage
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import Unavailable
+from clockwork.domain.relevancy import relevant_until
 from clockwork.flows.batch import Batch, Item
 from clockwork.flows.expire import unexpired
 from clockwork.flows.park import park
@@ -81,12 +82,27 @@ def _paced(batch: Batch, client_id: str, client: Client | None, items: list[Item
     if waiting:
         now = world.clock.now()
         interval_ms = 1000 / client.max_rate_per_second
-        first_at = world.regulation.reserve(client_id, len(waiting), interval_ms, now)
+        latest = _latest_of(waiting)
+        first_at, count = world.regulation.reserve(client_id, len(waiting), interval_ms, now, latest)
         for place, item in enumerate(waiting):
             slot_at = max(item.release.run_at, first_at + int(place * interval_ms))
+            if place >= count and latest is not None:
+                # A slot that nobody can use is left to whoever comes later.
+                slot_at = max(slot_at, latest + 1)
             item.release = msgspec.structs.replace(item.release, run_at=slot_at, paced=True)
     # A slot beyond the relevancy window is no use waiting for.
     items = unexpired(batch, items)
     far_at = world.clock.now() + FAR_SLOT_MS
     batch.send_back([item for item in items if item.release.run_at >= far_at])
     return [item for item in items if item.release.run_at < far_at]
+
+
+def _latest_of(items: Sequence[Item]) -> int | None:
+    """The last instant (ms) at which any of the items is of use; None if one always is."""
+    latest = 0
+    for item in items:
+        until = relevant_until(item.release.occurrence)
+        if until is None:
+            return None
+        latest = max(latest, until)
+    return latest

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from clockwork.domain.circuits import Circuit
+from clockwork.domain.pacing import slots_until
 from clockwork.domain.parking import Parked
 
 
@@ -27,10 +28,14 @@ class MemoryRegulation:
         self._created[client_id, day] = created
         return True
 
-    def reserve(self, client_id: str, count: int, interval_ms: float, now: int) -> int:
+    def reserve(
+        self, client_id: str, count: int, interval_ms: float, now: int, latest: int | None = None
+    ) -> tuple[int, int]:
         first_us = max(now * 1000, self._next_slot_us.get(client_id, 0))
-        self._next_slot_us[client_id] = first_us + round(count * interval_ms * 1000)
-        return first_us // 1000
+        count = slots_until(first_us, count, interval_ms, None if latest is None else max(now, latest))
+        if count:
+            self._next_slot_us[client_id] = first_us + round(count * interval_ms * 1000)
+        return first_us // 1000, count
 
     def lease(self, client_id: str, block: int, holder: str, now: int, until: int) -> bool:
         owner, ends_at = self._blocks.get((client_id, block), ("", 0))

@@ -144,9 +144,12 @@ class Regulation(Protocol):
     def count_created(self, client_id: str, day: int, count: int, most: int) -> bool:
         """Count `count` more jobs of a UTC day (days since the epoch), unless they would be more than `most` then."""
 
-    def reserve(self, client_id: str, count: int, interval_ms: float, now: int) -> int:
-        """Reserve `count` slots, `interval_ms` apart, none of them given to anybody else; the first one's instant.
+    def reserve(
+        self, client_id: str, count: int, interval_ms: float, now: int, latest: int | None = None
+    ) -> tuple[int, int]:
+        """Reserve slots, `interval_ms` apart, none of them given to anybody else: the first one's instant, how many.
 
+        `count` of them, or as many as there are up to `latest` (ms), perhaps none.
         Intervals are kept to the microsecond, so that a cap of thousands a second holds for reservations of one.
         """
 
