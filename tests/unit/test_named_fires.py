@@ -123,6 +123,18 @@ def test_overlapping_executions_are_skipped_if_the_job_says_so() -> None:
     }
 
 
+@pytest.mark.parametrize("skipped", [9, 15, 130])
+def test_an_execution_is_found_under_way_however_many_were_skipped_for_it(skipped: int) -> None:
+    policy = RetryPolicy(backoff="fixed", initial_seconds=10 * skipped + 5, jitter="none")
+    named = Named(overlap="skip", retry_policy=policy)
+    answers = iter([failure(started_at=named.start)])
+    succeed = named.clockwork.targets._succeed
+    named.clockwork.targets._answer = lambda d: next(answers, None) or succeed(d)
+    named.run(10 * skipped + 25)
+    states = [execution.state for execution in reversed(named.clockwork.executions.list(named.job.job_id, 200, None))]
+    assert states == [State.SUCCEEDED, *[State.SKIPPED] * skipped, State.SUCCEEDED]
+
+
 def test_what_is_skipped_is_told_whole_though_the_queue_took_nothing_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
     named = Named(catch_up="none", max_fires=12)
     named.clockwork.clock.at += 150_500

@@ -20,8 +20,9 @@ from clockwork.flows.batch import Batch, Item
 from clockwork.flows.claim import end_unclaimed
 from clockwork.flows.world import World
 
-#: Executions before one's own that are looked at to tell whether one is still under way.
+#: Executions before one's own that are looked at to tell whether one is still under way: at first, and at most.
 EARLIER = 10
+MOST_EARLIER = 1_000
 
 
 def hold_and_look(batch: Batch, claimed: Sequence[Item]) -> Iterator[int]:
@@ -96,8 +97,17 @@ def _objection(world: World, item: Item, place: NamedJobId, job: NamedJob | None
 
 
 def _is_overlapping(world: World, release: Release) -> bool:
-    earlier = world.executions.list(release.job_id, EARLIER, release.execution_id)
-    return any(_is_under_way(execution, world.clock.now()) for execution in earlier)
+    before, looked_at = release.execution_id, 0
+    while looked_at < MOST_EARLIER:
+        at_once = EARLIER if looked_at == 0 else 10 * EARLIER
+        earlier = world.executions.list(release.job_id, at_once, before)
+        if any(_is_under_way(execution, world.clock.now()) for execution in earlier):
+            return True
+        if len(earlier) < at_once or earlier[-1].state is not State.SKIPPED:
+            return False
+        # All that was skipped since may hide the one for whose sake it was.
+        before, looked_at = earlier[-1].execution_id, looked_at + at_once
+    return False
 
 
 def _record_end(batch: Batch, item: Item, state: State, reason: str) -> None:
