@@ -133,6 +133,29 @@ def test_the_repeat_of_an_ordered_jobs_create_leaves_to_the_poller_what_that_has
     assert not named.create(ordering_key="order-17").created
 
 
+def test_the_repeat_of_a_create_that_fired_long_since_tells_nothing_and_costs_little(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    named = Named()
+    fired = named.run(3_600)
+    saves: list[object] = []
+    save = named.clockwork.world.executions.save
+    monkeypatch.setattr(named.clockwork.executions, "save", lambda changes: (saves.append(changes), save(changes))[1])
+    assert not named.create().created
+    assert len(saves) <= 1
+    assert named.run(1_000) == [float(at) for at in range(int(fired[-1]) + 10, 4_600, 10)]
+    assert all(execution.state is State.SUCCEEDED for execution in named.executions())
+
+
+def test_what_waits_behind_the_first_quarter_of_an_hour_is_not_skipped_by_a_repeat() -> None:
+    named = Named(every_ms=600_000, catch_up="none")
+    named.run(1_750)
+    named.clockwork.poll_all()
+    named.clockwork.clock.at = named.start + 1_920_000  # no deliverer has had time for its message
+    named.create(every_ms=600_000, catch_up="none")
+    assert named.run(10) == [1_800]
+
+
 def test_a_create_that_died_after_its_row_is_finished_by_its_repeat(monkeypatch: pytest.MonkeyPatch) -> None:
     named = Named()
     named.run(61)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from clockwork.domain import ids
+from clockwork.domain import ids, keys
 from clockwork.domain.executions import Execution, Skipped, State
 from clockwork.domain.named import NamedJob, Pointer, occurrence_of
 from clockwork.domain.recurrence import Fire, next_occurrence
@@ -63,7 +63,7 @@ def expand(job: NamedJob, start: Pointer, horizon: str, now: int, limit: int) ->
     """The chain from `start` up to the horizon, at most `limit` fires of it, as the catch-up policy leaves them."""
     if start.backfill is not None:
         return _expand_backfill(job, start, horizon, limit)
-    kept, skipped, fire = _catch_up(job, start.fire, now)
+    kept, skipped, fire = _catch_up(job, start.fire, horizon, now)
     fires = [] if kept is None else [kept]
     pointer = pointer_to(job, fire)
     while pointer is not None and pointer.key <= horizon:
@@ -161,12 +161,17 @@ def _expand_backfill(job: NamedJob, start: Pointer, horizon: str, limit: int) ->
     return Step(tuple(releases), pointer, is_cut=pointer is not None and pointer.key <= horizon)
 
 
-def _catch_up(job: NamedJob, start: Fire, now: int) -> tuple[Fire | None, Skipped | None, Fire | None]:
-    """The one missed fire to deliver after all, the stretch that is skipped, and the fire after both."""
+def _catch_up(job: NamedJob, start: Fire, horizon: str, now: int) -> tuple[Fire | None, Skipped | None, Fire | None]:
+    """The one missed fire to deliver after all, the stretch that is skipped, and the fire after both.
+
+    What lies behind the horizon is in another's hands, also where it was missed.
+    """
     fire: Fire | None = start
     last: Fire | None = None
     count = 0
     while fire is not None and count < MOST_SKIPPED and is_missed(job, fire, now):
+        if keys.edge_key(fire.due_at) > horizon:
+            break
         last, count = fire, count + 1
         fire = fire_after(job, fire.base_at, fire.ordinal)
     if last is None:

@@ -6,13 +6,17 @@ from collections.abc import Sequence
 
 import msgspec
 
-from clockwork.domain.chains import skipped_execution, without_first
+from clockwork.domain.chains import fire_after, skipped_execution, without_first
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution, Skipped
+from clockwork.domain.ids import ExecutionId
 from clockwork.domain.named import NamedJob
 from clockwork.domain.recurrence import Fire
 from clockwork.flows.world import World
 from clockwork.ports import Saved
+
+#: Records that are looked at in one go, the newest first.
+LOOKED_AT = 1_000
 
 
 class Stretch(msgspec.Struct, frozen=True):
@@ -37,17 +41,30 @@ def record_skipped(world: World, stretches: Sequence[Stretch]) -> int:
             if one.unavailable is not None:
                 raise Unavailable(one.unavailable)
         count += sum(stretch.skipped.count for stretch, one in zip(stretches, saved, strict=True) if one.ok)
-        stretches = [
-            Stretch(stretch.job, *rest)
-            for stretch, one in zip(stretches, saved, strict=True)
-            if not one.ok and (rest := without_first(stretch.job, stretch.first, stretch.skipped, _recorded(one)))
-        ]
+        rests = [_behind(world, stretch, one) for stretch, one in zip(stretches, saved, strict=True)]
+        stretches = [rest for rest in rests if rest is not None]
     return count
 
 
-def _recorded(saved: Saved) -> int:
-    """How many fires what is stored in a stretch's place stands for: those of a stretch, or its first fire alone."""
-    return saved.actual.skipped.count if saved.actual is not None and saved.actual.skipped is not None else 1
+def _behind(world: World, stretch: Stretch, saved: Saved) -> Stretch | None:
+    """What is left of a stretch in whose place something is stored already."""
+    if saved.ok:
+        return None
+    stored = None if saved.actual is None else saved.actual.skipped
+    told = _fired(world, stretch) if stored is None else stored.count
+    rest = without_first(stretch.job, stretch.first, stretch.skipped, told)
+    return None if rest is None else Stretch(stretch.job, *rest)
+
+
+def _fired(world: World, stretch: Stretch) -> int:
+    """How many fires from the first one on have records of their own."""
+    job, last_at = stretch.job, stretch.skipped.to_at
+    executions = world.executions.list(job.job_id, LOOKED_AT, str(ExecutionId(job.job_id, last_at + 1, "")))
+    fired = {execution.execution_id for execution in executions if execution.skipped is None}
+    count, fire = 1, fire_after(job, stretch.first.base_at, stretch.first.ordinal)
+    while fire is not None and str(ExecutionId(job.job_id, fire.due_at, job.version)) in fired:
+        count, fire = count + 1, fire_after(job, fire.base_at, fire.ordinal)
+    return count
 
 
 def _record(world: World, stretch: Stretch) -> Execution:
