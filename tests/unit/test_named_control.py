@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
+import pytest
+
 from clockwork.domain.backfills import plan_backfill
 from clockwork.domain.chains import expand
+from clockwork.domain.errors import KeyReused
 from clockwork.domain.ids import decode_execution
 from clockwork.domain.jobs import Payload
 from clockwork.domain.keys import END
@@ -64,6 +68,31 @@ def test_a_run_by_hand_of_a_definition_that_is_replaced_does_not_start() -> None
     run_now(named.clockwork.world, named.stored, None)
     named.change(replaced(named.definition(payload=Payload(b"2")), b'"y"', same_schedule=True))
     assert named.run(5) == []
+
+
+def test_a_backfill_that_is_repeated_after_a_change_of_its_job_does_not_fire_the_new_definition() -> None:
+    named = Named()
+    named.run(100)
+    asked = (named.start, named.start + 90_000, 0.1, "key")
+    first = backfill(named.clockwork.world, named.job, *asked)
+    assert backfill(named.clockwork.world, named.job, *asked) == first
+    named.change(replaced(named.definition(payload=Payload(b"2")), b"y", same_schedule=True))
+    named.run(100)
+    with pytest.raises(KeyReused, match="another request or definition"):
+        backfill(named.clockwork.world, named.job, *asked)
+    runs = [d for d in named.clockwork.targets.delivered if decode_execution(d.execution_id).run == first.backfill_id]
+    assert {delivery.occurrence.payload.body for delivery in runs} <= {b"1"}
+
+
+def test_a_backfill_goes_on_where_it_is_read_though_its_job_has_moved() -> None:
+    named = Named()
+    named.run(100)
+    planned = backfill(named.clockwork.world, named.job, named.start, named.start + 90_000, 0.02, None)
+    moved = msgspec.structs.replace(named.stored, partition_id="p001" if named.job.partition_id == "p000" else "p000")
+    assert named.clockwork.jobs.save(named.stored, moved)
+    named.run(600)
+    runs = {d.execution_id for d in named.clockwork.targets.delivered if planned.backfill_id in d.execution_id}
+    assert len(runs) == planned.count == 10
 
 
 def test_a_backfill_up_to_now_delivers_no_fire_before_its_jitter_has_it_due() -> None:

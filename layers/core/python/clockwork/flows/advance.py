@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from clockwork.domain import keys
-from clockwork.domain.chains import Step, expand, pointer_row
+from clockwork.domain.chains import Step, expand
 from clockwork.domain.errors import NewerFormat, Undecodable
 from clockwork.domain.executions import Execution
 from clockwork.domain.named import NamedJob, Pointer
 from clockwork.domain.releases import Release
-from clockwork.domain.rows import read_row, undecodable_execution
+from clockwork.domain.rows import read_row, row_of, undecodable_execution
 from clockwork.domain.timeline import Row
 from clockwork.flows.skip import Stretch
 from clockwork.flows.world import World
@@ -88,4 +88,5 @@ def _advance(world: World, visited: Visited, job: NamedJob, pointer: Pointer, st
         visited.skipped.append(Stretch(job, pointer.fire, step.skipped))
     if step.following is not None:
         expires_at = world.row_expires_at(keys.instant_of(step.following.key))
-        visited.following.append(pointer_row(job, step.following, expires_at))
+        # A backfill stays where it is read, also if its job has moved.
+        visited.following.append(row_of(visited.row.partition_id, step.following.key, [step.following], expires_at))

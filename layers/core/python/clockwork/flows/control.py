@@ -30,9 +30,9 @@ def backfill(
 ) -> PlannedBackfill:
     """Execute every fire of the job's schedule from `from_at` to `to_at` (ms, both included), so many a second.
 
-    Raises InvalidRequest, KeyReused, Unavailable.
+    Of another definition it is another request, also under the same key. Raises InvalidRequest, KeyReused, Unavailable.
     """
-    asked = f"backfill/{job.job_id}/{from_at}/{to_at}/{per_second}"
+    asked = f"backfill/{job.job_id}/{job.definition_digest}/{from_at}/{to_at}/{per_second}"
     origin = _origin(world, job, asked, idempotency_key)
     backfill_id = f"b{ids.derive('backfill', job.job_id, origin.seed)}"
     planned = plan_backfill(job, backfill_id, from_at, to_at, per_second, origin.created_at)
@@ -59,5 +59,5 @@ def _origin(world: World, job: NamedJob, asked: str, idempotency_key: str | None
         return drawn
     kept = world.key_rows.claim(drawn, now)
     if kept.digest != digest:
-        raise KeyReused(f"the Idempotency-Key {idempotency_key!r} was used for another request")
+        raise KeyReused(f"the Idempotency-Key {idempotency_key!r} was used for another request or definition")
     return kept
