@@ -10,8 +10,9 @@ from clockwork.domain.chains import expand
 from clockwork.domain.errors import KeyReused
 from clockwork.domain.ids import decode_execution
 from clockwork.domain.jobs import Payload
-from clockwork.domain.keys import END
+from clockwork.domain.keys import BEGINNING, END, edge_key
 from clockwork.domain.recurrence import Every, Recurrence
+from clockwork.flows.advance import visit_rows
 from clockwork.flows.control import backfill, run_now
 from clockwork.flows.named import cancelled, paused, replaced
 from tests.named import Named
@@ -88,8 +89,12 @@ def test_a_backfill_goes_on_where_it_is_read_though_its_job_has_moved() -> None:
     named = Named()
     named.run(100)
     planned = backfill(named.clockwork.world, named.job, named.start, named.start + 90_000, 0.02, None)
-    moved = msgspec.structs.replace(named.stored, partition_id="p001" if named.job.partition_id == "p000" else "p000")
+    home = named.job.partition_id
+    moved = msgspec.structs.replace(named.stored, partition_id="p001" if home == "p000" else "p000")
     assert named.clockwork.jobs.save(named.stored, moved)
+    rows = named.clockwork.timeline.read(home, BEGINNING, END, 100).rows
+    visits = list(visit_rows(named.clockwork.world, rows, edge_key(named.clockwork.clock.at), 100))
+    assert [row.partition_id for visited in visits for row in visited.following] == [home]
     named.run(600)
     runs = {d.execution_id for d in named.clockwork.targets.delivered if planned.backfill_id in d.execution_id}
     assert len(runs) == planned.count == 10
