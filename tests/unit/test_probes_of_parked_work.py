@@ -104,6 +104,24 @@ def test_a_target_that_refuses_a_payload_has_recovered(status_code: int | None, 
     assert (not regulated.clockwork.regulation.circuits("acme")) == closes
 
 
+def test_what_waits_of_one_client_keeps_no_other_clients_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    clockwork = _with_parked_work(probe_in_ms=3_600_000, count=4_000)
+    other = msgspec.structs.replace(ACME, client_id="globex")
+    clockwork.clients.put(other)
+    job_id = AnonymousJob("p000", row_key(NOW, "of another"), 0).job_id
+    clockwork.timeline.put_new([parked_row(Release(job_id, occurrence_of(new_job(), other, NOW), NOW))])
+    clockwork.regulation.note_parked("globex", clockwork.clock.at)
+    read = clockwork.timeline.read
+
+    def slowly(*asked: Any) -> Any:
+        clockwork.clock.at += 1_000
+        return read(*asked)
+
+    monkeypatch.setattr(clockwork.timeline, "read", slowly)
+    assert [parked.client_id for parked in clockwork.regulation.parked()] == ["acme", "globex"]
+    assert let_go(clockwork.world, clockwork.clock.at + 40_000).released == 1
+
+
 def test_what_was_cancelled_while_it_was_parked_keeps_nothing_else_from_being_the_probe() -> None:
     regulated = _behind_a_circuit()
     job_ids = regulated.create(40)

@@ -40,11 +40,17 @@ class LetGoReport(msgspec.Struct):
 
 
 def let_go(world: World, deadline_at: int) -> LetGoReport:
-    """Let parked occurrences go, of each client as many as its rate allows until the next sweep."""
+    """Let parked occurrences go, of each client as many as its rate allows until the next sweep.
+
+    Each has its share of the time that is left: who has more than can be looked at keeps nobody else waiting.
+    """
     report = LetGoReport()
-    for parked in world.regulation.parked():
+    everybody = world.regulation.parked()
+    for place, parked in enumerate(everybody):
+        now = world.clock.now()
+        until = now + (deadline_at - STOP_MARGIN_MS - now) // (len(everybody) - place)
         try:
-            _sweep_client(world, parked, deadline_at, report)
+            _sweep_client(world, parked, until, report)
         except Unavailable as error:
             # The next sweep goes on from what is left; other clients need not wait for that.
             log.warning("parked work not let go: %s", error, extra={"action": "parked_not_let_go"})
@@ -52,17 +58,17 @@ def let_go(world: World, deadline_at: int) -> LetGoReport:
     return report
 
 
-def _sweep_client(world: World, parked: Parked, deadline_at: int, report: LetGoReport) -> None:
+def _sweep_client(world: World, parked: Parked, until: int, report: LetGoReport) -> None:
     client = world.clients.get(parked.client_id)
     if parked.discard_until is not None:
-        _discard_client(world, parked, parked.discard_until, deadline_at, report)
+        _discard_client(world, parked, parked.discard_until, until, report)
     elif client is not None and client.paused:
         report.left += 1
     else:
-        _let_client_go(world, parked, deadline_at, report)
+        _let_client_go(world, parked, until, report)
 
 
-def _let_client_go(world: World, parked: Parked, deadline_at: int, report: LetGoReport) -> None:
+def _let_client_go(world: World, parked: Parked, until: int, report: LetGoReport) -> None:
     began_at = start_at = world.clock.now()
     circuits = world.regulation.circuits(parked.client_id)
     if parked.by_hand and circuits:
@@ -72,7 +78,7 @@ def _let_client_go(world: World, parked: Parked, deadline_at: int, report: LetGo
         start_at, circuits = start_at + KNOWN_WITHIN_MS, {}
     ramp = _Ramp(circuits, start_at, parked.rate, world.settings.sweep_seconds)
     after, found = keys.BEGINNING, 0
-    while ramp.room > 0 and world.clock.now() < deadline_at - STOP_MARGIN_MS:
+    while ramp.room > 0 and world.clock.now() < until:
         page = world.timeline.read(parking_of(parked.client_id), after, keys.END, min(PAGE, ramp.room))
         # A payload that its target never takes is retried for long: others show sooner that the target has recovered.
         rows = sorted(page.rows, key=lambda row: _release(row).attempt > 1) if circuits else page.rows
@@ -143,10 +149,10 @@ def _release_rows(world: World, going: Sequence[tuple[Row, int]]) -> None:
         raise Unavailable(f"{len(refused)} parked releases were not taken: {refused[0].reason}")
 
 
-def _discard_client(world: World, parked: Parked, until: int, deadline_at: int, report: LetGoReport) -> None:
+def _discard_client(world: World, parked: Parked, due_until: int, until: int, report: LetGoReport) -> None:
     # What was parked by then may have come that much before it was due.
-    after, last = keys.BEGINNING, keys.edge_key(until + LONGEST_HOLD_MS)
-    while world.clock.now() < deadline_at - STOP_MARGIN_MS:
+    after, last = keys.BEGINNING, keys.edge_key(due_until + LONGEST_HOLD_MS)
+    while world.clock.now() < until:
         page = world.timeline.read(parking_of(parked.client_id), after, last, PAGE)
         _discard(world, page.rows, report)
         world.timeline.forget(parking_of(parked.client_id), [row.key for row in page.rows])
