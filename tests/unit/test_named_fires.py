@@ -123,14 +123,23 @@ def test_overlapping_executions_are_skipped_if_the_job_says_so() -> None:
     }
 
 
-@pytest.mark.parametrize("skipped", [9, 15, 130])
-def test_an_execution_is_found_under_way_however_many_were_skipped_for_it(skipped: int) -> None:
+@pytest.mark.parametrize(("skipped", "looks"), [(9, 1), (15, 2), (130, 3)])
+def test_an_execution_is_found_under_way_however_many_were_skipped_for_it(
+    monkeypatch: pytest.MonkeyPatch, skipped: int, looks: int
+) -> None:
     policy = RetryPolicy(backoff="fixed", initial_seconds=10 * skipped + 5, jitter="none")
     named = Named(overlap="skip", retry_policy=policy)
     answers = iter([failure(started_at=named.start)])
     succeed = named.clockwork.targets._succeed
     named.clockwork.targets._answer = lambda d: next(answers, None) or succeed(d)
-    named.run(10 * skipped + 25)
+    named.run(10 * skipped + 5)
+    pages: list[object] = []
+    look = named.clockwork.executions.list
+    with monkeypatch.context() as counted:
+        counted.setattr(named.clockwork.executions, "list", lambda *asked: (pages.append(asked), look(*asked))[1])
+        named.run(10)
+    assert len(pages) == looks
+    named.run(10)
     states = [execution.state for execution in reversed(named.clockwork.executions.list(named.job.job_id, 200, None))]
     assert states == [State.SUCCEEDED, *[State.SKIPPED] * skipped, State.SUCCEEDED]
 
