@@ -54,7 +54,9 @@ def _create(visit: Visit, lane: str) -> Wish:
 
 def _accept(visit: Visit, request: CreateRequest) -> None:
     """Its message is acknowledged: from now on it is a job like any other."""
-    found = visit.watcher.job_of(request.jobs[0].payload.body, visit.desk.cloud.stores.shards.list())
+    found = visit.watcher.job_of(
+        request.jobs[0].payload.body, [s.partition_id for s in visit.desk.cloud.stores.shards.all()]
+    )
     if found is None:
         visit.watcher.violated("I1", "a message was acknowledged, and there is no such job")
     else:

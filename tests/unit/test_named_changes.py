@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from clockwork.domain.chains import first_pointer
@@ -18,7 +19,7 @@ from clockwork.flows.find import get_named
 from clockwork.flows.named import cancelled, change, paused, replaced, resumed
 from clockwork.flows.registry import ensure_shards
 from tests.examples import failure, new_job, request
-from tests.named import MINE, Named
+from tests.named import MINE, Named, execution_of
 
 
 def test_nothing_of_a_deleted_job_starts_after_the_answer() -> None:
@@ -129,6 +130,17 @@ def test_what_left_no_claim_two_versions_ago_is_still_answered_for_as_long_as_it
     assert named.change(paused(None)).may_be_under_way
     named.run(3_600 + 900)
     assert named.change(paused("still")).may_be_under_way is False
+
+
+def test_what_runs_of_a_recorded_version_is_listed_though_the_one_after_it_is_not_recorded() -> None:
+    named = Named()
+    running = msgspec.structs.replace(
+        execution_of(named.job, named.start + 10_000, State.RUNNING), claimant="a", claim_until=named.start + 99_000
+    )
+    named.clockwork.executions.save([(None, running)])
+    none = named.definition(record="none", every_ms=7_000)
+    assert named.change(replaced(none, b"none", same_schedule=False)).running == [running]
+    assert named.change(paused(None)).running == [running]
 
 
 def test_an_anonymous_job_cannot_be_changed_and_anothers_is_not_found() -> None:

@@ -23,14 +23,13 @@ def may_still_start(world: World, before: NamedJob, after: NamedJob) -> tuple[Se
     """Executions with a claim that is not of the version `after`, and whether there may be others that leave no claim.
 
     To be asked after the job's row was written: a deliverer claims and only then looks at that row, so either it sees
-    the change, or its claim is seen here.
+    the change, or its claim is seen here: also that of a version which was recorded, before one that is not.
     """
-    may_be_unseen = world.clock.now() < before.unrecorded_until
-    if before.definition.record == "none":
-        return (), may_be_unseen or _is_behind_horizon(world, before)
     running, all_seen = _running(world, before)
-    is_unseen = may_be_unseen or not all_seen
-    return [e for e in running if decode_execution(e.execution_id).run != after.version], is_unseen
+    may_be_unseen = not all_seen or world.clock.now() < before.unrecorded_until
+    if before.definition.record == "none":
+        may_be_unseen = may_be_unseen or _is_behind_horizon(world, before)
+    return [e for e in running if decode_execution(e.execution_id).run != after.version], may_be_unseen
 
 
 def unrecorded_until(job: NamedJob, now: int) -> int:
