@@ -23,8 +23,9 @@ from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
 
-#: Where a probe is due, rows go so long after each other (ms): the first that is started is the probe. Others may have
-#: been cancelled, or have to wait for a permit or a slot.
+#: Where a probe is due, so many rows go, so long after each other (ms): the first that is started is the probe. Others
+#: may have been cancelled. No more than a few: once the circuit is closed the next sweep lets all go faster.
+MOST_TRIES = 10
 TRY_EVERY_MS = 1_000
 #: Rows read at once, and the time that is kept for one such page (ms).
 PAGE = 100
@@ -105,7 +106,6 @@ class _Ramp:
     def __init__(self, circuits: Mapping[str, Circuit], start_at: int, rate: float, seconds: int) -> None:
         self._circuits, self._start_at = circuits, start_at
         self._every_ms, self._next_at = 1000 / rate, float(start_at)
-        self._most_tries = seconds * 1000 // TRY_EVERY_MS
         self._tries: Counter[str] = Counter()
         self.room = max(1, int(rate * seconds))
         self.is_used = False
@@ -114,7 +114,7 @@ class _Ramp:
         """When the row is to run (ms); None if it stays."""
         host = host_of(_release(row).occurrence.target) or ""
         passage, _ = plan_passage(self._circuits.get(host), self._start_at)
-        if passage is Passage.PARK or self._tries[host] == self._most_tries:
+        if passage is Passage.PARK or self._tries[host] == MOST_TRIES:
             return None
         self.room -= 1
         if passage is Passage.PROBE:
