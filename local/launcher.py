@@ -77,6 +77,7 @@ async def _serve(descriptor: str, tls_folder: Path | None) -> None:
     from ministack.services import lambda_svc
 
     _repeat_throttled_events(lambda_svc)
+    _let_events_in_hand_end(lambda_svc)
 
     def keep_waking() -> None:
         while True:
@@ -139,6 +140,32 @@ def _repeat_throttled_events(lambda_svc: Any) -> None:
 
     lambda_svc._execute_function = execute_patiently
     lambda_svc.invoke_async_with_retry = invoke_asynchronously
+
+
+def _let_events_in_hand_end(lambda_svc: Any) -> None:
+    """Lambda lets an environment end the event it has in hand before an update replaces it; the emulator kills it, and
+    with one environment that dies all others of its function.
+    """
+    from ministack.core import lambda_runtime
+
+    kill_all, release = lambda_svc.invalidate_worker, lambda_svc.release_worker
+    replaced: set[Any] = set()
+
+    def replace(function: str, qualifier: str | None = None, **of: str | None) -> None:
+        with lambda_runtime._lock:
+            for key, environments in lambda_runtime._workers.items():
+                if key.split(":")[2] == function:
+                    replaced.update(one for one in environments if one.in_use)
+                    lambda_runtime._workers[key] = [one for one in environments if not one.in_use]
+        kill_all(function, qualifier, **of)
+
+    def release_or_kill(environment: Any) -> None:
+        release(environment)
+        if environment in replaced:
+            replaced.discard(environment)
+            lambda_runtime.kill_workers([environment])
+
+    lambda_svc.invalidate_worker, lambda_svc.release_worker = replace, release_or_kill
 
 
 def _end_with_parent(folder: Path) -> None:

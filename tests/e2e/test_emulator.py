@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -88,3 +92,51 @@ def test_an_emulator_that_is_restarted_knows_what_it_held_and_still_leaves_nothi
         after = running.process_group
     assert not is_alive(after)
     assert not running.folder.exists()
+
+
+#: Says that it has begun, and answers with its configuration once it may.
+WAITS = """
+import os, pathlib, time
+def handler(event, context):
+    pathlib.Path(event["begun"]).touch()
+    while not pathlib.Path(event["may_end"]).exists():
+        time.sleep(0.02)
+    return os.environ["VERSION"]
+"""
+
+
+def create_function(client: Any, name: str, version: str) -> None:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as opened:
+        opened.writestr("index.py", WAITS)
+    client.create_function(
+        FunctionName=name,
+        Runtime="python3.11",
+        Role="arn:aws:iam::000000000000:role/any",
+        Handler="index.handler",
+        Timeout=30,
+        Code={"ZipFile": archive.getvalue()},
+        Environment={"Variables": {"VERSION": version}},
+    )
+
+
+def test_a_function_that_is_updated_ends_the_event_it_has_in_hand(
+    emulator: Emulator, account: Credentials, tmp_path: Path
+) -> None:
+    client = emulator.client("lambda", account)
+    create_function(client, "patient", "old")
+    begun, may_end = tmp_path / "begun", tmp_path / "may-end"
+    payload = json.dumps({"begun": str(begun), "may_end": str(may_end)})
+    answers: list[str] = []
+
+    def invoke() -> None:
+        answers.append(json.load(client.invoke(FunctionName="patient", Payload=payload)["Payload"]))
+
+    in_hand = threading.Thread(target=invoke)
+    in_hand.start()
+    assert await_true(begun.exists)
+    client.update_function_configuration(FunctionName="patient", Environment={"Variables": {"VERSION": "new"}})
+    may_end.touch()
+    in_hand.join()
+    invoke()
+    assert answers == ["old", "new"]
