@@ -7,10 +7,12 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from clockwork.domain.instants import from_text
+from clockwork.settings import Settings
 
 T = TypeVar("T")
-#: How long a test waits for what must come; how late it came is asserted apart.
-PATIENCE_SECONDS = 30
+#: How long a test waits for what must come, a message whose deliverer was lost included; how late it came is asserted
+#: apart.
+PATIENCE_SECONDS = 30 + Settings.for_local().visibility_seconds
 
 
 def await_value(
