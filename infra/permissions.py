@@ -13,48 +13,8 @@ from clockwork.settings import release_queue_name
 from infra.options import service_of
 from infra.queues import Queues
 from infra.storage import ATTENTION_INDEX
+from infra.table_actions import TABLE_ACTIONS
 
-#: DynamoDB actions by Lambda and table.
-TABLE_ACTIONS: Mapping[str, Mapping[str, str]] = {
-    "api": {
-        "timeline": "GetItem BatchGetItem PutItem BatchWriteItem UpdateItem",
-        "jobs": "GetItem BatchGetItem PutItem Query",
-        "executions": "GetItem BatchGetItem PutItem Query",
-        "shards": "GetItem BatchGetItem PutItem UpdateItem Scan",
-        "clients": "GetItem PutItem UpdateItem DeleteItem Query",
-    },
-    "ingester": {
-        "timeline": "GetItem BatchGetItem PutItem UpdateItem",
-        "jobs": "GetItem BatchGetItem PutItem",
-        "executions": "GetItem PutItem Query",
-        "shards": "GetItem BatchGetItem PutItem UpdateItem Scan",
-        "clients": "GetItem PutItem UpdateItem",
-    },
-    "ticker": {
-        "shards": "GetItem BatchGetItem PutItem UpdateItem Scan",
-    },
-    "poller": {
-        "timeline": "PutItem Query",
-        "jobs": "GetItem BatchGetItem",
-        "executions": "PutItem",
-        "shards": "GetItem UpdateItem",
-        "clients": "GetItem",
-    },
-    "deliverer": {
-        "timeline": "GetItem PutItem",
-        "jobs": "GetItem BatchGetItem",
-        "executions": "GetItem PutItem Query",
-        "shards": "GetItem PutItem UpdateItem",
-        "clients": "GetItem PutItem UpdateItem DeleteItem Query",
-    },
-    "sweeper": {
-        "timeline": "GetItem BatchGetItem PutItem BatchWriteItem Query",
-        "jobs": "Scan",
-        "executions": "GetItem PutItem Query",
-        "shards": "GetItem BatchGetItem PutItem UpdateItem Scan",
-        "clients": "GetItem UpdateItem DeleteItem Query",
-    },
-}
 #: Lambdas that do what another does, elsewhere.
 KIND_OF = {"kafka_deliverer": "deliverer"}
 #: What a job's target takes, by the service of its ARN.

@@ -10,6 +10,7 @@ from clockwork.aws.invoker import AwsInvoker
 from clockwork.settings import Settings
 from tests.crash_points.services import Services
 from tests.crash_points.stores import AwsStores
+from tests.simulation import roles
 from tests.simulation.faults import Adversary
 from tests.simulation.scenario import OnePoint, play
 from tests.simulation.scheduler import Actor, Killed
@@ -76,6 +77,8 @@ class MotoStage(Stage):
             self._strike(call, "before")
 
     def after(self, call: str, asked: Mapping[str, Any], answer: Mapping[str, Any], *, done: bool) -> None:
+        for table, action in _actions(call, asked):
+            roles.require(self._actor.name, table, action)
         if done:
             self._aws_stores.mirror(call, asked, answer)
         if self._every or (done and call not in READS):
@@ -94,6 +97,17 @@ class MotoStage(Stage):
 
     def _started(self) -> int:
         return sum(len(seen.starts) for seen in self.watcher.seen.values())
+
+
+def _actions(call: str, asked: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The tables that a call is about, each with the action that IAM asks for."""
+    service, _, action = call.partition(".")
+    if service != "dynamodb":
+        return []
+    if action == "TransactWriteItems":
+        changes = [change for one in asked["TransactItems"] for change in one.items()]
+        return [(change["TableName"], f"{kind}Item") for kind, change in changes]
+    return [(table, action) for table in asked.get("RequestItems") or [asked["TableName"]]]
 
 
 def play_on_moto(services: Services, scene: str, dies_at: DiesAt, *, every: bool = False) -> Stage:

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from clockwork.aws.table import Item, Table
+from infra.table_actions import TABLE_ACTIONS
 from tests.crash_points.enumeration import Enumeration, failed
 from tests.crash_points.services import Services, services
 from tests.crash_points.stage import Point, play_on_moto
+from tests.simulation import roles
 from tests.simulation.scenes import SCENES
 
 
@@ -68,7 +70,14 @@ def test_a_write_in_two_steps_is_found(aws: Services, monkeypatch: pytest.Monkey
         table.replace(item)
 
     monkeypatch.setattr(Table, "put", put)
+    monkeypatch.setattr(roles, "require", lambda *_: None)  # nobody may delete a record
     enumeration = Enumeration(aws, "ordered")
     assert enumeration.run().watcher.violations == [], "as long as nobody dies it does no harm"
     found = list(failed(enumeration.tried))
     assert any("I4" in tried.violations for tried in found)
+
+
+def test_a_call_that_a_role_does_not_allow_is_found(aws: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(TABLE_ACTIONS["poller"], "shards", "GetItem")  # type: ignore[index]
+    stage = play_on_moto(aws, "far", lambda _: False)
+    assert any("the poller may not UpdateItem in shards" in str(violation) for violation in stage.watcher.violations)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, Protocol, TypeVar
 
 from clockwork.domain.errors import Unavailable
+from tests.simulation import roles
 from tests.simulation.faults import OF_READ, OF_SEVERAL, OF_TARGET, OF_WRITE, Fault
 from tests.simulation.history import History
 from tests.simulation.scheduler import Actor, Killed, Scheduler
@@ -87,6 +88,7 @@ class Gate:
     def _struck(
         self, call: str, items: Sequence[I], effect: Effect[I, R], kinds: tuple[Fault, ...], about: tuple[object, ...]
     ) -> Sequence[R | NoAnswer]:
+        roles.require_allowed(self.actor.name, call, items, about)
         fault = self._adversary.on_call(self.actor.name, call, kinds)
         self._history.add(self._scheduler.now, self.actor.name, call, fault, about)
         slept = fault in (Fault.SLOW, Fault.BEYOND_LEASE, Fault.BEYOND_VISIBILITY)

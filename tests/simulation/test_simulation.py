@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from infra.table_actions import TABLE_ACTIONS
 from tests.simulation.faults import PROFILES
 from tests.simulation.run import Run
 from tests.simulation.shrink import shrink
@@ -70,3 +71,9 @@ def test_a_violation_is_made_smaller_and_fails_again_as_said(monkeypatch: pytest
     assert operations < failed.operations
     assert again.violations == smallest.violations
     assert again.violations[0].invariant == failed.violations[0].invariant
+
+
+def test_a_call_that_a_role_does_not_allow_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(TABLE_ACTIONS["poller"], "executions", "PutItem")  # type: ignore[index]
+    found = [str(violation) for violation in Run(9).go().violations]
+    assert any("the poller may not Query in executions" in one for one in found)

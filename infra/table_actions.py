@@ -1,0 +1,47 @@
+"""What each Lambda may do to each table. Apart from the CDK, so that simulated runs hold every call to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+#: DynamoDB actions by Lambda and table.
+TABLE_ACTIONS: Mapping[str, Mapping[str, str]] = {
+    "api": {
+        "timeline": "GetItem BatchGetItem PutItem BatchWriteItem UpdateItem",
+        "jobs": "GetItem BatchGetItem PutItem Query",
+        "executions": "GetItem BatchGetItem PutItem Query",
+        "shards": "GetItem BatchGetItem PutItem UpdateItem Scan",
+        "clients": "GetItem PutItem UpdateItem DeleteItem Query",
+    },
+    "ingester": {
+        "timeline": "GetItem BatchGetItem PutItem UpdateItem",
+        "jobs": "GetItem BatchGetItem PutItem",
+        "executions": "GetItem PutItem Query",
+        "shards": "GetItem BatchGetItem PutItem UpdateItem Scan",
+        "clients": "GetItem PutItem UpdateItem",
+    },
+    "ticker": {
+        "shards": "GetItem BatchGetItem PutItem UpdateItem Scan",
+    },
+    "poller": {
+        "timeline": "PutItem Query",
+        "jobs": "GetItem BatchGetItem",
+        "executions": "PutItem Query",
+        "shards": "GetItem UpdateItem",
+        "clients": "GetItem",
+    },
+    "deliverer": {
+        "timeline": "GetItem PutItem",
+        "jobs": "GetItem BatchGetItem",
+        "executions": "GetItem PutItem Query",
+        "shards": "GetItem PutItem UpdateItem",
+        "clients": "GetItem PutItem UpdateItem DeleteItem Query",
+    },
+    "sweeper": {
+        "timeline": "GetItem BatchGetItem PutItem BatchWriteItem Query",
+        "jobs": "Scan",
+        "executions": "GetItem PutItem Query",
+        "shards": "GetItem BatchGetItem PutItem UpdateItem Scan",
+        "clients": "GetItem UpdateItem DeleteItem Query",
+    },
+}

@@ -1,0 +1,77 @@
+"""What the calls of ports ask of the tables, held against what the caller's role may do there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from infra.table_actions import TABLE_ACTIONS
+
+#: The table and action behind a call, by how many things it is about. `tests/crash_points` holds the adapters to roles.
+Needs = Callable[[int], tuple[str, str]]
+
+
+class AccessDenied(Exception):
+    """On AWS this call would have been refused."""
+
+
+def _needs(table: str, action: str, of_several: str | None = None) -> Needs:
+    return lambda count: (table, of_several if of_several is not None and count > 1 else action)
+
+
+NEEDS: Mapping[str, Needs] = {
+    "timeline.put": _needs("timeline", "PutItem", "BatchWriteItem"),
+    "timeline.put_new": _needs("timeline", "PutItem"),
+    "timeline.find": _needs("timeline", "GetItem", "BatchGetItem"),
+    "timeline.read": _needs("timeline", "Query"),
+    "timeline.cancel": _needs("timeline", "UpdateItem"),
+    "timeline.forget": _needs("timeline", "BatchWriteItem"),
+    "shards.list": _needs("shards", "Scan"),
+    "shards.all": _needs("shards", "Scan"),
+    "shards.get": _needs("shards", "GetItem", "BatchGetItem"),
+    "shards.register": _needs("shards", "PutItem"),
+    "shards.change": _needs("shards", "UpdateItem"),
+    "shards.acquire": _needs("shards", "UpdateItem"),
+    "shards.commit": _needs("shards", "UpdateItem"),
+    "jobs.get": _needs("jobs", "GetItem", "BatchGetItem"),
+    "jobs.save": _needs("jobs", "PutItem"),
+    "jobs.list": _needs("jobs", "Query"),
+    "jobs.scan": _needs("jobs", "Scan"),
+    "key_rows.claim": _needs("jobs", "PutItem"),
+    "executions.save": _needs("executions", "PutItem"),
+    "executions.find": _needs("executions", "GetItem"),
+    "executions.list": _needs("executions", "Query"),
+    "executions.dead": _needs("executions", "Query"),
+    "clients.get": _needs("clients", "GetItem"),
+    "clients.of_principal": _needs("clients", "Query"),
+    "clients.put": _needs("clients", "PutItem"),
+    "regulation.count_created": _needs("clients", "UpdateItem"),
+    "regulation.reserve": _needs("clients", "UpdateItem"),
+    "regulation.lease": _needs("clients", "UpdateItem"),
+    "regulation.give_back": _needs("clients", "UpdateItem"),
+    "regulation.circuits": _needs("clients", "Query"),
+    "regulation.save_circuit": _needs("clients", "PutItem"),
+    "regulation.close_circuit": _needs("clients", "DeleteItem"),
+    "regulation.parked": _needs("clients", "Query"),
+    "regulation.note_parked": _needs("clients", "UpdateItem"),
+    "regulation.direct_parked": _needs("clients", "UpdateItem"),
+    "regulation.forget_parked": _needs("clients", "DeleteItem"),
+}
+#: Ports behind which there is no table.
+NO_TABLE = frozenset({"releases", "backlog", "dead_letters", "notices", "in_hand", "invoker", "targets", "rejects"})
+
+
+def require_allowed(actor: str, call: str, items: Sequence[object], about: Sequence[object]) -> None:
+    """Raises AccessDenied if the role of the Lambda that acts does not allow what its call needs."""
+    port = call.partition(".")[0]
+    if port in NO_TABLE:
+        return
+    first = about[0] if about else None
+    several = items if len(items) > 1 else first if isinstance(first, Sequence) and not isinstance(first, str) else ()
+    require(actor, *NEEDS[call](len(several)))
+
+
+def require(actor: str, table: str, action: str) -> None:
+    """Raises AccessDenied if the role of the Lambda that acts does not allow this action."""
+    kind = actor.split()[0].partition("<")[0]
+    if action not in TABLE_ACTIONS[kind].get(table, "").split():
+        raise AccessDenied(f"the {kind} may not {action} in {table}")
