@@ -20,6 +20,9 @@ from infra.queues import RETENTION
 #: The largest batch of a FIFO queue.
 QUEUE_BATCH = 10
 TOPIC_BATCH = 100
+#: Pollers of the topic. Partial answers are taken from them alone: without, what has to come again would be forgotten.
+#: https://docs.aws.amazon.com/lambda/latest/dg/kafka-retry-configurations.html
+TOPIC_POLLERS = lambda_.CfnEventSourceMapping.ProvisionedPollerConfigProperty(minimum_pollers=1, maximum_pollers=4)
 #: The consumer group under which the topic is read.
 GROUP = "clockwork-ingestion"
 _CONSUME = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes")
@@ -91,6 +94,7 @@ def _feed_from_topic(scope: Construct, ingester: lambda_.Function, cluster: Kafk
         ),
         batch_size=TOPIC_BATCH,
         function_response_types=["ReportBatchItemFailures"],
+        provisioned_poller_config=TOPIC_POLLERS,
     )
     mapping.node.add_dependency(ingester.role or ingester)
 

@@ -41,6 +41,14 @@ def test_what_sqs_did_not_take_is_sent_again_and_what_it_refused_for_good_is_not
     assert len(emulated.receive(10)) == 1
 
 
+@pytest.mark.parametrize("code", ["RequestThrottled", "AWS.SimpleQueueService.ThrottlingException"])
+def test_that_too_much_was_sent_at_once_is_no_fault_for_good(emulated: AwsWorld, code: str) -> None:
+    wire = sqs_wire(emulated, failed({"Id": "0", "SenderFault": True, "Code": code, "Message": "slow down"}))
+    assert list(emulated.releases.send([release(NOW)], NOW)) == []
+    assert wire.sent == 2
+    assert len(emulated.receive(10)) == 1
+
+
 def test_an_outage_of_the_queue_is_reported_release_by_release(emulated: AwsWorld) -> None:
     nowhere = emulated.connect(endpoint_url="http://127.0.0.1:9")
     queue = AwsReleaseQueue(nowhere, "http://127.0.0.1:9/queue")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from clockwork.aws.rejects import LONGEST_BODY, AwsRejects
+from clockwork.aws.rejects import LONGEST_TEXT, AwsRejects
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.rejected import Rejected
 from clockwork.ports import Refused
@@ -37,10 +37,20 @@ def test_bytes_that_no_queue_would_take_are_kept_as_text(aws_world: AwsWorld, bo
     assert kept(aws_world, 1)[0]["message"] == body.decode("utf-8", "replace")
 
 
-def test_ten_large_messages_fit_since_each_is_cut(aws_world: AwsWorld) -> None:
-    large = [rejected(n, ("é" * 300_000).encode()) for n in range(10)]
+@pytest.mark.parametrize("character", ["a", "é", "🎉", "\x01", "\udfff"])
+def test_ten_large_messages_with_long_reasons_fit_since_each_is_cut(aws_world: AwsWorld, character: str) -> None:
+    body = (character * 300_000).encode("utf-8", "replace")
+    large = [rejected(n, body, character * 300_000) for n in range(10)]
     assert AwsRejects(aws_world.aws, aws_world.queue_url()).send(large) == []
-    assert [len(one["message"]) for one in kept(aws_world, 10)] == [LONGEST_BODY] * 10
+    for one in kept(aws_world, 10):
+        assert LONGEST_TEXT - 12 <= len(json.dumps(one["reason"])) - 2 <= LONGEST_TEXT
+        assert one["message"] == body.decode()[: len(one["message"])]
+
+
+def test_what_grows_towards_its_end_is_cut_as_well(aws_world: AwsWorld) -> None:
+    body = ("a" * 30_000 + "🎉" * 300_000).encode()
+    assert AwsRejects(aws_world.aws, aws_world.queue_url()).send([rejected(n, body) for n in range(10)]) == []
+    assert all(one["message"].startswith("a" * 15_000) for one in kept(aws_world, 10))
 
 
 def test_a_queue_that_does_not_answer_refuses_all_and_raises_nothing(

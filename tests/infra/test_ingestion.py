@@ -87,6 +87,8 @@ def test_a_topic_feeds_the_ingester_in_the_clusters_network_and_not_in_one_of_it
         "TRIM_HORIZON",
         ["ReportBatchItemFailures"],
     )
+    # Of a topic, Lambda takes partial answers in provisioned mode only.
+    assert mapping["ProvisionedPollerConfig"] == {"MinimumPollers": 1, "MaximumPollers": 4}
     assert "VpcConfig" not in ingester["Properties"]
     assert [key for key in topic.all("SQS::Queue") if "Inbound" in key] == []
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 AT_ONCE = 10
-#: So much of a body is kept, so that ten of them fit into one request, escaped as they are.
-LONGEST_BODY = 16_000
+#: So many bytes of a body and of a reason are kept, escaped as they are, so that ten of both fit into one request.
+LONGEST_TEXT = 50_000
 
 
 class AwsRejects:
@@ -47,10 +47,14 @@ class AwsRejects:
 
 
 def _text(one: Rejected) -> str:
-    told = {"reason": one.reason, "messageId": one.message_id, "lane": one.lane, "message": _body(one.body)}
-    return json.dumps(told)  # in ASCII, since SQS refuses some characters
+    """In ASCII, since SQS refuses some characters. Whatever of a body is not UTF-8 is replaced."""
+    body = one.body[:LONGEST_TEXT].decode("utf-8", "replace")
+    told = {"reason": _cut(one.reason), "messageId": one.message_id, "lane": one.lane, "message": _cut(body)}
+    return json.dumps(told)
 
 
-def _body(body: bytes) -> str:
-    """As text; whatever is not UTF-8 is replaced, and a long one is cut."""
-    return body.decode("utf-8", "replace")[:LONGEST_BODY]
+def _cut(text: str) -> str:
+    """So much of it that it fits: an escaped character takes up to twelve bytes."""
+    while (size := len(json.dumps(text)) - 2) > LONGEST_TEXT:
+        text = text[: len(text) * LONGEST_TEXT // size]
+    return text

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from clockwork.aws.errors import ask
+from clockwork.aws.errors import THROTTLES, ask
 from clockwork.aws.session import Aws
 from clockwork.domain.bundles import plan_bundles
 from clockwork.domain.codec import encode_message
@@ -80,7 +80,7 @@ class AwsReleaseQueue:
                 reason = str(error)
                 continue
             for message in waiting:
-                if message.number in failed and failed[message.number]["SenderFault"]:
+                if message.number in failed and _is_permanent(failed[message.number]):
                     refused += _refused(message, True, _reason(failed.pop(message.number)))
             waiting = [message for message in waiting if message.number in failed]
             if not waiting:
@@ -139,6 +139,11 @@ def _refused(message: Message, permanent: bool, reason: str) -> list[Refused]:
 
 def _too_large(message: Message) -> list[Refused]:
     return _refused(message, True, f"{len(message.body)} bytes are more than SQS takes ({LARGEST_BATCH})")
+
+
+def _is_permanent(entry: Any) -> bool:
+    """SQS calls it the sender's fault as well that too much was sent at once, which passes."""
+    return entry["SenderFault"] and entry["Code"].rpartition(".")[2] not in THROTTLES
 
 
 def _reason(entry: Any) -> str:
