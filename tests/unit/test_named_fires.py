@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from clockwork.domain.chains import expand, first_pointer, is_missed, pointer_row
+from clockwork.domain import chains
+from clockwork.domain.chains import expand, first_pointer, is_missed, ordinal_at, pointer_row
 from clockwork.domain.cron.parser import compile_cron
 from clockwork.domain.executions import State
 from clockwork.domain.jobs import RetryPolicy
@@ -248,3 +249,24 @@ def test_pointers_of_two_versions_never_share_a_row() -> None:
     assert isinstance(pointer, Pointer)
     assert msgspec.structs.replace(pointer, version="other").key != pointer.key
     assert isinstance(named.clockwork.timeline.find([(named.job.partition_id, pointer.key)])[0], Row)
+
+
+def test_where_an_old_chain_stands_is_found_without_a_walk(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = Named(every_ms=1_000, max_fires=10**9)
+    monkeypatch.setattr(chains, "next_occurrence", None)
+    years_ms = 5 * 365 * 86_400_000
+    assert ordinal_at(named.job, named.start + years_ms) == years_ms // 1_000
+    going_on = msgspec.structs.replace(
+        named.job, chain_after_at=named.start + years_ms, chain_ordinal=years_ms // 1_000
+    )
+    assert [ordinal_at(going_on, named.start + at) for at in (-1, 0, 60_000, years_ms)] == [
+        -1,
+        0,
+        60,
+        years_ms // 1_000,
+    ]
+
+
+def test_a_chain_has_no_more_fires_than_it_may() -> None:
+    named = Named(max_fires=3)
+    assert [ordinal_at(named.job, named.start + seconds * 1_000) for seconds in (10, 30, 40, 10**6)] == [1, 3, 3, 3]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from clockwork.domain import ids, keys
+from clockwork.domain.counting import count_fires
 from clockwork.domain.executions import Execution, Skipped, State
 from clockwork.domain.named import NamedJob, Pointer, occurrence_of
 from clockwork.domain.recurrence import Fire, next_occurrence
@@ -135,14 +136,17 @@ def without_first(job: NamedJob, first: Fire, skipped: Skipped, count: int) -> t
 
 
 def ordinal_at(job: NamedJob, at: int) -> int:
-    """How many fires of the chain have their base instant at or before `at`; counted only where `maxFires` needs it."""
+    """How many fires of the chain have their base instant at or before `at`; counted only where `maxFires` needs it.
+
+    Counted back from where the chain stands it is 0 or less before the first fire.
+    """
     recurrence = job.definition.recurrence
     if recurrence is None or recurrence.max_fires is None:
         return 0
     after_at, ordinal = job.chain_after_at, job.chain_ordinal
-    while (fire := fire_after(job, after_at, ordinal)) is not None and fire.base_at <= at:
-        after_at, ordinal = fire.base_at, fire.ordinal
-    return ordinal
+    if at < after_at:
+        return ordinal - count_fires(recurrence, at, after_at)
+    return min(ordinal + count_fires(recurrence, after_at, at), max(ordinal, recurrence.max_fires))
 
 
 def _expand_backfill(job: NamedJob, start: Pointer, horizon: str, limit: int) -> Step:

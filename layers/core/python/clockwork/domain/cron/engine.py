@@ -42,7 +42,7 @@ def next_fire(cron: CompiledCron, zone: str, after_at: int) -> int | None:
         begin = low = second + offset
         high = ends + offset
         if not cron.follows_clock:
-            if second == starts and skipped_from < low and _fires_at_gap_end(cron, skipped_from, low):
+            if second == starts and skipped_from < low and fires_at_gap_end(cron, skipped_from, low):
                 return second * 1000
             if cron.dst_overlap == "first":
                 low = max(low, repeats_until)
@@ -69,7 +69,8 @@ def fires_between(cron: CompiledCron, zone: str, after_at: int, until_at: int) -
         fire = next_fire(cron, zone, fire)
 
 
-def _fires_at_gap_end(cron: CompiledCron, skipped_from: int, gap_end: int) -> bool:
+def fires_at_gap_end(cron: CompiledCron, skipped_from: int, gap_end: int) -> bool:
+    """Whether a gap of the clock, local times from `skipped_from` to before `gap_end`, swallowed a fire to catch up."""
     if cron.dst_gap == "skip":
         return False
     match = next_local(cron, skipped_from)

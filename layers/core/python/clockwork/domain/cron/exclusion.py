@@ -1,6 +1,7 @@
 """What a schedule leaves out: days, and whatever shows a match of a cron expression on the clock."""
 
 from datetime import date
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -10,6 +11,8 @@ from clockwork.domain.cron.zones import DAY_SECONDS, offset_at
 
 _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 _EPOCH_WEEKDAY = 4
+#: Every second of a day, as bits.
+ALL_DAY = (1 << DAY_SECONDS) - 1
 
 
 class Exclusion(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, rename="camel"):
@@ -22,18 +25,41 @@ class Exclusion(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=T
     days: tuple[int, ...] = ()
     crons: tuple[CompiledCron, ...] = ()
 
+    @property
+    def is_empty(self) -> bool:
+        """Nothing is left out."""
+        return not self.days and not self.crons
+
 
 def excluded_until(exclusion: Exclusion, zone: str, at: int) -> int | None:
     """None if the instant (UTC ms) is not excluded; otherwise a later one before which everything is excluded, too.
 
     Raises `UnknownZone`.
     """
-    if not exclusion.days and not exclusion.crons:
+    if exclusion.is_empty:
         return None
     run = offset_at(zone, at // 1000)
     local = at // 1000 + run.offset
     free = _free_from(exclusion, local)
     return None if free is None else min(free - run.offset, run.ends) * 1000
+
+
+def excluded_seconds(exclusion: Exclusion, day: int) -> int:
+    """What is excluded of a local day (since 1970): a bit for each of its seconds on the clock."""
+    if day in exclusion.days:
+        return ALL_DAY
+    bits = 0
+    for cron in exclusion.crons:
+        if matches_day(cron, day):
+            bits |= seconds_of(cron)
+    return bits
+
+
+@lru_cache(maxsize=256)
+def seconds_of(cron: CompiledCron) -> int:
+    """The seconds of a day that an expression's hour, minute and second match, as bits; at most 11 KB."""
+    hour = sum(cron.seconds << 60 * minute for minute in range(60) if cron.minutes >> minute & 1)
+    return sum(hour << 3600 * number for number in range(24) if cron.hours >> number & 1)
 
 
 def _free_from(exclusion: Exclusion, local: int) -> int | None:
@@ -42,7 +68,7 @@ def _free_from(exclusion: Exclusion, local: int) -> int | None:
     midnight = local - time + DAY_SECONDS
     if day in exclusion.days:
         return midnight
-    crons = [cron for cron in exclusion.crons if _matches_day(cron, day)]
+    crons = [cron for cron in exclusion.crons if matches_day(cron, day)]
     if any(cron.hours == ALL_HOURS and cron.minutes == ALL_MINUTES and cron.seconds == ALL_SECONDS for cron in crons):
         return midnight
     return _free_in_hour([cron for cron in crons if cron.hours >> time // 3600 & 1], local)
@@ -62,7 +88,8 @@ def _free_in_hour(crons: list[CompiledCron], local: int) -> int | None:
     return local + _ones(seconds >> second) if seconds >> second & 1 else None
 
 
-def _matches_day(cron: CompiledCron, day: int) -> bool:
+def matches_day(cron: CompiledCron, day: int) -> bool:
+    """Whether a local day (since 1970) is one of the expression's."""
     today = date.fromordinal(day + _EPOCH_ORDINAL)
     if not cron.months >> today.month & 1:
         return False

@@ -1,0 +1,98 @@
+"""How many fires a schedule has between two instants, found day by day instead of fire by fire.
+
+A day is a number with a bit for each of its 86,400 seconds, on the clock of the schedule's zone: what fires, less what
+is excluded, counts its bits. No schedule fires twice in a second.
+"""
+
+from collections.abc import Iterator
+from math import gcd
+
+from clockwork.domain.cron.compiled import CompiledCron
+from clockwork.domain.cron.engine import LATEST_SECOND, fires_at_gap_end
+from clockwork.domain.cron.exclusion import excluded_seconds, matches_day, seconds_of
+from clockwork.domain.cron.zones import DAY_SECONDS, Offset, offset_at
+from clockwork.domain.recurrence import Every, Recurrence
+
+
+def count_fires(recurrence: Recurrence, after_at: int, until_at: int) -> int:
+    """How many fires have their base instant after `after_at` and not after `until_at` (ms); `max_fires` is not asked.
+
+    The work is a few microseconds for each day between the two and, where something is excluded, for each entry of
+    that; none for an interval without exclusions. Raises `UnknownZone`.
+    """
+    after_at = max(after_at, -1 if recurrence.start_at is None else recurrence.start_at - 1)
+    until_at = min(until_at, LATEST_SECOND * 1000 - 1)
+    if recurrence.end_at is not None:
+        until_at = min(until_at, recurrence.end_at)
+    if recurrence.every is None:
+        return _count_seconds(recurrence, after_at // 1000 + 1, until_at // 1000)
+    before, ticks = _ticks(recurrence.every, after_at), _ticks(recurrence.every, until_at)
+    if ticks <= before or recurrence.exclude.is_empty:
+        return max(0, ticks - before)
+    anchor_at, every_ms = recurrence.every.anchor_at, recurrence.every.every_ms
+    first_at, last_at = anchor_at + before * every_ms, anchor_at + (ticks - 1) * every_ms
+    return _count_seconds(recurrence, first_at // 1000, last_at // 1000)
+
+
+def _ticks(every: Every, at: int) -> int:
+    """How many times an interval has ended, its anchor included, at or before `at`."""
+    return max(0, (at - every.anchor_at) // every.every_ms + 1)
+
+
+def _count_seconds(recurrence: Recurrence, first: int, last: int) -> int:
+    """How many UTC seconds from `first` to `last`, both included, something fires in."""
+    count, second = 0, first
+    while second <= last:
+        run = offset_at(recurrence.timezone, second)
+        low, high = second + run.offset, min(run.ends, last + 1) + run.offset
+        if recurrence.cron is not None and not recurrence.cron.follows_clock:
+            if second == run.starts and _catches_up(recurrence.cron, run, low):
+                count += not _is_excluded(recurrence, low)
+                low += 1
+            low, high = _shifted(recurrence.cron.dst_overlap, run, low, high)
+        count += sum(bits.bit_count() for bits in _days(recurrence, run.offset, low, high))
+        second = run.ends
+    return count
+
+
+def _catches_up(cron: CompiledCron, run: Offset, low: int) -> bool:
+    return run.skipped_from < low and fires_at_gap_end(cron, run.skipped_from, low)
+
+
+def _shifted(overlap: str, run: Offset, low: int, high: int) -> tuple[int, int]:
+    """What of a stretch of local time in a run counts for a schedule that names times of day."""
+    if overlap == "first":
+        return max(low, run.repeats_until), high
+    return low, min(high, run.repeated_from) if overlap == "second" else high
+
+
+def _is_excluded(recurrence: Recurrence, local: int) -> bool:
+    day, time = divmod(local, DAY_SECONDS)
+    return bool(excluded_seconds(recurrence.exclude, day) >> time & 1)
+
+
+def _days(recurrence: Recurrence, offset: int, low: int, high: int) -> Iterator[int]:
+    """The seconds in which something fires, as bits, of each day from the local second `low` to before `high`."""
+    for day in range(low // DAY_SECONDS, -(-high // DAY_SECONDS)):
+        midnight = day * DAY_SECONDS
+        begin, end = max(low - midnight, 0), min(high - midnight, DAY_SECONDS)
+        bits = _seconds(recurrence, offset, day)
+        if bits and begin < end:
+            yield (bits & ~excluded_seconds(recurrence.exclude, day)) >> begin & (1 << end - begin) - 1
+
+
+def _seconds(recurrence: Recurrence, offset: int, day: int) -> int:
+    if recurrence.cron is not None:
+        return seconds_of(recurrence.cron) if matches_day(recurrence.cron, day) else 0
+    assert recurrence.every is not None
+    every_ms = recurrence.every.every_ms
+    first_ms = (recurrence.every.anchor_at - (day * DAY_SECONDS - offset) * 1000) % every_ms
+    # So many seconds later the same seconds come again, as often as a day may take.
+    period = min(every_ms // gcd(every_ms, 1000), DAY_SECONDS)
+    bits = 0
+    for ms in range(first_ms, period * 1000, every_ms):
+        bits |= 1 << ms // 1000
+    while period < DAY_SECONDS:
+        bits |= bits << period
+        period *= 2
+    return bits
