@@ -6,17 +6,22 @@ import msgspec
 import pytest
 
 from clockwork.domain.attempts import (
+    ATTEMPTS_KEPT,
     CLAIM_GRACE_MS,
     EXCERPTS_KEPT,
     Action,
     Claim,
+    attempt_of,
     is_claimed,
     plan_claim,
     plan_death,
     plan_outcome,
     plan_unrecorded_outcome,
 )
+from clockwork.domain.codec import encode_execution
+from clockwork.domain.endings import ended_execution
 from clockwork.domain.executions import FINAL, WAITING, State
+from clockwork.domain.jobs import Payload, RecordLevel, RetryPolicy
 from tests.examples import NOW, execution, failure, occurrence, release, success
 
 CLAIM = Claim("me", NOW + 20_000, NOW, NOW + 99)
@@ -159,6 +164,39 @@ def test_only_the_last_attempts_keep_their_excerpts() -> None:
         assert plan.execution is not None
         stored = plan.execution
     assert [a.response_excerpt for a in stored.attempts] == [None, None, *["body"] * EXCERPTS_KEPT]
+
+
+@pytest.mark.parametrize("level", ["full", "none"])
+def test_a_record_keeps_the_last_attempts_and_counts_all(level: RecordLevel) -> None:
+    patient = occurrence(record=level, retry_policy=RetryPolicy(max_attempts=10**6, max_age_seconds=10**9))
+    made = ATTEMPTS_KEPT + 20
+    history = tuple(attempt_of(number, release(), failure(excerpt="body")) for number in range(1, made))
+    message = release(occurrence=patient, attempt=made, history=history if level == "none" else ())
+    if level == "none":
+        retried = plan_unrecorded_outcome(message, failure(), NOW, 0.0, NOW).release
+        assert retried is not None
+        kept, dead = retried.history, plan_death(retried, None, "why", NOW, NOW)
+        assert (dead.attempt, dead.attempts) == (made, kept)
+        assert ended_execution(retried, State.EXPIRED, "why", NOW, NOW).attempt == made
+    else:
+        running = execution(State.RUNNING, attempt=made, attempts=history)
+        waiting = plan_outcome(message, running, failure(), NOW, 0.0).execution
+        assert waiting is not None
+        assert len(plan_death(message, running, "why", NOW, NOW).attempts) == ATTEMPTS_KEPT
+        kept = waiting.attempts
+    assert [attempt.number for attempt in kept] == [*range(made - ATTEMPTS_KEPT + 1, made + 1)]
+
+
+def test_the_record_of_what_was_redriven_often_fits_into_a_row_of_the_table() -> None:
+    message = release(occurrence=occurrence(payload=Payload(b"x" * 256 * 1024)))
+    stored, wordy = execution(State.RUNNING, attempt=1), failure(error="e" * 400, excerpt="b" * 1_024, permanent=True)
+    for attempt in range(1, 600):
+        running = msgspec.structs.replace(stored, state=State.RUNNING, attempt=attempt, occurrence=None)
+        dead = plan_outcome(msgspec.structs.replace(message, attempt=attempt), running, wordy, NOW, 0.0).execution
+        assert dead is not None
+        stored = dead
+    assert (stored.state, stored.attempt, stored.attempts[-1].number) == (State.DEAD, 599, 599)
+    assert len(encode_execution(stored)) < 350_000
 
 
 def test_giving_up_keeps_what_was_recorded() -> None:

@@ -10,14 +10,17 @@ from enum import Enum, auto
 
 import msgspec
 
-from clockwork.domain.executions import FINAL, Attempt, Execution, Outcome, State, kept_until
+from clockwork.domain.executions import FINAL, Attempt, Execution, Outcome, State, kept_until, number_of_last
 from clockwork.domain.releases import Release
 from clockwork.domain.relevancy import expired_execution, is_expired, reason_of
 from clockwork.domain.retries import RetryPlan, plan_retry
 
 #: Clocks differ: a claim counts as ended only so much later (ms).
 CLAIM_GRACE_MS = 1_000
-#: Excerpts of answers are kept for so many last attempts, so that a record stays small over a hundred of them.
+#: So many last attempts are kept, however often an execution is redriven: a record has to fit into a row of the table,
+#: of 400 KB, beside the largest payload.
+ATTEMPTS_KEPT = 100
+#: Excerpts of answers are kept for so many last attempts, so that a record stays small over all of them.
 EXCERPTS_KEPT = 3
 
 
@@ -83,8 +86,8 @@ def is_claimed(stored: Execution, now: int) -> bool:
 
 def plan_outcome(release: Release, running: Execution, outcome: Outcome, now: int, jitter: float) -> Plan:
     """What follows an attempt of ours. `running` is the record as claimed, or as it was last seen with our claim."""
-    attempts = (*_without_old_excerpts(running.attempts), attempt_of(running.attempt, release, outcome))
-    ended = _unclaimed(running, outcome.state, attempts)
+    attempt = attempt_of(running.attempt, release, outcome)
+    ended = _unclaimed(running, outcome.state, (*running.attempts, attempt))
     if outcome.state is State.SUCCEEDED:
         return Plan(Action.FINISH, "delivered", _kept(release, ended, now))
     if running.cancel_noted_at is not None:
@@ -97,7 +100,7 @@ def plan_outcome(release: Release, running: Execution, outcome: Outcome, now: in
 
 def plan_unrecorded_outcome(release: Release, outcome: Outcome, now: int, jitter: float, expires_at: int) -> Plan:
     """What follows an attempt at record level `none`: nothing is kept of a success, the retry carries the history."""
-    history = (*_without_old_excerpts(release.history), attempt_of(release.attempt, release, outcome))
+    history = _last_of((*release.history, attempt_of(release.attempt, release, outcome)))
     if outcome.state is State.SUCCEEDED:
         return Plan(Action.ABSORB, "delivered")
     retry = plan_retry(release.occurrence, release.attempt, release.lost_workers, outcome, now, jitter)
@@ -139,7 +142,7 @@ def dead_execution(release: Release, reason: str, history: tuple[Attempt, ...], 
         state=State.DEAD,
         revision=1,
         expires_at=expires_at,
-        attempt=len(history),
+        attempt=number_of_last(history),
         attempts=history,
         reason=reason,
         occurrence=release.occurrence,
@@ -211,7 +214,7 @@ def _unclaimed(execution: Execution, state: State, attempts: tuple[Attempt, ...]
         execution,
         state=state,
         revision=execution.revision + 1,
-        attempts=attempts,
+        attempts=_last_of(attempts),
         claimant=None,
         claim_until=None,
         started_at=None,
@@ -234,7 +237,7 @@ def _again(release: Release, attempt: int, run_at: int) -> Release:
     return msgspec.structs.replace(release, attempt=attempt, run_at=run_at, paced=paced, waits=0)
 
 
-def _without_old_excerpts(attempts: tuple[Attempt, ...]) -> tuple[Attempt, ...]:
-    old = attempts[: -(EXCERPTS_KEPT - 1)]
-    bare = tuple(msgspec.structs.replace(attempt, response_excerpt=None) for attempt in old)
-    return bare + attempts[len(old) :]
+def _last_of(attempts: tuple[Attempt, ...]) -> tuple[Attempt, ...]:
+    """What is kept of all attempts so far. Their numbers go on counting."""
+    old, recent = attempts[-ATTEMPTS_KEPT:-EXCERPTS_KEPT], attempts[-EXCERPTS_KEPT:]
+    return tuple(msgspec.structs.replace(attempt, response_excerpt=None) for attempt in old) + recent

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clockwork.domain.executions import Execution, State, kept_until
+from clockwork.domain.executions import Execution, State, kept_until, number_of_last
 from clockwork.domain.releases import Release
 
 
@@ -17,7 +17,7 @@ def ended_execution(release: Release, state: State, reason: str, now: int, expir
         state=state,
         revision=1,
         expires_at=kept_until(now, occurrence.retention_days, expires_at),
-        attempt=len(release.history),
+        attempt=number_of_last(release.history),
         attempts=release.history,
         reason=reason,
     )

@@ -46,6 +46,11 @@ class Attempt(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     response_excerpt: str | None = None
 
 
+def number_of_last(attempts: Sequence[Attempt]) -> int:
+    """How many attempts were made of which the last are given."""
+    return attempts[-1].number if attempts else 0
+
+
 class Skipped(msgspec.Struct, frozen=True, rename="camel"):
     """A stretch of fires that are not delivered: the first and last instant at which one was due (ms), and how many."""
 
@@ -58,7 +63,8 @@ class Skipped(msgspec.Struct, frozen=True, rename="camel"):
 class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The record of one occurrence. Every change raises `revision` by one and counts only if it was made of the latest.
 
-    `attempt` is the number of the last attempt claimed (0 before the first). `claimant` and `claim_until` belong to
+    `attempt` is the number of the last attempt claimed (0 before the first), and `attempts` are the last of those that
+    have ended. `claimant` and `claim_until` belong to
     RUNNING. `occurrence` is kept only where somebody may need it again (DEAD, or redriven and not claimed yet). `raw`
     holds bytes nobody could read.
     """

@@ -19,7 +19,7 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
     `run` is the last part of the executionId. `version` is that of the named job whose schedule asked for it; None for
     an anonymous job and for what was started by hand, which names its `definition` by digest instead: a pause does not
     touch it, a change does. `partition_id` is the shard of a named job.
-    `history` holds the failed attempts where no record keeps them (level `none`).
+    `history` holds the last failed attempts where no record keeps them (level `none`).
     `sweeps` counts how often the sweeper took it out of the dead-letter queue,
     `parkings` how often it was parked and let go.
     `alone`: it shares no message, since one that it shared came back.

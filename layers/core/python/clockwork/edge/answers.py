@@ -126,7 +126,7 @@ class Execution(EdgeModel):
     next_attempt_at: Instant | None = None
     reason: str | None = None
     skipped: SkippedStretch | None = None
-    attempts: list[Attempt]
+    attempts: list[Attempt] = Field(description="the last 100 of them")
 
 
 class CancelledExecution(Execution):
