@@ -171,18 +171,19 @@ def _catch_up(job: NamedJob, start: Fire, horizon: str, now: int) -> tuple[Fire 
     What lies behind the horizon is in another's hands, also where it was missed.
     """
     fire: Fire | None = start
-    last: Fire | None = None
+    before_last, last = start, None
     count = 0
     while fire is not None and count < MOST_SKIPPED and is_missed(job, fire, now):
         if keys.edge_key(fire.due_at) > horizon:
             break
-        last, count = fire, count + 1
+        before_last, last, count = last or start, fire, count + 1
         fire = fire_after(job, fire.base_at, fire.ordinal)
     if last is None:
         return None, None, fire
+    kept = None
     is_last = fire is None or not is_missed(job, fire, now)
-    kept = last if job.definition.catch_up == "latest" and is_last and _is_in_window(job, last, now) else None
-    count -= kept is not None
+    if job.definition.catch_up == "latest" and is_last and _is_in_window(job, last, now):
+        kept, last, count = last, before_last, count - 1
     if count == 0:
         return kept, None, fire
     reason = f"missed: catchUp is {job.definition.catch_up} within {job.definition.catch_up_window_seconds:g} s"
