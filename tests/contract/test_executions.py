@@ -224,3 +224,18 @@ def size_of(item: dict[str, dict[str, str | bytes]]) -> int:
     https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
     """
     return sum(len(name) + len(value) for name, typed in item.items() for value in typed.values())
+
+
+def test_a_record_that_cannot_be_read_is_not_replaced_and_fails_no_other(aws_world: AwsWorld) -> None:
+    first, second = execution(), execution(due_at=DUE + 1)
+    assert save(aws_world.executions, None, first).ok
+    aws_world.aws.client("dynamodb").update_item(
+        TableName=aws_world.table("executions"),
+        Key={"jobId": {"S": first.job_id}, "executionId": {"S": first.execution_id}},
+        UpdateExpression="SET #record = :record",
+        ExpressionAttributeNames={"#record": "record"},
+        ExpressionAttributeValues={":record": {"B": b"\x01garbage"}},
+    )
+    damaged, other = aws_world.executions.save([(None, changed(first)), (None, second)])
+    assert (damaged.ok, other.ok) == (False, True)
+    assert "cannot be read" in (damaged.unavailable or "")

@@ -7,6 +7,8 @@ from functools import partial
 import msgspec
 import pytest
 
+from clockwork.domain.codec import PLAIN
+from clockwork.domain.errors import NewerFormat, Undecodable
 from clockwork.domain.jobs import HttpTarget, Payload
 from clockwork.domain.named import Definition, JobState, NamedJob, versioned
 from clockwork.domain.recurrence import Every, Recurrence
@@ -113,5 +115,18 @@ def test_the_parts_of_a_scan_are_disjoint_and_together_everything(world: World, 
     for key in keys:
         jobs.save(None, job(key, client_id=f"client-{key}"))
     world.key_rows.claim(KeyRow("acme", "key", "digest", DUE, "seed", "p000", DUE + DAY), DUE)
-    found = [one.job_key for part in range(3) for one in jobs.scan(part, 3)]
+    found = [one.job_key for part in range(3) for one in jobs.scan(part, 3) if isinstance(one, NamedJob)]
     assert sorted(found) == sorted(keys)
+
+
+@pytest.mark.parametrize(("blob", "fault"), [(b"\x01garbage", Undecodable), (bytes([PLAIN + 1]), NewerFormat)])
+def test_a_job_that_cannot_be_read_is_answered_with_why_beside_the_others(
+    world: World, jobs: Jobs, blob: bytes, fault: type[Exception]
+) -> None:
+    for key in ("a", "b"):
+        jobs.save(None, job(key))
+    world.damage_job("acme", "a", blob)
+    unreadable, readable = jobs.get([("acme", "a"), ("acme", "b")])
+    assert (type(unreadable), readable) == (fault, job("b"))
+    assert {type(one) for one in jobs.scan(0, 1)} == {fault, NamedJob}
+    assert not jobs.save(None, job("a", revision=2))

@@ -23,6 +23,8 @@ from clockwork.aws.repeats import Backoff
 from clockwork.aws.session import Aws
 from clockwork.aws.shards import AwsShards
 from clockwork.aws.timeline import AwsTimeline
+from clockwork.domain.codec import decode_job
+from clockwork.domain.errors import Unreadable
 from clockwork.memory.clients import MemoryClients, MemoryKeyRows
 from clockwork.memory.clock import MemoryClock
 from clockwork.memory.executions import MemoryExecutions
@@ -75,6 +77,9 @@ class World(Protocol):
     def delayed(self) -> int:
         """How many messages of the release queue cannot be received yet."""
 
+    def damage_job(self, client_id: str, job_key: str, blob: bytes) -> None:
+        """Let a named job's row hold bytes that cannot be read."""
+
 
 class MemoryWorld:
     """The ports in plain Python."""
@@ -95,6 +100,12 @@ class MemoryWorld:
 
     def delayed(self) -> int:
         return sum(message.visible_at > self.clock.at for message in self.releases.messages.values())
+
+    def damage_job(self, client_id: str, job_key: str, blob: bytes) -> None:
+        try:
+            decode_job(blob)
+        except Unreadable as fault:
+            self.jobs.unreadable[client_id, job_key] = fault
 
 
 @dataclass
@@ -179,6 +190,15 @@ class AwsWorld:
         name = "ApproximateNumberOfMessagesDelayed"
         answer = self.aws.client("sqs").get_queue_attributes(QueueUrl=self.queue_url(), AttributeNames=[name])
         return int(answer["Attributes"][name])
+
+    def damage_job(self, client_id: str, job_key: str, blob: bytes) -> None:
+        self.aws.client("dynamodb").update_item(
+            TableName=self.table("jobs"),
+            Key={"clientId": {"S": client_id}, "jobKey": {"S": job_key}},
+            UpdateExpression="SET #job = :job",
+            ExpressionAttributeNames={"#job": "job"},
+            ExpressionAttributeValues={":job": {"B": blob}},
+        )
 
     def raw(self, kind: str) -> list[dict[str, Any]]:
         """Every item of a table as it is stored."""

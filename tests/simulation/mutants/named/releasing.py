@@ -104,7 +104,7 @@ RELEASING = (
     Mutant(
         "a row that nobody can read leaves no record",
         "flows/advance.py",
-        (("if isinstance(read.fault, Undecodable):", "if isinstance(read.fault, NewerFormat) and not read.row:"),),
+        (("visited.records.append(undecodable_execution(", "repr(undecodable_execution("),),
         "I6",
     ),
     Mutant(

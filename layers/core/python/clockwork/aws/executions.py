@@ -9,7 +9,7 @@ from clockwork.aws.errors import ConditionFailed
 from clockwork.aws.session import Aws
 from clockwork.aws.table import Item, Table, number, seconds
 from clockwork.domain.codec import decode_execution, encode_execution
-from clockwork.domain.errors import Unavailable
+from clockwork.domain.errors import Unavailable, Unreadable
 from clockwork.domain.executions import DeadPage, Execution
 from clockwork.ports import Saved
 
@@ -61,11 +61,19 @@ class AwsExecutions:
             else:
                 self._table.put(_to_item(after), "#revision = :revision", {":revision": number(before.revision)})
         except ConditionFailed as refused:
-            actual = None if refused.item is None else _from_item(refused.item)
-            return Saved(ok=actual == after, actual=actual)
+            return _refusal(refused.item, after)
         except Unavailable as error:
             return Saved(ok=False, unavailable=str(error))
         return Saved(ok=True, actual=after)
+
+
+def _refusal(item: Item | None, after: Execution) -> Saved:
+    """What came of a save whose condition did not hold, by what is stored instead."""
+    try:
+        actual = None if item is None else _from_item(item)
+    except Unreadable as fault:
+        return Saved(ok=False, unavailable=f"what is stored cannot be read: {fault}")
+    return Saved(ok=actual == after, actual=actual)
 
 
 def _to_item(execution: Execution) -> Item:

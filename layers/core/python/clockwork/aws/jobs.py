@@ -9,6 +9,7 @@ from clockwork.aws.key_rows import PREFIX
 from clockwork.aws.session import Aws
 from clockwork.aws.table import Item, Table
 from clockwork.domain.codec import decode_job, encode_job
+from clockwork.domain.errors import Unreadable
 from clockwork.domain.named import NamedJob
 
 #: Behind every jobKey: no UTF-8 text holds U+10FFFF twice, since it is no character.
@@ -23,7 +24,7 @@ class AwsJobs:
     def __init__(self, aws: Aws, table: str) -> None:
         self._table = Table(aws, table, "clientId", "jobKey")
 
-    def get(self, places: Sequence[tuple[str, str]]) -> Sequence[NamedJob | None]:
+    def get(self, places: Sequence[tuple[str, str]]) -> Sequence[NamedJob | Unreadable | None]:
         if not places:
             return []
         found = self._table.get_all(places)
@@ -44,9 +45,9 @@ class AwsJobs:
         if values[":low"]["S"] > values[":high"]["S"]:
             return []
         condition = "#clientId = :client AND #jobKey BETWEEN :low AND :high"
-        return [_from_item(item) for item in self._table.query_all(condition, values, limit)]
+        return [decode_job(item["job"]["B"]) for item in self._table.query_all(condition, values, limit)]
 
-    def scan(self, part: int, parts: int) -> Sequence[NamedJob]:
+    def scan(self, part: int, parts: int) -> Sequence[NamedJob | Unreadable]:
         items = self._table.scan_part(part, parts)
         return [_from_item(item) for item in items if not item["jobKey"]["S"].startswith(PREFIX)]
 
@@ -61,5 +62,8 @@ def _to_item(job: NamedJob) -> Item:
     }
 
 
-def _from_item(item: Item) -> NamedJob:
-    return decode_job(item["job"]["B"])
+def _from_item(item: Item) -> NamedJob | Unreadable:
+    try:
+        return decode_job(item["job"]["B"])
+    except Unreadable as fault:
+        return type(fault)(f"the job {item['jobKey']['S']} of {item['clientId']['S']}: {fault}")

@@ -82,9 +82,13 @@ class TooManyRequests(ClockworkError):
         super().__init__(detail)
 
 
-class NewerFormat(ClockworkError):
+class Unreadable(ClockworkError):
+    """What is stored or was sent cannot be read by this version: nothing but itself may have to wait for that."""
+
+
+class NewerFormat(Unreadable):
     """A row or message was written by a newer version than this one: stop, do not guess."""
 
 
-class Undecodable(ClockworkError):
+class Undecodable(Unreadable):
     """Bytes that no version of Clockwork wrote."""

@@ -54,14 +54,14 @@ def _release_of(row: Row, index: int, element: Occurrence | Release) -> Release:
     return Release(AnonymousJob(row.partition_id, row.key, index).job_id, element, element.due_at)
 
 
-def undecodable_execution(row: Row, reason: str, expires_at: int) -> Execution:
-    """The dead record of a row that nobody can read, with its raw bytes, so that its shard can go on."""
+def undecodable_execution(row: Row, client_id: str, reason: str, expires_at: int) -> Execution:
+    """The dead record of a row of which nobody can read what it stands for, with its raw bytes: its shard can go on."""
     due_at = keys.instant_of(row.key)
     job_id = AnonymousJob(row.partition_id, row.key, 0).job_id
     return Execution(
         job_id=job_id,
         execution_id=only_execution(job_id, due_at),
-        client_id=UNKNOWN_CLIENT,
+        client_id=client_id,
         due_at=due_at,
         state=State.DEAD,
         revision=1,

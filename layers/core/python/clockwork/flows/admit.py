@@ -12,7 +12,7 @@ import msgspec
 
 from clockwork.domain.circuits import Passage, host_of, plan_passage
 from clockwork.domain.clients import Client
-from clockwork.domain.errors import Unavailable
+from clockwork.domain.errors import Unavailable, Unreadable
 from clockwork.domain.relevancy import relevant_until
 from clockwork.flows.batch import Batch, Item
 from clockwork.flows.expire import unexpired
@@ -30,7 +30,7 @@ def admit(batch: Batch, items: Sequence[Item]) -> list[Item]:
         items_of_client = list(group)
         try:
             admitted += _admit_client(batch, client_id, items_of_client)
-        except Unavailable as error:
+        except (Unavailable, Unreadable) as error:
             # Those parked or sent back before come a second time: a duplicate, which is absorbed.
             for item in items_of_client:
                 batch.fail(item, str(error))

@@ -9,18 +9,19 @@ import msgspec
 
 from clockwork.domain import keys
 from clockwork.domain.chains import Step, expand
-from clockwork.domain.errors import NewerFormat, Undecodable
+from clockwork.domain.errors import NewerFormat, Unreadable
 from clockwork.domain.executions import Execution
 from clockwork.domain.named import NamedJob, Pointer
 from clockwork.domain.releases import Release
-from clockwork.domain.rows import read_row, row_of, undecodable_execution
+from clockwork.domain.rows import UNKNOWN_CLIENT, read_row, row_of, undecodable_execution
 from clockwork.domain.timeline import Row
 from clockwork.flows.skip import Stretch
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
 
-Place = tuple[str, str]
+#: What is stored of named jobs, by (client_id, job_key).
+Jobs = Mapping[tuple[str, str], NamedJob | Unreadable | None]
 
 
 class Visited(msgspec.Struct):
@@ -46,7 +47,7 @@ class _Read(msgspec.Struct, frozen=True):
     row: Row
     releases: list[Release] = []
     pointers: list[Pointer] = []
-    fault: Exception | None = None
+    fault: Unreadable | None = None
 
 
 def visit_rows(world: World, rows: Sequence[Row], horizon: str, limit: int) -> Iterator[Visited]:
@@ -63,22 +64,35 @@ def visit_rows(world: World, rows: Sequence[Row], horizon: str, limit: int) -> I
 def _read(row: Row) -> _Read:
     try:
         releases, pointers = read_row(row)
-    except (Undecodable, NewerFormat) as fault:
-        log.error("unreadable row: %s", fault, extra={"action": "unreadable_row", "key": row.key})
+    except Unreadable as fault:
         return _Read(row, fault=fault)
     return _Read(row, releases, pointers)
 
 
-def _visit(world: World, read: _Read, jobs: Mapping[Place, NamedJob | None], horizon: str, limit: int) -> Visited:
+def _visit(world: World, read: _Read, jobs: Jobs, horizon: str, limit: int) -> Visited:
     now = world.clock.now()
-    visited = Visited(read.row, list(read.releases), is_newer=isinstance(read.fault, NewerFormat))
-    if isinstance(read.fault, Undecodable):
-        visited.records.append(undecodable_execution(read.row, str(read.fault), world.execution_expires_at(now)))
+    visited = Visited(read.row, list(read.releases))
+    if read.fault is not None:
+        _note_fault(world, visited, UNKNOWN_CLIENT, read.fault)
     for pointer in read.pointers:
         job = jobs[pointer.client_id, pointer.job_key]
-        if job is not None and pointer.counts_for(job, read.row.partition_id):
+        if isinstance(job, Unreadable):
+            _note_fault(world, visited, pointer.client_id, job)
+        elif job is not None and pointer.counts_for(job, read.row.partition_id):
             _advance(world, visited, job, pointer, expand(job, pointer, horizon, now, limit))
     return visited
+
+
+def _note_fault(world: World, visited: Visited, client_id: str, fault: Unreadable) -> None:
+    """A newer version's row, or job behind it, stops the shard. A damaged one is recorded; its chain, if it has one,
+    goes on once the audit finds the job whole again.
+    """
+    log.error("unreadable row: %s", fault, extra={"action": "unreadable_row", "key": visited.row.key})
+    if isinstance(fault, NewerFormat):
+        visited.is_newer = True
+        return
+    expires_at = world.execution_expires_at(world.clock.now())
+    visited.records.append(undecodable_execution(visited.row, client_id, str(fault), expires_at))
 
 
 def _advance(world: World, visited: Visited, job: NamedJob, pointer: Pointer, step: Step) -> None:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import logging
+
 import msgspec
 
+from clockwork.domain.errors import Unreadable
+from clockwork.domain.named import NamedJob
 from clockwork.flows.chain import check_chain
 from clockwork.flows.world import World
+
+log = logging.getLogger(__name__)
 
 DAY_MS = 86_400_000
 #: What checking one chain may take at the most (ms).
@@ -13,7 +19,7 @@ STOP_MARGIN_MS = 5_000
 
 
 class AuditReport(msgspec.Struct):
-    """How many jobs were looked at, and how many chains were repaired, which should read 0."""
+    """How many jobs were looked at, how many chains were repaired, and what could not be looked at: should read 0."""
 
     audited: int = 0
     repaired: int = 0
@@ -30,6 +36,16 @@ def audit_chains(world: World, deadline_at: int) -> AuditReport:
         if world.clock.now() > deadline_at - STOP_MARGIN_MS:
             report.left += 1
             continue
-        report.audited += 1
-        report.repaired += check_chain(world, job)
+        try:
+            report.repaired += _check(world, job)
+            report.audited += 1
+        except Unreadable as fault:
+            log.error("chain not audited: %s", fault, extra={"action": "unreadable_job"})
+            report.left += 1
     return report
+
+
+def _check(world: World, job: NamedJob | Unreadable) -> bool:
+    if isinstance(job, Unreadable):
+        raise job
+    return check_chain(world, job)

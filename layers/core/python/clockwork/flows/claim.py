@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from clockwork.domain.attempts import Action, Claim, plan_claim
-from clockwork.domain.errors import Unavailable
+from clockwork.domain.errors import Unavailable, Unreadable
 from clockwork.domain.relevancy import expired_execution, is_expired
 from clockwork.flows.batch import Batch, Item
 
@@ -64,12 +64,12 @@ def end_unclaimed(batch: Batch, item: Item) -> bool:
 def find_seen(batch: Batch, item: Item) -> bool:
     """Look at what is recorded. A first attempt expects no record, so it needs no read; any other follows something.
 
-    False: nobody answered, and the item fails.
+    False: nobody answered, or it cannot be read, and the item fails.
     """
     if item.seen is None and (item.release.attempt > 1 or item.release.sweeps):
         try:
             item.seen = batch.world.executions.find(item.release.job_id, item.release.execution_id)
-        except Unavailable as error:
+        except (Unavailable, Unreadable) as error:
             batch.fail(item, str(error))
             return False
     return True

@@ -14,6 +14,7 @@ from clockwork.domain.keys import plain_partitions
 from clockwork.domain.redrives import RedrivePlan, discarded, plan_redrive
 from clockwork.domain.releases import Release
 from clockwork.domain.rows import row_of
+from clockwork.flows.find import get_by_key
 from clockwork.flows.place import place
 from clockwork.flows.races import races
 from clockwork.flows.world import World
@@ -115,7 +116,7 @@ def _partition_of(world: World, execution: Execution) -> str:
     place_of = ids.decode_job(execution.job_id)
     if not isinstance(place_of, NamedJobId):
         return place_of.partition_id
-    job = world.jobs.get([(place_of.client_id, place_of.job_key)])[0]
+    job = get_by_key(world, place_of.client_id, place_of.job_key)
     return plain_partitions(1)[0] if job is None else job.partition_id
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from clockwork.domain import codec, ids
-from clockwork.domain.errors import JobNotFound, NotNamed
+from clockwork.domain.errors import JobNotFound, NotNamed, Unreadable
 from clockwork.domain.ids import AnonymousJob, InvalidId
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.named import NamedJob
@@ -33,8 +33,11 @@ def get_kept_job(world: World, caller: Caller, job_id: str) -> KeptJob:
 
 
 def get_by_key(world: World, client_id: str, job_key: str) -> NamedJob | None:
-    """The job under a key, tombstones included."""
-    return world.jobs.get([(client_id, job_key)])[0]
+    """The job under a key, tombstones included. Raises Unreadable."""
+    job = world.jobs.get([(client_id, job_key)])[0]
+    if isinstance(job, Unreadable):
+        raise job
+    return job
 
 
 def get_named(world: World, caller: Caller, job_id: str) -> NamedJob:

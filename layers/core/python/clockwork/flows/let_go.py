@@ -12,13 +12,13 @@ import msgspec
 
 from clockwork.domain import keys
 from clockwork.domain.circuits import KNOWN_WITHIN_MS, Circuit, Passage, host_of, plan_passage
-from clockwork.domain.codec import decode_row
-from clockwork.domain.errors import Unavailable
+from clockwork.domain.errors import Unavailable, Unreadable
 from clockwork.domain.executions import Execution
 from clockwork.domain.parking import LONGEST_PARKING_MS, NOTED_MS, Parked, discarded, next_rate, parking_of
 from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Row
 from clockwork.flows.batch import LONGEST_HOLD_MS
+from clockwork.flows.parked_rows import ParkedRows
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ STOP_MARGIN_MS = 5_000
 
 
 class LetGoReport(msgspec.Struct):
-    """What was let go, what still stays, and what ended undelivered because somebody asked for it."""
+    """What was let go, what ended undelivered because somebody asked for it, and of how many clients some stays."""
 
     released: int = 0
     discarded: int = 0
@@ -43,7 +43,8 @@ class LetGoReport(msgspec.Struct):
 def let_go(world: World, deadline_at: int) -> LetGoReport:
     """Let parked occurrences go, of each client as many as its rate allows until the next sweep.
 
-    Each has its share of the time that is left: who has more than can be looked at keeps nobody else waiting.
+    Each has its share of the time that is left: who has more than can be looked at keeps nobody else waiting. Nor does
+    what this version cannot read: it stays.
     """
     report = LetGoReport()
     everybody = world.regulation.parked()
@@ -51,25 +52,26 @@ def let_go(world: World, deadline_at: int) -> LetGoReport:
         now = world.clock.now()
         until = now + (deadline_at - STOP_MARGIN_MS - now) // (len(everybody) - place)
         try:
-            _sweep_client(world, parked, until, report)
-        except Unavailable as error:
+            is_done = _sweep_client(world, parked, until, report)
+        except (Unavailable, Unreadable) as error:
             # The next sweep goes on from what is left; other clients need not wait for that.
             log.warning("parked work not let go: %s", error, extra={"action": "parked_not_let_go"})
-            report.left += 1
+            is_done = False
+        report.left += not is_done
     return report
 
 
-def _sweep_client(world: World, parked: Parked, until: int, report: LetGoReport) -> None:
-    client = world.clients.get(parked.client_id)
+def _sweep_client(world: World, parked: Parked, until: int, report: LetGoReport) -> bool:
+    """Whether nothing of the client's stays."""
     if parked.discard_until is not None:
-        _discard_client(world, parked, parked.discard_until, until, report)
-    elif client is not None and client.paused:
-        report.left += 1
-    else:
-        _let_client_go(world, parked, until, report)
+        return _discard_client(world, parked, parked.discard_until, until, report)
+    client = world.clients.get(parked.client_id)
+    if client is not None and client.paused:
+        return False
+    return _let_client_go(world, parked, until, report)
 
 
-def _let_client_go(world: World, parked: Parked, until: int, report: LetGoReport) -> None:
+def _let_client_go(world: World, parked: Parked, until: int, report: LetGoReport) -> bool:
     began_at = start_at = world.clock.now()
     circuits = world.regulation.circuits(parked.client_id)
     if parked.by_hand and circuits:
@@ -78,27 +80,26 @@ def _let_client_go(world: World, parked: Parked, until: int, report: LetGoReport
         # Nothing starts before every deliverer knows; otherwise it would be parked again.
         start_at, circuits = start_at + KNOWN_WITHIN_MS, {}
     ramp = _Ramp(circuits, start_at, parked.rate, world.settings.sweep_seconds)
-    after, found = keys.BEGINNING, 0
+    reading = ParkedRows(world, parked.client_id)
     while ramp.room > 0 and world.clock.now() < until:
-        page = world.timeline.read(parking_of(parked.client_id), after, keys.END, min(PAGE, ramp.room))
-        # A payload that its target never takes is retried for long: others show sooner that the target has recovered.
-        rows = sorted(page.rows, key=lambda row: _release(row).attempt > 1) if circuits else page.rows
-        going = [(row, run_at) for row in rows if (run_at := ramp.leaves_at(row)) is not None]
-        _release_rows(world, going)
-        world.timeline.forget(parking_of(parked.client_id), [row.key for row, _ in going])
+        rows = reading.page(min(PAGE, ramp.room))
+        if circuits:
+            # A payload that its target never takes is retried for long: others show sooner that it has recovered.
+            rows.sort(key=lambda row: row[1].attempt > 1)
+        going = [(row, release, at) for row, release in rows if (at := ramp.leaves_at(release)) is not None]
+        _send(world, [(release, at) for _, release, at in going])
+        world.timeline.forget(parking_of(parked.client_id), [row.key for row, _, _ in going])
         report.released += len(going)
-        found += len(page.rows)
-        if not page.more:
-            _note_end(world, parked, None if found else began_at)
-            return
-        after = page.rows[-1].key
-    report.left += 1
+        if reading.is_over:
+            _note_end(world, parked, None if reading.finds_any else began_at)
+            return not reading.leaves_any
     if ramp.is_used and not parked.by_hand:
         world.regulation.direct_parked(msgspec.structs.replace(parked, rate=next_rate(parked.rate)), before=parked)
+    return False
 
 
 class _Ramp:
-    """When each row may go until the next sweep: so many a second that nothing holds back, and tries of open circuits.
+    """When each may go until the next sweep: so many a second that nothing holds back, and tries of open circuits.
 
     `room`: for how many more there is time. `is_used`: some went that nothing held back.
     """
@@ -110,9 +111,9 @@ class _Ramp:
         self.room = max(1, int(rate * seconds))
         self.is_used = False
 
-    def leaves_at(self, row: Row) -> int | None:
-        """When the row is to run (ms); None if it stays."""
-        host = host_of(_release(row).occurrence.target) or ""
+    def leaves_at(self, release: Release) -> int | None:
+        """When it is to run (ms); None if it stays."""
+        host = host_of(release.occurrence.target) or ""
         passage, _ = plan_passage(self._circuits.get(host), self._start_at)
         if passage is Passage.PARK or self._tries[host] == MOST_TRIES:
             return None
@@ -137,11 +138,10 @@ def _note_end(world: World, parked: Parked, empty_at: int | None) -> None:
         world.regulation.forget_parked(parked)
 
 
-def _release_rows(world: World, going: Sequence[tuple[Row, int]]) -> None:
+def _send(world: World, going: Sequence[tuple[Release, int]]) -> None:
     """In the order in which they were due."""
     releases = []
-    for row, leaves_at in going:
-        release = _release(row)
+    for release, leaves_at in going:
         run_at, parkings = max(release.run_at, leaves_at), release.parkings + 1
         releases.append(msgspec.structs.replace(release, run_at=run_at, paced=False, waits=0, parkings=parkings))
     refused = world.releases.send(releases, world.clock.now()) if releases else ()
@@ -149,35 +149,34 @@ def _release_rows(world: World, going: Sequence[tuple[Row, int]]) -> None:
         raise Unavailable(f"{len(refused)} parked releases were not taken: {refused[0].reason}")
 
 
-def _discard_client(world: World, parked: Parked, due_until: int, until: int, report: LetGoReport) -> None:
+def _discard_client(world: World, parked: Parked, due_until: int, until: int, report: LetGoReport) -> bool:
     # What was parked by then may have come that much before it was due.
-    after, last = keys.BEGINNING, keys.edge_key(due_until + LONGEST_HOLD_MS)
+    reading = ParkedRows(world, parked.client_id, keys.edge_key(due_until + LONGEST_HOLD_MS))
     while world.clock.now() < until:
-        page = world.timeline.read(parking_of(parked.client_id), after, last, PAGE)
-        _discard(world, page.rows, report)
-        world.timeline.forget(parking_of(parked.client_id), [row.key for row in page.rows])
-        if not page.more:
+        discarded_rows = _discard(world, reading, reading.page(PAGE))
+        world.timeline.forget(parking_of(parked.client_id), [row.key for row in discarded_rows])
+        report.discarded += len(discarded_rows)
+        if reading.is_over:
             _note_end(world, parked, None)
-            return
-        after = page.rows[-1].key
-    report.left += 1
+            return not reading.leaves_any
+    return False
 
 
-def _discard(world: World, rows: Sequence[Row], report: LetGoReport) -> None:
+def _discard(world: World, reading: ParkedRows, rows: Sequence[tuple[Row, Release]]) -> list[Row]:
+    """The rows that nobody needs any more."""
+    ended: list[Row] = []
     changes: list[tuple[Execution | None, Execution]] = []
-    for row in rows:
-        release = _release(row)
-        stored = world.executions.find(release.job_id, release.execution_id)
+    for row, release in rows:
+        try:
+            stored = world.executions.find(release.job_id, release.execution_id)
+        except Unreadable as fault:
+            reading.leave(row, fault)
+            continue
+        ended.append(row)
         after = None if stored is None else discarded(stored, "discarded while it was parked")
         if after is not None:
             changes.append((stored, after))
     for saved in world.executions.save(changes) if changes else ():
         if saved.unavailable is not None:
             raise Unavailable(saved.unavailable)
-    report.discarded += len(rows)
-
-
-def _release(row: Row) -> Release:
-    (release,) = decode_row(row.blob).values()
-    assert isinstance(release, Release), "a parked row holds one release"
-    return release
+    return ended

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from clockwork.domain.attempts import is_claimed, plan_unstarted
 from clockwork.domain.endings import ended_execution
-from clockwork.domain.errors import Unavailable
+from clockwork.domain.errors import Unavailable, Unreadable
 from clockwork.domain.executions import WAITING, Execution, State
 from clockwork.domain.ids import NamedJobId, decode_job
 from clockwork.domain.named import JobState, NamedJob
@@ -58,10 +58,12 @@ def _wanted(batch: Batch, claimed: Sequence[Item], due: Sequence[int]) -> list[i
     jobs = dict(zip(places, batch.world.jobs.get(places), strict=True))
     wanted = []
     for slot in due:
-        objection = None
-        if slot in named:
-            place = named[slot]
-            objection = _objection(batch.world, claimed[slot], place, jobs[place.client_id, place.job_key])
+        place = named.get(slot)
+        job = None if place is None else jobs[place.client_id, place.job_key]
+        if isinstance(job, Unreadable):
+            batch.fail(claimed[slot], str(job))
+            continue
+        objection = None if place is None else _objection(batch.world, claimed[slot], place, job)
         if objection is None:
             wanted.append(slot)
         else:

@@ -13,7 +13,7 @@ import msgspec
 
 from clockwork.domain import keys
 from clockwork.domain.attempts import dead_execution
-from clockwork.domain.errors import Unavailable
+from clockwork.domain.errors import Unavailable, Unreadable
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.pacing import Spreading
 from clockwork.domain.releases import Release
@@ -70,7 +70,7 @@ class Visit:
     def _max_rate_of(self, client_id: str) -> float | None:
         try:
             client = self.world.clients.get(client_id)
-        except Unavailable as error:
+        except (Unavailable, Unreadable) as error:
             # A shard does not wait for its clients: deliverers keep the caps all the same.
             log.warning("herd not spread: %s", error, extra={"action": "herd_not_spread"})
             return None

@@ -9,7 +9,7 @@ import msgspec
 
 from clockwork.domain.attempts import is_claimed, plan_death
 from clockwork.domain.codec import decode_message
-from clockwork.domain.errors import NewerFormat, Unavailable, Undecodable
+from clockwork.domain.errors import Unavailable, Unreadable
 from clockwork.domain.executions import Execution
 from clockwork.domain.releases import Release
 from clockwork.flows.call_back import call_back
@@ -54,7 +54,7 @@ def _sweep(world: World, letter: DeadLetter, report: SweepReport) -> bool:
     """True once the letter may be forgotten. Whatever is wrong with one, the others are seen to."""
     try:
         return _sweep_all(world, decode_message(letter.body), report)
-    except (Undecodable, NewerFormat) as error:
+    except Unreadable as error:
         log.error("undecodable dead letter, or record of it: %s", error, extra={"action": "undecodable_dead_letter"})
     except Unavailable as error:
         log.warning("a dead letter stays: %s", error, extra={"action": "dead_letter_left"})

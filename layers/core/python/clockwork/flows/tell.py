@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from clockwork.domain.errors import Unavailable
+from clockwork.domain.errors import Unavailable, Unreadable
 from clockwork.domain.executions import Execution, State
 from clockwork.flows.world import World
 
@@ -25,6 +25,6 @@ def tell_dead(world: World, executions: Sequence[Execution]) -> None:
             client = world.clients.get(execution.client_id)
             if client is not None and client.dead_letter_queue_arn is not None:
                 world.notices.tell(client.dead_letter_queue_arn, execution)
-        except Unavailable as error:
+        except (Unavailable, Unreadable) as error:
             extra = {"action": "death_not_told", "executionId": execution.execution_id}
             log.warning("a death was not told: %s", error, extra=extra)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from clockwork.domain.codec import decode_message
-from clockwork.domain.errors import NewerFormat, Undecodable
+from clockwork.domain.errors import Unreadable
 from clockwork.domain.releases import Release
 from clockwork.flows.batch import Batch, Item
 from clockwork.flows.world import World
@@ -34,7 +34,7 @@ def unbundled(batch: Batch, messages: Sequence[Message]) -> list[Item]:
     for message in messages:
         try:
             releases = decode_message(message.body)
-        except (Undecodable, NewerFormat) as error:
+        except Unreadable as error:
             # It comes back until the dead-letter queue takes it: a newer version, or somebody, will know.
             log.error("undecodable message: %s", error, extra={"action": "undecodable_message"})
             batch.fail_message(message.message_id)

@@ -9,6 +9,7 @@ import msgspec
 
 from clockwork.domain.circuits import Circuit
 from clockwork.domain.clients import Client
+from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import DeadPage, Execution
 from clockwork.domain.named import NamedJob
 from clockwork.domain.parking import Parked
@@ -73,7 +74,7 @@ class Shards(Protocol):
 
 class Saved(msgspec.Struct, frozen=True):
     """What came of saving an execution: it is stored as wanted (`ok`), or `actual` is what is stored instead (None if
-    nothing is), or the store gave no definite answer (`unavailable` says why).
+    nothing is), or the store gave no definite answer, or one that cannot be read (`unavailable` says why).
     """
 
     ok: bool
@@ -118,9 +119,12 @@ class Clients(Protocol):
 
 
 class Jobs(Protocol):
-    """The named jobs, changed only by compare-and-set on their version."""
+    """The named jobs, changed only by compare-and-set on their version.
 
-    def get(self, places: Sequence[tuple[str, str]]) -> Sequence[NamedJob | None]:
+    Where jobs of many clients are read at once, one that this version cannot read is answered with why, and not raised.
+    """
+
+    def get(self, places: Sequence[tuple[str, str]]) -> Sequence[NamedJob | Unreadable | None]:
         """The jobs at (client_id, job_key), in the order asked for; None where there is none. All are asked for until
         each was answered.
         """
@@ -132,9 +136,12 @@ class Jobs(Protocol):
         """
 
     def list(self, client_id: str, prefix: str | None, after_key: str | None, limit: int) -> Sequence[NamedJob]:
-        """Up to `limit` jobs of a client in the order of their keys, behind `after_key`: of the prefix, if any."""
+        """Up to `limit` jobs of a client in the order of their keys, behind `after_key`: of the prefix, if any.
 
-    def scan(self, part: int, parts: int) -> Sequence[NamedJob]:
+        Raises Unreadable.
+        """
+
+    def scan(self, part: int, parts: int) -> Sequence[NamedJob | Unreadable]:
         """One of `parts` even, disjoint parts of all jobs of all clients."""
 
 
