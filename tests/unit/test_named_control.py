@@ -109,3 +109,20 @@ def test_a_backfill_up_to_now_delivers_no_fire_before_its_jitter_has_it_due() ->
         assert planned.pointer is not None
         releases = expand(named.job, planned.pointer, END, now, 1_000).releases
         assert all(release.run_at >= release.occurrence.due_at for release in releases)
+
+
+@pytest.mark.parametrize("change_at_s", [None, 25, 500])
+def test_a_backfill_has_no_fire_behind_the_last_one(change_at_s: int | None) -> None:
+    named = Named(max_fires=3)
+    if change_at_s is not None:
+        named.run(change_at_s)
+        changed = named.definition(payload=Payload(b"2"), max_fires=3)
+        named.change(replaced(changed, b'"y"', same_schedule=True))
+    named.run(1_000)
+    before = len(named.clockwork.targets.delivered)
+    for from_s, to_s, fires in [(1, 900, [10, 20, 30]), (15, 25, [20]), (30, 900, [30]), (31, 900, [])]:
+        asked = (named.start + from_s * 1_000, named.start + to_s * 1_000)
+        planned = backfill(named.clockwork.world, named.stored, *asked, 1.0, None)
+        assert planned.count == len(fires)
+        assert [due for due in named.run(60) if due] == fires
+    assert len(named.clockwork.targets.delivered) == before + 5

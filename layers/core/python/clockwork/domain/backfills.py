@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from clockwork.domain.chains import fire_after
+from clockwork.domain.chains import fire_after, ordinal_at
 from clockwork.domain.errors import InvalidRequest, Problem
 from clockwork.domain.named import Backfill, NamedJob, Pointer
 
@@ -23,14 +23,17 @@ class PlannedBackfill(msgspec.Struct, frozen=True):
 def plan_backfill(
     job: NamedJob, backfill_id: str, from_at: int, to_at: int, per_second: float, now: int
 ) -> PlannedBackfill:
-    """Every fire of the job's schedule from `from_at` to `to_at` (ms, both included). Raises InvalidRequest."""
-    first = fire = fire_after(job, from_at - 1, 0)
+    """Every fire of the job's schedule from `from_at` to `to_at` (ms, both included). Raises InvalidRequest.
+
+    Behind the last one that `maxFires` allows there are none.
+    """
+    first = fire = fire_after(job, from_at - 1, ordinal_at(job, from_at - 1))
     count = 0
     while fire is not None and fire.base_at <= to_at:
         count += 1
         if count > MOST_FIRES:
             raise InvalidRequest([Problem("/to", f"the range holds more than {MOST_FIRES:,} fires: take shorter ones")])
-        fire = fire_after(job, fire.base_at, 0)
+        fire = fire_after(job, fire.base_at, fire.ordinal)
     if first is None or count == 0:
         return PlannedBackfill(backfill_id, 0, None)
     backfill = Backfill(backfill_id, job.incarnation, job.definition_digest, to_at, now, per_second)

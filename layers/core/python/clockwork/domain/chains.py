@@ -5,6 +5,9 @@ One function expands a chain for poller and API alike. Keys are derived, so a ch
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from functools import partial
+
 import msgspec
 
 from clockwork.domain import ids, keys
@@ -149,6 +152,15 @@ def ordinal_at(job: NamedJob, at: int) -> int:
     return min(ordinal + count_fires(recurrence, after_at, at), max(ordinal, recurrence.max_fires))
 
 
+def not_beyond_last(job: NamedJob, at: int) -> int:
+    """`at`, or where the chain's last fire was if `maxFires` ended it before: from there its fires are counted back."""
+    recurrence = job.definition.recurrence
+    if recurrence is None or recurrence.max_fires is None or ordinal_at(job, at) < recurrence.max_fires:
+        return at
+    instants = range(job.chain_after_at, at)
+    return job.chain_after_at + bisect_left(instants, recurrence.max_fires, key=partial(ordinal_at, job))
+
+
 def _expand_backfill(job: NamedJob, start: Pointer, horizon: str, limit: int) -> Step:
     pointer: Pointer | None = start
     releases: list[Release] = []
@@ -158,7 +170,7 @@ def _expand_backfill(job: NamedJob, start: Pointer, horizon: str, limit: int) ->
         # With jitter a fire of the range may be due a little after its end, which may be now.
         run_at = max(backfill.run_at, pointer.fire.due_at)
         releases.append(run_of(job, pointer.fire.due_at, run_at, backfill.backfill_id))
-        fire = fire_after(job, pointer.fire.base_at, 0)
+        fire = fire_after(job, pointer.fire.base_at, pointer.fire.ordinal)
         following = msgspec.structs.replace(backfill, index=backfill.index + 1)
         is_over = fire is None or fire.base_at > backfill.to_at
         pointer = None if is_over else msgspec.structs.replace(pointer, fire=fire, backfill=following)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from clockwork.domain.chains import fire_after, first_pointer, ordinal_at
+from clockwork.domain.chains import fire_after, first_pointer, not_beyond_last, ordinal_at
 from clockwork.domain.clients import Client
 from clockwork.domain.differences import differences
 from clockwork.domain.errors import InvalidRequest, NameTaken, Problem, RevisionConflict
@@ -145,6 +145,7 @@ def _going_on(job: NamedJob, before: NamedJob, at: int) -> NamedJob:
     fire = fire_after(before, after_at, ordinal_at(before, after_at))
     while fire is not None and fire.due_at <= at:
         after_at, fire = fire.base_at, fire_after(before, fire.base_at, fire.ordinal)
+    after_at = not_beyond_last(before, after_at)
     return msgspec.structs.replace(job, chain_after_at=after_at, chain_ordinal=ordinal_at(before, after_at))
 
 
