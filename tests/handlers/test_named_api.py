@@ -127,6 +127,21 @@ def test_pause_resume_run_and_delete() -> None:
     assert create(api, payload=9).status == 201
 
 
+def test_of_all_that_a_resume_releases_an_answer_lists_the_first_and_counts_the_rest() -> None:
+    api = Api()
+    path = f"/v1/jobs/{job_id(api, schedule={'every': {'seconds': 1}, 'catchUp': 'all'})}"
+    run(api, 5)
+    api.call("POST", f"{path}/pause")
+    run(api, 3_600)
+    puts = api.writes.count("timeline.put_new")
+    resumed = api.call("POST", f"{path}/resume").body
+    assert resumed["releasedCount"] > 3_600
+    assert resumed["released"][0]["dueAt"] < resumed["released"][-1]["dueAt"]
+    assert len(resumed["released"]) == 1_000
+    # The first pointer, and one beyond the horizon.
+    assert api.writes.count("timeline.put_new") == puts + 2
+
+
 def test_a_backfill_is_counted_and_bounded() -> None:
     api = Api()
     path = f"/v1/jobs/{job_id(api)}/backfill"

@@ -77,7 +77,10 @@ class ChangedJob(WrittenJob):
     """A named job after a change."""
 
     executions: list[Execution] = Field(description="under way from before the change; nothing else of that starts")
-    released: list[ReleasedFire] = Field(description="of the job as it now stands, on their way already")
+    released: list[ReleasedFire] = Field(
+        description="of the job as it now stands, on their way already; the first 1,000 of them"
+    )
+    released_count: int
 
 
 class StartedRun(EdgeModel):

@@ -21,6 +21,8 @@ from clockwork.flows.named import Written
 
 #: So many next fires are shown with a job.
 SHOWN_FIRES = 10
+#: So many fires that a change released are listed, of what may be a day's; Lambda answers with 6 MB at the most.
+SHOWN_RELEASED = 1_000
 #: A fire that is due later than this cannot be written with four digits of a year.
 LAST_SHOWN_AT = 253_402_300_799_999
 
@@ -47,7 +49,8 @@ def changed(answer: Written, now: int) -> dict[str, Any]:
     """The answer to a change: as the job stands, and what of its old version may still reach the target."""
     return written(answer, now) | {
         "executions": [views.execution(execution) for execution in answer.running],
-        "released": [_released(release) for release in answer.released],
+        "released": [_released(release) for release in answer.released[:SHOWN_RELEASED]],
+        "releasedCount": len(answer.released),
     }
 
 

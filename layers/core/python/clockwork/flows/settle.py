@@ -18,7 +18,7 @@ from clockwork.flows.registry import look_at
 from clockwork.flows.skip import Stretch, record_skipped
 from clockwork.flows.world import World
 
-#: Fires per round; a round ends with a pointer and another look.
+#: Fires per round; a round ends with another look.
 AT_ONCE = 500
 
 
@@ -49,6 +49,7 @@ def settle(
             wake_pollers(world, [(job.partition_id, pointer.key)], shards)
             break
         # 2. Advance: but for a repair the pointer goes first, so that the chain lives on whatever becomes of this call.
+        # One that nobody would read is not put.
         step = expand(job, pointer, horizon, world.clock.now(), AT_ONCE)
         released += step.releases
         later += step.releases
@@ -58,7 +59,7 @@ def settle(
             _see_to(world, later, skipped, shards)
             later, skipped = [], []
         pointer = step.following
-        if pointer is not None and pointer.key <= until:
+        if pointer is not None and horizon < pointer.key <= until:
             put_pointer(world, job, pointer)
     # 3. Release what lies behind the horizon, and record what does not fire.
     _see_to(world, later, skipped, shards)
