@@ -20,7 +20,7 @@ from tests.unit.cron.oracle import changes_of_offset
 from tests.unit.cron.test_properties import SCHEDULES
 
 DAY_MS = 86_400_000
-MOST_WALKED = 300
+MOST_WALKED = 120
 
 EXCLUDES = st.lists(
     st.sampled_from(
@@ -56,13 +56,13 @@ def agrees(recurrence: Recurrence, after_at: int) -> None:
 
 
 @given(SCHEDULES, ZONES, EXCLUDES, INSTANTS, BOUNDS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_cron_schedules(cron: CompiledCron, zone: str, exclude: Exclusion, at: int, end_at: int | None) -> None:
     agrees(Recurrence(cron=cron, timezone=zone, exclude=exclude, start_at=at + 7_001, end_at=end_at), at)
 
 
 @given(SCHEDULES, st.sampled_from(["America/New_York", "Australia/Lord_Howe", "Pacific/Apia"]), EXCLUDES, st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_cron_schedules_around_shifts(cron: CompiledCron, zone: str, exclude: Exclusion, data: st.DataObject) -> None:
     shift = data.draw(st.sampled_from(changes_of_offset(zone, 2009, 2026)))
     before_ms = data.draw(st.integers(-7_200_000, DAY_MS))
@@ -70,7 +70,7 @@ def test_cron_schedules_around_shifts(cron: CompiledCron, zone: str, exclude: Ex
 
 
 @given(EVERIES, ZONES, EXCLUDES, INSTANTS, BOUNDS, BOUNDS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_intervals(
     every: Every, zone: str, exclude: Exclusion, at: int, start_at: int | None, end_at: int | None
 ) -> None:
