@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -13,7 +15,9 @@ from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.permits import BLOCK, LONGEST_NO_PERMIT_MS, NO_PERMIT_MS, SLOW_MS, blocks_of, cap_of, wait_ms
 from clockwork.flows.authorise import Caller
 from clockwork.flows.cancel import cancel_job
-from tests.examples import ACME, ALICE
+from clockwork.flows.create import create_jobs
+from clockwork.flows.registry import ensure_shards
+from tests.examples import ACME, ALICE, new_job, request
 from tests.regulated import Regulated
 
 MINE = Caller(ALICE, client_ids=frozenset({"acme"}))
@@ -76,6 +80,57 @@ def test_what_comes_too_late_for_its_slot_leaves_it_to_others() -> None:
     delivered = len(regulated.run(125 + 20))
     assert delivered in range(90, 145)
     assert delivered + sum(record.state is State.EXPIRED for record in regulated.clockwork.executions.all()) == 240
+
+
+@pytest.mark.parametrize("other", [None, 3_600.0])
+def test_no_slot_is_wasted_where_some_of_a_batch_can_wait_longer_than_others(other: float | None) -> None:
+    regulated = Regulated(max_rate_per_second=5.0)
+    for second in range(40):
+        regulated.create(20, delay_ms=5_000 + second * 1_000, relevancy_window_seconds=10.0)
+        regulated.create(1, delay_ms=5_000 + second * 1_000, relevancy_window_seconds=other)
+    delivered = regulated.run(5 + 40 + 10)
+    assert len(delivered) in range(240, 260)
+    assert sum(one.occurrence.relevancy_window_seconds == other for one in delivered) == 40
+
+
+def test_no_slot_is_wasted_where_a_herd_that_cannot_wait_is_released_at_once() -> None:
+    regulated = Regulated(max_rate_per_second=2.0)
+    jobs = [new_job(delay_ms=65_000 + place * 100, relevancy_window_seconds=5.0) for place in range(200)]
+    create_jobs(regulated.clockwork.world, request(*jobs), ensure_shards(regulated.clockwork.world))
+    assert len(regulated.run(65 + 20 + 10)) in range(48, 56)
+    assert regulated.states() == {State.SUCCEEDED, State.EXPIRED}
+
+
+@pytest.mark.parametrize(
+    ("windows", "max_rate", "most"),
+    [
+        ([None] * 10, 5.0, 1),
+        ([60.0] * 10, 5.0, 1),
+        ([None] * 5 + [60.0 + place for place in range(5)], 5.0, 1),
+        ([None] * 9 + [1.0], 5.0, 2),
+        ([1.0 + place for place in range(10)], 1.0, 10),
+        ([1.0 + place / 10 for place in range(10)], 1.0, 10),
+        ([1.0 + place // 5 / 10 for place in range(10)], 1.0, 2),
+        ([1.0] * 10, 0.5, 1),
+    ],
+)
+def test_a_batch_reserves_once_unless_slots_are_scarce_and_then_once_for_each_end_of_a_window(
+    windows: list[float | None], max_rate: float, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    regulated = Regulated(max_rate_per_second=max_rate)
+    jobs = [new_job(delay_ms=1_000, relevancy_window_seconds=window) for window in windows]
+    create_jobs(regulated.clockwork.world, request(*jobs), ensure_shards(regulated.clockwork.world))
+    regulation = regulated.clockwork.regulation
+    reserve, reservations = regulation.reserve, []
+
+    def counted(*asked: Any) -> tuple[int, int]:
+        reservations.append(asked)
+        return reserve(*asked)
+
+    monkeypatch.setattr(regulation, "reserve", counted)
+    regulated.run(60)
+    assert len(reservations) in range(1, most + 1)
+    assert len(regulated.states()) == 1 or regulated.states() == {State.SUCCEEDED, State.EXPIRED}
 
 
 def test_retries_take_slots_of_their_own() -> None:

@@ -13,11 +13,13 @@ import msgspec
 from clockwork.domain.circuits import Passage, host_of, plan_passage
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import Unavailable, Unreadable
-from clockwork.domain.relevancy import relevant_until
+from clockwork.domain.pacing import urgency
+from clockwork.domain.relevancy import is_expired, relevant_until
 from clockwork.flows.batch import Batch, Item
 from clockwork.flows.expire import unexpired
 from clockwork.flows.park import park
 from clockwork.flows.permit import permitted
+from clockwork.flows.world import World
 
 #: A slot this far away goes back to the queue, whose delays are whole seconds: holding it would keep an environment.
 FAR_SLOT_MS = 1_000
@@ -77,32 +79,38 @@ def _paced(batch: Batch, client_id: str, client: Client | None, items: list[Item
     """Under a rate cap each takes a slot once; one that is too far away to hold for goes back for its slot."""
     if client is None or client.max_rate_per_second is None:
         return items
-    world = batch.world
-    waiting = sorted((item for item in items if not item.release.paced), key=lambda item: item.release.run_at)
-    if waiting:
-        now = world.clock.now()
-        interval_ms = 1000 / client.max_rate_per_second
-        latest = _latest_of(waiting)
-        first_at, count = world.regulation.reserve(client_id, len(waiting), interval_ms, now, latest)
-        for place, item in enumerate(waiting):
-            slot_at = max(item.release.run_at, first_at + int(place * interval_ms))
-            if place >= count and latest is not None:
-                # A slot that nobody can use is left to whoever comes later.
-                slot_at = max(slot_at, latest + 1)
-            item.release = msgspec.structs.replace(item.release, run_at=slot_at, paced=True)
+    interval_ms = 1000 / client.max_rate_per_second
+    _take_slots(batch.world, client_id, interval_ms, [item for item in items if not item.release.paced])
     # A slot beyond the relevancy window is no use waiting for.
     items = unexpired(batch, items)
-    far_at = world.clock.now() + FAR_SLOT_MS
+    far_at = batch.world.clock.now() + FAR_SLOT_MS
     batch.send_back([item for item in items if item.release.run_at >= far_at])
     return [item for item in items if item.release.run_at < far_at]
 
 
-def _latest_of(items: Sequence[Item]) -> int | None:
-    """The last instant (ms) at which any of the items is of use; None if one always is."""
-    latest = 0
-    for item in items:
-        until = relevant_until(item.release.occurrence)
-        if until is None:
-            return None
-        latest = max(latest, until)
-    return latest
+def _take_slots(world: World, client_id: str, interval_ms: float, waiting: list[Item]) -> None:
+    """Give each item its slot, or one beyond its window where no other is left: such a slot is not taken.
+
+    Whoever can wait longest comes last. One reservation does if the cap leaves enough slots; otherwise there is at most
+    one for each instant at which a window ends.
+    """
+    waiting = sorted(waiting, key=lambda item: urgency(item.release))
+    now = world.clock.now()
+    while waiting:
+        # No slot beyond the first window is asked for: whoever gets one can use it.
+        until = relevant_until(waiting[0].release.occurrence)
+        first_at, count = world.regulation.reserve(client_id, len(waiting), interval_ms, now, until)
+        for place, item in enumerate(waiting[:count]):
+            _pace(item, first_at + int(place * interval_ms))
+        waiting = waiting[count:]
+        if waiting and until is not None:
+            free_at = max(until + 1, first_at + int(count * interval_ms))
+            for item in waiting:
+                if is_expired(item.release.occurrence, free_at):
+                    _pace(item, free_at)
+            waiting = [item for item in waiting if not item.release.paced]
+
+
+def _pace(item: Item, at: int) -> None:
+    slot_at = max(item.release.run_at, at)
+    item.release = msgspec.structs.replace(item.release, run_at=slot_at, paced=True)
