@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
+from clockwork.domain.errors import Unavailable
+from clockwork.domain.executions import Outcome
 from clockwork.domain.instants import to_text
-from tests.examples import BOB
+from clockwork.domain.releases import Delivery
+from tests.examples import BOB, success
 from tests.handlers.handlers import Answer, Api, job_body
 
 EVERY = {"every": {"seconds": 10}}
@@ -140,6 +143,50 @@ def test_of_all_that_a_resume_releases_an_answer_lists_the_first_and_counts_the_
     assert len(resumed["released"]) == 1_000
     # The first pointer, and one beyond the horizon.
     assert api.writes.count("timeline.put_new") == puts + 2
+
+
+@pytest.mark.parametrize(("port", "name"), [("shards", "get"), ("queue", "send")])
+@pytest.mark.parametrize("call", ["resume", "patch"])
+def test_a_change_that_failed_behind_its_row_is_done_by_its_repeat(
+    monkeypatch: pytest.MonkeyPatch, call: str, port: str, name: str
+) -> None:
+    api = Api()
+    path = f"/v1/jobs/{job_id(api, schedule={**EVERY, 'catchUp': 'all'})}"
+    assert run(api, 35) == 3
+    if call == "resume":
+        api.call("POST", f"{path}/pause")
+        run(api, 600)
+
+    def fails(*_: object) -> None:
+        raise Unavailable("throttled")
+
+    def ask() -> Answer:
+        return api.call("PATCH", path, {"payload": 7}) if call == "patch" else api.call("POST", f"{path}/resume")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(getattr(api.clockwork, port), name, fails)
+        assert ask().status == 503
+    assert (ask().status, ask().body["revision"]) == (200, 3 if call == "resume" else 2)
+    assert run(api, 3_600) == (420 if call == "resume" else 360)
+
+
+@pytest.mark.parametrize("record", ["full", "none"])
+def test_a_change_that_is_asked_for_again_tells_again_what_is_under_way(record: str) -> None:
+    api = Api()
+    path = f"/v1/jobs/{job_id(api, record=record)}"
+    answers: list[Answer] = []
+
+    def answer(delivery: Delivery) -> Outcome:
+        calls = [("POST", f"{path}/pause")] * 2 + [("DELETE", path)] * 2
+        answers.extend(api.call(method, where) for method, where in calls)
+        return success(api.clockwork.clock.now())
+
+    api.clockwork.targets._answer = answer
+    run(api, 15)
+    listed = [[execution["executionId"] for execution in answer.body["executions"]] for answer in answers]
+    assert all(one == listed[0] for one in listed)
+    assert len(listed[0]) == (record == "full")
+    assert [answer.body.get("result") for answer in answers[2:]] == ["running" if record == "full" else "too_late"] * 2
 
 
 def test_a_backfill_is_counted_and_bounded() -> None:

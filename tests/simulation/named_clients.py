@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from clockwork.domain.errors import JobNotFound, RevisionConflict
+from clockwork.domain.errors import JobNotFound
 from clockwork.domain.ids import NamedJobId, decode_job, is_named
 from clockwork.domain.jobs import HttpTarget, Payload, RetryPolicy
 from clockwork.domain.named import CatchUp, Definition, JobState, NamedJob, Overlap
@@ -60,15 +60,15 @@ def definition(rng: random.Random, now: int, began_at: int) -> Definition:
     )
 
 
-def answered(visit: Visit, written: named.Written, *, is_change: bool = False) -> None:
-    """The client was told how its job stands.
+def answered(visit: Visit, written: named.Written, *, is_change: bool = False, is_new: bool = False) -> None:
+    """The client was told how its job stands; `is_new`: this call made it so.
 
     Who made it so may have died over it. A repeat settles that as long as it counts as the same request; one that
     comes later promises nothing of what lay behind the horizon then.
     """
     changed_at, promises_from = written.job.changed_at, 0
     memory_ms = visit.desk.cloud.settings.idempotency_seconds * 1000 - 4 * MOST_SKEW_MS
-    if not is_change and not written.created and visit.now > changed_at + memory_ms:
+    if not (is_new or written.created) and visit.now > changed_at + memory_ms:
         promises_from = max(visit.now, changed_at + LONGEST_DELAY_SECONDS * 1000 + MOST_SKEW_MS)
     objection = visit.watcher.named.answered(written, is_change=is_change, promises_from=promises_from)
     visit.watcher.require(objection is None, "I7", str(objection), written.job.job_id)
@@ -132,18 +132,29 @@ def living(visit: Visit, world: World, job_id: str) -> NamedJob:
     return job
 
 
-def change(visit: Visit, changed: Callable[[NamedJob, int], NamedJob], wanted: JobState | None = None) -> None:
-    """Write a change of the job as it stands, unless it stands so already."""
+def change(
+    visit: Visit, changed: Callable[[NamedJob, int], NamedJob], is_as_wanted: Callable[[NamedJob], bool]
+) -> None:
+    """Write a change of the job, unless it stands so already; some clients repeat it until they have an answer."""
     job_id = known(visit)
     revision = visit.rng.choice((None, None, None, 1))
+    ask = visit.rng.choice((visit.call, visit.call_until_answered))
 
-    def flow(world: World, _: Sequence[str]) -> named.Written:
-        job = living(visit, world, job_id)
-        if job.state is wanted:
-            raise RevisionConflict("it stands so already")
-        return named.change(world, job, revision, changed)
+    def flow(world: World, _: Sequence[str]) -> tuple[named.Written, bool]:
+        job = get_named(world, visit.caller(world), job_id)
+        if is_as_wanted(job):
+            return named.unchanged(world, job), False
+        if not job.is_alive:
+            raise JobNotFound(job_id)
+        return named.change(world, job, revision, changed), True
 
-    answered(visit, visit.call(flow), is_change=True)
+    written, is_new = ask(flow)
+    answered(visit, written, is_change=True, is_new=is_new)
+
+
+def in_state(state: JobState) -> Callable[[NamedJob], bool]:
+    """Whether a job is in a state."""
+    return lambda job: job.state is state
 
 
 def replace(visit: Visit) -> None:
@@ -156,7 +167,7 @@ def replace(visit: Visit) -> None:
         new = named.with_schedule_of(job, wanted) if same else wanted
         return named.replaced(new, text, same_schedule=same)(job, now)
 
-    change(visit, changed)
+    change(visit, changed, lambda job: job.is_alive and job.as_sent == text)
 
 
 def run_now(visit: Visit) -> None:
@@ -206,9 +217,9 @@ NAMED_OPERATIONS: dict[str, Callable[[Visit], None]] = {
     "create named": create,
     "repeat named": repeat,
     "replace": replace,
-    "pause": lambda visit: change(visit, named.paused("a pause"), JobState.PAUSED),
-    "resume": lambda visit: change(visit, named.resumed(None), JobState.ACTIVE),
-    "delete": lambda visit: change(visit, named.cancelled(None)),
+    "pause": lambda visit: change(visit, named.paused("a pause"), in_state(JobState.PAUSED)),
+    "resume": lambda visit: change(visit, named.resumed(None), in_state(JobState.ACTIVE)),
+    "delete": lambda visit: change(visit, named.cancelled(None), in_state(JobState.CANCELLED)),
     "run now": run_now,
     "backfill": backfill,
     "look at named": look,

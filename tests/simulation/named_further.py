@@ -54,7 +54,7 @@ def unschedule(visit: Visit) -> None:
             raise NotScheduled(key)
         return named.change(world, job, None, named.cancelled(None))
 
-    answered(visit, visit.call(flow), is_change=True)
+    answered(visit, visit.call(flow), is_change=True, is_new=True)
 
 
 def contend(visit: Visit) -> None:

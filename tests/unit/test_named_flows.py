@@ -16,8 +16,11 @@ from clockwork.domain.keys import edge_key
 from clockwork.domain.named import NamedJob, versioned
 from clockwork.domain.releases import Delivery
 from clockwork.flows.find import get_named
-from clockwork.flows.named import cancelled
+from clockwork.flows.named import cancelled, unchanged
 from tests.named import MINE, Named, execution_of
+
+#: Where a call may fail behind the row that it wrote: at the look, at a release.
+RELEASING = [(record, *port) for record in ("full", "none") for port in (("shards", "get"), ("queue", "send"))]
 
 
 def test_the_same_definition_is_the_same_job_and_writes_nothing() -> None:
@@ -145,6 +148,36 @@ def test_the_repeat_of_a_create_that_fired_long_since_tells_nothing_and_costs_li
     assert len(saves) <= 1
     assert named.run(1_000) == [float(at) for at in range(int(fired[-1]) + 10, 4_600, 10)]
     assert all(execution.state is State.SUCCEEDED for execution in named.executions())
+
+
+@pytest.mark.parametrize("catch_up", ["all", "latest", "none"])
+def test_at_level_none_a_repeat_delivers_nothing_again_of_a_chain_that_goes_on(catch_up: str) -> None:
+    named = Named(record="none", catch_up=catch_up)
+    fired = named.run(600)
+    assert not named.create(record="none", catch_up=catch_up).created
+    assert unchanged(named.clockwork.world, named.stored).released == ()
+    assert named.run(95) == [fired[-1] + 10.0 * n for n in range(1, 11)]
+    assert not named.executions()
+
+
+@pytest.mark.parametrize(("record", "port", "call"), RELEASING)
+def test_at_any_level_a_repeat_releases_what_the_first_call_did_not(
+    monkeypatch: pytest.MonkeyPatch, record: str, port: str, call: str
+) -> None:
+    named = Named()
+    named.run(61)
+
+    def fails(*_: object) -> None:
+        raise Unavailable("throttled")
+
+    with monkeypatch.context() as broken, pytest.raises(Unavailable):
+        broken.setattr(getattr(named.clockwork, port), call, fails)
+        named.create(key="second", every_ms=100, record=record)
+    named.create(key="second", every_ms=100, record=record)
+    named.create(key="second", every_ms=100, record=record)
+    named.run(100)
+    due = [d.occurrence.due_at for d in named.clockwork.targets.delivered if _key(d) == "second"]
+    assert due == [*range(named.start + 61_100, named.clockwork.clock.at, 100)]
 
 
 def test_what_waits_behind_the_first_quarter_of_an_hour_is_not_skipped_by_a_repeat() -> None:

@@ -159,7 +159,7 @@ class NamedApi:
     def _cancel_named(self, request: Request, caller: authorise.Caller) -> Answer:
         job = get_named(self.world, caller, request.path["jobId"])
         if not job.is_alive:
-            return HTTPStatus.OK, named_views.cancelled(named.Written(job))
+            return HTTPStatus.OK, named_views.cancelled(named.unchanged(self.world, job))
         return HTTPStatus.OK, named_views.cancelled(
             named.change(self.world, job, request.revision(), named.cancelled(None))
         )
@@ -181,7 +181,7 @@ class NamedApi:
         written = as_sent(value)
         now = self.world.clock.now()
         if written == job.as_sent:
-            return HTTPStatus.OK, named_views.changed(named.Written(job), now)
+            return HTTPStatus.OK, named_views.changed(named.unchanged(self.world, job), now)
         definition = definition_of(body, checks, client)
         same_schedule = canonical(value["schedule"]) == canonical(json.loads(job.as_sent)["schedule"])
         if same_schedule:
@@ -194,7 +194,7 @@ class NamedApi:
     ) -> Answer:
         now = self.world.clock.now()
         if job.state is wanted:
-            return HTTPStatus.OK, named_views.changed(named.Written(job), now)
+            return HTTPStatus.OK, named_views.changed(named.unchanged(self.world, job), now)
         return HTTPStatus.OK, named_views.changed(named.change(self.world, job, request.revision(), change), now)
 
     def _optional_body(self, request: Request) -> Any:

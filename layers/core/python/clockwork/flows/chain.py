@@ -51,9 +51,22 @@ def settle_again(world: World, job: NamedJob) -> None:
     and only for as long as a repeat counts as the same request, so that nothing fires again that fired long ago.
     """
     age_ms = world.clock.now() - job.changed_at
-    if job.state is JobState.ACTIVE and age_ms < world.settings.idempotency_seconds * 1000:
+    is_young = age_ms < world.settings.idempotency_seconds * 1000
+    if job.state is JobState.ACTIVE and is_young and not _is_known_to_go_on(world, job):
         settle(world, job, first_pointer(job), until=keys.edge_key(job.changed_at + LONGEST_DELAY_SECONDS * 1000))
     check_chain(world, job)
+
+
+def _is_known_to_go_on(world: World, job: NamedJob) -> bool:
+    """Whether a pointer tells that the first fires were released: at level none it is put behind them, and no record
+    would absorb them if they were released again.
+    """
+    if job.definition.record != "none":
+        return False
+    first = first_pointer(job)
+    shard = look_at(world, [job.partition_id])[job.partition_id]
+    further = [(job.partition_id, p.key) for p in _candidates(job, shard) if p != first]
+    return any(world.timeline.find(further))
 
 
 def _is_unfired(world: World, job: NamedJob) -> bool:

@@ -161,9 +161,10 @@ class Ingestion:
             if found is None:
                 raise JobNotFound(wanted.job_key)
             job = found
-        if not job.is_alive:
-            return True
-        written = named.change(self._world, job, None, named.cancelled(None))
+        if job.is_alive:
+            written = named.change(self._world, job, None, named.cancelled(None))
+        else:
+            written = named.unchanged(self._world, job)
         return not written.running and not written.may_be_under_way
 
     def _settle(self, message: Message, fault: ClockworkError) -> None:

@@ -25,11 +25,18 @@ def may_still_start(world: World, before: NamedJob, after: NamedJob) -> tuple[Se
     To be asked after the job's row was written: a deliverer claims and only then looks at that row, so either it sees
     the change, or its claim is seen here: also that of a version which was recorded, before one that is not.
     """
-    running, all_seen = _running(world, before)
-    may_be_unseen = not all_seen or world.clock.now() < before.unrecorded_until
+    running, may_be_unseen = _before(world, before, after.version)
     if before.definition.record == "none":
         may_be_unseen = may_be_unseen or _is_behind_horizon(world, before)
-    return [e for e in running if decode_execution(e.execution_id).run != after.version], may_be_unseen
+    return running, may_be_unseen
+
+
+def still_under_way(world: World, job: NamedJob) -> tuple[Sequence[Execution], bool]:
+    """The same for a change that is asked for again: what may still start of all versions before the one that stands.
+
+    What the change that made it so could exclude by the horizon of its time may be told of as possible here.
+    """
+    return _before(world, job, job.version)
 
 
 def unrecorded_until(job: NamedJob, now: int) -> int:
@@ -43,6 +50,13 @@ def unrecorded_until(job: NamedJob, now: int) -> int:
     if pointer is None or pointer.fire.due_at > released_by:
         return job.unrecorded_until
     return max(job.unrecorded_until, released_by + longest_ms)
+
+
+def _before(world: World, job: NamedJob, version: str) -> tuple[Sequence[Execution], bool]:
+    """What runs of a job but of one version, and whether there may be what has no claim, or none that was read."""
+    running, all_seen = _running(world, job)
+    may_be_unseen = not all_seen or world.clock.now() < job.unrecorded_until
+    return [e for e in running if decode_execution(e.execution_id).run != version], may_be_unseen
 
 
 def _running(world: World, job: NamedJob) -> tuple[Sequence[Execution], bool]:

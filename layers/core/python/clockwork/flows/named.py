@@ -21,7 +21,7 @@ from clockwork.domain.named import Definition, JobState, NamedJob, versioned
 from clockwork.domain.releases import Release
 from clockwork.flows.chain import settle_again
 from clockwork.flows.find import get_by_key
-from clockwork.flows.listing import may_still_start, unrecorded_until
+from clockwork.flows.listing import may_still_start, still_under_way, unrecorded_until
 from clockwork.flows.registry import ensure_shards, is_given_up, ordered_home
 from clockwork.flows.settle import put_pointer, settle
 from clockwork.flows.world import World
@@ -97,6 +97,16 @@ def change(
     released = settle(world, job, first_pointer(job)) if job.state is JobState.ACTIVE else ()
     running, unseen = may_still_start(world, stored, job)
     return Written(job, released=released, running=running, may_be_under_way=unseen)
+
+
+def unchanged(world: World, stored: NamedJob) -> Written:
+    """The answer to a change that finds the job as it is to be: that of the call which made it so, told again.
+
+    Nobody knows whether that call lived to do what follows the row's write, so it is done again. Unavailable: repeat.
+    """
+    settle_again(world, stored)
+    running, unseen = still_under_way(world, stored)
+    return Written(stored, running=running, may_be_under_way=unseen)
 
 
 def replaced(definition: Definition, as_sent: bytes, *, same_schedule: bool) -> Callable[[NamedJob, int], NamedJob]:

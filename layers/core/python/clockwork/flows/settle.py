@@ -32,10 +32,12 @@ def settle(
 ) -> Sequence[Release]:
     """Bring the chain from `start`, which has been put, beyond the horizon; what was released on the way.
 
-    `until`, a key, is where to stop although the horizon lies further: what follows is in another's hands. `repairs`:
-    nothing else answers for the fires that are passed, so they are released before the pointer that would say so is
-    put. Raises Unavailable if it is not certain that everything will fire: then nothing may be promised.
+    `until`, a key, is where to stop although the horizon lies further: what follows is in another's hands. In a repair
+    (`repairs`) nothing else answers for the fires that are passed, and at level `none` nothing else tells a repeat that
+    they were: there they are released before the pointer that says so is put. Raises Unavailable if it is not certain
+    that everything will fire: then nothing may be promised.
     """
+    pointer_tells = repairs or job.definition.record == "none"
     released: list[Release] = []
     later: list[Release] = []
     skipped: list[Stretch] = []
@@ -48,14 +50,14 @@ def settle(
         if horizon < pointer.key:
             wake_pollers(world, [(job.partition_id, pointer.key)], shards)
             break
-        # 2. Advance: but for a repair the pointer goes first, so that the chain lives on whatever becomes of this call.
-        # One that nobody would read is not put.
+        # 2. Advance: unless it has to tell more, the pointer goes first, so that the chain lives on whatever becomes of
+        # this call. One that nobody would read is not put.
         step = expand(job, pointer, horizon, world.clock.now(), AT_ONCE)
         released += step.releases
         later += step.releases
         if step.skipped is not None:
             skipped.append(Stretch(job, pointer.fire, step.skipped))
-        if repairs:
+        if pointer_tells:
             _see_to(world, later, skipped, shards)
             later, skipped = [], []
         pointer = step.following
