@@ -9,6 +9,7 @@ import pytest
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Outcome
 from clockwork.domain.instants import to_text
+from clockwork.domain.named import NamedJob
 from clockwork.domain.releases import Delivery
 from tests.examples import BOB, success
 from tests.handlers.handlers import Answer, Api, job_body
@@ -157,14 +158,20 @@ def test_a_change_that_failed_behind_its_row_is_done_by_its_repeat(
         api.call("POST", f"{path}/pause")
         run(api, 600)
 
+    save = api.clockwork.jobs.save
+
     def fails(*_: object) -> None:
         raise Unavailable("throttled")
+
+    def save_before_that(before: NamedJob | None, after: NamedJob) -> bool:
+        broken.setattr(getattr(api.clockwork, port), name, fails)
+        return save(before, after)
 
     def ask() -> Answer:
         return api.call("PATCH", path, {"payload": 7}) if call == "patch" else api.call("POST", f"{path}/resume")
 
     with monkeypatch.context() as broken:
-        broken.setattr(getattr(api.clockwork, port), name, fails)
+        broken.setattr(api.clockwork.jobs, "save", save_before_that)
         assert ask().status == 503
     assert (ask().status, ask().body["revision"]) == (200, 3 if call == "resume" else 2)
     assert run(api, 3_600) == (420 if call == "resume" else 360)

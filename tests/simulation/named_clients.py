@@ -132,9 +132,7 @@ def living(visit: Visit, world: World, job_id: str) -> NamedJob:
     return job
 
 
-def change(
-    visit: Visit, changed: Callable[[NamedJob, int], NamedJob], is_as_wanted: Callable[[NamedJob], bool]
-) -> None:
+def change(visit: Visit, changed: named.Change, is_as_wanted: Callable[[NamedJob], bool]) -> None:
     """Write a change of the job, unless it stands so already; some clients repeat it until they have an answer."""
     job_id = known(visit)
     revision = visit.rng.choice((None, None, None, 1))
@@ -163,9 +161,9 @@ def replace(visit: Visit) -> None:
     same = visit.rng.random() < 0.4
     text = b'{"n": %d}' % visit.rng.getrandbits(64)
 
-    def changed(job: NamedJob, now: int) -> NamedJob:
+    def changed(job: NamedJob, now: int, released_to: int) -> NamedJob:
         new = named.with_schedule_of(job, wanted) if same else wanted
-        return named.replaced(new, text, same_schedule=same)(job, now)
+        return named.replaced(new, text, same_schedule=same)(job, now, released_to)
 
     change(visit, changed, lambda job: job.is_alive and job.as_sent == text)
 

@@ -101,7 +101,7 @@ def test_a_one_shot_whose_change_died_before_its_release_is_found_by_the_audit(m
 
     soon = named.definition(recurrence=None, at=named.clockwork.clock.at + 5_000)
     with monkeypatch.context() as broken:
-        broken.setattr(named.clockwork.shards, "get", die)
+        broken.setattr(named.clockwork.queue, "send", die)
         with pytest.raises(KeyboardInterrupt):
             named.change(replaced(soon, b"2", same_schedule=False))
     assert named.run(200) == []

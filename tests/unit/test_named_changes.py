@@ -68,6 +68,32 @@ def test_a_change_during_a_pause_forgets_nothing_that_was_due_in_it() -> None:
     assert named.run(11) == [30.0, 40.0, 50.0, 60.0, 70.0]
 
 
+@pytest.mark.parametrize("record", ["full", "none"])
+@pytest.mark.parametrize("catch_up", ["all", "latest", "none"])
+@pytest.mark.parametrize("is_paused", [False, True])
+def test_what_nobody_released_before_a_change_is_caught_up_with_after_it(
+    is_paused: bool, catch_up: str, record: str
+) -> None:
+    named = Named(catch_up=catch_up, record=record)
+    named.run(25)
+    named.clockwork.clock.at += 300_000  # nobody polls beyond 70 s
+    while (named.clockwork.queue.next_visible_at() or named.clockwork.clock.at + 1) <= named.clockwork.clock.at:
+        named.clockwork.deliver_visible()
+    if is_paused:
+        named.change(paused(None))
+    definition = named.definition(payload=Payload(b"2"), catch_up=catch_up, record=record)
+    named.change(replaced(definition, b'"y"', same_schedule=True))
+    if is_paused:
+        named.change(resumed(None))
+    told = named.run(100)
+    # Within the last minute nothing was missed, unless it was due in a pause.
+    last = 320.0 if is_paused else 260.0
+    assert told[0] == {"all": 80.0, "latest": last, "none": last + 10}[catch_up]
+    for stretch in [e.skipped for e in named.executions() if e.skipped is not None]:
+        told += [(stretch.from_at - named.start) / 1000 + 10.0 * n for n in range(stretch.count)]
+    assert sorted(told) == [float(at) for at in range(80, 425, 10)]
+
+
 def test_a_change_between_a_fire_and_its_jitter_loses_no_fire() -> None:
     jittered = Recurrence(every=Every(100_000, 1_700_000_000_000), jitter_seconds=99)
     named = Named(recurrence=jittered)

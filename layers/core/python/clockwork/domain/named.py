@@ -69,7 +69,7 @@ class NamedJob(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
     chain_after_at: int
     chain_ordinal: int = 0
     active_from_at: int = 0
-    #: Since when it is paused (ms): a change meanwhile does not move it.
+    #: Up to when (ms) its fires had been released before it was paused: a change meanwhile does not move it.
     paused_at: int | None = None
     reason: str | None = None
     #: Until then (ms) something of a version before this one may start that leaves no claim (record level `none`).

@@ -189,9 +189,7 @@ class NamedApi:
         change = named.replaced(definition, written, same_schedule=same_schedule)
         return HTTPStatus.OK, named_views.changed(named.change(self.world, job, request.revision(), change), now)
 
-    def _change(
-        self, request: Request, job: NamedJob, change: Callable[[NamedJob, int], NamedJob], wanted: JobState
-    ) -> Answer:
+    def _change(self, request: Request, job: NamedJob, change: named.Change, wanted: JobState) -> Answer:
         now = self.world.clock.now()
         if job.state is wanted:
             return HTTPStatus.OK, named_views.changed(named.unchanged(self.world, job), now)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from clockwork.domain import keys
 from clockwork.domain.chains import fire_after, first_pointer, not_beyond_last, ordinal_at
 from clockwork.domain.clients import Client
 from clockwork.domain.differences import differences
@@ -69,10 +70,12 @@ def create_named(world: World, request: NamedRequest, partitions: Sequence[str])
     return Written(job, created=True, released=settle(world, job, first_pointer(job)))
 
 
-def change(
-    world: World, stored: NamedJob, revision: int | None, changed: Callable[[NamedJob, int], NamedJob]
-) -> Written:
-    """Write what `changed(job, now)` makes of the job, if it is still as read (and has `revision`, if one is given).
+#: What a change makes of a job: as it stands, now (ms), and up to when (ms) its fires have been released.
+Change = Callable[[NamedJob, int, int], NamedJob]
+
+
+def change(world: World, stored: NamedJob, revision: int | None, changed: Change) -> Written:
+    """Write what `changed` makes of the job, if it is still as read (and has `revision`, if one is given).
 
     Returns once it is certain what of the old version may still start. Raises RevisionConflict; Unavailable: repeat.
     """
@@ -80,7 +83,7 @@ def change(
     if revision is not None and revision != stored.revision:
         raise RevisionConflict(f"the job is at revision {stored.revision}, the request is for revision {revision}")
     following = msgspec.structs.replace(
-        changed(stored, now),
+        changed(stored, now, _released_to(world, stored, now)),
         revision=stored.revision + 1,
         changed_at=now,
         unrecorded_until=unrecorded_until(stored, now),
@@ -109,16 +112,16 @@ def unchanged(world: World, stored: NamedJob) -> Written:
     return Written(stored, running=running, may_be_under_way=unseen)
 
 
-def replaced(definition: Definition, as_sent: bytes, *, same_schedule: bool) -> Callable[[NamedJob, int], NamedJob]:
+def replaced(definition: Definition, as_sent: bytes, *, same_schedule: bool) -> Change:
     """The change that a new definition is. An unchanged schedule goes on where it stands, paused or not."""
 
-    def make(job: NamedJob, now: int) -> NamedJob:
+    def make(job: NamedJob, now: int, released_to: int) -> NamedJob:
         kept = msgspec.structs.replace(job, definition=definition, as_sent=as_sent, active_from_at=0)
         is_paused = job.state is JobState.PAUSED
         if same_schedule and is_paused:
             return kept
         if same_schedule:
-            return _going_on(kept, job, now)
+            return _going_on(kept, job, released_to)
         start_at = _start_of(definition, now)
         paused_at = now if is_paused else None
         return msgspec.structs.replace(kept, chain_after_at=start_at, chain_ordinal=0, paused_at=paused_at)
@@ -131,21 +134,33 @@ def with_schedule_of(job: NamedJob, definition: Definition) -> Definition:
     return msgspec.structs.replace(definition, at=job.definition.at, recurrence=job.definition.recurrence)
 
 
-def paused(reason: str | None) -> Callable[[NamedJob, int], NamedJob]:
+def paused(reason: str | None) -> Change:
     """The change that a pause is: nothing starts until it is resumed."""
-    return lambda job, now: msgspec.structs.replace(job, state=JobState.PAUSED, reason=reason, paused_at=now)
+    return lambda job, _, released_to: msgspec.structs.replace(
+        job, state=JobState.PAUSED, reason=reason, paused_at=released_to
+    )
 
 
-def resumed(reason: str | None) -> Callable[[NamedJob, int], NamedJob]:
+def resumed(reason: str | None) -> Change:
     """The change that ends a pause: what was due in it was missed, and the catch-up policy decides about it."""
 
-    def make(job: NamedJob, now: int) -> NamedJob:
+    def make(job: NamedJob, now: int, _: int) -> NamedJob:
         going_on = _going_on(job, job, job.changed_at if job.paused_at is None else job.paused_at)
         return msgspec.structs.replace(
             going_on, state=JobState.ACTIVE, reason=reason, active_from_at=now, paused_at=None
         )
 
     return make
+
+
+def _released_to(world: World, job: NamedJob, now: int) -> int:
+    """Up to when (ms) fires of the job are in somebody's hands: where nobody polls that is less than now.
+
+    Read before the row is written, so that nothing between is lost: what follows is fired by the version to come.
+    """
+    if job.state is not JobState.ACTIVE:
+        return now
+    return min(now, keys.instant_of(world.shards.get([job.partition_id])[job.partition_id].horizon))
 
 
 def _going_on(job: NamedJob, before: NamedJob, at: int) -> NamedJob:
@@ -159,9 +174,9 @@ def _going_on(job: NamedJob, before: NamedJob, at: int) -> NamedJob:
     return msgspec.structs.replace(job, chain_after_at=after_at, chain_ordinal=ordinal_at(before, after_at))
 
 
-def cancelled(reason: str | None) -> Callable[[NamedJob, int], NamedJob]:
+def cancelled(reason: str | None) -> Change:
     """The change that a delete is: a tombstone, so that the key used again is another job."""
-    return lambda job, _: msgspec.structs.replace(job, state=JobState.CANCELLED, reason=reason)
+    return lambda job, *_: msgspec.structs.replace(job, state=JobState.CANCELLED, reason=reason)
 
 
 def has_ended(world: World, job: NamedJob) -> bool:
