@@ -196,6 +196,24 @@ def test_a_change_that_is_asked_for_again_tells_again_what_is_under_way(record: 
     assert [answer.body.get("result") for answer in answers[2:]] == ["running" if record == "full" else "too_late"] * 2
 
 
+@pytest.mark.parametrize(("record", "told"), [("none", ("cancelled", 0)), ("full", ("running", 1))])
+def test_at_level_none_a_delete_says_that_it_cannot_see_a_run_by_hand(record: str, told: tuple[str, int]) -> None:
+    api = Api()
+    path = f"/v1/jobs/{job_id(api, schedule={'delaySeconds': 604_800}, record=record)}"
+    answers: list[Answer] = []
+
+    def answer(delivery: Delivery) -> Outcome:
+        answers.append(api.call("DELETE", path))
+        return success(api.clockwork.clock.now())
+
+    api.clockwork.targets._answer = answer
+    api.call("POST", f"{path}/run")
+    assert run(api, 5) == 1
+    (gone,) = answers
+    assert (gone.body["result"], len(gone.body["executions"])) == told
+    assert ("a run by hand" in gone.body["reason"]) == (record == "none")
+
+
 def test_a_backfill_is_counted_and_bounded() -> None:
     api = Api()
     path = f"/v1/jobs/{job_id(api)}/backfill"

@@ -64,6 +64,9 @@ def cancelled(answer: Written) -> dict[str, Any]:
         verdict, reason = "too_late", f"nothing more fires, but something may be under way: {unseen}"
     else:
         verdict, reason = "cancelled", "nothing of it starts any more"
+        # Of the schedule the horizon tells what may be under way; what was asked for by hand leaves a row among all.
+        if answer.job.definition.record == "none":
+            reason += "; at record level none an attempt of a run by hand or of a backfill cannot be seen"
     executions = [views.execution(execution) for execution in answer.running]
     return {"jobId": answer.job.job_id, "result": verdict, "reason": reason, "executions": executions}
 
