@@ -107,8 +107,8 @@ def recurring() -> Steps:
     every = Recurrence(every=Every(60_000, BEGAN_AT + 20_000), max_fires=4)
     later = _definition(payload=Payload(b"changed"), recurrence=every)
 
-    def with_payload(job: NamedJob, now: int) -> NamedJob:
-        return named.replaced(named.with_schedule_of(job, later), b"{}", same_schedule=True)(job, now)
+    def with_payload(job: NamedJob, now: int, released_at: int) -> NamedJob:
+        return named.replaced(named.with_schedule_of(job, later), b"{}", same_schedule=True)(job, now, released_at)
 
     return [(1_000, _create("recurring", recurrence=every)), (100_000, _change("recurring", with_payload))]
 
@@ -206,7 +206,7 @@ def _create(key: str, **wanted: Any) -> Callable[[Visit], None]:
     return create
 
 
-def _change(key: str, changed: Callable[[NamedJob, int], NamedJob]) -> Callable[[Visit], None]:
+def _change(key: str, changed: named.Change) -> Callable[[Visit], None]:
     def change(visit: Visit) -> None:
         job_id = NamedJobId(visit.client.client_id, key, 1).job_id
 

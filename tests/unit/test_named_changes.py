@@ -94,6 +94,34 @@ def test_what_nobody_released_before_a_change_is_caught_up_with_after_it(
     assert sorted(told) == [float(at) for at in range(80, 425, 10)]
 
 
+def test_what_nobody_released_of_a_schedule_that_is_replaced_is_told_as_skipped() -> None:
+    named = Named(catch_up="all")
+    named.run(25)
+    old = named.job
+    named.clockwork.clock.at += 300_000  # nobody polls beyond 70 s
+    named.change(replaced(named.definition(every_ms=7_000, catch_up="all"), b'"y"', same_schedule=False))
+    (told,) = [e for e in named.executions() if e.skipped is not None]
+    assert told.skipped is not None
+    assert told.execution_id.endswith(old.version)
+    assert (told.skipped.from_at - named.start, told.skipped.to_at - named.start, told.skipped.count) == (
+        80_000,
+        320_000,
+        25,
+    )
+    assert set(named.run(10)) == {329.0}
+
+
+@pytest.mark.parametrize("polled", [False, True])
+def test_a_pause_a_delete_and_a_change_that_goes_on_skip_nothing(polled: bool) -> None:
+    for changed in (paused(None), cancelled(None), replaced(Named().definition(), b'"y"', same_schedule=True)):
+        named = Named(catch_up="all")
+        named.run(25)
+        if not polled:
+            named.clockwork.clock.at += 300_000
+        named.change(changed)
+        assert not [e for e in named.executions() if e.skipped is not None]
+
+
 def test_a_change_between_a_fire_and_its_jitter_loses_no_fire() -> None:
     jittered = Recurrence(every=Every(100_000, 1_700_000_000_000), jitter_seconds=99)
     named = Named(recurrence=jittered)

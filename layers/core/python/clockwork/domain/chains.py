@@ -138,6 +138,27 @@ def without_first(job: NamedJob, first: Fire, skipped: Skipped, count: int) -> t
     return fire, msgspec.structs.replace(skipped, from_at=fire.due_at, count=skipped.count - count)
 
 
+def going_on(job: NamedJob, before: NamedJob, at: int) -> NamedJob:
+    """The job with its chain at the first fire of `before` that is due after `at`, jitter and all."""
+    jitter_ms = 0 if before.definition.recurrence is None else before.definition.recurrence.jitter_seconds * 1000
+    after_at = max(before.chain_after_at, at - jitter_ms - 1)
+    fire = fire_after(before, after_at, ordinal_at(before, after_at))
+    while fire is not None and fire.due_at <= at:
+        after_at, fire = fire.base_at, fire_after(before, fire.base_at, fire.ordinal)
+    after_at = not_beyond_last(before, after_at)
+    return msgspec.structs.replace(job, chain_after_at=after_at, chain_ordinal=ordinal_at(before, after_at))
+
+
+def dropped_from(job: NamedJob, start: Fire, until_at: int, reason: str) -> tuple[Skipped, Fire | None]:
+    """The stretch of fires from `start`, which is due by then, up to `until_at` (ms), and the fire after it."""
+    last, count = start, 1
+    following = fire_after(job, start.base_at, start.ordinal)
+    while following is not None and following.due_at <= until_at and count < MOST_SKIPPED:
+        last, count = following, count + 1
+        following = fire_after(job, following.base_at, following.ordinal)
+    return Skipped(start.due_at, last.due_at, count, reason), following
+
+
 def ordinal_at(job: NamedJob, at: int) -> int:
     """How many fires of the chain have their base instant at or before `at`; counted only where `maxFires` needs it.
 

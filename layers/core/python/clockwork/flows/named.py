@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from clockwork.domain import keys
-from clockwork.domain.chains import fire_after, first_pointer, not_beyond_last, ordinal_at
+from clockwork.domain.chains import first_pointer, going_on
 from clockwork.domain.clients import Client
 from clockwork.domain.differences import differences
 from clockwork.domain.errors import InvalidRequest, NameTaken, Problem, RevisionConflict
@@ -23,6 +22,7 @@ from clockwork.domain.releases import Release
 from clockwork.flows.chain import settle_again
 from clockwork.flows.find import get_by_key
 from clockwork.flows.listing import may_still_start, still_under_way, unrecorded_until
+from clockwork.flows.outage import released_to, tell_dropped
 from clockwork.flows.registry import ensure_shards, is_given_up, ordered_home
 from clockwork.flows.settle import put_pointer, settle
 from clockwork.flows.world import World
@@ -82,8 +82,9 @@ def change(world: World, stored: NamedJob, revision: int | None, changed: Change
     now = world.clock.now()
     if revision is not None and revision != stored.revision:
         raise RevisionConflict(f"the job is at revision {stored.revision}, the request is for revision {revision}")
+    released_at = released_to(world, stored, now)
     following = msgspec.structs.replace(
-        changed(stored, now, _released_to(world, stored, now)),
+        changed(stored, now, released_at),
         revision=stored.revision + 1,
         changed_at=now,
         unrecorded_until=unrecorded_until(stored, now),
@@ -98,6 +99,8 @@ def change(world: World, stored: NamedJob, revision: int | None, changed: Change
         at = "gone" if latest is None else f"at revision {latest.revision}"
         raise RevisionConflict(f"the job was changed meanwhile: it is {at}, the request was for {stored.revision}")
     released = settle(world, job, first_pointer(job)) if job.state is JobState.ACTIVE else ()
+    if released_at < now:
+        tell_dropped(world, stored, job)
     running, unseen = may_still_start(world, stored, job)
     return Written(job, released=released, running=running, may_be_under_way=unseen)
 
@@ -115,13 +118,13 @@ def unchanged(world: World, stored: NamedJob) -> Written:
 def replaced(definition: Definition, as_sent: bytes, *, same_schedule: bool) -> Change:
     """The change that a new definition is. An unchanged schedule goes on where it stands, paused or not."""
 
-    def make(job: NamedJob, now: int, released_to: int) -> NamedJob:
+    def make(job: NamedJob, now: int, released_at: int) -> NamedJob:
         kept = msgspec.structs.replace(job, definition=definition, as_sent=as_sent, active_from_at=0)
         is_paused = job.state is JobState.PAUSED
         if same_schedule and is_paused:
             return kept
         if same_schedule:
-            return _going_on(kept, job, released_to)
+            return going_on(kept, job, released_at)
         start_at = _start_of(definition, now)
         paused_at = now if is_paused else None
         return msgspec.structs.replace(kept, chain_after_at=start_at, chain_ordinal=0, paused_at=paused_at)
@@ -136,8 +139,8 @@ def with_schedule_of(job: NamedJob, definition: Definition) -> Definition:
 
 def paused(reason: str | None) -> Change:
     """The change that a pause is: nothing starts until it is resumed."""
-    return lambda job, _, released_to: msgspec.structs.replace(
-        job, state=JobState.PAUSED, reason=reason, paused_at=released_to
+    return lambda job, _, released_at: msgspec.structs.replace(
+        job, state=JobState.PAUSED, reason=reason, paused_at=released_at
     )
 
 
@@ -145,33 +148,10 @@ def resumed(reason: str | None) -> Change:
     """The change that ends a pause: what was due in it was missed, and the catch-up policy decides about it."""
 
     def make(job: NamedJob, now: int, _: int) -> NamedJob:
-        going_on = _going_on(job, job, job.changed_at if job.paused_at is None else job.paused_at)
-        return msgspec.structs.replace(
-            going_on, state=JobState.ACTIVE, reason=reason, active_from_at=now, paused_at=None
-        )
+        again = going_on(job, job, job.changed_at if job.paused_at is None else job.paused_at)
+        return msgspec.structs.replace(again, state=JobState.ACTIVE, reason=reason, active_from_at=now, paused_at=None)
 
     return make
-
-
-def _released_to(world: World, job: NamedJob, now: int) -> int:
-    """Up to when (ms) fires of the job are in somebody's hands: where nobody polls that is less than now.
-
-    Read before the row is written, so that nothing between is lost: what follows is fired by the version to come.
-    """
-    if job.state is not JobState.ACTIVE:
-        return now
-    return min(now, keys.instant_of(world.shards.get([job.partition_id])[job.partition_id].horizon))
-
-
-def _going_on(job: NamedJob, before: NamedJob, at: int) -> NamedJob:
-    """The job with its chain at the first fire of `before` that is due after `at`, jitter and all."""
-    jitter_ms = 0 if before.definition.recurrence is None else before.definition.recurrence.jitter_seconds * 1000
-    after_at = max(before.chain_after_at, at - jitter_ms - 1)
-    fire = fire_after(before, after_at, ordinal_at(before, after_at))
-    while fire is not None and fire.due_at <= at:
-        after_at, fire = fire.base_at, fire_after(before, fire.base_at, fire.ordinal)
-    after_at = not_beyond_last(before, after_at)
-    return msgspec.structs.replace(job, chain_after_at=after_at, chain_ordinal=ordinal_at(before, after_at))
 
 
 def cancelled(reason: str | None) -> Change:
