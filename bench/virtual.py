@@ -107,6 +107,9 @@ class _Targets:
         self._loop, self._rng, self._note = loop, rng, note
         self._running: list[tuple[int, int, int]] = []
 
+    def forget(self) -> None:
+        self._running.clear()
+
     def begin(self, slot: int, delivery: Delivery) -> None:
         self._note(delivery)
         now = self._loop.clock.at

@@ -198,6 +198,55 @@ def test_no_attempt_outlives_its_deadline_and_nothing_leaves_after_it(
     assert cluster.count(topic) == 1
 
 
+def test_what_is_forgotten_is_not_collected_and_the_same_producer_goes_on(
+    cluster: KafkaCluster, connect: Callable[..., KafkaTargets]
+) -> None:
+    topic = cluster.topic()
+    targets = connect()
+    assert deliver(targets, [to_topic(topic)])[0].state is State.SUCCEEDED
+    cluster("set_latency", 300)
+    try:
+        for slot in range(3):
+            targets.begin(slot, to_topic(topic, b"of another invocation"))
+        targets.forget()
+        assert targets.collect() == []
+    finally:
+        cluster("set_latency", 0)
+    outcomes = deliver(targets, [to_topic(topic, b"ours"), to_topic("no such topic")])
+    assert [outcome.state for outcome in outcomes] == [State.SUCCEEDED, State.FAILED]
+
+
+class _Late:
+    """A producer that acknowledges what it was given first, and refuses the rest, once it is flushed."""
+
+    def __init__(self) -> None:
+        self.given: list[Callable[..., None]] = []
+
+    def produce(self, *_: object, on_delivery: Callable[..., None], **__: object) -> None:
+        self.given.append(on_delivery)
+
+    def purge(self) -> None:
+        """Too late: all of it is in the hands of the broker."""
+
+    def flush(self, _: float) -> None:
+        class Acknowledged:
+            def latency(self) -> float:
+                return 0.01
+
+        refused = KafkaError(KafkaError.MSG_SIZE_TOO_LARGE)
+        for place, note in enumerate(self.given):
+            note(refused if place else None, Acknowledged())
+
+
+def test_the_acknowledgement_of_what_is_forgotten_says_nothing_of_what_has_its_slot() -> None:
+    late: Any = _Late()
+    targets = KafkaTargets(lambda: late, WallClock())
+    targets.begin(0, to_topic("jobs"))
+    targets.forget()
+    (outcome,) = deliver(targets, [to_topic("jobs")])
+    assert (outcome.state, outcome.permanent) == (State.FAILED, True)
+
+
 def test_a_slow_cluster_is_waited_for(cluster: KafkaCluster, connect: Callable[..., KafkaTargets]) -> None:
     topic = cluster.topic()
     targets = connect()

@@ -168,6 +168,23 @@ def test_threads_that_hang_do_not_hold_up_the_next_attempts(
     assert collect_all(targets)[2].state is State.SUCCEEDED
 
 
+def test_what_is_forgotten_is_not_collected_and_holds_up_nothing(
+    make: Callable[..., ThreadedTargets], let_go: threading.Event
+) -> None:
+    transport = hanging(let_go)
+    targets = make(transport, threads=2)
+    for slot in range(5):
+        targets.begin(slot, delivery_to(TARGET, attempt=slot + 1))
+    targets.forget()
+    assert targets.collect() == []
+    transport.act = success
+    targets.begin(0, delivery_to(TARGET, attempt=7))
+    assert [(slot, outcome.status_code) for slot, outcome in targets.collect()] == [(0, 7)]
+    let_go.set()
+    assert targets.collect() == []
+    assert {delivery.attempt for delivery in transport.delivered} <= {1, 2, 7}
+
+
 def test_an_attempt_that_found_no_thread_until_its_deadline_never_starts(
     make: Callable[..., ThreadedTargets], let_go: threading.Event
 ) -> None:

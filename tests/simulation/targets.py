@@ -94,6 +94,9 @@ class MoodyTargets:
         self._watcher = watcher
         self._under_way = under_way
 
+    def forget(self) -> None:
+        self._under_way.clear()
+
     def begin(self, slot: int, delivery: Delivery) -> None:
         self._gate.attempt("targets.begin", lambda: self._begin(slot, delivery), delivery)
 

@@ -218,3 +218,25 @@ def test_jobs_that_nobody_answers_for_fail_their_messages_and_start_nothing(monk
     assert report.failed_messages
     assert named.job_id not in {delivery.job_id for delivery in clockwork.targets.delivered}
     assert clockwork.targets.collect() == []
+
+
+def test_what_an_invocation_that_failed_left_under_way_is_nothing_of_the_next_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clockwork = clockwork_failing(1)
+    now = clockwork.clock.at
+    hold_until, holds = clockwork.clock.hold_until, []
+
+    def hold_once(at: int) -> None:
+        holds.append(at)
+        if len(holds) == 2:
+            raise RuntimeError("a defect")
+        hold_until(at)
+
+    monkeypatch.setattr(clockwork.clock, "hold_until", hold_once)
+    clockwork.queue.send([release(run_at=now), release(run_at=now + 500, run="later")], now)
+    with pytest.raises(RuntimeError):
+        clockwork.deliver_visible()
+    clockwork.queue.send([release(run_at=now, run="other", attempt=2)], now)
+    report = clockwork.deliver_visible()
+    assert (report.succeeded, report.failed, len(clockwork.targets.delivered)) == (1, 0, 2)

@@ -54,6 +54,14 @@ class ThreadedTargets:
         self._pool = self._new_pool()
         self._under_way: dict[int, _Attempt] = {}
 
+    def forget(self) -> None:
+        """Leave what runs to its threads, and let what waits for one never start."""
+        left, self._under_way = self._under_way, {}
+        if left:
+            for attempt in left.values():
+                attempt.future.cancel()
+            self._abandon_threads()
+
     def begin(self, slot: int, delivery: Delivery) -> None:
         """Start the attempt, or queue it if all threads are taken."""
         future = self._pool.submit(self._deliver, delivery)

@@ -54,6 +54,8 @@ def attempt(batch: Batch, items: Sequence[Item]) -> None:
     claimed = claim(batch, admitted)
     # 4. Hold each until it is due, look whether its job still wants it, start it; nothing waits for another's answer.
     targets = batch.world.targets
+    # An invocation that failed may have left attempts under way in this environment: their outcomes are nobody's here.
+    targets.forget()
     for slot in hold_and_look(batch, claimed):
         targets.begin(slot, _delivery(claimed[slot].release, batch.deadline_at - RECORD_MARGIN_MS))
         claimed[slot].is_started = True

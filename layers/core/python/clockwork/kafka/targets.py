@@ -31,36 +31,40 @@ class KafkaTargets:
         self._make = make
         self._clock = clock
         self._producer = make()
-        #: The deadline of each attempt under way, by slot.
-        self._under_way: dict[int, int] = {}
-        self._ended: list[tuple[int, Outcome]] = []
+        self._attempts = _Attempts(clock)
+
+    def forget(self) -> None:
+        """Give up what is under way. What the producer still says of it is told to nobody."""
+        if self._attempts.under_way:
+            self._producer.purge()
+        self._attempts = _Attempts(self._clock)
 
     def begin(self, slot: int, delivery: Delivery) -> None:
         """Hand the message to the producer, which sends it at once."""
-        started_at = self._clock.now()
+        started_at, attempts = self._clock.now(), self._attempts
         target = delivery.occurrence.target
         if not isinstance(target, KafkaTarget):
             error = f"this deliverer delivers to Kafka alone, not to {type(target).__name__}"
-            self._ended.append((slot, Outcome(State.FAILED, started_at, started_at, error=error)))
+            attempts.ended.append((slot, Outcome(State.FAILED, started_at, started_at, error=error)))
             return
-        self._under_way[slot] = delivery.deadline_at
-        note = partial(self._note, slot, started_at)
+        attempts.under_way[slot] = delivery.deadline_at
         try:
-            self._produce(delivery, target, note)
+            self._produce(delivery, target, partial(attempts.note, slot, started_at))
         except KafkaException as fault:
-            self._fail(slot, fault.args[0], started_at)
+            attempts.fail(slot, fault.args[0], started_at)
         except BufferError:
-            self._fail(slot, KafkaError(KafkaError._QUEUE_FULL), started_at)
+            attempts.fail(slot, KafkaError(KafkaError._QUEUE_FULL), started_at)
 
     def collect(self) -> Sequence[tuple[int, Outcome]]:
         """Flush; all outcomes that there are."""
-        while self._under_way and not self._ended:
-            left_ms = min(self._under_way.values()) - self._clock.now()
+        attempts = self._attempts
+        while attempts.under_way and not attempts.ended:
+            left_ms = min(attempts.under_way.values()) - self._clock.now()
             if left_ms <= 0:
                 # Nothing may leave any more whose outcome is settled: what is purged is reported as it goes.
                 self._producer.purge()
             self._producer.flush(max(left_ms, 0) / 1000)
-        ended, self._ended = self._ended, []
+        ended, attempts.ended = attempts.ended, []
         return ended
 
     def close(self) -> None:
@@ -80,18 +84,31 @@ class KafkaTargets:
             self._producer = self._make()
             send(self._producer)
 
-    def _note(self, slot: int, started_at: int, error: KafkaError | None, message: Message) -> None:
+
+class _Attempts:
+    """The attempts of one invocation. The producer's callbacks hold on to theirs, whichever is current by then.
+
+    `under_way`: the deadline of each (ms), by slot.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.under_way: dict[int, int] = {}
+        self.ended: list[tuple[int, Outcome]] = []
+
+    def note(self, slot: int, started_at: int, error: KafkaError | None, message: Message) -> None:
         """Called by flush with what became of a message; `latency` is from produce to acknowledgement."""
         if error is not None:
-            self._fail(slot, error, started_at)
+            self.fail(slot, error, started_at)
             return
-        del self._under_way[slot]
+        del self.under_way[slot]
         ended_at = started_at + round((message.latency() or 0) * 1000)
-        self._ended.append((slot, Outcome(State.SUCCEEDED, started_at, ended_at)))
+        self.ended.append((slot, Outcome(State.SUCCEEDED, started_at, ended_at)))
 
-    def _fail(self, slot: int, error: KafkaError, started_at: int) -> None:
-        del self._under_way[slot]
-        self._ended.append((slot, failure_of(error, started_at, self._clock.now())))
+    def fail(self, slot: int, error: KafkaError, started_at: int) -> None:
+        """Settle what did not arrive, as far as anybody knows."""
+        del self.under_way[slot]
+        self.ended.append((slot, failure_of(error, started_at, self._clock.now())))
 
 
 def _send(producer: Producer, delivery: Delivery, target: KafkaTarget, note: Note) -> None:

@@ -18,6 +18,9 @@ class MemoryTargets:
         self._ended: list[tuple[int, Outcome]] = []
         self.delivered: list[Delivery] = []
 
+    def forget(self) -> None:
+        self._ended.clear()
+
     def begin(self, slot: int, delivery: Delivery) -> None:
         self.delivered.append(delivery)
         self._ended.append((slot, self._answer(delivery)))

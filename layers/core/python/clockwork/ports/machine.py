@@ -46,7 +46,12 @@ class Invoker(Protocol):
 
 
 class Targets(Protocol):
-    """Where occurrences go. One object belongs to one deliverer at a time."""
+    """Where occurrences go. One object belongs to one deliverer at a time, and lives on with its environment."""
+
+    def forget(self) -> None:
+        """Whatever is under way is nobody's any more, as after an invocation that ended with an error: none of it is
+        collected, and its slots are free. As far as it has not been started it never is.
+        """
 
     def begin(self, slot: int, delivery: Delivery) -> None:
         """Start an attempt and return at once. `slot` names it among those under way."""
