@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from clockwork.domain.circuits import Circuit, host_of
+from clockwork.domain.circuits import Circuit, Passage, host_of, plan_passage, unprobed
 from clockwork.domain.codec import decode_message
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.ids import AnonymousJob
@@ -93,6 +93,35 @@ def test_a_probe_that_waits_for_its_slot_keeps_others_from_taking_slots_for_noth
     assert circuit.probe_at == first_free_at - LONGEST_HOLD_MS
     assert len(regulated.run(10)) == 1
     assert not regulation.circuits("acme")
+
+
+def test_who_has_a_slot_already_probes_before_one_whose_slot_is_far_away() -> None:
+    regulated = _behind_a_circuit(max_rate_per_second=0.1)
+    clockwork = regulated.clockwork
+    clockwork.regulation.reserve("acme", 100, 10_000, regulated.start)
+    regulated.create(1, delay_ms=26_000)
+    paced = release(run_at=regulated.start + 40_000, paced=True, occurrence=occurrence_of(new_job(), ACME, NOW))
+    clockwork.world.releases.send([paced], regulated.start)
+    assert regulated.run(38) == []
+    (circuit,) = clockwork.regulation.circuits("acme").values()
+    assert circuit.probe_at > regulated.start + 900_000
+    assert [delivery.job_id for delivery in regulated.run(5)] == [paced.job_id]
+    assert not clockwork.regulation.circuits("acme")
+
+
+def test_a_probe_that_is_under_way_is_the_only_one_whoever_has_a_slot() -> None:
+    circuit = Circuit("acme", "example.com", NOW, NOW + 1_000, COOLDOWN_MS)
+    assert plan_passage(circuit, NOW, has_slot=True) == (Passage.PARK, None)
+    passage, probing = plan_passage(circuit, NOW + 1_000)
+    assert passage is Passage.PROBE
+    assert probing is not None
+    assert plan_passage(probing, NOW + 2_000, has_slot=True) == (Passage.PARK, None)
+    waiting = unprobed(probing, NOW + 900_000)
+    assert plan_passage(waiting, NOW + 2_000) == (Passage.PARK, None)
+    passage, again = plan_passage(waiting, NOW + 2_000, has_slot=True)
+    assert passage is Passage.PROBE
+    assert again is not None
+    assert (again.waits, again.probe_at, again.cooldown_ms) == (False, NOW + 2_000 + 2 * COOLDOWN_MS, 2 * COOLDOWN_MS)
 
 
 @pytest.mark.parametrize(("status_code", "closes"), [(422, True), (None, False)])

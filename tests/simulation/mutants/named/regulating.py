@@ -79,7 +79,7 @@ REGULATING = (
     Mutant(
         "an open circuit is never probed",
         "domain/circuits.py",
-        (("if now < circuit.probe_at:", "if True:"),),
+        (("if now < circuit.probe_at and not (has_slot and circuit.waits):", "if True:"),),
         "L1",
     ),
     Mutant(

@@ -26,7 +26,8 @@ KNOWN_WITHIN_MS = 5_000
 class Circuit(msgspec.Struct, frozen=True, rename="camel"):
     """A host that is left alone for one client. After `probe_at` (ms) one occurrence is let through as a probe.
 
-    Closed circuits have no record. Every change raises `revision` by one.
+    Closed circuits have no record. Every change raises `revision` by one. `waits`: that occurrence is known, and waits
+    for its slot or a permit; one that has its slot sooner may go before it.
     """
 
     client_id: str
@@ -35,6 +36,7 @@ class Circuit(msgspec.Struct, frozen=True, rename="camel"):
     probe_at: int
     cooldown_ms: int
     revision: int = 1
+    waits: bool = False
 
 
 class Passage(Enum):
@@ -50,15 +52,18 @@ def host_of(target: Target) -> str | None:
     return urlsplit(target.url).netloc.lower() if isinstance(target, HttpTarget) else None
 
 
-def plan_passage(circuit: Circuit | None, now: int) -> tuple[Passage, Circuit | None]:
-    """What may happen now, and for a probe the circuit to save first: who saves it is the only one to probe."""
+def plan_passage(circuit: Circuit | None, now: int, *, has_slot: bool = False) -> tuple[Passage, Circuit | None]:
+    """What may happen now, and for a probe the circuit to save first: who saves it is the only one to probe.
+
+    `has_slot`: it is asked for an occurrence whose slot under a rate cap is now.
+    """
     if circuit is None:
         return Passage.FREE, None
-    if now < circuit.probe_at:
+    if now < circuit.probe_at and not (has_slot and circuit.waits):
         return Passage.PARK, None
     cooldown_ms = min(2 * circuit.cooldown_ms, LONGEST_COOLDOWN_MS)
     later = msgspec.structs.replace(
-        circuit, probe_at=now + cooldown_ms, cooldown_ms=cooldown_ms, revision=circuit.revision + 1
+        circuit, probe_at=now + cooldown_ms, cooldown_ms=cooldown_ms, revision=circuit.revision + 1, waits=False
     )
     return Passage.PROBE, later
 
@@ -66,7 +71,9 @@ def plan_passage(circuit: Circuit | None, now: int) -> tuple[Passage, Circuit | 
 def unprobed(probing: Circuit, probe_at: int) -> Circuit:
     """The circuit whose probe was not started after all: probed from `probe_at` (ms) on, cooled no longer for it."""
     cooldown_ms = probing.cooldown_ms // 2
-    return msgspec.structs.replace(probing, probe_at=probe_at, cooldown_ms=cooldown_ms, revision=probing.revision + 1)
+    return msgspec.structs.replace(
+        probing, probe_at=probe_at, cooldown_ms=cooldown_ms, revision=probing.revision + 1, waits=True
+    )
 
 
 class Ratio:

@@ -63,7 +63,8 @@ def _unparked(batch: Batch, client_id: str, client: Client | None, items: list[I
     held: list[Item] = []
     for item in items:
         host = host_of(item.release.occurrence.target)
-        passage, probing = plan_passage(circuits.get(host or ""), batch.world.clock.now())
+        now, has_slot = batch.world.clock.now(), item.release.paced
+        passage, probing = plan_passage(circuits.get(host or ""), now, has_slot=has_slot)
         if probing is not None and batch.world.regulation.save_circuit(circuits[probing.host], probing):
             # Everybody else is held back by the later probe; ours is this one.
             circuits = {**circuits, probing.host: probing}

@@ -29,7 +29,8 @@ def watch(world: World, ended: Sequence[tuple[Item, Outcome]]) -> None:
 def give_probes_back(world: World, items: Sequence[Item]) -> None:
     """Let others probe in place of items that are not started: they have ended, or are not wanted.
 
-    One that waits for its slot or a permit is the probe of then: others would take slots for nothing meanwhile.
+    One that waits for its slot or a permit is the probe of then: others would take slots for nothing meanwhile. Only
+    who has a slot already goes before it, which may lie at the end of a long backlog.
     """
     for item in items:
         if item.probes is None or item.is_started:
