@@ -218,6 +218,26 @@ def test_a_job_that_cannot_be_read_fails_its_message_alone(fault: Unreadable) ->
     assert sorted(delivery.job_id == anonymous.job_id for delivery in clockwork.targets.delivered) == [False, True]
 
 
+def test_a_record_that_cannot_be_read_where_overlaps_are_looked_for_fails_its_message_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    named = Named(every_ms=10_000, overlap="skip")
+    other = named.create("other", "y", every_ms=10_000).job
+    clockwork = named.clockwork
+    clockwork.poll_all()
+    clockwork.clock.advance(10_000)
+    listed = clockwork.executions.list
+
+    def list_some(job_id: str, limit: int, before: str | None) -> Any:
+        if job_id == named.job.job_id:
+            raise Undecodable("damaged")
+        return listed(job_id, limit, before)
+
+    monkeypatch.setattr(clockwork.executions, "list", list_some)
+    assert len(clockwork.deliver_visible().failed_messages) == 1
+    assert {delivery.job_id for delivery in clockwork.targets.delivered} <= {other.job_id}
+
+
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_job_that_cannot_be_read_is_left_by_the_audit_and_the_others_are_audited(fault: Unreadable) -> None:
     named = Named(every_ms=10_000)

@@ -11,7 +11,7 @@ import logging
 from collections import defaultdict, deque
 from collections.abc import Sequence
 
-from clockwork.domain.errors import Unavailable
+from clockwork.domain.errors import Unavailable, Unreadable
 from clockwork.domain.ordering import LONGEST_RETRYING_SECONDS, resumed
 from clockwork.flows.batch import DeliverReport, Item
 from clockwork.flows.deliver import attempt
@@ -58,7 +58,7 @@ def _resumed(batch: OrderedBatch, heads: Sequence[OrderedMessage]) -> list[Item]
         if item.message_id in received_before:
             try:
                 item.seen = batch.world.executions.find(item.release.job_id, item.release.execution_id)
-            except Unavailable as error:
+            except (Unavailable, Unreadable) as error:
                 batch.fail(item, str(error))
                 continue
             if item.seen is not None and item.seen.is_final:

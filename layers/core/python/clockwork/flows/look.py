@@ -58,12 +58,13 @@ def _wanted(batch: Batch, claimed: Sequence[Item], due: Sequence[int]) -> list[i
     jobs = dict(zip(places, batch.world.jobs.get(places), strict=True))
     wanted = []
     for slot in due:
-        place = named.get(slot)
-        job = None if place is None else jobs[place.client_id, place.job_key]
-        if isinstance(job, Unreadable):
-            batch.fail(claimed[slot], str(job))
+        objection = None
+        try:
+            if (place := named.get(slot)) is not None:
+                objection = _objection(batch.world, claimed[slot], place, jobs[place.client_id, place.job_key])
+        except Unreadable as fault:
+            batch.fail(claimed[slot], str(fault))
             continue
-        objection = None if place is None else _objection(batch.world, claimed[slot], place, job)
         if objection is None:
             wanted.append(slot)
         else:
@@ -83,8 +84,12 @@ def _is_too_late(batch: Batch, item: Item) -> bool:
     return True
 
 
-def _objection(world: World, item: Item, place: NamedJobId, job: NamedJob | None) -> tuple[State, str] | None:
-    """Why the occurrence is not wanted any more, and the state in which it ends."""
+def _objection(
+    world: World, item: Item, place: NamedJobId, job: NamedJob | Unreadable | None
+) -> tuple[State, str] | None:
+    """Why the occurrence is not wanted any more, and the state in which it ends. Raises Unreadable: nobody can tell."""
+    if isinstance(job, Unreadable):
+        raise job
     release = item.release
     if job is None or job.incarnation != place.incarnation or not job.is_alive:
         return State.CANCELLED, "its job was deleted"
