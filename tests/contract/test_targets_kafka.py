@@ -225,9 +225,6 @@ class _Late:
     def produce(self, *_: object, on_delivery: Callable[..., None], **__: object) -> None:
         self.given.append(on_delivery)
 
-    def purge(self) -> None:
-        """Too late: all of it is in the hands of the broker."""
-
     def flush(self, _: float) -> None:
         class Acknowledged:
             def latency(self) -> float:

@@ -34,9 +34,7 @@ class KafkaTargets:
         self._attempts = _Attempts(clock)
 
     def forget(self) -> None:
-        """Give up what is under way. What the producer still says of it is told to nobody."""
-        if self._attempts.under_way:
-            self._producer.purge()
+        """What is under way may still arrive; what the producer says of it is told to nobody."""
         self._attempts = _Attempts(self._clock)
 
     def begin(self, slot: int, delivery: Delivery) -> None:

@@ -50,7 +50,7 @@ class Targets(Protocol):
 
     def forget(self) -> None:
         """Whatever is under way is nobody's any more, as after an invocation that ended with an error: none of it is
-        collected, and its slots are free. As far as it has not been started it never is.
+        collected, and its slots are free. It may still arrive.
         """
 
     def begin(self, slot: int, delivery: Delivery) -> None:
