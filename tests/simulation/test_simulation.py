@@ -35,6 +35,7 @@ REGRESSIONS = {
     12087: "a stretch that had grown since a repeated create recorded its beginning was not told to its end",
     16345: "a job that came by message lay in a shard that had just left (the checker did not look there)",
     18514: "a second change did not list what still ran of a version that was recorded, before one that is not",
+    542: "a repair at level none began now, though the change that broke the chain had released nothing of it",
     334: "a lost worker's record stayed RUNNING: its message was let go, as if to be parked, with its end unrecorded",
 }
 

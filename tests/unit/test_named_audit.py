@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from clockwork.domain.errors import Unavailable
@@ -109,3 +111,25 @@ def test_a_one_shot_whose_change_died_before_its_release_is_found_by_the_audit(m
     assert named.run(200) == []
     assert check_chain(named.clockwork.world, named.stored)
     assert named.run(5) == [66.0]
+
+
+@pytest.mark.parametrize("audited_after_s", [30, 800])
+@pytest.mark.parametrize("record", ["none", "full"])
+def test_a_change_that_died_behind_its_row_is_done_by_the_audit_from_its_beginning(
+    monkeypatch: pytest.MonkeyPatch, record: str, audited_after_s: int
+) -> None:
+    named = Named(record=record)
+    named.run(5)
+    changed = named.definition(record=record, every_ms=20_000, catch_up="all")
+    save = named.clockwork.jobs.save
+
+    def save_and_die(*args: Any) -> bool:
+        save(*args)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken, pytest.raises(KeyboardInterrupt):
+        broken.setattr(named.clockwork.jobs, "save", save_and_die)
+        named.change(replaced(changed, b"2", same_schedule=False))
+    assert named.run(audited_after_s) == []
+    assert check_chain(named.clockwork.world, named.stored)
+    assert named.run(60) == [float(s) for s in range(20, 5 + audited_after_s + 60, 20)]

@@ -95,11 +95,16 @@ def _candidates(job: NamedJob, shard: Shard) -> list[Pointer]:
 
 
 def _last_known(world: World, job: NamedJob) -> Pointer | None:
-    """Where to go on: at the last fire that left a record, or where records begin; what fired since is absorbed."""
+    """Where to go on: at the last fire that left a record, or where records begin; what fired since is absorbed.
+
+    At level none nothing absorbs it, and it goes on now; but with a young row from its beginning, which whoever wrote
+    it may have died over, or nobody would answer for what lay behind the horizon then.
+    """
     for execution in world.executions.list(job.job_id, RECORDS_READ, None):
         if execution.execution_id.endswith(f".{job.version}"):
             return _pointer_from(job, execution.due_at)
-    if job.definition.at is not None:
+    is_young = world.clock.now() - job.changed_at < LONGEST_DELAY_SECONDS * 1000
+    if job.definition.at is not None or (is_young and job.definition.record == "none"):
         return first_pointer(job)
     kept_ms = world.execution_kept_ms(job.definition.retention_days) if job.definition.record == "full" else 0
     return _pointer_from(job, world.clock.now() - kept_ms)
