@@ -10,7 +10,7 @@ import pytest
 from clockwork.domain.clients import Client
 from clockwork.domain.codec import decode_release
 from clockwork.domain.errors import Unavailable
-from clockwork.domain.executions import State
+from clockwork.domain.executions import Outcome, State
 from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.permits import BLOCK, LONGEST_NO_PERMIT_MS, NO_PERMIT_MS, SLOW_MS, blocks_of, cap_of, wait_ms
 from clockwork.flows.authorise import Caller
@@ -155,6 +155,27 @@ def test_permits_are_given_back_as_soon_as_their_deliveries_have_ended() -> None
     assert len(regulated.run(6)) == 3
     now = regulated.clockwork.clock.at
     assert regulated.clockwork.regulation.lease("acme", 0, "other", now, now + 1)
+
+
+def test_permits_are_kept_until_the_last_of_their_deliveries_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    regulated = Regulated(max_concurrency=10)
+    targets, regulation = regulated.clockwork.targets, regulated.clockwork.regulation
+    give_back = regulation.give_back
+    left: list[int] = []
+
+    def collect_one() -> list[tuple[int, Outcome]]:
+        ended, targets._ended = targets._ended[:1], targets._ended[1:]
+        return ended
+
+    def note_and_give_back(*args: Any) -> None:
+        left.append(len(targets._ended))
+        give_back(*args)
+
+    monkeypatch.setattr(targets, "collect", collect_one)
+    monkeypatch.setattr(regulation, "give_back", note_and_give_back)
+    regulated.create(3)
+    assert len(regulated.run(20)) == 3
+    assert left == [0]
 
 
 def test_permits_of_what_is_never_started_are_given_back() -> None:

@@ -23,12 +23,6 @@ CALLING_BACK = (
         "I1",
     ),
     Mutant(
-        "a dead letter is forgotten though its callback is not placed",
-        "flows/sweep.py",
-        (("    return why_not is None\n", "    return True\n"),),
-        "I1",
-    ),
-    Mutant(
         "a callback is another job each time it is placed",
         "domain/callbacks.py",
         (('ids.derive("callback", dead.execution_id)', 'ids.derive("callback", dead.execution_id, expires_at)'),),

@@ -18,12 +18,6 @@ REGULATING = (
         "I8",
     ),
     Mutant(
-        "a block is given back as soon as one of its deliveries has ended",
-        "flows/permit.py",
-        (("            if leased.running == 0:\n", "            if leased.running >= 0:\n"),),
-        "I8",
-    ),
-    Mutant(
         "more is started than a block has permits",
         "flows/permit.py",
         (("list(items[: blocks.size])", "list(items)"),),
