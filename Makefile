@@ -64,7 +64,7 @@ crash-points: setup ## A process dies at every call to AWS of a scenario, the ad
 	@$(PY) -m tests.crash_points
 
 cron-exhaustive: setup ## The cron engine against its oracle: every zone, every change of a clock from 2000 to 2037 (minutes)
-	@$(PY) -m tests.unit.cron.exhaustive
+	@$(PY) -m tests.unit.domain.cron.exhaustive
 
 mutants: setup ## Break the flows in named and random ways: does anybody notice? (RANDOM_MUTANTS of the latter; a quarter of an hour)
 	@$(PY) -m tests.simulation.mutants --random $(RANDOM_MUTANTS)
@@ -76,7 +76,7 @@ soak: setup ## The deployed stack under a steady load for MINUTES (5): what is l
 	@$(PY) -m tests.soak --minutes $(MINUTES)
 
 openapi: setup ## The API's description, after a change of routes or models
-	@$(PY) -m clockwork.edge.openapi
+	@$(PY) -m clockwork.edge.description.openapi
 
 synth: setup ## The CloudFormation template for an account, in build/cdk.out.account
 	@$(CDK) synth --quiet --output build/cdk.out.account && echo build/cdk.out.account

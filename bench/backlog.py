@@ -17,10 +17,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.pending import AllDue, polls
-from bench.report import publish
-from bench.stub_world import stub_world
-from bench.tables import machine, table
+from bench.reporting.report import publish
+from bench.reporting.tables import machine, table
+from bench.stubbed.pending import AllDue, polls
+from bench.stubbed.stub_world import stub_world
 
 JOBS = 1_000_000
 #: What Linux counts `ru_maxrss` in, and macOS: https://man7.org/linux/man-pages/man2/getrusage.2.html

@@ -27,8 +27,8 @@ from bench.model.calibration import TOLERANCE, Calibration, calibrate
 from bench.model.chart import Bar, chart
 from bench.model.run import Outcome
 from bench.model.scenarios import SCENARIOS, Scenario
-from bench.report import publish
-from bench.tables import machine, table
+from bench.reporting.report import publish
+from bench.reporting.tables import machine, table
 from infra import ROOT
 
 CHART = ROOT / "docs/capacity.svg"

@@ -18,9 +18,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.interleaved import Cost, as_line
-from bench.report import publish
-from bench.tables import machine, table
+from bench.reporting.report import publish
+from bench.reporting.tables import machine, table
+from bench.stubbed.interleaved import Cost, as_line
 from clockwork.settings import Settings
 
 ROOT = Path(__file__).parents[1]

@@ -26,15 +26,15 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from bench.bare import Bare, Calls, Recorder
-from bench.canned import answers
-from bench.edge import edge_us_per_job
-from bench.interleaved import Cost, as_line, compare
-from bench.report import publish
-from bench.stub import stub
-from bench.stub_world import stub_session, stub_world
-from bench.tables import machine, table
-from bench.workloads import Workload, workloads
+from bench.reporting.report import publish
+from bench.reporting.tables import machine, table
+from bench.stubbed.bare import Bare, Calls, Recorder
+from bench.stubbed.canned import answers
+from bench.stubbed.edge import edge_us_per_job
+from bench.stubbed.interleaved import Cost, as_line, compare
+from bench.stubbed.stub import stub
+from bench.stubbed.stub_world import stub_session, stub_world
+from bench.stubbed.workloads import Workload, workloads
 
 CHUNKS = 31
 #: What the JSON holds.

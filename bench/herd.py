@@ -1,7 +1,7 @@
 """One client among many: a capped client's herd keeps to its cap, another's jobs stay on time, and nothing is lost.
 
-In virtual time, with the shipped flows on the adapters in memory, service times as `bench.virtual` says and as many
-deliverer environments as an account is made for:
+In virtual time, with the shipped flows on the adapters in memory, service times as `bench.arrivals.virtual` says
+and as many deliverer environments as an account is made for:
 
 - 5,000 jobs of a client that may have 200 deliveries a second, all due on one second, while another's 100 jobs fall
   due in the same seconds; the other's 99th percentile of lateness beside the one that it has alone. Ten runs, since a
@@ -32,18 +32,18 @@ from typing import Any
 
 import msgspec
 
-from bench.clockwork_run import CLIENT, clockwork, create
-from bench.herd_flow import Flow, flow_of
-from bench.receiver import Receiver, receiver
-from bench.report import publish
-from bench.tables import machine, table
-from bench.virtual import VirtualClockwork
+from bench.arrivals.clockwork_run import CLIENT, clockwork, create
+from bench.arrivals.herd_flow import Flow, flow_of
+from bench.arrivals.receiver import Receiver, receiver
+from bench.arrivals.virtual import VirtualClockwork
+from bench.reporting.report import publish
+from bench.reporting.tables import machine, table
 from clockwork.aws.repeats import batches
 from clockwork.domain.clients import Client
 from clockwork.domain.jobs import HttpTarget, Payload
-from clockwork.domain.requests import CreateRequest, NewJob
-from clockwork.flows.create import create_jobs
-from clockwork.flows.registry import ensure_shards
+from clockwork.domain.requests.create import CreateRequest, NewJob
+from clockwork.flows.requests.create import create_jobs
+from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.settings import Settings
 
 CAP = 200.0

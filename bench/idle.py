@@ -3,7 +3,7 @@
 The units are metered: an hour of ticks, polls and sweeps by the handlers that are deployed, at the real adapters and
 against the emulator, without a job. Lambda's time is reckoned from the calls that each makes, 10 ms each unless they
 are made at once; its logs from the lines that it writes and those that Lambda writes about it. Alarms and event sources
-are counted in the template of an account. The rest is prices (`bench/prices.py`).
+are counted in the template of an account. The rest is prices (`bench/billing/prices.py`).
 
     python -m bench.idle [--json] [--docs]
 
@@ -19,12 +19,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bench import prices
-from bench.deployed import Deployed, deployed
-from bench.report import publish
-from bench.scheduler import Scheduler, scheduler
-from bench.tables import machine, table
-from bench.usage import Usage
+from bench.billing import prices
+from bench.billing.deployed import Deployed, deployed
+from bench.billing.scheduler import Scheduler, scheduler
+from bench.billing.usage import Usage
+from bench.reporting.report import publish
+from bench.reporting.tables import machine, table
 from clockwork.settings import Settings
 from infra.memory import MEMORY_MB, POLLER_MEMORY_MB
 from local.emulator import Credentials, Emulator, emulator

@@ -23,15 +23,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from bench.clockwork_run import clockwork, create
-from bench.lateness_jobs import COUNTED, LONE, Job, Load, Score, score
-from bench.quiet import LONGEST_WAIT_SECONDS, QUIET_CORES, await_quiet, busy_cores
-from bench.receiver import Receiver, receiver
-from bench.report import publish
+from bench.arrivals.clockwork_run import clockwork, create
+from bench.arrivals.lateness_jobs import COUNTED, LONE, Job, Load, Score, score
+from bench.arrivals.quiet import LONGEST_WAIT_SECONDS, QUIET_CORES, await_quiet, busy_cores
+from bench.arrivals.receiver import Receiver, receiver
+from bench.reporting.report import publish
+from bench.reporting.tables import machine
+from bench.reporting.tables import table as markdown
 from bench.rivals.environment import ensure_environment
 from bench.rivals.process import RIVALS, RivalFailed, rival
-from bench.tables import machine
-from bench.tables import table as markdown
 from infra import ROOT
 
 CLOCKWORK = "clockwork"

@@ -25,16 +25,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bench.report import publish
-from bench.tables import machine, table
+from bench.reporting.report import publish
+from bench.reporting.tables import machine, table
 from clockwork.domain.clients import Client
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.ids import only_execution
 from clockwork.domain.jobs import HttpTarget, Payload, RetryPolicy
 from clockwork.domain.releases import Delivery, Release
-from clockwork.domain.requests import CreateRequest, NewJob
-from clockwork.flows.create import create_jobs
-from clockwork.flows.registry import ensure_shards
+from clockwork.domain.requests.create import CreateRequest, NewJob
+from clockwork.flows.requests.create import create_jobs
+from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
 

@@ -20,14 +20,14 @@ import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from bench.canned import NOW, PARTITION, answers, due_rows
-from bench.interleaved import Work, cheapest
-from bench.pending import pending, polls
-from bench.report import publish
-from bench.stub import stub
-from bench.stub_world import stub_world
-from bench.tables import machine, table
-from bench.workloads import workloads
+from bench.reporting.report import publish
+from bench.reporting.tables import machine, table
+from bench.stubbed.canned import NOW, PARTITION, answers, due_rows
+from bench.stubbed.interleaved import Work, cheapest
+from bench.stubbed.pending import pending, polls
+from bench.stubbed.stub import stub
+from bench.stubbed.stub_world import stub_world
+from bench.stubbed.workloads import workloads
 from clockwork.flows.world import World
 from clockwork.memory.timeline import MemoryTimeline
 from clockwork.memory.world import MemoryClockwork

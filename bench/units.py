@@ -7,8 +7,8 @@ deployed; they run in this process and in virtual time. The delivery to a job's 
 What is paid per visit of a poller (about 2 writes and 1 read) is shared by the jobs that the visit finds. All paths
 but `none_spread` are one shard's visit that finds them all; `none_spread` is an hour of 16 shards, almost idle.
 
-Dollars are these units times `bench/prices.py` and nothing else. A held batch is an invocation of the deliverer, which
-is paid while it waits: half a second on average.
+Dollars are these units times `bench/billing/prices.py` and nothing else. A held batch is an invocation of the
+deliverer, which is paid while it waits: half a second on average.
 
     python -m bench.units [--json] [--docs] [--jobs N] [--path NAME ...]
 
@@ -25,10 +25,10 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
-from bench.paths import PATHS
-from bench.report import publish
-from bench.unit_tables import page
-from bench.usage import Usage
+from bench.billing.paths import PATHS
+from bench.billing.unit_tables import page
+from bench.billing.usage import Usage
+from bench.reporting.report import publish
 from local.emulator import Credentials, emulator
 
 JOBS = 1_000

@@ -13,11 +13,11 @@ from constructs import Construct
 from clockwork.settings import Settings
 from infra import ROOT
 from infra.ingestion import Ingestion
-from infra.kafka import reach
-from infra.kafka_cluster import KafkaCluster
-from infra.layers import ARCHITECTURE, LEFT_OUT, RUNTIME, Layers
+from infra.kafka.cluster import KafkaCluster
+from infra.kafka.functions import reach
 from infra.memory import DELIVERER_MEMORY_MB, MEMORY_MB, POLLER_MEMORY_MB
 from infra.options import Options
+from infra.packaging.layers import ARCHITECTURE, LEFT_OUT, RUNTIME, Layers
 from infra.permissions import grant
 from infra.queues import Queues, leave_behind
 from infra.storage import Storage

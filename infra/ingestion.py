@@ -13,8 +13,8 @@ from aws_cdk.aws_lambda_event_sources import SqsEventSource
 from constructs import Construct
 
 from clockwork.settings import Settings
-from infra.kafka import INTERFACES
-from infra.kafka_cluster import KafkaCluster
+from infra.kafka.cluster import KafkaCluster
+from infra.kafka.functions import INTERFACES
 from infra.queues import RETENTION
 
 #: The largest batch of a FIFO queue.

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from constructs import Node
 
 from clockwork.settings import Settings
-from infra.kafka_cluster import KafkaCluster
-from infra.kafka_context import InvalidCluster
+from infra.kafka.cluster import KafkaCluster
+from infra.kafka.context import InvalidCluster
 
 #: Whose ARNs `targetArns` may hold; those of queues have an option of their own.
 TARGET_SERVICES = ("lambda", "events", "sns", "iam")

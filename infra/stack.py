@@ -7,15 +7,15 @@ from dataclasses import replace
 import aws_cdk as cdk
 from constructs import Construct
 
-from infra.alarms import Alarms
 from infra.api import Api
-from infra.dashboard import Dashboard
 from infra.functions import Functions
 from infra.ingestion import Ingestion
-from infra.layers import Layers
-from infra.msk import completed
+from infra.kafka.msk import completed
+from infra.observability.alarms import Alarms
+from infra.observability.dashboard import Dashboard
 from infra.options import Options
 from infra.outputs import declare_outputs
+from infra.packaging.layers import Layers
 from infra.queues import Queues
 from infra.storage import Storage
 from infra.triggers import Triggers

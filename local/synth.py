@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from infra import ROOT
-from infra.shelf import digest_of, shelved
+from infra.packaging.shelf import digest_of, shelved
 
 SOURCES = ("app.py", "cdk.json", "constraints.txt", "infra", "layers", "lambdas")
 

@@ -13,22 +13,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bench.lateness_jobs import COUNTED, Load
+from bench.arrivals.lateness_jobs import COUNTED, Load
+from bench.arrivals.receiver import Receiver, receiver
 from bench.model.limits import EMULATOR, Limits
 from bench.model.rows import row_kind
 from bench.model.run import Stack
 from bench.model.world import Deployment
-from bench.receiver import Receiver, receiver
 from clockwork.aws.clock import SystemClock
-from clockwork.aws.http_target import HttpTransport
-from clockwork.aws.targets import ThreadedTargets
+from clockwork.aws.targets.http import HttpTransport
+from clockwork.aws.targets.threads import ThreadedTargets
 from clockwork.domain import keys
-from clockwork.domain.codec import encode_release
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import HttpTarget, Occurrence, Payload
 from clockwork.domain.releases import Release
-from clockwork.flows.deliver import deliver_batch
-from clockwork.flows.unbundle import Message
+from clockwork.domain.storage.codec import encode_release
+from clockwork.flows.deliver.bundles import Message
+from clockwork.flows.deliver.deliver import deliver_batch
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from clockwork.domain import keys
 from clockwork.domain.jobs import HttpTarget, Occurrence, Payload
-from clockwork.domain.packing import PACKING, Outline, groups_of
-from clockwork.domain.rows import row_of_job, row_of_many
+from clockwork.domain.requests.packing import PACKING, Outline, groups_of
+from clockwork.domain.storage.rows import row_of_job, row_of_many
 
 #: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/on-demand-capacity-mode.html
 WRITE_UNIT_BYTES = 1_024

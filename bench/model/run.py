@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench import prices
+from bench.billing import prices
 from bench.model.creates import Creates
 from bench.model.deliveries import Account, QueueModel
 from bench.model.limits import AWS, Limits
@@ -14,10 +14,10 @@ from bench.model.storage import Partitions
 from bench.model.timeline import Invocation, ShardModel, Visit
 from bench.model.world import Deployment, Tally, World
 from clockwork.domain import keys
-from clockwork.domain.polls import plan_polls
+from clockwork.domain.limits.polling import plan_polls
 from clockwork.domain.releases import queue_of
-from clockwork.flows.poll import STOP_MARGIN_MS
-from clockwork.flows.pollers import SHARE_MS
+from clockwork.flows.poll.poller import SHARE_MS
+from clockwork.flows.poll.shard import STOP_MARGIN_MS
 
 
 class Stack:

@@ -1,4 +1,4 @@
-"""What the shards hold, and what polls them: the loop of `clockwork.flows.poll`, step by step in virtual time."""
+"""What the shards hold, and what polls them: the loop of `clockwork.flows.poll.shard`, step by step in virtual time."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from bench.model.rows import RowKind
 from bench.model.world import World
-from clockwork.aws.release_queue import MESSAGES_PER_BATCH
+from clockwork.aws.queues.release_queue import MESSAGES_PER_BATCH
 from clockwork.aws.session import THREADS
 from clockwork.domain import keys
-from clockwork.domain.packing import MOST_IN_ROW
+from clockwork.domain.requests.packing import MOST_IN_ROW
 from clockwork.domain.timeline import Shard
-from clockwork.flows.poll import STOP_MARGIN_MS
-from clockwork.flows.portions import OCCURRENCES_AT_ONCE, ROWS_AT_ONCE
+from clockwork.flows.poll.portions import OCCURRENCES_AT_ONCE, ROWS_AT_ONCE
+from clockwork.flows.poll.shard import STOP_MARGIN_MS
 
 #: A page of a query. https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Query.Pagination.html
 PAGE_BYTES = 1_048_576
@@ -72,7 +72,7 @@ class ShardModel:
 
 
 def portion_of(rows: Sequence[TimelineRow]) -> int:
-    """How many of the rows are handed over in one call, as `clockwork.flows.portions` has it."""
+    """How many of the rows are handed over in one call, as `clockwork.flows.poll.portions` has it."""
     room = OCCURRENCES_AT_ONCE
     for number, row in enumerate(rows[:ROWS_AT_ONCE]):
         room -= most_in(row)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
+from bench.arrivals.percentiles import Histogram
 from bench.model.events import Events
 from bench.model.limits import AWS, Limits
-from bench.percentiles import Histogram
 from clockwork.settings import Settings
 from infra.memory import DELIVERER_MEMORY_MB, POLLER_MEMORY_MB
 

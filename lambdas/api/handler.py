@@ -1,14 +1,5 @@
-"""Api: answers the signed HTTPS requests."""
+"""Api: answers the signed HTTPS requests. Its code is in the core layer: a deploy swaps all of it at once."""
 
-from __future__ import annotations
+from clockwork.handlers.api import lambda_handler
 
-from clockwork import bootstrap
-from clockwork.edge.app import make_api
-
-
-def make_handler(app: bootstrap.App) -> bootstrap.Handler:
-    """The handler of one environment."""
-    return make_api(app.world, count_accepted=lambda jobs: app.emit({"Accepted": jobs}))
-
-
-lambda_handler = bootstrap.entry_point(make_handler)
+__all__ = ["lambda_handler"]

@@ -1,32 +1,5 @@
-"""Ingester: takes messages that create and cancel jobs from a FIFO queue or a Kafka topic."""
+"""Ingester: creates and cancels jobs by message. Its code is in the core layer: a deploy swaps all of it at once."""
 
-from __future__ import annotations
+from clockwork.handlers.ingester import lambda_handler
 
-from typing import Any
-
-from clockwork import bootstrap
-from clockwork.edge.inbound import Ingester
-from clockwork.edge.sources import failures_of, messages_of
-
-
-def make_handler(app: bootstrap.App) -> bootstrap.Handler:
-    """The handler of one environment."""
-    ingester = Ingester(app.world, app.rejects)
-
-    def handle(event: dict[str, Any], _context: Any) -> dict[str, list[dict[str, Any]]]:
-        report = ingester.take(messages_of(event))
-        app.emit(
-            {
-                "Accepted": report.created,
-                "CancelledByMessage": report.cancelled,
-                "CancelledTooLate": report.too_late,
-                "MessagesRejected": report.rejected,
-                "MessagesFailed": len(report.failed),
-            }
-        )
-        return {"batchItemFailures": failures_of(event, report.failed)}
-
-    return handle
-
-
-lambda_handler = bootstrap.entry_point(make_handler)
+__all__ = ["lambda_handler"]

@@ -1,38 +1,5 @@
-"""Sweeper: repairs what was left behind; each repair is counted and should read 0."""
+"""Sweeper: sees to what was left behind. Its code is in the core layer: a deploy swaps all of it at once."""
 
-from __future__ import annotations
+from clockwork.handlers.sweeper import lambda_handler
 
-from typing import Any
-
-from clockwork import bootstrap
-from clockwork.flows.repair import repair_all
-
-
-def make_handler(app: bootstrap.App) -> bootstrap.Handler:
-    """The handler of one environment."""
-
-    def handle(_event: dict[str, Any], context: Any) -> dict[str, int]:
-        repairs = repair_all(app.world, app.deadline_at(context))
-        counts = {
-            "DeadLettersReleased": repairs.letters.released,
-            "DeadLettersAbsorbed": repairs.letters.absorbed,
-            "DeadLettersLeft": repairs.letters.left,
-            "Dead": repairs.letters.dead,
-            "ChainsAudited": repairs.chains.audited,
-            "ChainsRepaired": repairs.chains.repaired,
-            "ChainsLeft": repairs.chains.left,
-            "ParkedReleased": repairs.parked.released,
-            "ParkedDiscarded": repairs.parked.discarded,
-            "ParkedLeft": repairs.parked.left,
-            "ShardsRemoved": repairs.shards.removed,
-            "ShardsKept": repairs.shards.kept,
-        }
-        app.emit({"Sweeps": 1, **counts})
-        if repairs.failures:
-            raise repairs.failures[0]
-        return counts
-
-    return handle
-
-
-lambda_handler = bootstrap.entry_point(make_handler)
+__all__ = ["lambda_handler"]

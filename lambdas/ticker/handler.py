@@ -1,30 +1,5 @@
-"""Ticker: a minute has passed; starts a poller for each shard."""
+"""Ticker: starts the pollers, once a minute. Its code is in the core layer: a deploy swaps all of it at once."""
 
-from __future__ import annotations
+from clockwork.handlers.ticker import lambda_handler
 
-from typing import Any
-
-from clockwork import bootstrap
-from clockwork.flows.tick import tick
-
-
-def make_handler(app: bootstrap.App) -> bootstrap.Handler:
-    """The handler of one environment."""
-
-    def handle(_event: dict[str, Any], _context: Any) -> dict[str, int]:
-        report = tick(app.world)
-        app.emit(
-            {
-                "Ticks": 1,
-                "PollersStarted": report.started,
-                "PollersNotStarted": report.failed,
-                "SettingsRefused": int(report.refused),
-                "ValveNarrowed": int(report.narrowed),
-            }
-        )
-        return {"started": report.started, "failed": report.failed}
-
-    return handle
-
-
-lambda_handler = bootstrap.entry_point(make_handler)
+__all__ = ["lambda_handler"]

@@ -17,7 +17,7 @@ CLOCKS = {
 }
 MAY_ASK_THE_TIME = {"aws/clock.py"}
 #: repeats.py spreads the repeats of a call over time, which changes nothing that anybody can see.
-MAY_DRAW = {"aws/chance.py", "aws/repeats.py", "memory/clock.py"}
+MAY_DRAW = {"aws/clock.py", "aws/repeats.py", "memory/clock.py"}
 
 
 def asked(module: ast.AST) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from bench.percentiles import percentile
+from bench.arrivals.percentiles import percentile
 from tests.chaos.promises import CANCELLED, Arrival, Key, Promise
 
 #: How an execution ends that is not delivered, and says why.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clockwork.aws.backlog import AwsBacklog
+from clockwork.aws.queues.backlog import AwsBacklog
 from tests.contract.examples import DUE, release
 from tests.contract.worlds import AwsWorld, World
 

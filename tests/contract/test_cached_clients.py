@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from clockwork.aws.cached_clients import CachedClients
+from clockwork.aws.stores.clients import CachedClients
 from clockwork.domain.clients import Client
 from clockwork.memory.clients import MemoryClients
 from clockwork.memory.clock import MemoryClock

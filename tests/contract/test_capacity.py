@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from clockwork.aws.capacity import CapacityMeter
-from clockwork.aws.executions import AwsExecutions
 from clockwork.aws.session import Aws
-from clockwork.aws.timeline import AwsTimeline
+from clockwork.aws.stores.executions import AwsExecutions
+from clockwork.aws.stores.timeline import AwsTimeline
 from clockwork.domain import keys
 from tests.contract.examples import DUE, execution, row
 from tests.contract.worlds import AwsWorld

@@ -7,8 +7,7 @@ import time
 
 import pytest
 
-from clockwork.aws.chance import SystemChance
-from clockwork.aws.clock import SystemClock
+from clockwork.aws.clock import SystemChance, SystemClock
 from clockwork.memory.clock import MemoryClock, SeededChance
 from clockwork.ports import Chance, Clock
 

@@ -7,8 +7,8 @@ from functools import partial
 import msgspec
 import pytest
 
-from clockwork.domain.codec import encode_execution
 from clockwork.domain.executions import DeadPage, Execution, State
+from clockwork.domain.storage.codec import encode_execution
 from clockwork.ports import Executions, Saved
 from tests.contract.examples import DUE, JOB, attempt, execution, occurrence
 from tests.contract.races import at_once

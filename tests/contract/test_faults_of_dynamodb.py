@@ -7,7 +7,7 @@ import pytest
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.exceptions import ClientError
 
-from clockwork.aws.timeline import AwsTimeline
+from clockwork.aws.stores.timeline import AwsTimeline
 from clockwork.domain import keys
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import State

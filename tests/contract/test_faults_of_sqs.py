@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from clockwork.aws.release_queue import AwsReleaseQueue
+from clockwork.aws.queues.release_queue import AwsReleaseQueue
 from tests.contract.examples import DUE, release
 from tests.contract.faults import Fault, Wire, answer, broken, lost_request
 from tests.contract.worlds import AwsWorld

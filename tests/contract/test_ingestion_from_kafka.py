@@ -10,8 +10,8 @@ import pytest
 from clockwork.domain.errors import Unavailable
 from tests.handlers.handlers import CONTEXT
 from tests.handlers.test_ingester import NIGHTLY, Ingester, create
-from tests.kafka.cluster import KafkaCluster, kafka_cluster
-from tests.kafka.event_source import event_source
+from tests.support.kafka.cluster import KafkaCluster, kafka_cluster
+from tests.support.kafka.event_source import event_source
 
 CANCEL = {"op": "cancel", "clientId": "acme", "jobKey": "nightly"}
 

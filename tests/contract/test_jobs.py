@@ -7,11 +7,11 @@ from functools import partial
 import msgspec
 import pytest
 
-from clockwork.domain.codec import PLAIN
 from clockwork.domain.errors import NewerFormat, Undecodable
 from clockwork.domain.jobs import HttpTarget, Payload
-from clockwork.domain.named import Definition, JobState, NamedJob, versioned
+from clockwork.domain.named_jobs import Definition, JobState, NamedJob, versioned
 from clockwork.domain.recurrence import Every, Recurrence
+from clockwork.domain.storage.codec import PLAIN
 from clockwork.ports import Jobs, KeyRow
 from tests.contract.examples import DAY, DUE
 from tests.contract.races import at_once

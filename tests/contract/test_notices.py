@@ -8,14 +8,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from clockwork.aws.notices import AwsNotices
-from clockwork.domain.attempts import attempt_of
+from clockwork.aws.targets.notices import AwsNotices
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.instants import to_text
 from clockwork.domain.jobs import Payload
+from clockwork.domain.lifecycle.attempts import attempt_of
 from tests.contract.worlds import AwsWorld
-from tests.examples import NOW, execution, failure, occurrence, release
+from tests.support.examples import NOW, execution, failure, occurrence, release
 
 SECRET = Payload(b'{"card":"4111"}')
 

@@ -10,10 +10,10 @@ from typing import Any, Protocol
 import msgspec
 import pytest
 
-from clockwork.aws.ordered_queue import AwsInHand, AwsOrderedQueue
-from clockwork.domain.codec import decode_message
+from clockwork.aws.queues.ordered_queue import AwsInHand, AwsOrderedQueue
 from clockwork.domain.ordering import group_of
 from clockwork.domain.releases import Release
+from clockwork.domain.storage.codec import decode_message
 from clockwork.memory.ordered_queue import MemoryOrderedQueue
 from clockwork.ports import InHand, Refused, ReleaseQueue
 from tests.contract.examples import DUE, release

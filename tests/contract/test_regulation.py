@@ -7,8 +7,8 @@ from functools import partial
 import msgspec
 import pytest
 
-from clockwork.domain.circuits import Circuit
-from clockwork.domain.parking import Parked
+from clockwork.domain.lifecycle.parking import Parked
+from clockwork.domain.limits.circuits import Circuit
 from clockwork.ports import Regulation
 from tests.contract.examples import DUE
 from tests.contract.races import at_once

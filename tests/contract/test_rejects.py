@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from clockwork.aws.rejects import LONGEST_TEXT, AwsRejects
+from clockwork.aws.queues.rejects import LONGEST_TEXT, AwsRejects
 from clockwork.domain.errors import Unavailable
-from clockwork.domain.rejected import Rejected
+from clockwork.domain.requests.create import Rejected
 from clockwork.ports import Refused
 from tests.contract.worlds import AwsWorld
 
@@ -61,6 +61,6 @@ def test_a_queue_that_does_not_answer_refuses_all_and_raises_nothing(
     def broken(*_: object, **__: object) -> Any:
         raise Unavailable("throttled")
 
-    monkeypatch.setattr("clockwork.aws.rejects.ask", broken)
+    monkeypatch.setattr("clockwork.aws.queues.rejects.ask", broken)
     refused = rejects.send([rejected(n) for n in range(12)])
     assert refused == [Refused(n, False, "throttled") for n in range(12)]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from clockwork.aws.release_queue import AwsReleaseQueue
-from clockwork.domain.codec import decode_release, encode_release
+from clockwork.aws.queues.release_queue import AwsReleaseQueue
 from clockwork.domain.jobs import Occurrence
+from clockwork.domain.storage.codec import decode_release, encode_release
 from clockwork.ports import ReleaseQueue
 from tests.contract.examples import DAY, DUE, release
 from tests.contract.worlds import AwsWorld, World

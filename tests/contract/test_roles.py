@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from clockwork.aws.roles import RENEWED_BEFORE_MS, SESSION_SECONDS, RoleClients
-from clockwork.aws.service_attempts import NoRole
 from clockwork.aws.session import Aws
-from clockwork.aws.sqs_target import SqsTransport
+from clockwork.aws.targets.roles import RENEWED_BEFORE_MS, SESSION_SECONDS, RoleClients
+from clockwork.aws.targets.service_attempts import NoRole
+from clockwork.aws.targets.sqs import SqsTransport
 from clockwork.domain.executions import State
 from clockwork.domain.jobs import SqsTarget
 from clockwork.memory.clock import MemoryClock

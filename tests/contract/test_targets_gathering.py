@@ -10,9 +10,9 @@ import pytest
 from botocore.stub import ANY, Stubber
 from moto import mock_aws
 
-from clockwork.aws.gathering import LARGEST_CALL, MOST_IN_CALL, Gathering
-from clockwork.aws.sqs_target import SqsTransport
-from clockwork.aws.targets import ThreadedTargets
+from clockwork.aws.targets.gathering import LARGEST_CALL, MOST_IN_CALL, Gathering
+from clockwork.aws.targets.sqs import SqsTransport
+from clockwork.aws.targets.threads import ThreadedTargets
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.jobs import Payload, SqsTarget
 from clockwork.domain.releases import Delivery

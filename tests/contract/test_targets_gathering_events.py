@@ -11,9 +11,9 @@ import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 from moto import mock_aws
 
-from clockwork.aws.eventbridge_target import LARGEST_CALL, EventBridgeTransport
-from clockwork.aws.gathering import Gathering
-from clockwork.aws.targets import ThreadedTargets
+from clockwork.aws.targets.eventbridge import LARGEST_CALL, EventBridgeTransport
+from clockwork.aws.targets.gathering import Gathering
+from clockwork.aws.targets.threads import ThreadedTargets
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.jobs import EventBridgeTarget, Payload
 from clockwork.domain.releases import Delivery

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from clockwork.aws.http_target import HttpTransport
+from clockwork.aws.targets.http import HttpTransport
 from clockwork.domain.executions import State
 from clockwork.domain.jobs import HttpTarget, Payload
 from tests.contract.receiver import Exchange, Receiver, WallClock, answer, delivery_to

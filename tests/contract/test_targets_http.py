@@ -18,12 +18,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from standardwebhooks import Webhook
 
-from clockwork.aws.http_connections import IDLE_SECONDS, MOST_IDLE
-from clockwork.aws.http_target import HttpTransport
-from clockwork.aws.secrets import SecretUnreadable
+from clockwork.aws.targets.http import HttpTransport
+from clockwork.aws.targets.http_connections import IDLE_SECONDS, MOST_IDLE
+from clockwork.aws.targets.secrets import SecretUnreadable
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.jobs import HttpTarget, Payload
-from clockwork.domain.urls import check_url
+from clockwork.domain.targets.urls import check_url
 from tests.contract.receiver import Exchange, Receiver, Script, WallClock, answer, answering, delivery_to
 
 SECRET = "whsec_" + "c2VjcmV0LW9mLXRoaXJ0eS10d28tYnl0ZXMtMDEyMzQ1"

@@ -19,7 +19,7 @@ from clockwork.kafka.producer import make_producer
 from clockwork.kafka.targets import KafkaTargets
 from clockwork.settings import Settings
 from tests.contract.receiver import WallClock, delivery_to
-from tests.kafka.cluster import KafkaCluster, headers_of, kafka_cluster
+from tests.support.kafka.cluster import KafkaCluster, headers_of, kafka_cluster
 
 TARGETS = list[KafkaTargets]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from clockwork.aws.secrets import MEMORY_MS, Secrets, SecretUnreadable
+from clockwork.aws.targets.secrets import MEMORY_MS, Secrets, SecretUnreadable
 from tests.contract.worlds import AwsWorld
 
 SECRET = "whsec_c2VjcmV0"

@@ -17,10 +17,10 @@ from botocore.exceptions import EndpointConnectionError, ReadTimeoutError
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from clockwork.aws.eventbridge_target import EventBridgeTransport
-from clockwork.aws.lambda_target import LambdaTransport
-from clockwork.aws.sns_target import SnsTransport
-from clockwork.aws.targets import Transport
+from clockwork.aws.targets.eventbridge import EventBridgeTransport
+from clockwork.aws.targets.lambda_function import LambdaTransport
+from clockwork.aws.targets.sns import SnsTransport
+from clockwork.aws.targets.threads import Transport
 from clockwork.domain.executions import State
 from clockwork.domain.instants import to_text
 from clockwork.domain.jobs import EventBridgeTarget, LambdaTarget, Payload, SnsTarget, Target

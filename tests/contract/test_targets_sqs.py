@@ -12,7 +12,7 @@ from botocore.exceptions import BotoCoreError, ConnectTimeoutError, EndpointConn
 from botocore.stub import ANY, Stubber
 from moto import mock_aws
 
-from clockwork.aws.sqs_target import SqsTransport
+from clockwork.aws.targets.sqs import SqsTransport
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.instants import to_text
 from clockwork.domain.jobs import Payload, SqsTarget

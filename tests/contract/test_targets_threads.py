@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from clockwork.aws.http_target import HttpTransport
-from clockwork.aws.targets import ThreadedTargets
+from clockwork.aws.targets.http import HttpTransport
+from clockwork.aws.targets.threads import ThreadedTargets
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.jobs import HttpTarget, SqsTarget
 from clockwork.domain.releases import Delivery

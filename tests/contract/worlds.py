@@ -11,20 +11,20 @@ from typing import Any, Protocol
 import botocore.loaders
 import botocore.session
 
-from clockwork.aws.backlog import AwsBacklog
 from clockwork.aws.capacity import CapacityMeter
-from clockwork.aws.clients import AwsClients
-from clockwork.aws.executions import AwsExecutions
-from clockwork.aws.jobs import AwsJobs
-from clockwork.aws.key_rows import AwsKeyRows
-from clockwork.aws.regulation import AwsRegulation
-from clockwork.aws.release_queue import AwsReleaseQueue
+from clockwork.aws.queues.backlog import AwsBacklog
+from clockwork.aws.queues.release_queue import AwsReleaseQueue
 from clockwork.aws.repeats import Backoff
 from clockwork.aws.session import Aws
-from clockwork.aws.shards import AwsShards
-from clockwork.aws.timeline import AwsTimeline
-from clockwork.domain.codec import decode_job
+from clockwork.aws.stores.clients import AwsClients
+from clockwork.aws.stores.executions import AwsExecutions
+from clockwork.aws.stores.jobs import AwsJobs
+from clockwork.aws.stores.key_rows import AwsKeyRows
+from clockwork.aws.stores.regulation import AwsRegulation
+from clockwork.aws.stores.shards import AwsShards
+from clockwork.aws.stores.timeline import AwsTimeline
 from clockwork.domain.errors import Unreadable
+from clockwork.domain.storage.codec import decode_job
 from clockwork.memory.clients import MemoryClients, MemoryKeyRows
 from clockwork.memory.clock import MemoryClock
 from clockwork.memory.executions import MemoryExecutions

@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from clockwork.aws.backlog import AwsBacklog
-from clockwork.aws.cached_clients import CachedClients
-from clockwork.aws.clients import AwsClients
-from clockwork.aws.dead_letters import AwsDeadLetters
-from clockwork.aws.executions import AwsExecutions
-from clockwork.aws.jobs import AwsJobs
-from clockwork.aws.key_rows import PREFIX, AwsKeyRows
-from clockwork.aws.notices import AwsNotices
-from clockwork.aws.ordered_queue import AwsInHand, AwsOrderedQueue
-from clockwork.aws.regulation import AwsRegulation
-from clockwork.aws.release_queue import AwsReleaseQueue
-from clockwork.aws.routed_queues import JoinedDeadLetters, OrderedApart
-from clockwork.aws.shards import AwsShards, _from_item
-from clockwork.aws.timeline import AwsTimeline
-from clockwork.domain.codec import decode_execution, decode_job, decode_message
+from clockwork.aws.queues.backlog import AwsBacklog
+from clockwork.aws.queues.dead_letters import AwsDeadLetters
+from clockwork.aws.queues.ordered_queue import AwsInHand, AwsOrderedQueue
+from clockwork.aws.queues.release_queue import AwsReleaseQueue
+from clockwork.aws.queues.routing import JoinedDeadLetters, OrderedApart
+from clockwork.aws.stores.clients import AwsClients, CachedClients
+from clockwork.aws.stores.executions import AwsExecutions
+from clockwork.aws.stores.jobs import AwsJobs
+from clockwork.aws.stores.key_rows import PREFIX, AwsKeyRows
+from clockwork.aws.stores.regulation import AwsRegulation
+from clockwork.aws.stores.shards import AwsShards, _from_item
+from clockwork.aws.stores.timeline import AwsTimeline
+from clockwork.aws.targets.notices import AwsNotices
+from clockwork.domain.storage.codec import decode_execution, decode_job, decode_message
 from clockwork.domain.timeline import NEVER, Row, Shard
 from clockwork.memory.clock import MemoryClock
 from clockwork.settings import Settings

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from clockwork.aws.table import Item, Table
+from clockwork.aws.stores.table import Item, Table
 from infra.table_actions import TABLE_ACTIONS
 from tests.crash_points.enumeration import Enumeration, failed
 from tests.crash_points.services import Services, services

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, settings
 from schemathesis import Case
 from schemathesis.config import SchemathesisConfig
 
-from clockwork.edge import openapi
+from clockwork.edge.description import openapi
 from clockwork.routes import ROUTES
 from local.api import Answer, SignedApi
 from tests.e2e.deployment import Deployment

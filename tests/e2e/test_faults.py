@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from clockwork.domain import keys
-from clockwork.domain.codec import encode_release
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import HttpTarget, Occurrence, Payload
 from clockwork.domain.releases import Release
-from clockwork.domain.requests import CreateRequest, NewJob
-from clockwork.domain.rows import row_of_job
+from clockwork.domain.requests.create import CreateRequest, NewJob
+from clockwork.domain.storage.codec import encode_release
+from clockwork.domain.storage.rows import row_of_job
 from clockwork.domain.timeline import Row
-from clockwork.flows.create import create_jobs
-from clockwork.flows.poll import poll_shard
+from clockwork.flows.poll.shard import poll_shard
+from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.world import World
 from clockwork.memory.targets import MemoryInvoker
 from clockwork.ports import Refused, ReleaseQueue

@@ -10,16 +10,16 @@ import pytest
 from confluent_kafka import KafkaError
 
 from clockwork.domain import keys
-from clockwork.domain.codec import encode_release
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.instants import from_text
 from clockwork.domain.jobs import KafkaTarget, Occurrence, Payload
 from clockwork.domain.releases import Release
+from clockwork.domain.storage.codec import encode_release
 from local.stack import LocalStack
 from tests.e2e.deployment import Deployment
 from tests.e2e.tenant import Tenant
 from tests.e2e.waiting import lateness_ms
-from tests.kafka.cluster import KafkaCluster, headers_of, kafka_cluster
+from tests.support.kafka.cluster import KafkaCluster, headers_of, kafka_cluster
 
 #: As for webhooks, and the producer's first connection.
 COLD_MS = 4_000

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from bench import idle, units
-from bench.meter import item_bytes, read_units
-from bench.paths import PATHS
-from bench.prices import ON_DEMAND
-from bench.scheduler import Unexpected
-from bench.usage import Usage
+from bench.billing.meter import item_bytes, read_units
+from bench.billing.paths import PATHS
+from bench.billing.prices import ON_DEMAND
+from bench.billing.scheduler import Unexpected
+from bench.billing.usage import Usage
 from clockwork.settings import Settings
 from local.emulator import Credentials, Emulator
 
@@ -127,7 +127,7 @@ def test_an_idle_minute_is_a_lease_and_a_commit_for_each_plain_shard(emulator: E
 def test_figures_of_jobs_that_did_not_arrive_are_not_reported(
     emulator: Emulator, account: Credentials, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bench.scheduler.Scheduler.deliver", lambda _: None)
+    monkeypatch.setattr("bench.billing.scheduler.Scheduler.deliver", lambda _: None)
     with pytest.raises(Unexpected, match="0 attempts at 0 jobs instead of 20 at 20"):
         PATHS["none_batch"].run(emulator, account, 20)
 

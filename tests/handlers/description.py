@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from clockwork.edge.openapi import SERVED
+from clockwork.edge.description.openapi import SERVED
 
 DESCRIPTION: dict[str, Any] = json.loads(SERVED.read_text(encoding="utf-8"))
 

@@ -13,9 +13,9 @@ from clockwork.domain.clients import Client
 from clockwork.flows.world import World
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
-from tests.events import NO_ROUTE, LambdaContext, encoded, http_event
-from tests.examples import ACME, ADMIN, ALICE, BOB
 from tests.handlers.description import check_answer
+from tests.support.events import NO_ROUTE, LambdaContext, encoded, http_event
+from tests.support.examples import ACME, ADMIN, ALICE, BOB
 
 GLOBEX = Client(client_id="globex", principals=(BOB,))
 #: What only looks. Every other call of a port counts as a write.
@@ -146,7 +146,7 @@ def job_body(**changes: Any) -> dict[str, Any]:
 
 def make_handler(moment: str, world: World) -> Handler:
     """The handler of a Lambda on this world."""
-    handler: Handler = importlib.import_module(f"lambdas.{moment}.handler").make_handler(App(world))
+    handler: Handler = importlib.import_module(f"clockwork.handlers.{moment}").make_handler(App(world))
     return handler
 
 

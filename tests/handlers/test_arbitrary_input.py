@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clockwork.routes import ROUTES
-from tests.events import http_event
-from tests.examples import ADMIN, ALICE
 from tests.handlers.handlers import Api, job_body
+from tests.support.events import http_event
+from tests.support.examples import ADMIN, ALICE
 
 API = Api()
 NAMED = API.create(jobKey="k", schedule={"every": {"seconds": 3_600}}).body["jobId"]

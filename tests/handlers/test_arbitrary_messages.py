@@ -9,18 +9,18 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from clockwork.domain.codec import encode_release
 from clockwork.domain.ids import encode_part
-from clockwork.flows.deliver import deliver_batch
-from clockwork.flows.deliver_ordered import OrderedMessage, deliver_ordered
-from clockwork.flows.sweep import sweep_dead_letters
-from clockwork.flows.unbundle import Message
+from clockwork.domain.storage.codec import encode_release
+from clockwork.flows.deliver.bundles import Message
+from clockwork.flows.deliver.deliver import deliver_batch
+from clockwork.flows.deliver.ordered import OrderedMessage, deliver_ordered
+from clockwork.flows.sweep.dead_letters import sweep_dead_letters
 from clockwork.memory.world import MemoryClockwork
-from tests.events import http_event
-from tests.examples import ACME, ALICE, release
 from tests.handlers.handlers import CONTEXT, Api, job_body
 from tests.handlers.test_arbitrary_input import never_our_fault, values
 from tests.handlers.test_ingester import Ingester
+from tests.support.events import http_event
+from tests.support.examples import ACME, ALICE, release
 
 quick = settings(max_examples=120, deadline=None)
 INGESTER = Ingester()

@@ -10,8 +10,8 @@ import pytest
 from clockwork.domain.ids import AnonymousJob, ExecutionId, NamedJobId, only_execution
 from clockwork.domain.keys import row_key
 from clockwork.routes import ROUTES, Route
-from tests.examples import ACME, ADMIN, ALICE, BOB, NOW
 from tests.handlers.handlers import GLOBEX, Answer, Api, job_body
+from tests.support.examples import ACME, ADMIN, ALICE, BOB, NOW
 
 APP = "arn:aws:iam::111111111111:role/app"
 CALLERS = {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.events import encoded, http_event
 from tests.handlers.faults import refused
 from tests.handlers.handlers import Api, job_body
+from tests.support.events import encoded, http_event
 
 NOT_JSON: list[tuple[str, str | bytes | None, str]] = [
     ("no body", None, "empty"),

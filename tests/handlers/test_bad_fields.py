@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from clockwork.domain.codec import encode_job
-from tests.examples import ACME, ADMIN
+from clockwork.domain.storage.codec import encode_job
 from tests.handlers.faults import (
     EVENTBRIDGE,
     FIELDS,
@@ -28,6 +27,7 @@ from tests.handlers.faults import (
     target,
 )
 from tests.handlers.handlers import Api, job_body
+from tests.support.examples import ACME, ADMIN
 
 
 def api_with_queues() -> Api:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from clockwork.domain.jobs import HttpTarget
-from tests.events import encoded
 from tests.handlers.faults import HTTP, refused, retry, schedule
 from tests.handlers.handlers import Api, job_body
+from tests.support.events import encoded
 
 
 @pytest.mark.parametrize("key", ["", "a" * 256, "a b", "a\tb", "é", "a\r\nb", "\x7f"])

@@ -9,9 +9,9 @@ import pytest
 
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.jobs import HttpTarget
-from tests.examples import ACME
 from tests.handlers.faults import EVENTBRIDGE, FIELDS, FIFO, HTTP, LAMBDA, LISTED_ARNS, QUEUE, SNS, Fault, refused
 from tests.handlers.handlers import Api, job_body
+from tests.support.examples import ACME
 
 BACK = {"type": "http", "url": "https://example.com/failed"}
 CRON = {"jobKey": "daily", "schedule": {"cron": "0 3 * * *"}}

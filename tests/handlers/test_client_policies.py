@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.examples import ADMIN, ALICE
 from tests.handlers.handlers import Api, job_body
+from tests.support.examples import ADMIN, ALICE
 
 POLICY = {"maxAttempts": 2, "backoff": "fixed", "initialSeconds": 7, "retryStatusCodes": [404]}
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from clockwork.domain.executions import Outcome, State
-from tests.examples import BOB
 from tests.handlers.faults import refused
 from tests.handlers.handlers import Api
+from tests.support.examples import BOB
 
 ONCE = {"maxAttempts": 1}
 

@@ -16,13 +16,13 @@ from schemathesis.checks import CHECKS
 from clockwork.domain.executions import State
 from clockwork.domain.ids import only_execution
 from clockwork.domain.instants import from_text
-from clockwork.edge import openapi
-from clockwork.edge.contract import OPERATIONS
+from clockwork.edge.description import openapi
+from clockwork.edge.description.contract import OPERATIONS
 from clockwork.routes import ROUTES
-from tests.examples import ADMIN, ALICE, execution, occurrence
 from tests.handlers.description import DESCRIPTION
 from tests.handlers.handlers import Api
 from tests.handlers.wsgi import Gateway
+from tests.support.examples import ADMIN, ALICE, execution, occurrence
 
 API = Api()
 JOB = API.create(schedule={"delaySeconds": 1}).body["jobId"]

@@ -12,18 +12,18 @@ import msgspec
 import pytest
 
 from clockwork.bootstrap import App, Handler
-from clockwork.domain.codec import decode_row
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import Occurrence
-from clockwork.domain.rejected import Rejected
+from clockwork.domain.requests.create import Rejected
+from clockwork.domain.storage.codec import decode_row
 from clockwork.domain.timeline import Row
 from clockwork.memory.rejects import MemoryRejects
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Refused
 from clockwork.settings import Settings
-from tests.examples import ACME, NOW
 from tests.handlers.handlers import CONTEXT, job_body
+from tests.support.examples import ACME, NOW
 
 TOPIC_ARN = "arn:aws:kafka:us-east-1:123456789012:cluster/jobs/abc-1"
 
@@ -35,7 +35,7 @@ class Ingester:
         self.clockwork = MemoryClockwork(Settings.for_local())
         self.clockwork.clients.put(ACME)
         self.rejects = MemoryRejects()
-        module = importlib.import_module("lambdas.ingester.handler")
+        module = importlib.import_module("clockwork.handlers.ingester")
         self.handle: Handler = module.make_handler(App(self.clockwork.world, self.rejects))
 
     def take(self, *messages: Any, group: str = "g", first: int = 0) -> list[Any]:
@@ -246,7 +246,7 @@ def test_a_message_whose_rejection_cannot_be_kept_comes_back() -> None:
         def send(self, rejected: Sequence[Rejected]) -> Sequence[Refused]:
             return [Refused(len(rejected) - 1, False, "throttled")]
 
-    handler = importlib.import_module("lambdas.ingester.handler").make_handler(App(ingester.clockwork.world, Full()))
+    handler = importlib.import_module("clockwork.handlers.ingester").make_handler(App(ingester.clockwork.world, Full()))
     answer = handler({"Records": [record(0, "{"), record(1, create()), record(2, "[")]}, CONTEXT)
     assert answer == {"batchItemFailures": [{"itemIdentifier": "m2"}]}
 

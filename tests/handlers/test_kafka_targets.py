@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from clockwork.domain.codec import decode_release
 from clockwork.domain.jobs import KafkaTarget
-from tests.examples import ACME, ADMIN
+from clockwork.domain.storage.codec import decode_release
 from tests.handlers.handlers import Api
+from tests.support.examples import ACME, ADMIN
 
 TARGET = {"type": "kafka", "topic": "orders.created", "key": "order-17"}
 

@@ -12,9 +12,9 @@ from clockwork.domain.executions import Outcome, State
 from clockwork.domain.releases import Delivery
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
-from tests.events import LambdaContext, http_event, ordered_event, poller_event, scheduled_event, sqs_event
-from tests.examples import NOW, failure
 from tests.handlers.handlers import CONTEXT, Api, job_body, make_handler
+from tests.support.events import LambdaContext, http_event, ordered_event, poller_event, scheduled_event, sqs_event
+from tests.support.examples import NOW, failure
 
 
 def receive(clockwork: MemoryClockwork) -> dict[str, Any]:

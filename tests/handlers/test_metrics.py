@@ -10,9 +10,9 @@ import pytest
 
 from clockwork.settings import Settings
 from clockwork.telemetry import MOST_VALUES, metrics_line
-from infra.metrics import STATISTICS
-from tests.events import poller_event, scheduled_event, sqs_event
+from infra.observability.metrics import STATISTICS
 from tests.handlers.handlers import CONTEXT, Api, job_body, make_handler
+from tests.support.events import poller_event, scheduled_event, sqs_event
 
 #: https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
 MOST_METRICS, MOST_DIMENSIONS, MOST_BYTES = 100, 30, 1_048_576

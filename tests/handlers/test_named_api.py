@@ -9,10 +9,10 @@ import pytest
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Outcome
 from clockwork.domain.instants import to_text
-from clockwork.domain.named import NamedJob
+from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.releases import Delivery
-from tests.examples import BOB, success
 from tests.handlers.handlers import Answer, Api, job_body
+from tests.support.examples import BOB, success
 
 EVERY = {"every": {"seconds": 10}}
 DAILY = {"cron": "30 1 * * *", "timezone": "America/New_York"}

@@ -10,8 +10,8 @@ from clockwork.domain.clients import Client
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.ids import NamedJobId
 from clockwork.domain.releases import Delivery
-from tests.examples import ACME, ALICE, NOW
 from tests.handlers.handlers import Answer, Api
+from tests.support.examples import ACME, ALICE, NOW
 
 URL = "https://example.com/hook"
 KAFKA = {"kafka_release_queue_url": "https://sqs/kafka"}

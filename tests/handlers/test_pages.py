@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from clockwork.edge.pages import LARGEST_PAGE, page
+from clockwork.edge.http.pages import LARGEST_PAGE, page
 from tests.handlers.handlers import Api
 
 

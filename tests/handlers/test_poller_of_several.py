@@ -12,9 +12,9 @@ from clockwork.domain.errors import Unavailable
 from clockwork.domain.timeline import Page
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
-from tests.events import poller_of_several_event
 from tests.handlers.handlers import CONTEXT, make_handler
 from tests.handlers.test_metrics import metrics_of
+from tests.support.events import poller_of_several_event
 
 EIGHT = keys.plain_partitions(8)
 P = EIGHT[0]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clockwork.edge.body import BATCH_BYTES, MOST_DEPTH, BodyTooLarge, NotJson, read_body
+from clockwork.edge.http.body import BATCH_BYTES, MOST_DEPTH, BodyTooLarge, NotJson, read_body
 
 numbers = st.integers(-(10**30), 10**30) | st.floats(allow_nan=False, allow_infinity=False)
 values = st.recursive(

@@ -11,9 +11,9 @@ import pytest
 
 from clockwork import telemetry
 from clockwork.domain.errors import Unavailable
-from tests.events import poller_event, scheduled_event, sqs_event
-from tests.examples import ADMIN, ALICE, failure
 from tests.handlers.handlers import CONTEXT, Api, job_body, make_handler
+from tests.support.events import poller_event, scheduled_event, sqs_event
+from tests.support.examples import ADMIN, ALICE, failure
 
 MARK = "s3cr3t-0f-th3-cl13nt"
 MARKED = {

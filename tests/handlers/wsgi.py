@@ -7,8 +7,8 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs
 
-from tests.events import http_event
 from tests.handlers.handlers import Api
+from tests.support.events import http_event
 
 StartResponse = Callable[[str, list[tuple[str, str]]], Any]
 

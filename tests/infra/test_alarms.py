@@ -6,7 +6,7 @@ import pytest
 
 from clockwork.settings import Settings
 from infra import ROOT
-from infra.metrics import STATISTICS
+from infra.observability.metrics import STATISTICS
 from tests.infra.conftest import synthesize
 from tests.infra.template import MOMENTS, TABLES, Resource, Template
 
@@ -41,7 +41,7 @@ def test_a_shard_that_nobody_polls_is_an_alarm_even_if_the_others_are_polled(acc
 
 
 def test_every_metric_that_is_watched_or_shown_is_written_by_a_lambda() -> None:
-    written = "".join(handler.read_text() for handler in ROOT.glob("lambdas/*/handler.py"))
+    written = "".join(handler.read_text() for handler in ROOT.glob("layers/core/python/clockwork/handlers/*.py"))
     assert [name for name in STATISTICS if f'"{name}":' not in written] == []
 
 

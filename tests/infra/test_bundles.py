@@ -13,7 +13,7 @@ import pytest
 
 from clockwork.settings import Settings
 from infra import ROOT
-from infra.bundle import core, packages
+from infra.packaging.bundle import core, packages
 from tests.infra.template import MOMENTS, Resource, Template
 
 LAYERS = {moment: ("vendor", "edge") if moment == "Api" else ("vendor",) for moment in MOMENTS}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bench.deployed import deployed
+from bench.billing.deployed import deployed
+from bench.billing.usage import Usage
 from bench.idle import Minute, bill
-from bench.usage import Usage
 from clockwork.settings import Settings
 from tests.infra.template import Template
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from infra import shelf
-from infra.shelf import digest_of, shelved
+from infra.packaging import shelf
+from infra.packaging.shelf import digest_of, shelved
 
 
 @pytest.fixture(autouse=True)

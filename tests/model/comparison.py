@@ -8,11 +8,11 @@ from typing import Any
 
 from clockwork.domain.instants import from_text
 from clockwork.domain.releases import Delivery
-from tests.examples import ALICE, BOB
 from tests.model.ledger import by_instant
 from tests.model.operations import Operation
 from tests.model.page import EITHER, Page
 from tests.model.subject import Answer, Subject
+from tests.support.examples import ALICE, BOB
 
 #: What the page knows of a body.
 WRITTEN = frozenset({"jobId", "jobKey", "state", "revision", "dueAt", "nextFireAt"})

@@ -14,20 +14,20 @@ import msgspec
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.releases import Delivery, Release
 from clockwork.edge.app import make_api
-from clockwork.flows.deliver import deliver_batch
-from clockwork.flows.poll import poll_shard
-from clockwork.flows.registry import all_shards
-from clockwork.flows.unbundle import Message
+from clockwork.flows.deliver.bundles import Message
+from clockwork.flows.deliver.deliver import deliver_batch
+from clockwork.flows.poll.shard import poll_shard
+from clockwork.flows.timeline.shards import all_shards
 from clockwork.flows.world import World
 from clockwork.memory.clock import MemoryClock, SeededChance
 from clockwork.memory.targets import MemoryInvoker, MemoryTargets
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Clients, Executions, Jobs, KeyRows, Refused, Regulation, ReleaseQueue, Shards, Timeline
 from clockwork.settings import Settings
-from tests.events import LambdaContext, http_event
-from tests.examples import ACME, ALICE
 from tests.handlers.handlers import GLOBEX
 from tests.model.operations import QUEUE_ARN
+from tests.support.events import LambdaContext, http_event
+from tests.support.examples import ACME, ALICE
 
 SETTINGS = Settings.for_local().with_(shards=1, ordered_shards=1)
 CONTEXT = LambdaContext()

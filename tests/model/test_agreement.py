@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from clockwork.domain.executions import Execution
-from clockwork.domain.named import NamedJob
+from clockwork.domain.named_jobs import NamedJob
 from clockwork.memory.executions import MemoryExecutions
 from clockwork.memory.jobs import MemoryJobs
 from clockwork.memory.timeline import MemoryTimeline

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clockwork.domain.codec import decode_message
 from clockwork.domain.errors import NewerFormat, Undecodable
 from clockwork.domain.executions import State
 from clockwork.domain.ids import AnonymousJob, only_execution
 from clockwork.domain.jobs import Occurrence
-from clockwork.domain.parking import parking_of
+from clockwork.domain.lifecycle.parking import parking_of
 from clockwork.domain.releases import Release
+from clockwork.domain.storage.codec import decode_message
 from clockwork.domain.timeline import Row
 from tests.simulation.requests import EVERYBODY
 from tests.simulation.rows import elements_of, every_row

@@ -8,15 +8,16 @@ import msgspec
 
 from clockwork.domain.errors import NameTaken
 from clockwork.domain.jobs import HttpTarget, KafkaTarget, Payload, RetryPolicy, SqsTarget
-from clockwork.domain.requests import CreateRequest, NewJob
-from clockwork.flows import create, named
+from clockwork.domain.requests.create import CreateRequest, NewJob
+from clockwork.flows.named import write
+from clockwork.flows.requests import create
 from clockwork.flows.world import World
-from tests.examples import outline
 from tests.simulation.clients import Visit, accept, ask_again, create_asked, create_keyed, create_once, request_of
 from tests.simulation.named_clients import KEYS, answered, definition
 from tests.simulation.requests import DOWNCAST, METERED, NARROW, QUEUE_ARN, REGULATED, SHARING, TOPIC, KeyedRequest
 from tests.simulation.stores import POISON
 from tests.simulation.targets import DOWN_HOST
+from tests.support.examples import outline
 
 
 def with_jobs(asked: CreateRequest, jobs: Sequence[NewJob]) -> CreateRequest:
@@ -77,15 +78,15 @@ def create_mixed(visit: Visit) -> None:
     wanted = [definition(visit.rng, visit.now, visit.desk.began_at) for _ in range(visit.rng.randint(0, 2))]
     keys = visit.rng.sample(KEYS, len(wanted))
 
-    def flow(world: World, shards: Sequence[str]) -> tuple[Sequence[create.CreatedJob], list[named.Written]]:
+    def flow(world: World, shards: Sequence[str]) -> tuple[Sequence[create.CreatedJob], list[write.Written]]:
         client = visit.acting_for(world, visit.client.client_id)
         created = create.create_jobs(world, msgspec.structs.replace(asked, client=client), shards)
         written = []
         for key, one in zip(keys, wanted, strict=True):
             text = b'{"n": "%s"}' % one.payload.body
             try:
-                request = named.NamedRequest(client=client, job_key=key, as_sent=text, definition=one)
-                written.append(named.create_named(world, request, shards))
+                request = write.NamedRequest(client=client, job_key=key, as_sent=text, definition=one)
+                written.append(write.create_named(world, request, shards))
             except NameTaken:
                 continue
         return created, written

@@ -39,7 +39,7 @@ def share_of(runs: Iterable[Arcs]) -> float:
             together[file] |= steps
     measuring = _measuring()
     measuring.get_data().add_arcs(together)
-    measuring.get_data().touch_files([str(file) for file in FLOWS.glob("*.py")])
+    measuring.get_data().touch_files([str(file) for file in FLOWS.rglob("*.py")])
     with tempfile.TemporaryDirectory() as place:
         report = Path(place, "report.json")
         measuring.json_report(outfile=str(report))

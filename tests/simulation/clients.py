@@ -10,20 +10,21 @@ from typing import TypeVar
 
 import msgspec
 
-from clockwork.domain.cancels import Verdict
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import ClockworkError, Unavailable
 from clockwork.domain.ids import only_execution
-from clockwork.domain.requests import CreateRequest, occurrence_of
-from clockwork.flows import authorise, cancel, create, read
+from clockwork.domain.lifecycle.cancels import Verdict
+from clockwork.domain.requests.create import CreateRequest, occurrence_of
+from clockwork.flows import access
+from clockwork.flows.requests import cancel, create, read
 from clockwork.flows.world import World
-from tests.examples import outline
 from tests.simulation.cloud import ApiEnvironment, Cloud
 from tests.simulation.faults import Fault
 from tests.simulation.requested import Requests
 from tests.simulation.requests import CLIENTS, KeyedRequest, new_job
 from tests.simulation.scheduler import Actor
 from tests.simulation.watcher import Promise, Watcher
+from tests.support.examples import outline
 
 T = TypeVar("T")
 Flow = Callable[[World, Sequence[str]], T]
@@ -113,13 +114,13 @@ class Visit:
         """What it asks for may be done."""
         return not self.step.by_stranger
 
-    def caller(self, world: World) -> authorise.Caller:
+    def caller(self, world: World) -> access.Caller:
         """The caller as the edge finds out who it is."""
-        return authorise.require_known(world, authorise.identify(world, self.principal))
+        return access.require_known(world, access.identify(world, self.principal))
 
     def acting_for(self, world: World, client_id: str | None) -> Client:
         """The client that the request names, or else the only one of the caller's."""
-        return authorise.client_for(world, authorise.identify(world, self.principal), client_id)
+        return access.client_for(world, access.identify(world, self.principal), client_id)
 
     def call(self, flow: Flow[T], creates: int | None = None) -> T:
         """One request to the api, to create so many jobs if any. Raises what it answers, GaveUp without an answer."""

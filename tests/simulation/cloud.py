@@ -8,17 +8,16 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any
 
-from clockwork.flows.batch import DeliverReport
-from clockwork.flows.deliver import deliver_batch
-from clockwork.flows.deliver_ordered import OrderedMessage, deliver_ordered
-from clockwork.flows.environment import Environment
-from clockwork.flows.intake import Intake
-from clockwork.flows.pollers import poll_among_others, poll_any
-from clockwork.flows.registry import ensure_shards
-from clockwork.flows.repair import repair_all
-from clockwork.flows.tick import tick
-from clockwork.flows.unbundle import Message
-from clockwork.flows.world import World
+from clockwork.flows.deliver.batch import DeliverReport
+from clockwork.flows.deliver.bundles import Message
+from clockwork.flows.deliver.deliver import deliver_batch
+from clockwork.flows.deliver.ordered import OrderedMessage, deliver_ordered
+from clockwork.flows.poll.poller import poll_among_others, poll_any
+from clockwork.flows.poll.tick import tick
+from clockwork.flows.requests.quotas import Intake
+from clockwork.flows.sweep.sweep import repair_all
+from clockwork.flows.timeline.shards import ensure_shards
+from clockwork.flows.world import Environment, World
 from clockwork.memory.clock import SeededChance
 from clockwork.ports import Invoker
 from clockwork.settings import Settings

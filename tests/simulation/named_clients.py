@@ -10,13 +10,14 @@ import msgspec
 from clockwork.domain.errors import JobNotFound
 from clockwork.domain.ids import NamedJobId, decode_job, is_named
 from clockwork.domain.jobs import HttpTarget, Payload, RetryPolicy
-from clockwork.domain.named import CatchUp, Definition, JobState, NamedJob, Overlap
+from clockwork.domain.named_jobs import CatchUp, Definition, JobState, NamedJob, Overlap
 from clockwork.domain.recurrence import Every, Recurrence
 from clockwork.domain.releases import LONGEST_DELAY_SECONDS
-from clockwork.flows import control, named, read
-from clockwork.flows.browse import list_jobs
-from clockwork.flows.chain import check_chain
-from clockwork.flows.find import get_named
+from clockwork.flows.access import get_named
+from clockwork.flows.named import trigger, write
+from clockwork.flows.named.repair import check_chain
+from clockwork.flows.requests import read
+from clockwork.flows.requests.read import list_jobs
 from clockwork.flows.world import World
 from tests.simulation.clients import Visit
 from tests.simulation.named_watcher import Life
@@ -60,7 +61,7 @@ def definition(rng: random.Random, now: int, began_at: int) -> Definition:
     )
 
 
-def answered(visit: Visit, written: named.Written, *, is_change: bool = False, is_new: bool = False) -> None:
+def answered(visit: Visit, written: write.Written, *, is_change: bool = False, is_new: bool = False) -> None:
     """The client was told how its job stands; `is_new`: this call made it so.
 
     Who made it so may have died over it. A repeat settles that as long as it counts as the same request; one that
@@ -82,10 +83,10 @@ def create(visit: Visit, key: str | None = None) -> None:
         wanted = msgspec.structs.replace(wanted, at=None, recurrence=ENDLESSLY_PAST)
     text = b'{"n": %d}' % visit.rng.getrandbits(64)
 
-    def flow(world: World, partitions: Sequence[str]) -> named.Written:
+    def flow(world: World, partitions: Sequence[str]) -> write.Written:
         client = visit.acting_for(world, visit.client.client_id)
-        asked = named.NamedRequest(client=client, job_key=key, as_sent=text, definition=wanted)
-        return named.create_named(world, asked, partitions)
+        asked = write.NamedRequest(client=client, job_key=key, as_sent=text, definition=wanted)
+        return write.create_named(world, asked, partitions)
 
     answered(visit, visit.call_until_answered(flow, 1))
 
@@ -98,10 +99,10 @@ def repeat(visit: Visit) -> None:
         create(visit)
         return
 
-    def flow(world: World, partitions: Sequence[str]) -> named.Written:
+    def flow(world: World, partitions: Sequence[str]) -> write.Written:
         client = visit.acting_for(world, visit.client.client_id)
-        asked = named.NamedRequest(client=client, job_key=job.job_key, as_sent=job.as_sent, definition=job.definition)
-        return named.create_named(world, asked, partitions)
+        asked = write.NamedRequest(client=client, job_key=job.job_key, as_sent=job.as_sent, definition=job.definition)
+        return write.create_named(world, asked, partitions)
 
     answered(visit, visit.call_until_answered(flow, 1))
 
@@ -132,19 +133,19 @@ def living(visit: Visit, world: World, job_id: str) -> NamedJob:
     return job
 
 
-def change(visit: Visit, changed: named.Change, is_as_wanted: Callable[[NamedJob], bool]) -> None:
+def change(visit: Visit, changed: write.Change, is_as_wanted: Callable[[NamedJob], bool]) -> None:
     """Write a change of the job, unless it stands so already; some clients repeat it until they have an answer."""
     job_id = known(visit)
     revision = visit.rng.choice((None, None, None, 1))
     ask = visit.rng.choice((visit.call, visit.call_until_answered))
 
-    def flow(world: World, _: Sequence[str]) -> tuple[named.Written, bool]:
+    def flow(world: World, _: Sequence[str]) -> tuple[write.Written, bool]:
         job = get_named(world, visit.caller(world), job_id)
         if is_as_wanted(job):
-            return named.unchanged(world, job), False
+            return write.unchanged(world, job), False
         if not job.is_alive:
             raise JobNotFound(job_id)
-        return named.change(world, job, revision, changed), True
+        return write.change(world, job, revision, changed), True
 
     written, is_new = ask(flow)
     answered(visit, written, is_change=True, is_new=is_new)
@@ -162,8 +163,8 @@ def replace(visit: Visit) -> None:
     text = b'{"n": %d}' % visit.rng.getrandbits(64)
 
     def changed(job: NamedJob, now: int, released_to: int) -> NamedJob:
-        new = named.with_schedule_of(job, wanted) if same else wanted
-        return named.replaced(new, text, same_schedule=same)(job, now, released_to)
+        new = write.with_schedule_of(job, wanted) if same else wanted
+        return write.replaced(new, text, same_schedule=same)(job, now, released_to)
 
     change(visit, changed, lambda job: job.is_alive and job.as_sent == text)
 
@@ -173,7 +174,7 @@ def run_now(visit: Visit) -> None:
     job_id = known(visit)
     key = visit.rng.choice((None, f"run-{visit.rng.getrandbits(64)}"))
     ask = visit.call if key is None else visit.call_until_answered
-    execution_id = ask(lambda w, _: control.run_now(w, living(visit, w, job_id), key))
+    execution_id = ask(lambda w, _: trigger.run_now(w, living(visit, w, job_id), key))
     life_of(visit, job_id).by_hand.add(execution_id)
 
 
@@ -184,7 +185,7 @@ def backfill(visit: Visit) -> None:
     key = f"backfill-{visit.rng.getrandbits(64)}"
     now, changes = visit.now, len(life_of(visit, job_id).truths) if is_named(job_id) else 0
     planned = visit.call_until_answered(
-        lambda w, _: control.backfill(w, living(visit, w, job_id), from_at, now, 0.5, key)
+        lambda w, _: trigger.backfill(w, living(visit, w, job_id), from_at, now, 0.5, key)
     )
     life_of(visit, job_id).backfills[planned.backfill_id] = (job_id, planned.count, changes)
 
@@ -215,9 +216,9 @@ NAMED_OPERATIONS: dict[str, Callable[[Visit], None]] = {
     "create named": create,
     "repeat named": repeat,
     "replace": replace,
-    "pause": lambda visit: change(visit, named.paused("a pause"), in_state(JobState.PAUSED)),
-    "resume": lambda visit: change(visit, named.resumed(None), in_state(JobState.ACTIVE)),
-    "delete": lambda visit: change(visit, named.cancelled(None), in_state(JobState.CANCELLED)),
+    "pause": lambda visit: change(visit, write.paused("a pause"), in_state(JobState.PAUSED)),
+    "resume": lambda visit: change(visit, write.resumed(None), in_state(JobState.ACTIVE)),
+    "delete": lambda visit: change(visit, write.cancelled(None), in_state(JobState.CANCELLED)),
     "run now": run_now,
     "backfill": backfill,
     "look at named": look,

@@ -6,15 +6,16 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from clockwork.domain.cancels import Verdict
 from clockwork.domain.errors import JobNotFound, NotScheduled
 from clockwork.domain.ids import is_named
 from clockwork.domain.jobs import HttpTarget, Payload
 from clockwork.domain.keys import plain_partitions
-from clockwork.domain.named import Definition, JobState, NamedJob
-from clockwork.flows import cancel, control, named
-from clockwork.flows.browse import JobPage, list_jobs
-from clockwork.flows.find import get_by_key
+from clockwork.domain.lifecycle.cancels import Verdict
+from clockwork.domain.named_jobs import Definition, JobState, NamedJob
+from clockwork.flows.access import get_by_key
+from clockwork.flows.named import trigger, write
+from clockwork.flows.requests import cancel
+from clockwork.flows.requests.read import JobPage, list_jobs
 from clockwork.flows.world import World
 from tests.simulation.clients import Flow, Step, Visit
 from tests.simulation.named_clients import KEYS, ORDERING_KEYS, answered, create, definition, known, life_of, living
@@ -36,10 +37,10 @@ def schedule(visit: Visit) -> None:
     text = visit.rng.choice((b'{"the": "same"}', b'{"n": %d}' % visit.rng.getrandbits(64)))
     key = visit.rng.choice(KEYS)
 
-    def flow(world: World, partitions: Sequence[str]) -> named.Written:
+    def flow(world: World, partitions: Sequence[str]) -> write.Written:
         client = visit.acting_for(world, visit.client.client_id)
-        asked = named.NamedRequest(client=client, job_key=key, as_sent=text, definition=wanted, gives_up_key=True)
-        return named.create_named(world, asked, partitions)
+        asked = write.NamedRequest(client=client, job_key=key, as_sent=text, definition=wanted, gives_up_key=True)
+        return write.create_named(world, asked, partitions)
 
     answered(visit, visit.call_until_answered(flow, 1))
 
@@ -48,11 +49,11 @@ def unschedule(visit: Visit) -> None:
     """DELETE /schedule of the original Clockwork."""
     key = visit.rng.choice(KEYS)
 
-    def flow(world: World, _: Sequence[str]) -> named.Written:
+    def flow(world: World, _: Sequence[str]) -> write.Written:
         job = get_by_key(world, visit.acting_for(world, visit.client.client_id).client_id, key)
-        if job is None or not job.is_alive or named.has_ended(world, job):
+        if job is None or not job.is_alive or write.has_ended(world, job):
             raise NotScheduled(key)
-        return named.change(world, job, None, named.cancelled(None))
+        return write.change(world, job, None, write.cancelled(None))
 
     answered(visit, visit.call(flow), is_change=True, is_new=True)
 
@@ -83,7 +84,7 @@ def delete_under(key: str) -> Callable[[Visit], None]:
         def flow(world: World, _: Sequence[str]) -> None:
             job = get_by_key(world, visit.acting_for(world, visit.client.client_id).client_id, key)
             if job is not None and job.is_alive:
-                named.change(world, job, None, named.cancelled(None))
+                write.change(world, job, None, write.cancelled(None))
 
         return flow
 
@@ -133,9 +134,9 @@ def reuse_run_key(visit: Visit) -> None:
         return
     key = f"run-{visit.rng.getrandbits(64)}"
     first, second = visit.rng.sample(alive, 2)
-    execution_id = visit.call_until_answered(lambda w, _: control.run_now(w, living(visit, w, first), key))
+    execution_id = visit.call_until_answered(lambda w, _: trigger.run_now(w, living(visit, w, first), key))
     life_of(visit, first).by_hand.add(execution_id)
-    visit.call(lambda w, _: control.run_now(w, living(visit, w, second), key))
+    visit.call(lambda w, _: trigger.run_now(w, living(visit, w, second), key))
     visit.watcher.violated("I10", f"{key} was accepted for another job")
 
 

@@ -6,12 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from clockwork.domain.chains import fire_after
 from clockwork.domain.executions import Execution
+from clockwork.domain.fires.chains import fire_after
 from clockwork.domain.ids import ExecutionId, NamedJobId, decode_execution, decode_job
-from clockwork.domain.named import JobState, NamedJob
+from clockwork.domain.named_jobs import JobState, NamedJob
 from clockwork.domain.releases import Delivery
-from clockwork.flows.named import Written
+from clockwork.flows.named.write import Written
 from clockwork.memory.executions import MemoryExecutions
 from tests.simulation.order import Order, Placed
 from tests.simulation.scheduler import Scheduler

@@ -10,8 +10,9 @@ import msgspec
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import KeyReused
 from clockwork.domain.ids import only_execution
-from clockwork.domain.parking import Parked
-from clockwork.flows import authorise, cancel, create, dead, read
+from clockwork.domain.lifecycle.parking import Parked
+from clockwork.flows import access
+from clockwork.flows.requests import cancel, create, read, redrive
 from clockwork.flows.world import World
 from tests.simulation.clients import (
     Step,
@@ -78,9 +79,9 @@ def operate(visit: Visit, work: Callable[[World], T], *, as_operator: bool = Tru
     is_operator = as_operator and not visit.step.by_stranger
 
     def flow(world: World, _: Sequence[str]) -> T:
-        caller = authorise.identify(world, ADMIN if is_operator else visit.principal)
-        authorise.require_admin(caller)
-        authorise.client_for(world, caller, REGULATED.client_id)
+        caller = access.identify(world, ADMIN if is_operator else visit.principal)
+        access.require_admin(caller)
+        access.client_for(world, caller, REGULATED.client_id)
         return work(world)
 
     return visit.call_until_answered(flow)
@@ -138,9 +139,9 @@ def redrive_one(visit: Visit) -> None:
 
     def flow(world: World, _: Sequence[str]) -> None:
         visit.acting_for(world, client_id)
-        page = dead.list_dead(world, client_id, dead.DeadFilter(), 5, None)
+        page = redrive.list_dead(world, client_id, redrive.DeadFilter(), 5, None)
         for execution in page.executions[:1]:
-            dead.redrive(world, execution)
+            redrive.redrive(world, execution)
 
     visit.call_until_answered(flow)
 
@@ -155,7 +156,7 @@ def redrive_any(visit: Visit) -> None:
 
     def flow(world: World, _: Sequence[str]) -> None:
         execution_id = only_execution(promise.job_id, promise.occurrence.due_at)
-        dead.redrive(world, read.get_execution(world, visit.caller(world), execution_id))
+        redrive.redrive(world, read.get_execution(world, visit.caller(world), execution_id))
 
     visit.call_until_answered(flow)
 
@@ -163,16 +164,16 @@ def redrive_any(visit: Visit) -> None:
 def redrive_many(visit: Visit) -> None:
     """Everything dead of the client, or what of it is meant."""
     redriving(visit)
-    wanted = visit.rng.choice((dead.DeadFilter(), dead.DeadFilter(prefix="job-")))
-    visit.call_until_answered(lambda w, _: dead.redrive_dead(w, own(visit, w), wanted, 20, None))
+    wanted = visit.rng.choice((redrive.DeadFilter(), redrive.DeadFilter(prefix="job-")))
+    visit.call_until_answered(lambda w, _: redrive.redrive_dead(w, own(visit, w), wanted, 20, None))
 
 
 def discard_dead(visit: Visit) -> None:
     """Put away what is dead, of a time or of all times."""
     redriving(visit)
     now = visit.now
-    wanted = visit.rng.choice((dead.DeadFilter(), dead.DeadFilter(from_at=now - 200_000, to_at=now - 50_000)))
-    visit.call_until_answered(lambda w, _: dead.discard_dead(w, own(visit, w), wanted, 20, None))
+    wanted = visit.rng.choice((redrive.DeadFilter(), redrive.DeadFilter(from_at=now - 200_000, to_at=now - 50_000)))
+    visit.call_until_answered(lambda w, _: redrive.discard_dead(w, own(visit, w), wanted, 20, None))
 
 
 def own(visit: Visit, world: World) -> str:

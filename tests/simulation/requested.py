@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from clockwork.domain.errors import InvalidRequest, Problem
-from clockwork.domain.rejected import Rejected
-from clockwork.flows.ingest import Command, Ingestion, IngestReport, Message
+from clockwork.domain.requests.create import Rejected
+from clockwork.flows.requests.ingest import Command, Ingestion, IngestReport, Message
 from clockwork.memory.ordered_queue import GroupedMessage, MemoryOrderedQueue
 from clockwork.memory.rejects import MemoryRejects
 from clockwork.ports import Refused
@@ -114,7 +114,7 @@ class Requests:
 
 
 class _Rejects:
-    """`flows.ingest.Rejects`, which sometimes takes nothing."""
+    """`flows.requests.ingest.Rejects`, which sometimes takes nothing."""
 
     def __init__(self, cloud: Cloud, inner: MemoryRejects) -> None:
         self._cloud = cloud

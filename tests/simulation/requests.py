@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from clockwork.domain.clients import Client
 from clockwork.domain.jobs import HttpTarget, KafkaTarget, Payload, RecordLevel, RetryPolicy, SqsTarget, Target
-from clockwork.domain.requests import CreateRequest, NewJob
+from clockwork.domain.requests.create import CreateRequest, NewJob
 from clockwork.settings import Settings
 from tests.simulation.faults import Adversary, Fault
 from tests.simulation.stores import NEVER_SENDABLE, POISON

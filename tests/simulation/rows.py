@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from clockwork.domain.codec import Element, decode_row
 from clockwork.domain.errors import NewerFormat, Undecodable
 from clockwork.domain.keys import BEGINNING, END
+from clockwork.domain.storage.codec import Element, decode_row
 from clockwork.domain.timeline import Row
 from clockwork.ports import Timeline
 

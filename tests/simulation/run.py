@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from clockwork.domain import keys
-from clockwork.domain.codec import FORMAT
-from clockwork.domain.intake import day_of
 from clockwork.domain.keys import instant_of, plain_partitions, row_key
-from clockwork.domain.named import NamedJob, Pointer
+from clockwork.domain.named_jobs import NamedJob, Pointer
+from clockwork.domain.requests.quotas import day_of
+from clockwork.domain.storage.codec import FORMAT
 from clockwork.domain.timeline import Row
-from clockwork.flows.browse import MOST_READ
+from clockwork.flows.requests.read import MOST_READ
 from clockwork.memory.jobs import MemoryJobs
 from clockwork.settings import Settings
 from tests.simulation.accounting import check_accounted

@@ -10,13 +10,13 @@ import msgspec
 
 from clockwork.domain.ids import NamedJobId
 from clockwork.domain.jobs import HttpTarget, Payload, RecordLevel, RetryPolicy
-from clockwork.domain.named import Definition, NamedJob
+from clockwork.domain.named_jobs import Definition, NamedJob
 from clockwork.domain.recurrence import Every, Recurrence
-from clockwork.domain.requests import CreateRequest, NewJob
-from clockwork.flows import authorise, named
-from clockwork.flows.find import get_named
+from clockwork.domain.requests.create import CreateRequest, NewJob
+from clockwork.flows import access
+from clockwork.flows.access import get_named
+from clockwork.flows.named import write
 from clockwork.flows.world import World
-from tests.examples import outline
 from tests.simulation.clients import Visit, ask_again, cancel_one, create_asked, get_one
 from tests.simulation.named_clients import answered
 from tests.simulation.regulated import pause_client, resume_client
@@ -24,6 +24,7 @@ from tests.simulation.requests import CALLED_BACK, CLIENTS, REGULATED, KeyedRequ
 from tests.simulation.stage import BEGAN_AT
 from tests.simulation.stores import POISON
 from tests.simulation.targets import FAILS_ONCE, REJECTING_HOST
+from tests.support.examples import outline
 
 #: What a client does, and when (ms after the beginning).
 Steps = Sequence[tuple[int, Callable[[Visit], None]]]
@@ -95,10 +96,10 @@ def changed() -> Steps:
     return [
         (1_000, _create("moved", at=BEGAN_AT + 90_000)),
         (8_000, _create("deleted", at=BEGAN_AT + 80_000)),
-        (15_000, _change("moved", named.replaced(_definition(at=BEGAN_AT + 70_000), b"{}", same_schedule=False))),
-        (22_000, _change("moved", named.paused("a pause"))),
-        (30_000, _change("deleted", named.cancelled(None))),
-        (45_000, _change("moved", named.resumed(None))),
+        (15_000, _change("moved", write.replaced(_definition(at=BEGAN_AT + 70_000), b"{}", same_schedule=False))),
+        (22_000, _change("moved", write.paused("a pause"))),
+        (30_000, _change("deleted", write.cancelled(None))),
+        (45_000, _change("moved", write.resumed(None))),
     ]
 
 
@@ -108,7 +109,7 @@ def recurring() -> Steps:
     later = _definition(payload=Payload(b"changed"), recurrence=every)
 
     def with_payload(job: NamedJob, now: int, released_at: int) -> NamedJob:
-        return named.replaced(named.with_schedule_of(job, later), b"{}", same_schedule=True)(job, now, released_at)
+        return write.replaced(write.with_schedule_of(job, later), b"{}", same_schedule=True)(job, now, released_at)
 
     return [(1_000, _create("recurring", recurrence=every)), (100_000, _change("recurring", with_payload))]
 
@@ -193,25 +194,25 @@ def _definition(**wanted: Any) -> Definition:
 
 def _create(key: str, **wanted: Any) -> Callable[[Visit], None]:
     def create(visit: Visit) -> None:
-        def flow(world: World, partitions: Sequence[str]) -> named.Written:
-            caller = authorise.identify(world, visit.client.principals[0])
-            client = authorise.client_for(world, caller, visit.client.client_id)
-            asked = named.NamedRequest(
+        def flow(world: World, partitions: Sequence[str]) -> write.Written:
+            caller = access.identify(world, visit.client.principals[0])
+            client = access.client_for(world, caller, visit.client.client_id)
+            asked = write.NamedRequest(
                 client=client, job_key=key, as_sent=key.encode(), definition=_definition(**wanted)
             )
-            return named.create_named(world, asked, partitions)
+            return write.create_named(world, asked, partitions)
 
         answered(visit, visit.call_until_answered(flow))
 
     return create
 
 
-def _change(key: str, changed: named.Change) -> Callable[[Visit], None]:
+def _change(key: str, changed: write.Change) -> Callable[[Visit], None]:
     def change(visit: Visit) -> None:
         job_id = NamedJobId(visit.client.client_id, key, 1).job_id
 
-        def flow(world: World, _: Sequence[str]) -> named.Written:
-            return named.change(world, get_named(world, visit.caller(world), job_id), None, changed)
+        def flow(world: World, _: Sequence[str]) -> write.Written:
+            return write.change(world, get_named(world, visit.caller(world), job_id), None, changed)
 
         answered(visit, visit.call_until_answered(flow), is_change=True)
 

@@ -7,7 +7,7 @@ import traceback
 from functools import partial
 
 from clockwork.domain.executions import Execution, State
-from clockwork.flows.dead import redrive
+from clockwork.flows.requests.redrive import redrive
 from clockwork.flows.world import World
 from clockwork.memory.clock import MemoryClock
 from clockwork.settings import Settings

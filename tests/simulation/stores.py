@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from clockwork.domain.clients import Client
-from clockwork.domain.codec import decode_message
 from clockwork.domain.executions import Execution
-from clockwork.domain.named import NamedJob
+from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.releases import Release
+from clockwork.domain.storage.codec import decode_message
 from clockwork.memory.clients import MemoryClients, MemoryKeyRows
 from clockwork.memory.clock import MemoryClock
 from clockwork.memory.dead_letters import MemoryDeadLetters

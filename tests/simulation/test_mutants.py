@@ -23,7 +23,7 @@ NOTICED_SOON = (
 )
 SEEDS = 14
 #: A small decision, and the tests of it.
-DECISION, TESTS_OF_IT = "domain/relevancy.py", ["tests/unit/test_relevancy.py"]
+DECISION, TESTS_OF_IT = "domain/lifecycle/expiry.py", ["tests/unit/flows/deliver/test_expiry.py"]
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def test_each_invariant_has_a_mutant_that_takes_its_ground_away() -> None:
 
 def test_a_mutant_whose_line_is_gone_is_told() -> None:
     with pytest.raises(Rotten, match="is 0 times in"):
-        Mutant("of what is not there", "flows/place.py", (("no such line", ""),)).of("another line")
+        Mutant("of what is not there", "flows/timeline/put.py", (("no such line", ""),)).of("another line")
 
 
 def test_what_is_taken_for_equivalent_is_a_change_that_may_still_be_drawn() -> None:
@@ -84,7 +84,7 @@ def test_unit_tests_notice(tree: Tree) -> None:
     mutant = Mutant("never too late", DECISION, (("at > until", "False"),))
     trial = tried(tree, mutant, lambda broken: some_tests_notice(broken, TESTS_OF_IT, "its tests"))
     assert trial.noticed is not None
-    assert trial.noticed.told.startswith("FAILED tests/unit/test_relevancy.py")
+    assert trial.noticed.told.startswith("FAILED tests/unit/flows/deliver/test_expiry.py")
 
 
 def test_what_cannot_be_loaded_is_noticed_by_nobody(tree: Tree) -> None:

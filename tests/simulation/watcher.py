@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 from clockwork.domain import keys
 from clockwork.domain.clients import Client
-from clockwork.domain.codec import decode_row
 from clockwork.domain.errors import NewerFormat, Undecodable
 from clockwork.domain.executions import FINAL, WAITING, Execution, State
 from clockwork.domain.ids import AnonymousJob, decode_job, is_named, only_execution
 from clockwork.domain.jobs import Occurrence
+from clockwork.domain.lifecycle.retries import FORGIVEN_LOST_WORKERS
 from clockwork.domain.releases import Delivery, Release
-from clockwork.domain.retries import FORGIVEN_LOST_WORKERS
+from clockwork.domain.storage.codec import decode_row
 from clockwork.domain.timeline import Row, Shard
 from clockwork.memory.executions import MemoryExecutions
 from clockwork.memory.timeline import MemoryTimeline

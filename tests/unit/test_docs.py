@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from clockwork.domain.executions import State
-from clockwork.domain.named import JobState
+from clockwork.domain.named_jobs import JobState
 from clockwork.routes import ROUTES
 from clockwork.settings import Settings
 from infra import ROOT
-from infra.metrics import STATISTICS
-from tests.examples import ADMIN
+from infra.observability.metrics import STATISTICS
 from tests.handlers.handlers import Answer, Api
+from tests.support.examples import ADMIN
 
 DOCS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 BILLING = "arn:aws:iam::123456789012:role/Billing"
@@ -115,7 +115,7 @@ def test_the_handbook_lists_every_metric() -> None:
 
 
 def test_the_handbook_says_what_to_do_when_an_alarm_rings() -> None:
-    named = re.findall(r'_alarm\(\s*"(\w+)"', text_of(ROOT / "infra/alarms.py"))
+    named = re.findall(r'_alarm\(\s*"(\w+)"', text_of(ROOT / "infra/observability/alarms.py"))
     assert len(named) >= 9
     told = text_of(ROOT / "docs/operations.md")
     assert [name for name in named if f"| `{name}` |" not in told] == []

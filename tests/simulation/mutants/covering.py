@@ -10,7 +10,7 @@ import coverage
 from tests.simulation.mutants.tree import Tree
 
 #: What is measured in time fails by itself on a machine that is busy with mutants, and proves nothing.
-UNTIMED = ("--ignore=tests/unit/test_budgets.py",)
+UNTIMED = ("--ignore=tests/unit/bench/test_budgets.py",)
 PLUGINS = ("-p", "no:cacheprovider", "-p", "tests.simulation.mutants.contexts")
 
 

@@ -8,8 +8,10 @@ EQUIVALENT: dict[str, str] = {
         "what matches at the very end of a gap fires at that instant anyway"
     ),
     "domain/cron/zones.py: @lru_cache(maxsize=2048): 2048 -> 2049": "how much is remembered changes no answer",
-    "domain/packing.py: room, known = 0, set[bytes](): 0 -> 1": "the first outline opens a row whatever room there is",
-    "domain/chains.py: after_at = max(before.chain_after_at, at - jitter_ms - 1): 1 -> 2": (
+    "domain/requests/packing.py: room, known = 0, set[bytes](): 0 -> 1": (
+        "the first outline opens a row whatever room there is"
+    ),
+    "domain/fires/chains.py: after_at = max(before.chain_after_at, at - jitter_ms - 1): 1 -> 2": (
         "the loop behind it skips what is due by then, from wherever it begins"
     ),
 }

@@ -14,8 +14,7 @@ from typing import Any, NoReturn
 
 from clockwork import ports, telemetry
 from clockwork.domain.jobs import EventBridgeTarget, HttpTarget, KafkaTarget, LambdaTarget, SnsTarget, SqsTarget
-from clockwork.flows.environment import Environment
-from clockwork.flows.world import World
+from clockwork.flows.world import Environment, World
 from clockwork.settings import Settings
 
 Handler = Callable[[dict[str, Any], Any], Any]
@@ -36,7 +35,7 @@ class App:
     """One Lambda environment."""
 
     world: World
-    #: `flows.ingest.Rejects`, of the ingester alone.
+    #: `flows.requests.ingest.Rejects`, of the ingester alone.
     rejects: Any = field(default_factory=lambda: NotWired("rejects"))
 
     def deadline_at(self, context: Any) -> int:
@@ -81,19 +80,17 @@ def _wire(delivers: bool) -> App:
 def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) -> World:
     """All ports on AWS. `aws`: a session of one's own, as tests and benchmarks have."""
     # Imported here: whoever tests a handler on memory needs no botocore.
-    from clockwork.aws.cached_clients import CachedClients
-    from clockwork.aws.chance import SystemChance
-    from clockwork.aws.clients import AwsClients
-    from clockwork.aws.clock import SystemClock
-    from clockwork.aws.executions import AwsExecutions
+    from clockwork.aws.clock import SystemChance, SystemClock
     from clockwork.aws.invoker import AwsInvoker
-    from clockwork.aws.jobs import AwsJobs
-    from clockwork.aws.key_rows import AwsKeyRows
-    from clockwork.aws.notices import AwsNotices
-    from clockwork.aws.regulation import AwsRegulation
     from clockwork.aws.session import Aws
-    from clockwork.aws.shards import AwsShards
-    from clockwork.aws.timeline import AwsTimeline
+    from clockwork.aws.stores.clients import AwsClients, CachedClients
+    from clockwork.aws.stores.executions import AwsExecutions
+    from clockwork.aws.stores.jobs import AwsJobs
+    from clockwork.aws.stores.key_rows import AwsKeyRows
+    from clockwork.aws.stores.regulation import AwsRegulation
+    from clockwork.aws.stores.shards import AwsShards
+    from clockwork.aws.stores.timeline import AwsTimeline
+    from clockwork.aws.targets.notices import AwsNotices
 
     aws = aws or Aws()
     clock = SystemClock()
@@ -120,16 +117,16 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
 
 
 def _rejects(settings: Settings) -> Any:
-    from clockwork.aws.rejects import AwsRejects
+    from clockwork.aws.queues.rejects import AwsRejects
     from clockwork.aws.session import Aws
 
     return AwsRejects(Aws(), settings.rejected_queue_url)
 
 
 def _releases(aws: Any, settings: Settings) -> ports.ReleaseQueue:
-    from clockwork.aws.ordered_queue import AwsOrderedQueue
-    from clockwork.aws.release_queue import AwsReleaseQueue
-    from clockwork.aws.routed_queues import DealtByShard, OrderedApart, RoutedReleases
+    from clockwork.aws.queues.ordered_queue import AwsOrderedQueue
+    from clockwork.aws.queues.release_queue import AwsReleaseQueue
+    from clockwork.aws.queues.routing import DealtByShard, OrderedApart, RoutedReleases
 
     queues = [AwsReleaseQueue(aws, url, fair=settings.fair_queue) for url in settings.release_queue_urls]
     releases: ports.ReleaseQueue = DealtByShard(queues) if len(queues) > 1 else queues[0]
@@ -142,15 +139,15 @@ def _releases(aws: Any, settings: Settings) -> ports.ReleaseQueue:
 
 
 def _backlog(aws: Any, settings: Settings) -> ports.Backlog:
-    from clockwork.aws.backlog import AwsBacklog
+    from clockwork.aws.queues.backlog import AwsBacklog
 
     kafka = [settings.kafka_release_queue_url] if settings.has_kafka else []
     return AwsBacklog(aws, [*settings.release_queue_urls, *kafka])
 
 
 def _dead_letters(aws: Any, settings: Settings) -> ports.DeadLetters:
-    from clockwork.aws.dead_letters import AwsDeadLetters
-    from clockwork.aws.routed_queues import JoinedDeadLetters
+    from clockwork.aws.queues.dead_letters import AwsDeadLetters
+    from clockwork.aws.queues.routing import JoinedDeadLetters
 
     urls = [settings.release_dead_letter_queue_url, settings.ordered_release_dead_letter_queue_url]
     if settings.has_kafka:
@@ -159,7 +156,7 @@ def _dead_letters(aws: Any, settings: Settings) -> ports.DeadLetters:
 
 
 def _in_hand(aws: Any, settings: Settings) -> ports.InHand:
-    from clockwork.aws.ordered_queue import AwsInHand
+    from clockwork.aws.queues.ordered_queue import AwsInHand
 
     # Who delivers to Kafka takes from queues of its own.
     to_kafka = settings.kafka_bootstrap_servers != ""
@@ -179,16 +176,16 @@ def _kafka_targets(aws: Any, settings: Settings, clock: ports.Clock) -> ports.Ta
 
 
 def _aws_targets(aws: Any, clock: Any) -> ports.Targets:
-    from clockwork.aws.eventbridge_target import EventBridgeTransport
-    from clockwork.aws.gathering import Gathering
-    from clockwork.aws.http_target import HttpTransport
-    from clockwork.aws.lambda_target import LambdaTransport
-    from clockwork.aws.no_kafka import NoKafka
-    from clockwork.aws.roles import RoleClients
-    from clockwork.aws.secrets import Secrets
-    from clockwork.aws.sns_target import SnsTransport
-    from clockwork.aws.sqs_target import SqsTransport
-    from clockwork.aws.targets import ThreadedTargets, Transport
+    from clockwork.aws.targets.eventbridge import EventBridgeTransport
+    from clockwork.aws.targets.gathering import Gathering
+    from clockwork.aws.targets.http import HttpTransport
+    from clockwork.aws.targets.lambda_function import LambdaTransport
+    from clockwork.aws.targets.no_kafka import NoKafka
+    from clockwork.aws.targets.roles import RoleClients
+    from clockwork.aws.targets.secrets import Secrets
+    from clockwork.aws.targets.sns import SnsTransport
+    from clockwork.aws.targets.sqs import SqsTransport
+    from clockwork.aws.targets.threads import ThreadedTargets, Transport
 
     http = HttpTransport(clock, Secrets(aws.client_later("secretsmanager"), aws.client_later("ssm"), clock))
     clients = RoleClients(aws, clock)

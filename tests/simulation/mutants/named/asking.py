@@ -10,19 +10,19 @@ _UNRECORDED = "        plan = _cancel_unrecorded(world, job)\n"
 ASKING = (
     Mutant(
         "a keyed create puts over what is there",
-        "flows/create.py",
+        "flows/requests/create.py",
         (("ids_are_new=request.idempotency_key is None", "ids_are_new=True"),),
         "I5",
     ),
     Mutant(
         "ids are drawn, not derived from the key row",
-        "flows/create.py",
+        "flows/requests/create.py",
         (("row_id = ids.derive(origin.client_id, origin.seed, index)", "row_id = world.chance.token()"),),
         "I10",
     ),
     Mutant(
         "which jobs share a row depends on which are valid",
-        "flows/create.py",
+        "flows/requests/create.py",
         (
             (
                 "origin.packing, request.outlines,",
@@ -33,19 +33,19 @@ ASKING = (
     ),
     Mutant(
         "a job that its shared row lacks gets none",
-        "flows/create.py",
+        "flows/requests/create.py",
         (("for index in _left_out(world, shared)", "for index in ()"),),
         "I1",
     ),
     Mutant(
         "one cancelled job takes its whole row along",
-        "domain/rows.py",
+        "domain/storage/rows.py",
         (("elif index not in row.cancelled:", "elif not row.cancelled:"),),
         "I1",
     ),
     Mutant(
         "instants are those of the repeat",
-        "flows/create.py",
+        "flows/requests/create.py",
         (
             (
                 "occurrence_of(new_job, request.client, origin.created_at)",
@@ -56,13 +56,13 @@ ASKING = (
     ),
     Mutant(
         "another request under the key is accepted",
-        "flows/create.py",
+        "flows/requests/create.py",
         (("kept.digest != request.digest", "False"),),
         "I10",
     ),
     Mutant(
         "no key row is written",
-        "flows/create.py",
+        "flows/requests/create.py",
         (("kept = world.key_rows.claim(drawn, now)", "kept = drawn"),),
         "I10",
     ),
@@ -75,53 +75,56 @@ ASKING = (
     Mutant("key rows are remembered for ever", "memory/clients.py", (("or stored.expires_at <= now", ""),), "I10"),
     Mutant(
         "anybody's job is shown",
-        "flows/find.py",
+        "flows/access.py",
         ((" or not caller.may_act_for(element.client_id)", ""),),
         "I9",
     ),
     Mutant(
         "anybody's named job is shown",
-        "flows/find.py",
+        "flows/access.py",
         ((" or not caller.may_act_for(job.client_id)", ""),),
         "I9",
     ),
     Mutant(
         "a named client need not list the caller",
-        "flows/authorise.py",
+        "flows/access.py",
         (("client is None or not (caller.is_admin or caller.principal in client.principals)", "client is None"),),
         "I9",
     ),
     Mutant(
-        "a cancel replaces a claim", "domain/cancels.py", (("if stored.state is State.RUNNING:", "if False:"),), "I4"
+        "a cancel replaces a claim",
+        "domain/lifecycle/cancels.py",
+        (("if stored.state is State.RUNNING:", "if False:"),),
+        "I4",
     ),
     Mutant(
         "cancelled is answered without reading the shard",
-        "domain/cancels.py",
+        "domain/lifecycle/cancels.py",
         (("if horizon < key:", "if True:"),),
         "I5",
     ),
     Mutant(
         "a cancel compares an element's instant with the horizon, not its row's key",
-        "flows/cancel.py",
+        "flows/requests/cancel.py",
         (("shard.horizon, job.place.key)", 'shard.horizon, f"{job.occurrence.due_at:013d}#")'),),
         "I5",
     ),
-    Mutant("the row is not marked", "flows/cancel.py", ((_MARK, ""),), "I5"),
+    Mutant("the row is not marked", "flows/requests/cancel.py", ((_MARK, ""),), "I5"),
     Mutant(
         "the row is marked last",
-        "flows/cancel.py",
+        "flows/requests/cancel.py",
         ((_MARK, ""), (_UNRECORDED, f"{_UNRECORDED}    {_MARK}")),
         "I5",
     ),
     Mutant(
         "a noted cancel does not end the retries",
-        "domain/attempts.py",
+        "domain/lifecycle/attempts.py",
         (("if running.cancel_noted_at is not None:", "if False:"),),
         "I5",
     ),
     Mutant(
         "a record that got no answer counts as cancelled",
-        "flows/cancel.py",
+        "flows/requests/cancel.py",
         (
             (
                 "            raise Unavailable(saved.unavailable)\n",

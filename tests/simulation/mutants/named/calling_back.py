@@ -7,7 +7,7 @@ from tests.simulation.mutants.mutant import Mutant
 CALLING_BACK = (
     Mutant(
         "no callback for a death that somebody else recorded",
-        "flows/batch.py",
+        "flows/deliver/batch.py",
         (
             (
                 "        self.report.absorbed += 1\n        self.owe_callback(item, stored)",
@@ -18,13 +18,13 @@ CALLING_BACK = (
     ),
     Mutant(
         "a message is let go though its callback is not certain",
-        "flows/deliver.py",
+        "flows/deliver/deliver.py",
         (('            batch.fail(item, f"its callback is not certain: {why_not}")', "            pass"),),
         "I1",
     ),
     Mutant(
         "a callback is another job each time it is placed",
-        "domain/callbacks.py",
+        "domain/lifecycle/callbacks.py",
         (('ids.derive("callback", dead.execution_id)', 'ids.derive("callback", dead.execution_id, expires_at)'),),
         "I1",
     ),

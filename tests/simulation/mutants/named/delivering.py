@@ -10,7 +10,7 @@ _FOLLOW_UP = 'return Plan(Action.FOLLOW_UP, f"attempt {following} waits and this
 DELIVERING = (
     Mutant(
         "nothing is claimed",
-        "flows/claim.py",
+        "flows/deliver/claim.py",
         (
             ('item.release.occurrence.record == "none" and not end_unclaimed(batch, item)]', "True]"),
             (
@@ -22,7 +22,7 @@ DELIVERING = (
     ),
     Mutant(
         "a claim that got no answer is taken for ours",
-        "flows/claim.py",
+        "flows/deliver/claim.py",
         (
             (
                 "            batch.fail(item, saved.unavailable)\n        elif not saved.ok:",
@@ -33,68 +33,73 @@ DELIVERING = (
     ),
     Mutant(
         "live claims are ignored",
-        "domain/attempts.py",
+        "domain/lifecycle/attempts.py",
         (("        if is_claimed(stored, claim.now):", "        if False:"),),
         "I4",
     ),
     Mutant(
         "clocks are taken to agree on when a claim ends",
-        "domain/attempts.py",
+        "domain/lifecycle/attempts.py",
         (("CLAIM_GRACE_MS = 1_000", "CLAIM_GRACE_MS = -1_000"),),
         "I4",
     ),
     Mutant(
         "what loses to a live claim is acknowledged",
-        "domain/attempts.py",
+        "domain/lifecycle/attempts.py",
         ((_DEFER, _DEFER.split(", release=")[0]),),
         "L1",
     ),
     Mutant(
         "a recorded retry is not released again",
-        "domain/attempts.py",
+        "domain/lifecycle/attempts.py",
         ((_FOLLOW_UP, _FOLLOW_UP.replace(", release=again", "")),),
         "L1",
     ),
     Mutant(
         "lost workers never count",
-        "domain/retries.py",
+        "domain/lifecycle/retries.py",
         (("min(lost_workers, FORGIVEN_LOST_WORKERS)", "lost_workers"),),
         "L1",
     ),
-    Mutant("attempts are not bounded", "domain/retries.py", (("counted >= policy.max_attempts", "counted < 0"),), "L1"),
+    Mutant(
+        "attempts are not bounded",
+        "domain/lifecycle/retries.py",
+        (("counted >= policy.max_attempts", "counted < 0"),),
+        "L1",
+    ),
     Mutant(
         "nothing is held",
-        "flows/look.py",
+        "flows/deliver/start.py",
         (("        batch.world.clock.hold_until(claimed[slot].release.run_at)\n", ""),),
         "I2",
     ),
     Mutant(
         "held to the second",
-        "flows/look.py",
+        "flows/deliver/start.py",
         (("hold_until(claimed[slot].release.run_at)", "hold_until(claimed[slot].release.run_at // 1000 * 1000)"),),
         "I2",
     ),
     Mutant(
         "what is early is started",
-        "flows/look.py",
+        "flows/deliver/start.py",
         (("release.run_at <= now", "release.run_at <= now + 2000"),),
         "I2",
     ),
     Mutant(
         "a retry does not wait",
-        "domain/attempts.py",
+        "domain/lifecycle/attempts.py",
         (("_again(release, ended.attempt + 1, retry.retry_at))", "_again(release, ended.attempt + 1, now))"),),
         "I2",
     ),
     Mutant(
         "held too long",
-        "flows/look.py",
+        "flows/deliver/start.py",
         (("hold_until(claimed[slot].release.run_at)", "hold_until(claimed[slot].release.run_at + 3_000)"),),
         "I3",
     ),
     Mutant(
         "a stale outcome is planned anew",
-        "flows/record.py",
+        "flows/deliver/outcome.py",
         (
             (
                 "elif saved.actual is not None and saved.actual.claimant == item.seen.claimant:",
@@ -111,13 +116,13 @@ DELIVERING = (
     ),
     Mutant(
         "a retry is sent though its failure was not recorded",
-        "flows/record.py",
+        "flows/deliver/outcome.py",
         (("            batch.fail(item, saved.unavailable)\n", "            batch.settle(item, plan)\n"),),
         "I4",
     ),
     Mutant(
         "a message is acknowledged before what follows is released",
-        "flows/deliver.py",
+        "flows/deliver/deliver.py",
         (
             (
                 "        if why_not is not None:\n            batch.fail(item, why_not)\n",
@@ -128,43 +133,43 @@ DELIVERING = (
     ),
     Mutant(
         "what goes back is acknowledged though refused",
-        "flows/batch.py",
+        "flows/deliver/batch.py",
         (("            self.fail(items[refusal.index], refusal.reason)\n", "            log.info(refusal.reason)\n"),),
         "I1",
     ),
     Mutant(
         "what fails of a bundle is acknowledged with the others",
-        "flows/unbundle.py",
+        "flows/deliver/bundles.py",
         (("    items = batch.failed_of_bundles\n", "    items = []\n"),),
         "I1",
     ),
     Mutant(
         "of a bundle only the first is delivered",
-        "flows/unbundle.py",
+        "flows/deliver/bundles.py",
         (("for release in releases]\n        if bundled", "for release in releases[:1]]\n        if bundled"),),
         "I1",
     ),
     Mutant(
         "dead letters are deleted unread",
-        "flows/sweep.py",
+        "flows/sweep/dead_letters.py",
         (("            if _sweep(world, letter, report):", "            if True:"),),
         "I1",
     ),
     Mutant(
         "dead letters are deleted though the queue refused them",
-        "flows/sweep.py",
+        "flows/sweep/dead_letters.py",
         (("        return not refused\n", "        return True\n"),),
         "I1",
     ),
     Mutant(
         "dead letters come back for ever",
-        "flows/sweep.py",
+        "flows/sweep/dead_letters.py",
         (("sweeps=release.sweeps + 1", "sweeps=0"),),
         "L1",
     ),
     Mutant(
         "a dead letter in use is buried",
-        "domain/attempts.py",
+        "domain/lifecycle/attempts.py",
         (
             (
                 "return stored.state is State.RUNNING and now < (stored.claim_until or 0) + CLAIM_GRACE_MS",

@@ -15,43 +15,43 @@ _WINNER = "        winner = get_by_key(world, request.client.client_id, request.
 NAMING = (
     Mutant(
         "a changed job is not looked at before it starts",
-        "flows/look.py",
+        "flows/deliver/start.py",
         (("    if not named:\n", "    if named:\n"),),
         "I7",
     ),
     Mutant(
         "what a change replaced starts all the same",
-        "flows/look.py",
+        "flows/deliver/start.py",
         (("changed = release.version not in (None, job.version)", "changed = False"),),
         "I7",
     ),
     Mutant(
         "a version is a counter, not a digest",
-        "domain/named.py",
+        "domain/named_jobs.py",
         (("version=digest[:22])", 'version=f"v{job.revision}")'),),
         "I7",
     ),
     Mutant(
         "a pointer counts under whatever version",
-        "domain/named.py",
+        "domain/named_jobs.py",
         ((_OWN, "own = (job.state, self.version, job.partition_id)"),),
         "I7",
     ),
     Mutant(
         "a change does not look for what is under way",
-        "flows/named.py",
+        "flows/named/write.py",
         (("running, unseen = may_still_start(world, stored, job)", "running, unseen = (), False"),),
         "I7",
     ),
     Mutant(
         "at level none a change says that nothing is under way",
-        "flows/listing.py",
+        "flows/named/in_flight.py",
         (("may_be_unseen or _is_behind_horizon(world, before)", "False"),),
         "I7",
     ),
     Mutant(
         "who lost the condition is told that the job is made",
-        "flows/named.py",
+        "flows/named/write.py",
         (
             (
                 "    if not _write(world, stored, job):\n" + _WINNER,
@@ -60,16 +60,18 @@ NAMING = (
         ),
         "I7",
     ),
-    Mutant("the chain is not settled after the row is written", "flows/named.py", ((_SETTLED, "released=())"),), "I1"),
+    Mutant(
+        "the chain is not settled after the row is written", "flows/named/write.py", ((_SETTLED, "released=())"),), "I1"
+    ),
     Mutant(
         "the API stops before its pointer is beyond the horizon",
-        "flows/settle.py",
+        "flows/named/advance.py",
         (("        pointer = step.following\n", "        pointer = None\n"),),
         "I1",
     ),
     Mutant(
         "a poller puts no next pointer",
-        "flows/poll.py",
+        "flows/poll/shard.py",
         (
             (
                 "            visit.world.timeline.put_new(following)\n".replace("            ", "        ", 1),
@@ -80,13 +82,13 @@ NAMING = (
     ),
     Mutant(
         "a chain that goes on within the range is not read again",
-        "flows/poll.py",
+        "flows/poll/shard.py",
         (('return "goes_on" if done[-1].goes_on else None', "return None"),),
         "I1",
     ),
     Mutant(
         "what of a schedule is skipped leaves no record",
-        "flows/advance.py",
+        "flows/poll/expand.py",
         (("    if step.skipped is not None:\n", "    if False:\n"),),
         "I12",
     ),

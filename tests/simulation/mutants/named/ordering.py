@@ -13,7 +13,7 @@ ORDERING = (
     ),
     Mutant(
         "an ordered shard is read ahead of time",
-        "flows/poll_ordered.py",
+        "flows/poll/ordered_shard.py",
         (
             (
                 "visit = begin_visit(world, partition_id, deadline_at, 0) if is_free",
@@ -35,7 +35,7 @@ ORDERING = (
     ),
     Mutant(
         "what is behind a head that waits is delivered",
-        "flows/deliver_ordered.py",
+        "flows/deliver/ordered.py",
         (
             (
                 "                _come_back(batch, groups.pop(group))\n                continue\n",
@@ -46,7 +46,7 @@ ORDERING = (
     ),
     Mutant(
         "a head that waits is sent anew",
-        "flows/ordered_batch.py",
+        "flows/deliver/ordered.py",
         (
             (
                 "            self._wait(item, plan.release.run_at)\n",
@@ -57,13 +57,13 @@ ORDERING = (
     ),
     Mutant(
         "behind what was refused the rest of its key is sent",
-        "domain/turns.py",
+        "domain/messages/turns.py",
         (("            if not permanent:\n", "            if False:\n"),),
         "I11",
     ),
     Mutant(
         "a head is attempted as if nothing were recorded of it",
-        "flows/deliver_ordered.py",
+        "flows/deliver/ordered.py",
         (("            item.release = resumed(item.release, item.seen)\n", ""),),
         "L1",
     ),

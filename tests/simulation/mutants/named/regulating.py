@@ -7,7 +7,7 @@ from tests.simulation.mutants.mutant import Mutant
 REGULATING = (
     Mutant(
         "permits are not asked for",
-        "flows/permit.py",
+        "flows/deliver/concurrency.py",
         (("if not is_slow and (client is None or client.max_concurrency is None):", "if True:"),),
         "I8",
     ),
@@ -19,43 +19,43 @@ REGULATING = (
     ),
     Mutant(
         "more is started than a block has permits",
-        "flows/permit.py",
+        "flows/deliver/concurrency.py",
         (("list(items[: blocks.size])", "list(items)"),),
         "I8",
     ),
     Mutant(
         "a rate cap takes no slots",
-        "flows/admit.py",
+        "flows/deliver/admission.py",
         (("if client is None or client.max_rate_per_second is None:", "if True:"),),
         "I8",
     ),
     Mutant(
         "a slot is taken and not waited for",
-        "flows/admit.py",
+        "flows/deliver/admission.py",
         (("run_at=slot_at, paced=True", "paced=True"),),
         "I8",
     ),
     Mutant(
         "a paused client's work is delivered",
-        "flows/admit.py",
+        "flows/deliver/admission.py",
         (("if client is not None and client.paused:", "if False:"),),
         "I8",
     ),
     Mutant(
         "what is parked is acknowledged before it has a row",
-        "flows/park.py",
+        "flows/deliver/park.py",
         (("    world.timeline.put_new(rows)\n", ""),),
         "I1",
     ),
     Mutant(
         "nobody notes that something is parked",
-        "flows/park.py",
+        "flows/deliver/park.py",
         (("    world.regulation.note_parked(client_id, now)\n", ""),),
         "L1",
     ),
     Mutant(
         "the note of parked work is forgotten though some of it stays",
-        "flows/let_go.py",
+        "flows/sweep/unpark.py",
         (
             (
                 "    elif empty_at is not None and empty_at > parked.noted_at + NOTED_MS + LONGEST_PARKING_MS:\n",
@@ -66,25 +66,25 @@ REGULATING = (
     ),
     Mutant(
         "rows of parked work are forgotten though their release was refused",
-        "flows/let_go.py",
+        "flows/sweep/unpark.py",
         (("    if refused:\n", "    if not releases:\n"),),
         "I1",
     ),
     Mutant(
         "an open circuit is never probed",
-        "domain/circuits.py",
+        "domain/limits/circuits.py",
         (("if now < circuit.probe_at and not (has_slot and circuit.waits):", "if True:"),),
         "L1",
     ),
     Mutant(
         "what comes too late is delivered all the same",
-        "domain/relevancy.py",
+        "domain/lifecycle/expiry.py",
         (("return until is not None and at > until", "return False"),),
         "I3",
     ),
     Mutant(
         "what comes too late at a poller leaves no record",
-        "flows/expire.py",
+        "flows/poll/shard.py",
         (
             ("saves = world.executions.save([", "saves = list(["),
             ("for release, saved in zip(late, saves, strict=True) if saved.ok}", "for release in late if saves}"),
@@ -93,13 +93,13 @@ REGULATING = (
     ),
     Mutant(
         "what is discarded ends without a record",
-        "flows/let_go.py",
+        "flows/sweep/unpark.py",
         (("            changes.append((stored, after))\n", "            pass\n"),),
         "I12",
     ),
     Mutant(
         "what is redriven is not released",
-        "flows/dead.py",
+        "flows/requests/redrive.py",
         (("    if rows:\n", "    if not rows:\n"),),
         "L1",
     ),

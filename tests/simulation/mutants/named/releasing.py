@@ -13,10 +13,10 @@ _EARLY_COMMIT = """        visit.lease = msgspec.structs.replace(visit.lease, cu
 """
 
 RELEASING = (
-    Mutant("no look after the put", "flows/place.py", ((_BEHIND, "behind: list[Row] = []"),), "I1"),
+    Mutant("no look after the put", "flows/timeline/put.py", ((_BEHIND, "behind: list[Row] = []"),), "I1"),
     Mutant(
         "look before the put",
-        "flows/place.py",
+        "flows/timeline/put.py",
         (
             ("    # 1. Put.\n", "    seen = world.shards.get(sorted({row.partition_id for row in rows}))\n"),
             (_BEHIND, _BEHIND.replace("shards[", "seen[")),
@@ -25,41 +25,44 @@ RELEASING = (
     ),
     Mutant(
         "what was put is released, whatever its row says now",
-        "flows/place.py",
+        "flows/timeline/put.py",
         (("found = world.timeline.find([(row.partition_id, row.key) for row in rows])", "found = list(rows)"),),
         "I5",
     ),
     Mutant(
         "horizons are compared by instant, not by key",
-        "flows/place.py",
+        "flows/timeline/put.py",
         (("horizon >= row.key]", "horizon[:13] > row.key[:13]]"),),
         "I1",
     ),
     Mutant(
         "a horizon is compared with an element's instant, not with its row's key",
-        "flows/place.py",
+        "flows/timeline/put.py",
         ((_BEHIND, f"behind = [row for row in rows if shards[row.partition_id].horizon >= {_LAST_INSTANT}]"),),
         "I1",
     ),
     Mutant(
-        "a refused release is not noticed", "flows/place.py", (("    if refused:\n", "    if not releases:\n"),), "I1"
+        "a refused release is not noticed",
+        "flows/timeline/put.py",
+        (("    if refused:\n", "    if not releases:\n"),),
+        "I1",
     ),
     Mutant(
         "a retry's row is put without a look",
-        "flows/follow.py",
+        "flows/deliver/retry.py",
         (("place(world, [row], ids_are_new=False)", "world.timeline.put_new([row])"),),
         "I1",
     ),
     Mutant(
         "no poller is started for what is due before the next tick",
-        "flows/place.py",
+        "flows/timeline/put.py",
         (("            world.invoker.poll(partition_id)\n", "            pass\n"),),
         "I3",
     ),
-    Mutant("commit before send", "flows/poll.py", ((_RELEASE, _EARLY_COMMIT + _RELEASE),), "I6"),
+    Mutant("commit before send", "flows/poll/shard.py", ((_RELEASE, _EARLY_COMMIT + _RELEASE),), "I6"),
     Mutant(
         "read before the horizon is published",
-        "flows/poll.py",
+        "flows/poll/shard.py",
         (
             ("now + lease_ms(world), horizon)\n", "now + lease_ms(world), keys.BEGINNING)\n"),
             (
@@ -72,23 +75,25 @@ RELEASING = (
     ),
     Mutant(
         "the cursor is an instant, not a key",
-        "flows/poll.py",
+        "flows/poll/shard.py",
         (("elif not commit(visit, page.rows[-1].key):", "elif not commit(visit, page.rows[-1].key[:13] + '$'):"),),
         "I6",
     ),
     Mutant(
         "what the queue refuses is passed",
-        "flows/poll.py",
+        "flows/poll/shard.py",
         (("return all(r.permanent for r in refused) and not any(", "return True or not any("),),
         "I6",
     ),
     Mutant(
         "what can never be sent leaves no record",
-        "flows/poll.py",
+        "flows/poll/shard.py",
         ((_SENT, _SENT + "    refused = [r for r in refused if not r.permanent]\n"),),
         "I12",
     ),
-    Mutant("a page that was cut counts as the last", "flows/poll.py", (("elif not page.more:", "elif True:"),), "I6"),
+    Mutant(
+        "a page that was cut counts as the last", "flows/poll/shard.py", (("elif not page.more:", "elif True:"),), "I6"
+    ),
     Mutant(
         "commits are not fenced",
         "memory/shards.py",
@@ -103,13 +108,13 @@ RELEASING = (
     ),
     Mutant(
         "a row that nobody can read leaves no record",
-        "flows/advance.py",
+        "flows/poll/expand.py",
         (("visited.records.append(undecodable_execution(", "repr(undecodable_execution("),),
         "I6",
     ),
     Mutant(
         "a newer version's row is passed",
-        "flows/poll.py",
+        "flows/poll/shard.py",
         (
             ("done = visited[:-1] if newer else visited", "done = visited"),
             ('    if newer:\n        return "stuck"\n', ""),
@@ -118,19 +123,19 @@ RELEASING = (
     ),
     Mutant(
         "shards are used before they are registered",
-        "flows/registry.py",
+        "flows/timeline/shards.py",
         (("    world.shards.register(shard.partition_id)\n", ""),),
         "L1",
     ),
     Mutant(
         "a shard that has left is not taken back",
-        "flows/registry.py",
+        "flows/timeline/shards.py",
         (("one if one.standing is Standing.USED else _taken_back(world, one)", "one"),),
         "I1",
     ),
     Mutant(
         "a shard leaves whatever it holds",
-        "flows/registry.py",
+        "flows/sweep/shards.py",
         (("return bool(page.rows) or page.more", "return False"),),
         "I1",
     ),

@@ -1,8 +1,13 @@
-"""The wall clock of this machine."""
+"""The wall clock of this machine.
+
+Chance from the operating system.
+"""
 
 from __future__ import annotations
 
+import secrets
 import time
+from random import SystemRandom
 
 _NANOSECONDS_PER_MS = 1_000_000
 
@@ -17,3 +22,19 @@ class SystemClock:
         """A sleep runs on the monotonic clock and the wall clock may be set back meanwhile, hence the loop."""
         while (left := at * _NANOSECONDS_PER_MS - time.time_ns()) > 0:
             time.sleep(left / 1e9)
+
+
+_random = SystemRandom()
+
+
+class SystemChance:
+    """`ports.Chance` from the system's source of secrets."""
+
+    def token(self) -> str:
+        return secrets.token_urlsafe(16)
+
+    def below(self, count: int) -> int:
+        return _random.randrange(count)
+
+    def fraction(self) -> float:
+        return _random.random()

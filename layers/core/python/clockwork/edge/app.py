@@ -12,11 +12,11 @@ from typing import Any
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from clockwork.domain.errors import TooManyRequests, Unavailable
-from clockwork.edge import problems
-from clockwork.edge.operations import Api
-from clockwork.edge.original import PlainText
-from clockwork.edge.request import Request, caller_arn
-from clockwork.flows.authorise import identify
+from clockwork.edge.http import problems
+from clockwork.edge.http.request import Request, caller_arn
+from clockwork.edge.operations.jobs import Api
+from clockwork.edge.operations.original import PlainText
+from clockwork.flows.access import identify
 from clockwork.flows.world import World
 from clockwork.routes import ROUTES, Route
 

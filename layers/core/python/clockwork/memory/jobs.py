@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from zlib import crc32
 
 from clockwork.domain.errors import Unreadable
-from clockwork.domain.named import NamedJob
+from clockwork.domain.named_jobs import NamedJob
 
 
 class MemoryJobs:

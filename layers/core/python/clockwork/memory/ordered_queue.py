@@ -9,10 +9,10 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from clockwork.domain.codec import encode_message
+from clockwork.domain.messages.turns import send_in_turns
 from clockwork.domain.ordering import dedup_of, group_of
 from clockwork.domain.releases import Release
-from clockwork.domain.turns import send_in_turns
+from clockwork.domain.storage.codec import encode_message
 from clockwork.memory.clock import MemoryClock
 from clockwork.memory.release_queue import LARGEST_MESSAGE
 from clockwork.ports import Refused, ReleaseQueue

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from clockwork.domain.circuits import Circuit
-from clockwork.domain.pacing import slots_until
-from clockwork.domain.parking import Parked
+from clockwork.domain.lifecycle.parking import Parked
+from clockwork.domain.limits.circuits import Circuit
+from clockwork.domain.limits.rate import slots_until
 
 
 class MemoryRegulation:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from clockwork.domain.rejected import Rejected
+from clockwork.domain.requests.create import Rejected
 from clockwork.ports import Refused
 
 
 class MemoryRejects:
-    """`flows.ingest.Rejects` in plain Python."""
+    """`flows.requests.ingest.Rejects` in plain Python."""
 
     def __init__(self) -> None:
         self.rejected: list[Rejected] = []

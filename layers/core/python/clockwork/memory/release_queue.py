@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from clockwork.domain.bundles import plan_bundles
-from clockwork.domain.codec import encode_message
+from clockwork.domain.messages.bundles import plan_bundles
 from clockwork.domain.releases import Release, delay_seconds
+from clockwork.domain.storage.codec import encode_message
 from clockwork.memory.clock import MemoryClock
 from clockwork.ports import Refused
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from clockwork.domain import keys
 from clockwork.domain.executions import Outcome
 from clockwork.domain.releases import Delivery
-from clockwork.flows.batch import DeliverReport
-from clockwork.flows.deliver import deliver_batch
-from clockwork.flows.deliver_ordered import OrderedMessage, deliver_ordered
-from clockwork.flows.poll import PollReport, poll_shard
-from clockwork.flows.poll_ordered import poll_ordered_shard
-from clockwork.flows.registry import all_shards
-from clockwork.flows.unbundle import Message
+from clockwork.flows.deliver.batch import DeliverReport
+from clockwork.flows.deliver.bundles import Message
+from clockwork.flows.deliver.deliver import deliver_batch
+from clockwork.flows.deliver.ordered import OrderedMessage, deliver_ordered
+from clockwork.flows.poll.ordered_shard import poll_ordered_shard
+from clockwork.flows.poll.shard import PollReport, poll_shard
+from clockwork.flows.timeline.shards import all_shards
 from clockwork.flows.world import World
 from clockwork.memory.clients import MemoryClients, MemoryKeyRows
 from clockwork.memory.clock import MemoryClock, SeededChance

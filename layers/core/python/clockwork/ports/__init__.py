@@ -7,7 +7,7 @@ A call is the unit at which things crash and interleave: whatever an adapter doe
 
 from __future__ import annotations
 
-from clockwork.domain.requests import KeyRow
+from clockwork.domain.requests.create import KeyRow
 from clockwork.domain.timeline import Lease
 from clockwork.ports.machine import Chance, Clock, Invoker, Targets
 from clockwork.ports.queues import (

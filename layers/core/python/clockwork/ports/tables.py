@@ -7,13 +7,13 @@ from typing import Protocol
 
 import msgspec
 
-from clockwork.domain.circuits import Circuit
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import DeadPage, Execution
-from clockwork.domain.named import NamedJob
-from clockwork.domain.parking import Parked
-from clockwork.domain.requests import KeyRow
+from clockwork.domain.lifecycle.parking import Parked
+from clockwork.domain.limits.circuits import Circuit
+from clockwork.domain.named_jobs import NamedJob
+from clockwork.domain.requests.create import KeyRow
 from clockwork.domain.timeline import Lease, Page, Row, Shard, Standing
 
 

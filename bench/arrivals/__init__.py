@@ -1,0 +1,1 @@
+"""When jobs arrive, and how late."""

@@ -1,0 +1,218 @@
+"""The shipped flows in virtual time: many deliverer environments at work at once, each call taking its time.
+
+Modelled is what a call takes, and how Lambda hands messages over; what is done is what is deployed, on the adapters in
+memory. An environment is a greenlet that hands over wherever time passes for it.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import random
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from greenlet import getcurrent, greenlet
+
+from clockwork.domain.executions import Outcome, State
+from clockwork.domain.releases import Delivery
+from clockwork.flows.deliver.deliver import Message, deliver_batch
+from clockwork.flows.poll.shard import poll_shard
+from clockwork.flows.timeline.shards import ensure_shards
+from clockwork.flows.world import Environment, World
+from clockwork.memory.clock import MemoryClock, SeededChance
+from clockwork.memory.release_queue import MemoryReleaseQueue
+from clockwork.memory.world import MemoryClockwork
+from clockwork.settings import Settings
+
+#: What each takes, ms, evenly distributed: a write or read of DynamoDB, a send to SQS, a target's answer, and the time
+#: from a message's becoming visible to the start of its invocation.
+STORE_MS = (5, 10)
+SEND_MS = (10, 20)
+TARGET_MS = (20, 50)
+HANDOVER_MS = (16, 100)
+#: Messages of one invocation.
+BATCH = 10
+
+
+class Loop:
+    """What happens next, in virtual time (ms)."""
+
+    def __init__(self, clock: MemoryClock) -> None:
+        self.clock = clock
+        self._hub = getcurrent()
+        self._numbers = itertools.count()
+        self._queue: list[tuple[int, int, Callable[[], object]]] = []
+
+    def at(self, at: int, happen: Callable[[], object]) -> None:
+        """Let something happen at an instant."""
+        heapq.heappush(self._queue, (max(at, self.clock.at), next(self._numbers), happen))
+
+    def spawn(self, work: Callable[[], object]) -> None:
+        """Somebody who acts, now, and may pause."""
+        actor = greenlet(work, self._hub)
+        self.at(self.clock.at, actor.switch)
+
+    def pause(self, ms: int) -> None:
+        """Let time pass for whoever acts now."""
+        self.at(self.clock.at + ms, getcurrent().switch)
+        self._hub.switch()
+
+    def run(self) -> None:
+        """Until nothing is left to happen."""
+        while self._queue:
+            at, _, happen = heapq.heappop(self._queue)
+            self.clock.at = at
+            happen()
+
+
+class _Clock:
+    """`ports.Clock` of one actor."""
+
+    def __init__(self, loop: Loop) -> None:
+        self._loop = loop
+
+    def now(self) -> int:
+        return self._loop.clock.at
+
+    def hold_until(self, at: int) -> None:
+        if at > self._loop.clock.at:
+            self._loop.pause(at - self._loop.clock.at)
+
+
+class _Timed:
+    """Any port, each of whose calls takes its time before it is done."""
+
+    def __init__(self, inner: Any, loop: Loop, rng: random.Random, takes_ms: tuple[int, int]) -> None:
+        self._inner, self._loop, self._rng, self._takes_ms = inner, loop, rng, takes_ms
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        inner = getattr(self._inner, name)
+
+        def call(*args: Any) -> Any:
+            self._loop.pause(self._rng.randint(*self._takes_ms))
+            return inner(*args)
+
+        self.__dict__[name] = call
+        return call
+
+
+class _Targets:
+    """`ports.Targets`: all of a batch at once, each taking its time; every delivery is noted when it begins."""
+
+    def __init__(self, loop: Loop, rng: random.Random, note: Callable[[Delivery], object]) -> None:
+        self._loop, self._rng, self._note = loop, rng, note
+        self._running: list[tuple[int, int, int]] = []
+
+    def forget(self) -> None:
+        self._running.clear()
+
+    def begin(self, slot: int, delivery: Delivery) -> None:
+        self._note(delivery)
+        now = self._loop.clock.at
+        heapq.heappush(self._running, (now + self._rng.randint(*TARGET_MS), slot, now))
+
+    def collect(self) -> Sequence[tuple[int, Outcome]]:
+        if not self._running:
+            return ()
+        _Clock(self._loop).hold_until(self._running[0][0])
+        ended = []
+        while self._running and self._running[0][0] <= self._loop.clock.at:
+            at, slot, began_at = heapq.heappop(self._running)
+            ended.append((slot, Outcome(State.SUCCEEDED, began_at, at, status_code=200)))
+        return ended
+
+
+class _Queue(MemoryReleaseQueue):
+    """A release queue that tells when a message becomes visible, and keeps none: nothing fails here."""
+
+    def __init__(self, loop: Loop, visible: Callable[[int, str], object]) -> None:
+        super().__init__(loop.clock)
+        self._loop, self._visible = loop, visible
+
+    def put(self, body: str, delay: int = 0) -> str:
+        message_id = f"m{next(self._numbers)}"
+        self._visible(self._loop.clock.at + delay * 1000, body)
+        return message_id
+
+
+class VirtualClockwork:
+    """A deployment in virtual time. `began` lists every delivery with the instant at which it began."""
+
+    def __init__(self, settings: Settings, seed: int) -> None:
+        self.clockwork = MemoryClockwork(settings=settings)
+        self.began: list[tuple[Delivery, int]] = []
+        self.receives = 0
+        self._loop = Loop(self.clockwork.clock)
+        self._rng = random.Random(seed)
+        self._visible: dict[int, list[str]] = {}
+        self._batches: deque[list[str]] = deque()
+        self._queue = _Queue(self._loop, self._appear)
+        self.world = replace(self.clockwork.world, releases=self._queue, chance=SeededChance(seed))
+        self._idle = [self._environment(number) for number in range(settings.deliverer_concurrency)]
+
+    @property
+    def now(self) -> int:
+        """The virtual instant (ms)."""
+        return self._loop.clock.at
+
+    def run(self, ticks: int) -> None:
+        """That many minutes' ticks, and then until nothing is left to do."""
+        for tick in range(ticks):
+            self._loop.at(self.now + tick * self.world.settings.tick_seconds * 1000, self._tick)
+        self._loop.run()
+
+    def _tick(self) -> None:
+        for partition_id in ensure_shards(self.clockwork.world):
+            self._loop.spawn(lambda partition_id=partition_id: self._poll(partition_id))  # type: ignore[misc]
+
+    def _poll(self, partition_id: str) -> None:
+        deadline_at = self.now + self.world.settings.poller_timeout_seconds * 1000
+        report = poll_shard(self._timed(self.world), partition_id, deadline_at)
+        if report.outcome not in ("dry", "no_lease"):
+            raise RuntimeError(f"the poller of {partition_id} stopped: {report.outcome}")
+
+    def _timed(self, world: World) -> World:
+        store = {
+            name: _Timed(getattr(world, name), self._loop, self._rng, STORE_MS)
+            for name in ("timeline", "shards", "executions", "jobs", "regulation")
+        }
+        sends = _Timed(world.releases, self._loop, self._rng, SEND_MS)
+        return replace(world, clock=_Clock(self._loop), releases=sends, **store)
+
+    def _environment(self, number: int) -> World:
+        targets = _Targets(self._loop, self._rng, lambda delivery: self.began.append((delivery, self.now)))
+        return replace(self._timed(self.world), targets=targets, environment=Environment(name=f"environment-{number}"))
+
+    def _appear(self, at: int, body: str) -> None:
+        if at not in self._visible:
+            self._visible[at] = []
+            self._loop.at(at, lambda: self._hand_over(at))
+        self._visible[at].append(body)
+
+    def _hand_over(self, at: int) -> None:
+        """All that becomes visible now goes out in batches, in no order, each some time later."""
+        bodies = self._visible.pop(at)
+        self._rng.shuffle(bodies)
+        for first in range(0, len(bodies), BATCH):
+            batch = bodies[first : first + BATCH]
+            self._loop.at(at + self._rng.randint(*HANDOVER_MS), lambda batch=batch: self._invoke(batch))  # type: ignore[misc]
+
+    def _invoke(self, batch: list[str]) -> None:
+        self._batches.append(batch)
+        if self._idle:
+            world = self._idle.pop(self._rng.randrange(len(self._idle)))
+            self._loop.spawn(lambda: self._deliver(world))
+
+    def _deliver(self, world: World) -> None:
+        """One environment, batch after batch for as long as there are any."""
+        while self._batches:
+            bodies = self._batches.popleft()
+            self.receives += len(bodies)
+            messages = [Message(str(number), body) for number, body in enumerate(bodies)]
+            report = deliver_batch(world, messages, self.now + world.settings.deliverer_timeout_seconds * 1000)
+            if report.failed_messages:
+                raise RuntimeError(f"{len(report.failed_messages)} messages failed, though nothing fails here")
+        self._idle.append(world)

@@ -1,0 +1,1 @@
+"""What is billed, metered in virtual time."""

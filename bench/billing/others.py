@@ -1,0 +1,62 @@
+"""What a million one-shot jobs of 1 KB cost elsewhere, counted in the same units at the same prices.
+
+Each is counted from its public documentation or source, for its least wasteful use. Servers and brokers that one runs
+oneself are named and not counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bench.billing.prices import ON_DEMAND
+
+#: Who reads jobs from an SQS queue, ten at a time: receives and deletes, and 256 MB for 30 ms a batch.
+_CONSUMER_REQUESTS = 0.2
+_CONSUMER = {"lambdaInvocations": 0.1, "gbSeconds": 0.1 * 0.030 * 256 / 1_024}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Other:
+    """Another scheduler, and what one job uses there, by the names of `bench.billing.prices`.
+
+    `source`: where that is said.
+    """
+
+    name: str
+    says: str
+    source: str
+    units: Mapping[str, float]
+
+    @property
+    def dollars_per_million(self) -> float:
+        """What a million jobs cost on demand."""
+        return ON_DEMAND.dollars_per_million(self.units)
+
+
+OTHERS = (
+    Other(
+        name="EventBridge Scheduler to SQS",
+        says="an invocation, its send, and a consumer that takes ten at a time; to the minute",
+        source="https://aws.amazon.com/eventbridge/pricing/",
+        units={"schedulerInvocations": 1, "sqsRequests": 1 + _CONSUMER_REQUESTS, **_CONSUMER},
+    ),
+    Other(
+        name="Step Functions, wait state",
+        says="two transitions: wait, send; the same consumer",
+        source="https://aws.amazon.com/step-functions/pricing/",
+        units={"stateTransitions": 2, "sqsRequests": 1 + _CONSUMER_REQUESTS, **_CONSUMER},
+    ),
+    Other(
+        name="Airbnb's Dynein",
+        says="put, acquire, delete; an eventual read; two queues, each message alone; its servers not counted",
+        source="https://github.com/airbnb/dynein",
+        units={"writeUnits": 3, "readUnits": 0.125, "sqsRequests": 6},
+    ),
+    Other(
+        name="the original Clockwork",
+        says="put, a copy when executed, delete; a strong read; its Kafka and its servers not counted",
+        source="https://github.com/uttpal/clockwork",
+        units={"writeUnits": 3, "readUnits": 0.25},
+    ),
+)

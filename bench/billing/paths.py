@@ -1,0 +1,173 @@
+"""The ways of jobs through the scheduler whose units are metered."""
+
+from __future__ import annotations
+
+import base64
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from bench.billing.scheduler import CLIENT, QUEUE_ARN, Scheduler, Unexpected, scheduler
+from bench.billing.usage import Usage
+from clockwork.aws.repeats import batches
+from clockwork.domain.executions import Outcome, State
+from clockwork.domain.instants import to_text
+from clockwork.domain.releases import Delivery
+from clockwork.memory.clock import MemoryClock
+from local.emulator import Credentials, Emulator
+
+#: How far ahead the first job is due: beyond where a create starts a poller itself, within a poller's lookahead.
+LEAD_SECONDS = 180
+TICK_SECONDS = 60
+PAYLOAD_BYTES = 200
+LARGEST_REQUEST = 500
+USUAL_REQUEST = 200
+_HOUR_SECONDS = 3_600
+
+
+@dataclass(frozen=True, kw_only=True)
+class Path:
+    """What a client asks for, how, and what its target says. All jobs are due within `within_seconds`.
+
+    `bundled`: at one SQS queue, which takes many at once. `herd`: so many jobs, whatever was asked for, all on one
+    second. `schedule`: that of recurring jobs, of which the first fires are metered, not their creation. `client`: what
+    the client has besides. `parked`: nothing is delivered.
+    """
+
+    name: str
+    says: str
+    record: str = "none"
+    jobs_per_request: int = 1
+    keyed: bool = False
+    cancelled: bool = False
+    failures: int = 0
+    shards: int = 1
+    within_seconds: int = 1
+    bundled: bool = False
+    herd: int | None = None
+    named: bool = False
+    schedule: Mapping[str, Any] | None = None
+    client: Mapping[str, Any] = field(default_factory=dict)
+    parked: bool = False
+
+    def run(self, running: Emulator, account: Credentials, jobs: int) -> Usage:
+        """Take so many jobs this way; what each used. Raises Unexpected if one does not arrive as it should."""
+        jobs = self.herd or jobs
+        told = {"shards": self.shards, "answer": self._answer, "client": self.client}
+        with scheduler(running, account, **told) as (scheduled, meter):
+            before = meter.usage()
+            job_ids = [answer["jobId"] for answer in self._create(scheduled, jobs)]
+            if self.schedule is not None:
+                before = meter.usage()
+                scheduled.clock.advance((_HOUR_SECONDS - LEAD_SECONDS) * 1000)
+            if self.cancelled:
+                self._cancel(scheduled, job_ids)
+            self._drain(scheduled)
+            self._check(scheduled, jobs)
+            return meter.usage().since(before).per_job(jobs)
+
+    def _create(self, scheduled: Scheduler, jobs: int) -> Iterator[Any]:
+        rng = random.Random(self.name)
+        bodies = [self._job(rng, scheduled.clock.at, number) for number in range(jobs)]
+        for number, some in enumerate(batches(bodies, self.jobs_per_request)):
+            key = f"request-{number}" if self.keyed else None
+            if self.jobs_per_request == 1:
+                yield scheduled.request("POST", "/v1/jobs", {"clientId": CLIENT, **some[0]}, key)
+            else:
+                body = {"clientId": CLIENT, "jobs": list(some)}
+                yield from scheduled.request("POST", "/v1/jobs/batch", body, key)["results"]
+
+    def _job(self, rng: random.Random, now: int, number: int) -> dict[str, Any]:
+        due_at = now + LEAD_SECONDS * 1000 + rng.randrange(self.within_seconds * 1000)
+        if self.herd:
+            due_at = now // 1000 * 1000 + LEAD_SECONDS * 1000
+        job = {
+            "schedule": self.schedule or {"at": to_text(due_at)},
+            "target": self._target(number),
+            "payload": base64.b64encode(rng.randbytes(PAYLOAD_BYTES * 3 // 4)).decode(),
+            "record": self.record,
+        }
+        if self.named:
+            job["jobKey"] = f"job-{number}"
+        # Without jitter retries come back in full batches, as their first attempts did.
+        return job | ({"retryPolicy": {"jitter": "none"}} if self.failures else {})
+
+    def _target(self, number: int) -> dict[str, str]:
+        if self.bundled:
+            return {"type": "sqs", "queueArn": QUEUE_ARN}
+        # Not so many failures at one host that its circuit opens.
+        host = f"host-{number // 5}.example.com" if self.failures else "example.com"
+        return {"type": "http", "url": f"https://{host}/hook"}
+
+    def _cancel(self, scheduled: Scheduler, job_ids: list[str]) -> None:
+        for job_id in job_ids:
+            result = scheduled.request("DELETE", f"/v1/jobs/{job_id}")["result"]
+            if result != "cancelled":
+                raise Unexpected(f"a cancel answered {result}")
+
+    def _drain(self, scheduled: Scheduler) -> None:
+        """As many ticks as all jobs need to be released, one minute apart; then what is left to be delivered."""
+        for _ in range(max(1, self.within_seconds // TICK_SECONDS)):
+            ticked_at = scheduled.clock.at
+            scheduled.tick()
+            next_tick_at = ticked_at + TICK_SECONDS * 1000
+            if self.within_seconds > TICK_SECONDS:
+                scheduled.deliver(until=next_tick_at)
+                scheduled.clock.hold_until(next_tick_at)
+        scheduled.deliver()
+
+    def _check(self, scheduled: Scheduler, jobs: int) -> None:
+        arriving = 0 if self.cancelled or self.parked else jobs
+        attempts = arriving * (1 + self.failures)
+        ids = {delivery.execution_id for delivery in scheduled.delivered}
+        if len(scheduled.delivered) != attempts or len(ids) != arriving:
+            raise Unexpected(f"{len(scheduled.delivered)} attempts at {len(ids)} jobs instead of {attempts} at {jobs}")
+
+    def _answer(self, delivery: Delivery, clock: MemoryClock) -> Outcome:
+        now = clock.now()
+        if delivery.attempt <= self.failures:
+            return Outcome(State.FAILED, now, now, status_code=503, error="HTTP 503")
+        return Outcome(State.SUCCEEDED, now, now, status_code=200)
+
+
+def _in_batches(name: str, says: str, **how: Any) -> Path:
+    return Path(name=name, says=says, jobs_per_request=LARGEST_REQUEST, **how)
+
+
+def _packed(name: str, says: str, **how: Any) -> Path:
+    return Path(name=name, says=says, jobs_per_request=USUAL_REQUEST, within_seconds=60, **how)
+
+
+def _recurring(name: str, says: str, overlap: str = "allow", **how: Any) -> Path:
+    schedule = {"every": {"seconds": _HOUR_SECONDS}, "overlap": overlap}
+    return Path(name=name, says=says, named=True, schedule=schedule, **how)
+
+
+PATHS = {
+    path.name: path
+    for path in (
+        Path(name="none_single", says="one job a request"),
+        Path(name="none_single_keyed", says="the same, each with an Idempotency-Key", keyed=True),
+        _in_batches("none_batch", "500 jobs a request, on one second"),
+        _packed("none_packed", "200 a request, within a minute"),
+        _packed("full_packed", "the same, recorded", record="full"),
+        _packed("packed_bundled", "the same at one SQS queue, not recorded", bundled=True),
+        _in_batches("herd_bundled", "1,600 on one second at one SQS queue", bundled=True, herd=1_600),
+        Path(name="none_spread", says="one a request, an hour, 16 shards", shards=16, within_seconds=3_600),
+        Path(name="full_single", says="one a request, recorded", record="full"),
+        _in_batches("full_batch", "500 a request, recorded", record="full"),
+        _in_batches("full_batch_keyed", "the same with an Idempotency-Key", record="full", keyed=True),
+        Path(name="retry_full", says="one a request, recorded, the first attempt fails", record="full", failures=1),
+        Path(name="cancel_none", says="one a request, each cancelled in time", cancelled=True),
+        Path(name="cancel_full", says="the same, recorded", record="full", cancelled=True),
+        Path(name="named_oneshot", says="one named job a request", named=True),
+        _recurring("recurring_fire", "a fire of a recurring job"),
+        _recurring("recurring_fire_full", "the same, recorded", record="full"),
+        _recurring("overlap_skip", "recorded, looks for an earlier one under way", record="full", overlap="skip"),
+        _in_batches("capped", "500 a request, 100 deliveries a second", client={"max_rate_per_second": 100.0}),
+        _in_batches("narrow", "500 a request, 10 deliveries at once", client={"max_concurrency": 10}),
+        _in_batches("parked", "500 a request, parked: the client is paused", client={"paused": True}, parked=True),
+        _packed("cancel_packed", "200 a request, each cancelled in time", cancelled=True),
+    )
+}

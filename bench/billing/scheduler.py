@@ -1,0 +1,240 @@
+"""A whole scheduler in this process: the real handlers over the real adapters, on an emulator, in virtual time.
+
+The emulator's queues wait in real time, so messages are sent to it without their delay; `EventSource` hands them to
+the deliverer in the order, the seconds and the batches in which their delays would have ended.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+import botocore.session
+
+from bench.billing.event_source import EventSource
+from bench.billing.meter import Meter
+from clockwork.aws.session import Aws
+from clockwork.bootstrap import App, Handler, aws_world
+from clockwork.domain.clients import Client
+from clockwork.domain.executions import Outcome
+from clockwork.domain.releases import Delivery
+from clockwork.flows.timeline.shards import ensure_shards
+from clockwork.handlers.api import make_handler as make_api
+from clockwork.handlers.deliverer import make_handler as make_deliverer
+from clockwork.handlers.poller import make_handler as make_poller
+from clockwork.handlers.sweeper import make_handler as make_sweeper
+from clockwork.handlers.ticker import make_handler as make_ticker
+from clockwork.memory.clock import MemoryClock
+from clockwork.memory.targets import MemoryInvoker, MemoryTargets
+from clockwork.settings import Settings
+from clockwork.telemetry import metrics_line
+from local.emulator import REGION, Credentials, Emulator
+from tests.contract.schema import KEYS, create_table
+
+CLIENT = "acme"
+QUEUE_ARN = "arn:aws:sqs:us-east-1:111111111111:orders"
+_RELEASE_ARN = "arn:aws:sqs:us-east-1:111111111111:release"
+_QUEUES = (
+    "release_queue_url",
+    "release_dead_letter_queue_url",
+    "ordered_release_queue_url",
+    "ordered_release_dead_letter_queue_url",
+)
+_PRINCIPAL = "arn:aws:iam::111111111111:user/caller"
+_MAKERS = {
+    "api": make_api,
+    "ticker": make_ticker,
+    "poller": make_poller,
+    "deliverer": make_deliverer,
+    "sweeper": make_sweeper,
+}
+
+
+class Unexpected(Exception):
+    """Something did not go as the path says, so its figures would mean nothing."""
+
+
+class Scheduler:
+    """One deployment with one client. `delivered` lists what its targets were handed.
+
+    By Lambda, but for the API's, are counted `invocations` and `turns`: calls to AWS, one after the other. `lines` are
+    those of metrics.
+    """
+
+    def __init__(
+        self,
+        aws: Aws,
+        settings: Settings,
+        meter: Meter,
+        clock: MemoryClock,
+        targets: MemoryTargets,
+        source: EventSource,
+    ) -> None:
+        self.clock = clock
+        self.invocations: Counter[str] = Counter()
+        self.turns: defaultdict[str, float] = defaultdict(float)
+        self.delivered = targets.delivered
+        self._meter = meter
+        self._settings = settings
+        self._invoker = MemoryInvoker()
+        world = replace(aws_world(settings, aws), clock=clock, invoker=self._invoker, targets=targets)
+        app = _Quiet(world)
+        self.lines = app.lines
+        self._handlers: dict[str, Handler] = {name: make(app) for name, make in _MAKERS.items()}
+        self._source = source
+
+    def request(self, method: str, path: str, body: object = None, key: str | None = None) -> Any:
+        """One call of the client's to the API; the parsed body of its answer. Raises Unexpected unless it is 2xx."""
+        self._meter.add_invocation(through_api=True)
+        answer = self._handlers["api"](_api_event(method, path, body, key), None)
+        if answer["statusCode"] // 100 != 2:
+            raise Unexpected(f"{method} {path}: {answer['statusCode']} {answer['body']}")
+        return json.loads(answer["body"])
+
+    def tick(self) -> None:
+        """The minute's tick, and the pollers that it starts."""
+        self._invoke("ticker", {})
+        asked, groups = set(self._invoker.asked), list(self._invoker.together)
+        self._invoker.asked.clear()
+        self._invoker.together.clear()
+        events: list[dict[str, Any]] = [{"partitionId": one} for one in sorted(asked.difference(*groups))]
+        self.turns["ticker"] += len(events) + len(groups)
+        visits = [self._invoke("poller", event) for event in events]
+        for group in groups:
+            # Each has a thread of its own.
+            visits += self._invoke("poller", {"partitionIds": list(group)}, at_once=len(group))["visits"]
+        stopped = {visit["partitionId"]: visit["outcome"] for visit in visits if visit["outcome"] != "dry"}
+        if stopped:
+            raise Unexpected(f"pollers stopped: {stopped}")
+
+    def deliver(self, until: int | None = None) -> None:
+        """Deliver what becomes visible before `until` (ms), or everything."""
+        while batch := self._source.next_batch(until):
+            self.clock.hold_until(batch.second * 1000)
+            self._meter.add_queue_batch(batch.bodies)
+            common = {"attributes": {"ApproximateReceiveCount": "1"}, "eventSourceARN": _RELEASE_ARN}
+            records = [{"messageId": str(n), "body": body, **common} for n, body in enumerate(batch.bodies)]
+            failures = self._invoke("deliverer", {"Records": records})["batchItemFailures"]
+            if failures:
+                raise Unexpected(f"{len(failures)} of {len(records)} messages came back")
+
+    def sweep(self) -> None:
+        """The minute's sweep."""
+        self._invoke("sweeper", {})
+
+    def _invoke(self, name: str, event: dict[str, Any], at_once: int = 1) -> Any:
+        self._meter.add_invocation()
+        self.invocations[name] += 1
+        before = self._meter.calls
+        answer = self._handlers[name](event, _Context(getattr(self._settings, f"{name}_timeout_seconds")))
+        self.turns[name] += (self._meter.calls - before) / at_once
+        return answer
+
+
+@dataclass(frozen=True)
+class _Quiet(App):
+    """Metrics are kept: standard output is for the result."""
+
+    lines: list[str] = field(default_factory=list)
+
+    def emit(self, metrics: Mapping[str, Any], **properties: object) -> None:
+        settings, at = self.world.settings, self.world.clock.now()
+        self.lines.append(metrics_line(settings.metrics_namespace, settings.stage, at, metrics, properties))
+
+
+class _Context:
+    """What a handler asks of Lambda's context."""
+
+    def __init__(self, timeout_seconds: int) -> None:
+        self._timeout_seconds = timeout_seconds
+
+    def get_remaining_time_in_millis(self) -> int:
+        return self._timeout_seconds * 1000
+
+
+@contextmanager
+def scheduler(
+    running: Emulator,
+    account: Credentials,
+    *,
+    shards: int,
+    ordered_shards: int = 0,
+    answer: Callable[[Delivery, MemoryClock], Outcome] | None = None,
+    client: Mapping[str, Any] = MappingProxyType({}),
+) -> Iterator[tuple[Scheduler, Meter]]:
+    """A scheduler in an account of the emulator that is empty, and the meter of all that it calls from now on.
+
+    `answer`: what targets say, if not that all is well. `client`: what its one client has besides its name, principal
+    and queue.
+    """
+    # Where minutes end decides which jobs share a row and a message: here, always, where that saves least.
+    clock = MemoryClock(int(time.time()) // 60 * 60_000)
+    settings = _create_resources(running, account, shards, ordered_shards)
+    _prepare(running, account, settings, client)
+    session = _session(account)
+    session.register("before-parameter-build.sqs.SendMessageBatch", _forget_delays)
+    meter = Meter(session)
+    aws = Aws(session, endpoint_url=running.endpoint_url, meter=meter.capacity)
+    unmetered = Aws(_session(account), endpoint_url=running.endpoint_url)
+    try:
+        targets = MemoryTargets(clock, answer and (lambda delivery: answer(delivery, clock)))
+        source = EventSource(unmetered, settings.release_queue_url)
+        yield Scheduler(aws, settings, meter, clock, targets, source), meter
+    finally:
+        aws.close()
+        unmetered.close()
+
+
+def _create_resources(running: Emulator, account: Credentials, shards: int, ordered_shards: int) -> Settings:
+    dynamodb, sqs = running.client("dynamodb", account), running.client("sqs", account)
+    tables = {f"{kind}_table": create_table(dynamodb, kind, kind) for kind in KEYS}
+    # Nothing is sent to the ordered queue here, so it need not be one.
+    queues = {name: sqs.create_queue(QueueName=name)["QueueUrl"] for name in _QUEUES}
+    return Settings.for_account().with_(shards=shards, ordered_shards=ordered_shards, **queues, **tables)
+
+
+def _prepare(running: Emulator, account: Credentials, settings: Settings, client: Mapping[str, Any]) -> None:
+    """What is written once in the life of a deployment: its shards and the client."""
+    aws = Aws(_session(account), endpoint_url=running.endpoint_url)
+    try:
+        world = aws_world(settings, aws)
+        ensure_shards(world)
+        queues = (QUEUE_ARN,)
+        world.clients.put(Client(client_id=CLIENT, principals=(_PRINCIPAL,), allowed_queue_arns=queues, **client))
+    finally:
+        aws.close()
+
+
+def _session(account: Credentials) -> botocore.session.Session:
+    session = botocore.session.Session()
+    session.set_config_variable("region", REGION)
+    session.set_credentials(account.access_key, account.secret_key)
+    return session
+
+
+def _forget_delays(**call: Any) -> None:
+    for entry in call["params"]["Entries"]:
+        entry["DelaySeconds"] = 0
+
+
+def _api_event(method: str, path: str, body: object, key: str | None) -> dict[str, Any]:
+    """A signed request as API Gateway hands it over (payload format 2.0)."""
+    return {
+        "version": "2.0",
+        "rawPath": path,
+        "rawQueryString": "",
+        "headers": {"idempotency-key": key} if key else {},
+        "requestContext": {
+            "stage": "$default",
+            "http": {"method": method, "path": path},
+            "authorizer": {"iam": {"userArn": _PRINCIPAL}},
+        },
+        "body": None if body is None else json.dumps(body),
+        "isBase64Encoded": False,
+    }

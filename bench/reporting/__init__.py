@@ -1,0 +1,1 @@
+"""Results, into the documentation."""

@@ -1,0 +1,1 @@
+"""The flows on canned answers, for CPU alone."""

@@ -1,0 +1,97 @@
+"""What the stub answers: a shard of the timeline with one page that is due, stores and queues that take everything."""
+
+from __future__ import annotations
+
+import base64
+import random
+from collections.abc import Iterator
+from typing import Any
+
+from clockwork.domain import ids, keys
+from clockwork.domain.clients import Client
+from clockwork.domain.jobs import HttpTarget, Occurrence, Payload
+from clockwork.domain.storage.codec import encode_client
+from clockwork.domain.storage.rows import row_of_job
+from clockwork.domain.timeline import Row
+
+NOW = 1_800_000_000_000
+PARTITION = "p000"
+CLIENT = "acme"
+TARGET = HttpTarget("https://example.com/hook")
+PAYLOAD_BYTES = 200
+#: Rows per page: what a poller asks for at once.
+PAGE = 500
+MINUTE_MS = 60_000
+_YEAR_MS = 365 * 86_400_000
+
+
+def payloads(seed: int = 0) -> Iterator[Payload]:
+    """Random payloads of 200 bytes, the same for the same seed."""
+    rng = random.Random(seed)
+    while True:
+        yield Payload(b'"' + base64.b64encode(rng.randbytes(PAYLOAD_BYTES * 3 // 4))[:-2] + b'"')
+
+
+def due_rows(count: int, since: int = NOW, seed: int = 0) -> list[Row]:
+    """Rows of one job each, due within the minute from `since` (ms) on, in key order."""
+    rng = random.Random(seed)
+    due_ats = sorted(since + rng.randrange(MINUTE_MS) for _ in range(count))
+    return [
+        row_of_job(PARTITION, ids.derive(seed, place), _occurrence(due_at, payload), due_at + 3 * 86_400_000)
+        for place, (due_at, payload) in enumerate(zip(due_ats, payloads(seed), strict=False))
+    ]
+
+
+def answers() -> dict[str, Any]:
+    """The stub's answers by operation."""
+    shard = _shard()
+    return {
+        "BatchWriteItem": {"UnprocessedItems": {}},
+        "GetItem clients": {"Item": _client()},
+        "GetItem shards": {"Item": shard},
+        "PutItem": {},
+        "Query clients": {"Items": [], "Count": 0, "ScannedCount": 0},
+        "Query timeline": {"Items": [_item(row) for row in due_rows(PAGE)], "Count": PAGE, "ScannedCount": PAGE},
+        "SendMessageBatch": {"Successful": [_sent(place) for place in range(10)]},
+        "UpdateItem clients": {},
+        "UpdateItem shards": {"Attributes": shard},
+    }
+
+
+def _occurrence(due_at: int, payload: Payload) -> Occurrence:
+    return Occurrence(client_id=CLIENT, due_at=due_at, created_at=NOW - 1000, target=TARGET, payload=payload)
+
+
+def _item(row: Row) -> dict[str, Any]:
+    """A row as DynamoDB sends it."""
+    return {
+        "partitionId": {"S": row.partition_id},
+        "scheduleTime": {"S": row.key},
+        "occurrences": {"B": base64.b64encode(row.blob).decode()},
+        "expiresAt": {"N": str(row.expires_at // 1000)},
+    }
+
+
+def _shard() -> dict[str, Any]:
+    """A shard whose lease does not end while it is polled and whose horizon lies before whatever is created."""
+    return {
+        "partitionId": {"S": PARTITION},
+        "owner": {"S": "c2hhcmQtb3duZXItMDAwMQ"},
+        "epoch": {"N": "7"},
+        "leaseUntil": {"N": str(NOW + _YEAR_MS)},
+        "cursor": {"S": keys.edge_key(NOW - MINUTE_MS)},
+        "horizon": {"S": keys.edge_key(NOW + MINUTE_MS)},
+    }
+
+
+def _client() -> dict[str, Any]:
+    definition = base64.b64encode(encode_client(Client(client_id=CLIENT))).decode()
+    return {"clientId": {"S": CLIENT}, "item": {"S": "client"}, "definition": {"B": definition}}
+
+
+def _sent(place: int) -> dict[str, str]:
+    return {
+        "Id": str(place),
+        "MessageId": f"d3f1c9a0-5b7e-4c1d-9e2f-0a1b2c3d4e{place:02x}",
+        "MD5OfMessageBody": f"{place:032x}",
+    }

@@ -1,0 +1,40 @@
+"""A Lambda's world on the stub: the real adapters, in stopped time, with targets that accept at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import botocore.session
+
+from bench.stubbed.canned import NOW
+from clockwork.aws.session import Aws
+from clockwork.bootstrap import aws_world
+from clockwork.flows.world import World
+from clockwork.memory.clock import MemoryClock
+from clockwork.memory.targets import MemoryTargets
+from clockwork.settings import Settings
+
+_TABLES = {f"{kind}_table": kind for kind in ("timeline", "jobs", "executions", "shards", "clients")}
+
+
+@contextmanager
+def stub_world(endpoint_url: str, session: botocore.session.Session | None = None) -> Iterator[World]:
+    """The world of one environment that asks the stub at `endpoint_url`."""
+    aws = Aws(session or stub_session(), endpoint_url=endpoint_url)
+    queue_url = f"{endpoint_url}/111111111111/release"
+    settings = Settings.for_account().with_(release_queue_url=queue_url, **_TABLES)
+    clock = MemoryClock(NOW)
+    try:
+        yield replace(aws_world(settings, aws), clock=clock, targets=MemoryTargets(clock))
+    finally:
+        aws.close()
+
+
+def stub_session() -> botocore.session.Session:
+    """With credentials as long as a Lambda's, since they are sent and signed with each call."""
+    session = botocore.session.Session()
+    session.set_config_variable("region", "us-east-1")
+    session.set_credentials("ASIAEXAMPLEEXAMPLE00", "x" * 40, "t" * 600)
+    return session

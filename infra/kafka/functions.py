@@ -1,0 +1,59 @@
+"""What the deliverer to a Kafka cluster needs besides a queue: its network, and what its lock asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import aws_cdk as cdk
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+
+from infra.kafka.cluster import KafkaCluster
+
+#: What a Lambda in a VPC needs: https://docs.aws.amazon.com/lambda/latest/dg/configuration-vpc.html
+INTERFACES = (
+    "ec2:AssignPrivateIpAddresses",
+    "ec2:CreateNetworkInterface",
+    "ec2:DeleteNetworkInterface",
+    "ec2:DescribeNetworkInterfaces",
+    "ec2:DescribeSubnets",
+    "ec2:UnassignPrivateIpAddresses",
+)
+
+
+def reach(function: lambda_.Function, cluster: KafkaCluster) -> None:
+    """Let a function into the cluster: into its network, past its lock."""
+    if cluster.subnet_ids:
+        _place(function, cluster)
+    if cluster.auth == "iam":
+        for actions, resources in _iam(cluster):
+            function.add_to_role_policy(iam.PolicyStatement(actions=actions, resources=resources))
+    if cluster.auth == "scram":
+        secret = cdk.Stack.of(function).format_arn(
+            service="secretsmanager",
+            resource="secret",
+            resource_name=f"{cluster.secret}-??????",  # Secrets Manager ends every ARN with six characters of its own
+            arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME,
+        )
+        statement = iam.PolicyStatement(actions=["secretsmanager:GetSecretValue"], resources=[secret])
+        function.add_to_role_policy(statement)
+
+
+def _place(function: lambda_.Function, cluster: KafkaCluster) -> None:
+    # No construct of the network is needed, whose details a lookup in the account would have to find out.
+    resource = function.node.default_child
+    assert isinstance(resource, lambda_.CfnFunction)
+    resource.vpc_config = lambda_.CfnFunction.VpcConfigProperty(
+        subnet_ids=list(cluster.subnet_ids), security_group_ids=list(cluster.security_group_ids)
+    )
+    # These actions know no resources.
+    function.add_to_role_policy(iam.PolicyStatement(actions=list(INTERFACES), resources=["*"]))
+
+
+def _iam(cluster: KafkaCluster) -> Iterator[tuple[list[str], list[str]]]:
+    """https://docs.aws.amazon.com/msk/latest/developerguide/iam-access-control-actions.html"""
+    yield ["kafka-cluster:Connect", "kafka-cluster:WriteDataIdempotently"], [cluster.cluster_arn]
+    yield (
+        ["kafka-cluster:DescribeTopic", "kafka-cluster:WriteData"],
+        [cluster.arn_of("topic", one) for one in cluster.topics],
+    )

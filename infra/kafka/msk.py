@@ -1,0 +1,144 @@
+"""What Amazon MSK makes and knows: a serverless cluster in its network, and the addresses of a cluster's brokers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import aws_cdk as cdk
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_msk as msk
+from aws_cdk import custom_resources as custom
+from constructs import Construct
+
+from infra.kafka.cluster import KafkaCluster
+
+#: Brokers of MSK Serverless, and HTTPS for endpoints of AWS services:
+#: https://docs.aws.amazon.com/msk/latest/developerguide/port-info.html
+PORTS = (9098, 443)
+ZONES = 2
+#: What MSK calls the addresses, by how a client says who it is:
+#: https://docs.aws.amazon.com/msk/1.0/apireference/clusters-clusterarn-bootstrap-brokers.html
+ADDRESSES = {
+    "plain": "BootstrapBrokerString",
+    "tls": "BootstrapBrokerStringTls",
+    "scram": "BootstrapBrokerStringSaslScram",
+    "iam": "BootstrapBrokerStringSaslIam",
+}
+
+
+def completed(scope: Construct, cluster: KafkaCluster) -> KafkaCluster:
+    """The cluster with all that only MSK and the stack can say of it; nothing is made if all of that was given."""
+    if cluster.is_new:
+        cluster = ServerlessCluster(scope, "KafkaCluster", wanted=cluster).cluster
+    if cluster.is_asked_of_msk:
+        cluster = replace(cluster, bootstrap_servers=Brokers(scope, "KafkaBrokers", cluster=cluster).addresses)
+    return cluster
+
+
+class ServerlessCluster(Construct):
+    """`cluster`: as wanted, with its ARN and its network.
+
+    It outlives the stack, with the network it lies in: its topics are not Clockwork's to delete.
+    """
+
+    def __init__(self, scope: Construct, construct_id: str, *, wanted: KafkaCluster) -> None:
+        super().__init__(scope, construct_id)
+        placed = wanted if wanted.subnet_ids else self._placed_in_new_network(wanted)
+        if not placed.security_group_ids:
+            placed = replace(placed, security_group_ids=(self._security_group(placed.vpc_id),))
+        made = msk.CfnServerlessCluster(
+            self,
+            "Cluster",
+            # Always the same name: a change that only another cluster could take on is refused, and replaces none.
+            cluster_name=cdk.Names.unique_resource_name(self, max_length=64, separator="-"),
+            client_authentication={"sasl": {"iam": {"enabled": True}}},
+            vpc_configs=[
+                msk.CfnServerlessCluster.VpcConfigProperty(
+                    subnet_ids=list(placed.subnet_ids), security_groups=list(placed.security_group_ids)
+                )
+            ],
+        )
+        for resource in self.node.find_all():
+            if isinstance(resource, cdk.CfnResource):
+                resource.apply_removal_policy(cdk.RemovalPolicy.RETAIN)
+        self.cluster = replace(placed, cluster_arn=made.attr_arn)
+        outputs = {
+            "KafkaClusterArn": made.attr_arn,
+            "KafkaSubnetIds": cdk.Fn.join(",", list(placed.subnet_ids)),
+            "KafkaSecurityGroupIds": cdk.Fn.join(",", list(placed.security_group_ids)),
+        }
+        for name, value in outputs.items():
+            cdk.CfnOutput(cdk.Stack.of(self), name, value=value)
+
+    def _placed_in_new_network(self, wanted: KafkaCluster) -> KafkaCluster:
+        """A network with no way in or out but to what is called from within."""
+        isolated = ec2.SubnetConfiguration(name="Kafka", subnet_type=ec2.SubnetType.PRIVATE_ISOLATED)
+        vpc = ec2.Vpc(self, "Network", max_azs=ZONES, nat_gateways=0, subnet_configuration=[isolated])
+        group_id = self._security_group(vpc.vpc_id)
+        group = ec2.SecurityGroup.from_security_group_id(self, "Members", group_id, mutable=False)
+        vpc.add_gateway_endpoint("DynamoDb", service=ec2.GatewayVpcEndpointAwsService.DYNAMODB)
+        services = {"Sqs": ec2.InterfaceVpcEndpointAwsService.SQS}
+        if wanted.ingestion_topic:
+            # From there Lambda reads a topic: https://docs.aws.amazon.com/lambda/latest/dg/with-msk-cluster-network.html
+            services |= {
+                "Lambda": ec2.InterfaceVpcEndpointAwsService.LAMBDA_,
+                "Sts": ec2.InterfaceVpcEndpointAwsService.STS,
+            }
+        for name, service in services.items():
+            vpc.add_interface_endpoint(name, service=service, security_groups=[group], open=False)
+        subnet_ids = tuple(subnet.subnet_id for subnet in vpc.isolated_subnets)
+        return replace(wanted, vpc_id=vpc.vpc_id, subnet_ids=subnet_ids, security_group_ids=(group_id,))
+
+    def _security_group(self, vpc_id: str) -> str:
+        """The id of a group whose members reach each other, and nobody else reaches them."""
+        description = "The Kafka cluster of Clockwork, and who speaks to it"
+        group = ec2.CfnSecurityGroup(self, "SecurityGroup", group_description=description, vpc_id=vpc_id)
+        for port in PORTS:
+            ec2.CfnSecurityGroupIngress(
+                self,
+                f"Port{port}",
+                group_id=group.attr_group_id,
+                source_security_group_id=group.attr_group_id,
+                ip_protocol="tcp",
+                from_port=port,
+                to_port=port,
+                description="from members of this group",
+            )
+        return group.attr_group_id
+
+
+class Brokers(Construct):
+    """`addresses`: host:port, separated by commas, which CloudFormation does not know: MSK is asked at deployment.
+
+    By a function of the CDK's own, with a role for nothing else. It is asked anew when ARN or auth change.
+    """
+
+    def __init__(self, scope: Construct, construct_id: str, *, cluster: KafkaCluster) -> None:
+        super().__init__(scope, construct_id)
+        log = logs.LogGroup(
+            self, "Log", retention=logs.RetentionDays.ONE_MONTH, removal_policy=cdk.RemovalPolicy.DESTROY
+        )
+        role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+        log.grant_write(role)
+        field = ADDRESSES[cluster.auth]
+        asked = custom.AwsCustomResource(
+            self,
+            "Asked",
+            on_update=custom.AwsSdkCall(
+                service="kafka",
+                action="GetBootstrapBrokers",
+                parameters={"ClusterArn": cluster.cluster_arn},
+                physical_resource_id=custom.PhysicalResourceId.of(f"{cluster.cluster_arn}#{field}"),
+                output_paths=[field],
+            ),
+            policy=custom.AwsCustomResourcePolicy.from_statements(
+                [iam.PolicyStatement(actions=["kafka:GetBootstrapBrokers"], resources=[cluster.cluster_arn])]
+            ),
+            role=role,
+            log_group=log,
+            # What the runtime brings along is enough, and nothing is fetched from elsewhere during a deployment.
+            install_latest_aws_sdk=False,
+        )
+        self.addresses = asked.get_response_field(field)

@@ -1,0 +1,1 @@
+"""Metrics, alarms, the dashboard."""

@@ -1,0 +1,169 @@
+"""What must wake somebody. Every alarm says in its description what it means and where to look first."""
+
+from __future__ import annotations
+
+import aws_cdk as cdk
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sns as sns
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from infra.api import Api
+from infra.functions import Functions, construct_name
+from infra.ingestion import Ingestion
+from infra.observability.metrics import metric
+from infra.options import Options
+from infra.queues import Pair, Queues
+from infra.storage import Storage
+
+_MINUTE = cdk.Duration.minutes(1)
+_BREACHING = cloudwatch.TreatMissingData.BREACHING
+_FINE = cloudwatch.TreatMissingData.NOT_BREACHING
+
+LATE_MS = 1_000
+#: As long as a poller may run: however far behind a shard is, it is polled at least once in such a time.
+POLL_MINUTES = 5
+#: The longest delay that SQS knows and two visibility timeouts.
+QUEUE_AGE_SECONDS = 1_200
+#: SQS refuses to hand out more than 120,000 messages of a queue at a time.
+IN_FLIGHT = 80_000
+#: Half of what SQS looks at: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/avoid-backlog-with-the-same-message-group-id.html
+ORDERED_BACKLOG = 60_000
+API_FAULTS = 5
+
+
+class Alarms(Construct):
+    """All alarms, wired to the topic of the deployment, if it names one."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        options: Options,
+        storage: Storage,
+        queues: Queues,
+        functions: Functions,
+        api: Api,
+        ingestion: Ingestion | None,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        topic = options.alarm_topic_arn
+        self._action = actions.SnsAction(sns.Topic.from_topic_arn(self, "Topic", topic)) if topic else None
+        self._watch_time(options)
+        self._watch_heartbeats(options)
+        for moment, pair in queues.pairs.items():
+            self._watch_queues(pair, construct_name(moment).removesuffix("Deliverer"))
+        for number, queue in queues.further.items():
+            self._watch_releases(queue, f"Further{number}")
+            self._watch_function(f"Further{number}Deliverer", functions.further[number])
+        for moment, pair in queues.ordered.items():
+            self._watch_ordered(pair, construct_name(moment).removesuffix("Deliverer"))
+        if ingestion:
+            self._watch_ingestion(ingestion)
+        for moment, function in functions.by_moment.items():
+            self._watch_function(construct_name(moment), function)
+        for name, table in storage.tables.items():
+            throttled = table.metric("WriteThrottleEvents", statistic="Sum", period=_MINUTE)
+            self._alarm(f"{name.capitalize()}Throttled", throttled, above=0, of=5, means="DynamoDB refuses writes")
+        faults = api.http_api.metric_server_error(statistic="Sum", period=_MINUTE)
+        self._alarm("ApiFaults", faults, above=API_FAULTS, of=5, means="The API answers 5xx: see the api Lambda's log")
+
+    def _watch_time(self, options: Options) -> None:
+        settings = options.settings
+        third_of_retention_ms = settings.row_retention_seconds * 1_000 // 3
+        self._alarm("Late", metric(settings, "LatenessMs"), above=LATE_MS, of=5, means="Deliveries start late (p99)")
+        self._alarm("Early", metric(settings, "Early"), above=0, means="A delivery started before it was due: a defect")
+        self._alarm(
+            "CursorLag",
+            metric(settings, "CursorLagMs"),
+            above=third_of_retention_ms,
+            means="A shard is behind by a third of the time for which waiting rows are kept: jobs will be lost",
+        )
+        self._alarm("Stuck", metric(settings, "Stuck"), above=0, means="A shard stopped at a row it cannot read")
+        refused = metric(settings, "SettingsRefused")
+        means = "ordered_shards is not what the stack was made with, so ordered jobs are refused: set it back"
+        self._alarm("SettingRefused", refused, above=0, means=means)
+
+    def _watch_heartbeats(self, options: Options) -> None:
+        settings = options.settings
+        for name in ("Ticks", "Polls", "Sweeps"):
+            means = f"Nothing counts {name.lower()}: the scheduler stands still"
+            self._alarm(f"No{name}", metric(settings, name), below=1, of=3, missing=_BREACHING, means=means)
+        polls = metric(settings, "Polls", minutes=POLL_MINUTES)
+        means = "There were fewer polls than there are shards: one of them is left alone"
+        self._alarm("FewPolls", polls, below=settings.shards, of=2, missing=_BREACHING, means=means)
+
+    def _watch_queues(self, pair: Pair, kind: str) -> None:
+        self._watch_releases(pair.release, kind)
+        dead = pair.dead_letters.metric_approximate_number_of_messages_visible(statistic="Maximum", period=_MINUTE)
+        left = "Releases failed again and again; the sweeper takes them up"
+        self._alarm("DeadLetters", dead, above=0, means=left, kind=kind)
+
+    def _watch_releases(self, queue: sqs.Queue, kind: str) -> None:
+        age = queue.metric_approximate_age_of_oldest_message(statistic="Maximum", period=_MINUTE)
+        flying = queue.metric_approximate_number_of_messages_not_visible(statistic="Maximum", period=_MINUTE)
+        unread, many = "Releases are not taken: see the deliverer", "Too many deliveries at once; SQS stops at 120,000"
+        self._alarm("QueueAge", age, above=QUEUE_AGE_SECONDS, of=3, means=unread, kind=kind)
+        self._alarm("InFlight", flying, above=IN_FLIGHT, means=many, kind=kind)
+
+    def _watch_ordered(self, pair: Pair, kind: str) -> None:
+        """No age: a head may wait for hours, and so does what is behind it."""
+        # Two alarms rather than one on their sum: the emulator's CloudFormation knows no metric math.
+        waiting = pair.release.metric_approximate_number_of_messages_visible(statistic="Maximum", period=_MINUTE)
+        hidden = pair.release.metric_approximate_number_of_messages_not_visible(statistic="Maximum", period=_MINUTE)
+        dead = pair.dead_letters.metric_approximate_number_of_messages_visible(statistic="Maximum", period=_MINUTE)
+        means = "SQS looks at the first 120,000 messages of a FIFO queue alone: keys behind them wait for others' heads"
+        self._alarm("OrderedBacklog", waiting, above=ORDERED_BACKLOG, means=means, kind=kind)
+        self._alarm("OrderedHidden", hidden, above=ORDERED_BACKLOG, means=means, kind=kind)
+        left = "Ordered releases failed again and again; the sweeper takes them up, out of their order"
+        self._alarm("OrderedDeadLetters", dead, above=0, means=left, kind=kind)
+
+    def _watch_ingestion(self, ingestion: Ingestion) -> None:
+        for name, queue, means in (
+            ("Rejected", ingestion.rejected, "Messages asked for what cannot be: each lies there with its reason"),
+            ("InboundDeadLetters", ingestion.dead_letters, "Messages could not be handled: see the ingester's log"),
+        ):
+            if queue:
+                found = queue.metric_approximate_number_of_messages_visible(statistic="Maximum", period=_MINUTE)
+                self._alarm(name, found, above=0, means=means)
+
+    def _watch_function(self, name: str, function: lambda_.Function) -> None:
+        errors = function.metric_errors(statistic="Sum", period=_MINUTE)
+        throttles = function.metric_throttles(statistic="Sum", period=_MINUTE)
+        self._alarm(f"{name}Errors", errors, above=0, of=3, means="Invocations fail: see the Lambda's log")
+        self._alarm(f"{name}Throttles", throttles, above=0, of=5, means="The account has no concurrency left for it")
+
+    def _alarm(
+        self,
+        name: str,
+        watched: cloudwatch.Metric,
+        *,
+        means: str,
+        above: float | None = None,
+        below: float | None = None,
+        of: int = 1,
+        missing: cloudwatch.TreatMissingData = _FINE,
+        kind: str = "",
+    ) -> None:
+        """Rings when most of the last `of` periods were beyond the bound (with a heartbeat: all of them).
+
+        `kind`, before its name, says which of several things alike it watches.
+        """
+        operator = cloudwatch.ComparisonOperator
+        alarm = cloudwatch.Alarm(
+            self,
+            kind + name,
+            alarm_description=means,
+            metric=watched,
+            threshold=above if above is not None else (below or 0),
+            comparison_operator=operator.LESS_THAN_THRESHOLD if above is None else operator.GREATER_THAN_THRESHOLD,
+            evaluation_periods=of,
+            datapoints_to_alarm=of if missing is _BREACHING else of // 2 + 1,
+            treat_missing_data=missing,
+        )
+        if self._action:
+            alarm.add_alarm_action(self._action)
+            alarm.add_ok_action(self._action)

@@ -1,0 +1,1 @@
+"""Layers, and the bundles they are made of."""

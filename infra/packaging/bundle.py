@@ -1,0 +1,80 @@
+"""Builds the contents of layers with pip, without Docker."""
+
+from __future__ import annotations
+
+import compileall
+import py_compile
+import shutil
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+from infra import ROOT
+from infra.packaging.shelf import digest_of, shelved
+
+CONSTRAINTS = ROOT / "constraints.txt"
+#: Wheels for the account's Lambdas, whatever machine deploys.
+ACCOUNT_WHEELS = (
+    "--platform=manylinux_2_28_aarch64",
+    "--platform=manylinux2014_aarch64",
+    "--implementation=cp",
+    "--python-version=3.14",
+)
+#: botocore carries the models of 400 services, 28 MB; these are the ones that Clockwork calls.
+BOTOCORE_SERVICES = ("dynamodb", "events", "kms", "lambda", "secretsmanager", "sns", "sqs", "ssm", "sts")
+LEFTOVERS = ("__pycache__", "*.pyc", ".mypy_cache")
+
+
+def packages(layer: str, *, local: bool) -> Path:
+    """The folder of a layer of third-party packages, for the emulator's interpreter or for the account's Lambdas.
+
+    `layer` names the folder of its requirements under layers/. Takes about 5 s the first time and nothing after that.
+    When pip fails it says why on the terminal, and this raises CalledProcessError.
+    """
+    requirements = ROOT / "layers" / layer / "requirements.txt"
+    build = partial(_install_packages, requirements=requirements, local=local)
+    return shelved(f"{layer}-{_target(local)}", _digest(requirements, CONSTRAINTS, local=local), build)
+
+
+def core(*, local: bool) -> Path:
+    """The folder of the core layer: as it lies in the repository, for the emulator with its byte code."""
+    source = ROOT / "layers/core"
+    return shelved("core-local", _digest(source, local=True), partial(_copy, source)) if local else source
+
+
+def _target(local: bool) -> str:
+    return "local" if local else "account"
+
+
+def _digest(*sources: Path, local: bool) -> str:
+    return digest_of((*sources, Path(__file__)), sys.version_info[:2] if local else ACCOUNT_WHEELS)
+
+
+def _install_packages(folder: Path, *, requirements: Path, local: bool) -> None:
+    site = folder / "python"
+    # pip reads relative `-c` lines from the requirements file's own folder; --target ignores what is installed here.
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
+    command += ["--only-binary=:all:", f"--target={site}", f"--requirement={requirements}"]
+    subprocess.run([*command, *(() if local else ACCOUNT_WHEELS)], check=True, stdout=sys.stderr)
+    shutil.rmtree(site / "bin", ignore_errors=True)
+    for model in (site / "botocore/data").glob("*/"):
+        if model.name not in BOTOCORE_SERVICES:
+            shutil.rmtree(model)
+    if local:
+        _compile(folder)
+
+
+def _copy(source: Path, folder: Path) -> None:
+    shutil.copytree(source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*LEFTOVERS))
+    _compile(folder)
+
+
+def _compile(folder: Path) -> None:
+    """Add byte code, so that a cold start need not compile.
+
+    It is valid by contract, not by time stamps, which an unpacked archive does not keep; and it names the place where
+    Lambda unpacks layers, so that it is the same wherever it was made.
+    """
+    unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    compileall.compile_dir(folder, quiet=2, invalidation_mode=unchecked, stripdir=str(folder), prependdir="/opt")

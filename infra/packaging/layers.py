@@ -1,0 +1,43 @@
+"""The layers of the Lambdas: our core as it lies in the repository, and the packages it needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import aws_cdk as cdk
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from infra import ROOT
+from infra.packaging.bundle import LEFTOVERS, core, packages
+
+RUNTIME = lambda_.Runtime.PYTHON_3_14
+ARCHITECTURE = lambda_.Architecture.ARM_64
+#: What an interpreter leaves behind in source folders.
+LEFT_OUT = [f"**/{pattern}" for pattern in LEFTOVERS]
+
+
+class Layers(Construct):
+    """`of` by name: `core` and `vendor` are for every Lambda, `edge` and `kafka` (if asked for) for who needs them."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, local: bool, kafka: bool) -> None:
+        super().__init__(scope, construct_id)
+        # `aws:cdk:bundling-stacks: []` in the context asks for a template without bundles (tests of the template).
+        bundled = cdk.Stack.of(self).bundling_required
+        exclude = [] if local and bundled else LEFT_OUT
+        self.of = {"core": self._layer("Core", core(local=local and bundled), "The clockwork package", exclude)}
+        for layer in ("vendor", "edge", *(["kafka"] if kafka else [])):
+            folder = packages(layer, local=local) if bundled else ROOT / "layers" / layer
+            self.of[layer] = self._layer(layer.capitalize(), folder, f"Third-party packages: {layer}")
+
+    def _layer(
+        self, name: str, folder: Path, description: str, exclude: list[str] | None = None
+    ) -> lambda_.LayerVersion:
+        return lambda_.LayerVersion(
+            self,
+            name,
+            code=lambda_.Code.from_asset(str(folder), exclude=exclude),
+            description=description,
+            compatible_runtimes=[RUNTIME],
+            compatible_architectures=[ARCHITECTURE],
+        )

@@ -1,0 +1,58 @@
+"""The ordered release queue on SQS FIFO: what has one ordering key is a message group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from clockwork.aws.errors import ask
+from clockwork.aws.queues.release_queue import MESSAGES_PER_BATCH, AwsReleaseQueue, Message
+from clockwork.aws.session import Aws
+from clockwork.domain.messages.turns import send_in_turns
+from clockwork.domain.ordering import dedup_of, group_of
+from clockwork.domain.releases import Release
+from clockwork.ports import Refused
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
+    from mypy_boto3_sqs.type_defs import SendMessageBatchRequestEntryTypeDef
+
+
+class AwsOrderedQueue(AwsReleaseQueue):
+    """`ports.ReleaseQueue` for ordered occurrences on a FIFO queue of high throughput. It knows no delay of a message.
+
+    An entry of a batch may fail and the next one not, so a call never holds two of a group
+    (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html).
+    """
+
+    def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
+        def send_turn(turn: Sequence[Release]) -> Sequence[tuple[int, bool, str]]:
+            answers = super(AwsOrderedQueue, self).send(turn, now)
+            return [(refusal.index, refusal.permanent, refusal.reason) for refusal in answers]
+
+        return [Refused(*refusal) for refusal in send_in_turns(releases, send_turn)]
+
+    def entry(self, message: Message, now: int) -> SendMessageBatchRequestEntryTypeDef:  # noqa: ARG002 - no delays here
+        return {
+            "Id": str(message.number),
+            "MessageBody": message.body,
+            "MessageGroupId": group_of(message.first.occurrence),
+            "MessageDeduplicationId": dedup_of(message.first),
+        }
+
+
+class AwsInHand:
+    """`ports.InHand` on SQS: a receipt is a receipt handle."""
+
+    def __init__(self, aws: Aws, queue_url: str) -> None:
+        self._url = queue_url
+        self._sqs: SQSClient = aws.client_later("sqs")
+
+    def hide(self, receipts: Sequence[str], seconds: int) -> None:
+        """What SQS refuses of a call, as for a message that came back meanwhile, comes back when the queue says."""
+        for first in range(0, len(receipts), MESSAGES_PER_BATCH):
+            entries = [
+                {"Id": str(index), "ReceiptHandle": receipt, "VisibilityTimeout": seconds}
+                for index, receipt in enumerate(receipts[first : first + MESSAGES_PER_BATCH])
+            ]
+            ask(self._sqs.change_message_visibility_batch, QueueUrl=self._url, Entries=entries)  # type: ignore[arg-type]

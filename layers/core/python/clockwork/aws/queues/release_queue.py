@@ -1,0 +1,150 @@
+"""The release queue on SQS."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from clockwork.aws.errors import THROTTLES, ask
+from clockwork.aws.session import Aws
+from clockwork.domain.errors import Unavailable
+from clockwork.domain.messages.bundles import plan_bundles
+from clockwork.domain.releases import Release, delay_seconds
+from clockwork.domain.storage.codec import encode_message
+from clockwork.ports import Refused
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
+    from mypy_boto3_sqs.type_defs import SendMessageBatchRequestEntryTypeDef
+
+#: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html
+MESSAGES_PER_BATCH = 10
+LARGEST_BATCH = 1_048_576
+SEND_ROUNDS = 4
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message of the queue, and which of the releases to send it carries."""
+
+    number: int
+    indexes: tuple[int, ...]
+    run_at: int
+    #: The first of what it carries: all are of one client.
+    first: Release
+    body: str
+
+
+class AwsReleaseQueue:
+    """`ports.ReleaseQueue` on a standard queue.
+
+    `fair`: a message's group is its client, and SQS keeps one client from starving the others, for 0.10 USD per million
+    requests (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-fair-queues.html).
+    """
+
+    def __init__(
+        self,
+        aws: Aws,
+        queue_url: str,
+        *,
+        fair: bool = False,
+        elapsed_seconds: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._fair = fair
+        self._url = queue_url
+        self._elapsed_seconds = elapsed_seconds
+        self._sqs: SQSClient = aws.client("sqs", attempts=1)  # the rounds below are the only repeats
+        self._parallel = aws.parallel
+        self._backoff = aws.backoff
+
+    def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
+        messages = _messages(releases, now)
+        refused = [one for message in messages if len(message.body) > LARGEST_BATCH for one in _too_large(message)]
+        batches = _batches([message for message in messages if len(message.body) <= LARGEST_BATCH])
+        started_at = now - self._elapsed_ms()
+        for reports in self._parallel.map(partial(self._send_batch, started_at), batches):
+            refused += reports
+        return sorted(refused, key=lambda report: report.index)
+
+    def _send_batch(self, started_at: int, batch: Sequence[Message]) -> list[Refused]:
+        """Sent again until taken: the queue is at-least-once anyway. `started_at` + elapsed time is now."""
+        refused: list[Refused] = []
+        waiting, reason = list(batch), ""
+        for _ in self._backoff.rounds(SEND_ROUNDS):
+            try:
+                failed = self._send_once(waiting, started_at + self._elapsed_ms())
+            except Unavailable as error:
+                reason = str(error)
+                continue
+            for message in waiting:
+                if message.number in failed and _is_permanent(failed[message.number]):
+                    refused += _refused(message, True, _reason(failed.pop(message.number)))
+            waiting = [message for message in waiting if message.number in failed]
+            if not waiting:
+                return refused
+            reason = _reason(failed[waiting[0].number])
+        return refused + [one for message in waiting for one in _refused(message, False, reason)]
+
+    def _send_once(self, messages: Sequence[Message], now: int) -> dict[int, Any]:
+        """The entries that were not taken, by the number of the message."""
+        answer = ask(
+            self._sqs.send_message_batch,
+            QueueUrl=self._url,
+            Entries=[self.entry(message, now) for message in messages],
+        )
+        return {int(entry["Id"]): entry for entry in answer.get("Failed", ())}
+
+    def entry(self, message: Message, now: int) -> SendMessageBatchRequestEntryTypeDef:
+        """What SQS is told of a message."""
+        entry: SendMessageBatchRequestEntryTypeDef = {
+            "Id": str(message.number),
+            "MessageBody": message.body,
+            "DelaySeconds": delay_seconds(message.run_at, now),
+        }
+        if self._fair:
+            entry["MessageGroupId"] = message.first.occurrence.client_id
+        return entry
+
+    def _elapsed_ms(self) -> int:
+        return int(self._elapsed_seconds() * 1000)
+
+
+def _batches(messages: Sequence[Message]) -> list[list[Message]]:
+    """In order, by count and by bytes."""
+    batches: list[list[Message]] = []
+    room = 0
+    for message in messages:
+        if not batches or len(batches[-1]) == MESSAGES_PER_BATCH or len(message.body) > room:
+            batches.append([])
+            room = LARGEST_BATCH
+        batches[-1].append(message)
+        room -= len(message.body)
+    return batches
+
+
+def _messages(releases: Sequence[Release], now: int) -> list[Message]:
+    messages = []
+    for number, bundle in enumerate(plan_bundles(releases, now)):
+        carried = [releases[index] for index in bundle.indexes]
+        messages.append(Message(number, bundle.indexes, bundle.run_at, carried[0], encode_message(carried)))
+    return messages
+
+
+def _refused(message: Message, permanent: bool, reason: str) -> list[Refused]:
+    return [Refused(index, permanent, reason) for index in message.indexes]
+
+
+def _too_large(message: Message) -> list[Refused]:
+    return _refused(message, True, f"{len(message.body)} bytes are more than SQS takes ({LARGEST_BATCH})")
+
+
+def _is_permanent(entry: Any) -> bool:
+    """SQS calls it the sender's fault as well that too much was sent at once, which passes."""
+    return entry["SenderFault"] and entry["Code"].rpartition(".")[2] not in THROTTLES
+
+
+def _reason(entry: Any) -> str:
+    return f"{entry.get('Code')}: {entry.get('Message', 'no message')}"

@@ -1,0 +1,138 @@
+"""Clients in DynamoDB, and which of them a principal may act for.
+
+Clients as read a moment ago, so that not every job costs a read of its client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from clockwork.aws.errors import Throttled, ask
+from clockwork.aws.session import Aws
+from clockwork.aws.stores.table import Item, Table
+from clockwork.domain.clients import Client
+from clockwork.domain.errors import Unavailable
+from clockwork.domain.storage.codec import decode_client, encode_client
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+from clockwork.ports import Clients as ClientsPort
+from clockwork.ports import Clock
+
+PUT_ROUNDS = 6
+
+
+_ITEM = "client"
+
+
+#: Before a principal's ARN, where a clientId stands otherwise; no clientId begins so.
+_PRINCIPAL = "#"
+
+
+class AwsClients:
+    """`ports.Clients` on a table with the key `clientId` / `item`.
+
+    A client is the item `client`; each of its principals has a row {clientId: "#" + ARN, item: clientId}, so that
+    the clients of a principal are one partition. A put changes at most 99 principals, the bound of one transaction:
+    https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
+    """
+
+    def __init__(self, aws: Aws, table: str) -> None:
+        self._name = table
+        self._table = Table(aws, table, "clientId", "item")
+        self._dynamodb: DynamoDBClient = aws.client("dynamodb")
+        self._backoff = aws.backoff
+
+    def get(self, client_id: str) -> Client | None:
+        item = self._table.get(client_id, _ITEM)
+        return None if item is None else decode_client(item["definition"]["B"])
+
+    def put(self, client: Client) -> None:
+        """One transaction, so that two puts at once leave the principals of one of them, not a mixture."""
+        refusal: Throttled | None = None
+        for _ in self._backoff.rounds(PUT_ROUNDS):
+            stored = self._table.get(client.client_id, _ITEM)
+            try:
+                ask(self._dynamodb.transact_write_items, TransactItems=self._changes(stored, client))
+            except Throttled as error:
+                refusal = error  # another put came between the read and this one: read again
+            else:
+                return
+        raise Unavailable(f"client {client.client_id} was not stored in {PUT_ROUNDS} rounds") from refusal
+
+    def of_principal(self, principal: str) -> Sequence[str]:
+        items = self._table.query_all("#clientId = :principal", {":principal": {"S": _PRINCIPAL + principal}})
+        return [item["item"]["S"] for item in items]
+
+    def _changes(self, stored: Item | None, client: Client) -> list[Any]:
+        before = set() if stored is None else set(decode_client(stored["definition"]["B"]).principals)
+        after = set(client.principals)
+        links = [{"Put": {"TableName": self._name, "Item": _link(p, client.client_id)}} for p in sorted(after - before)]
+        cuts = [
+            {"Delete": {"TableName": self._name, "Key": _link(p, client.client_id)}} for p in sorted(before - after)
+        ]
+        return [{"Put": self._replacement(stored, client)}, *links, *cuts]
+
+    def _replacement(self, stored: Item | None, client: Client) -> Item:
+        item = {
+            "clientId": {"S": client.client_id},
+            "item": {"S": _ITEM},
+            "definition": {"B": encode_client(client)},
+        }
+        if stored is None:
+            return {
+                "TableName": self._name,
+                "Item": item,
+                "ConditionExpression": "attribute_not_exists(#clientId)",
+                "ExpressionAttributeNames": {"#clientId": "clientId"},
+            }
+        return {
+            "TableName": self._name,
+            "Item": item,
+            "ConditionExpression": "#definition = :read",
+            "ExpressionAttributeNames": {"#definition": "definition"},
+            "ExpressionAttributeValues": {":read": stored["definition"]},
+        }
+
+
+def _link(principal: str, client_id: str) -> Item:
+    return {"clientId": {"S": _PRINCIPAL + principal}, "item": {"S": client_id}}
+
+
+#: Clients kept at most; the one read longest ago makes room.
+CAPACITY = 1_000
+
+
+class CachedClients:
+    """`ports.Clients` whose `get` may be `seconds` old. That a client does not exist is never remembered."""
+
+    def __init__(self, inner: ClientsPort, clock: Clock, seconds: float, capacity: int = CAPACITY) -> None:
+        self._inner = inner
+        self._clock = clock
+        self._age_ms = seconds * 1000
+        self._capacity = capacity
+        self._read: dict[str, tuple[int, Client]] = {}
+
+    def get(self, client_id: str) -> Client | None:
+        read_at, client = self._read.get(client_id, (0, None))
+        if client is not None and 0 <= self._clock.now() - read_at < self._age_ms:
+            return client
+        now = self._clock.now()
+        client = self._inner.get(client_id)
+        self._read.pop(client_id, None)
+        if client is not None:
+            self._read[client_id] = (now, client)
+            if len(self._read) > self._capacity:
+                # Pollers of several shards use it in several threads.
+                self._read.pop(next(iter(list(self._read)), ""), None)
+        return client
+
+    def put(self, client: Client) -> None:
+        try:
+            self._inner.put(client)
+        finally:
+            self._read.pop(client.client_id, None)
+
+    def of_principal(self, principal: str) -> Sequence[str]:
+        return self._inner.of_principal(principal)

@@ -1,0 +1,97 @@
+"""The executions table in DynamoDB: one item per record, replaced whole by compare-and-set on its revision."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from clockwork.aws.errors import ConditionFailed
+from clockwork.aws.session import Aws
+from clockwork.aws.stores.table import Item, Table, number, seconds
+from clockwork.domain.errors import Unavailable, Unreadable
+from clockwork.domain.executions import DeadPage, Execution
+from clockwork.domain.storage.codec import decode_execution, encode_execution
+from clockwork.ports import Saved
+
+ATTENTION = "attention"
+
+
+class AwsExecutions:
+    """`ports.Executions` on a table with the key `jobId` / `executionId` and TTL on `expiresAt`.
+
+    `record` holds the whole record; the attributes beside it are for conditions, TTL and people.
+    `attentionClientId` and `attentionKey` are there while somebody should look at it: the key of a sparse index.
+    """
+
+    def __init__(self, aws: Aws, table: str) -> None:
+        self._table = Table(aws, table, "jobId", "executionId")
+        self._parallel = aws.parallel
+
+    def save(self, changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
+        return self._parallel.map(self._save_one, changes)
+
+    def find(self, job_id: str, execution_id: str) -> Execution | None:
+        item = self._table.get(job_id, execution_id)
+        return None if item is None else _from_item(item)
+
+    def list(self, job_id: str, limit: int, before: str | None) -> Sequence[Execution]:
+        condition, values = "#jobId = :job", {":job": {"S": job_id}}
+        if before is not None:
+            condition, values = f"{condition} AND #executionId < :before", {**values, ":before": {"S": before}}
+        return [_from_item(item) for item in self._table.query_all(condition, values, limit, newest_first=True)]
+
+    def dead(self, client_id: str, limit: int, before: str | None) -> DeadPage:
+        """The index knows where they are; what they are is read from the table."""
+        condition, values = "#attentionClientId = :client", {":client": {"S": client_id}}
+        if before is not None:
+            condition += " AND #attentionKey < :before"
+            values[":before"] = {"S": before}
+        places = self._table.query_index(ATTENTION, condition, values, limit)
+        keys = [(place["jobId"]["S"], place["executionId"]["S"]) for place in places]
+        items = self._table.get_all(keys) if keys else {}
+        found = [_from_item(items[key]) for key in keys if key in items]
+        following = places[-1]["attentionKey"]["S"] if len(places) == limit else None
+        return DeadPage([execution for execution in found if execution.needs_attention], following)
+
+    def _save_one(self, change: tuple[Execution | None, Execution]) -> Saved:
+        before, after = change
+        try:
+            if before is None:
+                self._table.put(_to_item(after), "attribute_not_exists(#jobId)")
+            else:
+                self._table.put(_to_item(after), "#revision = :revision", {":revision": number(before.revision)})
+        except ConditionFailed as refused:
+            return _refusal(refused.item, after)
+        except Unavailable as error:
+            return Saved(ok=False, unavailable=str(error))
+        return Saved(ok=True, actual=after)
+
+
+def _refusal(item: Item | None, after: Execution) -> Saved:
+    """What came of a save whose condition did not hold, by what is stored instead."""
+    try:
+        actual = None if item is None else _from_item(item)
+    except Unreadable as fault:
+        return Saved(ok=False, unavailable=f"what is stored cannot be read: {fault}")
+    return Saved(ok=actual == after, actual=actual)
+
+
+def _to_item(execution: Execution) -> Item:
+    item: dict[str, Any] = {
+        "jobId": {"S": execution.job_id},
+        "executionId": {"S": execution.execution_id},
+        "clientId": {"S": execution.client_id},
+        "dueAt": number(execution.due_at),
+        "state": {"S": execution.state.value},
+        "revision": number(execution.revision),
+        "expiresAt": seconds(execution.expires_at),
+        "record": {"B": encode_execution(execution)},
+    }
+    if execution.needs_attention:
+        item["attentionClientId"] = item["clientId"]
+        item["attentionKey"] = {"S": execution.attention_key}
+    return item
+
+
+def _from_item(item: Item) -> Execution:
+    return decode_execution(item["record"]["B"])

@@ -1,0 +1,69 @@
+"""Named jobs in the jobs table: what decides in plain attributes, the job whole in one blob."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from clockwork.aws.errors import ConditionFailed
+from clockwork.aws.session import Aws
+from clockwork.aws.stores.key_rows import PREFIX
+from clockwork.aws.stores.table import Item, Table
+from clockwork.domain.errors import Unreadable
+from clockwork.domain.named_jobs import NamedJob
+from clockwork.domain.storage.codec import decode_job, encode_job
+
+#: Behind every jobKey: no UTF-8 text holds U+10FFFF twice, since it is no character.
+_LAST = "\U0010ffff"
+#: Before every jobKey and behind every key row: a jobKey holds no control character.
+_FIRST = " "
+
+
+class AwsJobs:
+    """`ports.Jobs` on a table with the key `clientId` / `jobKey`, which it shares with the Idempotency-Keys."""
+
+    def __init__(self, aws: Aws, table: str) -> None:
+        self._table = Table(aws, table, "clientId", "jobKey")
+
+    def get(self, places: Sequence[tuple[str, str]]) -> Sequence[NamedJob | Unreadable | None]:
+        if not places:
+            return []
+        found = self._table.get_all(places)
+        return [_from_item(found[place]) if place in found else None for place in places]
+
+    def save(self, before: NamedJob | None, after: NamedJob) -> bool:
+        condition = "attribute_not_exists(#jobKey)" if before is None else "#version = :version"
+        values = None if before is None else {":version": {"S": before.version}}
+        try:
+            self._table.put(_to_item(after), condition, values)
+        except ConditionFailed as refused:
+            return refused.item is not None and _from_item(refused.item) == after
+        return True
+
+    def list(self, client_id: str, prefix: str | None, after_key: str | None, limit: int) -> Sequence[NamedJob]:
+        low = max(prefix or _FIRST, _FIRST if after_key is None else after_key + "\x00")
+        values = {":client": {"S": client_id}, ":low": {"S": low}, ":high": {"S": (prefix or "") + _LAST}}
+        if values[":low"]["S"] > values[":high"]["S"]:
+            return []
+        condition = "#clientId = :client AND #jobKey BETWEEN :low AND :high"
+        return [decode_job(item["job"]["B"]) for item in self._table.query_all(condition, values, limit)]
+
+    def scan(self, part: int, parts: int) -> Sequence[NamedJob | Unreadable]:
+        items = self._table.scan_part(part, parts)
+        return [_from_item(item) for item in items if not item["jobKey"]["S"].startswith(PREFIX)]
+
+
+def _to_item(job: NamedJob) -> Item:
+    return {
+        "clientId": {"S": job.client_id},
+        "jobKey": {"S": job.job_key},
+        "version": {"S": job.version},
+        "state": {"S": str(job.state)},
+        "job": {"B": encode_job(job)},
+    }
+
+
+def _from_item(item: Item) -> NamedJob | Unreadable:
+    try:
+        return decode_job(item["job"]["B"])
+    except Unreadable as fault:
+        return type(fault)(f"the job {item['jobKey']['S']} of {item['clientId']['S']}: {fault}")

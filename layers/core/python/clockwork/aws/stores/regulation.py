@@ -1,0 +1,185 @@
+"""Jobs of a day, slots, permits, circuits and parking notes, each a row of its client in the clients table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+import msgspec
+
+from clockwork.aws.errors import ConditionFailed
+from clockwork.aws.session import Aws
+from clockwork.aws.stores.table import Item, Table, number, seconds
+from clockwork.domain.executions import DAY_MS
+from clockwork.domain.lifecycle.parking import Parked
+from clockwork.domain.limits.circuits import KNOWN_WITHIN_MS, Circuit
+from clockwork.domain.limits.rate import slots_until
+from clockwork.ports import Clock
+
+_CREATED = "created#"
+#: A day's count is kept for so many days from its beginning.
+CREATED_DAYS = 2
+_PACING = "pacing"
+_PERMITS = "permits#"
+_CIRCUIT = "circuit#"
+#: In place of a clientId: the partition of all notes of parked occurrences. No clientId begins so.
+_PARKED = "#parked"
+#: Beyond any slot (µs): nobody waits for it.
+LAST_US = 10**18
+#: Clients whose circuits are remembered at most.
+CAPACITY = 1_000
+
+
+class AwsRegulation:
+    """`ports.Regulation` on a table with the key `clientId` / `item`."""
+
+    def __init__(self, aws: Aws, table: str, clock: Clock) -> None:
+        self._table = Table(aws, table, "clientId", "item")
+        self._clock = clock
+        self._read: dict[str, tuple[int, Mapping[str, Circuit]]] = {}
+
+    def count_created(self, client_id: str, day: int, count: int, most: int) -> bool:
+        """One write. A repeat after a lost answer counts twice: fewer jobs than are allowed, never more."""
+        if count > most:
+            return False
+        expires = seconds((day + CREATED_DAYS) * DAY_MS)
+        values = {":count": number(count), ":before": number(most - count), ":expires": expires}
+        try:
+            self._table.update(
+                (client_id, f"{_CREATED}{day}"),
+                "ADD #created :count SET #expiresAt = :expires",
+                "attribute_not_exists(#created) OR #created <= :before",
+                values,
+            )
+        except ConditionFailed:
+            return False
+        return True
+
+    def reserve(
+        self, client_id: str, count: int, interval_ms: float, now: int, latest: int | None = None
+    ) -> tuple[int, int]:
+        """One conditional update in a busy time, two after a pause, or where fewer are of use than were asked for."""
+        now_us, latest = now * 1000, None if latest is None else max(now, latest)
+        while True:
+            span = round(count * interval_ms * 1000)
+            # All of them are of use if the first one is no later than this.
+            last_us = LAST_US if latest is None else latest * 1000 - round((count - 1) * interval_ms * 1000)
+            try:
+                following = self._move(
+                    client_id,
+                    "SET #nextSlotUs = #nextSlotUs + :span",
+                    "#nextSlotUs >= :now AND #nextSlotUs <= :last",
+                    {":span": number(span), ":now": number(now_us), ":last": number(last_us)},
+                )
+            except ConditionFailed as refused:
+                next_us = now_us if refused.item is None else max(now_us, int(refused.item["nextSlotUs"]["N"]))
+                count = slots_until(next_us, count, interval_ms, latest)
+                if count == 0:
+                    return next_us // 1000, 0
+                if next_us > now_us:
+                    continue
+            else:
+                return (following - span) // 1000, count
+            try:
+                span = round(count * interval_ms * 1000)
+                fresh = {":following": number(now_us + span), ":now": number(now_us)}
+                idle = "attribute_not_exists(#nextSlotUs) OR #nextSlotUs < :now"
+                self._move(client_id, "SET #nextSlotUs = :following", idle, fresh)
+                return now, count
+            except ConditionFailed:
+                continue  # another came between: there is a slot to follow now
+
+    def lease(self, client_id: str, block: int, holder: str, now: int, until: int) -> bool:
+        values = {":holder": {"S": holder}, ":now": number(now), ":until": number(until)}
+        try:
+            self._table.update(
+                (client_id, f"{_PERMITS}{block}"),
+                "SET #holder = :holder, #until = :until",
+                "attribute_not_exists(#until) OR #until < :now OR #holder = :holder",
+                values,
+            )
+        except ConditionFailed:
+            return False
+        return True
+
+    def give_back(self, client_id: str, block: int, holder: str) -> None:
+        values = {":holder": {"S": holder}, ":never": number(0)}
+        with suppress(ConditionFailed):
+            self._table.update((client_id, f"{_PERMITS}{block}"), "SET #until = :never", "#holder = :holder", values)
+
+    def circuits(self, client_id: str) -> Mapping[str, Circuit]:
+        now = self._clock.now()
+        read_at, circuits = self._read.get(client_id, (0, {}))
+        if 0 <= now - read_at < KNOWN_WITHIN_MS:
+            return circuits
+        # Behind every host: they are ASCII.
+        values = {":client": {"S": client_id}, ":first": {"S": _CIRCUIT}, ":last": {"S": _CIRCUIT + "~"}}
+        items = self._table.query_all("#clientId = :client AND #item BETWEEN :first AND :last", values)
+        circuits = {circuit.host: circuit for circuit in map(_circuit, items)}
+        self._read.pop(client_id, None)
+        self._read[client_id] = (now, circuits)
+        if len(self._read) > CAPACITY:
+            del self._read[next(iter(self._read))]
+        return circuits
+
+    def save_circuit(self, before: Circuit | None, after: Circuit) -> bool:
+        condition = "attribute_not_exists(#item)" if before is None else "#revision = :revision"
+        values = None if before is None else {":revision": number(before.revision)}
+        item = {
+            "clientId": {"S": after.client_id},
+            "item": {"S": _CIRCUIT + after.host},
+            "revision": number(after.revision),
+            "circuit": {"B": msgspec.msgpack.encode(after)},
+        }
+        self._read.pop(after.client_id, None)
+        try:
+            self._table.put(item, condition, values)
+        except ConditionFailed:
+            return False
+        return True
+
+    def close_circuit(self, client_id: str, host: str) -> None:
+        self._read.pop(client_id, None)
+        self._table.delete(client_id, _CIRCUIT + host)
+
+    def parked(self) -> Sequence[Parked]:
+        return [_parked(item) for item in self._table.query_all("#clientId = :parked", {":parked": {"S": _PARKED}})]
+
+    def note_parked(self, client_id: str, now: int) -> None:
+        values = {":now": number(now), ":parked": _how(Parked(client_id))}
+        change = "SET #notedAt = :now, #parked = if_not_exists(#parked, :parked)"
+        condition = "attribute_not_exists(#notedAt) OR #notedAt < :now"
+        with suppress(ConditionFailed):  # it was noted later than this
+            self._table.update((_PARKED, client_id), change, condition, values)
+
+    def direct_parked(self, parked: Parked, before: Parked | None = None) -> bool:
+        values = {":parked": _how(parked), ":never": number(0)}
+        condition = "attribute_not_exists(#notedAt) OR #notedAt >= :never"  # whatever is there
+        if before is not None:
+            values[":before"], condition = _how(before), "#parked = :before"
+        change = "SET #parked = :parked, #notedAt = if_not_exists(#notedAt, :never)"
+        try:
+            self._table.update((_PARKED, parked.client_id), change, condition, values)
+        except ConditionFailed:
+            return False
+        return True
+
+    def forget_parked(self, parked: Parked) -> None:
+        self._table.delete_if((_PARKED, parked.client_id), "#notedAt = :noted", {":noted": number(parked.noted_at)})
+
+    def _move(self, client_id: str, change: str, condition: str, values: Item) -> int:
+        item = self._table.update((client_id, _PACING), change, condition, values, "ALL_NEW")
+        return int(item["nextSlotUs"]["N"])
+
+
+def _circuit(item: Item) -> Circuit:
+    return msgspec.msgpack.decode(item["circuit"]["B"], type=Circuit)
+
+
+def _how(parked: Parked) -> Item:
+    return {"B": msgspec.msgpack.encode(msgspec.structs.replace(parked, noted_at=0))}
+
+
+def _parked(item: Item) -> Parked:
+    parked = msgspec.msgpack.decode(item["parked"]["B"], type=Parked)
+    return msgspec.structs.replace(parked, noted_at=int(item["notedAt"]["N"]))

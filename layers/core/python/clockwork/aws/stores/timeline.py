@@ -1,0 +1,126 @@
+"""The timeline in DynamoDB: few, fat attributes, since botocore's cost of a read is per attribute."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from clockwork.aws.errors import ConditionFailed, Throttled, ask
+from clockwork.aws.repeats import batches
+from clockwork.aws.session import Aws
+from clockwork.aws.stores.table import Item, Table, seconds
+from clockwork.domain.errors import Unavailable
+from clockwork.domain.timeline import NEVER, Page, Row
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+
+#: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchWriteItem.html
+ROWS_PER_BATCH_WRITE = 25
+BATCH_WRITE_ROUNDS = 6
+#: A batch of puts is not repeated when its answer is lost, so its answer is waited for longer.
+PUT_READ_TIMEOUT_SECONDS = 5
+
+
+class AwsTimeline:
+    """`ports.Timeline` on a table with the key `partitionId` / `scheduleTime` and TTL on `expiresAt`.
+
+    TTL counts seconds: a row's `expires_at` comes back rounded up to one.
+    """
+
+    def __init__(self, aws: Aws, table: str) -> None:
+        self._name = table
+        self._table = Table(aws, table, "partitionId", "scheduleTime")
+        self._once: DynamoDBClient = aws.client_later("dynamodb", 1, PUT_READ_TIMEOUT_SECONDS)
+        self._parallel = aws.parallel
+        self._backoff = aws.backoff
+
+    def put(self, rows: Sequence[Row]) -> None:
+        """One row goes on condition that it is new, which makes it safe to repeat; more go in batches."""
+        if len(rows) == 1:
+            self._put_new(rows[0])
+        else:
+            self._parallel.map(self._put_batch, batches(rows, ROWS_PER_BATCH_WRITE))
+
+    def put_new(self, rows: Sequence[Row]) -> None:
+        self._parallel.map(self._put_new, rows)
+
+    def find(self, places: Sequence[tuple[str, str]]) -> Sequence[Row | None]:
+        items = self._table.get_all(places)
+        return [_from_item(items[place]) if place in items else None for place in places]
+
+    def read(self, partition_id: str, after: str, until: str, limit: int) -> Page:
+        if after >= until:
+            return Page(())
+        items, more = self._table.query(
+            "#partitionId = :partition AND #scheduleTime BETWEEN :first AND :until",
+            {
+                ":partition": {"S": partition_id},
+                ":first": {"S": after + "\x00"},  # the very next text: a key may have one condition, BETWEEN includes
+                ":until": {"S": until},
+            },
+            limit,
+        )
+        return Page(tuple(map(_from_item, items)), more)
+
+    def cancel(self, partition_id: str, key: str, element: int) -> bool:
+        try:
+            self._table.update(
+                (partition_id, key),
+                "ADD #cancelled :element",
+                "attribute_exists(#partitionId)",
+                {":element": {"NS": [str(element)]}},
+            )
+        except ConditionFailed:
+            return False
+        return True
+
+    def forget(self, partition_id: str, keys: Sequence[str]) -> None:
+        for batch in batches(keys, ROWS_PER_BATCH_WRITE):
+            self._write_batch(
+                [
+                    {"DeleteRequest": {"Key": {"partitionId": {"S": partition_id}, "scheduleTime": {"S": k}}}}
+                    for k in batch
+                ]
+            )
+
+    def _put_new(self, row: Row) -> bool:
+        return self._table.put_new(_to_item(row))
+
+    def _put_batch(self, rows: Sequence[Row]) -> None:
+        self._write_batch([{"PutRequest": {"Item": _to_item(row)}} for row in rows])
+
+    def _write_batch(self, requests: Sequence[Any]) -> None:
+        waiting: Any = list(requests)
+        for _ in self._backoff.rounds(BATCH_WRITE_ROUNDS):
+            try:
+                answer = ask(self._once.batch_write_item, RequestItems={self._name: waiting})
+            except Throttled:
+                continue  # nothing of it was written; NoAnswer is another matter and is not caught
+            waiting = answer["UnprocessedItems"].get(self._name)
+            if not waiting:
+                return
+        raise Unavailable(f"{len(waiting)} of {len(requests)} rows were refused for the moment")
+
+
+def _to_item(row: Row) -> Item:
+    item: dict[str, Any] = {
+        "partitionId": {"S": row.partition_id},
+        "scheduleTime": {"S": row.key},
+        "occurrences": {"B": row.blob},
+    }
+    if row.expires_at != NEVER:
+        item["expiresAt"] = seconds(row.expires_at)
+    if row.cancelled:
+        item["cancelled"] = {"NS": [str(element) for element in sorted(row.cancelled)]}
+    return item
+
+
+def _from_item(item: Item) -> Row:
+    return Row(
+        partition_id=item["partitionId"]["S"],
+        key=item["scheduleTime"]["S"],
+        blob=item["occurrences"]["B"],
+        expires_at=int(item["expiresAt"]["N"]) * 1000 if "expiresAt" in item else NEVER,
+        cancelled=frozenset(map(int, item["cancelled"]["NS"])) if "cancelled" in item else frozenset(),
+    )

@@ -1,0 +1,1 @@
+"""The targets of jobs."""

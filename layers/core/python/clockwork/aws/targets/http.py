@@ -1,0 +1,188 @@
+"""HTTP targets: one signed request to a checked address, one answer, whatever the receiver does.
+
+What is decided here rather than by the receiver:
+- The status line decides. The body is read for its first KiB (kept of failures only) and so that the connection can be
+  used again; a body that is slow, long or broken off changes nothing but that.
+- Nothing is followed, proxied or sent twice. Retries are the retry policy's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import socket
+import ssl
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import msgspec
+from urllib3 import HTTPResponse
+from urllib3.exceptions import HTTPError
+
+from clockwork.aws.targets.http_connections import Connection, Connections, bounds_of, seconds_left
+from clockwork.aws.targets.http_faults import FAULTS, Forbidden, failure_of
+from clockwork.domain.executions import Outcome, State
+from clockwork.domain.jobs import HttpTarget, RetryPolicy
+from clockwork.domain.releases import Delivery
+from clockwork.domain.targets import webhooks
+from clockwork.domain.targets.addresses import check_address
+from clockwork.domain.targets.urls import Endpoint, parse
+from clockwork.ports import Clock
+
+#: All that is read of an answer, headers included.
+LONGEST_ANSWER = 65_536
+LONGEST_EXCERPT = 1_024
+#: How long the body of an answer may take once its status is known.
+BODY_SECONDS = 1.0
+#: Further addresses of one name are not tried.
+MOST_ADDRESSES = 4
+
+Resolver = Callable[[str, int], Sequence[str]]
+
+
+class SecretSource(Protocol):
+    """Where signing secrets are read from by name."""
+
+    def get(self, name: str) -> str:
+        """The secret. Raises SecretUnreadable."""
+
+
+class _Request(msgspec.Struct, frozen=True):
+    """What is sent."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    """What counts of an answer."""
+
+    status: int
+    excerpt: str
+    retry_after: str | None
+
+
+def resolve(host: str, port: int) -> Sequence[str]:
+    """The addresses of a host in the system's order of preference. Raises socket.gaierror."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
+
+
+class HttpTransport:
+    """Delivers to HttpTargets. Safe for many threads."""
+
+    def __init__(
+        self, clock: Clock, secrets: SecretSource, *, resolver: Resolver = resolve, tls: ssl.SSLContext | None = None
+    ) -> None:
+        self._clock = clock
+        self._secrets = secrets
+        self._resolve = resolver
+        self._connections = Connections(tls)
+
+    def deliver(self, delivery: Delivery) -> Outcome:
+        """Make the attempt; it ends by the target's timeout and the delivery's deadline. Faults are outcomes.
+
+        Not bounded is how long the resolver and the source of secrets take; a late start only shortens the attempt.
+        """
+        target = delivery.occurrence.target
+        if not isinstance(target, HttpTarget):
+            raise TypeError(f"not an HTTP target: {type(target).__name__}")
+        began = time.monotonic()
+        started_at = self._clock.now()
+        seconds = min(target.timeout_seconds, (delivery.deadline_at - started_at) / 1000)
+        try:
+            secrets = [self._secrets.get(name) for name in delivery.occurrence.signing_secrets]
+            endpoint = parse(target.url)
+            addresses = self._addresses(endpoint, target)
+            seconds_left(began + seconds)
+            started_at = self._clock.now()
+            headers = _headers(delivery, target, endpoint, webhooks.headers_for(delivery, started_at, secrets))
+            request = _Request(target.method, endpoint.path, headers, delivery.occurrence.payload.body)
+            answer = self._exchange(request, endpoint, addresses, began + seconds)
+        except FAULTS as fault:
+            return failure_of(fault, target.url, seconds, started_at, self._clock.now())
+        return _outcome_of(answer, delivery.occurrence.retry_policy, started_at, self._clock.now())
+
+    def close(self) -> None:
+        """Close idle connections."""
+        self._connections.close()
+
+    def _addresses(self, endpoint: Endpoint, target: HttpTarget) -> Sequence[str]:
+        """Where the host is now. Every address is checked, since any of them may be connected to."""
+        if endpoint.scheme != "https" and not target.private:
+            raise Forbidden("the URL must start with https://")
+        addresses = self._resolve(endpoint.host, endpoint.port)
+        reasons = [] if target.private else [reason for ip in addresses if (reason := check_address(ip))]
+        if reasons:
+            raise Forbidden(f"{endpoint.host} must not be connected to: {reasons[0]}")
+        return addresses[:MOST_ADDRESSES]
+
+    def _exchange(self, request: _Request, endpoint: Endpoint, addresses: Sequence[str], ends: float) -> _Answer:
+        connection = self._connections.take(endpoint, addresses, ends, LONGEST_ANSWER)
+        try:
+            answer, is_complete = _ask(connection, request)
+        except BaseException:
+            connection.close()
+            raise
+        if is_complete:
+            self._connections.give_back(endpoint, connection)
+        else:
+            connection.close()
+        return answer
+
+
+def _ask(connection: Connection, request: _Request) -> tuple[_Answer, bool]:
+    """Send the request and read the answer; also whether the answer was read to its end."""
+    bounds = bounds_of(connection)
+    with contextlib.suppress(BrokenPipeError):  # a receiver may answer before it has read the whole body
+        connection.request(
+            request.method, request.path, request.body, request.headers, preload_content=False, decode_content=False
+        )
+    response = connection.getresponse()
+    bounds.ends = min(bounds.ends, time.monotonic() + BODY_SECONDS)
+    start, is_complete = _read(response)
+    answer = _Answer(response.status, start.decode("utf-8", "replace"), response.headers.get("retry-after"))
+    return answer, is_complete and response.status >= 200  # after an interim answer another one may follow
+
+
+def _read(response: HTTPResponse) -> tuple[bytes, bool]:
+    """The first KiB of the body, and whether its end was reached."""
+    start = b""
+    try:
+        while chunk := response.read1(LONGEST_ANSWER):
+            start = (start + chunk)[:LONGEST_EXCERPT]
+    except (OSError, HTTPError, http.client.HTTPException):  # the status stands, the rest is worth nothing
+        return start, False
+    finally:
+        response.close()
+    return start, True
+
+
+def _headers(delivery: Delivery, target: HttpTarget, endpoint: Endpoint, ours: dict[str, str]) -> dict[str, str]:
+    """Ours win over the user's, the user's over the defaults."""
+    is_text = delivery.occurrence.payload.is_text
+    defaults = {
+        "content-type": "text/plain; charset=utf-8" if is_text else "application/json",
+        "user-agent": "Clockwork",
+    }
+    theirs = {name.lower(): value for name, value in target.headers.items()}
+    return defaults | theirs | ours | {"host": endpoint.authority}
+
+
+def _outcome_of(answer: _Answer, policy: RetryPolicy, started_at: int, ended_at: int) -> Outcome:
+    if webhooks.is_success(answer.status):
+        return Outcome(State.SUCCEEDED, started_at, ended_at, status_code=answer.status)
+    is_redirect = 300 <= answer.status < 400
+    return Outcome(
+        State.FAILED,
+        started_at,
+        ended_at,
+        permanent=webhooks.is_permanent(answer.status, policy.retry_status_codes),
+        status_code=answer.status,
+        error=f"answered {answer.status}" + (": redirects are not followed" if is_redirect else ""),
+        excerpt=answer.excerpt or None,
+        retry_after_seconds=webhooks.retry_after_seconds(answer.retry_after, ended_at),
+    )

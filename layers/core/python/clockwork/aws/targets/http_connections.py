@@ -1,0 +1,206 @@
+"""Connections to webhook receivers: to a checked address, kept alive, and bounded in time and bytes whatever comes.
+
+The bounds sit in the socket, the one place that a receiver cannot talk past: every receive and send gets the time that
+is left of the whole attempt, so a byte now and then buys nobody more of it, and nothing has to watch from outside.
+"""
+
+from __future__ import annotations
+
+import math
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any, cast
+
+from botocore.httpsession import get_cert_path
+from urllib3.connection import HTTPConnection, HTTPSConnection
+
+from clockwork.domain.targets.urls import Endpoint
+
+#: Node.js, the most impatient of the widespread servers, closes what idled for 5 s:
+#: https://nodejs.org/api/http.html#serverkeepalivetimeout. What it is about to close must not be used again.
+IDLE_SECONDS = 4.0
+#: Idle connections kept in all; the one unused for longest goes first.
+MOST_IDLE = 64
+
+
+class AnswerTooLong(OSError):
+    """The receiver sent more than will be read."""
+
+
+class Bounds:
+    """What the two socket classes share: nothing moves after `ends` (time.monotonic()), or beyond `allowance` bytes."""
+
+    ends = math.inf
+    allowance = 0
+
+    def recv_into(self, buffer: Any, nbytes: int | None = None, flags: int = 0) -> int:
+        self._limit_time()
+        wanted = min(nbytes or len(buffer), self.allowance)
+        if wanted <= 0:
+            raise AnswerTooLong
+        received: int = super().recv_into(buffer, wanted, flags)  # type: ignore[misc]  # of the socket it is mixed into
+        self.allowance -= received
+        return received
+
+    def send(self, content: Any, flags: int = 0) -> int:
+        self._limit_time()
+        sent: int = super().send(content, flags)  # type: ignore[misc]
+        return sent
+
+    def sendall(self, content: Any, flags: int = 0) -> None:
+        self._limit_time()
+        super().sendall(content, flags)  # type: ignore[misc]
+
+    def _limit_time(self) -> None:
+        self.settimeout(seconds_left(self.ends))  # type: ignore[attr-defined]
+
+
+class _PlainSocket(Bounds, socket.socket):
+    pass
+
+
+class _TlsSocket(Bounds, ssl.SSLSocket):
+    pass
+
+
+class _Plain(HTTPConnection):
+    """Connects to `host`, an address, within `timeout` seconds."""
+
+    def _new_conn(self) -> socket.socket:
+        return _dial(self)
+
+
+class _Tls(HTTPSConnection):
+    """As `_Plain`; what is left of the timeout after connecting bounds the handshake."""
+
+    def _new_conn(self) -> socket.socket:
+        return _dial(self)
+
+
+Connection = _Plain | _Tls
+_Key = tuple[str, str, int, str]
+
+
+class Connections:
+    """Connections by (scheme, host, port, address), so that one made for one name is never used for another."""
+
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        self._tls = tls
+        self._lock = threading.Lock()
+        self._idle: list[tuple[_Key, float, Connection]] = []  # in the order in which they were given back
+
+    def take(self, endpoint: Endpoint, addresses: Sequence[str], ends: float, allowance: int) -> Connection:
+        """A connection to one of the addresses, an idle one if there is one; bounded by `ends` and `allowance`.
+
+        Addresses that do not answer share the time that is left. Raises OSError, of the last address.
+        """
+        connection = self._reuse({_key(endpoint, address) for address in addresses})
+        connection = connection or self._connect(endpoint, addresses, ends)
+        bounds = bounds_of(connection)
+        bounds.ends, bounds.allowance = ends, allowance
+        return connection
+
+    def give_back(self, endpoint: Endpoint, connection: Connection) -> None:
+        """Keep a connection whose answer was read to its end for the next delivery to the same place."""
+        if connection.sock is None:  # the receiver asked to close it
+            return
+        with self._lock:
+            self._idle.append((_key(endpoint, connection.host), time.monotonic(), connection))
+            surplus = self._idle[:-MOST_IDLE]
+            del self._idle[:-MOST_IDLE]
+        for _, _, unused in surplus:
+            unused.close()
+
+    def close(self) -> None:
+        """Close what is idle."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for _, _, connection in idle:
+            connection.close()
+
+    def _reuse(self, keys: set[_Key]) -> Connection | None:
+        while (found := self._pop(keys)) is not None:
+            idle_since, connection = found
+            if time.monotonic() - idle_since < IDLE_SECONDS and connection.is_connected:
+                return connection
+            connection.close()
+        return None
+
+    def _pop(self, keys: set[_Key]) -> tuple[float, Connection] | None:
+        with self._lock:
+            for index in reversed(range(len(self._idle))):
+                if self._idle[index][0] in keys:
+                    _, idle_since, connection = self._idle.pop(index)
+                    return idle_since, connection
+        return None
+
+    def _connect(self, endpoint: Endpoint, addresses: Sequence[str], ends: float) -> Connection:
+        failure: OSError = OSError("no address")
+        for index, address in enumerate(addresses):
+            connection = self._make(endpoint, address, seconds_left(ends) / (len(addresses) - index))
+            try:
+                connection.connect()
+                return connection
+            except ssl.SSLError:
+                connection.close()
+                raise
+            except OSError as error:
+                connection.close()
+                failure = error
+        raise failure
+
+    def _make(self, endpoint: Endpoint, address: str, timeout_seconds: float) -> Connection:
+        if endpoint.scheme == "http":
+            return _Plain(address, endpoint.port, timeout=timeout_seconds)
+        return _Tls(
+            address, endpoint.port, timeout=timeout_seconds, server_hostname=endpoint.host, ssl_context=self._context()
+        )
+
+    def _context(self) -> ssl.SSLContext:
+        """Made when it is first needed: reading a trust store takes as much CPU as an eighth of a cold start."""
+        with self._lock:
+            self._tls = self._tls or trusting_the_system()
+            self._tls.sslsocket_class = _TlsSocket
+            return self._tls
+
+
+def trusting_the_system() -> ssl.SSLContext:
+    """Certificates are checked against the machine's trust store, or botocore's where there is none."""
+    context = ssl.create_default_context()
+    if ssl.get_default_verify_paths().cafile is None:
+        context.load_verify_locations(get_cert_path(True))
+    return context
+
+
+def bounds_of(connection: Connection) -> Bounds:
+    """The bounds of a connection that is open: its socket is one of the two made here."""
+    return cast(Bounds, connection.sock)
+
+
+def seconds_left(ends: float) -> float:
+    """What is left until an instant of time.monotonic(). Raises TimeoutError if nothing is."""
+    left = ends - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("the time is up")
+    return left if left < threading.TIMEOUT_MAX else threading.TIMEOUT_MAX
+
+
+def _dial(connection: Connection) -> socket.socket:
+    ends = time.monotonic() + float(connection.timeout)  # type: ignore[arg-type]  # always given as a number
+    sock = _PlainSocket(socket.AF_INET6 if ":" in connection.host else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.settimeout(connection.timeout)
+        sock.connect((connection.host, connection.port))
+        sock.settimeout(seconds_left(ends))
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def _key(endpoint: Endpoint, address: str) -> _Key:
+    return (endpoint.scheme, endpoint.host, endpoint.port, address)

@@ -1,0 +1,64 @@
+"""What kept an HTTP delivery from getting an answer, in words that the owner of the target can act on."""
+
+from __future__ import annotations
+
+import errno
+import http.client
+import os
+import socket
+import ssl
+
+from urllib3.exceptions import HTTPError
+
+from clockwork.aws.targets.http_connections import AnswerTooLong
+from clockwork.aws.targets.secrets import SecretUnreadable
+from clockwork.domain.executions import Outcome, State
+from clockwork.domain.targets.urls import InvalidUrl, parse
+from clockwork.domain.targets.webhooks import InvalidSecret
+
+
+class Forbidden(Exception):
+    """The attempt must not be made, now or later; the message says why."""
+
+
+#: All that an attempt is expected to meet. Anything else is a defect of ours and reported as one.
+FAULTS = (OSError, http.client.HTTPException, HTTPError, Forbidden, InvalidUrl, InvalidSecret, SecretUnreadable)
+_PERMANENT = (Forbidden, InvalidUrl)
+
+
+def failure_of(fault: Exception, url: str, seconds: float, started_at: int, ended_at: int) -> Outcome:
+    """The outcome of an attempt of at most `seconds` that ended in one of FAULTS."""
+    if isinstance(fault, TimeoutError) and fault.errno is None:
+        error = f"no answer within {seconds:g} s" if seconds > 0 else "no time was left to start"
+        return Outcome(State.TIMED_OUT, started_at, ended_at, error=error)
+    permanent = isinstance(fault, _PERMANENT)
+    return Outcome(State.FAILED, started_at, ended_at, permanent=permanent, error=_words(fault, url))
+
+
+def _words(fault: Exception, url: str) -> str:
+    if isinstance(fault, InvalidUrl):
+        return f"the URL {fault}"
+    if isinstance(fault, Forbidden | SecretUnreadable):
+        return str(fault)
+    if isinstance(fault, InvalidSecret):
+        return f"a signing secret {fault}"
+    endpoint = parse(url)
+    return _words_of_network(fault, endpoint.host, endpoint.place)
+
+
+def _words_of_network(fault: Exception, host: str, place: str) -> str:
+    match fault:
+        case socket.gaierror():
+            return f"{host} cannot be resolved: {fault.strerror}"
+        case ssl.SSLCertVerificationError():
+            return f"the certificate of {host} is not accepted: {fault.verify_message}"
+        case ssl.SSLError():
+            return f"no TLS connection to {place}: {fault.reason or 'the handshake failed'}"
+        case AnswerTooLong():
+            return f"the headers of the answer of {place} are too long"
+        case http.client.RemoteDisconnected() | ConnectionResetError() | BrokenPipeError():
+            return f"{place} closed the connection without an answer"
+        case OSError():
+            return f"no connection to {place}: {os.strerror(fault.errno or errno.EIO)}"
+        case _:
+            return f"{place} did not answer in HTTP"

@@ -1,0 +1,45 @@
+"""What SQS and SNS messages have in common: the payload as the body, the facts as attributes, and FIFO ordering."""
+
+from __future__ import annotations
+
+import re
+
+from clockwork.aws.targets.service_attempts import Undeliverable
+from clockwork.domain.ids import derive
+from clockwork.domain.instants import to_text
+from clockwork.domain.releases import Delivery
+
+#: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html
+LONGEST_GROUP_ID = 128
+#: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html
+_NOT_IN_A_MESSAGE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def body_of(delivery: Delivery, service: str) -> str:
+    """The payload as text. Raises Undeliverable if the service does not carry it."""
+    body = delivery.occurrence.payload.body.decode()
+    if not body:
+        raise Undeliverable(f"the payload is empty, which {service} does not accept")
+    if (stray := _NOT_IN_A_MESSAGE.search(body)) is not None:
+        where = f"U+{ord(stray[0]):04X} at character {stray.start() + 1:,}"
+        raise Undeliverable(f"the payload holds {where}, which {service} does not accept")
+    return body
+
+
+def attributes_of(delivery: Delivery) -> dict[str, dict[str, str]]:
+    """The facts of an attempt as message attributes."""
+    return {
+        "executionId": {"DataType": "String", "StringValue": delivery.execution_id},
+        "jobId": {"DataType": "String", "StringValue": delivery.job_id},
+        "attempt": {"DataType": "Number", "StringValue": str(delivery.attempt)},
+        "dueAt": {"DataType": "String", "StringValue": to_text(delivery.occurrence.due_at)},
+    }
+
+
+def ordering_of(group: str | None, delivery: Delivery) -> dict[str, str]:
+    """The group as asked for or the job's, and one id for all attempts: a repeat within five minutes is absorbed."""
+    group = group or delivery.job_id
+    return {
+        "MessageGroupId": group if len(group) <= LONGEST_GROUP_ID else derive("message-group", group),
+        "MessageDeduplicationId": derive("message", delivery.execution_id),
+    }

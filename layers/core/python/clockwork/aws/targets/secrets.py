@@ -1,0 +1,83 @@
+"""Signing secrets, read by name from AWS Secrets Manager or SSM Parameter Store and remembered for a while."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from clockwork.domain.targets.webhooks import InvalidSecret, key_of
+from clockwork.ports import Clock
+
+#: The only names that Clockwork may read, so that no client can have another application's secret used as a key.
+PREFIX = "clockwork/"
+#: The same of parameters, which are told from secrets by their first letters.
+_PARAMETERS = "ssm:"
+PARAMETER_PREFIX = f"{_PARAMETERS}/{PREFIX}"
+#: A rotation must keep the former secret valid for at least this long.
+MEMORY_MS = 300_000
+
+
+class SecretUnreadable(Exception):
+    """A signing secret cannot be read. The message names it and why, and never holds it."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(f"signing secret {name} cannot be read: {reason}")
+
+
+class _NotSecure(Exception):
+    """A parameter that is kept in plain text."""
+
+
+class Secrets:
+    """Reads secrets through a client of either store, each at most every five minutes. Safe for many threads."""
+
+    def __init__(self, secrets_manager: Any, parameter_store: Any, clock: Clock) -> None:
+        self._secrets_manager = secrets_manager
+        self._parameter_store = parameter_store
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._known: dict[str, tuple[int, str]] = {}
+
+    def get(self, name: str) -> str:
+        """The secret as text. Raises SecretUnreadable."""
+        if not name.startswith((PREFIX, PARAMETER_PREFIX)):
+            raise SecretUnreadable(name, f"its name does not start with {PREFIX} or {PARAMETER_PREFIX}")
+        return self._recall(name) or self._read_once(name)
+
+    def _recall(self, name: str) -> str | None:
+        read_at, secret = self._known.get(name, (0, ""))
+        return secret if secret and self._clock.now() < read_at + MEMORY_MS else None
+
+    def _read_once(self, name: str) -> str:
+        """Threads that miss at the same time ask once between them."""
+        with self._lock:
+            secret = self._recall(name)
+            if secret is None:
+                secret = self._read(name)
+                self._known[name] = (self._clock.now(), secret)
+            return secret
+
+    def _read(self, name: str) -> str:
+        try:
+            secret = self._parameter(name) if name.startswith(PARAMETER_PREFIX) else self._secret(name)
+            key_of(secret)
+        except ClientError as error:
+            raise SecretUnreadable(name, error.response["Error"]["Code"]) from None
+        except BotoCoreError as error:
+            raise SecretUnreadable(name, type(error).__name__) from None
+        except _NotSecure:
+            raise SecretUnreadable(name, "it is no SecureString") from None
+        except InvalidSecret as fault:
+            raise SecretUnreadable(name, f"it {fault}") from None
+        return secret
+
+    def _secret(self, name: str) -> str:
+        return str(self._secrets_manager.get_secret_value(SecretId=name).get("SecretString", ""))
+
+    def _parameter(self, name: str) -> str:
+        found = self._parameter_store.get_parameter(Name=name.removeprefix(_PARAMETERS), WithDecryption=True)
+        if found["Parameter"]["Type"] != "SecureString":
+            raise _NotSecure
+        return str(found["Parameter"]["Value"])

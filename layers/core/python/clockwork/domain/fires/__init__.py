@@ -1,0 +1,1 @@
+"""Which fires a named job has, and how many: chains, backfills, counts."""

@@ -1,0 +1,40 @@
+"""A past range of a schedule, to be fired again at a bounded rate."""
+
+from __future__ import annotations
+
+import msgspec
+
+from clockwork.domain.errors import InvalidRequest, Problem
+from clockwork.domain.fires.chains import fire_after, ordinal_at
+from clockwork.domain.named_jobs import Backfill, NamedJob, Pointer
+
+#: Fires of one backfill: more would be counted for longer than a request may take.
+MOST_FIRES = 100_000
+
+
+class PlannedBackfill(msgspec.Struct, frozen=True):
+    """A backfill with the number of its fires, and the pointer from which they follow (None if there are none)."""
+
+    backfill_id: str
+    count: int
+    pointer: Pointer | None
+
+
+def plan_backfill(
+    job: NamedJob, backfill_id: str, from_at: int, to_at: int, per_second: float, now: int
+) -> PlannedBackfill:
+    """Every fire of the job's schedule from `from_at` to `to_at` (ms, both included). Raises InvalidRequest.
+
+    Behind the last one that `maxFires` allows there are none.
+    """
+    first = fire = fire_after(job, from_at - 1, ordinal_at(job, from_at - 1))
+    count = 0
+    while fire is not None and fire.base_at <= to_at:
+        count += 1
+        if count > MOST_FIRES:
+            raise InvalidRequest([Problem("/to", f"the range holds more than {MOST_FIRES:,} fires: take shorter ones")])
+        fire = fire_after(job, fire.base_at, fire.ordinal)
+    if first is None or count == 0:
+        return PlannedBackfill(backfill_id, 0, None)
+    backfill = Backfill(backfill_id, job.incarnation, job.definition_digest, to_at, now, per_second)
+    return PlannedBackfill(backfill_id, count, Pointer(job.client_id, job.job_key, backfill_id, first, backfill))

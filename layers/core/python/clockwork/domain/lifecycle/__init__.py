@@ -1,0 +1,1 @@
+"""What becomes of an execution: claimed, tried again, cancelled, expired, parked, redriven, called back."""

@@ -1,0 +1,243 @@
+"""Claims and outcomes: what a deliverer does with a release, given what is recorded of its execution.
+
+Every function takes what is stored and returns what is to be stored in its place; the store's compare-and-set decides
+who was first. A change is refused if it was made of anything but the latest revision.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+import msgspec
+
+from clockwork.domain.executions import FINAL, Attempt, Execution, Outcome, State, kept_until, number_of_last
+from clockwork.domain.lifecycle.expiry import expired_execution, is_expired, reason_of
+from clockwork.domain.lifecycle.retries import RetryPlan, plan_retry
+from clockwork.domain.releases import Release
+
+#: Clocks differ: a claim counts as ended only so much later (ms).
+CLAIM_GRACE_MS = 1_000
+#: So many last attempts are kept, however often an execution is redriven: a record has to fit into a row of the table,
+#: of 400 KB, beside the largest payload.
+ATTEMPTS_KEPT = 100
+#: Excerpts of answers are kept for so many last attempts, so that a record stays small over all of them.
+EXCERPTS_KEPT = 3
+
+
+class Action(Enum):
+    """What to do with a release in hand."""
+
+    START = auto()  # ours, once `execution` is saved
+    ABSORB = auto()  # its work is done: acknowledge
+    DEFER = auto()  # another deliverer has it: `release` comes back when that claim has ended
+    FOLLOW_UP = auto()  # save `execution` if given, send `release`, acknowledge
+    FINISH = auto()  # save `execution`, which is final; acknowledge
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What to do next, and why. `execution` is to be saved first; `release` is to be sent after it."""
+
+    action: Action
+    reason: str
+    execution: Execution | None = None
+    release: Release | None = None
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """A deliverer's wish to make one attempt: a token of its own, good until `until` (ms)."""
+
+    claimant: str
+    until: int
+    now: int
+    #: The record's TTL (ms).
+    expires_at: int
+
+
+def plan_claim(release: Release, stored: Execution | None, claim: Claim) -> Plan:
+    """What a deliverer that holds `release` does, given the record."""
+    late = is_expired(release.occurrence, max(claim.now, release.run_at))
+    if stored is None:
+        if late:
+            return Plan(Action.FINISH, "too late", expired_execution(release, claim.now, claim.expires_at))
+        return Plan(Action.START, "first claim", _claimed(_new_execution(release, claim), release, claim))
+    if stored.state in FINAL:
+        return Plan(Action.ABSORB, f"already {stored.state}")
+    if stored.state is State.RUNNING:
+        if is_claimed(stored, claim.now):
+            back_at = (stored.claim_until or 0) + CLAIM_GRACE_MS
+            return Plan(
+                Action.DEFER, "another deliverer's claim is live", release=_again(release, release.attempt, back_at)
+            )
+        return _plan_lost_worker(release, stored, claim)
+    following = stored.attempt + 1
+    if release.attempt != following:
+        again = _again(release, following, stored.next_attempt_at or claim.now)
+        return Plan(Action.FOLLOW_UP, f"attempt {following} waits and this is not it", release=again)
+    if late:
+        ended = plan_unstarted(release, stored, State.EXPIRED, reason_of(release.occurrence), claim.now)
+        return Plan(Action.FINISH, "too late", ended)
+    return Plan(Action.START, "claims the retry", _claimed(stored, release, claim))
+
+
+def is_claimed(stored: Execution, now: int) -> bool:
+    """Some deliverer may still be carrying out an attempt."""
+    return stored.state is State.RUNNING and now < (stored.claim_until or 0) + CLAIM_GRACE_MS
+
+
+def plan_outcome(release: Release, running: Execution, outcome: Outcome, now: int, jitter: float) -> Plan:
+    """What follows an attempt of ours. `running` is the record as claimed, or as it was last seen with our claim."""
+    attempt = attempt_of(running.attempt, release, outcome)
+    ended = _unclaimed(running, outcome.state, (*running.attempts, attempt))
+    if outcome.state is State.SUCCEEDED:
+        return Plan(Action.FINISH, "delivered", _kept(release, ended, now))
+    if running.cancel_noted_at is not None:
+        cancelled = _final(ended, State.CANCELLED, "cancelled while an attempt was running")
+        return Plan(Action.FINISH, "cancelled", _kept(release, cancelled, now))
+    spent = running.attempt - running.budget_from
+    retry = plan_retry(release.occurrence, spent, running.lost_workers, outcome, now, jitter)
+    return _plan_following(release, ended, retry, now)
+
+
+def plan_unrecorded_outcome(release: Release, outcome: Outcome, now: int, jitter: float, expires_at: int) -> Plan:
+    """What follows an attempt at record level `none`: nothing is kept of a success, the retry carries the history."""
+    history = _last_of((*release.history, attempt_of(release.attempt, release, outcome)))
+    if outcome.state is State.SUCCEEDED:
+        return Plan(Action.ABSORB, "delivered")
+    retry = plan_retry(release.occurrence, release.attempt, release.lost_workers, outcome, now, jitter)
+    if retry.retry_at is not None:
+        again = msgspec.structs.replace(_again(release, release.attempt + 1, retry.retry_at), history=history)
+        return Plan(Action.FOLLOW_UP, retry.reason, release=again)
+    dead = dead_execution(release, retry.reason, history, now, expires_at)
+    if retry.ends is not State.DEAD:
+        dead = msgspec.structs.replace(dead, state=retry.ends, occurrence=None, dead_at=None, dead_shard=None)
+    return Plan(Action.FINISH, retry.reason, _kept(release, dead, now))
+
+
+def plan_unstarted(release: Release, stored: Execution, state: State, reason: str, now: int) -> Execution:
+    """The record of what was claimed, or waited, and is not started after all: final, with the reason."""
+    return _kept(release, _final(_unclaimed(stored, state, stored.attempts), state, reason), now)
+
+
+def attempt_of(number: int, release: Release, outcome: Outcome) -> Attempt:
+    """The record of an attempt that has ended."""
+    return Attempt(
+        number=number,
+        state=outcome.state,
+        started_at=outcome.started_at,
+        ended_at=outcome.ended_at,
+        lateness_ms=outcome.started_at - release.run_at,
+        status_code=outcome.status_code,
+        error=outcome.error,
+        response_excerpt=outcome.excerpt,
+    )
+
+
+def dead_execution(release: Release, reason: str, history: tuple[Attempt, ...], now: int, expires_at: int) -> Execution:
+    """The record of an occurrence that ends undelivered without having had one: whole, so that it can be redriven."""
+    return Execution(
+        job_id=release.job_id,
+        execution_id=release.execution_id,
+        client_id=release.occurrence.client_id,
+        due_at=release.occurrence.due_at,
+        state=State.DEAD,
+        revision=1,
+        expires_at=expires_at,
+        attempt=number_of_last(history),
+        attempts=history,
+        reason=reason,
+        occurrence=release.occurrence,
+        dead_at=now,
+        dead_shard=release.shard,
+        unclaimed=release.occurrence.record == "none",
+    )
+
+
+def plan_death(release: Release, stored: Execution | None, reason: str, now: int, expires_at: int) -> Execution:
+    """The record of an occurrence that is given up from outside, whatever stood there that was not final."""
+    if stored is None:
+        return dead_execution(release, reason, release.history, now, expires_at)
+    dead = _final(_unclaimed(stored, State.DEAD, stored.attempts), State.DEAD, reason)
+    return msgspec.structs.replace(_dead(release, dead, now), expires_at=expires_at)
+
+
+def _dead(release: Release, ended: Execution, now: int) -> Execution:
+    """With what a redrive and a callback need."""
+    return msgspec.structs.replace(ended, occurrence=release.occurrence, dead_at=now, dead_shard=release.shard)
+
+
+def _plan_lost_worker(release: Release, stored: Execution, claim: Claim) -> Plan:
+    lost = Outcome(State.WORKER_LOST, stored.started_at or claim.now, claim.now, error="its deliverer was lost")
+    counted = msgspec.structs.replace(stored, lost_workers=stored.lost_workers + 1)
+    return plan_outcome(release, counted, lost, claim.now, 0.0)
+
+
+def _plan_following(release: Release, ended: Execution, retry: RetryPlan, now: int) -> Plan:
+    if retry.retry_at is None:
+        final = _kept(release, _final(ended, retry.ends, retry.reason), now)
+        if retry.ends is State.DEAD:
+            final = _dead(release, final, now)
+        return Plan(Action.FINISH, retry.reason, final)
+    waiting = msgspec.structs.replace(ended, next_attempt_at=retry.retry_at)
+    return Plan(Action.FOLLOW_UP, retry.reason, waiting, _again(release, ended.attempt + 1, retry.retry_at))
+
+
+def _new_execution(release: Release, claim: Claim) -> Execution:
+    occurrence = release.occurrence
+    return Execution(
+        job_id=release.job_id,
+        execution_id=release.execution_id,
+        client_id=occurrence.client_id,
+        due_at=occurrence.due_at,
+        state=State.PENDING,
+        revision=0,
+        expires_at=claim.expires_at,
+    )
+
+
+def _claimed(execution: Execution, release: Release, claim: Claim) -> Execution:
+    return msgspec.structs.replace(
+        execution,
+        state=State.RUNNING,
+        revision=execution.revision + 1,
+        attempt=release.attempt,
+        claimant=claim.claimant,
+        claim_until=claim.until,
+        started_at=max(claim.now, release.run_at),
+        next_attempt_at=None,
+        reason=None,
+        occurrence=None,
+    )
+
+
+def _unclaimed(execution: Execution, state: State, attempts: tuple[Attempt, ...]) -> Execution:
+    return msgspec.structs.replace(
+        execution,
+        state=state,
+        revision=execution.revision + 1,
+        attempts=_last_of(attempts),
+        claimant=None,
+        claim_until=None,
+        started_at=None,
+        next_attempt_at=None,
+    )
+
+
+def _final(execution: Execution, state: State, reason: str) -> Execution:
+    return msgspec.structs.replace(execution, state=state, reason=reason, next_attempt_at=None)
+
+
+def _kept(release: Release, final: Execution, now: int) -> Execution:
+    """What has ended is kept as long as its client wants it."""
+    expires_at = kept_until(now, release.occurrence.retention_days, final.expires_at)
+    return msgspec.structs.replace(final, expires_at=expires_at)
+
+
+def _again(release: Release, attempt: int, run_at: int) -> Release:
+    paced = release.paced and attempt == release.attempt
+    return msgspec.structs.replace(release, attempt=attempt, run_at=run_at, paced=paced, waits=0)
+
+
+def _last_of(attempts: tuple[Attempt, ...]) -> tuple[Attempt, ...]:
+    """What is kept of all attempts so far. Their numbers go on counting."""
+    old, recent = attempts[-ATTEMPTS_KEPT:-EXCERPTS_KEPT], attempts[-EXCERPTS_KEPT:]
+    return tuple(msgspec.structs.replace(attempt, response_excerpt=None) for attempt in old) + recent

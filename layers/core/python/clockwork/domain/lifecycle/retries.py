@@ -1,0 +1,56 @@
+"""When a failed attempt is tried again, and when it is not."""
+
+from __future__ import annotations
+
+import msgspec
+
+from clockwork.domain.executions import Outcome, State
+from clockwork.domain.jobs import Occurrence, RetryPolicy
+from clockwork.domain.lifecycle.expiry import is_expired, reason_of
+
+#: So many lost deliverers are our own fault and do not count against `maxAttempts`; later ones do, so attempts end.
+FORGIVEN_LOST_WORKERS = 3
+
+
+class RetryPlan(msgspec.Struct, frozen=True):
+    """`retry_at` in ms, or None if no attempt follows and the execution `ends`; `reason` says why either way."""
+
+    retry_at: int | None
+    reason: str
+    ends: State = State.DEAD
+
+
+def plan_retry(
+    occurrence: Occurrence, attempt: int, lost_workers: int, outcome: Outcome, now: int, jitter: float
+) -> RetryPlan:
+    """What follows attempt `attempt`, which failed with `outcome`. `jitter` is drawn from 0 <= jitter < 1.
+
+    `maxAgeSeconds` and the relevancy window count from when the first attempt could run at the earliest.
+    `lost_workers` counts those among all attempts up to this one. A lost worker is followed up at once.
+    """
+    policy = occurrence.retry_policy
+    counted = attempt - min(lost_workers, FORGIVEN_LOST_WORKERS)
+    if outcome.permanent:
+        return RetryPlan(None, f"permanent failure: {outcome.error}")
+    if counted >= policy.max_attempts:
+        return RetryPlan(None, f"attempt {counted} of {policy.max_attempts} failed: {outcome.error}")
+    wait = 0.0 if outcome.state is State.WORKER_LOST else backoff_seconds(policy, counted, jitter)
+    retry_at = now + int(max(wait, outcome.retry_after_seconds or 0.0) * 1000)
+    if is_expired(occurrence, retry_at):
+        return RetryPlan(None, f"{reason_of(occurrence)}: {outcome.error}", State.EXPIRED)
+    if retry_at > occurrence.due_since + policy.max_age_seconds * 1000:
+        age = f"older than maxAgeSeconds {policy.max_age_seconds:g} before the next attempt"
+        return RetryPlan(None, f"{age}: {outcome.error}")
+    return RetryPlan(retry_at, f"{outcome.state}: {outcome.error}")
+
+
+def backoff_seconds(policy: RetryPolicy, failures: int, jitter: float) -> float:
+    """The wait after so many failures (1 after the first). Full jitter draws it evenly between 0 and the backoff:
+    https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
+    """
+    if policy.backoff == "none":
+        return 0.0
+    # 2 ** 40 s is beyond any maxSeconds; it keeps the power from growing without bound.
+    growth: float = {"fixed": 1, "linear": failures, "exponential": 2.0 ** min(failures - 1, 40)}[policy.backoff]
+    longest = min(policy.max_seconds, policy.initial_seconds * growth)
+    return longest * jitter if policy.jitter == "full" else longest

@@ -1,0 +1,1 @@
+"""How much at once: rates, concurrency, circuits, how far ahead pollers release."""

@@ -1,0 +1,1 @@
+"""Which releases travel in one message, and in which turns."""

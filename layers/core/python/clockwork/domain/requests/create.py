@@ -1,0 +1,98 @@
+"""What a valid request to create jobs says, before it has an instant, a shard or an id.
+
+Messages that ask for what cannot be.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from clockwork.domain.clients import Client
+from clockwork.domain.jobs import Occurrence, Payload, RecordLevel, RetryPolicy, Target, is_signed
+from clockwork.domain.ordering import policy_of
+from clockwork.domain.requests.packing import NOT_PACKED, Outline
+
+#: How long ago an `at` may lie and still be delivered, at once.
+LATEST_PAST_MS = 86_400_000
+
+
+#: Ten years, the furthest an instant may lie ahead.
+FURTHEST_AHEAD_MS = 315_360_000_000
+
+
+class NewJob(msgspec.Struct, frozen=True, kw_only=True):
+    """One anonymous job as asked for: either `at` (ms) or `delay_ms` after the request was first received.
+
+    `index` is its place in the request, from which its id derives: a bad element beside it changes nothing.
+    """
+
+    index: int = 0
+    target: Target
+    payload: Payload
+    at: int | None = None
+    delay_ms: int = 0
+    record: RecordLevel | None = None
+    retry_policy: RetryPolicy | None = None
+    relevancy_window_seconds: float | None = None
+    ordering_key: str | None = None
+    sequence: int = 0
+    on_failure: Target | None = None
+    tags: dict[str, str] = {}
+
+
+class KeyRow(msgspec.Struct, frozen=True, rename="camel"):
+    """What a request with an Idempotency-Key promised: its digest, and what its ids, instants and shard derive from.
+
+    `packing` is the version of `packing.groups_of` that tells which of its jobs share rows.
+    """
+
+    client_id: str
+    key: str
+    digest: str
+    created_at: int
+    seed: str
+    partition_id: str
+    expires_at: int
+    packing: int = NOT_PACKED
+
+
+class CreateRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request to create jobs. `digest` is of the request as sent; it matters only with an Idempotency-Key.
+
+    `outlines` tell the places of jobs that may share rows, those of the request's bad jobs among them.
+    """
+
+    client: Client
+    jobs: tuple[NewJob, ...]
+    outlines: tuple[Outline, ...] = ()
+    idempotency_key: str | None = None
+    digest: str = ""
+
+
+def occurrence_of(job: NewJob, client: Client, created_at: int) -> Occurrence:
+    """The occurrence of a job: all that its delivery needs is settled here, whatever the client changes later."""
+    return Occurrence(
+        client_id=client.client_id,
+        due_at=created_at + job.delay_ms if job.at is None else job.at,
+        created_at=created_at,
+        target=job.target,
+        payload=job.payload,
+        record=job.record or client.record,
+        retry_policy=policy_of(job.retry_policy or client.retry_policy or RetryPolicy(), job.ordering_key),
+        signing_secrets=client.signing_secrets if is_signed(job.target, job.on_failure) else (),
+        tags=job.tags,
+        relevancy_window_seconds=job.relevancy_window_seconds or client.relevancy_window_seconds,
+        retention_days=client.retention_days,
+        ordering_key=job.ordering_key,
+        sequence=job.sequence,
+        on_failure=job.on_failure,
+    )
+
+
+class Rejected(msgspec.Struct, frozen=True):
+    """A message and why it is rejected, in words for its sender."""
+
+    message_id: str
+    lane: str
+    body: bytes
+    reason: str

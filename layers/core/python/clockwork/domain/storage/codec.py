@@ -1,0 +1,136 @@
+"""How occurrences travel in rows and messages, and how records are kept: a format version, then MessagePack.
+
+Readers ignore fields that they do not know; what an older reader must not ignore gets a new format version.
+Writers use the oldest version that can say it, so that as much as may be is read while versions are mixed.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from clockwork.domain.clients import Client
+from clockwork.domain.errors import NewerFormat, Undecodable
+from clockwork.domain.executions import Execution
+from clockwork.domain.jobs import Occurrence
+from clockwork.domain.named_jobs import NamedJob, Pointer
+from clockwork.domain.releases import Release
+from clockwork.domain.storage.packed import Packed, pack, unpack
+
+#: One after the other, or many in one: a packed row, a message that carries several releases.
+PLAIN = 1
+MANY = 2
+#: The newest that this version reads.
+FORMAT = MANY
+Element = Occurrence | Release | Pointer
+Decoded = TypeVar("Decoded")
+
+_encoder = msgspec.msgpack.Encoder()
+_row_decoder = msgspec.msgpack.Decoder(list[Element])
+_packed_decoder = msgspec.msgpack.Decoder(Packed)
+_releases_decoder = msgspec.msgpack.Decoder(list[Release])
+_release_decoder = msgspec.msgpack.Decoder(Release)
+_execution_decoder = msgspec.msgpack.Decoder(Execution)
+_client_decoder = msgspec.msgpack.Decoder(Client)
+_job_decoder = msgspec.msgpack.Decoder(NamedJob)
+
+
+def encode_row(elements: Sequence[Element]) -> bytes:
+    """The blob of a timeline row: a list of what is due, from the first day."""
+    return bytes([PLAIN]) + _encoder.encode(list(elements))
+
+
+def encode_packed(occurrences: Mapping[int, Occurrence]) -> bytes:
+    """The blob of a timeline row of many jobs, by their place in it."""
+    return bytes([MANY]) + _encoder.encode(pack(occurrences))
+
+
+def is_packed(blob: bytes) -> bool:
+    """Whether a row's blob holds many jobs; it may still be undecodable."""
+    return blob[:1] == bytes([MANY])
+
+
+def decode_row(blob: bytes) -> dict[int, Element]:
+    """The elements of a row's blob by their place in it. Raises NewerFormat or Undecodable."""
+    if not is_packed(blob):
+        elements: list[Element] = _decode(_row_decoder, blob)
+        return dict(enumerate(elements))
+    try:
+        return {**unpack(_decode(_packed_decoder, blob, MANY))}
+    except ValueError as error:
+        raise Undecodable(str(error)) from None
+
+
+def encode_release(release: Release) -> str:
+    """The body of a queue message. base64, since SQS refuses some control characters."""
+    return base64.b64encode(bytes([PLAIN]) + _encoder.encode(release)).decode()
+
+
+def encode_message(releases: Sequence[Release]) -> str:
+    """The body of a queue message that carries these releases: one, or a bundle."""
+    if len(releases) == 1:
+        return encode_release(releases[0])
+    return base64.b64encode(bytes([MANY]) + _encoder.encode(list(releases))).decode()
+
+
+def decode_message(body: str) -> list[Release]:
+    """The releases in a message's body: one, or those of a bundle. Raises NewerFormat or Undecodable."""
+    try:
+        blob = base64.b64decode(body, validate=True)
+    except ValueError as error:
+        raise Undecodable(f"not base64: {error}") from None
+    if blob[:1] == bytes([MANY]):
+        return _decode(_releases_decoder, blob, MANY)
+    return [_decode(_release_decoder, blob, MANY)]
+
+
+def decode_release(body: str) -> Release:
+    """The only release in a message's body. Raises NewerFormat or Undecodable."""
+    releases = decode_message(body)
+    if len(releases) != 1:
+        raise Undecodable(f"a bundle of {len(releases)}, not one release")
+    return releases[0]
+
+
+def encode_execution(execution: Execution) -> bytes:
+    """The blob of an execution's record."""
+    return bytes([PLAIN]) + _encoder.encode(execution)
+
+
+def decode_execution(blob: bytes) -> Execution:
+    """The execution in a record's blob. Raises NewerFormat or Undecodable."""
+    return _decode(_execution_decoder, blob)
+
+
+def encode_client(client: Client) -> bytes:
+    """The blob of a client's definition."""
+    return bytes([PLAIN]) + _encoder.encode(client)
+
+
+def decode_client(blob: bytes) -> Client:
+    """The client in a definition's blob. Raises NewerFormat or Undecodable."""
+    return _decode(_client_decoder, blob)
+
+
+def encode_job(job: NamedJob) -> bytes:
+    """The blob of a named job."""
+    return bytes([PLAIN]) + _encoder.encode(job)
+
+
+def decode_job(blob: bytes) -> NamedJob:
+    """The job in a named job's blob. Raises NewerFormat or Undecodable."""
+    return _decode(_job_decoder, blob)
+
+
+def _decode(decoder: msgspec.msgpack.Decoder[Decoded], blob: bytes, newest: int = PLAIN) -> Decoded:
+    if not blob:
+        raise Undecodable("empty")
+    if blob[0] > newest:
+        raise NewerFormat(f"format {blob[0]}, this version reads up to {newest}")
+    try:
+        return decoder.decode(blob[1:])
+    except (msgspec.DecodeError, ValueError) as error:
+        raise Undecodable(str(error)) from None

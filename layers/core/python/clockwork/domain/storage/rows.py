@@ -1,0 +1,77 @@
+"""From what was asked to rows of the timeline, and from rows back to releases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from clockwork.domain import keys
+from clockwork.domain.executions import Execution, State
+from clockwork.domain.ids import AnonymousJob, only_execution
+from clockwork.domain.jobs import Occurrence
+from clockwork.domain.named_jobs import NamedJob, Pointer
+from clockwork.domain.releases import Release
+from clockwork.domain.storage import codec
+from clockwork.domain.timeline import Row
+
+#: Whose an unreadable row is, nobody can tell: no client's name looks like this.
+UNKNOWN_CLIENT = "?"
+
+
+def row_of(partition_id: str, key: str, elements: Sequence[codec.Element], expires_at: int) -> Row:
+    """A row of one or more occurrences; `key` carries the earliest instant at which one is to be released."""
+    return Row(partition_id, key, codec.encode_row(elements), expires_at)
+
+
+def row_of_job(partition_id: str, row_id: str, occurrence: Occurrence, expires_at: int) -> Row:
+    """The row of one anonymous job."""
+    return row_of(partition_id, keys.row_key(occurrence.due_at, row_id), [occurrence], expires_at)
+
+
+def row_of_many(partition_id: str, key: str, occurrences: Mapping[int, Occurrence], expires_at: int) -> Row:
+    """The row of several anonymous jobs by their place in it. None may be due before the instant of `key`."""
+    return Row(partition_id, key, codec.encode_packed(occurrences), expires_at)
+
+
+def releases_of(row: Row) -> list[Release]:
+    """What a row still says is to be released: all but its cancelled elements. Raises NewerFormat or Undecodable."""
+    return read_row(row)[0]
+
+
+def read_row(row: Row) -> tuple[list[Release], list[Pointer]]:
+    """What a row still says: what to release, and which named jobs to look at. Raises NewerFormat or Undecodable."""
+    releases: list[Release] = []
+    pointers: list[Pointer] = []
+    for index, element in codec.decode_row(row.blob).items():
+        if isinstance(element, Pointer):
+            pointers.append(element)
+        elif index not in row.cancelled:
+            releases.append(_release_of(row, index, element))
+    return releases, pointers
+
+
+def _release_of(row: Row, index: int, element: Occurrence | Release) -> Release:
+    if isinstance(element, Release):
+        return element
+    return Release(AnonymousJob(row.partition_id, row.key, index).job_id, element, element.due_at)
+
+
+def undecodable_execution(row: Row, client_id: str, reason: str, expires_at: int) -> Execution:
+    """The dead record of a row of which nobody can read what it stands for, with its raw bytes: its shard can go on."""
+    due_at = keys.instant_of(row.key)
+    job_id = AnonymousJob(row.partition_id, row.key, 0).job_id
+    return Execution(
+        job_id=job_id,
+        execution_id=only_execution(job_id, due_at),
+        client_id=client_id,
+        due_at=due_at,
+        state=State.DEAD,
+        revision=1,
+        expires_at=expires_at,
+        reason=f"its row cannot be decoded: {reason}",
+        raw=row.blob,
+    )
+
+
+def pointer_row(job: NamedJob, pointer: Pointer, expires_at: int) -> Row:
+    """The timeline row that holds a pointer of the job."""
+    return row_of(job.partition_id, pointer.key, [pointer], expires_at)

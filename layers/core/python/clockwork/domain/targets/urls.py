@@ -1,0 +1,219 @@
+"""URLs and headers of HTTP targets: what is accepted at create, and the one way in which a URL is taken apart.
+
+The delivery reads a URL with the same `parse` that checked it, so that the two cannot disagree about its host.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from ipaddress import ip_address
+
+import msgspec
+
+from clockwork.domain.clients import Client
+from clockwork.domain.targets.addresses import check_address
+
+LONGEST_URL = 2_048
+MOST_HEADERS = 20
+LARGEST_HEADERS = 4_096
+DEFAULT_PORTS = {"https": 443, "http": 80}
+
+_OUTSIDE_RFC_3986 = re.compile(r"[^A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]")
+_URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?P<query>\?[^#]*)?")
+_AUTHORITY = re.compile(r"(?P<host>\[[^\]]*\]|[^:\[\]]*)(?::(?P<port>[0-9]{1,5}))?")
+_LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
+#: With such a last label resolvers read the host as a number: https://url.spec.whatwg.org/#ends-in-a-number-checker
+_NUMERIC = re.compile(r"[0-9]+|0x[0-9a-f]*")
+#: What the IDNA of the standard library (2003) would turn into another name than today's registries do (UTS #46).
+_IDNA_DEVIATIONS = frozenset("ßẞς\u200c\u200d")
+_LOCAL_SUFFIXES = (".localhost", ".local", ".internal")
+
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
+_RESERVED_HEADERS = frozenset(
+    ("host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer", "upgrade", "expect")
+)
+_RESERVED_PREFIXES = ("proxy-", "webhook-", "clockwork-")
+
+
+class InvalidUrl(ValueError):
+    """A URL that cannot be delivered to; the message says why, as the end of a sentence that starts with the URL."""
+
+
+class Endpoint(msgspec.Struct, frozen=True):
+    """A URL taken apart. `host` is lower-case ASCII without brackets; `path` includes the query and starts with `/`."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+
+    @property
+    def place(self) -> str:
+        """`host:port`, an IPv6 address in brackets: the form of `allowedPrivateTargets`."""
+        return f"{self._bracketed}:{self.port}"
+
+    @property
+    def authority(self) -> str:
+        """The Host header."""
+        return self._bracketed if self.port == DEFAULT_PORTS[self.scheme] else self.place
+
+    @property
+    def is_literal(self) -> bool:
+        """The host is an IP address, not a name."""
+        return ":" in self.host or _NUMERIC.fullmatch(self.host.rpartition(".")[2]) is not None
+
+    @property
+    def _bracketed(self) -> str:
+        return f"[{self.host}]" if ":" in self.host else self.host
+
+
+class UrlCheck(msgspec.Struct, frozen=True):
+    """What is wrong with a URL (sentences' ends, none if it is fine), and whether it may lead to a private address."""
+
+    reasons: tuple[str, ...]
+    private: bool = False
+
+
+def check_url(url: str, allowed_private: Collection[str]) -> UrlCheck:
+    """Judge the URL of a target. `allowed_private` holds `host:port`; only these may be http or not public."""
+    try:
+        endpoint = parse(url)
+    except InvalidUrl as fault:
+        return UrlCheck((str(fault),))
+    if endpoint.place in {place.lower() for place in allowed_private}:
+        return UrlCheck((), private=True)
+    return UrlCheck(tuple(_reasons_against(endpoint)))
+
+
+def is_listed(url: str, client: Client) -> bool:
+    """Whether the client may call the URL's host: anything if it lists none, an allowed private target in any case.
+
+    `*.example.com` stands for every name below example.com and not for that itself. An unreadable URL is not judged.
+    """
+    if not client.allowed_target_hosts:
+        return True
+    try:
+        endpoint = parse(url)
+    except InvalidUrl:
+        return True
+    if endpoint.place in {place.lower() for place in client.allowed_private_targets}:
+        return True
+    return any(
+        endpoint.host.endswith(listed[1:]) if listed.startswith("*.") else endpoint.host == listed
+        for listed in client.allowed_target_hosts
+    )
+
+
+def parse(url: str) -> Endpoint:
+    """Take a URL apart, accepting one spelling of everything. Raises InvalidUrl for what two readers may read apart."""
+    if len(url) > LONGEST_URL:
+        raise InvalidUrl(f"has {len(url):,} characters, at most {LONGEST_URL:,} are allowed")
+    if any(character <= " " or character == "\x7f" for character in url):
+        raise InvalidUrl("holds white space or a control character: percent-encode it")
+    match = _URL.match(url)
+    if match is None or match["scheme"].lower() not in DEFAULT_PORTS:
+        raise InvalidUrl("must start with https:// (http:// only for the client's allowedPrivateTargets)")
+    if "#" in url:
+        raise InvalidUrl("has a fragment (#...), which is never sent: leave it out")
+    if "@" in match["authority"]:
+        raise InvalidUrl("holds credentials: send them in a header instead")
+    path = f"{match['path'] or '/'}{match['query'] or ''}"
+    if (stray := _OUTSIDE_RFC_3986.search(path)) is not None:
+        raise InvalidUrl(f"holds {stray[0]!r} after the host: percent-encode it")
+    scheme = match["scheme"].lower()
+    return Endpoint(scheme, *_parse_authority(match["authority"], DEFAULT_PORTS[scheme]), path)
+
+
+def check_headers(headers: Mapping[str, str]) -> list[tuple[str, str]]:
+    """What is wrong with a target's headers, as (name, the end of a sentence); the name is empty for all together."""
+    faults = [(name, fault) for name, value in headers.items() if (fault := _fault_of_header(name, value))]
+    faults += [(name, "is there twice: names differ in more than case") for name in _repeated(headers)]
+    if len(headers) > MOST_HEADERS:
+        faults.append(("", f"holds {len(headers)} headers, at most {MOST_HEADERS} are allowed"))
+    size = sum(len(name.encode()) + len(value.encode()) for name, value in headers.items())
+    if size > LARGEST_HEADERS:
+        faults.append(("", f"has {size:,} bytes of names and values, at most {LARGEST_HEADERS:,} are allowed"))
+    return faults
+
+
+def _parse_authority(authority: str, default_port: int) -> tuple[str, int]:
+    match = _AUTHORITY.fullmatch(authority)
+    if match is None:
+        raise InvalidUrl("must have the form https://host:port/path, the port from 1 to 65535")
+    port = int(match["port"] or default_port)
+    if not 1 <= port <= 65_535:
+        raise InvalidUrl(f"has the port {port}, which is out of 1-65535")
+    host = match["host"]
+    return (_parse_v6(host[1:-1]) if host.startswith("[") else _parse_name(host)), port
+
+
+def _parse_v6(text: str) -> str:
+    try:
+        address = ip_address(text)
+    except ValueError:
+        raise InvalidUrl(f"has the host [{text}], which is not an IPv6 address") from None
+    if address.version != 6 or "%" in text:
+        raise InvalidUrl(f"has the host [{text}]: brackets hold an IPv6 address without a zone")
+    return str(address)
+
+
+def _parse_name(text: str) -> str:
+    host = _to_ascii(text).lower()
+    if not host:
+        raise InvalidUrl("names no host")
+    if len(host) > 253 or not all(_LABEL.fullmatch(label) for label in host.split(".")):
+        raise InvalidUrl(f"has the host {text!r}, which is no host name (letters, digits and '-', no dot at the end)")
+    if _NUMERIC.fullmatch(host.rpartition(".")[2]) and not _is_dotted_quad(host):
+        raise InvalidUrl(f"has the host {text!r}: write an IPv4 address as four decimal numbers")
+    return host
+
+
+def _to_ascii(host: str) -> str:
+    """The form that is looked up: IDNA 2003 where today's IDNA agrees with it, refused where not."""
+    if host.isascii():
+        return host
+    try:
+        if not _IDNA_DEVIATIONS.isdisjoint(host):
+            raise UnicodeError
+        return host.encode("idna").decode("ascii")
+    except UnicodeError:
+        raise InvalidUrl(f"has the host {host!r}: write it in its ASCII form (xn--...)") from None
+
+
+def _is_dotted_quad(host: str) -> bool:
+    try:
+        return str(ip_address(host)) == host
+    except ValueError:
+        return False
+
+
+def _reasons_against(endpoint: Endpoint) -> Iterable[str]:
+    remedy = f"(unless the client's allowedPrivateTargets hold {endpoint.place})"
+    if endpoint.scheme != "https":
+        yield f"must start with https:// {remedy}"
+    if endpoint.is_literal:
+        if (reason := check_address(endpoint.host)) is not None:
+            yield f"must lead to a public address {remedy}: {reason.rstrip('.')}"
+    elif "." not in endpoint.host or endpoint.host.endswith(_LOCAL_SUFFIXES):
+        yield f"must lead to a public address {remedy}: {endpoint.host} is a local name"
+
+
+def _fault_of_header(name: str, value: str) -> str | None:
+    lowered = name.lower()
+    if not _HEADER_NAME.fullmatch(name):
+        return "is no header name: letters, digits and !#$%&'*+-.^_`|~ are allowed"
+    if lowered in _RESERVED_HEADERS or lowered.startswith(_RESERVED_PREFIXES):
+        return "is set by Clockwork or by HTTP itself and cannot be chosen"
+    if not _HEADER_VALUE.fullmatch(value):
+        return "has a value with other characters than printable ASCII"
+    return None
+
+
+def _repeated(names: Iterable[str]) -> Iterable[str]:
+    seen: set[str] = set()
+    for name in names:
+        if name.lower() in seen:
+            yield name
+        seen.add(name.lower())

@@ -1,0 +1,223 @@
+"""What each operation takes and answers, for the API's description: one entry for each of `routes.ROUTES`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from clockwork.edge.operations.clients import LetGoBody
+from clockwork.edge.operations.dead import DeadFilterBody
+from clockwork.edge.operations.original import OriginalCancelBody, OriginalScheduleBody
+from clockwork.edge.requests.clients import ClientBody
+from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, DefinitionBody, PatchBody
+from clockwork.edge.requests.schedules import BackfillBody, EmptyBody, PreviewBody, ReasonBody
+from clockwork.edge.responses import answers, named_answers
+
+_JOB = {
+    "schedule": {"at": "2026-05-05T10:00:00.250Z"},
+    "target": {"type": "http", "url": "https://example.com/hook", "headers": {"x-shop": "7"}},
+    "payload": {"order": 17},
+    "tags": {"team": "billing"},
+}
+_CRON = {**_JOB, "schedule": {"cron": "0 3 * * *", "timezone": "America/Los_Angeles"}}
+_MESSAGE = {
+    "schedule": {"delaySeconds": 30},
+    "target": {"type": "sqs", "queueArn": "arn:aws:sqs:us-east-1:123456789012:orders"},
+    "payload": "order 17 is due",
+    "record": "none",
+}
+_ORIGINAL = {
+    "clientId": "acme",
+    "scheduleKey": "order1-create",
+    "orderingKey": "order1",
+    "taskData": "payload",
+    "delivery": {"topic": "orderTopic"},
+    "scheduleTime": 1_893_456_000_000,
+}
+_CLIENT = {
+    "principals": ["arn:aws:iam::123456789012:role/Billing"],
+    "signingSecrets": ["clockwork/acme"],
+    "allowedQueueArns": ["arn:aws:sqs:us-east-1:123456789012:orders"],
+}
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation. `answer` is None for a document of a form of its own; `parameters` are those outside the path."""
+
+    summary: str
+    answer: type[BaseModel] | None
+    status: int = 200
+    #: Further statuses with the same answer.
+    also: tuple[int, ...] = ()
+    body: type[BaseModel] | None = None
+    examples: tuple[dict[str, Any], ...] = ()
+    parameters: tuple[str, ...] = ()
+    #: What it is asked to do may not be possible as things stand.
+    conflicts: bool = False
+    #: It counts against what its client may create.
+    capped: bool = False
+    #: Its answer is text, and so is that of every operation of the original Clockwork.
+    is_text: bool = False
+
+
+OPERATIONS = {
+    "create_job": Operation(
+        "Create a job",
+        answers.Created,
+        status=201,
+        also=(200,),
+        body=CreateJobBody,
+        examples=({"clientId": "acme", **_JOB}, _MESSAGE, {"jobKey": "daily-invoice", **_CRON}),
+        capped=True,
+        parameters=("Idempotency-Key",),
+    ),
+    "create_batch": Operation(
+        "Create up to 500 jobs: the good ones are accepted, the bad ones named by their index",
+        answers.CreatedBatch,
+        body=CreateBatchBody,
+        examples=({"clientId": "acme", "jobs": [_JOB, _MESSAGE]},),
+        capped=True,
+        parameters=("Idempotency-Key",),
+    ),
+    "list_jobs": Operation(
+        "List a client's named jobs",
+        named_answers.JobPage,
+        parameters=("clientIdOf", "prefix", "state", "tag", "limit", "nextToken"),
+    ),
+    "get_job": Operation("Read a job and where it stands", named_answers.Job),
+    "put_job": Operation(
+        "Replace the definition of a named job",
+        named_answers.ChangedJob,
+        body=DefinitionBody,
+        examples=(_CRON,),
+        parameters=("If-Match",),
+    ),
+    "patch_job": Operation(
+        "Change a named job by a merge patch (RFC 7396) on its definition as it was sent",
+        named_answers.ChangedJob,
+        body=PatchBody,
+        examples=({"payload": {"order": 18}},),
+        parameters=("If-Match",),
+    ),
+    "pause_job": Operation(
+        "Pause a named job: nothing starts until it is resumed",
+        named_answers.ChangedJob,
+        body=ReasonBody,
+        examples=({"reason": "maintenance"},),
+        parameters=("If-Match",),
+    ),
+    "resume_job": Operation(
+        "Resume a named job; its catchUp decides about what was due meanwhile",
+        named_answers.ChangedJob,
+        body=ReasonBody,
+        examples=({"reason": "done"},),
+        parameters=("If-Match",),
+    ),
+    "run_job": Operation(
+        "Execute a named job now, without touching its schedule",
+        named_answers.StartedRun,
+        status=202,
+        body=EmptyBody,
+        examples=({},),
+        parameters=("Idempotency-Key",),
+    ),
+    "backfill_job": Operation(
+        "Execute the fires of a past range again, at a bounded rate",
+        named_answers.StartedBackfill,
+        status=202,
+        body=BackfillBody,
+        examples=({"from": "2026-05-01T00:00:00Z", "to": "2026-05-03T00:00:00Z", "maxPerSecond": 5},),
+        parameters=("Idempotency-Key",),
+    ),
+    "preview_schedule": Operation(
+        "See when a schedule would fire, without saving anything",
+        named_answers.Preview,
+        body=PreviewBody,
+        examples=({"schedule": {"cron": "0 3 * * *", "timezone": "Europe/Berlin"}, "count": 3},),
+    ),
+    "cancel_job": Operation("Cancel a job, and learn whether that came in time", answers.Cancellation),
+    "list_executions": Operation(
+        "List a job's executions, newest first", answers.ExecutionPage, parameters=("limit", "nextToken")
+    ),
+    "get_execution": Operation("Read an execution with its attempts", answers.Execution),
+    "cancel_execution": Operation(
+        "Cancel an execution, and learn whether that came in time",
+        answers.CancelledExecution,
+        body=EmptyBody,
+        examples=({},),
+    ),
+    "redrive_execution": Operation(
+        "Deliver a dead execution after all, with a fresh budget of attempts",
+        answers.Execution,
+        body=EmptyBody,
+        examples=({},),
+        conflicts=True,
+    ),
+    "list_dead": Operation(
+        "List a client's dead executions, those that were due last first",
+        answers.ExecutionPage,
+        parameters=("prefix", "limit", "nextToken"),
+    ),
+    "redrive_dead": Operation(
+        "Deliver dead executions after all: so many at once, by jobKey and due instant",
+        answers.HandledDead,
+        body=DeadFilterBody,
+        examples=({"prefix": "daily-", "from": "2026-05-01T00:00:00Z"},),
+    ),
+    "discard_dead": Operation(
+        "Put dead executions away: they stay DEAD, without payload, and leave the list",
+        answers.HandledDead,
+        body=DeadFilterBody,
+        examples=({"to": "2026-05-01T00:00:00Z", "limit": 50},),
+    ),
+    "put_client": Operation(
+        "Create a client, or replace it whole", answers.ShownClient, body=ClientBody, examples=(_CLIENT,)
+    ),
+    "get_client": Operation("Read a client", answers.ShownClient),
+    "pause_client": Operation(
+        "Pause a client: what comes due is parked",
+        answers.ShownClient,
+        body=ReasonBody,
+        examples=({"reason": "incident 7"},),
+    ),
+    "resume_client": Operation(
+        "Resume a client: what was parked is let go on a ramp",
+        answers.ShownClient,
+        body=ReasonBody,
+        examples=({},),
+    ),
+    "release_sidelined": Operation(
+        "Let go what is parked at a chosen rate, open circuits or not, from the next sweep on",
+        answers.LetGo,
+        status=202,
+        body=LetGoBody,
+        examples=({"maxPerSecond": 20},),
+    ),
+    "discard_sidelined": Operation(
+        "End undelivered all that is parked, from the next sweep on",
+        answers.Discarding,
+        status=202,
+        body=EmptyBody,
+        examples=({},),
+    ),
+    "post_schedule": Operation(
+        "Schedule a job as the original Clockwork does; the answer is its orderingKey",
+        None,
+        body=OriginalScheduleBody,
+        examples=(_ORIGINAL, {**_ORIGINAL, "delivery": {"url": "https://example.com/hook"}}),
+        capped=True,
+        is_text=True,
+    ),
+    "delete_schedule": Operation(
+        "Cancel a job as the original Clockwork does; the answer is its scheduleKey",
+        None,
+        body=OriginalCancelBody,
+        examples=({"clientId": "acme", "scheduleKey": "order1-create"},),
+        is_text=True,
+    ),
+    "get_health": Operation("Ask whether the API answers", answers.Health),
+    "get_openapi": Operation("This description", None),
+}

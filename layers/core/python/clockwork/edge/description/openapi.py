@@ -1,0 +1,214 @@
+"""The API's description (OpenAPI 3.1), from the routes, the models and `contract`.
+
+`python -m clockwork.edge.description.openapi` writes it: into docs/ for people, and above this
+file for GET /v1/openapi.json.
+It runs when the project is built, never in a Lambda. https://spec.openapis.org/oas/v3.1.1.html
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_json_schema
+from pydantic_core import core_schema
+
+from clockwork.domain.clients import CLIENT_ID
+from clockwork.edge.description.contract import OPERATIONS, Operation
+from clockwork.edge.http.problems import CONTENT_TYPE
+from clockwork.edge.operations.jobs import LISTED, MOST_LISTED
+from clockwork.edge.requests.jobs import JobBody
+from clockwork.edge.responses import answers
+from clockwork.routes import ROUTES, Route
+
+SERVED = Path(__file__).parents[1] / "openapi.json"
+DOCUMENTED = Path(__file__).parents[6] / "docs" / "openapi.json"
+_SCHEMAS = "#/components/schemas/{model}"
+_ABOUT = """\
+A durable job scheduler: deliver this payload to that target at that time.
+
+Requests are signed with AWS Signature Version 4 for the service `execute-api`. Instants are RFC 3339 with a zone and
+milliseconds. Unknown fields are refused, and so is by name what this version does not support yet. Requests that API
+Gateway refuses itself (unsigned, unknown route, over 10 MB) get `{"message": ...}` rather than a problem document."""
+_FAULTS = {
+    400: "The body is not JSON: UTF-8, unique names, finite numbers, at most 64 levels. On /schedule: any fault.",
+    403: "The caller may not do this, or not for this client, whether or not it exists.",
+    404: "There is no such thing, or it is another client's.",
+    409: "Another request, definition or revision stands in the way: the detail says which.",
+    413: "The body is too large.",
+    422: "The request has faults, all of them in `errors`; nothing was written.",
+    429: "The client has created what it may for now; nothing was written. Repeat after what Retry-After says.",
+    500: "Our fault.",
+    503: "The answer is not certain: repeat the request, with an Idempotency-Key if it creates jobs.",
+}
+_PARAMETERS: dict[str, dict[str, Any]] = {
+    "clientId": {"in": "path", "schema": {"type": "string", "pattern": f"^{CLIENT_ID.pattern}$"}},
+    "jobId": {"in": "path", "schema": {"type": "string"}, "description": "Opaque; as a create answered it."},
+    "executionId": {"in": "path", "schema": {"type": "string"}, "description": "Opaque; as a list answered it."},
+    "limit": {
+        "in": "query",
+        "schema": {"type": "integer", "minimum": 1, "maximum": MOST_LISTED, "default": LISTED},
+    },
+    "clientIdOf": {
+        "name": "clientId",
+        "in": "query",
+        "schema": {"type": "string"},
+        "description": "Whose jobs; the caller's only client unless given.",
+    },
+    "prefix": {"in": "query", "schema": {"type": "string"}, "description": "Of the jobKey."},
+    "state": {"in": "query", "schema": {"enum": ["ACTIVE", "PAUSED", "COMPLETED", "CANCELLED"]}},
+    "tag": {"in": "query", "schema": {"type": "string"}, "description": "`name`, or `name=value`."},
+    "If-Match": {
+        "in": "header",
+        "schema": {"type": "string"},
+        "description": "The revision that is to be changed; another is a conflict.",
+    },
+    "nextToken": {"in": "query", "schema": {"type": "string"}, "description": "As the page before answered it."},
+    "Idempotency-Key": {
+        "in": "header",
+        "schema": {"type": "string", "pattern": "^[\\x21-\\x7e]{1,255}$"},
+        "description": "The same request under the same key within 24 hours is answered with the same jobs.",
+    },
+}
+
+
+class _Schemas(GenerateJsonSchema):
+    """Schemas without what only pydantic needs: titles of fields, and null where a field is simply left out."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - the base names it so
+        return False
+
+    def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
+        return self.generate_inner(schema["schema"])
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        if schema.get("default", ...) is None:
+            return self.generate_inner(schema["schema"])
+        return super().default_schema(schema)
+
+
+def describe() -> dict[str, Any]:
+    """The whole document."""
+    paths: dict[str, dict[str, Any]] = {}
+    for route in ROUTES:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, OPERATIONS[route.operation])
+    return {
+        "openapi": "3.1.1",
+        "info": {"title": "Clockwork", "version": "1", "description": _ABOUT},
+        "servers": [
+            {
+                "url": "https://{api}.execute-api.{region}.amazonaws.com",
+                "variables": {"api": {"default": "id"}, "region": {"default": "us-east-1"}},
+            }
+        ],
+        "security": [{"sigv4": []}],
+        "paths": paths,
+        "components": {"schemas": _schemas(), "responses": _problems(), "securitySchemes": {"sigv4": _SIGV4}},
+    }
+
+
+_SIGV4 = {
+    "type": "apiKey",
+    "name": "Authorization",
+    "in": "header",
+    "x-amazon-apigateway-authtype": "awsSigv4",
+    "description": "AWS Signature Version 4, service execute-api.",
+}
+
+
+def _operation(route: Route, operation: Operation) -> dict[str, Any]:
+    in_path = re.findall(r"\{(\w+)\}", route.path)
+    described: dict[str, Any] = {"operationId": _camel(route.operation), "summary": operation.summary}
+    if route.admin:
+        described["description"] = "For admin principals alone."
+    parameters = [
+        {"name": name, "required": name in in_path, **_PARAMETERS[name]} for name in (*in_path, *operation.parameters)
+    ]
+    if parameters:
+        described["parameters"] = parameters
+    if operation.body is not None:
+        described["requestBody"] = {
+            "required": True,
+            "content": {"application/json": {"schema": _ref(operation.body), "examples": _examples(operation)}},
+        }
+    schema = {"type": "object"} if operation.answer is None else _ref(operation.answer)
+    answered = (
+        {"text/plain": {"schema": {"type": "string"}}}
+        if operation.is_text
+        else {"application/json": {"schema": schema}}
+    )
+    described["responses"] = {
+        **{
+            str(status): {"description": "Done.", "content": answered} for status in (operation.status, *operation.also)
+        },
+        **{str(status): {"$ref": f"#/components/responses/{status}"} for status in _faults(in_path, operation)},
+    }
+    return described
+
+
+def _faults(in_path: list[str], operation: Operation) -> list[int]:
+    """The problems that an operation may answer, by what it takes."""
+    faults = {403, 500, 503}
+    if operation.body is not None:
+        faults |= {400} if operation.is_text else {400, 413, 422}
+    if in_path:
+        faults.add(404)
+    if operation.parameters:
+        faults.add(422)
+    if {"Idempotency-Key", "If-Match"} & set(operation.parameters):
+        faults.add(409)
+    if operation.conflicts:
+        faults.add(409)
+    if operation.capped:
+        faults.add(429)
+    return sorted(faults)
+
+
+def _problems() -> dict[str, Any]:
+    schema = _ref(answers.Problem)
+    responses: dict[str, Any] = {
+        str(status): {"description": text, "content": {CONTENT_TYPE: {"schema": schema}}}
+        for status, text in _FAULTS.items()
+    }
+    seconds = {"type": "integer", "minimum": 1}
+    responses["429"]["headers"] = {"Retry-After": {"description": "Seconds.", "required": True, "schema": seconds}}
+    return responses
+
+
+def _schemas() -> dict[str, Any]:
+    models: list[type[BaseModel]] = [JobBody, answers.Problem]
+    for operation in OPERATIONS.values():
+        models += [model for model in (operation.body, operation.answer) if model is not None]
+    unique = [(model, "validation") for model in dict.fromkeys(models)]
+    _, generated = models_json_schema(unique, ref_template=_SCHEMAS, schema_generator=_Schemas)  # type: ignore[arg-type]
+    schemas: dict[str, Any] = generated["$defs"]
+    # The edge takes the jobs of a batch one by one, so that its model does not know what they are.
+    schemas["CreateBatchBody"]["properties"]["jobs"]["items"] = _ref(JobBody)
+    return schemas
+
+
+def _examples(operation: Operation) -> dict[str, Any]:
+    return {f"example{number}": {"value": value} for number, value in enumerate(operation.examples, 1)}
+
+
+def _ref(model: type[BaseModel]) -> dict[str, str]:
+    return {"$ref": _SCHEMAS.format(model=model.__name__)}
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def main() -> None:
+    """Write both files."""
+    document = describe()
+    DOCUMENTED.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    SERVED.write_text(json.dumps(document, separators=(",", ":"), ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""One HTTPS request: its body, its faults, its pages."""

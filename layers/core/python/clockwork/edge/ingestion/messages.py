@@ -1,0 +1,124 @@
+"""Messages that ask for jobs as POST /v1/jobs does: read, bounded and validated like a request.
+
+Who may send is what the queue's or the topic's policy says: a message may act for every client that exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property, partial
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, ValidationInfo, model_validator
+
+from clockwork.domain.clients import CLIENT_ID, Client
+from clockwork.domain.errors import InvalidRequest, Problem
+from clockwork.domain.ids import digest_of, is_job_key
+from clockwork.domain.requests.create import CreateRequest
+from clockwork.edge.http.body import SINGLE_BYTES, canonical, parse
+from clockwork.edge.http.checks import Checks, EdgeModel, checks_of, validate
+from clockwork.edge.operations.named_jobs import as_sent, definition_of
+from clockwork.edge.requests.jobs import JobBody
+from clockwork.flows.access import Caller
+from clockwork.flows.named.write import NamedRequest
+from clockwork.flows.requests.ingest import Cancel, Command, Ingestion, IngestReport, Message, Rejects
+from clockwork.flows.requests.quotas import Intake
+from clockwork.flows.timeline.shards import ensure_shards
+from clockwork.flows.world import World
+
+ClientId = Annotated[str, Field(pattern=f"^{CLIENT_ID.pattern}$")]
+
+
+class CreateMessage(EdgeModel):
+    """A job to create, once however often the message comes: under its own key unless it names one."""
+
+    op: Literal["create"]
+    client_id: ClientId
+    idempotency_key: str | None = Field(None, pattern=r"^[\x21-\x7e]{1,255}$")
+    job: Any
+
+
+class CancelMessage(EdgeModel):
+    """A job to cancel: by its id, or by its client and jobKey."""
+
+    op: Literal["cancel"]
+    client_id: ClientId | None = None
+    job_id: str | None = None
+    job_key: str | None = None
+
+    @model_validator(mode="after")
+    def _names_one_job(self, info: ValidationInfo) -> Self:
+        if (self.job_id is None) == (self.job_key is None):
+            checks_of(info).report("", "must have either jobId or jobKey")
+        if self.job_key is not None and self.client_id is None:
+            checks_of(info).report("/clientId", "is required with jobKey")
+        if self.job_key is not None and not is_job_key(self.job_key):
+            checks_of(info).report("/jobKey", "is none that a job could have")
+        return self
+
+
+class Ingester:
+    """Takes batches of messages for the life of one environment."""
+
+    def __init__(self, world: World, rejects: Rejects) -> None:
+        self._world = world
+        self._rejects = rejects
+        self._intake = Intake()
+
+    @cached_property
+    def _partitions(self) -> Sequence[str]:
+        return ensure_shards(self._world)
+
+    def take(self, messages: Sequence[Message]) -> IngestReport:
+        """Do what the messages ask for. Raises Unavailable if the shards cannot be read: then none was taken."""
+        read = partial(read_message, self._world)
+        return Ingestion(self._world, self._rejects, self._intake, self._partitions, read).run(messages)
+
+
+def read_message(world: World, message: Message) -> Command:
+    """What a message asks for. Raises NotJson, BodyTooLarge or InvalidRequest with every fault; Unavailable."""
+    value = parse(message.body, SINGLE_BYTES)
+    checks = Checks(world.clock.now(), world.settings)
+    op = value.get("op") if isinstance(value, dict) else None
+    if op == "create":
+        return _create(world, message, validate(CreateMessage, value, checks), value)
+    if op == "cancel":
+        return _cancel(world, validate(CancelMessage, value, checks))
+    raise InvalidRequest([Problem("/op", "must be one of 'create', 'cancel'")])
+
+
+def _create(world: World, message: Message, wanted: CreateMessage, value: dict[str, Any]) -> Command:
+    client = _client(world, wanted.client_id)
+    checks = Checks(world.clock.now(), world.settings, client)
+    job = _job(wanted.job, checks)
+    if job.job_key is not None:
+        definition = definition_of(job, checks, client)
+        return NamedRequest(client=client, job_key=job.job_key, as_sent=as_sent(wanted.job), definition=definition)
+    return CreateRequest(
+        client=client,
+        jobs=(job.to_new_job(checks),),
+        idempotency_key=wanted.idempotency_key or message.message_id,
+        digest=digest_of([b"message", canonical(value)]),
+    )
+
+
+def _job(value: Any, checks: Checks) -> JobBody:
+    try:
+        return validate(JobBody, value, checks)
+    except InvalidRequest as faults:
+        raise InvalidRequest(Problem(f"/job{one.pointer}", one.detail) for one in faults.problems) from None
+
+
+def _cancel(world: World, wanted: CancelMessage) -> Cancel:
+    if wanted.client_id is None:
+        return Cancel(Caller("ingestion", is_admin=True), wanted.job_id)
+    client = _client(world, wanted.client_id)
+    caller = Caller("ingestion", client_ids=frozenset({client.client_id}))
+    return Cancel(caller, wanted.job_id, client.client_id, wanted.job_key or "")
+
+
+def _client(world: World, client_id: str) -> Client:
+    client = world.clients.get(client_id)
+    if client is None:
+        raise InvalidRequest([Problem("/clientId", "is no client's")])
+    return client

@@ -1,0 +1,188 @@
+"""The original Clockwork's wire format: POST and DELETE /schedule, on top of named, ordered jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
+
+from clockwork.domain import ids, instants
+from clockwork.domain.clients import CLIENT_ID, Client
+from clockwork.domain.errors import InvalidRequest, NameTaken, NotScheduled
+from clockwork.domain.executions import Execution, State
+from clockwork.domain.jobs import Payload, RetryPolicy, Target
+from clockwork.domain.named_jobs import Definition, NamedJob
+from clockwork.domain.ordering import LONGEST_ORDERING_KEY, in_order, policy_of
+from clockwork.domain.requests.create import FURTHEST_AHEAD_MS
+from clockwork.edge.http.body import SINGLE_BYTES, read_body
+from clockwork.edge.http.checks import Checks, EdgeModel, checks_of, validate
+from clockwork.edge.http.request import Request
+from clockwork.edge.operations.named_jobs import as_sent
+from clockwork.edge.requests.http_target import HttpTargetBody
+from clockwork.edge.requests.jobs import JOB_KEY, LARGEST_PAYLOAD
+from clockwork.edge.requests.kafka_target import KafkaTargetBody
+from clockwork.flows import access
+from clockwork.flows.access import get_by_key
+from clockwork.flows.named import write
+from clockwork.flows.world import World
+
+
+class PlainText(str):
+    """An answer that is text and no JSON."""
+
+
+def _job_key(value: Any) -> Any:
+    if isinstance(value, str) and not ids.is_job_key(value):
+        raise ValueError(f"must be {JOB_KEY}")
+    return value
+
+
+ClientId = Annotated[str, Field(pattern=f"^{CLIENT_ID.pattern}$")]
+ScheduleKey = Annotated[str, BeforeValidator(_job_key)]
+
+
+class DeliveryBody(EdgeModel):
+    """Where a job goes: to a Kafka topic, or to a URL."""
+
+    topic: str | None = None
+    url: str | None = None
+
+    @model_validator(mode="after")
+    def _is_allowed(self, info: ValidationInfo) -> DeliveryBody:
+        if (self.topic is None) == (self.url is None):
+            raise ValueError("must have just one of topic and url")
+        checks = checks_of(info)
+        # As a target of a job, where faults have other pointers.
+        apart = Checks(checks.now, checks.settings, checks.client)
+        try:
+            self.to_target(apart)
+        except InvalidRequest as invalid:
+            for fault in invalid.problems:
+                checks.report("/delivery/topic" if self.url is None else "/delivery/url", fault.detail)
+        return self
+
+    @property
+    def sent(self) -> dict[str, Any]:
+        """The target as a job of the other routes has it."""
+        return {"type": "kafka", "topic": self.topic} if self.url is None else {"type": "http", "url": self.url}
+
+    def to_target(self, checks: Checks) -> Target:
+        """The target as it is kept. Raises InvalidRequest."""
+        if self.url is None:
+            return validate(KafkaTargetBody, self.sent, checks).to_target(checks)
+        return validate(HttpTargetBody, self.sent, checks).to_target(checks)
+
+
+class OriginalScheduleBody(EdgeModel):
+    """POST /schedule."""
+
+    client_id: ClientId
+    schedule_key: ScheduleKey = Field(description=f"{JOB_KEY}: unique among the client's jobs")
+    ordering_key: str = Field(min_length=1, max_length=LONGEST_ORDERING_KEY)
+    task_data: str = Field(min_length=1, description=f"delivered as it is; {LARGEST_PAYLOAD:,} bytes at most")
+    delivery: DeliveryBody
+    schedule_time: int = Field(description="epoch ms; past is now, at most 10 years ahead")
+
+    @model_validator(mode="after")
+    def _is_in_bounds(self, info: ValidationInfo) -> OriginalScheduleBody:
+        checks = checks_of(info)
+        if self.schedule_time > checks.now + FURTHEST_AHEAD_MS:
+            checks.report("/scheduleTime", "is more than 10 years (3,650 days) ahead")
+        if len(self.task_data.encode()) > LARGEST_PAYLOAD:
+            checks.report("/taskData", f"has more than {LARGEST_PAYLOAD:,} bytes")
+        return self
+
+    def definition(self, checks: Checks, client: Client) -> Definition:
+        """The job as it is kept."""
+        return Definition(
+            target=in_order(self.delivery.to_target(checks), self.ordering_key),
+            payload=Payload(self.task_data.encode(), is_text=True),
+            record="full",
+            at=max(self.schedule_time, checks.now),
+            retry_policy=policy_of(client.retry_policy or RetryPolicy(), self.ordering_key),
+            signing_secrets=client.signing_secrets if self.delivery.url is not None else (),
+            relevancy_window_seconds=client.relevancy_window_seconds,
+            retention_days=client.retention_days,
+            ordering_key=self.ordering_key,
+            sequence=0,
+        )
+
+    @property
+    def as_sent(self) -> bytes:
+        """The definition as the other routes have it: by it repeats are told, and the job is shown."""
+        schedule_at = instants.to_text(max(0, self.schedule_time))
+        return as_sent(
+            {
+                "schedule": {"at": schedule_at},
+                "target": self.delivery.sent,
+                "payload": self.task_data,
+                "orderingKey": self.ordering_key,
+                "record": "full",
+            }
+        )
+
+
+class OriginalCancelBody(EdgeModel):
+    """DELETE /schedule."""
+
+    client_id: ClientId
+    schedule_key: ScheduleKey
+
+
+def schedule(
+    world: World, client: Client, body: OriginalScheduleBody, checks: Checks, partitions: Sequence[str]
+) -> write.Written:
+    """Create the job, or find that it is there. Raises NameTaken for another one under its key."""
+    request = write.NamedRequest(
+        client=client,
+        job_key=body.schedule_key,
+        as_sent=body.as_sent,
+        definition=body.definition(checks, client),
+        gives_up_key=True,
+    )
+    try:
+        return write.create_named(world, request, partitions)
+    except NameTaken:
+        stored = get_by_key(world, client.client_id, body.schedule_key)
+        about = "" if stored is None else f", job {stored.job_id}, due at {stored.definition.at}"
+        detail = f"the scheduleKey {body.schedule_key!r} belongs to another job that has not ended{about}"
+        raise NameTaken(detail, ()) from None
+
+
+def cancel(world: World, client: Client, schedule_key: str) -> None:
+    """Cancel the job under a key. Raises NotScheduled if nothing was, or if it may be delivered all the same."""
+    job = get_by_key(world, client.client_id, schedule_key)
+    if job is None:
+        raise NotScheduled(f"there is no job under the scheduleKey {schedule_key!r}")
+    if not job.is_alive:
+        raise NotScheduled(f"the job under the scheduleKey {schedule_key!r} is cancelled already")
+    if write.has_ended(world, job):
+        raise NotScheduled(f"the job under the scheduleKey {schedule_key!r} was delivered or has ended already")
+    cancelled = write.change(world, job, None, write.cancelled(None))
+    if cancelled.running:
+        raise NotScheduled("an attempt is under way and may still be delivered; no other follows")
+    if _was_delivered(world, job):
+        raise NotScheduled(f"the job under the scheduleKey {schedule_key!r} was delivered just before")
+
+
+def _was_delivered(world: World, job: NamedJob) -> bool:
+    """Whether it ended between the look and the cancel."""
+    found: list[Execution] = list(world.executions.list(job.job_id, 1, None))
+    return any(one.state is State.SUCCEEDED for one in found)
+
+
+class OriginalApi:
+    """What the routes of the original Clockwork do."""
+
+    world: World
+
+    def delete_schedule(self, request: Request) -> tuple[HTTPStatus, Any]:
+        """DELETE /schedule."""
+        value = read_body(request.event, SINGLE_BYTES)
+        client = access.client_for(self.world, request.caller, request.named_client(value))
+        checks = Checks(self.world.clock.now(), self.world.settings, client)
+        body = validate(OriginalCancelBody, value, checks)
+        cancel(self.world, client, body.schedule_key)
+        return HTTPStatus.OK, PlainText(body.schedule_key)

@@ -1,0 +1,114 @@
+"""The body of a request to create or replace a client."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationInfo, field_validator
+
+from clockwork.domain.clients import Client
+from clockwork.domain.targets.urls import InvalidUrl, parse
+from clockwork.edge.http.checks import EdgeModel, checks_of
+from clockwork.edge.requests.policies import RelevancyWindow, RetryPolicyBody
+
+#: Users keep their path; STS drops a role's, so a role is named without one.
+Principal = Annotated[
+    str,
+    Field(
+        max_length=600,
+        pattern=r"^arn:aws[a-z-]*:iam::[0-9]{12}:(root|user/[A-Za-z0-9_+=,.@/-]+|role/[A-Za-z0-9_+=,.@-]+)$",
+    ),
+]
+#: A change replaces all of them in one transaction of at most 100 writes, the client's own among them.
+MOST_PRINCIPALS = 49
+QueueArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:sqs:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,75}(\.fifo)?$")]
+Topics = Annotated[str, Field(max_length=249, pattern=r"^[A-Za-z0-9._-]*[A-Za-z0-9._*-]$")]
+SecretName = Annotated[
+    str, Field(pattern=r"^(clockwork/[A-Za-z0-9/_+=.@-]{1,200}|ssm:/clockwork/[A-Za-z0-9/_.-]{1,200})$")
+]
+PrivateTarget = Annotated[str, Field(max_length=300)]
+#: Lower case, as URLs are compared; what is one decides `urls.parse`.
+TargetHost = Annotated[str, Field(max_length=255, pattern=r"^(\*\.)?[a-z0-9_.:\[\]-]+$")]
+TargetArn = Annotated[
+    str, Field(max_length=600, pattern=r"^arn:aws[a-z-]*:(lambda|events|sns|iam):[A-Za-z0-9_+=,.@:/-]+\*?$")
+]
+
+
+class ClientBody(EdgeModel):
+    """PUT /v1/clients/{clientId}: replaces the client whole."""
+
+    principals: list[Principal] = Field([], max_length=MOST_PRINCIPALS, description="ARNs of IAM users and roles")
+    record: Literal["none", "full"] = "full"
+    signing_secrets: list[SecretName] = Field(
+        [],
+        max_length=2,
+        description="names, never secrets: of Secrets Manager, or `ssm:` and that of a SecureString of Parameter Store",
+    )
+    allowed_queue_arns: list[QueueArn] = Field([], max_length=100)
+    allowed_topics: list[Topics] = Field([], max_length=100, description="Kafka topics; a last * stands for any rest")
+    allowed_private_targets: list[PrivateTarget] = Field([], max_length=100, description="host:port")
+    allowed_target_hosts: list[TargetHost] = Field(
+        [], max_length=100, description="if not empty, the only hosts of webhooks; `*.example.com` is all below it"
+    )
+    allowed_target_arns: list[TargetArn] = Field(
+        [], max_length=100, description="of lambda, eventbridge and sns targets and their roles; `*` may end one"
+    )
+    retry_policy: RetryPolicyBody | None = Field(None, description="of jobs that have none of their own")
+    relevancy_window_seconds: RelevancyWindow | None = Field(None, description="of jobs that have none of their own")
+    max_rate_per_second: float | None = Field(None, ge=0.01, le=100_000, description="deliveries, retries included")
+    max_concurrency: int | None = Field(None, ge=1, le=100_000, description="deliveries under way at once")
+    creates_per_second: float | None = Field(None, ge=0.01, le=1_000_000, description="jobs accepted a second")
+    jobs_per_day: int | None = Field(None, ge=1, le=1_000_000_000_000, description="jobs accepted per UTC day")
+    retention_days: int | None = Field(None, ge=1, le=365, description="of records, once their execution has ended")
+    dead_letter_queue_arn: QueueArn | None = Field(None, description="is told of every execution that becomes DEAD")
+
+    @field_validator("allowed_private_targets")
+    @classmethod
+    def _host_and_port(cls, targets: list[str], info: ValidationInfo) -> list[str]:
+        for index, target in enumerate(targets):
+            try:
+                fault = None if parse(f"http://{target}").place == target.lower() else "must be host:port and no more"
+            except InvalidUrl as error:
+                fault = str(error)
+            if fault is not None:
+                checks_of(info).report(f"/allowedPrivateTargets/{index}", fault)
+        return targets
+
+    @field_validator("allowed_target_hosts")
+    @classmethod
+    def _are_hosts(cls, hosts: list[str], info: ValidationInfo) -> list[str]:
+        for index, host in enumerate(hosts):
+            try:
+                parse(f"https://{host.removeprefix('*.')}")
+            except InvalidUrl as error:
+                checks_of(info).report(f"/allowedTargetHosts/{index}", str(error))
+        return hosts
+
+    @field_validator("dead_letter_queue_arn")
+    @classmethod
+    def _is_allowed(cls, arn: str | None, info: ValidationInfo) -> str | None:
+        if arn is not None and arn not in info.data.get("allowed_queue_arns", ()):
+            raise ValueError("is not among the allowedQueueArns")
+        return arn
+
+    def to_client(self, client_id: str) -> Client:
+        """The client as it is kept."""
+        return Client(
+            client_id=client_id,
+            principals=tuple(self.principals),
+            record=self.record,
+            signing_secrets=tuple(self.signing_secrets),
+            allowed_queue_arns=tuple(self.allowed_queue_arns),
+            allowed_topics=tuple(self.allowed_topics),
+            allowed_private_targets=tuple(self.allowed_private_targets),
+            allowed_target_hosts=tuple(self.allowed_target_hosts),
+            allowed_target_arns=tuple(self.allowed_target_arns),
+            retry_policy=None if self.retry_policy is None else self.retry_policy.to_policy(),
+            relevancy_window_seconds=self.relevancy_window_seconds,
+            max_rate_per_second=self.max_rate_per_second,
+            max_concurrency=self.max_concurrency,
+            creates_per_second=self.creates_per_second,
+            jobs_per_day=self.jobs_per_day,
+            retention_days=self.retention_days,
+            dead_letter_queue_arn=self.dead_letter_queue_arn,
+        )

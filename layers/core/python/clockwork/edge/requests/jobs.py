@@ -1,0 +1,201 @@
+"""The bodies of requests to create jobs, with every bound that a client can meet."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    Discriminator,
+    Field,
+    RootModel,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    field_validator,
+    model_validator,
+)
+
+from clockwork.domain import ids, instants, jobs
+from clockwork.domain.clients import CLIENT_ID
+from clockwork.domain.ordering import LARGEST_SEQUENCE, LONGEST_ORDERING_KEY, LONGEST_RETRYING_SECONDS, in_order
+from clockwork.domain.requests.create import NewJob
+from clockwork.domain.targets.envelopes import json_of
+from clockwork.edge.http.checks import Checks, EdgeModel, checks_of
+from clockwork.edge.requests.aws_targets import EventBridgeTargetBody, LambdaTargetBody, SnsTargetBody, SqsTargetBody
+from clockwork.edge.requests.http_target import HttpTargetBody
+from clockwork.edge.requests.kafka_target import KafkaTargetBody
+from clockwork.edge.requests.policies import RelevancyWindow, RetryPolicyBody
+from clockwork.edge.requests.schedules import ScheduleBody
+
+LARGEST_PAYLOAD = 256 * 1024
+#: What these services take is 256 KB with our facts beside it, by quotas that differ and change.
+LARGEST_ENVELOPED = 240 * 1024
+ENVELOPED = (LambdaTargetBody, EventBridgeTargetBody, SnsTargetBody)
+LARGEST_BATCH = 500
+#: What `ids.is_job_key` asks, in words.
+JOB_KEY = f"1-{ids.LONGEST_JOB_KEY} bytes of UTF-8 without control characters"
+#: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html
+_REFUSED_BY_SQS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+TargetBody = Annotated[
+    HttpTargetBody | SqsTargetBody | KafkaTargetBody | LambdaTargetBody | EventBridgeTargetBody | SnsTargetBody,
+    Discriminator("type"),
+]
+
+
+class DefinitionBody(EdgeModel):
+    """What a job does: the body of PUT, and most of a create."""
+
+    schedule: ScheduleBody
+    target: TargetBody
+    payload: Any = Field(None, description=f"delivered as JSON, a string as it is; {LARGEST_PAYLOAD:,} bytes encoded")
+    retry_policy: RetryPolicyBody | None = Field(None, description="the client's unless given")
+    relevancy_window_seconds: RelevancyWindow | None = Field(
+        None, description="undelivered so long after it was due it ends EXPIRED; the client's unless given"
+    )
+    record: Literal["none", "full"] | None = Field(None, description="the client's unless given")
+    tags: dict[Annotated[str, Field(min_length=1, max_length=64)], Annotated[str, Field(max_length=256)]] = Field(
+        {}, max_length=20
+    )
+    ordering_key: str | None = Field(
+        None,
+        min_length=1,
+        max_length=LONGEST_ORDERING_KEY,
+        description="jobs of a client with one key are delivered one after the other; needs the record level full",
+    )
+    sequence: int | None = Field(
+        None, ge=0, le=LARGEST_SEQUENCE, description="breaks ties between jobs of one orderingKey; 0 unless given"
+    )
+    on_failure: TargetBody | None = Field(
+        None, description="a target that is called back with the facts of each execution that ends DEAD"
+    )
+
+    @field_validator("on_failure", mode="wrap")
+    @classmethod
+    def _points_to_itself(cls, value: Any, validated: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+        """A target like the job's own, whose faults have other pointers."""
+        with checks_of(info).relocated("/target", "/onFailure"):
+            return validated(value)
+
+    @field_validator("payload")
+    @classmethod
+    def _fits(cls, value: Any, info: ValidationInfo) -> jobs.Payload:
+        """From here on the payload is what will be sent: it is encoded once."""
+        payload = payload_of(value)
+        if len(payload.body) > LARGEST_PAYLOAD:
+            raise ValueError(f"has {len(payload.body):,} bytes encoded, at most {LARGEST_PAYLOAD:,} are taken")
+        target = info.data.get("target")
+        if isinstance(target, SqsTargetBody | SnsTargetBody) and _is_refused_by_sqs(payload):
+            raise ValueError(f"is empty or holds a control character, which {target.type.upper()} refuses")
+        if isinstance(target, ENVELOPED) and len(json_of(payload)) > LARGEST_ENVELOPED:
+            raise ValueError(f"is too large: {target.type} targets take {LARGEST_ENVELOPED:,} bytes of JSON")
+        return payload
+
+    @model_validator(mode="after")
+    def _is_recorded(self, info: ValidationInfo) -> Self:
+        checks = checks_of(info)
+        level = self.record or (checks.client.record if checks.client is not None else "full")
+        if self.schedule.overlap == "skip" and level != "full":
+            checks.report("/schedule/overlap", "skip needs the record level full")
+        if self.ordering_key is not None and level != "full":
+            checks.report("/orderingKey", "needs the record level full")
+        return self
+
+    @model_validator(mode="after")
+    def _is_in_order(self, info: ValidationInfo) -> Self:
+        checks, policy = checks_of(info), self.retry_policy
+        if self.sequence is not None and self.ordering_key is None:
+            checks.report("/sequence", "is for jobs with an orderingKey alone")
+        given = policy is not None and "max_age_seconds" in policy.model_fields_set
+        longest = 0.0 if policy is None or not given else policy.max_age_seconds
+        if self.ordering_key is not None and longest > LONGEST_RETRYING_SECONDS:
+            most = f"must be at most {LONGEST_RETRYING_SECONDS} for a job with an orderingKey"
+            checks.report("/retryPolicy/maxAgeSeconds", most)
+        return self
+
+    def target_in_order(self, checks: Checks) -> jobs.Target:
+        """The target as it is kept."""
+        return in_order(self.target.to_target(checks), self.ordering_key)
+
+    def callback_target(self, checks: Checks) -> jobs.Target | None:
+        """The target of callbacks as it is kept."""
+        return None if self.on_failure is None else self.on_failure.to_target(checks)
+
+    @property
+    def encoded_payload(self) -> jobs.Payload:
+        """The payload as it will be sent."""
+        return self.payload or NO_PAYLOAD
+
+
+class JobBody(DefinitionBody):
+    """A job as it stands in a batch: named if it has a `jobKey`."""
+
+    job_key: str | None = Field(
+        None,
+        json_schema_extra={"minLength": 1, "maxLength": ids.LONGEST_JOB_KEY},
+        description=f"{JOB_KEY}: names the job among its client's; needed for every and cron",
+    )
+
+    @field_validator("job_key")
+    @classmethod
+    def _is_printable(cls, job_key: str | None) -> str | None:
+        if job_key is not None and not ids.is_job_key(job_key):
+            raise ValueError(f"must be {JOB_KEY}")
+        return job_key
+
+    @model_validator(mode="after")
+    def _is_named(self, info: ValidationInfo) -> Self:
+        if self.schedule.recurs and self.job_key is None:
+            checks_of(info).report("/jobKey", "is required for a schedule that recurs")
+        return self
+
+    def to_new_job(self, checks: Checks, index: int = 0) -> NewJob:
+        """The job as the flow takes it, if it is anonymous."""
+        return NewJob(
+            index=index,
+            target=self.target_in_order(checks),
+            payload=self.encoded_payload,
+            at=None if self.schedule.at is None else instants.from_text(self.schedule.at),
+            delay_ms=round((self.schedule.delay_seconds or 0) * 1000),
+            record=self.record,
+            retry_policy=None if self.retry_policy is None else self.retry_policy.to_policy(),
+            relevancy_window_seconds=self.relevancy_window_seconds,
+            ordering_key=self.ordering_key,
+            sequence=self.sequence or 0,
+            on_failure=self.callback_target(checks),
+            tags=self.tags,
+        )
+
+
+class CreateJobBody(JobBody):
+    """POST /v1/jobs."""
+
+    client_id: str | None = Field(None, pattern=f"^{CLIENT_ID.pattern}$")
+
+
+class PatchBody(RootModel[dict[str, Any]]):
+    """PATCH /v1/jobs/{jobId}: what is named replaces what was sent, null leaves it out."""
+
+
+class CreateBatchBody(EdgeModel):
+    """POST /v1/jobs/batch. The jobs are validated one by one, so that a bad one does not stop the others."""
+
+    client_id: str | None = Field(None, pattern=f"^{CLIENT_ID.pattern}$")
+    jobs: list[Any] = Field(min_length=1, max_length=LARGEST_BATCH)
+
+
+def payload_of(value: Any) -> jobs.Payload:
+    """A string as it is, anything else as compact JSON."""
+    if isinstance(value, str):
+        return jobs.Payload(value.encode(), is_text=True)
+    return jobs.Payload(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+#: What is delivered where no payload was given.
+NO_PAYLOAD = payload_of(None)
+
+
+def _is_refused_by_sqs(payload: jobs.Payload) -> bool:
+    return payload.body == b"" or _REFUSED_BY_SQS.search(payload.body.decode()) is not None

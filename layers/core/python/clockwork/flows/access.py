@@ -1,0 +1,123 @@
+"""Who may act for which client. An unknown client and somebody else's are the same answer.
+
+Find a job by its id, only ever for whom may see it: another's and none at all are the same answer.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from clockwork.domain import ids
+from clockwork.domain.clients import CLIENT_ID, Client, principal_of
+from clockwork.domain.errors import JobNotFound, NotAllowed, NotNamed, Unreadable
+from clockwork.domain.ids import AnonymousJob, InvalidId
+from clockwork.domain.jobs import Occurrence
+from clockwork.domain.named_jobs import NamedJob
+from clockwork.domain.storage import codec
+from clockwork.flows.world import World
+
+
+class Caller(msgspec.Struct, frozen=True):
+    """Who asks. `client_ids` are filled in by `require_known`; an admin may act for every client."""
+
+    principal: str
+    is_admin: bool = False
+    client_ids: frozenset[str] = frozenset()
+
+    def may_act_for(self, client_id: str) -> bool:
+        """Whether what belongs to this client exists for the caller."""
+        return self.is_admin or client_id in self.client_ids
+
+
+def identify(world: World, caller_arn: str) -> Caller:
+    """The caller behind an ARN, before any table is asked."""
+    principal = principal_of(caller_arn)
+    return Caller(principal, is_admin=principal in world.settings.admin_principals)
+
+
+def require_known(world: World, caller: Caller) -> Caller:
+    """The caller with the clients that list it. Raises NotAllowed for one whom nobody lists."""
+    known = msgspec.structs.replace(caller, client_ids=frozenset(c.client_id for c in _own_clients(world, caller)))
+    if not known.client_ids and not known.is_admin:
+        raise NotAllowed("no client lists the caller's principal")
+    return known
+
+
+def require_admin(caller: Caller) -> None:
+    """Raises NotAllowed unless the caller is an admin principal."""
+    if not caller.is_admin:
+        raise NotAllowed("only an admin principal may do this")
+
+
+def client_for(world: World, caller: Caller, client_id: str | None) -> Client:
+    """The client for whom the caller acts: the one named, or else the only one that lists the caller's principal.
+
+    Raises NotAllowed if it does not exist or does not list the caller, or if none is named and not just one does.
+    """
+    if client_id is None:
+        own = _own_clients(world, caller)
+        if len(own) != 1:
+            raise NotAllowed("name the clientId: the caller does not act for exactly one client")
+        return own[0]
+    client = world.clients.get(client_id) if CLIENT_ID.fullmatch(client_id) else None
+    if client is None or not (caller.is_admin or caller.principal in client.principals):
+        raise NotAllowed("the caller may not act for this client")
+    return client
+
+
+def _own_clients(world: World, caller: Caller) -> list[Client]:
+    listed = [world.clients.get(client_id) for client_id in world.clients.of_principal(caller.principal)]
+    return [client for client in listed if client is not None and caller.principal in client.principals]
+
+
+class KeptJob(msgspec.Struct, frozen=True):
+    """An anonymous job as its row keeps it."""
+
+    job_id: str
+    place: AnonymousJob
+    occurrence: Occurrence
+    cancelled: bool
+
+
+def get_kept_job(world: World, caller: Caller, job_id: str) -> KeptJob:
+    """The job, if its row is still kept and the caller may see it. Raises JobNotFound."""
+    place = decode_anonymous(job_id)
+    row = world.timeline.find([(place.partition_id, place.key)])[0]
+    element = codec.decode_row(row.blob).get(place.element) if row is not None else None
+    if row is None or not isinstance(element, Occurrence) or not caller.may_act_for(element.client_id):
+        raise JobNotFound(job_id)
+    return KeptJob(job_id, place, element, place.element in row.cancelled)
+
+
+def get_by_key(world: World, client_id: str, job_key: str) -> NamedJob | None:
+    """The job under a key, tombstones included. Raises Unreadable."""
+    job = world.jobs.get([(client_id, job_key)])[0]
+    if isinstance(job, Unreadable):
+        raise job
+    return job
+
+
+def get_named(world: World, caller: Caller, job_id: str) -> NamedJob:
+    """The named job with this id, tombstones included. Raises JobNotFound, or NotNamed for an anonymous job's id."""
+    try:
+        place = ids.decode_job(job_id)
+    except InvalidId:
+        raise JobNotFound(job_id) from None
+    if isinstance(place, AnonymousJob):
+        get_kept_job(world, caller, job_id)
+        raise NotNamed("an anonymous job is its instant: cancel it and create another")
+    job = get_by_key(world, place.client_id, place.job_key)
+    if job is None or job.incarnation != place.incarnation or not caller.may_act_for(job.client_id):
+        raise JobNotFound(job_id)
+    return job
+
+
+def decode_anonymous(job_id: str) -> AnonymousJob:
+    """The place of an anonymous job. Raises JobNotFound."""
+    try:
+        place = ids.decode_job(job_id)
+    except InvalidId:
+        raise JobNotFound(job_id) from None
+    if not isinstance(place, AnonymousJob):
+        raise JobNotFound(job_id)
+    return place

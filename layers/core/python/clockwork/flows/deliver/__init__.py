@@ -1,0 +1,1 @@
+"""A release comes due."""

@@ -1,0 +1,117 @@
+"""One client among many: before anything is claimed, park what may not go, pace what is capped, count what runs.
+
+An uncapped, unpaused client whose targets answer costs no write here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+import msgspec
+
+from clockwork.domain.clients import Client
+from clockwork.domain.errors import Unavailable, Unreadable
+from clockwork.domain.lifecycle.expiry import is_expired, relevant_until
+from clockwork.domain.limits.circuits import Passage, host_of, plan_passage
+from clockwork.domain.limits.rate import urgency
+from clockwork.flows.deliver.batch import Batch, Item
+from clockwork.flows.deliver.claim import unexpired
+from clockwork.flows.deliver.concurrency import permitted
+from clockwork.flows.deliver.park import park
+from clockwork.flows.world import World
+
+#: A slot this far away goes back to the queue, whose delays are whole seconds: holding it would keep an environment.
+FAR_SLOT_MS = 1_000
+
+
+def admit(batch: Batch, items: Sequence[Item]) -> list[Item]:
+    """Those that may go now. The others are parked, or go back to the queue for later."""
+    admitted: list[Item] = []
+    for client_id, group in groupby(sorted(items, key=_client_of), key=_client_of):
+        items_of_client = list(group)
+        try:
+            admitted += _admit_client(batch, client_id, items_of_client)
+        except (Unavailable, Unreadable) as error:
+            # Those parked or sent back before come a second time: a duplicate, which is absorbed.
+            for item in items_of_client:
+                batch.fail(item, str(error))
+    return admitted
+
+
+def _admit_client(batch: Batch, client_id: str, items: list[Item]) -> list[Item]:
+    client = batch.world.clients.get(client_id)
+    for step in (_unparked, _paced):
+        items = step(batch, client_id, client, items) if items else items
+    return permitted(batch, client, items) if items else items
+
+
+def _client_of(item: Item) -> str:
+    return item.release.occurrence.client_id
+
+
+def _unparked(batch: Batch, client_id: str, client: Client | None, items: list[Item]) -> list[Item]:
+    """Those that neither the client's pause nor an open circuit holds back."""
+    if client is not None and client.paused:
+        park(batch, items, f"its client is paused: {client.pause_reason or 'no reason given'}")
+        return []
+    hosts = {host for item in items if (host := host_of(item.release.occurrence.target)) is not None}
+    circuits = batch.world.regulation.circuits(client_id) if hosts else {}
+    if not hosts & circuits.keys():
+        return items
+    going: list[Item] = []
+    held: list[Item] = []
+    for item in items:
+        host = host_of(item.release.occurrence.target)
+        now, has_slot = batch.world.clock.now(), item.release.paced
+        passage, probing = plan_passage(circuits.get(host or ""), now, has_slot=has_slot)
+        if probing is not None and batch.world.regulation.save_circuit(circuits[probing.host], probing):
+            # Everybody else is held back by the later probe; ours is this one.
+            circuits = {**circuits, probing.host: probing}
+            item.probes = probing
+            going.append(item)
+        else:
+            (going if passage is Passage.FREE else held).append(item)
+    park(batch, held, "the circuit of its target is open")
+    return going
+
+
+def _paced(batch: Batch, client_id: str, client: Client | None, items: list[Item]) -> list[Item]:
+    """Under a rate cap each takes a slot once; one that is too far away to hold for goes back for its slot."""
+    if client is None or client.max_rate_per_second is None:
+        return items
+    interval_ms = 1000 / client.max_rate_per_second
+    _take_slots(batch.world, client_id, interval_ms, [item for item in items if not item.release.paced])
+    # A slot beyond the relevancy window is no use waiting for.
+    items = unexpired(batch, items)
+    far_at = batch.world.clock.now() + FAR_SLOT_MS
+    batch.send_back([item for item in items if item.release.run_at >= far_at])
+    return [item for item in items if item.release.run_at < far_at]
+
+
+def _take_slots(world: World, client_id: str, interval_ms: float, waiting: list[Item]) -> None:
+    """Give each item its slot, or one beyond its window where no other is left: such a slot is not taken.
+
+    Whoever can wait longest comes last. One reservation does if the cap leaves enough slots; otherwise there is at most
+    one for each instant at which a window ends.
+    """
+    waiting = sorted(waiting, key=lambda item: urgency(item.release))
+    now = world.clock.now()
+    while waiting:
+        # No slot beyond the first window is asked for: whoever gets one can use it.
+        until = relevant_until(waiting[0].release.occurrence)
+        first_at, count = world.regulation.reserve(client_id, len(waiting), interval_ms, now, until)
+        for place, item in enumerate(waiting[:count]):
+            _pace(item, first_at + int(place * interval_ms))
+        waiting = waiting[count:]
+        if waiting and until is not None:
+            free_at = max(until + 1, first_at + int(count * interval_ms))
+            for item in waiting:
+                if is_expired(item.release.occurrence, free_at):
+                    _pace(item, free_at)
+            waiting = [item for item in waiting if not item.release.paced]
+
+
+def _pace(item: Item, at: int) -> None:
+    slot_at = max(item.release.run_at, at)
+    item.release = msgspec.structs.replace(item.release, run_at=slot_at, paced=True)

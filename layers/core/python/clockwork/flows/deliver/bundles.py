@@ -1,0 +1,63 @@
+"""Messages in and out of a deliverer's hands: a bundle's occurrences stand for themselves, its acknowledgement for all.
+
+A bundle that is received a second time may hold the very occurrence that took down whoever had it before. So it is
+split before anything else, and so is what fails of one: alone, an occurrence retries alone and ends alone.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+import msgspec
+
+from clockwork.domain.errors import Unreadable
+from clockwork.domain.releases import Release
+from clockwork.domain.storage.codec import decode_message
+from clockwork.flows.deliver.batch import Batch, Item
+from clockwork.flows.world import World
+
+log = logging.getLogger(__name__)
+
+
+class Message(msgspec.Struct, frozen=True):
+    """A message of the release queue, received so many times."""
+
+    message_id: str
+    body: str
+    receive_count: int = 1
+
+
+def unbundled(batch: Batch, messages: Sequence[Message]) -> list[Item]:
+    """What the messages carry, but for bundles that come a second time: those are split and acknowledged."""
+    items: list[Item] = []
+    for message in messages:
+        try:
+            releases = decode_message(message.body)
+        except Unreadable as error:
+            # It comes back until the dead-letter queue takes it: a newer version, or somebody, will know.
+            log.error("undecodable message: %s", error, extra={"action": "undecodable_message"})
+            batch.fail_message(message.message_id)
+            continue
+        bundled = len(releases) > 1
+        found = [Item(message.message_id, release, bundled=bundled) for release in releases]
+        if bundled and message.receive_count > 1:
+            batch.report.deferred += len(found)
+            batch.failed_of_bundles += found
+        else:
+            items += found
+    return items
+
+
+def resend_alone(batch: Batch) -> None:
+    """Release what failed of bundles again, each alone; a bundle of which that is not certain comes back whole."""
+    items = batch.failed_of_bundles
+    for index in send_alone(batch.world, [item.release for item in items]):
+        batch.fail_message(items[index].message_id)
+
+
+def send_alone(world: World, releases: Sequence[Release]) -> list[int]:
+    """Release each in a message of its own; the places of those that were not taken."""
+    alone = [msgspec.structs.replace(release, alone=True) for release in releases]
+    refused = world.releases.send(alone, world.clock.now()) if alone else ()
+    return [refusal.index for refusal in refused]

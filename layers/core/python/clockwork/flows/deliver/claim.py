@@ -1,0 +1,90 @@
+"""Claim attempts: one conditional write each, so that nobody else starts them. Who loses looks at what is there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from clockwork.domain.errors import Unavailable, Unreadable
+from clockwork.domain.lifecycle.attempts import Action, Claim, plan_claim
+from clockwork.domain.lifecycle.expiry import expired_execution, is_expired
+from clockwork.flows.deliver.batch import Batch, Item
+
+
+def claim(batch: Batch, items: Sequence[Item]) -> list[Item]:
+    """Those that are ours to start, by the instant at which they are to run. The others are settled or fail."""
+    # 1. Nothing is claimed at record level none: a duplicate is delivered twice. Only what comes too late is recorded.
+    started = [item for item in items if item.release.occurrence.record == "none" and not end_unclaimed(batch, item)]
+    open_items = [item for item in items if item.release.occurrence.record == "full"]
+    # 2. Look at what a later attempt follows.
+    open_items = [item for item in open_items if find_seen(batch, item)]
+    # 3. Claim; whoever lost plans again with what is there.
+    while open_items:
+        open_items = _claim_round(batch, open_items, started)
+    return sorted(started, key=lambda item: item.release.run_at)
+
+
+def _claim_round(batch: Batch, items: Sequence[Item], started: list[Item]) -> list[Item]:
+    plans = [(item, plan_claim(item.release, item.seen, wish(batch))) for item in items]
+    for item, plan in plans:
+        if plan.execution is None:
+            batch.settle(item, plan)
+    writing = [(item, plan, plan.execution) for item, plan in plans if plan.execution is not None]
+    saves = batch.world.executions.save([(item.seen, after) for item, _, after in writing]) if writing else ()
+    lost = []
+    for (item, plan, after), saved in zip(writing, saves, strict=True):
+        if saved.unavailable is not None:
+            batch.fail(item, saved.unavailable)
+        elif not saved.ok:
+            lost += [item] * batch.may_race_again(item, saved.actual)
+        elif plan.action is Action.START:
+            item.seen = after
+            started.append(item)
+        else:
+            batch.settle(item, plan)
+    return lost
+
+
+def end_unclaimed(batch: Batch, item: Item) -> bool:
+    """Whether an item of which nothing is recorded before it ends comes too late to be started: it ends EXPIRED."""
+    world, release = batch.world, item.release
+    now = world.clock.now()
+    if not is_expired(release.occurrence, max(now, release.run_at)):
+        return False
+    expired = expired_execution(release, now, world.execution_expires_at(now))
+    saved = world.executions.save([(None, expired)])[0]
+    if saved.unavailable is not None:
+        batch.fail(item, saved.unavailable)
+    elif saved.ok:
+        batch.report.expired += 1
+    else:
+        batch.absorb(item, saved.actual)
+    return True
+
+
+def find_seen(batch: Batch, item: Item) -> bool:
+    """Look at what is recorded. A first attempt expects no record, so it needs no read; any other follows something.
+
+    False: nobody answered, or it cannot be read, and the item fails.
+    """
+    if item.seen is None and (item.release.attempt > 1 or item.release.sweeps):
+        try:
+            item.seen = batch.world.executions.find(item.release.job_id, item.release.execution_id)
+        except (Unavailable, Unreadable) as error:
+            batch.fail(item, str(error))
+            return False
+    return True
+
+
+def wish(batch: Batch) -> Claim:
+    """The wish to make one attempt, under a token of its own, until this invocation ends."""
+    now = batch.world.clock.now()
+    return Claim(batch.world.chance.token(), batch.deadline_at, now, batch.world.execution_expires_at(now))
+
+
+def unexpired(batch: Batch, items: Sequence[Item]) -> list[Item]:
+    """The items that can still start in time. The others end EXPIRED, as far as their records let them."""
+    now = batch.world.clock.now()
+    late = [item for item in items if is_expired(item.release.occurrence, max(now, item.release.run_at))]
+    if late:
+        claim(batch, late)
+    return [item for item in items if item not in late]

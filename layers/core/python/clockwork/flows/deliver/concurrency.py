@@ -1,0 +1,85 @@
+"""Concurrency caps: so many deliveries of a client at once as its permits allow, counted in blocks.
+
+A block is leased for one invocation and given back as soon as its deliveries have ended: an environment that kept it
+for its next batch would keep it from the others, to whom Lambda may hand the client's next messages.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+import msgspec
+
+from clockwork.domain.clients import Client
+from clockwork.domain.errors import Unavailable
+from clockwork.domain.executions import Outcome
+from clockwork.domain.limits.concurrency import SLOW_FOR_MS, SLOW_MS, Blocks, blocks_of, cap_of, wait_ms
+from clockwork.flows.deliver.batch import Batch, Item, LeasedBlock
+
+log = logging.getLogger(__name__)
+
+#: Blocks tried before an environment takes the cap to be reached.
+BLOCKS_TRIED = 4
+
+
+def permitted(batch: Batch, client: Client | None, items: Sequence[Item]) -> list[Item]:
+    """Of one client's items, as many as its permits let run at once; the others come back later."""
+    world = batch.world
+    now = world.clock.now()
+    client_id = items[0].release.occurrence.client_id
+    is_slow = now < world.environment.slow_until.get(client_id, 0)
+    if not is_slow and (client is None or client.max_concurrency is None):
+        return list(items)
+    blocks = blocks_of(cap_of(client, world.settings.deliverer_concurrency))
+    number = _lease(batch, client_id, blocks, now)
+    going = [] if number is None else list(items[: blocks.size])
+    if number is not None:
+        batch.leased[client_id] = LeasedBlock(number, len(going))
+    later = items[len(going) :]
+    for item in later:
+        waits = item.release.waits
+        back_at = max(item.release.run_at, now + wait_ms(waits, world.chance.fraction()) * batch.patience(item))
+        item.release = msgspec.structs.replace(item.release, run_at=back_at, waits=waits + 1)
+    batch.send_back(later)
+    return going
+
+
+def note_ended(batch: Batch, ended: Sequence[tuple[Item, Outcome]]) -> None:
+    """Give blocks back whose deliveries have ended, and note whose targets are slow."""
+    environment = batch.world.environment
+    for item, outcome in ended:
+        client_id = item.release.occurrence.client_id
+        if outcome.ended_at - outcome.started_at >= SLOW_MS:
+            environment.slow_until[client_id] = batch.world.clock.now() + SLOW_FOR_MS
+        leased = batch.leased.get(client_id)
+        if leased is not None:
+            leased.running -= 1
+            if leased.running == 0:
+                _give_back(batch, client_id)
+
+
+def give_back_all(batch: Batch) -> None:
+    """Give back the blocks of which some deliveries were never started."""
+    for client_id in list(batch.leased):
+        _give_back(batch, client_id)
+
+
+def _lease(batch: Batch, client_id: str, blocks: Blocks, now: int) -> int | None:
+    """The number of a block that is this environment's until its invocation ends; None if none is free."""
+    world = batch.world
+    first = world.chance.below(blocks.count)
+    for step in range(min(blocks.count, BLOCKS_TRIED)):
+        number = (first + step) % blocks.count
+        if world.regulation.lease(client_id, number, world.environment.name, now, batch.deadline_at):
+            return number
+    return None
+
+
+def _give_back(batch: Batch, client_id: str) -> None:
+    leased = batch.leased.pop(client_id)
+    try:
+        batch.world.regulation.give_back(client_id, leased.number, batch.world.environment.name)
+    except Unavailable as error:
+        # Its lease ends with this invocation's time.
+        log.warning("block not given back: %s", error, extra={"action": "block_not_given_back"})

@@ -1,0 +1,61 @@
+"""Record outcomes: each is one conditional write on the claim; a stale claimant's outcome is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from clockwork.domain.executions import Outcome, State
+from clockwork.domain.lifecycle.attempts import Plan, plan_outcome, plan_unrecorded_outcome
+from clockwork.flows.deliver.batch import Batch, Item
+
+Ended = tuple[Item, Outcome]
+
+
+def record(batch: Batch, ended: Sequence[Ended]) -> None:
+    """Record attempts that have ended, and settle what follows from each."""
+    for item, outcome in ended:
+        _count(batch, item, outcome)
+    open_ends = list(ended)
+    while open_ends:
+        open_ends = _record_round(batch, open_ends)
+
+
+def _record_round(batch: Batch, ended: Sequence[Ended]) -> list[Ended]:
+    plans = [(item, outcome, _plan(batch, item, outcome)) for item, outcome in ended]
+    for item, _outcome, plan in plans:
+        if plan.execution is None:
+            batch.settle(item, plan)
+    writing = [(item, outcome, plan, plan.execution) for item, outcome, plan in plans if plan.execution is not None]
+    saves = batch.world.executions.save([(item.seen, after) for item, _, _, after in writing]) if writing else ()
+    again = []
+    for (item, outcome, plan, _after), saved in zip(writing, saves, strict=True):
+        if saved.unavailable is not None:
+            batch.fail(item, saved.unavailable)
+        elif saved.ok:
+            batch.settle(item, plan)
+        elif item.seen is None:
+            # At record level none another copy of the message got here first, and what it recorded is as final.
+            batch.absorb(item, saved.actual)
+        elif saved.actual is not None and saved.actual.claimant == item.seen.claimant:
+            # Still our claim: a cancel was noted on it meanwhile.
+            again += [(item, outcome)] * batch.may_race_again(item, saved.actual)
+        else:
+            batch.fail(item, "our claim had ended, so its outcome is refused")
+    return again
+
+
+def _plan(batch: Batch, item: Item, outcome: Outcome) -> Plan:
+    now, jitter = batch.world.clock.now(), batch.world.chance.fraction()
+    if item.seen is None:
+        return plan_unrecorded_outcome(item.release, outcome, now, jitter, batch.world.execution_expires_at(now))
+    return plan_outcome(item.release, item.seen, outcome, now, jitter)
+
+
+def _count(batch: Batch, item: Item, outcome: Outcome) -> None:
+    lateness = outcome.started_at - item.release.run_at
+    batch.report.lateness_ms.append(lateness)
+    batch.report.early += lateness < 0
+    if outcome.state is State.SUCCEEDED:
+        batch.report.succeeded += 1
+    else:
+        batch.report.failed += 1

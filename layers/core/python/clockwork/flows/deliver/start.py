@@ -1,0 +1,149 @@
+"""Hold what is claimed until it is due, and look at the named jobs last of all before their occurrences are started.
+
+Claim first, then look: a change of the job writes its row first and then looks for claims. So either this look sees
+the change, or the change sees the claim and its answer lists it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from clockwork.domain.errors import Unavailable, Unreadable
+from clockwork.domain.executions import WAITING, Execution, State
+from clockwork.domain.ids import NamedJobId, decode_job
+from clockwork.domain.lifecycle.attempts import is_claimed, plan_unstarted
+from clockwork.domain.lifecycle.expiry import is_expired, reason_of
+from clockwork.domain.lifecycle.first_record import ended_execution
+from clockwork.domain.named_jobs import JobState, NamedJob
+from clockwork.domain.releases import Release
+from clockwork.flows.deliver.batch import Batch, Item
+from clockwork.flows.deliver.claim import end_unclaimed
+from clockwork.flows.world import World
+
+#: Executions before one's own that are looked at to tell whether one is still under way: at first, and at most.
+EARLIER = 10
+MOST_EARLIER = 1_000
+
+
+def hold_and_look(batch: Batch, claimed: Sequence[Item]) -> Iterator[int]:
+    """The places of those that are to be started, each no earlier than it is due. `claimed` is in the order of that."""
+    slot = 0
+    while slot < len(claimed):
+        batch.world.clock.hold_until(claimed[slot].release.run_at)
+        now = batch.world.clock.now()
+        due = [slot]
+        while due[-1] + 1 < len(claimed) and claimed[due[-1] + 1].release.run_at <= now:
+            due.append(due[-1] + 1)
+        yield from _wanted_or_failed(batch, claimed, due)
+        slot = due[-1] + 1
+
+
+def _wanted_or_failed(batch: Batch, claimed: Sequence[Item], due: Sequence[int]) -> list[int]:
+    """As `_wanted`; where the tables do not answer nothing is started: those messages come back and find our claim."""
+    try:
+        return _wanted(batch, claimed, due)
+    except Unavailable as error:
+        for slot in due:
+            batch.fail(claimed[slot], str(error))
+        return []
+
+
+def _wanted(batch: Batch, claimed: Sequence[Item], due: Sequence[int]) -> list[int]:
+    due = [slot for slot in due if not _is_too_late(batch, claimed[slot])]
+    places_of = {slot: decode_job(claimed[slot].release.job_id) for slot in due}
+    named = {slot: place for slot, place in places_of.items() if isinstance(place, NamedJobId)}
+    if not named:
+        return due
+    places = sorted({(place.client_id, place.job_key) for place in named.values()})
+    jobs = dict(zip(places, batch.world.jobs.get(places), strict=True))
+    wanted = []
+    for slot in due:
+        objection = None
+        try:
+            if (place := named.get(slot)) is not None:
+                objection = _objection(batch.world, claimed[slot], place, jobs[place.client_id, place.job_key])
+        except Unreadable as fault:
+            batch.fail(claimed[slot], str(fault))
+            continue
+        if objection is None:
+            wanted.append(slot)
+        else:
+            _drop(batch, claimed[slot], *objection)
+    return wanted
+
+
+def _is_too_late(batch: Batch, item: Item) -> bool:
+    """Whether time ran out between claim and start: it ends EXPIRED."""
+    if item.seen is None:
+        return end_unclaimed(batch, item)
+    occurrence = item.release.occurrence
+    if not is_expired(occurrence, batch.world.clock.now()):
+        return False
+    _drop(batch, item, State.EXPIRED, reason_of(occurrence))
+    batch.report.expired += 1
+    return True
+
+
+def _objection(
+    world: World, item: Item, place: NamedJobId, job: NamedJob | Unreadable | None
+) -> tuple[State, str] | None:
+    """Why the occurrence is not wanted any more, and the state in which it ends. Raises Unreadable: nobody can tell."""
+    if isinstance(job, Unreadable):
+        raise job
+    release = item.release
+    if job is None or job.incarnation != place.incarnation or not job.is_alive:
+        return State.CANCELLED, "its job was deleted"
+    if release.version is not None and job.state is JobState.PAUSED:
+        return State.SKIPPED, "its job is paused"
+    changed = release.version not in (None, job.version)
+    if changed or (release.definition is not None and job.definition_digest != release.definition):
+        return State.CANCELLED, "its job was changed"
+    if release.occurrence.skip_overlap and _is_overlapping(world, release):
+        return State.SKIPPED, "an earlier execution of its job has not ended"
+    return None
+
+
+def _is_overlapping(world: World, release: Release) -> bool:
+    before, looked_at = release.execution_id, 0
+    while looked_at < MOST_EARLIER:
+        at_once = EARLIER if looked_at == 0 else 10 * EARLIER
+        earlier = world.executions.list(release.job_id, at_once, before)
+        if any(_is_under_way(execution, world.clock.now()) for execution in earlier):
+            return True
+        if len(earlier) < at_once or earlier[-1].state is not State.SKIPPED:
+            return False
+        # All that was skipped since may hide the one for whose sake it was.
+        before, looked_at = earlier[-1].execution_id, looked_at + at_once
+    return False
+
+
+def _record_end(batch: Batch, item: Item, state: State, reason: str) -> None:
+    now = batch.world.clock.now()
+    ended = ended_execution(item.release, state, reason, now, batch.world.execution_expires_at(now))
+    saved = batch.world.executions.save([(None, ended)])[0]
+    if saved.unavailable is not None:
+        batch.fail(item, saved.unavailable)
+    batch.owe_callback(item, saved.actual)
+
+
+def _is_under_way(execution: Execution, now: int) -> bool:
+    return is_claimed(execution, now) or execution.state in WAITING
+
+
+def _drop(batch: Batch, item: Item, state: State, reason: str) -> None:
+    """End what is not to be started, visibly: at record level none its end is all that is recorded."""
+    batch.report.dropped += 1
+    if item.seen is None:
+        _record_end(batch, item, state, reason)
+    while item.seen is not None:
+        ended = plan_unstarted(item.release, item.seen, state, reason, batch.world.clock.now())
+        saved = batch.world.executions.save([(item.seen, ended)])[0]
+        if saved.unavailable is not None:
+            batch.fail(item, saved.unavailable)
+            return
+        if saved.actual is None or saved.actual.claimant != item.seen.claimant:
+            batch.owe_callback(item, saved.actual)
+            return
+        # Our claim stands, and a cancel was noted on it meanwhile.
+        if not batch.may_race_again(item, saved.actual):
+            return

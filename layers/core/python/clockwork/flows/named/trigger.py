@@ -1,0 +1,63 @@
+"""Control over a named job by hand: run it now, or fire a past range again, without touching its schedule."""
+
+from __future__ import annotations
+
+from clockwork.domain import ids, keys
+from clockwork.domain.errors import KeyReused
+from clockwork.domain.fires.backfills import PlannedBackfill, plan_backfill
+from clockwork.domain.fires.chains import run_of
+from clockwork.domain.named_jobs import NamedJob
+from clockwork.domain.storage.rows import row_of
+from clockwork.flows.named.advance import put_pointer, settle
+from clockwork.flows.timeline.put import place
+from clockwork.flows.world import World
+from clockwork.ports import KeyRow
+
+
+def run_now(world: World, job: NamedJob, idempotency_key: str | None) -> str:
+    """Execute the job once, now, whether or not it is paused; the executionId. Raises KeyReused, Unavailable."""
+    origin = _origin(world, job, f"run/{job.job_id}", idempotency_key)
+    now = origin.created_at
+    release = run_of(job, now, now, f"r{ids.derive('run', job.job_id, origin.seed)}")
+    key = keys.row_key(release.run_at, ids.derive("run", job.job_id, origin.seed))
+    row = row_of(job.partition_id, key, [release], world.row_expires_at(release.run_at))
+    place(world, [row], ids_are_new=idempotency_key is None)
+    return release.execution_id
+
+
+def backfill(
+    world: World, job: NamedJob, from_at: int, to_at: int, per_second: float, idempotency_key: str | None
+) -> PlannedBackfill:
+    """Execute every fire of the job's schedule from `from_at` to `to_at` (ms, both included), so many a second.
+
+    Of another definition it is another request, also under the same key. Raises InvalidRequest, KeyReused, Unavailable.
+    """
+    asked = f"backfill/{job.job_id}/{job.definition_digest}/{from_at}/{to_at}/{per_second}"
+    origin = _origin(world, job, asked, idempotency_key)
+    backfill_id = f"b{ids.derive('backfill', job.job_id, origin.seed)}"
+    planned = plan_backfill(job, backfill_id, from_at, to_at, per_second, origin.created_at)
+    if planned.pointer is not None:
+        put_pointer(world, job, planned.pointer)
+        settle(world, job, planned.pointer)
+    return planned
+
+
+def _origin(world: World, job: NamedJob, asked: str, idempotency_key: str | None) -> KeyRow:
+    now = world.clock.now()
+    digest = ids.digest_of([asked.encode()])
+    expires_at = now + world.settings.idempotency_seconds * 1000
+    drawn = KeyRow(
+        client_id=job.client_id,
+        key=idempotency_key or "",
+        digest=digest,
+        created_at=now,
+        seed=world.chance.token(),
+        partition_id=job.partition_id,
+        expires_at=expires_at,
+    )
+    if idempotency_key is None:
+        return drawn
+    kept = world.key_rows.claim(drawn, now)
+    if kept.digest != digest:
+        raise KeyReused(f"the Idempotency-Key {idempotency_key!r} was used for another request or definition")
+    return kept

@@ -1,0 +1,1 @@
+"""A minute passes, and a shard is polled."""

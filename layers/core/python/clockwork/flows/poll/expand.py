@@ -1,0 +1,106 @@
+"""What the rows that a poller has read come to: releases, and the next pointers of the chains among them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from clockwork.domain import keys
+from clockwork.domain.errors import NewerFormat, Unreadable
+from clockwork.domain.executions import Execution
+from clockwork.domain.fires.chains import Step, expand
+from clockwork.domain.named_jobs import NamedJob, Pointer
+from clockwork.domain.releases import Release
+from clockwork.domain.storage.rows import UNKNOWN_CLIENT, read_row, row_of, undecodable_execution
+from clockwork.domain.timeline import Row
+from clockwork.flows.skipped import Stretch
+from clockwork.flows.world import World
+
+log = logging.getLogger(__name__)
+
+#: What is stored of named jobs, by (client_id, job_key).
+Jobs = Mapping[tuple[str, str], NamedJob | Unreadable | None]
+
+
+class Visited(msgspec.Struct):
+    """A row and what it comes to.
+
+    `following` are the pointers to put before anything is sent; `skipped` is what does not fire, and `records` tell of
+    what cannot be read. `goes_on`: a chain continues within the range that is being read, so nothing behind this row
+    may be passed.
+    """
+
+    row: Row
+    releases: list[Release] = []
+    following: list[Row] = []
+    skipped: list[Stretch] = []
+    records: list[Execution] = []
+    goes_on: bool = False
+    is_newer: bool = False
+
+
+class _Read(msgspec.Struct, frozen=True):
+    """A row decoded, or why not."""
+
+    row: Row
+    releases: list[Release] = []
+    pointers: list[Pointer] = []
+    fault: Unreadable | None = None
+
+
+def visit_rows(world: World, rows: Sequence[Row], horizon: str, limit: int) -> Iterator[Visited]:
+    """What each row comes to, its chains advanced up to `horizon` and all together to about `limit` occurrences."""
+    read = [_read(row) for row in rows]
+    places = sorted({(pointer.client_id, pointer.job_key) for one in read for pointer in one.pointers})
+    jobs = dict(zip(places, world.jobs.get(places), strict=True)) if places else {}
+    for one in read:
+        visited = _visit(world, one, jobs, horizon, limit)
+        limit = max(1, limit - len(visited.releases))
+        yield visited
+
+
+def _read(row: Row) -> _Read:
+    try:
+        releases, pointers = read_row(row)
+    except Unreadable as fault:
+        return _Read(row, fault=fault)
+    return _Read(row, releases, pointers)
+
+
+def _visit(world: World, read: _Read, jobs: Jobs, horizon: str, limit: int) -> Visited:
+    now = world.clock.now()
+    visited = Visited(read.row, list(read.releases))
+    if read.fault is not None:
+        _note_fault(world, visited, UNKNOWN_CLIENT, read.fault)
+    for pointer in read.pointers:
+        job = jobs[pointer.client_id, pointer.job_key]
+        if isinstance(job, Unreadable):
+            _note_fault(world, visited, pointer.client_id, job)
+        elif job is not None and pointer.counts_for(job, read.row.partition_id):
+            _advance(world, visited, job, pointer, expand(job, pointer, horizon, now, limit))
+    return visited
+
+
+def _note_fault(world: World, visited: Visited, client_id: str, fault: Unreadable) -> None:
+    """A newer version's row, or job behind it, stops the shard. A damaged one is recorded; its chain, if it has one,
+    goes on once the audit finds the job whole again.
+    """
+    log.error("unreadable row: %s", fault, extra={"action": "unreadable_row", "key": visited.row.key})
+    if isinstance(fault, NewerFormat):
+        visited.is_newer = True
+        return
+    expires_at = world.execution_expires_at(world.clock.now())
+    visited.records.append(undecodable_execution(visited.row, client_id, str(fault), expires_at))
+
+
+def _advance(world: World, visited: Visited, job: NamedJob, pointer: Pointer, step: Step) -> None:
+    visited.releases += step.releases
+    visited.goes_on = visited.goes_on or step.is_cut
+    if step.skipped is not None:
+        visited.skipped.append(Stretch(job, pointer.fire, step.skipped))
+    if step.following is not None:
+        expires_at = world.row_expires_at(keys.instant_of(step.following.key))
+        # A backfill stays where it is read, also if its job has moved.
+        visited.following.append(row_of(visited.row.partition_id, step.following.key, [step.following], expires_at))

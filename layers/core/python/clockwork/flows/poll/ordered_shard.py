@@ -1,0 +1,120 @@
+"""An ordered shard is polled: nothing is released before it is due, so that nothing that comes later is overtaken.
+
+The horizon is now. So whoever creates a job at least a moment before it is due leaves it to the one poller that reads
+the shard in the order of its keys; the poller stays for as long as work is near.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from clockwork.domain import keys
+from clockwork.domain.errors import Unavailable
+from clockwork.flows.poll.shard import STOP_MARGIN_MS, PollReport, Visit, begin_visit, commit, drain
+from clockwork.flows.world import World
+
+log = logging.getLogger(__name__)
+
+#: How often a poller that waits looks for work that came after it did (ms).
+LOOK_EVERY_MS = 500
+#: So long before its end a poller that still has work near starts its successor (ms).
+HAND_OVER_MS = 8_000
+#: How often a successor looks whether its lease is free (ms), and how long after the start of its own time it waits.
+TAKE_EVERY_MS = 200
+MOST_TAKING_MS = 30_000
+
+
+def poll_ordered_shard(
+    world: World, partition_id: str, deadline_at: int, *, succeeds: bool = False, near_ms: int | None = None
+) -> PollReport:
+    """Release what is due, and stay until nothing is due within `near_ms` (the longest between two ticks, if None).
+
+    `succeeds`: another poller is about to end, so its lease is waited for.
+    """
+    near_ms = 2 * world.settings.tick_seconds * 1000 if near_ms is None else near_ms
+    visit = _begin(world, partition_id, deadline_at, succeeds)
+    if visit is None:
+        return PollReport(outcome="no_lease")
+    stay = _Stay(visit, near_ms)
+    while True:
+        # 1. Release what is due, then wait for what is near.
+        visit.report.outcome = drain(visit, let_go=False)
+        if visit.report.outcome == "dry":
+            visit.report.outcome = stay.wait()
+        if visit.report.outcome == "due":
+            continue
+        if visit.report.outcome == "out_of_time":
+            stay.hand_over()
+        if visit.report.outcome != "dry":
+            return visit.report
+        # 2. Nothing is near. Let the lease go and only then look for the last time: a create that still saw the lease
+        #    started nobody, so its row must be seen here.
+        if not commit(visit, visit.lease.cursor, let_go=True):
+            visit.report.outcome = "fenced"
+            return visit.report
+        if not stay.is_near():
+            return visit.report
+        again = begin_visit(world, partition_id, deadline_at, 0)
+        if again is None:
+            return visit.report
+        visit.lease, visit.committed_at = again.lease, again.committed_at
+
+
+class _Stay:
+    """What a poller does between one thing that is due and the next."""
+
+    def __init__(self, visit: Visit, near_ms: int) -> None:
+        self._visit = visit
+        self._near_ms = near_ms
+        self._handed_over = False
+
+    def wait(self) -> str:
+        """Return `due` with the horizon moved to now, `dry` if nothing is near, or why the poller must stop."""
+        visit = self._visit
+        clock, settings = visit.world.clock, visit.world.settings
+        while (due_at := self._next_at()) is not None:
+            now = clock.now()
+            if now > visit.deadline_at - STOP_MARGIN_MS:
+                return "out_of_time" if commit(visit, visit.lease.cursor, let_go=True) else "fenced"
+            if due_at <= now:
+                return "due" if commit(visit, visit.lease.cursor) else "fenced"
+            if now > visit.deadline_at - HAND_OVER_MS:
+                self.hand_over()
+            if now >= visit.committed_at + settings.commit_seconds * 1000 and not commit(visit, visit.lease.cursor):
+                return "fenced"
+            clock.hold_until(min(due_at, now + LOOK_EVERY_MS))
+        return "dry"
+
+    def is_near(self) -> bool:
+        """Whether something is due soon, or already."""
+        return self._next_at() is not None
+
+    def hand_over(self) -> None:
+        """Start the successor, once; it takes the lease as soon as that is let go."""
+        if self._handed_over:
+            return
+        self._handed_over = True
+        partition_id = self._visit.lease.partition_id
+        try:
+            self._visit.world.invoker.poll(partition_id, succeeds=True)
+        except Unavailable as error:
+            # The next tick starts one: late, not lost.
+            log.warning("no successor: %s", error, extra={"action": "poller_not_started", "shard": partition_id})
+
+    def _next_at(self) -> int | None:
+        """When the next row is due (ms), if that is soon. Nothing that is read here is released."""
+        visit = self._visit
+        until = keys.edge_key(visit.world.clock.now() + self._near_ms)
+        rows = visit.world.timeline.read(visit.lease.partition_id, visit.lease.cursor, until, 1).rows
+        return keys.instant_of(rows[0].key) if rows else None
+
+
+def _begin(world: World, partition_id: str, deadline_at: int, succeeds: bool) -> Visit | None:
+    began_at = world.clock.now()
+    while True:
+        now = world.clock.now()
+        is_free = not succeeds or world.shards.get([partition_id])[partition_id].lease_until < now
+        visit = begin_visit(world, partition_id, deadline_at, 0) if is_free else None
+        if visit is not None or not succeeds or now > began_at + MOST_TAKING_MS:
+            return visit
+        world.clock.hold_until(now + TAKE_EVERY_MS)

@@ -1,0 +1,254 @@
+"""A shard is polled: lease, publish the horizon, read, release, commit. One owner at a time.
+
+If the poller dies anywhere, the lease runs out and the next one goes on from the cursor: what was sent since the last
+commit is sent twice at most, and the deliverer's claim absorbs it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from clockwork.domain import keys
+from clockwork.domain.errors import Unavailable, Unreadable
+from clockwork.domain.executions import Execution, State
+from clockwork.domain.lifecycle.attempts import dead_execution
+from clockwork.domain.lifecycle.expiry import expired_execution, is_expired
+from clockwork.domain.limits.rate import Spreading
+from clockwork.domain.releases import Release
+from clockwork.domain.timeline import Row
+from clockwork.flows.deaths import call_back, tell_dead
+from clockwork.flows.poll.expand import Visited, visit_rows
+from clockwork.flows.poll.portions import most_in, portions
+from clockwork.flows.skipped import Stretch, record_skipped
+from clockwork.flows.world import World
+from clockwork.ports import Lease
+
+log = logging.getLogger(__name__)
+
+
+#: No send starts when the lease has less than this left: another poller might be at work already.
+LEASE_MARGIN_MS = 5_000
+
+
+#: What a poller needs to commit and to stop before its invocation ends.
+STOP_MARGIN_MS = 5_000
+
+
+class PollReport(msgspec.Struct):
+    """What one visit did. `outcome` is why it ended: dry, no_lease, fenced, out_of_time, stuck."""
+
+    outcome: str = "dry"
+    released: int = 0
+    dead: int = 0
+    skipped: int = 0
+    expired: int = 0
+    commits: int = 0
+    #: How far behind now the cursor was when the lease was taken, and the horizon at the end is ahead (ms).
+    cursor_lag_ms: int = 0
+    horizon_ahead_ms: int | None = None
+
+
+class Visit:
+    """One poller's stay at one shard: the lease as last written, and what has been released since."""
+
+    def __init__(self, world: World, lease: Lease, deadline_at: int, lookahead_ms: int) -> None:
+        self.world = world
+        self.lookahead_ms = lookahead_ms
+        self.lease = lease
+        self.deadline_at = deadline_at
+        self.report = PollReport(cursor_lag_ms=_lag_ms(world, lease))
+        self.committed_at = world.clock.now()
+        self.uncommitted = 0
+        self.spreading = Spreading(self._max_rate_of)
+
+    @property
+    def keeps_order(self) -> bool:
+        """Whether the shard is an ordered one."""
+        return keys.is_ordered(self.lease.partition_id)
+
+    def _max_rate_of(self, client_id: str) -> float | None:
+        try:
+            client = self.world.clients.get(client_id)
+        except (Unavailable, Unreadable) as error:
+            # A shard does not wait for its clients: deliverers keep the caps all the same.
+            log.warning("herd not spread: %s", error, extra={"action": "herd_not_spread"})
+            return None
+        return None if client is None else client.max_rate_per_second
+
+
+def poll_shard(world: World, partition_id: str, deadline_at: int) -> PollReport:
+    """Release everything of the shard that is due within the lookahead, or as much as fits before `deadline_at`."""
+    # 1. Take the lease and publish the horizon in one step: from now on creates know that we may have read past them.
+    visit = begin_visit(world, partition_id, deadline_at, world.settings.lookahead_seconds * 1000)
+    if visit is None:
+        return PollReport(outcome="no_lease")
+    # 2. Read, release, commit, page by page, until the range is dry.
+    visit.report.outcome = drain(visit)
+    visit.report.horizon_ahead_ms = keys.instant_of(visit.lease.horizon) - world.clock.now()
+    return visit.report
+
+
+def begin_visit(world: World, partition_id: str, deadline_at: int, lookahead_ms: int) -> Visit | None:
+    """Take the lease and publish the horizon `lookahead_ms` ahead of now; None if another has the lease."""
+    now = world.clock.now()
+    horizon = keys.edge_key(now + lookahead_ms)
+    lease = world.shards.acquire(partition_id, world.chance.token(), now, now + lease_ms(world), horizon)
+    return None if lease is None else Visit(world, lease, deadline_at, lookahead_ms)
+
+
+def drain(visit: Visit, *, let_go: bool = True) -> str:
+    """Release all up to the horizon, page by page; why it ended. `let_go`: the lease goes once the range is dry."""
+    world = visit.world
+    while True:
+        until = visit.lease.horizon
+        limit = world.settings.commit_occurrences
+        page = world.timeline.read(visit.lease.partition_id, visit.lease.cursor, until, limit)
+        stopped = _release_rows(visit, page.rows, until)
+        if stopped == "goes_on":
+            # A chain continues at or before the last key read: commit where it is and read again from there.
+            if not commit(visit, visit.lease.cursor):
+                return "fenced"
+        elif stopped is not None:
+            # What was sent is committed as far as rows were finished; the lease is let go for whoever comes next.
+            return stopped if stopped == "fenced" or commit(visit, visit.lease.cursor, let_go=True) else "fenced"
+        elif not page.more:
+            return "dry" if commit(visit, until, let_go=let_go) else "fenced"
+        elif not commit(visit, page.rows[-1].key):
+            return "fenced"
+
+
+def _release_rows(visit: Visit, rows: Sequence[Row], until: str) -> str | None:
+    """Release rows in order; None when all are, otherwise why not. `visit.lease.cursor` is as far as it got."""
+    for some in portions(rows):
+        now = visit.world.clock.now()
+        if now > visit.deadline_at - STOP_MARGIN_MS:
+            return "out_of_time"
+        if _commit_is_due(visit, now, most_in(some)) and not commit(visit, visit.lease.cursor):
+            return "fenced"
+        stopped = _release_batch(visit, some, until)
+        if stopped is not None:
+            return stopped
+    return None
+
+
+def _release_batch(visit: Visit, rows: Sequence[Row], until: str) -> str | None:
+    """Put pointers, then send, then record; the cursor moves past what is done. Why it must stop, if it must."""
+    # One fire of a chain at a time where order counts: another job of its key may be due before its next one.
+    limit = 1 if visit.keeps_order else visit.world.settings.commit_occurrences
+    visited = list(_until_stop(visit_rows(visit.world, rows, until, limit)))
+    newer = bool(visited) and visited[-1].is_newer
+    done = visited[:-1] if newer else visited
+    if not done:
+        return "stuck"
+    following = [row for one in done for row in one.following]
+    if following:
+        visit.world.timeline.put_new(following)
+    releases, expired = expire_releases(visit.world, [release for one in done for release in one.releases])
+    visit.report.expired += expired
+    # Slots would turn an order around: of ordered occurrences each waits for its own when it is the head of its key.
+    spread = releases if visit.keeps_order else visit.spreading.spread(releases)
+    if not _send(visit, spread, [record for one in done for record in one.records]):
+        return "stuck"
+    # What does not fire is read again until all that fires is sent, and may then be more: it is recorded last.
+    if not _skip(visit, [stretch for one in done for stretch in one.skipped]):
+        return "stuck"
+    visit.lease = msgspec.structs.replace(visit.lease, cursor=done[-1].row.key)
+    if newer:
+        return "stuck"
+    return "goes_on" if done[-1].goes_on else None
+
+
+def _until_stop(visited: Iterator[Visited]) -> Iterator[Visited]:
+    """The rows up to the first behind which nothing may be passed."""
+    for one in visited:
+        yield one
+        if one.goes_on or one.is_newer:
+            return
+
+
+def _send(visit: Visit, releases: Sequence[Release], records: list[Execution]) -> bool:
+    """Send releases and save records; False if something was not taken that will be later."""
+    world = visit.world
+    now = world.clock.now()
+    refused = world.releases.send(releases, now) if releases else ()
+    unsendable = [(releases[refusal.index], refusal.reason) for refusal in refused if refusal.permanent]
+    records += [_dead(world, release, f"it cannot be released: {reason}") for release, reason in unsendable]
+    saved = world.executions.save([(None, record) for record in records]) if records else ()
+    tell_dead(world, [record for record, one in zip(records, saved, strict=True) if one.ok])
+    visit.report.released += len(releases) - len(refused)
+    visit.report.dead += sum(record.state is State.DEAD for record in records)
+    visit.uncommitted += len(releases)
+    stored = [record if one.ok else one.actual for record, one in zip(records, saved, strict=True)]
+    ended = [(release, stored[place - len(unsendable)]) for place, (release, _) in enumerate(unsendable)]
+    not_called_back = any(call_back(world, ended))
+    return all(r.permanent for r in refused) and not any(one.unavailable for one in saved) and not not_called_back
+
+
+def _skip(visit: Visit, stretches: Sequence[Stretch]) -> bool:
+    """Record what does not fire; False if it is not certain that it is."""
+    try:
+        visit.report.skipped += record_skipped(visit.world, stretches)
+    except Unavailable as error:
+        log.warning("not recorded as skipped: %s", error, extra={"action": "skipped_not_recorded"})
+        return False
+    return True
+
+
+def _dead(world: World, release: Release, reason: str) -> Execution:
+    now = world.clock.now()
+    expires_at = world.execution_expires_at(now, release.occurrence.retention_days)
+    return dead_execution(release, reason, release.history, now, expires_at)
+
+
+def _commit_is_due(visit: Visit, now: int, coming: int) -> bool:
+    settings = visit.world.settings
+    return (
+        (visit.uncommitted > 0 and visit.uncommitted + coming > settings.commit_occurrences)
+        or now >= visit.committed_at + settings.commit_seconds * 1000
+        or now > visit.lease.until - LEASE_MARGIN_MS
+    )
+
+
+def commit(visit: Visit, cursor: str, *, let_go: bool = False) -> bool:
+    """Move the cursor. Going on renews the lease and publishes the horizon anew, again before the next read."""
+    now = visit.world.clock.now()
+    lease = msgspec.structs.replace(
+        visit.lease,
+        cursor=cursor,
+        until=0 if let_go else now + lease_ms(visit.world),
+        released=visit.report.released,
+        horizon=visit.lease.horizon if let_go else max(visit.lease.horizon, keys.edge_key(now + visit.lookahead_ms)),
+    )
+    if not visit.world.shards.commit(lease):
+        log.warning("fenced", extra={"action": "fenced", "shard": lease.partition_id, "epoch": lease.epoch})
+        return False
+    visit.lease, visit.committed_at, visit.uncommitted = lease, now, 0
+    visit.report.commits += 1
+    return True
+
+
+def lease_ms(world: World) -> int:
+    """How long a lease lasts from each commit on."""
+    return world.settings.lease_seconds * 1000
+
+
+def _lag_ms(world: World, lease: Lease) -> int:
+    return 0 if lease.cursor == keys.BEGINNING else max(0, world.clock.now() - keys.instant_of(lease.cursor))
+
+
+def expire_releases(world: World, releases: Sequence[Release]) -> tuple[list[Release], int]:
+    """A poller's releases less those that end EXPIRED instead, and how many these are.
+
+    One that has a record already, or could not get one, is released all the same: its claim will decide.
+    """
+    now = world.clock.now()
+    late = [release for release in releases if is_expired(release.occurrence, now)]
+    if not late:
+        return list(releases), 0
+    expires_at = world.execution_expires_at(now)
+    saves = world.executions.save([(None, expired_execution(release, now, expires_at)) for release in late])
+    ended = {id(release) for release, saved in zip(late, saves, strict=True) if saved.ok}
+    return [release for release in releases if id(release) not in ended], len(ended)

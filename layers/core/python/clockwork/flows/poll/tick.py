@@ -1,0 +1,74 @@
+"""A minute passes: start a poller for each shard, and one for several where little happens."""
+
+from __future__ import annotations
+
+import logging
+
+import msgspec
+
+from clockwork.domain.errors import Unavailable
+from clockwork.domain.limits.polling import Opening, Poll, plan_opening, plan_polls
+from clockwork.flows.timeline.shards import all_shards, refused_setting
+from clockwork.flows.world import World
+
+log = logging.getLogger(__name__)
+
+
+class TickReport(msgspec.Struct, frozen=True):
+    """For how many shards a poller was started, and for how many none could be; whether a setting is refused, and
+    whether the valve is narrowed.
+    """
+
+    started: int
+    failed: int
+    refused: bool = False
+    narrowed: bool = False
+
+
+def tick(world: World) -> TickReport:
+    """Start pollers for all registered shards. One that cannot be started does not stop the others."""
+    # 1. Register what is missing, and see what each shard's last visit came to.
+    shards = all_shards(world)
+    # 2. Do deliverers keep up? If not, less is released ahead.
+    opening = _opening(world)
+    # 3. Start a poller for each that may be busy, and one for several of the others.
+    started = failed = 0
+    for poll in plan_polls(shards, world.clock.now(), world.settings.shards_together):
+        if _start(world, poll, opening.lookahead_seconds):
+            started += len(poll.partition_ids)
+        else:
+            failed += len(poll.partition_ids)
+    reason = refused_setting(world)
+    if reason is not None:
+        log.error(reason, extra={"action": "setting_refused"})
+    return TickReport(started, failed, reason is not None, opening.narrowed)
+
+
+def _opening(world: World) -> Opening:
+    settings = world.settings
+    try:
+        waiting = world.backlog.waiting()
+    except Unavailable as error:
+        # Ticks go on without knowing: releasing too far ahead costs little, not releasing costs lateness.
+        log.warning("the backlog is not known: %s", error, extra={"action": "backlog_not_known"})
+        waiting = 0
+    opening = plan_opening(
+        settings.lookahead_seconds, settings.valve_lookahead_seconds, waiting, settings.valve_messages
+    )
+    if opening.narrowed:
+        log.warning(opening.reason, extra={"action": "valve_narrowed"})
+    return opening
+
+
+def _start(world: World, poll: Poll, lookahead_seconds: int) -> bool:
+    try:
+        if len(poll.partition_ids) == 1:
+            world.invoker.poll(poll.partition_ids[0], lookahead_seconds=lookahead_seconds)
+        else:
+            world.invoker.poll_together(poll.partition_ids, lookahead_seconds=lookahead_seconds)
+    except Unavailable as error:
+        log.warning(
+            "poller not started: %s", error, extra={"action": "poller_not_started", "shards": poll.partition_ids}
+        )
+        return False
+    return True

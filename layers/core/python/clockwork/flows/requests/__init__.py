@@ -1,0 +1,1 @@
+"""Somebody asks: create, cancel, read, redrive anonymous jobs and executions."""

@@ -1,0 +1,100 @@
+"""Someone changes their mind: cancel an anonymous job, and say truthfully whether that came in time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from clockwork.domain import ids
+from clockwork.domain.errors import ExecutionNotFound, JobNotFound, Unavailable
+from clockwork.domain.executions import Execution
+from clockwork.domain.ids import InvalidId, only_execution
+from clockwork.domain.lifecycle.cancels import Cancelled, CancelPlan, Verdict, plan_cancel, plan_unrecorded_cancel
+from clockwork.flows.access import Caller, KeptJob, get_kept_job
+from clockwork.flows.records import races
+from clockwork.flows.world import World
+
+
+class CancelAnswer(msgspec.Struct, frozen=True):
+    """The truth about a cancel, and the executions that may still reach the target."""
+
+    verdict: Verdict
+    reason: str
+    executions: Sequence[Execution] = ()
+
+
+def cancel_job(world: World, caller: Caller, job_id: str) -> CancelAnswer:
+    """Cancel a job. Raises JobNotFound; Unavailable if the answer is not certain (repeat it)."""
+    # 1. Is it theirs, and is it still kept?
+    job = get_kept_job(world, caller, job_id)
+    # 2. Mark the row, so that no poller releases it any more.
+    _mark(world, job)
+    # 3. What decides is the record, or, where none is kept, whether a poller may have read the row before the mark.
+    if job.occurrence.record == "none":
+        plan = _cancel_unrecorded(world, job)
+        return CancelAnswer(plan.verdict, plan.reason)
+    return _cancel_recorded(world, job)[0]
+
+
+def _mark(world: World, job: KeptJob) -> None:
+    """Never delete the row: a repeated create would bring it back."""
+    world.timeline.cancel(job.place.partition_id, job.place.key, job.place.element)
+
+
+def _cancel_unrecorded(world: World, job: KeptJob) -> CancelPlan:
+    shard = world.shards.get([job.place.partition_id])[job.place.partition_id]
+    return plan_unrecorded_cancel(shard.horizon, job.place.key)
+
+
+def _cancel_recorded(world: World, job: KeptJob) -> tuple[CancelAnswer, Execution]:
+    now = world.clock.now()
+    execution_id = only_execution(job.job_id, job.occurrence.due_at)
+    ends_at = max(now, job.occurrence.due_at)
+    expires_at = world.execution_expires_at(ends_at, job.occurrence.retention_days)
+    cancelled = Cancelled(job.job_id, execution_id, job.occurrence.client_id, job.occurrence.due_at, expires_at, now)
+    return _settle(world, cancelled, None)
+
+
+def _settle(world: World, cancelled: Cancelled, stored: Execution | None) -> tuple[CancelAnswer, Execution]:
+    running = races()
+    while (plan := plan_cancel(stored, cancelled)).execution is not None:
+        next(running)
+        saved = world.executions.save([(stored, plan.execution)])[0]
+        if saved.unavailable is not None:
+            raise Unavailable(saved.unavailable)
+        stored = plan.execution if saved.ok else saved.actual
+        if saved.ok:
+            break
+    assert stored is not None, "a cancel of what has no record makes one"
+    return CancelAnswer(plan.verdict, plan.reason, [stored] if plan.verdict is not Verdict.CANCELLED else []), stored
+
+
+def cancel_execution(world: World, caller: Caller, execution_id: str) -> tuple[CancelAnswer, Execution]:
+    """Cancel one execution, and its record as it stands then. Raises ExecutionNotFound; Unavailable: repeat.
+
+    One of an anonymous job is the job: it can be cancelled before anything is recorded of it.
+    """
+    try:
+        job_id = ids.decode_execution(execution_id).job_id
+    except InvalidId:
+        raise ExecutionNotFound(execution_id) from None
+    stored = world.executions.find(job_id, execution_id)
+    if stored is None or not caller.may_act_for(stored.client_id):
+        return _cancel_unseen(world, caller, job_id, execution_id)
+    now = world.clock.now()
+    expires_at = max(stored.expires_at, world.execution_expires_at(now))
+    cancelled = Cancelled(job_id, execution_id, stored.client_id, stored.due_at, expires_at, now)
+    return _settle(world, cancelled, stored)
+
+
+def _cancel_unseen(world: World, caller: Caller, job_id: str, execution_id: str) -> tuple[CancelAnswer, Execution]:
+    """Another's and none at all take the same way, so that neither answer nor reads tell them apart."""
+    try:
+        job = get_kept_job(world, caller, job_id)
+    except JobNotFound:
+        raise ExecutionNotFound(execution_id) from None
+    if only_execution(job_id, job.occurrence.due_at) != execution_id or job.occurrence.record == "none":
+        raise ExecutionNotFound(execution_id)
+    _mark(world, job)
+    return _cancel_recorded(world, job)

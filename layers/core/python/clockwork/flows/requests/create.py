@@ -1,0 +1,159 @@
+"""Someone asks: create anonymous jobs, one or a batch. Nothing is promised before every row will surely be released."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from clockwork.domain import ids, keys, ordering
+from clockwork.domain.errors import KeyReused
+from clockwork.domain.ids import AnonymousJob
+from clockwork.domain.jobs import Occurrence
+from clockwork.domain.requests.create import CreateRequest, occurrence_of
+from clockwork.domain.requests.packing import PACKING, groups_of
+from clockwork.domain.storage import codec
+from clockwork.domain.storage.rows import row_of_job, row_of_many
+from clockwork.domain.timeline import Row
+from clockwork.flows.timeline.put import place
+from clockwork.flows.timeline.shards import ordered_home
+from clockwork.flows.world import World
+from clockwork.ports import KeyRow
+
+
+class CreatedJob(msgspec.Struct, frozen=True):
+    """An accepted job. `released`: it is due so soon that it is in the release queue already."""
+
+    job_id: str
+    due_at: int
+    released: bool
+
+
+def create_jobs(world: World, request: CreateRequest, partitions: Sequence[str]) -> Sequence[CreatedJob]:
+    """Accept the jobs of one request; all draw the same shard of `partitions`, all of which are registered.
+
+    Ordered jobs go to the shard of their key instead, each in a row of its own.
+
+    The same request under the same Idempotency-Key gets the same jobs. Raises KeyReused if the key stands for another
+    request, Unavailable if the answer is not certain: the client may repeat with its key, or else may get jobs twice.
+    """
+    # 1. What ids, instants and shard derive from: the request's key row if it has one, otherwise drawn now.
+    origin = _origin(world, request, partitions)
+    if not request.jobs:
+        return []  # the key alone: what the request creates besides is not anonymous
+    # 2. Their rows: one each, but where jobs share one.
+    occurrences = {new_job.index: occurrence_of(new_job, request.client, origin.created_at) for new_job in request.jobs}
+    shared = _shared_rows(world, request, origin, occurrences)
+    packed = {index for home in shared for index in home.elements}
+    homes = [*shared, *_own_rows(world, origin, {i: o for i, o in occurrences.items() if i not in packed})]
+    # 3. Put, then look. Under a key the rows may be there already, perhaps cancelled: they stay as they are.
+    released = place(world, [home.row for home in homes], ids_are_new=request.idempotency_key is None)
+    # 4. A row that was there may lack a job that was not valid when it was put: such a job gets a row of its own.
+    if shared and request.idempotency_key is not None:
+        late = _own_rows(world, origin, {index: occurrences[index] for index in _left_out(world, shared)})
+        if late:
+            released |= place(world, [home.row for home in late], ids_are_new=False)
+            homes += late
+    ids_of = {index: (home.job_id(index), home.row.key in released) for home in homes for index in home.elements}
+    return [CreatedJob(ids_of[index][0], due.due_at, ids_of[index][1]) for index, due in occurrences.items()]
+
+
+def create_each(
+    world: World, requests: Sequence[CreateRequest], partitions: Sequence[str]
+) -> Sequence[CreatedJob | KeyReused]:
+    """Accept requests of one job each, every one under a key of its own, and write them together.
+
+    For each its job, or that its key stands for another request. Raises Unavailable if any is not certain.
+    """
+    drawn = [partitions[world.chance.below(len(partitions))]]
+    homes: list[_Home | KeyReused] = []
+    due_at: list[int] = []
+    for request in requests:
+        try:
+            origin = _origin(world, request, drawn)
+        except KeyReused as reused:
+            homes.append(reused)
+            due_at.append(0)
+            continue
+        occurrence = occurrence_of(request.jobs[0], request.client, origin.created_at)
+        # Whatever its place among the others was when the request came before, its id is that of an only job.
+        homes += _own_rows(world, origin, {0: occurrence})
+        due_at.append(occurrence.due_at)
+    # A message may stand twice in a batch.
+    rows = {home.row.key: home.row for home in homes if isinstance(home, _Home)}
+    released = place(world, list(rows.values()), ids_are_new=False) if rows else set()
+    return [
+        home if isinstance(home, KeyReused) else CreatedJob(home.job_id(0), at, home.row.key in released)
+        for home, at in zip(homes, due_at, strict=True)
+    ]
+
+
+class _Home(msgspec.Struct, frozen=True):
+    """A row, and which of its elements each job is, by the job's index in the request."""
+
+    row: Row
+    elements: dict[int, int]
+
+    def job_id(self, index: int) -> str:
+        return AnonymousJob(self.row.partition_id, self.row.key, self.elements[index]).job_id
+
+
+def _own_rows(world: World, origin: KeyRow, occurrences: Mapping[int, Occurrence]) -> list[_Home]:
+    homes = []
+    for index, occurrence in occurrences.items():
+        row_id = ids.derive(origin.client_id, origin.seed, index)
+        homes.append(_Home(_own_row(world, origin, row_id, occurrence), {index: 0}))
+    return homes
+
+
+def _own_row(world: World, origin: KeyRow, row_id: str, occurrence: Occurrence) -> Row:
+    partition_id = origin.partition_id
+    if occurrence.ordering_key is not None:
+        partition_id = ordered_home(world, occurrence.client_id, occurrence.ordering_key)
+        row_id = ordering.row_id_of(row_id, occurrence.sequence)
+    return row_of_job(partition_id, row_id, occurrence, world.row_expires_at(occurrence.due_at))
+
+
+def _shared_rows(
+    world: World, request: CreateRequest, origin: KeyRow, occurrences: Mapping[int, Occurrence]
+) -> list[_Home]:
+    homes = []
+    may_share = {index for index, occurrence in occurrences.items() if occurrence.ordering_key is None}
+    for group in groups_of(origin.packing, request.outlines, origin.created_at):
+        elements = {index: place for place, index in enumerate(group.indexes) if index in may_share}
+        if elements:
+            key = keys.row_key(group.at, ids.derive(origin.client_id, origin.seed, "shared", group.indexes[0]))
+            expires_at = world.row_expires_at(max(occurrences[index].due_at for index in elements))
+            by_place = {place: occurrences[index] for index, place in elements.items()}
+            homes.append(_Home(row_of_many(origin.partition_id, key, by_place, expires_at), elements))
+    return homes
+
+
+def _left_out(world: World, shared: Sequence[_Home]) -> list[int]:
+    """Jobs that the rows as they are stored do not hold."""
+    stored = world.timeline.find([(home.row.partition_id, home.row.key) for home in shared])
+    left_out = []
+    for home, row in zip(shared, stored, strict=True):
+        kept = codec.decode_row(row.blob) if row is not None else {}
+        left_out += [index for index, element in home.elements.items() if element not in kept]
+    return left_out
+
+
+def _origin(world: World, request: CreateRequest, partitions: Sequence[str]) -> KeyRow:
+    now = world.clock.now()
+    drawn = KeyRow(
+        client_id=request.client.client_id,
+        key=request.idempotency_key or "",
+        digest=request.digest,
+        created_at=now,
+        seed=world.chance.token(),
+        partition_id=partitions[world.chance.below(len(partitions))],
+        expires_at=now + world.settings.idempotency_seconds * 1000,
+        packing=PACKING,
+    )
+    if request.idempotency_key is None:
+        return drawn
+    kept = world.key_rows.claim(drawn, now)
+    if kept.digest != request.digest:
+        raise KeyReused(f"the Idempotency-Key {request.idempotency_key!r} was used for another request")
+    return kept

@@ -1,0 +1,189 @@
+"""Someone asks through a queue or a topic: create and cancel jobs by message, in the order of each lane.
+
+A message is acknowledged once what it asks for is done, or it lies with its reason among the rejected. What cannot be
+done now comes back, and with it all that follows in its lane; what of that was done is done again under the same key,
+which makes it the same job.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from clockwork.domain.errors import (
+    ClockworkError,
+    JobNotFound,
+    KeyReused,
+    RevisionConflict,
+    TooManyRequests,
+    Unavailable,
+)
+from clockwork.domain.ids import is_named
+from clockwork.domain.lifecycle.cancels import Verdict
+from clockwork.domain.requests.create import CreateRequest, Rejected
+from clockwork.flows.access import Caller, get_by_key, get_named
+from clockwork.flows.named import write
+from clockwork.flows.requests.cancel import cancel_job
+from clockwork.flows.requests.create import create_each
+from clockwork.flows.requests.quotas import Intake
+from clockwork.flows.world import World
+from clockwork.ports import Refused
+
+log = logging.getLogger(__name__)
+
+#: A client over its caps is waited for this long (s); who has to wait longer would hold up its whole lane.
+LONGEST_WAIT_SECONDS = 60
+
+
+class Message(msgspec.Struct, frozen=True):
+    """A message as it came. `message_id` is the same whenever it comes again; a `lane` keeps its order."""
+
+    message_id: str
+    lane: str
+    body: bytes
+
+
+class Cancel(msgspec.Struct, frozen=True):
+    """Cancel a job: by its id, or by its client and jobKey."""
+
+    caller: Caller
+    job_id: str | None = None
+    client_id: str = ""
+    job_key: str = ""
+
+
+Command = CreateRequest | write.NamedRequest | Cancel
+Read = Callable[[Message], Command]
+
+
+class IngestReport(msgspec.Struct):
+    """What became of a batch. `failed` come back; all others are acknowledged."""
+
+    failed: list[str] = []
+    created: int = 0
+    cancelled: int = 0
+    too_late: int = 0
+    rejected: int = 0
+
+
+class Rejects(Protocol):
+    """Where rejected messages are kept with their reasons."""
+
+    def send(self, rejected: Sequence[Rejected]) -> Sequence[Refused]:
+        """Keep them. Reports what was not taken and never raises Unavailable."""
+
+
+class Ingestion:
+    """The messages of one invocation."""
+
+    def __init__(self, world: World, rejects: Rejects, intake: Intake, partitions: Sequence[str], read: Read) -> None:
+        self._world = world
+        self._rejects = rejects
+        self._intake = intake
+        self._partitions = partitions
+        self._read = read
+        self._report = IngestReport()
+        #: Lanes in which a message failed: what follows in them waits for it.
+        self._blocked: set[str] = set()
+        #: Anonymous creates in a row are written together.
+        self._waiting: list[tuple[Message, CreateRequest]] = []
+        self._rejected: list[tuple[Message, str]] = []
+
+    def run(self, messages: Sequence[Message]) -> IngestReport:
+        """Do what the messages ask for. Never raises for what a message says, or for what a store cannot do now."""
+        # 1. In order; a cancel comes after all creates that stand before it.
+        for message in messages:
+            self._take(message)
+        self._create_waiting()
+        # 2. Only what lies among the rejected may be forgotten.
+        self._send_rejected()
+        return self._report
+
+    def _take(self, message: Message) -> None:
+        if message.lane in self._blocked:
+            self._report.failed.append(message.message_id)
+            return
+        try:
+            command = self._read(message)
+            if isinstance(command, CreateRequest):
+                self._intake.admit(self._world, command.client, len(command.jobs))
+                self._waiting.append((message, command))
+                return
+            self._create_waiting()
+            if message.lane in self._blocked:
+                self._report.failed.append(message.message_id)
+            elif isinstance(command, Cancel):
+                self._cancel(command)
+            else:
+                self._create_named(command)
+        except ClockworkError as fault:
+            self._settle(message, fault)
+
+    def _create_waiting(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        if not waiting:
+            return
+        try:
+            outcomes = create_each(self._world, [request for _, request in waiting], self._partitions)
+        except Unavailable as fault:
+            for message, _ in waiting:
+                self._settle(message, fault)
+            return
+        for (message, _), outcome in zip(waiting, outcomes, strict=True):
+            if isinstance(outcome, KeyReused):
+                self._settle(message, outcome)
+            else:
+                self._report.created += 1
+
+    def _create_named(self, request: write.NamedRequest) -> None:
+        self._intake.admit(self._world, request.client, 1)
+        self._report.created += write.create_named(self._world, request, self._partitions).created
+
+    def _cancel(self, wanted: Cancel) -> None:
+        job_id = wanted.job_id
+        if job_id is not None and not is_named(job_id):
+            in_time = cancel_job(self._world, wanted.caller, job_id).verdict is Verdict.CANCELLED
+        else:
+            in_time = self._cancel_named(wanted, job_id)
+        self._report.cancelled += in_time
+        self._report.too_late += not in_time
+
+    def _cancel_named(self, wanted: Cancel, job_id: str | None) -> bool:
+        if job_id is not None:
+            job = get_named(self._world, wanted.caller, job_id)
+        else:
+            found = get_by_key(self._world, wanted.client_id, wanted.job_key)
+            if found is None:
+                raise JobNotFound(wanted.job_key)
+            job = found
+        if job.is_alive:
+            written = write.change(self._world, job, None, write.cancelled(None))
+        else:
+            written = write.unchanged(self._world, job)
+        return not written.running and not written.may_be_under_way
+
+    def _settle(self, message: Message, fault: ClockworkError) -> None:
+        """What can be done later comes back, what never can is rejected."""
+        waits = isinstance(fault, TooManyRequests) and fault.retry_after_seconds <= LONGEST_WAIT_SECONDS
+        if waits or isinstance(fault, Unavailable | RevisionConflict):
+            log.warning(
+                "ingestion waits: %s", fault, extra={"action": "ingestion_waits", "messageId": message.message_id}
+            )
+            self._blocked.add(message.lane)
+            self._report.failed.append(message.message_id)
+        else:
+            self._rejected.append((message, reason_of(fault)))
+
+    def _send_rejected(self) -> None:
+        rejects = [Rejected(message.message_id, message.lane, message.body, why) for message, why in self._rejected]
+        refused = {refusal.index for refusal in self._rejects.send(rejects)} if rejects else set()
+        self._report.failed += [self._rejected[index][0].message_id for index in sorted(refused)]
+        self._report.rejected += len(rejects) - len(refused)
+
+
+def reason_of(fault: ClockworkError) -> str:
+    """Why a message is rejected, in words for its sender."""
+    return f"there is no such job: {fault}" if isinstance(fault, JobNotFound) else str(fault)

@@ -1,0 +1,120 @@
+"""Someone asks what became of a job: its row and its executions, only ever to whom may see it.
+
+Someone looks around: a client's named jobs, page by page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from clockwork.domain import ids
+from clockwork.domain.errors import ExecutionNotFound
+from clockwork.domain.executions import Execution
+from clockwork.domain.ids import InvalidId, only_execution
+from clockwork.domain.named_jobs import NamedJob
+from clockwork.flows.access import Caller, KeptJob, decode_anonymous, get_kept_job, get_named
+from clockwork.flows.world import World
+
+
+class JobView(msgspec.Struct, frozen=True):
+    """A job and where it stands: SCHEDULED, RELEASED, CANCELLED or the state of its execution."""
+
+    job: KeptJob
+    state: str
+    last_execution: Execution | None
+
+
+def view_job(world: World, caller: Caller, job_id: str) -> JobView:
+    """A job and where it stands. Raises JobNotFound."""
+    job = get_kept_job(world, caller, job_id)
+    execution = world.executions.find(job_id, only_execution(job_id, job.occurrence.due_at))
+    if execution is not None:
+        return JobView(job, str(execution.state), execution)
+    if job.cancelled:
+        return JobView(job, "CANCELLED", None)
+    shard = world.shards.get([job.place.partition_id])[job.place.partition_id]
+    return JobView(job, "SCHEDULED" if shard.horizon < job.place.key else "RELEASED", None)
+
+
+class ExecutionPage(msgspec.Struct, frozen=True):
+    """Executions of a job, newest first. `next_before` asks for those that follow, if there are any."""
+
+    executions: Sequence[Execution]
+    next_before: str | None
+
+
+def list_executions(world: World, caller: Caller, job_id: str, limit: int, before: str | None = None) -> ExecutionPage:
+    """A job's executions, newest first. Raises JobNotFound, also where neither a row nor a record is left."""
+    if ids.is_named(job_id):
+        return _list_of_named(world, caller, job_id, limit, before)
+    decode_anonymous(job_id)
+    found = world.executions.list(job_id, limit + 1, before)
+    # Another's executions and none at all take the same way, so that neither answer nor reads tell them apart.
+    own = [execution for execution in found if caller.may_act_for(execution.client_id)]
+    if not own:
+        get_kept_job(world, caller, job_id)
+    return _page(own, limit)
+
+
+def _page(found: Sequence[Execution], limit: int) -> ExecutionPage:
+    """A page of what was asked for with one more than fit."""
+    page = found[:limit]
+    return ExecutionPage(page, page[-1].execution_id if len(found) > limit else None)
+
+
+def _list_of_named(world: World, caller: Caller, job_id: str, limit: int, before: str | None) -> ExecutionPage:
+    get_named(world, caller, job_id)
+    return _page(world.executions.list(job_id, limit + 1, before), limit)
+
+
+def get_execution(world: World, caller: Caller, execution_id: str) -> Execution:
+    """One execution that the caller may see. Raises ExecutionNotFound."""
+    try:
+        job_id = ids.decode_execution(execution_id).job_id
+    except InvalidId:
+        raise ExecutionNotFound(execution_id) from None
+    execution = world.executions.find(job_id, execution_id)
+    if execution is None or not caller.may_act_for(execution.client_id):
+        raise ExecutionNotFound(execution_id)
+    return execution
+
+
+#: Jobs read at once, and in all for one page: a filter that lets little through gets a short page and a token.
+READ_AT_ONCE = 200
+
+
+MOST_READ = 2_000
+
+
+class JobPage(msgspec.Struct, frozen=True):
+    """Jobs in the order of their keys. `next_after` asks for those that follow, if there may be any."""
+
+    jobs: Sequence[NamedJob]
+    next_after: str | None
+
+
+def list_jobs(
+    world: World,
+    client_id: str,
+    prefix: str | None,
+    after_key: str | None,
+    limit: int,
+    wanted: Callable[[NamedJob], bool],
+) -> JobPage:
+    """Up to `limit` of a client's jobs that have the prefix and are wanted. A page may be short and not the last."""
+    found: list[NamedJob] = []
+    read = 0
+    while read < MOST_READ:
+        jobs = world.jobs.list(client_id, prefix, after_key, READ_AT_ONCE)
+        for job in jobs:
+            if wanted(job):
+                found.append(job)
+            after_key = job.job_key
+            if len(found) == limit:
+                return JobPage(found, after_key)
+        read += len(jobs)
+        if len(jobs) < READ_AT_ONCE:
+            return JobPage(found, None)
+    return JobPage(found, after_key)

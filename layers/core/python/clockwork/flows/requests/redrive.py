@@ -1,0 +1,130 @@
+"""Somebody looks after what is dead: list it, deliver it after all, or put it away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from clockwork.domain import ids
+from clockwork.domain.errors import ExecutionNotFound, NotDead, Unavailable
+from clockwork.domain.executions import DeadPage, Execution
+from clockwork.domain.ids import NamedJobId
+from clockwork.domain.keys import plain_partitions
+from clockwork.domain.lifecycle.redrives import RedrivePlan, discarded, plan_redrive
+from clockwork.domain.releases import Release
+from clockwork.domain.storage.rows import row_of
+from clockwork.flows.access import get_by_key
+from clockwork.flows.records import races
+from clockwork.flows.timeline.put import place
+from clockwork.flows.world import World
+
+
+class DeadFilter(msgspec.Struct, frozen=True):
+    """Which of a client's dead executions are meant: by the jobKey's beginning, and when they were due (ms)."""
+
+    prefix: str | None = None
+    from_at: int | None = None
+    to_at: int | None = None
+
+    def matches(self, execution: Execution) -> bool:
+        """Whether an execution is meant. One of an anonymous job has no jobKey and begins with none."""
+        if self.from_at is not None and execution.due_at < self.from_at:
+            return False
+        if self.to_at is not None and execution.due_at > self.to_at:
+            return False
+        if self.prefix is None:
+            return True
+        job = ids.decode_job(execution.job_id)
+        return isinstance(job, NamedJobId) and job.job_key.startswith(self.prefix)
+
+
+class Handled(msgspec.Struct, frozen=True):
+    """How many dead executions were looked at and how many were changed; `next_before` goes on behind them."""
+
+    seen: int
+    changed: int
+    next_before: str | None
+
+
+def list_dead(world: World, client_id: str, wanted: DeadFilter, limit: int, before: str | None) -> DeadPage:
+    """Up to `limit` of a client's dead executions, those that are meant. A page may be short and not the last.
+
+    What has changed in the last moments may be missing, or be there although it is not dead any more.
+    """
+    page = world.executions.dead(client_id, limit, before)
+    return DeadPage([execution for execution in page.executions if wanted.matches(execution)], page.next_before)
+
+
+def redrive(world: World, execution: Execution) -> Execution:
+    """Deliver a dead execution after all; its record as it waits.
+
+    Raises NotDead; ExecutionNotFound if its record is gone by now; Unavailable: repeat.
+    """
+    running = races()
+    while (plan := _plan(world, execution)).release is not None:
+        if plan.execution is None:
+            _release(world, [plan.release])
+            return execution
+        next(running)
+        saved = world.executions.save([(execution, plan.execution)])[0]
+        if saved.unavailable is not None:
+            raise Unavailable(saved.unavailable)
+        if saved.ok:
+            _release(world, [plan.release])
+            return plan.execution
+        if saved.actual is None:
+            raise ExecutionNotFound(execution.execution_id)
+        execution = saved.actual
+    raise NotDead(plan.reason)
+
+
+def redrive_dead(world: World, client_id: str, wanted: DeadFilter, limit: int, before: str | None) -> Handled:
+    """Redrive those of up to `limit` dead executions that are meant, and say behind which to go on."""
+    page = list_dead(world, client_id, wanted, limit, before)
+    plans = [(execution, _plan(world, execution)) for execution in page.executions]
+    changed = [(before_, plan.execution) for before_, plan in plans if plan.execution is not None]
+    kept = _save(world, changed)
+    # Those that waited already are released again: an earlier call may have died before it did so.
+    going = [plan.release for _, plan in plans if plan.release and (plan.execution is None or plan.execution in kept)]
+    _release(world, going)
+    return Handled(len(page.executions), len(kept), page.next_before)
+
+
+def discard_dead(world: World, client_id: str, wanted: DeadFilter, limit: int, before: str | None) -> Handled:
+    """Put away those of up to `limit` dead executions that are meant: they stay DEAD, and leave the list."""
+    page = list_dead(world, client_id, wanted, limit, before)
+    changes = [(execution, after) for execution in page.executions if (after := discarded(execution)) is not None]
+    return Handled(len(page.executions), len(_save(world, changes)), page.next_before)
+
+
+def _save(world: World, changes: Sequence[tuple[Execution, Execution]]) -> list[Execution]:
+    """What was stored; what somebody else changed meanwhile is theirs. Raises Unavailable if that is not certain."""
+    saves = world.executions.save(changes) if changes else ()
+    for saved in saves:
+        if saved.unavailable is not None:
+            raise Unavailable(saved.unavailable)
+    return [after for (_, after), saved in zip(changes, saves, strict=True) if saved.ok]
+
+
+def _plan(world: World, execution: Execution) -> RedrivePlan:
+    return plan_redrive(execution, _partition_of(world, execution), world.clock.now())
+
+
+def _partition_of(world: World, execution: Execution) -> str:
+    """Where a named job's release waits; the look ends it if its job is gone, so any shard will do then."""
+    place_of = ids.decode_job(execution.job_id)
+    if not isinstance(place_of, NamedJobId):
+        return place_of.partition_id
+    job = get_by_key(world, place_of.client_id, place_of.job_key)
+    return plain_partitions(1)[0] if job is None else job.partition_id
+
+
+def _release(world: World, releases: Sequence[Release]) -> None:
+    """Put, then look, like every row; its key is derived, so a repeat is the same row."""
+    rows = []
+    for release in releases:
+        key = ids.retry_row_key(release.execution_id, release.attempt, release.run_at)
+        rows.append(row_of(release.shard, key, [release], world.row_expires_at(release.run_at)))
+    if rows:
+        place(world, rows, ids_are_new=False)

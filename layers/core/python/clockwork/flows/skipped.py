@@ -1,0 +1,72 @@
+"""Record the stretches of fires that are not delivered: one record each, under its first fire."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from clockwork.domain.errors import Unavailable
+from clockwork.domain.executions import Execution, Skipped
+from clockwork.domain.fires.chains import fire_after, skipped_execution, without_first
+from clockwork.domain.ids import ExecutionId
+from clockwork.domain.named_jobs import NamedJob
+from clockwork.domain.recurrence import Fire
+from clockwork.flows.world import World
+from clockwork.ports import Saved
+
+#: Records that are looked at in one go, the newest first.
+LOOKED_AT = 1_000
+
+
+class Stretch(msgspec.Struct, frozen=True):
+    """Fires of a job that are skipped together, from `first` on."""
+
+    job: NamedJob
+    first: Fire
+    skipped: Skipped
+
+
+def record_skipped(world: World, stretches: Sequence[Stretch]) -> int:
+    """Record stretches once all that fires with them is sent; how many fires are recorded now.
+
+    A chain that is read again may begin with fires that were sent before they were missed, or with a stretch that was
+    recorded when it was shorter: what is recorded begins at the first fire without a record. Raises Unavailable if it
+    is not certain that all is recorded.
+    """
+    count = 0
+    while stretches:
+        saved = world.executions.save([(None, _record(world, stretch)) for stretch in stretches])
+        for one in saved:
+            if one.unavailable is not None:
+                raise Unavailable(one.unavailable)
+        count += sum(stretch.skipped.count for stretch, one in zip(stretches, saved, strict=True) if one.ok)
+        rests = [_behind(world, stretch, one) for stretch, one in zip(stretches, saved, strict=True)]
+        stretches = [rest for rest in rests if rest is not None]
+    return count
+
+
+def _behind(world: World, stretch: Stretch, saved: Saved) -> Stretch | None:
+    """What is left of a stretch in whose place something is stored already."""
+    if saved.ok:
+        return None
+    stored = None if saved.actual is None else saved.actual.skipped
+    told = _fired(world, stretch) if stored is None else stored.count
+    rest = without_first(stretch.job, stretch.first, stretch.skipped, told)
+    return None if rest is None else Stretch(stretch.job, *rest)
+
+
+def _fired(world: World, stretch: Stretch) -> int:
+    """How many fires from the first one on have records of their own."""
+    job, last_at = stretch.job, stretch.skipped.to_at
+    executions = world.executions.list(job.job_id, LOOKED_AT, str(ExecutionId(job.job_id, last_at + 1, "")))
+    fired = {execution.execution_id for execution in executions if execution.skipped is None}
+    count, fire = 1, fire_after(job, stretch.first.base_at, stretch.first.ordinal)
+    while fire is not None and str(ExecutionId(job.job_id, fire.due_at, job.version)) in fired:
+        count, fire = count + 1, fire_after(job, fire.base_at, fire.ordinal)
+    return count
+
+
+def _record(world: World, stretch: Stretch) -> Execution:
+    expires_at = world.execution_expires_at(world.clock.now(), stretch.job.definition.retention_days)
+    return skipped_execution(stretch.job, stretch.skipped, expires_at)

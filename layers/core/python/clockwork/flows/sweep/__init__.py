@@ -1,0 +1,1 @@
+"""Something was left behind."""

@@ -1,0 +1,51 @@
+"""Something was left behind: look at the chain of every named job once a day, a slice of them at each sweep."""
+
+from __future__ import annotations
+
+import logging
+
+import msgspec
+
+from clockwork.domain.errors import Unreadable
+from clockwork.domain.named_jobs import NamedJob
+from clockwork.flows.named.repair import check_chain
+from clockwork.flows.world import World
+
+log = logging.getLogger(__name__)
+
+DAY_MS = 86_400_000
+#: What checking one chain may take at the most (ms).
+STOP_MARGIN_MS = 5_000
+
+
+class AuditReport(msgspec.Struct):
+    """How many jobs were looked at, how many chains were repaired, and what could not be looked at: should read 0."""
+
+    audited: int = 0
+    repaired: int = 0
+    left: int = 0
+
+
+def audit_chains(world: World, deadline_at: int) -> AuditReport:
+    """Check the slice of jobs that belongs to this moment of the day, as far as there is time before `deadline_at`."""
+    # A slice has its turn for two sweeps' time, since two sweeps may be nearly that far apart: none is left out.
+    turn_ms = 2 * world.settings.sweep_seconds * 1000
+    slices = DAY_MS // turn_ms
+    report = AuditReport()
+    for job in world.jobs.scan(world.clock.now() // turn_ms % slices, slices):
+        if world.clock.now() > deadline_at - STOP_MARGIN_MS:
+            report.left += 1
+            continue
+        try:
+            report.repaired += _check(world, job)
+            report.audited += 1
+        except Unreadable as fault:
+            log.error("chain not audited: %s", fault, extra={"action": "unreadable_job"})
+            report.left += 1
+    return report
+
+
+def _check(world: World, job: NamedJob | Unreadable) -> bool:
+    if isinstance(job, Unreadable):
+        raise job
+    return check_chain(world, job)

@@ -1,0 +1,104 @@
+"""Something was left behind: take releases out of the dead-letter queue and see each to a visible end."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+import msgspec
+
+from clockwork.domain.errors import Unavailable, Unreadable
+from clockwork.domain.executions import Execution
+from clockwork.domain.lifecycle.attempts import is_claimed, plan_death
+from clockwork.domain.releases import Release
+from clockwork.domain.storage.codec import decode_message
+from clockwork.flows.deaths import call_back, tell_dead
+from clockwork.flows.deliver.bundles import send_alone
+from clockwork.flows.world import World
+from clockwork.ports import DeadLetter
+
+log = logging.getLogger(__name__)
+
+#: So often a release goes from the dead-letter queue back to the release queue; then it is dead.
+MOST_SWEEPS = 3
+#: What handling one receive of dead letters may take at the most (ms).
+STOP_MARGIN_MS = 10_000
+
+
+class SweepReport(msgspec.Struct):
+    """What was found in the dead-letter queue; all of it should read 0."""
+
+    released: int = 0
+    absorbed: int = 0
+    dead: int = 0
+    left: int = 0
+
+
+def sweep_dead_letters(world: World, deadline_at: int) -> SweepReport:
+    """Empty the dead-letter queue, or as much as fits before `deadline_at`. What cannot be handled now stays there."""
+    report = SweepReport()
+    while world.clock.now() < deadline_at - STOP_MARGIN_MS:
+        letters = world.dead_letters.receive()
+        if not letters:
+            break
+        for letter in letters:
+            if _sweep(world, letter, report):
+                world.dead_letters.delete(letter.receipt)
+            else:
+                report.left += 1
+    return report
+
+
+def _sweep(world: World, letter: DeadLetter, report: SweepReport) -> bool:
+    """True once the letter may be forgotten. Whatever is wrong with one, the others are seen to."""
+    try:
+        return _sweep_all(world, decode_message(letter.body), report)
+    except Unreadable as error:
+        log.error("undecodable dead letter, or record of it: %s", error, extra={"action": "undecodable_dead_letter"})
+    except Unavailable as error:
+        log.warning("a dead letter stays: %s", error, extra={"action": "dead_letter_left"})
+    return False
+
+
+def _sweep_all(world: World, releases: Sequence[Release], report: SweepReport) -> bool:
+    if len(releases) > 1:
+        left = send_alone(world, releases)
+        report.released += len(releases) - len(left)
+        return not left
+    return _sweep_one(world, releases[0], report)
+
+
+def _sweep_one(world: World, release: Release, report: SweepReport) -> bool:
+    stored = world.executions.find(release.job_id, release.execution_id)
+    if stored is not None and stored.is_final:
+        report.absorbed += 1
+        return _is_called_back(world, release, stored)
+    if stored is not None and is_claimed(stored, world.clock.now()):
+        return False
+    if release.sweeps < MOST_SWEEPS:
+        again = msgspec.structs.replace(release, sweeps=release.sweeps + 1)
+        refused = world.releases.send([again], world.clock.now())
+        report.released += not refused
+        return not refused
+    return _bury(world, release, stored, report)
+
+
+def _bury(world: World, release: Release, stored: Execution | None, report: SweepReport) -> bool:
+    reason = f"it came back from the dead-letter queue {MOST_SWEEPS} times without an end"
+    now = world.clock.now()
+    dead = plan_death(release, stored, reason, now, world.execution_expires_at(now, release.occurrence.retention_days))
+    saved = world.executions.save([(stored, dead)])[0]
+    report.dead += saved.ok
+    if not saved.ok:
+        return False
+    tell_dead(world, [dead])
+    return _is_called_back(world, release, dead)
+
+
+def _is_called_back(world: World, release: Release, stored: Execution) -> bool:
+    """Whether nothing depends on the letter any more. Otherwise it stays, and the next sweep finds the record."""
+    (why_not,) = call_back(world, [(release, stored)])
+    if why_not is not None:
+        extra = {"action": "callback_not_placed", "executionId": release.execution_id}
+        log.warning("a callback was not placed: %s", why_not, extra=extra)
+    return why_not is None

@@ -1,0 +1,57 @@
+"""The parked rows of one client, read page by page. What this version cannot read stays, and holds nothing else up."""
+
+from __future__ import annotations
+
+import logging
+
+from clockwork.domain import keys
+from clockwork.domain.errors import Undecodable, Unreadable
+from clockwork.domain.lifecycle.parking import parking_of
+from clockwork.domain.releases import Release
+from clockwork.domain.storage.codec import decode_row
+from clockwork.domain.timeline import Row
+from clockwork.flows.world import World
+
+log = logging.getLogger(__name__)
+
+
+class ParkedRows:
+    """One reading of a client's parked rows, up to the key `last`.
+
+    `is_over`: all were read. `finds_any`: there were some. `leaves_any`: some of them cannot be read and stay.
+    """
+
+    def __init__(self, world: World, client_id: str, last: str = keys.END) -> None:
+        self._world, self._client_id, self._last = world, client_id, last
+        self._after = keys.BEGINNING
+        self.is_over = self.finds_any = self.leaves_any = False
+
+    def page(self, limit: int) -> list[tuple[Row, Release]]:
+        """Those of the next `limit` rows that can be read, each with what it holds."""
+        page = self._world.timeline.read(parking_of(self._client_id), self._after, self._last, limit)
+        self.is_over = not page.more
+        if page.rows:
+            self.finds_any, self._after = True, page.rows[-1].key
+        return [(row, release) for row in page.rows if (release := self._release(row)) is not None]
+
+    def leave(self, row: Row, fault: Unreadable) -> None:
+        """Let a row stay where it is. Of the first the log says why: there may be any number of them."""
+        if not self.leaves_any:
+            extra = {"action": "unreadable_parked_row", "clientId": self._client_id, "key": row.key}
+            log.error("parked rows stay: %s", fault, extra=extra)
+        self.leaves_any = True
+
+    def _release(self, row: Row) -> Release | None:
+        try:
+            return _release_in(row)
+        except Unreadable as fault:
+            self.leave(row, fault)
+            return None
+
+
+def _release_in(row: Row) -> Release:
+    match list(decode_row(row.blob).values()):
+        case [Release() as release]:
+            return release
+        case elements:
+            raise Undecodable(f"a parked row holds one release, and not {len(elements)} elements of any kind")

@@ -1,0 +1,50 @@
+"""Repair what was left behind, one kind after the other. Whatever ends one kind of repair, the others go on."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+
+from clockwork.flows.sweep.audit import AuditReport, audit_chains
+from clockwork.flows.sweep.dead_letters import SweepReport, sweep_dead_letters
+from clockwork.flows.sweep.shards import Leavings, remove_shards
+from clockwork.flows.sweep.unpark import LetGoReport, let_go
+from clockwork.flows.world import World
+
+log = logging.getLogger(__name__)
+
+R = TypeVar("R")
+
+
+class Repairs(msgspec.Struct):
+    """What each kind of repair did, nothing if it failed; and the failures."""
+
+    letters: SweepReport
+    chains: AuditReport
+    parked: LetGoReport
+    shards: Leavings
+    failures: list[Exception]
+
+
+def repair_all(world: World, deadline_at: int) -> Repairs:
+    """Repair as much as fits before `deadline_at`. The caller raises what failed, once it has told what was done."""
+    failures: list[Exception] = []
+
+    def repaired(repair: Callable[[World, int], R], nothing: R) -> R:
+        try:
+            return repair(world, deadline_at)
+        except Exception as error:
+            log.exception("a repair failed", extra={"action": "repair_failed", "repair": repair.__name__})
+            failures.append(error)
+            return nothing
+
+    return Repairs(
+        letters=repaired(sweep_dead_letters, SweepReport()),
+        chains=repaired(audit_chains, AuditReport()),
+        parked=repaired(let_go, LetGoReport()),
+        shards=repaired(remove_shards, Leavings()),
+        failures=failures,
+    )

@@ -1,0 +1,1 @@
+"""Rows and shards of the timeline, as every moment uses them."""

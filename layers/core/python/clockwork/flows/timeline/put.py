@@ -1,0 +1,78 @@
+"""Place rows on the timeline so that somebody releases them: put, then look.
+
+A poller publishes its horizon before it reads. So either its read sees the row, or this look sees its horizon; no
+transaction and no clock is trusted. Looking first, or not at all, loses occurrences.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from clockwork.domain import keys
+from clockwork.domain.errors import Unavailable
+from clockwork.domain.ordering import is_for_its_poller
+from clockwork.domain.releases import Release
+from clockwork.domain.storage.rows import releases_of
+from clockwork.domain.timeline import Row, Shard
+from clockwork.flows.timeline.shards import look_at
+from clockwork.flows.world import World
+
+log = logging.getLogger(__name__)
+
+
+def place(world: World, rows: Sequence[Row], *, ids_are_new: bool) -> set[str]:
+    """Put rows and see to it that each is released; the keys of those that were released here.
+
+    `ids_are_new`: nobody has used these ids before, so nothing can stand in the way. Raises Unavailable if it is not
+    certain that every row will be released: then nothing may be promised, and the same call may be repeated.
+    """
+    # 1. Put.
+    if ids_are_new:
+        world.timeline.put(rows)
+    else:
+        world.timeline.put_new(rows)
+    # 2. Look, always after the put.
+    shards = look_at(world, sorted({row.partition_id for row in rows}))
+    behind = [row for row in rows if shards[row.partition_id].horizon >= row.key]
+    # 3. What lies at or before a horizon may have been missed: release what its row still says.
+    _release_again(world, behind, shards)
+    # 4. What no poller would read in time gets one now.
+    wake_pollers(world, [(row.partition_id, row.key) for row in rows], shards)
+    return {row.key for row in behind}
+
+
+def _release_again(world: World, rows: Sequence[Row], shards: Mapping[str, Shard]) -> None:
+    if not rows:
+        return
+    found = world.timeline.find([(row.partition_id, row.key) for row in rows])
+    release_now(world, [release for row in found if row is not None for release in releases_of(row)], shards)
+
+
+def release_now(world: World, releases: Sequence[Release], shards: Mapping[str, Shard]) -> None:
+    """Release occurrences that lie at or before the horizon of their shard, as that was seen after their rows.
+
+    Raises Unavailable unless all were taken; and for an ordered one that a poller has yet to read in its turn: the same
+    call may be repeated once that has passed it.
+    """
+    for release in releases:
+        if is_for_its_poller(release, shards[release.shard].cursor):
+            raise Unavailable(f"shard {release.shard} is being read, in order: what is due there is not released apart")
+    refused = world.releases.send(releases, world.clock.now()) if releases else ()
+    if refused:
+        raise Unavailable(f"{len(refused)} of {len(releases)} releases were not taken: {refused[0].reason}")
+
+
+def wake_pollers(world: World, places: Sequence[tuple[str, str]], shards: Mapping[str, Shard]) -> None:
+    """Start the pollers of shards in which something at (partition_id, key) is due before anybody would look."""
+    now = world.clock.now()
+    soon = keys.edge_key(now + world.settings.poller_invoke_seconds * 1000)
+    unseen = {partition_id for partition_id, key in places if shards[partition_id].horizon < key <= soon}
+    # The poller of an ordered shard stays while work is near, and reads once more after it has let its lease go.
+    unseen = {p for p in unseen if not (keys.is_ordered(p) and shards[p].lease_until >= now)}
+    for partition_id in sorted(unseen):
+        try:
+            world.invoker.poll(partition_id)
+        except Unavailable as error:
+            # The row is kept and the next tick finds it: late, not lost.
+            log.warning("poller not started: %s", error, extra={"action": "poller_not_started", "shard": partition_id})

@@ -1,0 +1,1 @@
+"""One file per Lambda: parse the event, call the flow, answer, count."""

@@ -1,0 +1,14 @@
+"""Api: answers the signed HTTPS requests."""
+
+from __future__ import annotations
+
+from clockwork import bootstrap
+from clockwork.edge.app import make_api
+
+
+def make_handler(app: bootstrap.App) -> bootstrap.Handler:
+    """The handler of one environment."""
+    return make_api(app.world, count_accepted=lambda jobs: app.emit({"Accepted": jobs}))
+
+
+lambda_handler = bootstrap.entry_point(make_handler)

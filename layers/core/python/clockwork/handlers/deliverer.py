@@ -1,0 +1,55 @@
+"""Deliverer: takes released occurrences from the queue and delivers each when it is due."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clockwork import bootstrap
+from clockwork.flows.deliver.batch import DeliverReport
+from clockwork.flows.deliver.bundles import Message
+from clockwork.flows.deliver.deliver import deliver_batch
+from clockwork.flows.deliver.ordered import OrderedMessage, deliver_ordered
+
+
+def make_handler(app: bootstrap.App) -> bootstrap.Handler:
+    """The handler of one environment."""
+
+    def handle(event: dict[str, Any], context: Any) -> dict[str, list[dict[str, str]]]:
+        report = _deliver(app, event["Records"], app.deadline_at(context))
+        app.emit(
+            {
+                "LatenessMs": report.lateness_ms,
+                "Early": report.early,
+                "Delivered": report.succeeded,
+                "Failed": report.failed,
+                "Dead": report.dead,
+                "Expired": report.expired,
+                "DuplicatesAbsorbed": report.absorbed,
+                "Deferred": report.deferred,
+                "Parked": report.parked,
+                "MessagesFailed": len(report.failed_messages),
+            }
+        )
+        return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in report.failed_messages]}
+
+    return handle
+
+
+def _deliver(app: bootstrap.App, records: list[dict[str, Any]], deadline_at: int) -> DeliverReport:
+    """Records of one queue: an event source has one."""
+    if records[0]["eventSourceARN"].endswith(".fifo"):
+        return deliver_ordered(app.world, [_ordered_message(record) for record in records], deadline_at)
+    messages = [Message(one["messageId"], one["body"], _receive_count(one)) for one in records]
+    return deliver_batch(app.world, messages, deadline_at)
+
+
+def _ordered_message(record: dict[str, Any]) -> OrderedMessage:
+    group, receipt = record["attributes"]["MessageGroupId"], record["receiptHandle"]
+    return OrderedMessage(record["messageId"], record["body"], _receive_count(record), receipt=receipt, group=group)
+
+
+def _receive_count(record: dict[str, Any]) -> int:
+    return int(record["attributes"]["ApproximateReceiveCount"])
+
+
+lambda_handler = bootstrap.entry_point(make_handler, delivers=True)

@@ -1,0 +1,88 @@
+"""Small valid values that tests build on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from clockwork.domain.clients import Client
+from clockwork.domain.executions import Execution, Outcome, State
+from clockwork.domain.ids import AnonymousJob
+from clockwork.domain.jobs import HttpTarget, Occurrence, Payload, RetryPolicy
+from clockwork.domain.keys import row_key
+from clockwork.domain.releases import Release
+from clockwork.domain.requests.create import CreateRequest, NewJob
+from clockwork.domain.requests.packing import Outline
+
+NOW = 1_700_000_000_000
+ALICE = "arn:aws:iam::111111111111:user/alice"
+BOB = "arn:aws:iam::111111111111:user/bob"
+ADMIN = "arn:aws:iam::111111111111:role/Admin"
+ACME = Client(client_id="acme", principals=(ALICE,))
+TARGET = HttpTarget("https://example.com/hook")
+#: No chance in it: the first retry after 5 s, the second after 10 s.
+STEADY = RetryPolicy(max_attempts=3, jitter="none")
+
+
+def new_job(**changes: Any) -> NewJob:
+    """A job due in ten seconds."""
+    return NewJob(**{"target": TARGET, "payload": Payload(b'{"n":1}'), "delay_ms": 10_000, **changes})
+
+
+def request(*jobs: NewJob, key: str | None = None, digest: str = "d") -> CreateRequest:
+    """A request of the client acme."""
+    numbered = tuple(msgspec.structs.replace(job, index=index) for index, job in enumerate(jobs or (new_job(),)))
+    return CreateRequest(client=ACME, jobs=numbered, idempotency_key=key, digest=digest)
+
+
+def packed_request(*jobs: NewJob, key: str | None = None, refused: Sequence[int] = ()) -> CreateRequest:
+    """A batch as the edge hands it over: with the outlines of all its jobs, those refused at the moment among them."""
+    whole = request(*jobs, key=key)
+    good = tuple(job for job in whole.jobs if job.index not in refused)
+    return msgspec.structs.replace(whole, jobs=good, outlines=tuple(map(outline, whole.jobs)))
+
+
+def outline(job: NewJob) -> Outline:
+    """What a request says of a job."""
+    alike = msgspec.json.encode([job.target, job.retry_policy, job.tags, job.record])
+    return Outline(job.index, job.at, job.delay_ms, len(job.payload.body), alike)
+
+
+def occurrence(**changes: Any) -> Occurrence:
+    """An occurrence of acme's that is due now."""
+    values = {"client_id": "acme", "due_at": NOW, "created_at": NOW - 1000, "target": TARGET, "payload": Payload(b"1")}
+    return Occurrence(**{**values, "retry_policy": STEADY, **changes})
+
+
+def release(**changes: Any) -> Release:
+    """The first release of `occurrence()`."""
+    due = changes.pop("occurrence", occurrence())
+    job_id = AnonymousJob("p000", row_key(due.due_at, "x" * 22), 0).job_id
+    return Release(**{"job_id": job_id, "occurrence": due, "run_at": due.due_at, **changes})
+
+
+def execution(state: State, **changes: Any) -> Execution:
+    """A record of `release()` in the given state."""
+    released = release()
+    values: dict[str, Any] = {
+        "job_id": released.job_id,
+        "execution_id": released.execution_id,
+        "client_id": "acme",
+        "due_at": NOW,
+        "state": state,
+        "revision": 1,
+        "expires_at": NOW + 1,
+    }
+    return Execution(**{**values, **changes})
+
+
+def failure(**changes: Any) -> Outcome:
+    """An answer 500."""
+    return Outcome(**{"state": State.FAILED, "started_at": NOW, "ended_at": NOW + 5, "error": "HTTP 500", **changes})
+
+
+def success(at: int = NOW) -> Outcome:
+    """An answer 200."""
+    return Outcome(State.SUCCEEDED, at, at + 5, status_code=200)

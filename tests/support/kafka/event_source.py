@@ -1,0 +1,111 @@
+"""What Lambda does with a topic: reads it in a group, calls a handler with events of its form, and goes on from there.
+
+https://docs.aws.amazon.com/lambda/latest/dg/with-msk-process.html
+"""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from confluent_kafka import Consumer, Message, TopicPartition
+
+from tests.support.kafka.cluster import READ_SECONDS, KafkaCluster
+
+ARN = "arn:aws:kafka:us-east-1:123456789012:cluster/jobs/abc-1"
+#: The cluster of the tests hands nothing to a group that all have left before.
+_groups = itertools.count(1)
+Handler = Callable[[dict[str, Any], Any], Any]
+
+
+class EventSource:
+    """Feeds a handler from a topic. A partition whose message failed is read from there again.
+
+    A handler that raises TimeoutError stands for an invocation that was ended before it answered.
+    """
+
+    def __init__(self, consumer: Consumer, handler: Handler, context: Any) -> None:
+        self._consumer = consumer
+        self._handler = handler
+        self._context = context
+
+    def feed(self, count: int, batch: int = 100) -> int:
+        """One invocation with the next messages, once there are some; how many it was given (at most `count`)."""
+        messages: list[Message] = []
+        ends = time.monotonic() + READ_SECONDS
+        while not messages:
+            assert time.monotonic() < ends, "no message came"
+            messages = [one for one in self._consumer.consume(min(count, batch), 0.1) if one.error() is None]
+        event = _event(messages)
+        try:
+            failures = self._handler(event, self._context)["batchItemFailures"]
+        except TimeoutError:  # the invocation was ended: all of it comes again
+            failures = [
+                {"itemIdentifier": {"partition": lane, "offset": records[0]["offset"]}}
+                for lane, records in event["records"].items()
+            ]
+        self._go_on(messages, failures)
+        return len(messages)
+
+    def _go_on(self, messages: list[Message], failures: list[dict[str, Any]]) -> None:
+        ends: dict[tuple[str, int], int] = {}
+        for one in messages:
+            place = (str(one.topic()), _number(one.partition()))
+            ends[place] = max(ends.get(place, 0), _number(one.offset()) + 1)
+        for failure in failures:
+            lane, offset = failure["itemIdentifier"]["partition"], failure["itemIdentifier"]["offset"]
+            topic, _, partition = lane.rpartition("-")
+            ends[topic, int(partition)] = offset
+            self._consumer.seek(TopicPartition(topic, int(partition), offset))
+        offsets = [TopicPartition(topic, partition, offset) for (topic, partition), offset in ends.items()]
+        self._consumer.commit(offsets=offsets, asynchronous=False)
+
+
+@contextmanager
+def event_source(cluster: KafkaCluster, topic: str, handler: Handler, context: Any) -> Iterator[EventSource]:
+    """A source at the first message of the topic."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": cluster.addresses,
+            "group.id": f"ingestion-{next(_groups)}",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "fetch.wait.max.ms": 20,
+        }
+    )
+    consumer.subscribe([topic])
+    try:
+        yield EventSource(consumer, handler, context)
+    finally:
+        consumer.close()
+
+
+def _event(messages: list[Message]) -> dict[str, Any]:
+    records: dict[str, list[dict[str, Any]]] = {}
+    for one in messages:
+        kind, at = one.timestamp()
+        record = {
+            "topic": one.topic(),
+            "partition": one.partition(),
+            "offset": one.offset(),
+            "timestamp": at,
+            "timestampType": {1: "CREATE_TIME", 2: "LOG_APPEND_TIME"}[kind],
+            "key": _encoded(one.key()),
+            "value": _encoded(one.value()),
+            "headers": [],
+        }
+        records.setdefault(f"{one.topic()}-{one.partition()}", []).append(record)
+    return {"eventSource": "aws:kafka", "eventSourceArn": ARN, "bootstrapServers": "", "records": records}
+
+
+def _encoded(raw: bytes | None) -> str | None:
+    return None if raw is None else base64.b64encode(raw).decode()
+
+
+def _number(value: int | None) -> int:
+    assert value is not None
+    return value

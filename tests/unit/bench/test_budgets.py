@@ -1,0 +1,144 @@
+"""What the work of a Lambda may cost, as a multiple of what botocore alone takes for the same in the same minute.
+
+Each bound is tried in several rounds, since the machine may have others to serve: noise makes a ratio worse or better
+at random, a regression makes every round worse. No absolute time is judged.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from bench import cold_start, cpu, throughput
+from bench.cold_start import ROOT
+from bench.stubbed.canned import answers
+from bench.stubbed.edge import edge_us_per_job
+from bench.stubbed.interleaved import compare
+from bench.stubbed.stub import stub
+from bench.stubbed.stub_world import stub_session
+from bench.stubbed.workloads import workloads
+
+ROUNDS = 4
+CHUNKS = 4
+#: A poller's bound in an account: the smallest Lambda that it could run in, with room to spare.
+MOST_MB = 256
+
+
+@pytest.fixture(scope="module")
+def endpoint_url() -> Iterator[str]:
+    with stub(answers()) as running:
+        yield running
+
+
+def best(measured: Callable[[], float], bound: float) -> float:
+    """The least of some rounds, or the first within the bound."""
+    ratio = measured()
+    for _ in range(ROUNDS - 1):
+        if ratio <= bound:
+            break
+        ratio = min(ratio, measured())
+    return ratio
+
+
+@pytest.mark.parametrize(
+    ("name", "bound"), [("create_single", 1.25), ("create_batch", 1.25), ("poll_release", 1.25), ("deliver", 1.5)]
+)
+def test_a_flow_adds_little_to_the_calls_that_it_makes(name: str, bound: float) -> None:
+    def measured() -> float:
+        ((_, cost),) = cpu.measure([name], CHUNKS)
+        return cost.ratio
+
+    assert best(measured, bound) <= bound
+
+
+@pytest.mark.parametrize(
+    ("name", "calls"),
+    [
+        ("create_single", {"PutItem": 1, "GetItem": 1}),
+        ("create_batch", {"BatchWriteItem": 20, "GetItem": 1}),
+        ("create_packed", {"BatchWriteItem": 1, "GetItem": 1}),
+        ("poll_release", {"UpdateItem": 2, "Query": 1, "SendMessageBatch": 50}),
+        ("deliver", {"PutItem": 20}),
+    ],
+)
+def test_a_flow_makes_no_call_but_those_that_it_cannot_do_without(
+    name: str, calls: dict[str, int], endpoint_url: str
+) -> None:
+    made = cpu.calls_of(workloads()[name], endpoint_url)
+    assert Counter(model.name for model, _ in made) == calls
+
+
+def test_jobs_that_share_rows_cost_less_than_half() -> None:
+    def measured() -> float:
+        (_, batch), (_, packed) = cpu.measure(["create_batch", "create_packed"], CHUNKS)
+        return packed.ours / batch.ours
+
+    assert best(measured, 0.5) <= 0.5
+
+
+@pytest.mark.parametrize("moment", cold_start.MOMENTS)
+def test_a_cold_start_adds_little_to_that_of_botocore(moment: str) -> None:
+    assert best(lambda: cold_start.measure(moment, starts=2).ratio, 1.25) <= 1.25
+
+
+@pytest.mark.parametrize("moment", cold_start.MOMENTS)
+def test_a_cold_start_leaves_the_edge_and_the_cron_parser_alone(moment: str) -> None:
+    loaded = set(cold_start.before_first_event(moment, "import sys; print(*sys.modules)").split())
+    assert "clockwork.flows.world" in loaded
+    assert loaded.isdisjoint({"pydantic", "aws_lambda_powertools", "boto3", "clockwork.domain.cron.parser"})
+
+
+def test_what_an_environment_keeps_is_spared_and_what_comes_is_collected() -> None:
+    told = cold_start.before_first_event("poller", "import gc; print(gc.isenabled(), gc.get_freeze_count() > 50_000)")
+    assert told == "True True\n"
+
+
+def test_what_is_not_due_costs_nothing() -> None:
+    bound = 1.3
+
+    def measured() -> float:
+        return throughput.growth(throughput.among_pending([1_000, 50_000], CHUNKS))
+
+    assert best(measured, bound) <= bound
+
+
+def test_a_backlog_is_polled_in_the_memory_of_a_page() -> None:
+    few, many = (backlog(jobs) for jobs in (1_000, 50_000))
+    assert many["released"] == 50_000
+    assert many["peakMb"] < MOST_MB
+    assert many["peakMb"] < few["peakMb"] + 8
+
+
+def backlog(jobs: int) -> dict[str, Any]:
+    command = [sys.executable, "-m", "bench.backlog", "--json", "--jobs", str(jobs)]
+    ran = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
+    answer: dict[str, Any] = json.loads(ran.stdout)
+    return answer
+
+
+def test_the_edge_is_measured_with_a_batch_that_it_accepts() -> None:
+    assert edge_us_per_job(chunks=2) > 0
+
+
+def test_the_stub_refuses_what_it_has_no_answer_to(endpoint_url: str) -> None:
+    client: Any = stub_session().create_client("dynamodb", endpoint_url=endpoint_url)
+    with pytest.raises(ClientError, match="no answer"):
+        client.list_tables()
+    client.close()
+
+
+def test_the_measure_sees_twice_the_work() -> None:
+    def work() -> int:
+        return sum(range(200_000))
+
+    def twice() -> int:
+        return work() + work()
+
+    assert compare(twice, work, jobs=1, chunks=9, runs_per_chunk=1).ratio == pytest.approx(2, rel=0.25)

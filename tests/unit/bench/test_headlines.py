@@ -1,0 +1,42 @@
+"""What the README quotes of the measured figures."""
+
+from __future__ import annotations
+
+from bench.reporting.headlines import HEADLINES, headlines
+from bench.reporting.report import PAGE, README
+
+_PAGE = """
+| units per job | writes |
+| --- | ---: |
+| `none_batch` | 0.238 |
+
+| dollars per million jobs | on demand |
+| --- | ---: |
+| `none_single` | 2.77 |
+| `none_batch` | 0.97 |
+
+Text.
+
+| system | part | p50 |
+| --- | ---: | ---: |
+| clockwork | lone | 1 |
+| clockwork | herd | 2 |
+"""
+
+
+def test_rows_are_quoted_whole_under_the_heads_of_their_own_tables() -> None:
+    assert headlines(_PAGE) == (
+        "| dollars per million jobs | on demand |\n| --- | ---: |\n| `none_batch` | 0.97 |\n\n"
+        "| system | part | p50 |\n| --- | ---: | ---: |\n| clockwork | herd | 2 |"
+    )
+
+
+def test_the_readme_quotes_the_headlines_of_the_page_as_they_are() -> None:
+    quoted = README.read_text(encoding="utf-8").partition("<!-- begin:headlines -->")[2]
+    assert quoted.partition("<!-- end:headlines -->")[0].strip() == headlines(PAGE.read_text(encoding="utf-8"))
+
+
+def test_every_headline_is_on_the_page() -> None:
+    quoted = headlines(PAGE.read_text(encoding="utf-8"))
+    wanted = [row for rows in HEADLINES.values() for row in rows]
+    assert [row for row in wanted if quoted.count(f"\n| {row}") != 1] == []

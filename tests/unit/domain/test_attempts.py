@@ -1,0 +1,206 @@
+"""What a deliverer does with a release, given what is recorded: a table of every state."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from clockwork.domain.executions import FINAL, WAITING, State
+from clockwork.domain.jobs import Payload, RecordLevel, RetryPolicy
+from clockwork.domain.lifecycle.attempts import (
+    ATTEMPTS_KEPT,
+    CLAIM_GRACE_MS,
+    EXCERPTS_KEPT,
+    Action,
+    Claim,
+    attempt_of,
+    is_claimed,
+    plan_claim,
+    plan_death,
+    plan_outcome,
+    plan_unrecorded_outcome,
+)
+from clockwork.domain.lifecycle.first_record import ended_execution
+from clockwork.domain.storage.codec import encode_execution
+from tests.support.examples import NOW, execution, failure, occurrence, release, success
+
+CLAIM = Claim("me", NOW + 20_000, NOW, NOW + 99)
+
+
+def test_the_first_claim_makes_the_record() -> None:
+    plan = plan_claim(release(), None, CLAIM)
+    assert plan.action is Action.START
+    assert plan.execution is not None
+    assert plan.execution.state is State.RUNNING
+    assert (plan.execution.attempt, plan.execution.claimant, plan.execution.revision) == (1, "me", 1)
+
+
+@pytest.mark.parametrize("state", sorted(FINAL))
+def test_a_final_record_absorbs_every_message(state: State) -> None:
+    plan = plan_claim(release(), execution(state), CLAIM)
+    assert (plan.action, plan.execution, plan.release) == (Action.ABSORB, None, None)
+
+
+def test_a_live_claim_defers_the_message_until_it_has_ended() -> None:
+    running = execution(State.RUNNING, attempt=1, claimant="other", claim_until=NOW + 7_000)
+    plan = plan_claim(release(), running, CLAIM)
+    assert plan.action is Action.DEFER
+    assert plan.release is not None
+    assert plan.release.run_at == NOW + 7_000 + CLAIM_GRACE_MS
+    assert plan.release.attempt == 1
+
+
+@pytest.mark.parametrize(("late_ms", "live"), [(0, True), (CLAIM_GRACE_MS - 1, True), (CLAIM_GRACE_MS, False)])
+def test_a_claim_ends_a_grace_after_its_deadline(late_ms: int, live: bool) -> None:
+    assert is_claimed(execution(State.RUNNING, claim_until=NOW), NOW + late_ms) is live
+
+
+def test_a_lost_worker_is_recorded_and_its_successor_released_at_once() -> None:
+    running = execution(State.RUNNING, attempt=1, claimant="other", claim_until=NOW - 60_000, started_at=NOW - 80_000)
+    plan = plan_claim(release(), running, CLAIM)
+    assert plan.action is Action.FOLLOW_UP
+    assert plan.execution is not None
+    assert plan.release is not None
+    assert plan.execution.state is State.WORKER_LOST
+    assert plan.execution.lost_workers == 1
+    assert plan.execution.attempts[0].state is State.WORKER_LOST
+    assert (plan.release.attempt, plan.release.run_at) == (2, NOW)
+
+
+def test_three_lost_workers_are_forgiven_and_attempts_still_end() -> None:
+    stored, message, rounds = execution(State.RUNNING, attempt=1, claim_until=0, started_at=NOW), release(), 0
+    while True:
+        plan = plan_claim(message, stored, CLAIM)
+        rounds += 1
+        if plan.action is Action.FINISH:
+            break
+        assert plan.execution is not None
+        assert plan.release is not None
+        message = plan.release
+        claimed = plan_claim(message, plan.execution, CLAIM).execution
+        assert claimed is not None
+        stored = msgspec.structs.replace(claimed, claim_until=0)
+    assert plan.execution is not None
+    assert plan.execution.state is State.DEAD
+    assert rounds == 3 + occurrence().retry_policy.max_attempts
+
+
+@pytest.mark.parametrize("state", sorted(WAITING))
+def test_only_the_retry_itself_claims_a_waiting_record(state: State) -> None:
+    waiting = execution(state, attempt=1, next_attempt_at=NOW + 3_000, revision=2)
+    stray = plan_claim(release(attempt=1), waiting, CLAIM)
+    assert stray.action is Action.FOLLOW_UP
+    assert stray.execution is None
+    assert stray.release is not None
+    assert (stray.release.attempt, stray.release.run_at) == (2, NOW + 3_000)
+    ours = plan_claim(release(attempt=2), waiting, CLAIM)
+    assert ours.action is Action.START
+    assert ours.execution is not None
+    assert (ours.execution.attempt, ours.execution.revision, ours.execution.next_attempt_at) == (2, 3, None)
+
+
+def test_success_ends_it() -> None:
+    running = execution(State.RUNNING, attempt=2, claimant="me", claim_until=NOW, cancel_noted_at=NOW)
+    plan = plan_outcome(release(attempt=2), running, success(NOW + 40), NOW + 50, 0.5)
+    assert plan.action is Action.FINISH
+    assert plan.execution is not None
+    assert plan.execution.state is State.SUCCEEDED
+    assert plan.execution.claimant is None
+    assert plan.execution.attempts[-1].lateness_ms == 40
+    assert plan.release is None
+
+
+def test_failure_records_the_retry_before_releasing_it() -> None:
+    plan = plan_outcome(release(waits=9), execution(State.RUNNING, attempt=1), failure(), NOW + 10, 0.5)
+    assert plan.action is Action.FOLLOW_UP
+    assert plan.execution is not None
+    assert plan.release is not None
+    assert plan.execution.state is State.FAILED
+    assert plan.execution.next_attempt_at == plan.release.run_at == NOW + 10 + 5_000
+    assert (plan.release.attempt, plan.release.waits) == (2, 0)
+
+
+def test_the_last_failure_is_dead_with_the_occurrence_whole() -> None:
+    plan = plan_outcome(release(attempt=3), execution(State.RUNNING, attempt=3), failure(), NOW, 0.5)
+    assert plan.execution is not None
+    assert plan.execution.state is State.DEAD
+    assert plan.execution.occurrence == occurrence()
+    assert "3 of 3" in (plan.execution.reason or "")
+
+
+def test_a_cancel_noted_while_running_makes_the_failure_final() -> None:
+    running = execution(State.RUNNING, attempt=1, cancel_noted_at=NOW)
+    plan = plan_outcome(release(), running, failure(), NOW, 0.5)
+    assert plan.action is Action.FINISH
+    assert plan.execution is not None
+    assert plan.execution.state is State.CANCELLED
+
+
+def test_without_a_record_the_retry_carries_the_history_and_the_end_is_recorded() -> None:
+    message = release(occurrence=occurrence(record="none"))
+    for attempt in (1, 2):
+        plan = plan_unrecorded_outcome(message, failure(), NOW, 0.5, NOW + 99)
+        assert plan.release is not None
+        assert plan.execution is None
+        message = plan.release
+        assert len(message.history) == attempt
+    plan = plan_unrecorded_outcome(message, failure(), NOW, 0.5, NOW + 99)
+    assert plan.release is None
+    assert plan.execution is not None
+    assert plan.execution.state is State.DEAD
+    assert [a.number for a in plan.execution.attempts] == [1, 2, 3]
+    assert plan_unrecorded_outcome(message, success(), NOW, 0.5, NOW).action is Action.ABSORB
+
+
+def test_only_the_last_attempts_keep_their_excerpts() -> None:
+    stored = execution(State.RUNNING, attempt=1)
+    for attempt in range(1, 6):
+        running = msgspec.structs.replace(stored, state=State.RUNNING, attempt=attempt)
+        message = release(
+            attempt=attempt,
+            occurrence=occurrence(retry_policy=msgspec.structs.replace(occurrence().retry_policy, max_attempts=100)),
+        )
+        plan = plan_outcome(message, running, failure(excerpt="body"), NOW, 0.0)
+        assert plan.execution is not None
+        stored = plan.execution
+    assert [a.response_excerpt for a in stored.attempts] == [None, None, *["body"] * EXCERPTS_KEPT]
+
+
+@pytest.mark.parametrize("level", ["full", "none"])
+def test_a_record_keeps_the_last_attempts_and_counts_all(level: RecordLevel) -> None:
+    patient = occurrence(record=level, retry_policy=RetryPolicy(max_attempts=10**6, max_age_seconds=10**9))
+    made = ATTEMPTS_KEPT + 20
+    history = tuple(attempt_of(number, release(), failure(excerpt="body")) for number in range(1, made))
+    message = release(occurrence=patient, attempt=made, history=history if level == "none" else ())
+    if level == "none":
+        retried = plan_unrecorded_outcome(message, failure(), NOW, 0.0, NOW).release
+        assert retried is not None
+        kept, dead = retried.history, plan_death(retried, None, "why", NOW, NOW)
+        assert (dead.attempt, dead.attempts) == (made, kept)
+        assert ended_execution(retried, State.EXPIRED, "why", NOW, NOW).attempt == made
+    else:
+        running = execution(State.RUNNING, attempt=made, attempts=history)
+        waiting = plan_outcome(message, running, failure(), NOW, 0.0).execution
+        assert waiting is not None
+        assert len(plan_death(message, running, "why", NOW, NOW).attempts) == ATTEMPTS_KEPT
+        kept = waiting.attempts
+    assert [attempt.number for attempt in kept] == [*range(made - ATTEMPTS_KEPT + 1, made + 1)]
+
+
+def test_the_record_of_what_was_redriven_often_fits_into_a_row_of_the_table() -> None:
+    message = release(occurrence=occurrence(payload=Payload(b"x" * 256 * 1024)))
+    stored, wordy = execution(State.RUNNING, attempt=1), failure(error="e" * 400, excerpt="b" * 1_024, permanent=True)
+    for attempt in range(1, 600):
+        running = msgspec.structs.replace(stored, state=State.RUNNING, attempt=attempt, occurrence=None)
+        dead = plan_outcome(msgspec.structs.replace(message, attempt=attempt), running, wordy, NOW, 0.0).execution
+        assert dead is not None
+        stored = dead
+    assert (stored.state, stored.attempt, stored.attempts[-1].number) == (State.DEAD, 599, 599)
+    assert len(encode_execution(stored)) < 350_000
+
+
+def test_giving_up_keeps_what_was_recorded() -> None:
+    waiting = execution(State.FAILED, attempt=1, attempts=(), next_attempt_at=NOW, revision=4)
+    dead = plan_death(release(), waiting, "why", NOW, NOW)
+    assert (dead.state, dead.revision, dead.reason, dead.next_attempt_at) == (State.DEAD, 5, "why", None)
+    assert plan_death(release(), None, "why", NOW, NOW).revision == 1

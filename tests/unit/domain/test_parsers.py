@@ -1,0 +1,268 @@
+"""Whatever text or bytes arrive: a parser reads back what was written, and refuses all else with its own error."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from clockwork.domain import ids, instants, keys
+from clockwork.domain.clients import CLIENT_ID, Client, principal_of
+from clockwork.domain.cron.exclude_parser import InvalidExclude, parse_exclude
+from clockwork.domain.cron.zones import UnknownZone, zone_named
+from clockwork.domain.errors import InvalidRequest, NewerFormat, Undecodable
+from clockwork.domain.executions import Execution, State
+from clockwork.domain.ids import AnonymousJob, ExecutionId, InvalidId, NamedJobId
+from clockwork.domain.jobs import HttpTarget, Occurrence, Payload, RetryPolicy, SqsTarget
+from clockwork.domain.releases import Release
+from clockwork.domain.storage import codec
+from clockwork.domain.targets.webhooks import InvalidSecret, key_of
+from clockwork.edge.http.body import SINGLE_BYTES, BodyTooLarge, NotJson, canonical, parse
+from clockwork.edge.http.request import Request
+from clockwork.flows.access import Caller
+from clockwork.settings import InvalidSettings, Settings
+from tests.support.examples import execution, release
+
+quick = settings(max_examples=200, deadline=None)
+PARTS = "abyz019-_"
+DIGITS = "0123456789"
+JOB_KEYS = st.text(min_size=1, max_size=60).filter(ids.is_job_key)
+INSTANTS = st.integers(0, instants.LAST)
+#: RFC 3339 in form, whatever it says.
+LIKE_INSTANTS = st.from_regex(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,10})?([Zz]|[+-][0-9]{2}:[0-9]{2})?",
+    fullmatch=True,
+)
+OCCURRENCES = st.builds(
+    Occurrence,
+    client_id=st.text(PARTS, min_size=1, max_size=20),
+    due_at=INSTANTS,
+    created_at=INSTANTS,
+    target=st.builds(HttpTarget, st.text(max_size=30)) | st.builds(SqsTarget, st.text(max_size=30)),
+    payload=st.builds(Payload, st.binary(max_size=60), st.booleans()),
+    retry_policy=st.builds(RetryPolicy, max_attempts=st.integers(1, 100)),
+    record=st.sampled_from(("none", "full")),
+    tags=st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=3),
+)
+
+
+def reads_or_refuses(parse: Callable[[], Any], *refusals: type[Exception]) -> Any:
+    """What is read, or None if it is refused as documented. Anything else that is raised is a fault."""
+    try:
+        return parse()
+    except refusals as refused:
+        assert str(refused)
+        return None
+
+
+# Bodies.
+
+
+@quick
+@given(st.binary(max_size=60))
+def test_any_bytes_are_json_or_refused(raw: bytes) -> None:
+    value = reads_or_refuses(lambda: parse(raw, SINGLE_BYTES), NotJson, BodyTooLarge)
+    if value is not None:
+        assert value == json.loads(raw)
+
+
+@quick
+@given(st.text('{}[]",:.eE+-0123456789 \\untrfalseNIy\ud800é', max_size=40))
+@example('{"a":1,"a":2}')
+@example("[NaN]")
+@example("-Infinity")
+@example('"\\ud800"')
+def test_what_is_nearly_json_is_read_as_it_is_meant_or_refused(text: str) -> None:
+    value = reads_or_refuses(lambda: parse(text.encode("utf-8", "surrogatepass"), SINGLE_BYTES), NotJson)
+    if value is not None:
+        assert parse(canonical(value), SINGLE_BYTES) == value
+
+
+# Instants, ids, keys.
+
+
+@quick
+@given(st.text(max_size=40) | LIKE_INSTANTS)
+@example("0001-01-01T00:00:00+23:59")
+@example("9999-12-31T23:59:59-23:59")
+def test_any_text_is_an_instant_or_refused(text: str) -> None:
+    at = reads_or_refuses(lambda: instants.from_text(text), ValueError)
+    if at is not None and 0 <= at <= instants.LAST:
+        assert instants.from_text(instants.to_text(at)) == at
+
+
+@quick
+@given(st.from_regex(CLIENT_ID, fullmatch=True), JOB_KEYS, st.integers(1, 10**6))
+def test_a_named_jobs_id_says_whose_it_is(client_id: str, job_key: str, incarnation: int) -> None:
+    place = NamedJobId(client_id, job_key, incarnation)
+    assert ids.decode_job(place.job_id) == place
+
+
+@quick
+@given(
+    st.sampled_from("po"), st.integers(0, 999), INSTANTS, st.text(PARTS, min_size=1, max_size=64), st.integers(0, 499)
+)
+def test_an_anonymous_jobs_id_says_where_it_is(kind: str, shard: int, at: int, row_id: str, element: int) -> None:
+    place = AnonymousJob(f"{kind}{shard:03d}", keys.row_key(at, row_id), element)
+    assert ids.decode_job(place.job_id) == place
+    execution_id = ExecutionId(place.job_id, at, "0")
+    assert ids.decode_execution(str(execution_id)) == execution_id
+
+
+@quick
+@given(st.text(max_size=60) | st.text(PARTS, max_size=60).map("n".__add__) | st.text(f"{PARTS}.{DIGITS}", max_size=60))
+def test_any_text_is_an_execution_or_a_job_or_refused(text: str) -> None:
+    job = reads_or_refuses(lambda: ids.decode_job(text), InvalidId)
+    assert job is None or job.job_id == text
+    decoded = reads_or_refuses(lambda: ids.decode_execution(text), InvalidId)
+    assert decoded is None or str(decoded) == text
+
+
+@quick
+@given(st.text(max_size=60) | st.text(max_size=20).map("arn:aws:sts::123456789012:assumed-role/".__add__))
+def test_any_text_has_a_principal(arn: str) -> None:
+    assert principal_of(principal_of(arn)) == principal_of(arn)
+
+
+@quick
+@given(st.text(max_size=40) | st.text(max_size=40).map("whsec_".__add__))
+def test_any_text_is_a_signing_secret_or_refused(text: str) -> None:
+    reads_or_refuses(lambda: key_of(text), InvalidSecret)
+
+
+# Schedules.
+
+
+@quick
+@given(st.lists(st.text(max_size=20) | st.from_regex(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", fullmatch=True), max_size=4))
+def test_any_texts_are_exclusions_or_refused(entries: list[str]) -> None:
+    reads_or_refuses(lambda: parse_exclude(entries), InvalidExclude)
+
+
+@quick
+@given(st.text(max_size=80))
+@example("../../etc/passwd")
+@example("\x00")
+@example("Europe")
+@example("a" * 5_000)
+@example("\ud800")
+def test_any_text_is_a_zone_or_refused(text: str) -> None:
+    reads_or_refuses(lambda: zone_named(text), UnknownZone)
+
+
+# Rows, messages, records.
+
+BLOBS: dict[str, tuple[Callable[[bytes], Any], bytes]] = {
+    "row": (codec.decode_row, codec.encode_row([release().occurrence, release()])),
+    "packed row": (codec.decode_row, codec.encode_packed({0: release().occurrence, 1: release().occurrence})),
+    "execution": (
+        codec.decode_execution,
+        codec.encode_execution(execution(State.DEAD, occurrence=release().occurrence)),
+    ),
+    "client": (codec.decode_client, codec.encode_client(Client(client_id="acme", principals=("arn",)))),
+}
+
+
+@quick
+@given(name=st.sampled_from(sorted(BLOBS)), raw=st.binary(max_size=60), place=st.floats(0, 1), keep=st.booleans())
+def test_a_blob_is_read_or_refused_wherever_it_is_broken(name: str, raw: bytes, place: float, keep: bool) -> None:
+    decode, whole = BLOBS[name]
+    cut = int(place * len(whole))
+    broken = whole[:cut] + raw + (whole[cut + len(raw) :] if keep else b"")
+    reads_or_refuses(lambda: decode(broken), Undecodable, NewerFormat)
+    reads_or_refuses(lambda: decode(raw), Undecodable, NewerFormat)
+
+
+@quick
+@given(st.text(max_size=60) | st.text("AgEC0+/=kw", max_size=60))
+def test_any_text_is_a_message_or_refused(body: str) -> None:
+    reads_or_refuses(lambda: codec.decode_message(body), Undecodable, NewerFormat)
+    reads_or_refuses(lambda: codec.decode_release(body), Undecodable, NewerFormat)
+
+
+@quick
+@given(st.lists(OCCURRENCES, min_size=1, max_size=4))
+def test_occurrences_survive_rows_and_messages(occurrences: list[Occurrence]) -> None:
+    assert list(codec.decode_row(codec.encode_row(occurrences)).values()) == occurrences
+    placed = dict(enumerate(occurrences))
+    earliest_at = min(one.due_at for one in occurrences)
+    assert codec.decode_row(codec.encode_packed(placed)) == placed
+    releases = [Release(job_id="a", occurrence=one, run_at=earliest_at, attempt=n + 1) for n, one in placed.items()]
+    assert codec.decode_message(codec.encode_message(releases)) == releases
+
+
+@quick
+@given(OCCURRENCES, st.sampled_from(list(State)), st.integers(0, 100), st.none() | st.text(max_size=20))
+def test_a_record_survives_its_blob(occurrence: Occurrence, state: State, number: int, reason: str | None) -> None:
+    record = execution(state, occurrence=occurrence, attempt=number, reason=reason)
+    decoded: Execution = codec.decode_execution(codec.encode_execution(record))
+    assert decoded == record
+
+
+# What surrounds a body.
+
+
+def requested(**query: str) -> Request:
+    event = {"headers": {"idempotency-key": query.get("key", "k"), "if-match": query.get("key", "1")}}
+    return Request(event, Caller("arn"), {}, query)
+
+
+@quick
+@given(st.text(max_size=60) | st.text(f"{PARTS}.{DIGITS}", max_size=60))
+def test_any_text_is_a_page_token_or_refused(token: str) -> None:
+    request = requested(nextToken=token, prefix=token, limit=token)
+    job_key = reads_or_refuses(request.job_token, InvalidRequest)
+    assert job_key is None or request.token_of(job_key) == token
+    reads_or_refuses(lambda: request.page_token("a"), InvalidRequest)
+    reads_or_refuses(request.prefix, InvalidRequest)
+    limit = reads_or_refuses(lambda: request.number("limit", 100, 1_000), InvalidRequest)
+    assert limit is None or 1 <= limit <= 1_000
+
+
+@quick
+@given(JOB_KEYS)
+def test_a_job_token_says_where_a_list_goes_on(job_key: str) -> None:
+    assert requested(nextToken=Request.token_of(job_key)).job_token() == job_key
+
+
+@quick
+@given(st.text(max_size=300))
+def test_any_text_is_a_header_or_refused(text: str) -> None:
+    request = requested(key=text)
+    reads_or_refuses(request.revision, InvalidRequest)
+    assert len(request.faults()) <= 1
+
+
+# Settings.
+
+
+def test_settings_survive_the_environment() -> None:
+    chosen = Settings.for_local().with_(admin_principals=("a", "b,c"), fair_queue=True)
+    assert Settings.from_environment(chosen.to_environment()) == chosen
+
+
+@quick
+@given(
+    st.sampled_from(sorted(Settings().to_environment())),
+    st.text(max_size=20) | st.text('[]"0123456789,TrueFals', max_size=12),
+)
+@example("ADMIN_PRINCIPALS", "5")
+@example("ADMIN_PRINCIPALS", '["a", 5]')
+@example("ADMIN_PRINCIPALS", '"ab"')
+@example("SHARDS", "9" * 5_000)
+def test_any_text_is_a_setting_or_refused(name: str, text: str) -> None:
+    environment = Settings().to_environment() | {name: text}
+    read = reads_or_refuses(lambda: Settings.from_environment(environment), InvalidSettings)
+    if read is not None:
+        assert all(isinstance(principal, str) for principal in read.admin_principals)
+        assert Settings.from_environment(read.to_environment()) == read
+
+
+def test_what_a_refusal_of_settings_says_names_the_setting() -> None:
+    environment = Settings().to_environment() | {"ADMIN_PRINCIPALS": "5"}
+    with pytest.raises(InvalidSettings, match="ADMIN_PRINCIPALS"):
+        Settings.from_environment(environment)

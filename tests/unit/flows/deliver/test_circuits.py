@@ -1,0 +1,98 @@
+"""Targets that keep failing are left alone; what fails for its payload's sake is not one."""
+
+from __future__ import annotations
+
+from clockwork.domain.executions import State
+from clockwork.domain.jobs import HttpTarget, Payload, RetryPolicy
+from clockwork.domain.limits.circuits import WINDOW, Ratio
+from clockwork.settings import Settings
+from tests.support.examples import failure, success
+from tests.support.regulated import Regulated
+
+#: So many outcomes open a circuit here.
+LEAST = Settings.for_local().circuit_least_outcomes
+
+
+def test_a_target_that_keeps_failing_is_left_alone_probed_and_then_gets_its_backlog() -> None:
+    regulated = Regulated()
+    regulated.accepts = False
+    steady = RetryPolicy(max_attempts=3, backoff="fixed", initial_seconds=1, jitter="none")
+    regulated.create(LEAST, retry_policy=steady)
+    regulated.run(8)
+    assert regulated.clockwork.regulation.circuits("acme")
+    regulated.create(20, retry_policy=steady)
+    tried = len(regulated.run(20))
+    assert tried <= 1
+    assert regulated.parked >= 19
+    regulated.accepts = True
+    regulated.create(1, delay_ms=40_000, retry_policy=steady)
+    regulated.run(90)
+    assert not regulated.clockwork.regulation.circuits("acme")
+    for _ in range(3):
+        regulated.sweep()
+        regulated.run(60)
+    assert regulated.parked == 0
+    assert regulated.states() <= {State.SUCCEEDED, State.DEAD}
+
+
+def test_another_host_of_the_client_is_not_held_back() -> None:
+    regulated = Regulated()
+    regulated.accepts = False
+    regulated.create(LEAST, retry_policy=RetryPolicy(max_attempts=1))
+    regulated.run(8)
+    regulated.accepts = True
+    regulated.create(3, target=HttpTarget("https://other.example/hook"))
+    assert len(regulated.run(10)) == 3
+
+
+def test_a_target_that_fails_for_one_payload_only_delivers_the_others_and_opens_no_circuit() -> None:
+    regulated = Regulated()
+    bad, good = (Payload(body) for body in (b"1", b"2"))
+    now = regulated.clockwork.clock.now
+    regulated.clockwork.targets._answer = lambda d: (
+        failure(started_at=now(), ended_at=now()) if d.occurrence.payload == bad else success(now())
+    )
+    once_more = RetryPolicy(max_attempts=4, backoff="none")
+    for _ in range(10):
+        regulated.create(5, payload=good, retry_policy=once_more)
+        regulated.create(1, payload=bad, retry_policy=once_more)
+    regulated.run(20)
+    states = [record.state for record in regulated.clockwork.executions.all()]
+    assert (states.count(State.SUCCEEDED), states.count(State.DEAD)) == (50, 10)
+    assert not regulated.clockwork.regulation.circuits("acme")
+
+
+def test_a_success_opens_no_circuit_whatever_went_before_it() -> None:
+    ratio = Ratio()
+    for _ in range(LEAST - 1):
+        ratio.note(failure())
+    ratio.note(success(0))
+    assert not ratio.is_failing(LEAST)
+    ratio.note(failure())
+    assert ratio.is_failing(LEAST)
+
+
+def test_a_few_failures_open_no_circuit_and_half_of_many_do() -> None:
+    least = Settings.for_account().circuit_least_outcomes
+    few = Ratio()
+    for _ in range(least - 1):
+        few.note(failure())
+    assert not few.is_failing(least)
+    few.note(failure())
+    assert few.is_failing(least)
+    after_successes = Ratio()
+    for _ in range(1_000):
+        after_successes.note(success())
+    for _ in range(WINDOW // 2 - 1):
+        after_successes.note(failure())
+    assert not after_successes.is_failing(least)
+    after_successes.note(failure())
+    assert after_successes.is_failing(least)
+
+
+def test_what_is_wrong_with_payloads_opens_no_circuit() -> None:
+    regulated = Regulated()
+    regulated.clockwork.targets._answer = lambda d: failure(permanent=True)
+    regulated.create(30)
+    regulated.run(10)
+    assert not regulated.clockwork.regulation.circuits("acme")

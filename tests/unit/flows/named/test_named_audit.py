@@ -1,0 +1,135 @@
+"""Named jobs whose chain broke: the audit finds and repairs it, and repeats nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from clockwork.domain.errors import Unavailable
+from clockwork.domain.keys import row_key
+from clockwork.flows.named.repair import check_chain
+from clockwork.flows.named.write import has_ended, replaced
+from clockwork.flows.sweep.audit import audit_chains
+from clockwork.ports import Refused
+from tests.support.named import Named
+
+
+def test_a_broken_chain_is_repaired_and_a_whole_one_left_alone() -> None:
+    named = Named()
+    named.run(25)
+    assert not check_chain(named.clockwork.world, named.stored)
+    rows = named.clockwork.timeline._rows[named.job.partition_id]
+    for key in list(rows):
+        if key > row_key(named.clockwork.clock.at, ""):
+            named.clockwork.timeline._keys[named.job.partition_id].remove(key)
+            del rows[key]
+    named.run(100)
+    assert check_chain(named.clockwork.world, named.stored)
+    assert not check_chain(named.clockwork.world, named.stored)
+    assert named.run(40)[-1] == 160.0
+
+
+def _forget_the_past(named: Named, days: int) -> None:
+    """Let days go by, and TTL take what has expired."""
+    named.clockwork.clock.at += days * 86_400_000
+    named.clockwork.timeline.expire(named.clockwork.clock.at)
+    for place, record in list(named.clockwork.executions._records.items()):
+        if record.expires_at <= named.clockwork.clock.at:
+            del named.clockwork.executions._records[place]
+
+
+@pytest.mark.parametrize("retention_days", [None, 1])
+def test_a_one_shot_whose_record_is_gone_does_not_fire_again(retention_days: int | None) -> None:
+    named = Named(recurrence=None, at=1_700_000_030_000, retention_days=retention_days)
+    assert named.run(300) == [30.0]
+    _forget_the_past(named, 31)
+    assert not check_chain(named.clockwork.world, named.stored)
+    assert named.run(100) == []
+
+
+def test_a_one_shot_whose_record_is_gone_has_ended() -> None:
+    named = Named(recurrence=None, at=1_700_000_030_000)
+    assert not has_ended(named.clockwork.world, named.stored)
+    named.run(300)
+    assert has_ended(named.clockwork.world, named.stored)
+    _forget_the_past(named, 31)
+    assert has_ended(named.clockwork.world, named.stored)
+
+
+def test_a_chain_that_is_repaired_repeats_nothing_of_which_the_record_is_gone() -> None:
+    day_ms = 86_400_000
+    named = Named(every_ms=day_ms, catch_up="all", catch_up_window_seconds=31_536_000, retention_days=3)
+    named.clockwork.run_until(named.start + 3 * day_ms + 1_000)
+    rows = named.clockwork.timeline._rows[named.job.partition_id]
+    named.clockwork.timeline.forget(named.job.partition_id, list(rows))
+    _forget_the_past(named, 10)
+    named.clockwork.poll_all()
+    assert check_chain(named.clockwork.world, named.stored)
+    assert named.run(100) == [day * 86_400.0 for day in (11, 12, 13)]
+
+
+def test_every_job_is_audited_each_day_wherever_in_its_minute_a_sweep_falls() -> None:
+    named = Named()
+    sweep_ms = named.clockwork.settings.sweep_seconds * 1000
+    audited = 0
+    for number in range(86_400_000 // sweep_ms):
+        # Two sweeps are up to two periods apart.
+        named.clockwork.clock.at = named.start + number * sweep_ms + (number % 2) * (sweep_ms - 1)
+        audited += audit_chains(named.clockwork.world, named.clockwork.clock.at + 60_000).audited
+    assert audited >= 1
+
+
+def test_a_repair_that_released_nothing_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = Named()
+    named.run(61)
+    timeline, partition_id = named.clockwork.timeline, named.job.partition_id
+    timeline.forget(partition_id, list(timeline._rows[partition_id]))
+    named.clockwork.queue.messages.clear()
+    with monkeypatch.context() as full, pytest.raises(Unavailable):
+        refusing = [Refused(0, False, "full")]
+        full.setattr(named.clockwork.world.releases, "send", lambda releases, now: refusing)
+        check_chain(named.clockwork.world, named.job)
+    assert check_chain(named.clockwork.world, named.job)
+    assert named.run(100)[-9:] == [float(s) for s in range(80, 170, 10)]
+
+
+def test_a_one_shot_whose_change_died_before_its_release_is_found_by_the_audit(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = Named(recurrence=None, at=1_700_003_600_000)
+    named.run(61)
+
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    soon = named.definition(recurrence=None, at=named.clockwork.clock.at + 5_000)
+    with monkeypatch.context() as broken:
+        broken.setattr(named.clockwork.queue, "send", die)
+        with pytest.raises(KeyboardInterrupt):
+            named.change(replaced(soon, b"2", same_schedule=False))
+    assert named.run(200) == []
+    assert not check_chain(named.clockwork.world, named.stored)
+    assert named.run(200) == []
+    assert check_chain(named.clockwork.world, named.stored)
+    assert named.run(5) == [66.0]
+
+
+@pytest.mark.parametrize("audited_after_s", [30, 800])
+@pytest.mark.parametrize("record", ["none", "full"])
+def test_a_change_that_died_behind_its_row_is_done_by_the_audit_from_its_beginning(
+    monkeypatch: pytest.MonkeyPatch, record: str, audited_after_s: int
+) -> None:
+    named = Named(record=record)
+    named.run(5)
+    changed = named.definition(record=record, every_ms=20_000, catch_up="all")
+    save = named.clockwork.jobs.save
+
+    def save_and_die(*args: Any) -> bool:
+        save(*args)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken, pytest.raises(KeyboardInterrupt):
+        broken.setattr(named.clockwork.jobs, "save", save_and_die)
+        named.change(replaced(changed, b"2", same_schedule=False))
+    assert named.run(audited_after_s) == []
+    assert check_chain(named.clockwork.world, named.stored)
+    assert named.run(60) == [float(s) for s in range(20, 5 + audited_after_s + 60, 20)]

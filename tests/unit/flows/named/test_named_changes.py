@@ -1,0 +1,210 @@
+"""Named jobs: after the answer to a change, a pause or a delete nothing old starts."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from clockwork.domain.errors import JobNotFound, NotNamed, RevisionConflict
+from clockwork.domain.executions import State
+from clockwork.domain.fires.chains import first_pointer
+from clockwork.domain.ids import AnonymousJob
+from clockwork.domain.jobs import Payload, RetryPolicy
+from clockwork.domain.keys import row_key
+from clockwork.domain.named_jobs import JobState
+from clockwork.domain.recurrence import Every, Recurrence
+from clockwork.flows.access import Caller, get_named
+from clockwork.flows.named.write import cancelled, change, paused, replaced, resumed
+from clockwork.flows.requests.create import create_jobs
+from clockwork.flows.timeline.shards import ensure_shards
+from tests.support.examples import failure, new_job, request
+from tests.support.named import MINE, Named, execution_of
+
+
+def test_nothing_of_a_deleted_job_starts_after_the_answer() -> None:
+    named = Named()
+    named.run(35)
+    assert named.clockwork.queue.messages
+    assert not named.change(cancelled("no more")).running
+    assert named.run(300) == []
+    assert {e.state for e in named.executions()} == {State.SUCCEEDED, State.CANCELLED}
+
+
+def test_a_pause_stops_it_and_a_resume_loses_no_later_occurrence() -> None:
+    named = Named()
+    assert named.run(25) == [10.0, 20.0]
+    named.change(paused("maintenance"))
+    assert named.run(20) == []
+    named.change(resumed(None))
+    assert named.run(30) == [40.0, 50.0, 60.0, 70.0]
+    assert named.stored.state is JobState.ACTIVE
+
+
+def test_a_change_keeps_the_phase_and_the_count_if_the_schedule_is_the_same() -> None:
+    named = Named(max_fires=5)
+    named.run(25)
+    named.change(replaced(named.definition(payload=Payload(b"2"), max_fires=5), b'"y"', same_schedule=True))
+    assert named.run(100) == [30.0, 40.0, 50.0]
+    assert [d.occurrence.payload.body for d in named.clockwork.targets.delivered] == [b"1"] * 2 + [b"2"] * 3
+
+
+def test_a_change_of_the_schedule_starts_anew_and_mixes_nothing() -> None:
+    named = Named()
+    named.run(25)
+    named.change(replaced(named.definition(every_ms=15_000, payload=Payload(b"2")), b'"y"', same_schedule=False))
+    assert named.run(40) == [30.0, 45.0, 60.0]
+    assert {d.occurrence.payload.body for d in named.clockwork.targets.delivered[2:]} == {b"2"}
+
+
+def test_a_change_during_a_pause_forgets_nothing_that_was_due_in_it() -> None:
+    named = Named(catch_up="all")
+    named.run(25)
+    named.change(paused(None))
+    named.run(20)
+    named.change(replaced(named.definition(payload=Payload(b"2"), catch_up="all"), b'"y"', same_schedule=True))
+    named.run(20)
+    named.change(resumed(None))
+    assert named.run(11) == [30.0, 40.0, 50.0, 60.0, 70.0]
+
+
+@pytest.mark.parametrize("record", ["full", "none"])
+@pytest.mark.parametrize("catch_up", ["all", "latest", "none"])
+@pytest.mark.parametrize("is_paused", [False, True])
+def test_what_nobody_released_before_a_change_is_caught_up_with_after_it(
+    is_paused: bool, catch_up: str, record: str
+) -> None:
+    named = Named(catch_up=catch_up, record=record)
+    named.run(25)
+    named.clockwork.clock.at += 300_000  # nobody polls beyond 70 s
+    while (named.clockwork.queue.next_visible_at() or named.clockwork.clock.at + 1) <= named.clockwork.clock.at:
+        named.clockwork.deliver_visible()
+    if is_paused:
+        named.change(paused(None))
+    definition = named.definition(payload=Payload(b"2"), catch_up=catch_up, record=record)
+    named.change(replaced(definition, b'"y"', same_schedule=True))
+    if is_paused:
+        named.change(resumed(None))
+    told = named.run(100)
+    # Within the last minute nothing was missed, unless it was due in a pause.
+    last = 320.0 if is_paused else 260.0
+    assert told[0] == {"all": 80.0, "latest": last, "none": last + 10}[catch_up]
+    for stretch in [e.skipped for e in named.executions() if e.skipped is not None]:
+        told += [(stretch.from_at - named.start) / 1000 + 10.0 * n for n in range(stretch.count)]
+    assert sorted(told) == [float(at) for at in range(80, 425, 10)]
+
+
+def test_what_nobody_released_of_a_schedule_that_is_replaced_is_told_as_skipped() -> None:
+    named = Named(catch_up="all")
+    named.run(25)
+    old = named.job
+    named.clockwork.clock.at += 300_000  # nobody polls beyond 70 s
+    named.change(replaced(named.definition(every_ms=7_000, catch_up="all"), b'"y"', same_schedule=False))
+    (told,) = [e for e in named.executions() if e.skipped is not None]
+    assert told.skipped is not None
+    assert told.execution_id.endswith(old.version)
+    assert (told.skipped.from_at - named.start, told.skipped.to_at - named.start, told.skipped.count) == (
+        80_000,
+        320_000,
+        25,
+    )
+    assert set(named.run(10)) == {329.0}
+
+
+@pytest.mark.parametrize("polled", [False, True])
+def test_a_pause_a_delete_and_a_change_that_goes_on_skip_nothing(polled: bool) -> None:
+    for changed in (paused(None), cancelled(None), replaced(Named().definition(), b'"y"', same_schedule=True)):
+        named = Named(catch_up="all")
+        named.run(25)
+        if not polled:
+            named.clockwork.clock.at += 300_000
+        named.change(changed)
+        assert not [e for e in named.executions() if e.skipped is not None]
+
+
+def test_a_change_between_a_fire_and_its_jitter_loses_no_fire() -> None:
+    jittered = Recurrence(every=Every(100_000, 1_700_000_000_000), jitter_seconds=99)
+    named = Named(recurrence=jittered)
+    pointer = first_pointer(named.job)
+    assert pointer is not None
+    assert pointer.fire.due_at > pointer.fire.base_at + 1_000
+    named.run((pointer.fire.base_at - named.start) / 1000 + 0.5)
+    named.change(replaced(named.definition(recurrence=jittered, payload=Payload(b"2")), b'"y"', same_schedule=True))
+    assert named.run(100)[0] == (pointer.fire.due_at - named.start) / 1000
+
+
+def test_a_change_of_a_stale_revision_is_refused_with_both() -> None:
+    named = Named()
+    named.change(paused(None))
+    with pytest.raises(RevisionConflict, match="revision 2, the request is for revision 1"):
+        named.change(resumed(None), revision=1)
+
+
+def test_a_lost_race_between_changes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = Named()
+    stored = named.stored
+    named.change(paused(None))
+    with pytest.raises(RevisionConflict, match="changed meanwhile"):
+        change(named.clockwork.world, stored, None, cancelled(None))
+
+
+def test_pending_retries_of_a_replaced_version_do_not_start() -> None:
+    policy = RetryPolicy(backoff="fixed", initial_seconds=60, jitter="none")
+    named = Named(every_ms=1_000_000, retry_policy=policy)
+    named.clockwork.targets._answer = lambda d: failure(started_at=named.clockwork.clock.now())
+    named.run(1_001)
+    named.clockwork.targets._answer = named.clockwork.targets._succeed
+    named.change(replaced(named.definition(every_ms=1_000_000, payload=Payload(b"2")), b'"y"', same_schedule=True))
+    assert named.run(200) == []
+    assert named.executions()[-1].state is State.CANCELLED
+
+
+def test_at_level_none_a_delete_says_whether_something_may_be_under_way() -> None:
+    named = Named(record="none", every_ms=500_000)
+    assert not named.change(cancelled(None)).may_be_under_way
+    named = Named(record="none")
+    named.run(20)
+    assert named.change(cancelled(None)).may_be_under_way
+
+
+def test_what_a_change_keeps_from_starting_is_told_at_record_level_none_too() -> None:
+    named = Named(record="none")
+    named.run(25)
+    named.change(cancelled(None))
+    assert named.run(100) == []
+    ended = {(e.state, e.reason) for e in named.executions()}
+    assert ended == {(State.CANCELLED, "its job was deleted")}
+
+
+def test_what_left_no_claim_two_versions_ago_is_still_answered_for_as_long_as_it_may_be_tried() -> None:
+    named = Named(record="none", retry_policy=RetryPolicy(max_age_seconds=3_600))
+    named.run(61)
+    full = named.definition(every_ms=7_000)
+    assert named.change(replaced(full, b"full", same_schedule=False)).may_be_under_way
+    assert named.change(paused(None)).may_be_under_way
+    named.run(3_600 + 900)
+    assert named.change(paused("still")).may_be_under_way is False
+
+
+def test_what_runs_of_a_recorded_version_is_listed_though_the_one_after_it_is_not_recorded() -> None:
+    named = Named()
+    running = msgspec.structs.replace(
+        execution_of(named.job, named.start + 10_000, State.RUNNING), claimant="a", claim_until=named.start + 99_000
+    )
+    named.clockwork.executions.save([(None, running)])
+    none = named.definition(record="none", every_ms=7_000)
+    assert named.change(replaced(none, b"none", same_schedule=False)).running == [running]
+    assert named.change(paused(None)).running == [running]
+
+
+def test_an_anonymous_job_cannot_be_changed_and_anothers_is_not_found() -> None:
+    named = Named()
+    partitions = ensure_shards(named.clockwork.world)
+    anonymous = create_jobs(named.clockwork.world, request(new_job()), partitions)[0]
+    with pytest.raises(NotNamed):
+        get_named(named.clockwork.world, MINE, anonymous.job_id)
+    with pytest.raises(JobNotFound):
+        get_named(named.clockwork.world, MINE, AnonymousJob("p000", row_key(1, "x"), 0).job_id)
+    with pytest.raises(JobNotFound):
+        get_named(named.clockwork.world, Caller("bob", client_ids=frozenset({"other"})), named.job.job_id)
+    with pytest.raises(JobNotFound):
+        get_named(named.clockwork.world, MINE, "nonsense")

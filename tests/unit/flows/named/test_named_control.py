@@ -1,0 +1,128 @@
+"""Named jobs run by hand: now, or for a range of the past, beside their schedule."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from clockwork.domain.errors import KeyReused
+from clockwork.domain.fires.backfills import plan_backfill
+from clockwork.domain.fires.chains import expand
+from clockwork.domain.ids import decode_execution
+from clockwork.domain.jobs import Payload
+from clockwork.domain.keys import BEGINNING, END, edge_key
+from clockwork.domain.recurrence import Every, Recurrence
+from clockwork.flows.named.trigger import backfill, run_now
+from clockwork.flows.named.write import cancelled, paused, replaced
+from clockwork.flows.poll.expand import visit_rows
+from tests.support.named import Named
+
+
+def test_run_now_leaves_the_schedule_alone_and_works_while_paused() -> None:
+    named = Named()
+    named.run(5)
+    named.change(paused(None))
+    first = run_now(named.clockwork.world, named.stored, "key")
+    assert run_now(named.clockwork.world, named.stored, "key") == first
+    assert named.run(30) == [5.0]
+    assert decode_execution(first).run.startswith("r")
+    named.change(cancelled(None))
+    assert named.run(30) == []
+
+
+def test_a_run_of_a_job_that_is_deleted_meanwhile_does_not_start() -> None:
+    named = Named()
+    run_now(named.clockwork.world, named.stored, None)
+    named.change(cancelled(None))
+    assert named.run(30) == []
+
+
+def test_a_backfill_fires_a_past_range_at_its_rate_beside_the_live_fires() -> None:
+    named = Named()
+    named.run(101)
+    planned = backfill(named.clockwork.world, named.stored, named.start, named.start + 95_000, 0.5, "key")
+    assert planned.count == 10
+    again = backfill(named.clockwork.world, named.stored, named.start, named.start + 95_000, 0.5, "key")
+    assert again.backfill_id == planned.backfill_id
+    due = named.run(60)
+    live = [float(s) for s in range(110, 170, 10)]
+    assert sorted(due) == sorted([0.0, *[float(s) for s in range(10, 100, 10)], *live])
+    runs = [d for d in named.clockwork.targets.delivered if planned.backfill_id in d.execution_id]
+    assert len(runs) == 10
+
+
+def test_a_backfill_survives_a_pause_and_ends_with_its_definition() -> None:
+    named = Named()
+    named.run(101)
+    backfill(named.clockwork.world, named.stored, named.start, named.start + 95_000, 0.2, "key")
+    named.run(11)
+    named.change(paused(None))
+    assert len(named.run(10)) == 2
+    changed_at = named.clockwork.clock.at
+    named.change(replaced(named.definition(payload=Payload(b"2")), b'"y"', same_schedule=True))
+    assert named.run(100) == []
+    assert changed_at < named.clockwork.clock.at
+
+
+def test_a_run_by_hand_of_a_definition_that_is_replaced_does_not_start() -> None:
+    named = Named()
+    run_now(named.clockwork.world, named.stored, None)
+    named.change(replaced(named.definition(payload=Payload(b"2")), b'"y"', same_schedule=True))
+    assert named.run(5) == []
+
+
+def test_a_backfill_that_is_repeated_after_a_change_of_its_job_does_not_fire_the_new_definition() -> None:
+    named = Named()
+    named.run(100)
+    asked = (named.start, named.start + 90_000, 0.1, "key")
+    first = backfill(named.clockwork.world, named.job, *asked)
+    assert backfill(named.clockwork.world, named.job, *asked) == first
+    named.change(replaced(named.definition(payload=Payload(b"2")), b"y", same_schedule=True))
+    named.run(100)
+    with pytest.raises(KeyReused, match="another request or definition"):
+        backfill(named.clockwork.world, named.job, *asked)
+    runs = [d for d in named.clockwork.targets.delivered if decode_execution(d.execution_id).run == first.backfill_id]
+    assert {delivery.occurrence.payload.body for delivery in runs} <= {b"1"}
+
+
+def test_a_backfill_goes_on_where_it_is_read_though_its_job_has_moved() -> None:
+    named = Named()
+    named.run(100)
+    planned = backfill(named.clockwork.world, named.job, named.start, named.start + 90_000, 0.02, None)
+    home = named.job.partition_id
+    moved = msgspec.structs.replace(named.stored, partition_id="p001" if home == "p000" else "p000")
+    assert named.clockwork.jobs.save(named.stored, moved)
+    rows = named.clockwork.timeline.read(home, BEGINNING, END, 100).rows
+    visits = list(visit_rows(named.clockwork.world, rows, edge_key(named.clockwork.clock.at), 100))
+    assert {row.partition_id for visited in visits for row in visited.following} == {home}
+    named.run(600)
+    runs = {d.execution_id for d in named.clockwork.targets.delivered if planned.backfill_id in d.execution_id}
+    assert len(runs) == planned.count == 10
+
+
+def test_a_backfill_up_to_now_delivers_no_fire_before_its_jitter_has_it_due() -> None:
+    every = Recurrence(every=Every(10_000, 1_700_000_000_000), jitter_seconds=9)
+    named = Named(recurrence=every)
+    start = named.start
+    for now in range(start + 100_000, start + 400_000, 1_000):
+        planned = plan_backfill(named.job, f"b{now}", start, now, 1_000.0, now)
+        assert planned.pointer is not None
+        releases = expand(named.job, planned.pointer, END, now, 1_000).releases
+        assert all(release.run_at >= release.occurrence.due_at for release in releases)
+
+
+@pytest.mark.parametrize("change_at_s", [None, 25, 500])
+def test_a_backfill_has_no_fire_behind_the_last_one(change_at_s: int | None) -> None:
+    named = Named(max_fires=3)
+    if change_at_s is not None:
+        named.run(change_at_s)
+        changed = named.definition(payload=Payload(b"2"), max_fires=3)
+        named.change(replaced(changed, b'"y"', same_schedule=True))
+    named.run(1_000)
+    before = len(named.clockwork.targets.delivered)
+    for from_s, to_s, fires in [(1, 900, [10, 20, 30]), (15, 25, [20]), (30, 900, [30]), (31, 900, [])]:
+        asked = (named.start + from_s * 1_000, named.start + to_s * 1_000)
+        planned = backfill(named.clockwork.world, named.stored, *asked, 1.0, None)
+        assert planned.count == len(fires)
+        assert [due for due in named.run(60) if due] == fires
+    assert len(named.clockwork.targets.delivered) == before + 5

@@ -1,0 +1,274 @@
+"""Named jobs: one chain of fires, each once, also after an outage or a pause."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+
+from clockwork.domain.cron.parser import compile_cron
+from clockwork.domain.executions import State
+from clockwork.domain.fires import chains
+from clockwork.domain.fires.chains import expand, first_pointer, is_missed, ordinal_at
+from clockwork.domain.jobs import RetryPolicy
+from clockwork.domain.keys import END, edge_key
+from clockwork.domain.named_jobs import JobState, Pointer, occurrence_of
+from clockwork.domain.recurrence import Fire, Recurrence
+from clockwork.domain.releases import Release
+from clockwork.domain.storage.rows import pointer_row
+from clockwork.domain.timeline import Row
+from clockwork.flows.named.write import paused, resumed
+from clockwork.flows.poll.expand import visit_rows
+from clockwork.ports import Refused
+from tests.support.examples import failure
+from tests.support.named import Named
+
+
+def test_a_recurring_job_fires_at_each_instant_once() -> None:
+    named = Named()
+    assert named.run(305) == [float(s) for s in range(10, 310, 10)]
+    assert {e.state for e in named.executions()} == {State.SUCCEEDED}
+
+
+def test_a_job_created_behind_the_horizon_misses_nothing() -> None:
+    named = Named()
+    named.run(61)
+    late = named.create(key="late", every_ms=1_000)
+    assert len(late.released) > 0
+    seen = [s for s in named.run(200) if s % 10]
+    assert seen == [float(s) for s in range(62, 261) if s % 10]
+
+
+def test_a_one_shot_with_a_name_fires_once() -> None:
+    named = Named(recurrence=None, at=1_700_000_030_000)
+    assert named.run(300) == [30.0]
+    assert first_pointer(named.stored) is not None
+
+
+@pytest.mark.parametrize("max_fires", [1, 7])
+def test_a_schedule_ends_after_so_many_fires(max_fires: int) -> None:
+    named = Named(max_fires=max_fires)
+    assert len(named.run(300)) == max_fires
+
+
+def test_a_cron_job_fires_by_its_expression() -> None:
+    named = Named(recurrence=Recurrence(cron=compile_cron("*/2 * * * *")))
+    due = named.run(600)
+    assert [(named.start // 1000 + s) % 120 for s in due] == [0.0] * 5
+
+
+@pytest.mark.parametrize(
+    ("catch_up", "delivered", "skipped"),
+    [("all", [40, 50, 60, 70], []), ("latest", [60, 70], [(40, 50, 2)]), ("none", [70], [(40, 60, 3)])],
+)
+def test_what_was_due_in_a_pause_is_caught_up_as_the_policy_says(
+    catch_up: str, delivered: list[float], skipped: list[tuple[int, int, int]]
+) -> None:
+    named = Named(catch_up=catch_up)
+    named.run(35)
+    named.change(paused(None))
+    named.run(30)
+    named.change(resumed(None))
+    assert named.run(10) == delivered
+    records = [e.skipped for e in named.executions() if e.skipped is not None]
+    told = [((r.from_at - named.start) // 1_000, (r.to_at - named.start) // 1_000, r.count) for r in records]
+    assert told == skipped
+
+
+@pytest.mark.parametrize(("catch_up", "count"), [("all", 30), ("latest", 1), ("none", 0)])
+def test_what_an_outage_missed_is_caught_up_as_the_policy_says(catch_up: str, count: int) -> None:
+    named = Named(catch_up=catch_up)
+    named.clockwork.clock.advance(305_000)
+    late = [s for s in named.run(1) if s < 305 - 60]
+    assert len(late) == max(0, count - 6) if catch_up == "all" else len(late) == count
+    missed = [e.skipped.count for e in named.executions() if e.skipped is not None]
+    assert sum(missed) + len(late) == 24
+
+
+def test_a_window_bounds_what_is_caught_up() -> None:
+    named = Named(catch_up="all", catch_up_window_seconds=100)
+    named.clockwork.clock.advance(305_000)
+    assert min(named.run(1)) == 210.0
+
+
+def test_a_long_outage_of_a_fast_job_is_one_short_visit() -> None:
+    named = Named(every_ms=1_000, catch_up="none")
+    named.clockwork.clock.advance(100_000_000)
+    reports = named.clockwork.poll_all()
+    assert sum(report.skipped for report in reports) == 99_939
+    assert named.run(0) == []
+    assert len(named.run(1)) <= 71
+
+
+def test_a_fast_job_is_expanded_in_visits_of_500() -> None:
+    named = Named(every_ms=100)
+    due = named.run(65.05)
+    assert due == [i / 10 for i in range(1, len(due) + 1)]
+    assert len(due) >= 650
+
+
+def test_overlapping_executions_are_skipped_if_the_job_says_so() -> None:
+    policy = RetryPolicy(backoff="fixed", initial_seconds=25, jitter="none")
+    named = Named(overlap="skip", retry_policy=policy)
+    answers = iter([failure(started_at=named.start)])
+    succeed = named.clockwork.targets._succeed
+    named.clockwork.targets._answer = lambda d: next(answers, None) or succeed(d)
+    named.run(65)
+    states = {(e.due_at - named.start) // 1000: e.state for e in named.executions()}
+    assert states == {
+        10: State.SUCCEEDED,
+        20: State.SKIPPED,
+        30: State.SKIPPED,
+        40: State.SUCCEEDED,
+        50: State.SUCCEEDED,
+        60: State.SUCCEEDED,
+    }
+
+
+@pytest.mark.parametrize(("skipped", "looks"), [(9, 1), (15, 2), (130, 3)])
+def test_an_execution_is_found_under_way_however_many_were_skipped_for_it(
+    monkeypatch: pytest.MonkeyPatch, skipped: int, looks: int
+) -> None:
+    policy = RetryPolicy(backoff="fixed", initial_seconds=10 * skipped + 5, jitter="none")
+    named = Named(overlap="skip", retry_policy=policy)
+    answers = iter([failure(started_at=named.start)])
+    succeed = named.clockwork.targets._succeed
+    named.clockwork.targets._answer = lambda d: next(answers, None) or succeed(d)
+    named.run(10 * skipped + 5)
+    pages: list[object] = []
+    look = named.clockwork.executions.list
+    with monkeypatch.context() as counted:
+        counted.setattr(named.clockwork.executions, "list", lambda *asked: (pages.append(asked), look(*asked))[1])
+        named.run(10)
+    assert len(pages) == looks
+    named.run(10)
+    states = [execution.state for execution in reversed(named.clockwork.executions.list(named.job.job_id, 200, None))]
+    assert states == [State.SUCCEEDED, *[State.SKIPPED] * skipped, State.SUCCEEDED]
+
+
+def test_what_is_skipped_is_told_whole_though_the_queue_took_nothing_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = Named(catch_up="none", max_fires=12)
+    named.clockwork.clock.at += 150_500
+    with monkeypatch.context() as full:
+        full.setattr(
+            named.clockwork.world.releases,
+            "send",
+            lambda releases, now: [Refused(index, False, "full") for index in range(len(releases))],
+        )
+        named.clockwork.poll_all()
+    named.clockwork.clock.at += 20_000
+    fired = named.run(60)
+    skipped = [record.skipped for record in named.executions() if record.skipped is not None]
+    assert len(fired) + sum(stretch.count for stretch in skipped) == 12
+
+
+def test_what_was_sent_before_a_crash_is_not_skipped_and_the_rest_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = Named(catch_up="none", max_fires=12)
+    send = named.clockwork.world.releases.send
+
+    def die_after_three(releases: Sequence[Release], now: int) -> Sequence[Refused]:
+        send(releases[:3], now)
+        raise RuntimeError("the process dies")
+
+    with monkeypatch.context() as dying, pytest.raises(RuntimeError):
+        dying.setattr(named.clockwork.world.releases, "send", die_after_three)
+        named.clockwork.poll_all()
+    assert named.run(35) == [10, 20, 30]
+    named.clockwork.clock.at += 95_000
+    fired = named.run(200)
+    (skipped,) = [record.skipped for record in named.executions() if record.skipped is not None]
+    assert (skipped.from_at - named.start, skipped.count) == (40_000, 12 - 3 - len(fired))
+
+
+def test_a_stretch_that_has_grown_since_it_was_recorded_is_told_whole() -> None:
+    named = Named(every_ms=60_000)
+    now = named.clockwork.clock.at = named.start + 700_000
+    world = named.clockwork.world
+    until = now + 400_000
+    assert world.shards.acquire(named.job.partition_id, "dies", now, until, edge_key(until)) is not None
+    named.create(every_ms=60_000)  # a repeat answers for its first quarter of an hour only
+    named.run(500)
+    told = [(delivery.occurrence.due_at - named.start) // 1000 for delivery in named.clockwork.targets.delivered]
+    stretches = [record.skipped for record in named.executions() if record.skipped is not None]
+    for stretch in stretches:
+        first = (stretch.from_at - named.start) // 1000
+        told += range(first, first + stretch.count * 60, 60)
+    assert len(stretches) == 2
+    assert sorted(told) == list(range(60, 1_200, 60))
+
+
+def test_an_ordered_job_without_a_sequence_is_the_first_of_its_instant() -> None:
+    named = Named(ordering_key="order-17")
+    assert occurrence_of(named.job, named.start).sequence == 0
+
+
+def test_the_chains_of_a_page_share_what_may_be_taken_at_once() -> None:
+    named = Named()
+    pointer = first_pointer(named.job)
+    assert pointer is not None
+    row = pointer_row(named.job, pointer, named.start)
+    visited = visit_rows(named.clockwork.world, [row, row], END, 5)
+    assert [len(one.releases) for one in visited] == [5, 1]
+
+
+@pytest.mark.parametrize(("after_ms", "missed"), [(-1, True), (0, True), (1, False)])
+def test_what_was_due_up_to_the_end_of_a_pause_was_missed(after_ms: int, missed: bool) -> None:
+    named = Named(catch_up="none")
+    resumed_at = named.start + 10_000
+    job = msgspec.structs.replace(named.job, active_from_at=resumed_at)
+    assert is_missed(job, Fire(resumed_at + after_ms, resumed_at + after_ms, 1), resumed_at) is missed
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7])
+def test_so_many_fires_and_no_more_are_taken_at_once(limit: int) -> None:
+    named = Named()
+    pointer = first_pointer(named.job)
+    assert pointer is not None
+    step = expand(named.job, pointer, END, named.start, limit)
+    assert [(release.run_at - named.start) // 10_000 for release in step.releases] == [*range(1, limit + 1)]
+    assert step.is_cut
+    assert step.following is not None
+    assert step.following.fire.due_at == named.start + 10_000 * (limit + 1)
+
+
+def test_a_pointer_counts_only_under_its_jobs_version_and_partition() -> None:
+    named = Named()
+    pointer = first_pointer(named.job)
+    assert pointer is not None
+    assert pointer.counts_for(named.job, named.job.partition_id)
+    assert not pointer.counts_for(named.job, "p999")
+    for other in (
+        msgspec.structs.replace(named.job, version="other"),
+        msgspec.structs.replace(named.job, state=JobState.PAUSED),
+    ):
+        assert not pointer.counts_for(other, named.job.partition_id)
+
+
+def test_pointers_of_two_versions_never_share_a_row() -> None:
+    named = Named()
+    pointer = first_pointer(named.job)
+    assert isinstance(pointer, Pointer)
+    assert msgspec.structs.replace(pointer, version="other").key != pointer.key
+    assert isinstance(named.clockwork.timeline.find([(named.job.partition_id, pointer.key)])[0], Row)
+
+
+def test_where_an_old_chain_stands_is_found_without_a_walk(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = Named(every_ms=1_000, max_fires=10**9)
+    monkeypatch.setattr(chains, "next_occurrence", None)
+    years_ms = 5 * 365 * 86_400_000
+    assert ordinal_at(named.job, named.start + years_ms) == years_ms // 1_000
+    going_on = msgspec.structs.replace(
+        named.job, chain_after_at=named.start + years_ms, chain_ordinal=years_ms // 1_000
+    )
+    assert [ordinal_at(going_on, named.start + at) for at in (-1, 0, 60_000, years_ms)] == [
+        -1,
+        0,
+        60,
+        years_ms // 1_000,
+    ]
+
+
+def test_a_chain_has_no_more_fires_than_it_may() -> None:
+    named = Named(max_fires=3)
+    assert [ordinal_at(named.job, named.start + seconds * 1_000) for seconds in (10, 30, 40, 10**6)] == [1, 3, 3, 3]

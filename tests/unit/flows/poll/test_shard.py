@@ -1,0 +1,194 @@
+"""A shard is polled: one owner, a cursor that never passes what was not released."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+
+from clockwork.domain import keys
+from clockwork.domain.executions import State
+from clockwork.domain.releases import Release
+from clockwork.domain.storage import codec
+from clockwork.domain.storage.rows import row_of_job
+from clockwork.domain.timeline import Row
+from clockwork.flows.poll.shard import PollReport, poll_shard
+from clockwork.flows.poll.tick import tick
+from clockwork.memory.world import MemoryClockwork
+from clockwork.ports import Lease, Refused
+from tests.support.examples import NOW, occurrence
+
+P = "p000"
+
+
+def put(clockwork: MemoryClockwork, *delays_ms: int) -> list[Row]:
+    rows = [
+        row_of_job(P, f"{index:022d}", occurrence(due_at=clockwork.clock.at + delay), NOW * 2)
+        for index, delay in enumerate(delays_ms)
+    ]
+    clockwork.timeline.put(rows)
+    return rows
+
+
+def ready() -> MemoryClockwork:
+    clockwork = MemoryClockwork()
+    clockwork.shards.register(P)
+    return clockwork
+
+
+def poll(clockwork: MemoryClockwork, for_ms: int = 60_000) -> PollReport:
+    return poll_shard(clockwork.world, P, clockwork.clock.at + for_ms)
+
+
+def cursor(clockwork: MemoryClockwork) -> str:
+    return clockwork.shards.get([P])[P].cursor
+
+
+def test_what_is_due_within_the_lookahead_is_released_and_the_rest_waits() -> None:
+    clockwork = ready()
+    put(clockwork, 0, 69_999, 70_000, 70_001, 500_000)
+    report = poll(clockwork)
+    assert (report.outcome, report.released) == ("dry", 3)
+    shard = clockwork.shards.get([P])[P]
+    assert shard.cursor == shard.horizon == keys.edge_key(clockwork.clock.at + 70_000)
+    assert shard.lease_until == 0
+    clockwork.clock.advance(60_000)
+    assert poll(clockwork).released == 1
+
+
+def test_a_shard_without_a_row_is_never_used() -> None:
+    assert poll(MemoryClockwork()).outcome == "no_lease"
+
+
+def test_of_two_pollers_one_wins() -> None:
+    clockwork = ready()
+    assert clockwork.shards.acquire(P, "other", clockwork.clock.at, clockwork.clock.at + 20_000, "1")
+    put(clockwork, 0)
+    assert poll(clockwork).outcome == "no_lease"
+    clockwork.clock.advance(20_001)
+    assert poll(clockwork).released == 1
+
+
+def test_the_cursor_is_committed_at_least_every_500_occurrences() -> None:
+    clockwork = ready()
+    put(clockwork, *[1] * 1_201)
+    report = poll(clockwork)
+    assert (report.outcome, report.released, report.commits) == ("dry", 1_201, 3)
+
+
+def test_a_slow_visit_commits_every_five_seconds_and_keeps_its_lease(monkeypatch: pytest.MonkeyPatch) -> None:
+    clockwork = ready()
+    put(clockwork, *[1] * 450)
+    send = clockwork.queue.send
+
+    def slow(releases: Sequence[Release], now: int) -> Sequence[Refused]:
+        clockwork.clock.advance(6_000)
+        return send(releases, now)
+
+    monkeypatch.setattr(clockwork.queue, "send", slow)
+    report = poll(clockwork)
+    assert (report.outcome, report.released) == ("dry", 450)
+    assert report.commits >= 4
+
+
+def test_a_fenced_poller_cannot_commit_and_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+    clockwork = ready()
+    put(clockwork, *[1] * 200)
+    send = clockwork.queue.send
+
+    def overtaken(releases: Sequence[Release], now: int) -> Sequence[Refused]:
+        clockwork.clock.advance(21_000)
+        assert clockwork.shards.acquire(P, "next", clockwork.clock.at, clockwork.clock.at + 20_000, "1")
+        return send(releases, now)
+
+    monkeypatch.setattr(clockwork.queue, "send", overtaken)
+    assert poll(clockwork).outcome == "fenced"
+    assert cursor(clockwork) == keys.BEGINNING
+
+
+def test_a_poller_that_dies_before_its_commit_leaves_everything_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    clockwork = ready()
+    put(clockwork, 1, 2, 3)
+
+    def die(lease: Lease) -> bool:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken:
+        broken.setattr(clockwork.shards, "commit", die)
+        with pytest.raises(KeyboardInterrupt):
+            poll(clockwork)
+    clockwork.clock.advance(20_001)
+    assert poll(clockwork).released == 3
+    assert len(clockwork.queue.messages) == 6
+
+
+def test_when_time_runs_short_it_commits_what_was_sent_and_stops() -> None:
+    clockwork = ready()
+    put(clockwork, 1, 2)
+    report = poll(clockwork, for_ms=1_000)
+    assert (report.outcome, report.released) == ("out_of_time", 0)
+    assert clockwork.shards.get([P])[P].lease_until == 0
+    assert poll(clockwork).released == 2
+
+
+def test_an_unreadable_row_becomes_a_dead_record_and_the_shard_goes_on() -> None:
+    clockwork = ready()
+    row = put(clockwork, 5, 6)[0]
+    clockwork.timeline.put([msgspec.structs.replace(row, blob=b"\x01garbage")])
+    report = poll(clockwork)
+    assert (report.outcome, report.released, report.dead) == ("dry", 1, 1)
+    (dead,) = clockwork.executions.all()
+    assert (dead.state, dead.raw) == (State.DEAD, b"\x01garbage")
+
+
+def test_a_row_of_a_newer_format_stops_the_shard_before_it() -> None:
+    clockwork = ready()
+    rows = put(clockwork, 5)
+    clockwork.timeline.put([msgspec.structs.replace(rows[0], blob=bytes([codec.FORMAT + 1]))])
+    assert poll(clockwork).outcome == "stuck"
+    assert cursor(clockwork) < rows[0].key
+
+
+def test_what_the_queue_does_not_take_now_is_not_passed(monkeypatch: pytest.MonkeyPatch) -> None:
+    clockwork = ready()
+    rows = put(clockwork, *[5] * 150)
+    send, calls = clockwork.queue.send, []
+
+    def refuse_second(releases: Sequence[Release], now: int) -> Sequence[Refused]:
+        calls.append(1)
+        return [Refused(3, False, "throttled")] if len(calls) == 2 else send(releases, now)
+
+    monkeypatch.setattr(clockwork.queue, "send", refuse_second)
+    assert poll(clockwork).outcome == "stuck"
+    assert cursor(clockwork) == rows[99].key
+    assert poll(clockwork).released == 50
+
+
+def test_what_can_never_be_sent_becomes_a_dead_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    clockwork = ready()
+    put(clockwork, 5, 6)
+
+    def refuse(releases: Sequence[Release], now: int) -> Sequence[Refused]:
+        return [Refused(1, True, "too large")]
+
+    monkeypatch.setattr(clockwork.queue, "send", refuse)
+    report = poll(clockwork)
+    assert (report.outcome, report.released, report.dead) == ("dry", 1, 1)
+    (dead,) = clockwork.executions.all()
+    assert "too large" in (dead.reason or "")
+    assert dead.occurrence is not None
+
+
+def test_pages_cut_by_bytes_are_followed_to_the_end() -> None:
+    clockwork = ready()
+    clockwork.timeline._page_bytes = 2_000
+    put(clockwork, *range(40))
+    assert poll(clockwork).released == 40
+
+
+def test_a_tick_starts_a_poller_for_every_shard() -> None:
+    clockwork = MemoryClockwork()
+    clockwork.shards.register("o001")
+    assert tick(clockwork.world).started == 5
+    assert clockwork.invoker.asked == ["o001", *keys.plain_partitions(4)]

@@ -1,0 +1,159 @@
+"""Someone asks: put, then look; a key makes a repeat the same request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from clockwork.domain import ids, keys
+from clockwork.domain.errors import KeyReused, Unavailable
+from clockwork.domain.releases import Release
+from clockwork.domain.storage import codec
+from clockwork.domain.timeline import Row
+from clockwork.flows.requests.create import CreatedJob, create_jobs
+from clockwork.flows.timeline.shards import ensure_shards
+from clockwork.memory.world import MemoryClockwork
+from clockwork.ports import Refused
+from tests.support.examples import new_job, request
+
+
+def create(clockwork: MemoryClockwork, *args: object, **kwargs: object) -> Sequence[CreatedJob]:
+    return create_jobs(clockwork.world, request(*args, **kwargs), ensure_shards(clockwork.world))  # type: ignore[arg-type]
+
+
+def row_of(clockwork: MemoryClockwork, job: CreatedJob) -> Row:
+    place = ids.decode_job(job.job_id)
+    row = clockwork.timeline.find([(place.partition_id, place.key)])[0]
+    assert row is not None
+    return row
+
+
+def test_a_job_behind_no_horizon_is_kept_and_not_released() -> None:
+    clockwork = MemoryClockwork()
+    job = create(clockwork, new_job(delay_ms=3_600_000))[0]
+    assert not job.released
+    assert job.due_at == clockwork.clock.at + 3_600_000
+    assert not clockwork.queue.messages
+    assert not clockwork.invoker.asked
+    assert row_of(clockwork, job).expires_at > job.due_at
+
+
+def test_the_first_job_of_a_fresh_stack_starts_its_shards_poller() -> None:
+    clockwork = MemoryClockwork()
+    job = create(clockwork, new_job(delay_ms=2_000))[0]
+    assert clockwork.invoker.asked == [ids.decode_job(job.job_id).partition_id]
+
+
+def test_so_does_a_job_created_after_ticks_were_missed() -> None:
+    clockwork = MemoryClockwork()
+    clockwork.poll_all()
+    clockwork.clock.advance(300_000)
+    job = create(clockwork, new_job(delay_ms=2_000))[0]
+    assert clockwork.invoker.asked == [ids.decode_job(job.job_id).partition_id]
+
+
+def test_a_job_at_or_before_the_horizon_is_released_at_once_with_its_delay() -> None:
+    clockwork = MemoryClockwork()
+    clockwork.poll_all()
+    job = create(clockwork, new_job(delay_ms=10_400))[0]
+    assert job.released
+    (message,) = clockwork.queue.messages.values()
+    assert message.visible_at == clockwork.clock.at + 10_000
+    assert codec.decode_release(message.body).job_id == job.job_id
+    assert not clockwork.invoker.asked
+
+
+def test_no_promise_if_the_release_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    clockwork = MemoryClockwork()
+    clockwork.poll_all()
+
+    def refuse(releases: Sequence[Release], now: int) -> Sequence[Refused]:
+        return [Refused(0, False, "throttled")]
+
+    monkeypatch.setattr(clockwork.queue, "send", refuse)
+    with pytest.raises(Unavailable, match="throttled"):
+        create(clockwork)
+
+
+def test_a_poller_that_cannot_be_started_makes_a_job_late_not_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    clockwork = MemoryClockwork()
+
+    def fail(partition_id: str) -> None:
+        raise Unavailable("throttled")
+
+    monkeypatch.setattr(clockwork.invoker, "poll", fail)
+    assert create(clockwork)[0].job_id
+
+
+def test_a_batch_draws_one_shard_and_every_job_has_an_id_of_its_own() -> None:
+    clockwork = MemoryClockwork()
+    jobs = create(clockwork, *[new_job(delay_ms=index) for index in range(60)])
+    assert len({job.job_id for job in jobs}) == 60
+    assert len({ids.decode_job(job.job_id).partition_id for job in jobs}) == 1
+
+
+def test_many_jobs_share_a_millisecond_and_none_is_moved() -> None:
+    clockwork = MemoryClockwork()
+    jobs = create(clockwork, *[new_job(at=clockwork.clock.at + 5_000) for _ in range(30)])
+    assert {job.due_at for job in jobs} == {clockwork.clock.at + 5_000}
+    assert len({ids.decode_job(job.job_id).key for job in jobs}) == 30
+
+
+def test_a_keyed_repeat_gets_the_same_jobs_and_instants() -> None:
+    clockwork = MemoryClockwork()
+    first = create(clockwork, new_job(), new_job(), key="k")
+    clockwork.clock.advance(3_000)
+    again = create(clockwork, new_job(), new_job(), key="k")
+    assert [(j.job_id, j.due_at) for j in again] == [(j.job_id, j.due_at) for j in first]
+
+
+def test_a_key_stands_for_one_request_until_it_is_forgotten() -> None:
+    clockwork = MemoryClockwork()
+    first = create(clockwork, key="k", digest="one")
+    with pytest.raises(KeyReused, match="k"):
+        create(clockwork, key="k", digest="two")
+    clockwork.clock.advance(clockwork.settings.idempotency_seconds * 1000)
+    later = create(clockwork, key="k", digest="two")
+    assert later[0].job_id != first[0].job_id
+
+
+def test_a_bad_element_left_out_changes_no_other_id() -> None:
+    clockwork = MemoryClockwork()
+    both = create(clockwork, new_job(), new_job(), key="k")
+    wanted = request(new_job(), new_job(), key="k")
+    only_second = create_jobs(
+        clockwork.world,
+        type(wanted)(client=wanted.client, jobs=wanted.jobs[1:], idempotency_key="k", digest="d"),
+        ensure_shards(clockwork.world),
+    )
+    assert only_second[0].job_id == both[1].job_id
+
+
+def test_a_repeat_never_revives_a_cancelled_job() -> None:
+    clockwork = MemoryClockwork()
+    job = create(clockwork, key="k")[0]
+    place = ids.decode_job(job.job_id)
+    clockwork.timeline.cancel(place.partition_id, place.key, place.element)
+    clockwork.poll_all()
+    create(clockwork, key="k")
+    assert row_of(clockwork, job).cancelled == {0}
+    assert not clockwork.queue.messages
+
+
+def test_ids_of_one_client_are_never_those_of_another() -> None:
+    clockwork = MemoryClockwork()
+    wanted = request(key="k")
+    others = type(wanted.client)(client_id="other", principals=())
+    theirs = type(wanted)(client=others, jobs=wanted.jobs, idempotency_key="k", digest="d")
+    partitions = ensure_shards(clockwork.world)
+    mine = create_jobs(clockwork.world, wanted, partitions)[0]
+    assert create_jobs(clockwork.world, theirs, partitions)[0].job_id != mine.job_id
+
+
+def test_shards_are_registered_before_they_are_drawn_and_growth_adds_the_missing() -> None:
+    clockwork = MemoryClockwork()
+    assert list(ensure_shards(clockwork.world)) == list(keys.plain_partitions(4))
+    grown = MemoryClockwork(settings=clockwork.settings.with_(shards=6))
+    grown.shards.register("p000")
+    assert list(ensure_shards(grown.world)) == list(keys.plain_partitions(6))

@@ -1,0 +1,234 @@
+"""What is dead is listed, told, delivered after all, or put away; and a redrive is safe at every step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from clockwork.domain.errors import ExecutionNotFound, NotDead, Unavailable
+from clockwork.domain.executions import Execution, Outcome, State
+from clockwork.domain.jobs import RetryPolicy, SqsTarget
+from clockwork.domain.lifecycle.redrives import discarded, plan_redrive
+from clockwork.domain.releases import Delivery
+from clockwork.domain.timeline import Row
+from clockwork.flows.access import Caller
+from clockwork.flows.requests.cancel import cancel_execution
+from clockwork.flows.requests.create import create_jobs
+from clockwork.flows.requests.redrive import DeadFilter, discard_dead, list_dead, redrive, redrive_dead
+from clockwork.flows.timeline.shards import ensure_shards
+from clockwork.memory.world import MemoryClockwork
+from clockwork.ports import Saved
+from tests.support.examples import ACME, ALICE, NOW, execution, failure, new_job, occurrence, request
+
+QUEUE = "arn:aws:sqs:us-east-1:123456789012:acme-dead"
+TWICE = RetryPolicy(max_attempts=2, initial_seconds=5, max_age_seconds=60, jitter="none")
+DEAD = execution(State.DEAD, attempt=2, lost_workers=1, reason="r", occurrence=occurrence(record="none"))
+ALL = DeadFilter()
+CALLER = Caller(ALICE, client_ids=frozenset({"acme"}))
+
+
+class Failing:
+    """A Clockwork whose target fails until `mended`."""
+
+    def __init__(self, count: int = 1, **job: Any) -> None:
+        self.mended = False
+        self.clockwork = MemoryClockwork(answer=self.answer)
+        self.world = self.clockwork.world
+        self.clockwork.clients.put(msgspec.structs.replace(ACME, dead_letter_queue_arn=QUEUE))
+        # A queue, since no circuit opens for it.
+        values = {"target": SqsTarget(QUEUE), "retry_policy": TWICE, **job}
+        jobs = [new_job(**{"delay_ms": 1000 * (n + 1), **values}) for n in range(count)]
+        create_jobs(self.world, request(*jobs), ensure_shards(self.world))
+        self.run(60)
+
+    def answer(self, delivery: Delivery) -> Outcome:
+        now = self.clockwork.clock.now()
+        return Outcome(State.SUCCEEDED, now, now) if self.mended else failure(started_at=now, ended_at=now)
+
+    def run(self, seconds: int) -> None:
+        self.clockwork.run_until(self.clockwork.clock.at + seconds * 1000)
+
+    def dead(self) -> list[Execution]:
+        return list(list_dead(self.world, "acme", ALL, 100, None).executions)
+
+
+def test_a_redrive_waits_with_a_fresh_budget_age_and_window_and_is_recorded_from_then_on() -> None:
+    plan = plan_redrive(DEAD, "p000", NOW + 999_000)
+    assert plan.execution is not None
+    assert plan.release is not None
+    assert (plan.execution.state, plan.execution.revision) == (State.PENDING, 2)
+    assert (plan.execution.budget_from, plan.execution.lost_workers) == (2, 0)
+    assert plan.release.execution_id == DEAD.execution_id
+    assert (plan.release.attempt, plan.release.run_at) == (3, NOW + 999_000)
+    assert (plan.release.occurrence.record, plan.release.occurrence.due_since) == ("full", NOW + 999_000)
+
+
+def test_a_redrive_before_the_due_instant_waits_for_it() -> None:
+    early = plan_redrive(DEAD, "p000", NOW - 5_000)
+    assert early.release is not None
+    assert early.release.run_at == NOW
+
+
+def test_the_same_redrive_again_is_the_same_release() -> None:
+    first = plan_redrive(DEAD, "p000", NOW + 1)
+    assert first.execution is not None
+    again = plan_redrive(first.execution, "p000", NOW + 50_000)
+    assert (again.execution, again.release) == (None, first.release)
+
+
+@pytest.mark.parametrize("state", [state for state in State if state is not State.DEAD])
+def test_only_what_is_dead_is_redriven_and_put_away(state: State) -> None:
+    plan = plan_redrive(execution(state), "p000", NOW)
+    assert (plan.execution, plan.release) == (None, None)
+    assert str(state) in plan.reason
+    assert discarded(execution(state, occurrence=occurrence())) is None
+
+
+def test_what_was_put_away_stays_dead_without_its_payload_and_is_not_redriven() -> None:
+    away = discarded(DEAD)
+    assert away is not None
+    assert (away.state, away.occurrence, away.needs_attention) == (State.DEAD, None, False)
+    assert away.reason == "discarded; r"
+    assert plan_redrive(away, "p000", NOW).release is None
+    assert discarded(away) is None
+
+
+@pytest.mark.parametrize("record", ["full", "none"])
+def test_a_dead_execution_is_listed_told_redriven_and_delivered_once(record: str) -> None:
+    failing = Failing(record=record)
+    (dead,) = failing.dead()
+    assert [(arn, told.execution_id) for arn, told in failing.clockwork.notices.told] == [(QUEUE, dead.execution_id)]
+    failing.mended = True
+    assert redrive(failing.world, dead).state is State.PENDING
+    failing.run(60)
+    after = failing.clockwork.executions.find(dead.job_id, dead.execution_id)
+    assert after is not None
+    assert (after.state, [one.state for one in after.attempts][-1]) == (State.SUCCEEDED, State.SUCCEEDED)
+    assert (after.reason, after.occurrence) == (None, None)
+    assert [one.attempt for one in failing.clockwork.targets.delivered] == [1, 2, 3]
+    assert failing.dead() == []
+    with pytest.raises(NotDead, match="SUCCEEDED"):
+        redrive(failing.world, after)
+
+
+def test_a_redriven_execution_has_all_its_attempts_again_and_may_die_again() -> None:
+    failing = Failing()
+    failing.run(3_600)
+    redrive(failing.world, failing.dead()[0])
+    failing.run(60)
+    (again,) = failing.dead()
+    assert (again.state, again.attempt) == (State.DEAD, 4)
+    assert "attempt 2 of 2 failed" in (again.reason or "")
+    assert again.occurrence is not None
+    assert len(failing.clockwork.notices.told) == 2
+
+
+def test_a_redrive_that_dies_before_its_release_is_finished_by_its_repeat(monkeypatch: pytest.MonkeyPatch) -> None:
+    failing = Failing()
+    (dead,) = failing.dead()
+    failing.mended = True
+
+    def lost(rows: Sequence[Row]) -> None:
+        raise Unavailable("no answer")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(failing.clockwork.timeline, "put_new", lost)
+        with pytest.raises(Unavailable):
+            redrive(failing.world, dead)
+    (waiting,) = failing.dead()
+    assert waiting.state is State.PENDING
+    handled = redrive_dead(failing.world, "acme", ALL, 100, None)
+    assert (handled.seen, handled.changed) == (1, 0)
+    failing.run(60)
+    assert len(failing.clockwork.targets.delivered) == 3
+    assert failing.dead() == []
+
+
+def test_two_redrives_at_once_deliver_once() -> None:
+    failing = Failing()
+    (dead,) = failing.dead()
+    failing.mended = True
+    redrive(failing.world, dead)
+    assert redrive(failing.world, dead).state is State.PENDING
+    failing.run(60)
+    assert len(failing.clockwork.targets.delivered) == 3
+
+
+def test_a_cancel_beats_a_redrive_that_nobody_has_claimed() -> None:
+    failing = Failing()
+    (dead,) = failing.dead()
+    waiting = redrive(failing.world, dead)
+    answer, after = cancel_execution(failing.world, CALLER, waiting.execution_id)
+    assert (str(answer.verdict), after.state) == ("cancelled", State.CANCELLED)
+    failing.run(60)
+    assert len(failing.clockwork.targets.delivered) == 2
+
+
+def test_many_are_redriven_page_by_page_and_none_twice() -> None:
+    failing = Failing(count=7)
+    failing.mended = True
+    before, changed, pages = None, 0, 0
+    while True:
+        handled = redrive_dead(failing.world, "acme", ALL, 3, before)
+        changed, pages, before = changed + handled.changed, pages + 1, handled.next_before
+        if before is None:
+            break
+    assert (changed, pages) == (7, 3)
+    failing.run(60)
+    assert [one.state for one in failing.clockwork.executions.all()] == [State.SUCCEEDED] * 7
+    assert len(failing.clockwork.targets.delivered) == 21
+
+
+def test_a_filter_picks_by_due_instant_and_by_the_key_of_named_jobs() -> None:
+    failing = Failing(count=4)
+    due = [one.due_at for one in failing.dead()]
+    assert due == sorted(due, reverse=True)
+    later = DeadFilter(from_at=due[1], to_at=due[0])
+    assert [one.due_at for one in list_dead(failing.world, "acme", later, 100, None).executions] == due[:2]
+    assert list_dead(failing.world, "acme", DeadFilter(prefix="daily"), 100, None).executions == []
+    assert discard_dead(failing.world, "acme", later, 100, None).changed == 2
+    assert [one.due_at for one in failing.dead()] == due[2:]
+    assert list_dead(failing.world, "globex", ALL, 100, None).executions == []
+
+
+def test_what_somebody_changes_under_a_redrive_is_read_again_or_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    failing = Failing()
+    (dead,) = failing.dead()
+    away = discarded(dead)
+    assert away is not None
+    failing.clockwork.executions.save([(dead, away)])
+    with pytest.raises(NotDead, match="discarded"):
+        redrive(failing.world, dead)
+
+    def refuse(changes: Sequence[Any]) -> list[Saved]:
+        return [Saved(ok=False, unavailable="throttled") for _ in changes]
+
+    monkeypatch.setattr(failing.clockwork.executions, "save", refuse)
+    with pytest.raises(Unavailable):
+        redrive(failing.world, dead)
+
+
+def test_a_queue_that_does_not_take_a_notice_holds_up_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: object, queue_arn: str, told: Execution) -> None:
+        raise Unavailable("denied")
+
+    monkeypatch.setattr("clockwork.memory.notices.MemoryNotices.tell", refuse)
+    failing = Failing()
+    assert len(failing.dead()) == 1
+    assert not failing.clockwork.queue.messages
+
+
+def test_an_execution_is_cancelled_before_it_was_recorded_if_it_is_its_job() -> None:
+    clockwork = MemoryClockwork()
+    (job,) = create_jobs(clockwork.world, request(new_job()), ensure_shards(clockwork.world))
+    execution_id = f"{job.job_id}.{job.due_at:013d}.0"
+    answer, record = cancel_execution(clockwork.world, CALLER, execution_id)
+    assert (str(answer.verdict), record.state) == ("cancelled", State.CANCELLED)
+    clockwork.run_until(clockwork.clock.at + 60_000)
+    assert not clockwork.targets.delivered
+    for wrong in (f"{job.job_id}.{job.due_at + 1:013d}.0", "nonsense"):
+        with pytest.raises(ExecutionNotFound):
+            cancel_execution(clockwork.world, CALLER, wrong)

@@ -1,0 +1,199 @@
+"""What a pause or an open circuit holds back: kept, let go, discarded, cancelled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from clockwork.domain.executions import FINAL, State
+from clockwork.domain.lifecycle import parking
+from clockwork.domain.lifecycle.parking import LONGEST_PARKING_MS, NOTED_MS, Parked
+from clockwork.domain.limits.circuits import Circuit
+from clockwork.domain.timeline import Page, Row
+from clockwork.flows.access import Caller
+from clockwork.flows.requests.cancel import cancel_job
+from clockwork.flows.requests.create import create_jobs
+from clockwork.flows.sweep.unpark import let_go
+from clockwork.flows.timeline.shards import ensure_shards
+from tests.support.examples import ACME, ALICE, execution, new_job, request
+from tests.support.regulated import Regulated
+
+MINE = Caller(ALICE, client_ids=frozenset({"acme"}))
+
+
+@pytest.mark.parametrize("record", ["full", "none"])
+def test_a_paused_client_loses_nothing_and_is_not_hit_by_everything_at_once(record: str) -> None:
+    regulated = Regulated(paused=True, pause_reason="incident")
+    regulated.create(40, record=record)
+    assert regulated.run(60) == []
+    assert regulated.parked == 40
+    assert not regulated.clockwork.queue.messages
+    if record == "full":
+        assert regulated.states() == {State.SIDELINED}
+    assert regulated.sweep().left == 1
+    regulated.set_client()
+    assert regulated.sweep().released == 40
+    assert len(regulated.run(4)) in range(15, 25)
+    assert len(regulated.run(60)) in range(15, 25)
+    assert regulated.parked == 0
+    assert len({d.execution_id for d in regulated.clockwork.targets.delivered}) == 40
+    regulated.run(60)
+    regulated.sweep()
+    assert not regulated.clockwork.regulation.parked()
+
+
+def test_a_parked_job_is_found_and_cancelled() -> None:
+    regulated = Regulated(paused=True)
+    (job_id,) = regulated.create(1)
+    regulated.run(10)
+    assert cancel_job(regulated.clockwork.world, MINE, job_id).verdict == "cancelled"
+    regulated.set_client()
+    regulated.sweep()
+    assert regulated.run(60) == []
+
+
+def test_parked_occurrences_are_let_go_by_hand_at_a_chosen_rate() -> None:
+    regulated = Regulated(paused=True)
+    regulated.create(30)
+    regulated.run(10)
+    regulated.set_client()
+    regulated.clockwork.regulation.direct_parked(Parked("acme", rate=1.0, by_hand=True))
+    regulated.sweep()
+    assert len(regulated.run(10)) in range(8, 13)
+
+
+def test_what_is_let_go_by_hand_goes_at_the_chosen_rate_to_the_end_though_its_circuit_is_open() -> None:
+    regulated = Regulated()
+    now = regulated.start
+    regulated.clockwork.regulation.save_circuit(None, Circuit("acme", "example.com", now, now + 900_000, 900_000))
+    regulated.create(150)
+    regulated.run(10)
+    assert regulated.parked == 150
+    regulated.clockwork.regulation.direct_parked(Parked("acme", rate=1.0, by_hand=True))
+    regulated.sweep()
+    first = len(regulated.run(60))
+    regulated.sweep()
+    assert first in range(50, 61)
+    assert len(regulated.run(60)) in range(58, 67)
+
+
+def test_parked_occurrences_are_discarded_by_hand_those_that_come_later_are_not() -> None:
+    regulated = Regulated(paused=True)
+    regulated.create(30)
+    regulated.create(2, delay_ms=30_000)
+    regulated.run(10)
+    regulated.clockwork.regulation.direct_parked(Parked("acme", discard_until=regulated.clockwork.clock.at))
+    regulated.run(30)
+    assert regulated.sweep().discarded == 30
+    assert regulated.states() == {State.SKIPPED, State.SIDELINED}
+    assert regulated.parked == 2
+    regulated.set_client()
+    assert regulated.sweep().released == 2
+    assert len(regulated.run(60)) == 2
+
+
+def test_what_was_parked_just_before_it_was_due_is_discarded_too() -> None:
+    regulated = Regulated(paused=True)
+    regulated.create(1, delay_ms=5_900)
+    regulated.run(5.5)
+    assert regulated.parked == 1
+    regulated.clockwork.regulation.direct_parked(Parked("acme", discard_until=regulated.clockwork.clock.at))
+    assert regulated.sweep().discarded == 1
+
+
+def test_what_is_parked_again_before_its_row_is_forgotten_is_not_lost() -> None:
+    regulated = Regulated(paused=True)
+    regulated.create(1)
+    regulated.run(10)
+    regulated.set_client()
+    forget = regulated.clockwork.timeline.forget
+
+    def parked_meanwhile(partition_id: str, row_keys: Any) -> None:
+        regulated.clockwork.timeline.forget = forget  # type: ignore[method-assign]
+        regulated.set_client(paused=True)
+        regulated.run(5)
+        forget(partition_id, row_keys)
+
+    regulated.clockwork.timeline.forget = parked_meanwhile  # type: ignore[method-assign]
+    regulated.sweep()
+    assert regulated.parked == 1
+    regulated.set_client()
+    regulated.sweep()
+    assert len(regulated.run(10)) == 1
+
+
+def test_a_note_of_parked_occurrences_outlives_whoever_may_still_park_under_it() -> None:
+    regulated = Regulated(paused=True)
+    regulated.create(1)
+    regulated.run(10)
+    (noted,) = regulated.clockwork.regulation.parked()
+    regulated.set_client()
+    regulated.sweep()
+    regulated.run(NOTED_MS / 1000)
+    regulated.sweep()
+    assert list(regulated.clockwork.regulation.parked()) == [noted]
+    regulated.run(LONGEST_PARKING_MS / 1000)
+    regulated.sweep()
+    assert not regulated.clockwork.regulation.parked()
+
+
+def test_who_parks_so_slowly_that_its_note_is_forgotten_says_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    regulated = Regulated(paused=True)
+    timeline, clock = regulated.clockwork.timeline, regulated.clockwork.clock
+    put_new = timeline.put_new
+
+    def put_late(rows: Sequence[Row]) -> None:
+        clock.at += NOTED_MS + LONGEST_PARKING_MS + 1
+        regulated.set_client()
+        regulated.sweep()
+        assert not regulated.clockwork.regulation.parked()
+        put_new(rows)
+
+    regulated.create(1)
+    regulated.clockwork.poll_all()
+    clock.at += 5_000
+    monkeypatch.setattr(timeline, "put_new", put_late)
+    regulated.clockwork.deliver_visible()
+    regulated.set_client()
+    regulated.sweep()
+    assert len(regulated.run(10)) == 1
+
+
+def test_a_note_is_kept_if_something_was_parked_after_its_rows_were_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    regulated = Regulated(paused=True)
+    regulated.create(1)
+    regulated.run(10)
+    regulated.set_client()
+    regulated.sweep()
+    timeline, clock = regulated.clockwork.timeline, regulated.clockwork.clock
+    (noted,) = regulated.clockwork.regulation.parked()
+    read = timeline.read
+
+    def read_and_sleep(*asked: Any) -> Page:
+        page = read(*asked)
+        clock.at += NOTED_MS + LONGEST_PARKING_MS
+        return page
+
+    monkeypatch.setattr(timeline, "read", read_and_sleep)
+    let_go(regulated.clockwork.world, clock.at + 600_000)
+    assert list(regulated.clockwork.regulation.parked()) == [noted]
+
+
+@pytest.mark.parametrize("state", State)
+def test_what_has_ended_or_goes_on_is_not_discarded(state: State) -> None:
+    ended = parking.discarded(execution(state), "not wanted")
+    assert (ended is None) == (state in FINAL or state is State.RUNNING)
+    assert ended is None or (ended.state, ended.revision) == (State.SKIPPED, 2)
+
+
+def test_one_clients_pause_is_nobody_elses() -> None:
+    regulated = Regulated(paused=True)
+    other = type(ACME)(client_id="other", principals=())
+    regulated.clockwork.clients.put(other)
+    wish = request(new_job(delay_ms=5_000))
+    theirs = type(wish)(client=other, jobs=wish.jobs)
+    create_jobs(regulated.clockwork.world, theirs, ensure_shards(regulated.clockwork.world))
+    regulated.create(5)
+    assert [d.occurrence.client_id for d in regulated.run(20)] == ["other"]

@@ -1,0 +1,68 @@
+"""What is found out while something is parked: a lost worker is recorded, whatever else happens meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from clockwork.domain.executions import Execution, State
+from clockwork.domain.ids import only_execution
+from clockwork.domain.jobs import RetryPolicy
+from clockwork.domain.lifecycle.retries import FORGIVEN_LOST_WORKERS
+from clockwork.flows.requests.create import create_jobs
+from clockwork.flows.timeline.shards import ensure_shards
+from clockwork.memory.world import MemoryClockwork
+from clockwork.ports import Saved
+from tests.support.examples import ACME, new_job, request, success
+
+
+def _lost_over(clockwork: MemoryClockwork) -> Execution:
+    """A job of a paused client that is due in 5 s, whose deliverer was lost once too often; its record."""
+    job = new_job(delay_ms=5_000, retry_policy=RetryPolicy(max_attempts=1))
+    (created,) = create_jobs(clockwork.world, request(job), ensure_shards(clockwork.world))
+    running = Execution(
+        job_id=created.job_id,
+        execution_id=only_execution(created.job_id, created.due_at),
+        client_id=ACME.client_id,
+        due_at=created.due_at,
+        state=State.RUNNING,
+        revision=1,
+        expires_at=created.due_at + 10**9,
+        attempt=FORGIVEN_LOST_WORKERS + 1,
+        lost_workers=FORGIVEN_LOST_WORKERS,
+        claimant="whoever was lost",
+        claim_until=clockwork.clock.at - 1_000,
+        started_at=clockwork.clock.at - 2_000,
+    )
+    clockwork.executions.save([(None, running)])
+    clockwork.clients.put(msgspec.structs.replace(ACME, paused=True))
+    return running
+
+
+def test_a_lost_worker_is_recorded_although_its_client_is_paused() -> None:
+    clockwork = MemoryClockwork(answer=lambda delivery: success(clockwork.clock.now()))
+    running = _lost_over(clockwork)
+    clockwork.run_until(running.due_at + 10_000)
+    (record,) = clockwork.executions.all()
+    assert record.state is State.DEAD
+    assert [attempt.state for attempt in record.attempts] == [State.WORKER_LOST]
+    assert not clockwork.queue.messages
+
+
+def test_a_lost_worker_is_recorded_although_a_cancel_is_noted_in_the_midst_of_that() -> None:
+    clockwork = MemoryClockwork(answer=lambda delivery: success(clockwork.clock.now()))
+    running = _lost_over(clockwork)
+    save = clockwork.executions.save
+    noted = msgspec.structs.replace(running, revision=2, cancel_noted_at=clockwork.clock.at)
+
+    def save_after_a_cancel(changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
+        if changes[0][1].state is State.DEAD:
+            save([(running, noted)])
+        return save(changes)
+
+    clockwork.executions.save = save_after_a_cancel  # type: ignore[method-assign]
+    clockwork.run_until(running.due_at + 10_000)
+    (record,) = clockwork.executions.all()
+    assert record.state is State.CANCELLED
+    assert [attempt.state for attempt in record.attempts] == [State.WORKER_LOST]
