@@ -153,7 +153,7 @@ class Visit:
     def _go_on(self, page: list[TimelineRow], *, more: bool) -> None:
         """The next portion of a page, after a commit if one is due."""
         if not page:
-            self._commit(lambda: self._read() if more else None, let_go=not more)
+            self._commit(lambda: self._read() if more else None, release_lease=not more)
             return
         size = portion_of(page)
         coming = sum(map(most_in, page[:size]))
@@ -190,16 +190,18 @@ class Visit:
             self._portions_left -= 1
         return self._portions_left == 0
 
-    def _commit(self, then: Callable[[], None], *, let_go: bool = False, left: Sequence[TimelineRow] = ()) -> None:
+    def _commit(
+        self, then: Callable[[], None], *, release_lease: bool = False, left: Sequence[TimelineRow] = ()
+    ) -> None:
         """Move the cursor. Going on renews the lease and publishes the horizon anew. `left`: read and not released."""
         now = int(self._world.events.now)
         self._world.tally.write_units += 1
         self._shard.uncommitted.clear()
         self._shard.released = self._released
         self._committed_at = now
-        if let_go or now > self._invocation.stops_at:
+        if release_lease or now > self._invocation.stops_at:
             self._stop(left)
-            if not let_go and self._hand_over:
+            if not release_lease and self._hand_over:
                 self._hand_over(self._shard)
             return
         self._publish(now)

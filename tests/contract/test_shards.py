@@ -204,7 +204,7 @@ def test_the_same_commit_again_is_no_error(shards: Shards) -> None:
     assert shards.commit(lease)
 
 
-def test_a_lease_that_was_let_go_is_free_at_once(shards: Shards) -> None:
+def test_a_lease_that_was_released_is_free_at_once(shards: Shards) -> None:
     assert shards.commit(msgspec.structs.replace(take(shards, "one"), until=0))
     assert take(shards, "two").epoch == 2
 

@@ -38,7 +38,7 @@ def success(delivery: Delivery) -> Outcome:
 
 
 @pytest.fixture
-def let_go() -> Iterator[threading.Event]:
+def may_answer() -> Iterator[threading.Event]:
     event = threading.Event()
     yield event
     event.set()
@@ -102,18 +102,18 @@ def test_all_attempts_of_a_batch_run_at_the_same_time(make: Callable[..., Thread
 
 
 def test_what_has_ended_is_not_held_up_by_what_has_not(
-    make: Callable[..., ThreadedTargets], let_go: threading.Event
+    make: Callable[..., ThreadedTargets], may_answer: threading.Event
 ) -> None:
     def act(delivery: Delivery) -> Outcome:
         if delivery.attempt == 1:
-            let_go.wait(10)
+            may_answer.wait(10)
         return success(delivery)
 
     targets = make(Scripted(act))
     targets.begin(1, delivery_to(TARGET, attempt=1))
     targets.begin(2, delivery_to(TARGET, attempt=2))
     assert [slot for slot, _ in targets.collect()] == [2]
-    let_go.set()
+    may_answer.set()
     assert [slot for slot, _ in targets.collect()] == [1]
 
 
@@ -143,9 +143,9 @@ def test_a_target_without_a_transport_is_an_outcome(make: Callable[..., Threaded
 
 
 def test_a_transport_that_overruns_its_deadline_is_not_waited_for(
-    make: Callable[..., ThreadedTargets], let_go: threading.Event
+    make: Callable[..., ThreadedTargets], may_answer: threading.Event
 ) -> None:
-    targets = make(hanging(let_go), grace_seconds=0.1)
+    targets = make(hanging(may_answer), grace_seconds=0.1)
     began = time.monotonic()
     targets.begin(0, delivery_to(TARGET, seconds=0.2))
     ((_, outcome),) = targets.collect()
@@ -156,9 +156,9 @@ def test_a_transport_that_overruns_its_deadline_is_not_waited_for(
 
 
 def test_threads_that_hang_do_not_hold_up_the_next_attempts(
-    make: Callable[..., ThreadedTargets], let_go: threading.Event
+    make: Callable[..., ThreadedTargets], may_answer: threading.Event
 ) -> None:
-    transport = hanging(let_go)
+    transport = hanging(may_answer)
     targets = make(transport, threads=2, grace_seconds=0)
     for slot in range(2):
         targets.begin(slot, delivery_to(TARGET, seconds=0.1))
@@ -169,9 +169,9 @@ def test_threads_that_hang_do_not_hold_up_the_next_attempts(
 
 
 def test_what_is_forgotten_is_not_collected_and_holds_up_nothing(
-    make: Callable[..., ThreadedTargets], let_go: threading.Event
+    make: Callable[..., ThreadedTargets], may_answer: threading.Event
 ) -> None:
-    transport = hanging(let_go)
+    transport = hanging(may_answer)
     targets = make(transport, threads=2)
     for slot in range(5):
         targets.begin(slot, delivery_to(TARGET, attempt=slot + 1))
@@ -180,22 +180,22 @@ def test_what_is_forgotten_is_not_collected_and_holds_up_nothing(
     transport.act = success
     targets.begin(0, delivery_to(TARGET, attempt=7))
     assert [(slot, outcome.status_code) for slot, outcome in targets.collect()] == [(0, 7)]
-    let_go.set()
+    may_answer.set()
     assert targets.collect() == []
     assert {delivery.attempt for delivery in transport.delivered} <= {1, 2, 7}
 
 
 def test_an_attempt_that_found_no_thread_until_its_deadline_never_starts(
-    make: Callable[..., ThreadedTargets], let_go: threading.Event
+    make: Callable[..., ThreadedTargets], may_answer: threading.Event
 ) -> None:
-    transport = hanging(let_go)
+    transport = hanging(may_answer)
     targets = make(transport, threads=1, grace_seconds=0)
     targets.begin(0, delivery_to(TARGET, attempt=1, seconds=0.3))
     targets.begin(1, delivery_to(TARGET, attempt=2, seconds=0.1))
     ((slot, outcome),) = targets.collect()
     assert (slot, outcome.state) == (1, State.TIMED_OUT)
     assert outcome.error == "no thread was free to start in time"
-    let_go.set()
+    may_answer.set()
     assert collect_all(targets)[0].state is State.SUCCEEDED
     assert [delivery.attempt for delivery in transport.delivered] == [1]
 

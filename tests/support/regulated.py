@@ -10,7 +10,7 @@ from clockwork.domain.executions import Outcome, State
 from clockwork.domain.lifecycle.parking import parking_of
 from clockwork.domain.releases import Delivery
 from clockwork.flows.requests.create import create_jobs
-from clockwork.flows.sweep.unpark import LetGoReport, let_go
+from clockwork.flows.sweep.unpark import UnparkReport, unpark
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.memory.world import MemoryClockwork
 from tests.support.examples import ACME, failure, new_job, request, success
@@ -49,8 +49,8 @@ class Regulated:
     def states(self) -> set[State]:
         return {record.state for record in self.clockwork.executions.all()}
 
-    def sweep(self) -> LetGoReport:
-        return let_go(self.clockwork.world, self.clockwork.clock.at + 60_000)
+    def sweep(self) -> UnparkReport:
+        return unpark(self.clockwork.world, self.clockwork.clock.at + 60_000)
 
     @property
     def parked(self) -> int:

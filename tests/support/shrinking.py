@@ -7,7 +7,7 @@ from dataclasses import replace
 from clockwork.domain.jobs import RecordLevel
 from clockwork.domain.timeline import Standing
 from clockwork.flows.requests.create import CreatedJob, create_jobs
-from clockwork.flows.sweep.shards import Leavings, remove_shards
+from clockwork.flows.sweep.shards import Retirements, retire_shards
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.flows.world import Environment, World
 from clockwork.memory.world import MemoryClockwork
@@ -37,8 +37,8 @@ class Shrinking:
     def create(self, world: World, partition_id: str, delay_ms: int, record: RecordLevel = "full") -> CreatedJob:
         return create_jobs(world, request(new_job(delay_ms=delay_ms, record=record)), [partition_id])[0]
 
-    def remove(self, world: World | None = None) -> Leavings:
-        return remove_shards(world or self.after, self.clockwork.clock.at + 60_000)
+    def remove(self, world: World | None = None) -> Retirements:
+        return retire_shards(world or self.after, self.clockwork.clock.at + 60_000)
 
     def standing(self, partition_id: str) -> Standing:
         return self.clockwork.shards.get([partition_id])[partition_id].standing

@@ -86,9 +86,9 @@ def test_all_that_follows_a_release_goes_to_the_queue_of_its_shard() -> None:
     first = of_shard(4)
     retry = msgspec.structs.replace(first, attempt=2)
     swept = msgspec.structs.replace(first, sweeps=1, alone=True)
-    let_go = msgspec.structs.replace(first, parkings=1)
+    unparked = msgspec.structs.replace(first, parkings=1)
     named = release(job_id="n", partition_id="p004", version="v")
-    following = [first, retry, swept, let_go, named]
+    following = [first, retry, swept, unparked, named]
     assert DealtByShard(queues).send(following, 0) == []
     assert [queue.taken for queue in queues] == [[], following, []]
 

@@ -23,7 +23,7 @@ from clockwork.flows.deliver.deliver import deliver_batch
 from clockwork.flows.named.trigger import run_now
 from clockwork.flows.named.write import NamedRequest, change, create_named, replaced
 from clockwork.flows.requests.redrive import redrive
-from clockwork.flows.sweep.unpark import let_go
+from clockwork.flows.sweep.unpark import unpark
 from clockwork.flows.timeline.shards import ensure_shards
 from tests.support.examples import ACME, NOW, TARGET, execution, failure, occurrence, release, success
 from tests.support.failing import BACK, DEAD, ONCE, QUEUE, Failing, facts
@@ -169,7 +169,7 @@ def test_a_callback_waits_like_any_job_while_its_client_is_paused() -> None:
     assert failing.backs == []
     assert State.SIDELINED in {one.state for one in failing.clockwork.executions.all()}
     failing.clockwork.clients.put(ACME)
-    let_go(failing.world, failing.clockwork.clock.at + 60_000)
+    unpark(failing.world, failing.clockwork.clock.at + 60_000)
     failing.run()
     assert len(failing.backs) == 1
 

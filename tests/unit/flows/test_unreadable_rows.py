@@ -21,7 +21,7 @@ from clockwork.domain.timeline import Row
 from clockwork.flows.deliver.bundles import Message
 from clockwork.flows.deliver.deliver import deliver_batch
 from clockwork.flows.sweep.audit import AuditReport, audit_chains
-from clockwork.flows.sweep.unpark import let_go
+from clockwork.flows.sweep.unpark import unpark
 from clockwork.memory.world import MemoryClockwork
 from tests.support.examples import ACME, NOW, new_job, occurrence
 from tests.support.named import Named
@@ -54,7 +54,7 @@ def _rows(clockwork: MemoryClockwork, client_id: str) -> list[Row]:
 
 
 def _sweep(clockwork: MemoryClockwork) -> tuple[int, int, int]:
-    report = let_go(clockwork.world, clockwork.clock.at + 60_000)
+    report = unpark(clockwork.world, clockwork.clock.at + 60_000)
     return report.released, report.discarded, report.left
 
 
@@ -63,7 +63,7 @@ def _two_in_one() -> bytes:
 
 
 @pytest.mark.parametrize("blob", [bytes([FORMAT + 1]), b"\x01garbage", b"", _two_in_one()])
-def test_a_parked_row_that_cannot_be_read_stays_and_all_others_are_let_go(
+def test_a_parked_row_that_cannot_be_read_stays_and_all_others_are_unparked(
     blob: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     clockwork = _parked(*[blob] * 3)

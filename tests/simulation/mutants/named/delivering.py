@@ -117,7 +117,7 @@ DELIVERING = (
     Mutant(
         "a retry is sent though its failure was not recorded",
         "flows/deliver/outcome.py",
-        (("            batch.fail(item, saved.unavailable)\n", "            batch.settle(item, plan)\n"),),
+        (("            batch.fail(item, saved.unavailable)\n", "            batch.apply_plan(item, plan)\n"),),
         "I4",
     ),
     Mutant(

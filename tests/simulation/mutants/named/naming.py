@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.simulation.mutants.mutant import Mutant
 
-_SETTLED = "released=settle(world, job, first_pointer(job)))"
+_ADVANCED = "released=advance_past_horizon(world, job, first_pointer(job)))"
 _OWN = "own = (job.state, job.version, job.partition_id)"
 _POINTER_FIRST = """    if pointer is not None:
         put_pointer(world, after, pointer)
@@ -61,7 +61,10 @@ NAMING = (
         "I7",
     ),
     Mutant(
-        "the chain is not settled after the row is written", "flows/named/write.py", ((_SETTLED, "released=())"),), "I1"
+        "the chain is not settled after the row is written",
+        "flows/named/write.py",
+        ((_ADVANCED, "released=())"),),
+        "I1",
     ),
     Mutant(
         "the API stops before its pointer is beyond the horizon",

@@ -69,7 +69,10 @@ RELEASING = (
                 "until = visit.lease.horizon\n",
                 "until = max(visit.lease.horizon, keys.edge_key(world.clock.now() + visit.lookahead_ms))\n",
             ),
-            ("horizon=visit.lease.horizon if let_go else", "horizon=max(visit.lease.horizon, cursor) if let_go else"),
+            (
+                "horizon=visit.lease.horizon if release_lease else",
+                "horizon=max(visit.lease.horizon, cursor) if release_lease else",
+            ),
         ),
         "I6",
     ),

@@ -166,8 +166,8 @@ def test_a_successor_waits_for_the_lease() -> None:
     shards = clockwork.shards
     lease = shards.acquire(place(clockwork), "before", began_at, began_at + 20_000, keys.BEGINNING)
     assert lease is not None
-    let_go = msgspec.structs.replace(lease, until=0)
-    meanwhile(clockwork, began_at + 3_000, lambda: done.append(shards.commit(let_go)))
+    lease_released = msgspec.structs.replace(lease, until=0)
+    meanwhile(clockwork, began_at + 3_000, lambda: done.append(shards.commit(lease_released)))
     done: list[bool] = []
     assert poll(clockwork, succeeds=True).released == 1
     assert sent_at(clockwork) == [began_at + 5_000]

@@ -15,7 +15,7 @@ from clockwork.domain.timeline import Page, Row
 from clockwork.flows.access import Caller
 from clockwork.flows.requests.cancel import cancel_job
 from clockwork.flows.requests.create import create_jobs
-from clockwork.flows.sweep.unpark import let_go
+from clockwork.flows.sweep.unpark import unpark
 from clockwork.flows.timeline.shards import ensure_shards
 from tests.support.examples import ACME, ALICE, execution, new_job, request
 from tests.support.regulated import Regulated
@@ -54,7 +54,7 @@ def test_a_parked_job_is_found_and_cancelled() -> None:
     assert regulated.run(60) == []
 
 
-def test_parked_occurrences_are_let_go_by_hand_at_a_chosen_rate() -> None:
+def test_parked_occurrences_are_unparked_by_hand_at_a_chosen_rate() -> None:
     regulated = Regulated(paused=True)
     regulated.create(30)
     regulated.run(10)
@@ -64,7 +64,7 @@ def test_parked_occurrences_are_let_go_by_hand_at_a_chosen_rate() -> None:
     assert len(regulated.run(10)) in range(8, 13)
 
 
-def test_what_is_let_go_by_hand_goes_at_the_chosen_rate_to_the_end_though_its_circuit_is_open() -> None:
+def test_what_is_unparked_by_hand_goes_at_the_chosen_rate_to_the_end_though_its_circuit_is_open() -> None:
     regulated = Regulated()
     now = regulated.start
     regulated.clockwork.regulation.save_circuit(None, Circuit("acme", "example.com", now, now + 900_000, 900_000))
@@ -177,7 +177,7 @@ def test_a_note_is_kept_if_something_was_parked_after_its_rows_were_read(monkeyp
         return page
 
     monkeypatch.setattr(timeline, "read", read_and_sleep)
-    let_go(regulated.clockwork.world, clock.at + 600_000)
+    unpark(regulated.clockwork.world, clock.at + 600_000)
     assert list(regulated.clockwork.regulation.parked()) == [noted]
 
 

@@ -20,7 +20,7 @@ from clockwork.flows.access import Caller
 from clockwork.flows.deliver.batch import LONGEST_HOLD_MS, Item
 from clockwork.flows.deliver.circuits import watch
 from clockwork.flows.requests.cancel import cancel_job
-from clockwork.flows.sweep.unpark import MOST_TRIES, let_go
+from clockwork.flows.sweep.unpark import MOST_TRIES, unpark
 from clockwork.memory.world import MemoryClockwork
 from tests.support.examples import ACME, ALICE, NOW, failure, new_job, release
 from tests.support.regulated import Regulated
@@ -56,24 +56,24 @@ def _sent(clockwork: MemoryClockwork) -> list[Release]:
 def test_where_a_probe_is_due_what_is_parked_goes_second_by_second() -> None:
     clockwork = _with_parked_work(probe_in_ms=0)
     now = clockwork.clock.at
-    assert let_go(clockwork.world, now + 60_000).released == PARKED
+    assert unpark(clockwork.world, now + 60_000).released == PARKED
     assert [release.run_at - now for release in _sent(clockwork)] == [0, 1_000, 2_000]
 
 
 def test_retries_are_tried_last() -> None:
     clockwork = _with_parked_work(probe_in_ms=0, attempt=3)
-    let_go(clockwork.world, clockwork.clock.at + 60_000)
+    unpark(clockwork.world, clockwork.clock.at + 60_000)
     assert [release.attempt for release in _sent(clockwork)] == [1, 3, 3]
 
 
 def test_no_more_than_a_few_are_tried() -> None:
     clockwork = _with_parked_work(probe_in_ms=0, count=70)
-    assert let_go(clockwork.world, clockwork.clock.at + 60_000).released == MOST_TRIES
+    assert unpark(clockwork.world, clockwork.clock.at + 60_000).released == MOST_TRIES
 
 
 def test_tries_of_many_hosts_keep_to_the_ramp_and_do_not_raise_it() -> None:
     clockwork = _with_parked_work(probe_in_ms=0, count=MOST_TRIES, hosts=35)
-    released = let_go(clockwork.world, clockwork.clock.at + 60_000).released
+    released = unpark(clockwork.world, clockwork.clock.at + 60_000).released
     assert released == FIRST_RATE * clockwork.settings.sweep_seconds
     assert [parked.rate for parked in clockwork.regulation.parked()] == [FIRST_RATE]
 
@@ -148,7 +148,7 @@ def test_what_waits_of_one_client_keeps_no_other_clients_waiting(monkeypatch: py
 
     monkeypatch.setattr(clockwork.timeline, "read", slowly)
     assert [parked.client_id for parked in clockwork.regulation.parked()] == ["acme", "globex"]
-    assert let_go(clockwork.world, clockwork.clock.at + 40_000).released == 1
+    assert unpark(clockwork.world, clockwork.clock.at + 40_000).released == 1
 
 
 def test_what_was_cancelled_while_it_was_parked_keeps_nothing_else_from_being_the_probe() -> None:
@@ -220,10 +220,10 @@ def _behind_a_circuit(**client: Any) -> Regulated:
 
 def test_nothing_that_is_parked_goes_before_a_probe_is_due() -> None:
     clockwork = _with_parked_work(probe_in_ms=1)
-    assert let_go(clockwork.world, clockwork.clock.at + 60_000).released == 0
+    assert unpark(clockwork.world, clockwork.clock.at + 60_000).released == 0
 
 
 def test_all_that_is_parked_goes_where_no_circuit_is_open() -> None:
     clockwork = _with_parked_work(probe_in_ms=1)
     clockwork.regulation.close_circuit(ACME.client_id, next(iter(clockwork.regulation.circuits(ACME.client_id))))
-    assert let_go(clockwork.world, clockwork.clock.at + 60_000).released == PARKED
+    assert unpark(clockwork.world, clockwork.clock.at + 60_000).released == PARKED

@@ -13,7 +13,7 @@ from clockwork.domain.errors import Unavailable
 from clockwork.domain.requests.create import CreateRequest
 from clockwork.domain.timeline import Shard, Standing
 from clockwork.flows.requests.create import create_jobs
-from clockwork.flows.sweep.shards import Leavings
+from clockwork.flows.sweep.shards import Retirements
 from clockwork.flows.world import World
 from tests.support.examples import new_job, request
 from tests.support.shrinking import GIVEN_UP, Shrinking
@@ -40,12 +40,12 @@ def test_a_sweep_whose_answer_is_lost_may_have_let_a_shard_go_and_loses_no_job(
     shrinking = Shrinking()
     with monkeypatch.context() as patched:
         patched.setattr(shrinking.clockwork.shards, "change", losing(shrinking, number))
-        assert shrinking.remove() == Leavings(removed=3, kept=1)
+        assert shrinking.remove() == Retirements(removed=3, kept=1)
     assert shrinking.standing(GIVEN_UP) is (Standing.LEFT if number else Standing.LEAVING)
     job = shrinking.create(shrinking.before, GIVEN_UP, 300_000)
     assert shrinking.standing(GIVEN_UP) is Standing.USED
     assert shrinking.delivered() == [job.job_id]
-    assert shrinking.remove() == Leavings(removed=1)
+    assert shrinking.remove() == Retirements(removed=1)
 
 
 def test_a_create_whose_taking_back_got_no_answer_promises_nothing_and_its_repeat_is_one_job(

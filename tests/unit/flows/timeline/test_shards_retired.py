@@ -14,7 +14,7 @@ from clockwork.flows.named.trigger import run_now
 from clockwork.flows.named.write import NamedRequest, change, create_named, resumed
 from clockwork.flows.poll.tick import tick
 from clockwork.flows.requests.cancel import cancel_job
-from clockwork.flows.sweep.shards import Leavings
+from clockwork.flows.sweep.shards import Retirements
 from clockwork.flows.timeline.shards import all_shards, ensure_shards, look_at
 from tests.support.examples import ACME, ALICE, NOW, TARGET, new_job
 from tests.support.shrinking import GIVEN_UP, Shrinking
@@ -22,19 +22,19 @@ from tests.support.shrinking import GIVEN_UP, Shrinking
 
 def test_drained_shards_leave_the_registry_and_are_polled_no_more() -> None:
     shrinking = Shrinking()
-    assert shrinking.remove() == Leavings(removed=4)
+    assert shrinking.remove() == Retirements(removed=4)
     assert [shard.partition_id for shard in all_shards(shrinking.after)] == list(plain_partitions(2))
     assert tick(shrinking.after).started == 2
-    assert shrinking.remove() == Leavings()
+    assert shrinking.remove() == Retirements()
 
 
 def test_a_shard_that_holds_a_job_is_kept_until_that_is_delivered() -> None:
     shrinking = Shrinking()
     job = shrinking.create(shrinking.before, GIVEN_UP, 300_000)
-    assert shrinking.remove() == Leavings(removed=3, kept=1)
+    assert shrinking.remove() == Retirements(removed=3, kept=1)
     assert (shrinking.standing(GIVEN_UP), shrinking.standing("p004")) == (Standing.USED, Standing.LEFT)
     assert shrinking.delivered() == [job.job_id]
-    assert shrinking.remove() == Leavings(removed=1)
+    assert shrinking.remove() == Retirements(removed=1)
 
 
 def test_nothing_is_written_for_a_shard_that_plainly_holds_something(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,13 +42,13 @@ def test_nothing_is_written_for_a_shard_that_plainly_holds_something(monkeypatch
     for partition_id in plain_partitions(6):
         shrinking.create(shrinking.before, partition_id, 300_000)
     monkeypatch.setattr(shrinking.clockwork.shards, "change", lambda *_: pytest.fail("written"))
-    assert shrinking.remove() == Leavings(kept=4)
+    assert shrinking.remove() == Retirements(kept=4)
 
 
 def test_shards_within_the_setting_and_ordered_ones_never_leave() -> None:
     shrinking = Shrinking()
     look_at(shrinking.before, ordered_partitions(2))
-    assert shrinking.remove(shrinking.before) == Leavings()
+    assert shrinking.remove(shrinking.before) == Retirements()
     shrinking.remove()
     assert {shrinking.standing(one) for one in ("p000", "p001", "o000", "o001")} == {Standing.USED}
 
@@ -58,7 +58,7 @@ def test_an_api_of_the_deployment_before_brings_back_a_shard_that_has_left() -> 
     shrinking.remove()
     job = shrinking.create(shrinking.before, GIVEN_UP, 300_000)
     assert shrinking.standing(GIVEN_UP) is Standing.USED
-    assert shrinking.remove() == Leavings(kept=1)
+    assert shrinking.remove() == Retirements(kept=1)
     assert shrinking.delivered() == [job.job_id]
 
 
@@ -96,7 +96,7 @@ def test_a_named_job_leaves_with_its_next_change_and_until_then_brings_its_shard
     assert moved.partition_id in plain_partitions(2)
     delivered = shrinking.delivered()
     assert len(delivered) == len(set(delivered)) + 1 == 2
-    assert shrinking.remove() == Leavings(removed=1)
+    assert shrinking.remove() == Retirements(removed=1)
 
 
 def test_a_shard_whose_standing_cannot_be_written_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +105,7 @@ def test_a_shard_whose_standing_cannot_be_written_is_kept(monkeypatch: pytest.Mo
 
     shrinking = Shrinking()
     monkeypatch.setattr(shrinking.clockwork.shards, "change", fail)
-    assert shrinking.remove() == Leavings(kept=4)
+    assert shrinking.remove() == Retirements(kept=4)
 
 
 def test_nothing_is_promised_while_a_shard_cannot_be_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:

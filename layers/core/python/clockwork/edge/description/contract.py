@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from clockwork.edge.operations.clients import LetGoBody
+from clockwork.edge.operations.clients import UnparkBody
 from clockwork.edge.operations.dead import DeadFilterBody
 from clockwork.edge.operations.original import OriginalCancelBody, OriginalScheduleBody
 from clockwork.edge.requests.clients import ClientBody
@@ -191,9 +191,9 @@ OPERATIONS = {
     ),
     "release_sidelined": Operation(
         "Let go what is parked at a chosen rate, open circuits or not, from the next sweep on",
-        answers.LetGo,
+        answers.Unparking,
         status=202,
-        body=LetGoBody,
+        body=UnparkBody,
         examples=({"maxPerSecond": 20},),
     ),
     "discard_sidelined": Operation(

@@ -21,7 +21,7 @@ from clockwork.flows.world import World
 Answer = tuple[HTTPStatus, Any]
 
 
-class LetGoBody(EdgeModel):
+class UnparkBody(EdgeModel):
     """POST /v1/clients/{clientId}/sidelined/release."""
 
     max_per_second: float = Field(10, ge=0.1, le=HIGHEST_RATE)
@@ -45,7 +45,7 @@ class ClientApi:
 
     def release_sidelined(self, request: Request) -> Answer:
         """POST /v1/clients/{clientId}/sidelined/release: open circuits or not, at a chosen rate."""
-        body = validate(LetGoBody, _optional(request), self._plain_checks(request))
+        body = validate(UnparkBody, _optional(request), self._plain_checks(request))
         client = self._client(request)
         self.world.regulation.direct_parked(Parked(client.client_id, rate=body.max_per_second, by_hand=True))
         return HTTPStatus.ACCEPTED, {"clientId": client.client_id, "maxPerSecond": body.max_per_second}

@@ -228,7 +228,7 @@ class ShownClient(EdgeModel):
     dead_letter_queue_arn: str | None = None
 
 
-class LetGo(EdgeModel):
+class Unparking(EdgeModel):
     """That parked occurrences will be let go."""
 
     client_id: str

@@ -130,7 +130,7 @@ class Batch:
         if stored is not None and is_called_back(item.release, stored):
             self.called_back.append((item, stored))
 
-    def settle(self, item: Item, plan: Plan) -> None:
+    def apply_plan(self, item: Item, plan: Plan) -> None:
         """Count what a plan means once it is saved, and note what it wants sent."""
         if plan.action is Action.ABSORB:
             self.absorb(item, item.seen)

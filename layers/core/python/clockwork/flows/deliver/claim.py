@@ -11,7 +11,7 @@ from clockwork.flows.deliver.batch import Batch, Item
 
 
 def claim(batch: Batch, items: Sequence[Item]) -> list[Item]:
-    """Those that are ours to start, by the instant at which they are to run. The others are settled or fail."""
+    """Those that are ours to start, by the instant at which they are to run. The others have ended or fail."""
     # 1. Nothing is claimed at record level none: a duplicate is delivered twice. Only what comes too late is recorded.
     started = [item for item in items if item.release.occurrence.record == "none" and not end_unclaimed(batch, item)]
     open_items = [item for item in items if item.release.occurrence.record == "full"]
@@ -27,7 +27,7 @@ def _claim_round(batch: Batch, items: Sequence[Item], started: list[Item]) -> li
     plans = [(item, plan_claim(item.release, item.seen, wish(batch))) for item in items]
     for item, plan in plans:
         if plan.execution is None:
-            batch.settle(item, plan)
+            batch.apply_plan(item, plan)
     writing = [(item, plan, plan.execution) for item, plan in plans if plan.execution is not None]
     saves = batch.world.executions.save([(item.seen, after) for item, _, after in writing]) if writing else ()
     lost = []
@@ -40,7 +40,7 @@ def _claim_round(batch: Batch, items: Sequence[Item], started: list[Item]) -> li
             item.seen = after
             started.append(item)
         else:
-            batch.settle(item, plan)
+            batch.apply_plan(item, plan)
     return lost
 
 

@@ -134,9 +134,9 @@ class OrderedBatch(Batch):
     def _look_again_at(self, item: Item, first_ms: int) -> int:
         return self.world.clock.now() + first_ms * self.patience(item)
 
-    def settle(self, item: Item, plan: Plan) -> None:
+    def apply_plan(self, item: Item, plan: Plan) -> None:
         """Count what a plan means once it is saved. What it wants sent is this same message, later."""
-        super().settle(item, msgspec.structs.replace(plan, release=None))
+        super().apply_plan(item, msgspec.structs.replace(plan, release=None))
         if plan.release is not None:
             self._wait(item, plan.release.run_at)
 

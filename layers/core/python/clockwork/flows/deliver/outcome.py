@@ -12,7 +12,7 @@ Ended = tuple[Item, Outcome]
 
 
 def record(batch: Batch, ended: Sequence[Ended]) -> None:
-    """Record attempts that have ended, and settle what follows from each."""
+    """Record attempts that have ended, and send what follows from each."""
     for item, outcome in ended:
         _count(batch, item, outcome)
     open_ends = list(ended)
@@ -24,7 +24,7 @@ def _record_round(batch: Batch, ended: Sequence[Ended]) -> list[Ended]:
     plans = [(item, outcome, _plan(batch, item, outcome)) for item, outcome in ended]
     for item, _outcome, plan in plans:
         if plan.execution is None:
-            batch.settle(item, plan)
+            batch.apply_plan(item, plan)
     writing = [(item, outcome, plan, plan.execution) for item, outcome, plan in plans if plan.execution is not None]
     saves = batch.world.executions.save([(item.seen, after) for item, _, _, after in writing]) if writing else ()
     again = []
@@ -32,7 +32,7 @@ def _record_round(batch: Batch, ended: Sequence[Ended]) -> list[Ended]:
         if saved.unavailable is not None:
             batch.fail(item, saved.unavailable)
         elif saved.ok:
-            batch.settle(item, plan)
+            batch.apply_plan(item, plan)
         elif item.seen is None:
             # At record level none another copy of the message got here first, and what it recorded is as final.
             batch.absorb(item, saved.actual)

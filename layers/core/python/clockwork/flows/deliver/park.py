@@ -20,7 +20,7 @@ from clockwork.flows.world import World
 
 
 def park(batch: Batch, items: Sequence[Item], reason: str) -> None:
-    """Park items of one client. Those whose record says otherwise are settled like any message."""
+    """Park items of one client. Those whose record says otherwise are handled like any message."""
     parked = [item for item in items if _is_sidelined(batch, item, reason)]
     if not parked or batch.park(parked):
         return
@@ -65,7 +65,7 @@ def _is_sidelined(batch: Batch, item: Item, reason: str) -> bool:
         return False
     while True:
         if item.seen is not None and not _waits_for(item.seen, item.release):
-            if _is_settled(batch, item, item.seen):
+            if _is_resolved(batch, item, item.seen):
                 return False
             continue
         expires_at = world.execution_expires_at(world.clock.now())
@@ -80,7 +80,7 @@ def _is_sidelined(batch: Batch, item: Item, reason: str) -> bool:
             return saved.ok
 
 
-def _is_settled(batch: Batch, item: Item, seen: Execution) -> bool:
+def _is_resolved(batch: Batch, item: Item, seen: Execution) -> bool:
     """Do what a claim would, short of starting: a lost worker is recorded before its message is let go."""
     plan = plan_claim(item.release, seen, wish(batch))
     if plan.execution is not None:
@@ -90,5 +90,5 @@ def _is_settled(batch: Batch, item: Item, seen: Execution) -> bool:
             return True
         if not saved.ok:
             return not batch.may_race_again(item, saved.actual)
-    batch.settle(item, plan)
+    batch.apply_plan(item, plan)
     return True

@@ -28,7 +28,7 @@ def put_pointer(world: World, job: NamedJob, pointer: Pointer) -> None:
     world.timeline.put_new([pointer_row(job, pointer, world.row_expires_at(keys.instant_of(pointer.key)))])
 
 
-def settle(
+def advance_past_horizon(
     world: World, job: NamedJob, start: Pointer | None, until: str = keys.END, *, repairs: bool = False
 ) -> Sequence[Release]:
     """Bring the chain from `start`, which has been put, beyond the horizon; what was released on the way.

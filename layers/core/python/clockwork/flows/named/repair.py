@@ -10,7 +10,7 @@ from clockwork.domain.named_jobs import JobState, NamedJob, Pointer
 from clockwork.domain.ordering import LONGEST_RETRYING_SECONDS
 from clockwork.domain.releases import LONGEST_DELAY_SECONDS
 from clockwork.domain.timeline import Shard
-from clockwork.flows.named.advance import put_pointer, settle
+from clockwork.flows.named.advance import advance_past_horizon, put_pointer
 from clockwork.flows.timeline.shards import look_at
 from clockwork.flows.world import World
 
@@ -40,11 +40,11 @@ def check_chain(world: World, job: NamedJob) -> bool:
     pointer = _last_known(world, job)
     if pointer is not None:
         put_pointer(world, job, pointer)
-        settle(world, job, pointer, repairs=True)
+        advance_past_horizon(world, job, pointer, repairs=True)
     return True
 
 
-def settle_again(world: World, job: NamedJob) -> None:
+def advance_again(world: World, job: NamedJob) -> None:
     """Do again what the call that wrote this row had to do after it, in case it did not live to.
 
     It answered for what was at or before the horizon of its time, which was less than the longest delay ahead of it;
@@ -53,7 +53,9 @@ def settle_again(world: World, job: NamedJob) -> None:
     age_ms = world.clock.now() - job.changed_at
     is_young = age_ms < world.settings.idempotency_seconds * 1000
     if job.state is JobState.ACTIVE and is_young and not _is_known_to_go_on(world, job):
-        settle(world, job, first_pointer(job), until=keys.edge_key(job.changed_at + LONGEST_DELAY_SECONDS * 1000))
+        advance_past_horizon(
+            world, job, first_pointer(job), until=keys.edge_key(job.changed_at + LONGEST_DELAY_SECONDS * 1000)
+        )
     check_chain(world, job)
 
 

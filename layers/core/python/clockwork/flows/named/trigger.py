@@ -8,7 +8,7 @@ from clockwork.domain.fires.backfills import PlannedBackfill, plan_backfill
 from clockwork.domain.fires.chains import run_of
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.storage.rows import row_of
-from clockwork.flows.named.advance import put_pointer, settle
+from clockwork.flows.named.advance import advance_past_horizon, put_pointer
 from clockwork.flows.timeline.put import place
 from clockwork.flows.world import World
 from clockwork.ports import KeyRow
@@ -38,7 +38,7 @@ def backfill(
     planned = plan_backfill(job, backfill_id, from_at, to_at, per_second, origin.created_at)
     if planned.pointer is not None:
         put_pointer(world, job, planned.pointer)
-        settle(world, job, planned.pointer)
+        advance_past_horizon(world, job, planned.pointer)
     return planned
 
 

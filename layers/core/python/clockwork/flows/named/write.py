@@ -20,7 +20,7 @@ from clockwork.domain.named_jobs import Definition, JobState, NamedJob, versione
 from clockwork.domain.releases import Release
 from clockwork.domain.requests.differences import differences
 from clockwork.flows.access import get_by_key
-from clockwork.flows.named.advance import put_pointer, settle
+from clockwork.flows.named.advance import advance_past_horizon, put_pointer
 from clockwork.flows.named.in_flight import (
     may_still_start,
     released_to,
@@ -28,7 +28,7 @@ from clockwork.flows.named.in_flight import (
     tell_dropped,
     unrecorded_until,
 )
-from clockwork.flows.named.repair import settle_again
+from clockwork.flows.named.repair import advance_again
 from clockwork.flows.timeline.shards import ensure_shards, is_given_up, ordered_home
 from clockwork.flows.world import World
 
@@ -72,7 +72,7 @@ def create_named(world: World, request: NamedRequest, partitions: Sequence[str])
             return _repeated(world, winner, request)
         raise RevisionConflict("the job was created and deleted meanwhile; nothing was created by this request")
     # 3. Look and advance.
-    return Written(job, created=True, released=settle(world, job, first_pointer(job)))
+    return Written(job, created=True, released=advance_past_horizon(world, job, first_pointer(job)))
 
 
 #: What a change makes of a job: as it stands, now (ms), and up to when (ms) its fires have been released.
@@ -103,7 +103,7 @@ def change(world: World, stored: NamedJob, revision: int | None, changed: Change
         latest = get_by_key(world, stored.client_id, stored.job_key)
         at = "gone" if latest is None else f"at revision {latest.revision}"
         raise RevisionConflict(f"the job was changed meanwhile: it is {at}, the request was for {stored.revision}")
-    released = settle(world, job, first_pointer(job)) if job.state is JobState.ACTIVE else ()
+    released = advance_past_horizon(world, job, first_pointer(job)) if job.state is JobState.ACTIVE else ()
     if released_at < now:
         tell_dropped(world, stored, job)
     running, unseen = may_still_start(world, stored, job)
@@ -115,7 +115,7 @@ def unchanged(world: World, stored: NamedJob) -> Written:
 
     Nobody knows whether that call lived to do what follows the row's write, so it is done again. Unavailable: repeat.
     """
-    settle_again(world, stored)
+    advance_again(world, stored)
     running, unseen = still_under_way(world, stored)
     return Written(stored, running=running, may_be_under_way=unseen)
 
@@ -187,7 +187,7 @@ def _repeated(world: World, stored: NamedJob, request: NamedRequest) -> Written:
     if stored.as_sent != request.as_sent:
         problems = [Problem(pointer, "differs") for pointer in differences(stored.as_sent, request.as_sent)]
         raise NameTaken(f"the jobKey {request.job_key!r} names another job; PUT or PATCH changes it", problems)
-    settle_again(world, stored)
+    advance_again(world, stored)
     return Written(stored)
 
 

@@ -38,7 +38,7 @@ def poll_ordered_shard(
     stay = _Stay(visit, near_ms)
     while True:
         # 1. Release what is due, then wait for what is near.
-        visit.report.outcome = drain(visit, let_go=False)
+        visit.report.outcome = drain(visit, release_lease=False)
         if visit.report.outcome == "dry":
             visit.report.outcome = stay.wait()
         if visit.report.outcome == "due":
@@ -49,7 +49,7 @@ def poll_ordered_shard(
             return visit.report
         # 2. Nothing is near. Let the lease go and only then look for the last time: a create that still saw the lease
         #    started nobody, so its row must be seen here.
-        if not commit(visit, visit.lease.cursor, let_go=True):
+        if not commit(visit, visit.lease.cursor, release_lease=True):
             visit.report.outcome = "fenced"
             return visit.report
         if not stay.is_near():
@@ -75,7 +75,7 @@ class _Stay:
         while (due_at := self._next_at()) is not None:
             now = clock.now()
             if now > visit.deadline_at - STOP_MARGIN_MS:
-                return "out_of_time" if commit(visit, visit.lease.cursor, let_go=True) else "fenced"
+                return "out_of_time" if commit(visit, visit.lease.cursor, release_lease=True) else "fenced"
             if due_at <= now:
                 return "due" if commit(visit, visit.lease.cursor) else "fenced"
             if now > visit.deadline_at - HAND_OVER_MS:

@@ -99,8 +99,11 @@ def begin_visit(world: World, partition_id: str, deadline_at: int, lookahead_ms:
     return None if lease is None else Visit(world, lease, deadline_at, lookahead_ms)
 
 
-def drain(visit: Visit, *, let_go: bool = True) -> str:
-    """Release all up to the horizon, page by page; why it ended. `let_go`: the lease goes once the range is dry."""
+def drain(visit: Visit, *, release_lease: bool = True) -> str:
+    """Release everything up to the horizon, page by page; returns why it ended.
+
+    `release_lease`: give the lease up once the range is dry.
+    """
     world = visit.world
     while True:
         until = visit.lease.horizon
@@ -113,9 +116,9 @@ def drain(visit: Visit, *, let_go: bool = True) -> str:
                 return "fenced"
         elif stopped is not None:
             # What was sent is committed as far as rows were finished; the lease is let go for whoever comes next.
-            return stopped if stopped == "fenced" or commit(visit, visit.lease.cursor, let_go=True) else "fenced"
+            return stopped if stopped == "fenced" or commit(visit, visit.lease.cursor, release_lease=True) else "fenced"
         elif not page.more:
-            return "dry" if commit(visit, until, let_go=let_go) else "fenced"
+            return "dry" if commit(visit, until, release_lease=release_lease) else "fenced"
         elif not commit(visit, page.rows[-1].key):
             return "fenced"
 
@@ -212,15 +215,17 @@ def _commit_is_due(visit: Visit, now: int, coming: int) -> bool:
     )
 
 
-def commit(visit: Visit, cursor: str, *, let_go: bool = False) -> bool:
+def commit(visit: Visit, cursor: str, *, release_lease: bool = False) -> bool:
     """Move the cursor. Going on renews the lease and publishes the horizon anew, again before the next read."""
     now = visit.world.clock.now()
     lease = msgspec.structs.replace(
         visit.lease,
         cursor=cursor,
-        until=0 if let_go else now + lease_ms(visit.world),
+        until=0 if release_lease else now + lease_ms(visit.world),
         released=visit.report.released,
-        horizon=visit.lease.horizon if let_go else max(visit.lease.horizon, keys.edge_key(now + visit.lookahead_ms)),
+        horizon=visit.lease.horizon
+        if release_lease
+        else max(visit.lease.horizon, keys.edge_key(now + visit.lookahead_ms)),
     )
     if not visit.world.shards.commit(lease):
         log.warning("fenced", extra={"action": "fenced", "shard": lease.partition_id, "epoch": lease.epoch})

@@ -53,10 +53,10 @@ def _cancel_recorded(world: World, job: KeptJob) -> tuple[CancelAnswer, Executio
     ends_at = max(now, job.occurrence.due_at)
     expires_at = world.execution_expires_at(ends_at, job.occurrence.retention_days)
     cancelled = Cancelled(job.job_id, execution_id, job.occurrence.client_id, job.occurrence.due_at, expires_at, now)
-    return _settle(world, cancelled, None)
+    return _resolve(world, cancelled, None)
 
 
-def _settle(world: World, cancelled: Cancelled, stored: Execution | None) -> tuple[CancelAnswer, Execution]:
+def _resolve(world: World, cancelled: Cancelled, stored: Execution | None) -> tuple[CancelAnswer, Execution]:
     running = races()
     while (plan := plan_cancel(stored, cancelled)).execution is not None:
         next(running)
@@ -85,7 +85,7 @@ def cancel_execution(world: World, caller: Caller, execution_id: str) -> tuple[C
     now = world.clock.now()
     expires_at = max(stored.expires_at, world.execution_expires_at(now))
     cancelled = Cancelled(job_id, execution_id, stored.client_id, stored.due_at, expires_at, now)
-    return _settle(world, cancelled, stored)
+    return _resolve(world, cancelled, stored)
 
 
 def _cancel_unseen(world: World, caller: Caller, job_id: str, execution_id: str) -> tuple[CancelAnswer, Execution]:

@@ -120,7 +120,7 @@ class Ingestion:
             else:
                 self._create_named(command)
         except ClockworkError as fault:
-            self._settle(message, fault)
+            self._retry_or_reject(message, fault)
 
     def _create_waiting(self) -> None:
         waiting, self._waiting = self._waiting, []
@@ -130,11 +130,11 @@ class Ingestion:
             outcomes = create_each(self._world, [request for _, request in waiting], self._partitions)
         except Unavailable as fault:
             for message, _ in waiting:
-                self._settle(message, fault)
+                self._retry_or_reject(message, fault)
             return
         for (message, _), outcome in zip(waiting, outcomes, strict=True):
             if isinstance(outcome, KeyReused):
-                self._settle(message, outcome)
+                self._retry_or_reject(message, outcome)
             else:
                 self._report.created += 1
 
@@ -165,7 +165,7 @@ class Ingestion:
             written = write.unchanged(self._world, job)
         return not written.running and not written.may_be_under_way
 
-    def _settle(self, message: Message, fault: ClockworkError) -> None:
+    def _retry_or_reject(self, message: Message, fault: ClockworkError) -> None:
         """What can be done later comes back, what never can is rejected."""
         waits = isinstance(fault, TooManyRequests) and fault.retry_after_seconds <= LONGEST_WAIT_SECONDS
         if waits or isinstance(fault, Unavailable | RevisionConflict):

@@ -27,36 +27,36 @@ log = logging.getLogger(__name__)
 STOP_MARGIN_MS = 10_000
 
 
-class Leavings(msgspec.Struct):
+class Retirements(msgspec.Struct):
     """How many of the shards that were given up left the registry, and how many still hold something."""
 
     removed: int = 0
     kept: int = 0
 
 
-def remove_shards(world: World, deadline_at: int) -> Leavings:
+def retire_shards(world: World, deadline_at: int) -> Retirements:
     """Let every shard that was given up leave the registry if it is drained; otherwise it stays, and is polled."""
-    leavings = Leavings()
+    retirements = Retirements()
     given_up = [partition_id for partition_id in world.shards.list() if is_given_up(world, partition_id)]
     for shard in world.shards.get(given_up).values() if given_up else ():
-        left = world.clock.now() < deadline_at - STOP_MARGIN_MS and _lets_go(world, shard)
-        leavings.removed += left
-        leavings.kept += not left
-    if leavings.kept:
-        log.info("%d shards beyond the setting hold jobs", leavings.kept, extra={"action": "shards_kept"})
-    return leavings
+        left = world.clock.now() < deadline_at - STOP_MARGIN_MS and _retires(world, shard)
+        retirements.removed += left
+        retirements.kept += not left
+    if retirements.kept:
+        log.info("%d shards beyond the setting hold jobs", retirements.kept, extra={"action": "shards_kept"})
+    return retirements
 
 
-def _lets_go(world: World, shard: Shard) -> bool:
+def _retires(world: World, shard: Shard) -> bool:
     try:
-        return _let_go(world, shard)
+        return _retire(world, shard)
     except Unavailable as error:
         # Wherever it stopped, whoever puts a row takes the shard back, and the next sweep begins again.
         log.warning("shard kept: %s", error, extra={"action": "shard_kept", "shard": shard.partition_id})
         return False
 
 
-def _let_go(world: World, shard: Shard) -> bool:
+def _retire(world: World, shard: Shard) -> bool:
     # 1. Nothing is written for a shard that plainly holds something.
     if _holds_rows(world, shard):
         return False

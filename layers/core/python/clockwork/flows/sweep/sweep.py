@@ -10,8 +10,8 @@ import msgspec
 
 from clockwork.flows.sweep.audit import AuditReport, audit_chains
 from clockwork.flows.sweep.dead_letters import SweepReport, sweep_dead_letters
-from clockwork.flows.sweep.shards import Leavings, remove_shards
-from clockwork.flows.sweep.unpark import LetGoReport, let_go
+from clockwork.flows.sweep.shards import Retirements, retire_shards
+from clockwork.flows.sweep.unpark import UnparkReport, unpark
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
@@ -24,8 +24,8 @@ class Repairs(msgspec.Struct):
 
     letters: SweepReport
     chains: AuditReport
-    parked: LetGoReport
-    shards: Leavings
+    parked: UnparkReport
+    shards: Retirements
     failures: list[Exception]
 
 
@@ -44,7 +44,7 @@ def repair_all(world: World, deadline_at: int) -> Repairs:
     return Repairs(
         letters=repaired(sweep_dead_letters, SweepReport()),
         chains=repaired(audit_chains, AuditReport()),
-        parked=repaired(let_go, LetGoReport()),
-        shards=repaired(remove_shards, Leavings()),
+        parked=repaired(unpark, UnparkReport()),
+        shards=repaired(retire_shards, Retirements()),
         failures=failures,
     )

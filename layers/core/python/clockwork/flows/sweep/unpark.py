@@ -32,7 +32,7 @@ PAGE = 100
 STOP_MARGIN_MS = 5_000
 
 
-class LetGoReport(msgspec.Struct):
+class UnparkReport(msgspec.Struct):
     """What was let go, what ended undelivered because somebody asked for it, and of how many clients some stays."""
 
     released: int = 0
@@ -40,13 +40,13 @@ class LetGoReport(msgspec.Struct):
     left: int = 0
 
 
-def let_go(world: World, deadline_at: int) -> LetGoReport:
+def unpark(world: World, deadline_at: int) -> UnparkReport:
     """Let parked occurrences go, of each client as many as its rate allows until the next sweep.
 
     Each has its share of the time that is left: who has more than can be looked at keeps nobody else waiting. Nor does
     what this version cannot read: it stays.
     """
-    report = LetGoReport()
+    report = UnparkReport()
     everybody = world.regulation.parked()
     for place, parked in enumerate(everybody):
         now = world.clock.now()
@@ -55,23 +55,23 @@ def let_go(world: World, deadline_at: int) -> LetGoReport:
             is_done = _sweep_client(world, parked, until, report)
         except (Unavailable, Unreadable) as error:
             # The next sweep goes on from what is left; other clients need not wait for that.
-            log.warning("parked work not let go: %s", error, extra={"action": "parked_not_let_go"})
+            log.warning("parked work stays parked: %s", error, extra={"action": "unpark_failed"})
             is_done = False
         report.left += not is_done
     return report
 
 
-def _sweep_client(world: World, parked: Parked, until: int, report: LetGoReport) -> bool:
+def _sweep_client(world: World, parked: Parked, until: int, report: UnparkReport) -> bool:
     """Whether nothing of the client's stays."""
     if parked.discard_until is not None:
         return _discard_client(world, parked, parked.discard_until, until, report)
     client = world.clients.get(parked.client_id)
     if client is not None and client.paused:
         return False
-    return _let_client_go(world, parked, until, report)
+    return _unpark_client(world, parked, until, report)
 
 
-def _let_client_go(world: World, parked: Parked, until: int, report: LetGoReport) -> bool:
+def _unpark_client(world: World, parked: Parked, until: int, report: UnparkReport) -> bool:
     began_at = start_at = world.clock.now()
     circuits = world.regulation.circuits(parked.client_id)
     if parked.by_hand and circuits:
@@ -149,7 +149,7 @@ def _send(world: World, going: Sequence[tuple[Release, int]]) -> None:
         raise Unavailable(f"{len(refused)} parked releases were not taken: {refused[0].reason}")
 
 
-def _discard_client(world: World, parked: Parked, due_until: int, until: int, report: LetGoReport) -> bool:
+def _discard_client(world: World, parked: Parked, due_until: int, until: int, report: UnparkReport) -> bool:
     # What was parked by then may have come that much before it was due.
     reading = ParkedRows(world, parked.client_id, keys.edge_key(due_until + LONGEST_HOLD_MS))
     while world.clock.now() < until:
