@@ -95,8 +95,8 @@ class GatedTimeline(GatedPort):
 
         _require(self._gate.each("timeline.put_new", rows, effect, rows))
 
-    def find(self, places: Sequence[tuple[str, str]]) -> Sequence[Row | None]:
-        return _require(self._gate.each("timeline.find", places, self._inner.find, places, kinds=OF_READ))
+    def find(self, row_refs: Sequence[tuple[str, str]]) -> Sequence[Row | None]:
+        return _require(self._gate.each("timeline.find", row_refs, self._inner.find, row_refs, kinds=OF_READ))
 
     def read(self, partition_id: str, after: str, until: str, limit: int) -> Page:
         effect = partial(self._inner.read, partition_id, after, until, limit)
@@ -136,9 +136,9 @@ class GatedReleases(GatedPort):
     def send(self, releases: Sequence[Release], now: int) -> Sequence[ports.Refused]:
         refused: list[ports.Refused] = []
         for send, is_ordered in ((self._send_each, False), (self._send_all, True)):
-            places = [i for i, r in enumerate(releases) if (r.occurrence.ordering_key is not None) == is_ordered]
-            answers = send([releases[place] for place in places], now) if places else ()
-            refused += [ports.Refused(places[one.index], one.permanent, one.reason) for one in answers]
+            indexes = [i for i, r in enumerate(releases) if (r.occurrence.ordering_key is not None) == is_ordered]
+            answers = send([releases[index] for index in indexes], now) if indexes else ()
+            refused += [ports.Refused(indexes[one.index], one.permanent, one.reason) for one in answers]
         return sorted(refused, key=lambda refusal: refusal.index)
 
     def _send_all(self, releases: Sequence[Release], now: int) -> Sequence[ports.Refused]:

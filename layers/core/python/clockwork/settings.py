@@ -114,7 +114,7 @@ class Settings:
     def release_queue_urls(self) -> list[str]:
         """All of them: the first, and the others beside it, whose URLs would not all fit into an environment."""
         beside = self.release_queue_url.rpartition("/")[0]
-        names = (release_queue_name(self.stack_name, place) for place in range(1, self.release_queues))
+        names = (release_queue_name(self.stack_name, index) for index in range(1, self.release_queues))
         return [self.release_queue_url, *(f"{beside}/{name}" for name in names)]
 
     @staticmethod
@@ -170,9 +170,9 @@ class Settings:
         return Settings(**values)  # type: ignore[arg-type]
 
 
-def release_queue_name(stack_name: str, place: int | str) -> str:
-    """What the release queue at a place from 1 on is called."""
-    return f"{stack_name}-Release-{place}"
+def release_queue_name(stack_name: str, index: int | str) -> str:
+    """What the release queue with this number, from 1 on, is called."""
+    return f"{stack_name}-Release-{index}"
 
 
 def _to_text(value: object) -> str:

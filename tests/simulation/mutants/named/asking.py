@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.simulation.mutants.mutant import Mutant
 
-_MARK = "    world.timeline.cancel(job.place.partition_id, job.place.key, job.place.element)\n"
+_MARK = "    world.timeline.cancel(job.job_ref.partition_id, job.job_ref.key, job.job_ref.element)\n"
 _UNRECORDED = "        plan = _cancel_unrecorded(world, job)\n"
 
 ASKING = (
@@ -106,7 +106,7 @@ ASKING = (
     Mutant(
         "a cancel compares an element's instant with the horizon, not its row's key",
         "flows/requests/cancel.py",
-        (("shard.horizon, job.place.key)", 'shard.horizon, f"{job.occurrence.due_at:013d}#")'),),
+        (("shard.horizon, job.job_ref.key)", 'shard.horizon, f"{job.occurrence.due_at:013d}#")'),),
         "I5",
     ),
     Mutant("the row is not marked", "flows/requests/cancel.py", ((_MARK, ""),), "I5"),

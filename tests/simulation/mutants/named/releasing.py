@@ -50,7 +50,7 @@ RELEASING = (
     Mutant(
         "a retry's row is put without a look",
         "flows/deliver/retry.py",
-        (("place(world, [row], ids_are_new=False)", "world.timeline.put_new([row])"),),
+        (("put_and_check(world, [row], ids_are_new=False)", "world.timeline.put_new([row])"),),
         "I1",
     ),
     Mutant(
@@ -70,8 +70,8 @@ RELEASING = (
                 "until = max(visit.lease.horizon, keys.edge_key(world.clock.now() + visit.lookahead_ms))\n",
             ),
             (
-                "horizon=visit.lease.horizon if release_lease else",
-                "horizon=max(visit.lease.horizon, cursor) if release_lease else",
+                "horizon=visit.lease.horizon if release_lease",
+                "horizon=max(visit.lease.horizon, cursor) if release_lease",
             ),
         ),
         "I6",

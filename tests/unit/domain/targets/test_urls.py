@@ -155,7 +155,7 @@ def test_an_odd_spelling_is_refused_even_of_an_allowed_host() -> None:
     ],
 )
 def test_the_host_header_leaves_out_the_default_port(url: str, authority: str) -> None:
-    assert parse(url).authority == authority
+    assert parse(url).host_header == authority
 
 
 @given(st.text(max_size=60).map(lambda text: "https://" + text))
@@ -165,7 +165,7 @@ def test_whatever_is_accepted_is_plain_ascii_and_means_one_host(url: str) -> Non
     except InvalidUrl:
         return
     assert f"{endpoint.scheme}{endpoint.host}{endpoint.path}".isascii()
-    again = f"{endpoint.scheme}://{endpoint.place}{endpoint.path}"
+    again = f"{endpoint.scheme}://{endpoint.authority}{endpoint.path}"
     assert parse(again) == endpoint
 
 

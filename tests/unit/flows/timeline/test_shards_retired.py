@@ -15,7 +15,7 @@ from clockwork.flows.named.write import NamedRequest, change, create_named, resu
 from clockwork.flows.poll.tick import tick
 from clockwork.flows.requests.cancel import cancel_job
 from clockwork.flows.sweep.shards import Retirements
-from clockwork.flows.timeline.shards import all_shards, ensure_shards, look_at
+from clockwork.flows.timeline.shards import all_shards, check_shards, ensure_shards
 from tests.support.examples import ACME, ALICE, NOW, TARGET, new_job
 from tests.support.shrinking import GIVEN_UP, Shrinking
 
@@ -47,7 +47,7 @@ def test_nothing_is_written_for_a_shard_that_plainly_holds_something(monkeypatch
 
 def test_shards_within_the_setting_and_ordered_ones_never_leave() -> None:
     shrinking = Shrinking()
-    look_at(shrinking.before, ordered_partitions(2))
+    check_shards(shrinking.before, ordered_partitions(2))
     assert shrinking.remove(shrinking.before) == Retirements()
     shrinking.remove()
     assert {shrinking.standing(one) for one in ("p000", "p001", "o000", "o001")} == {Standing.USED}

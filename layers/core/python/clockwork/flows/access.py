@@ -74,19 +74,19 @@ class KeptJob(msgspec.Struct, frozen=True):
     """An anonymous job as its row keeps it."""
 
     job_id: str
-    place: AnonymousJob
+    job_ref: AnonymousJob
     occurrence: Occurrence
     cancelled: bool
 
 
 def get_kept_job(world: World, caller: Caller, job_id: str) -> KeptJob:
     """The job, if its row is still kept and the caller may see it. Raises JobNotFound."""
-    place = decode_anonymous(job_id)
-    row = world.timeline.find([(place.partition_id, place.key)])[0]
-    element = codec.decode_row(row.blob).get(place.element) if row is not None else None
+    job_ref = decode_anonymous(job_id)
+    row = world.timeline.find([(job_ref.partition_id, job_ref.key)])[0]
+    element = codec.decode_row(row.blob).get(job_ref.element) if row is not None else None
     if row is None or not isinstance(element, Occurrence) or not caller.may_act_for(element.client_id):
         raise JobNotFound(job_id)
-    return KeptJob(job_id, place, element, place.element in row.cancelled)
+    return KeptJob(job_id, job_ref, element, job_ref.element in row.cancelled)
 
 
 def get_by_key(world: World, client_id: str, job_key: str) -> NamedJob | None:
@@ -100,24 +100,24 @@ def get_by_key(world: World, client_id: str, job_key: str) -> NamedJob | None:
 def get_named(world: World, caller: Caller, job_id: str) -> NamedJob:
     """The named job with this id, tombstones included. Raises JobNotFound, or NotNamed for an anonymous job's id."""
     try:
-        place = ids.decode_job(job_id)
+        job_ref = ids.decode_job(job_id)
     except InvalidId:
         raise JobNotFound(job_id) from None
-    if isinstance(place, AnonymousJob):
+    if isinstance(job_ref, AnonymousJob):
         get_kept_job(world, caller, job_id)
         raise NotNamed("an anonymous job is its instant: cancel it and create another")
-    job = get_by_key(world, place.client_id, place.job_key)
-    if job is None or job.incarnation != place.incarnation or not caller.may_act_for(job.client_id):
+    job = get_by_key(world, job_ref.client_id, job_ref.job_key)
+    if job is None or job.incarnation != job_ref.incarnation or not caller.may_act_for(job.client_id):
         raise JobNotFound(job_id)
     return job
 
 
 def decode_anonymous(job_id: str) -> AnonymousJob:
-    """The place of an anonymous job. Raises JobNotFound."""
+    """Where an anonymous job is kept. Raises JobNotFound."""
     try:
-        place = ids.decode_job(job_id)
+        job_ref = ids.decode_job(job_id)
     except InvalidId:
         raise JobNotFound(job_id) from None
-    if not isinstance(place, AnonymousJob):
+    if not isinstance(job_ref, AnonymousJob):
         raise JobNotFound(job_id)
-    return place
+    return job_ref

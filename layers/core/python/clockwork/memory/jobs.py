@@ -16,26 +16,26 @@ class MemoryJobs:
         self._jobs: dict[tuple[str, str], NamedJob] = {}
         self.unreadable: dict[tuple[str, str], Unreadable] = {}
 
-    def get(self, places: Sequence[tuple[str, str]]) -> Sequence[NamedJob | Unreadable | None]:
-        return [self.unreadable.get(place) or self._jobs.get(place) for place in places]
+    def get(self, job_refs: Sequence[tuple[str, str]]) -> Sequence[NamedJob | Unreadable | None]:
+        return [self.unreadable.get(job_ref) or self._jobs.get(job_ref) for job_ref in job_refs]
 
     def save(self, before: NamedJob | None, after: NamedJob) -> bool:
-        place = (after.client_id, after.job_key)
-        stored = self._jobs.get(place)
+        job_ref = (after.client_id, after.job_key)
+        stored = self._jobs.get(job_ref)
         if stored != after:
             if (stored and stored.version) != (before and before.version):
                 return False
-            self._jobs[place] = after
+            self._jobs[job_ref] = after
         return True
 
     def list(self, client_id: str, prefix: str | None, after_key: str | None, limit: int) -> Sequence[NamedJob]:
-        places = sorted(
+        job_refs = sorted(
             ((c, key) for c, key in self._jobs if c == client_id and key.startswith(prefix or "")),
-            key=lambda place: place[1].encode(),
+            key=lambda job_ref: job_ref[1].encode(),
         )
         if after_key is not None:
-            places = [place for place in places if place[1].encode() > after_key.encode()]
-        return [self._jobs[place] for place in places[:limit]]
+            job_refs = [job_ref for job_ref in job_refs if job_ref[1].encode() > after_key.encode()]
+        return [self._jobs[job_ref] for job_ref in job_refs[:limit]]
 
     def scan(self, part: int, parts: int) -> Sequence[NamedJob | Unreadable]:
         return [

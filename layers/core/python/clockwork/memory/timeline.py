@@ -32,8 +32,8 @@ class MemoryTimeline:
     def put_new(self, rows: Sequence[Row]) -> None:
         self.put([row for row in rows if row.key not in self._rows.get(row.partition_id, {})])
 
-    def find(self, places: Sequence[tuple[str, str]]) -> Sequence[Row | None]:
-        return [self._rows.get(partition_id, {}).get(key) for partition_id, key in places]
+    def find(self, row_refs: Sequence[tuple[str, str]]) -> Sequence[Row | None]:
+        return [self._rows.get(partition_id, {}).get(key) for partition_id, key in row_refs]
 
     def read(self, partition_id: str, after: str, until: str, limit: int) -> Page:
         keys = self._keys.get(partition_id, [])

@@ -29,7 +29,7 @@ class Timeline(Protocol):
     def put_new(self, rows: Sequence[Row]) -> None:
         """Store each row unless its key exists already, which is no error: then the stored row stays as it is."""
 
-    def find(self, places: Sequence[tuple[str, str]]) -> Sequence[Row | None]:
+    def find(self, row_refs: Sequence[tuple[str, str]]) -> Sequence[Row | None]:
         """The rows at (partition_id, key), in the order asked for; None where there is none."""
 
     def read(self, partition_id: str, after: str, until: str, limit: int) -> Page:
@@ -124,7 +124,7 @@ class Jobs(Protocol):
     Where jobs of many clients are read at once, one that this version cannot read is answered with why, and not raised.
     """
 
-    def get(self, places: Sequence[tuple[str, str]]) -> Sequence[NamedJob | Unreadable | None]:
+    def get(self, job_refs: Sequence[tuple[str, str]]) -> Sequence[NamedJob | Unreadable | None]:
         """The jobs at (client_id, job_key), in the order asked for; None where there is none. All are asked for until
         each was answered.
         """

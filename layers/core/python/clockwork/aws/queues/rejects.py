@@ -38,10 +38,10 @@ class AwsRejects:
             answer = ask(
                 self._sqs.send_message_batch,
                 QueueUrl=self._url,
-                Entries=[{"Id": str(start + place), "MessageBody": _text(one)} for place, one in enumerate(rejected)],
+                Entries=[{"Id": str(start + index), "MessageBody": _text(one)} for index, one in enumerate(rejected)],
             )
         except Unavailable as error:
-            return [Refused(start + place, False, str(error)) for place in range(len(rejected))]
+            return [Refused(start + index, False, str(error)) for index in range(len(rejected))]
         failed = answer.get("Failed", ())
         return [Refused(int(one["Id"]), one["SenderFault"], one.get("Message", one["Code"])) for one in failed]
 

@@ -22,9 +22,9 @@ class RoutedReleases:
         for index, release in enumerate(releases):
             routes.setdefault(self._queue_of(release), []).append(index)
         refused = [
-            msgspec.structs.replace(refusal, index=places[refusal.index])
-            for queue, places in routes.items()
-            for refusal in queue.send([releases[place] for place in places], now)
+            msgspec.structs.replace(refusal, index=indexes[refusal.index])
+            for queue, indexes in routes.items()
+            for refusal in queue.send([releases[index] for index in indexes], now)
         ]
         return sorted(refused, key=lambda refusal: refusal.index)
 
@@ -58,18 +58,18 @@ class DealtByShard(RoutedReleases):
 
 
 class JoinedDeadLetters:
-    """`ports.DeadLetters` over several queues. A receipt begins with the place of its queue."""
+    """`ports.DeadLetters` over several queues. A receipt begins with the index of its queue."""
 
     def __init__(self, queues: Sequence[DeadLetters]) -> None:
         self._queues = queues
 
     def receive(self) -> Sequence[DeadLetter]:
         return [
-            msgspec.structs.replace(letter, receipt=f"{place} {letter.receipt}")
-            for place, queue in enumerate(self._queues)
+            msgspec.structs.replace(letter, receipt=f"{index} {letter.receipt}")
+            for index, queue in enumerate(self._queues)
             for letter in queue.receive()
         ]
 
     def delete(self, receipt: str) -> None:
-        place, _, inner = receipt.partition(" ")
-        self._queues[int(place)].delete(inner)
+        index, _, inner = receipt.partition(" ")
+        self._queues[int(index)].delete(inner)

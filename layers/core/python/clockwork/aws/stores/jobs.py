@@ -24,11 +24,11 @@ class AwsJobs:
     def __init__(self, aws: Aws, table: str) -> None:
         self._table = Table(aws, table, "clientId", "jobKey")
 
-    def get(self, places: Sequence[tuple[str, str]]) -> Sequence[NamedJob | Unreadable | None]:
-        if not places:
+    def get(self, job_refs: Sequence[tuple[str, str]]) -> Sequence[NamedJob | Unreadable | None]:
+        if not job_refs:
             return []
-        found = self._table.get_all(places)
-        return [_from_item(found[place]) if place in found else None for place in places]
+        found = self._table.get_all(job_refs)
+        return [_from_item(found[job_ref]) if job_ref in found else None for job_ref in job_refs]
 
     def save(self, before: NamedJob | None, after: NamedJob) -> bool:
         condition = "attribute_not_exists(#jobKey)" if before is None else "#version = :version"

@@ -45,9 +45,9 @@ class AwsTimeline:
     def put_new(self, rows: Sequence[Row]) -> None:
         self._parallel.map(self._put_new, rows)
 
-    def find(self, places: Sequence[tuple[str, str]]) -> Sequence[Row | None]:
-        items = self._table.get_all(places)
-        return [_from_item(items[place]) if place in items else None for place in places]
+    def find(self, row_refs: Sequence[tuple[str, str]]) -> Sequence[Row | None]:
+        items = self._table.get_all(row_refs)
+        return [_from_item(items[ref]) if ref in items else None for ref in row_refs]
 
     def read(self, partition_id: str, after: str, until: str, limit: int) -> Page:
         if after >= until:

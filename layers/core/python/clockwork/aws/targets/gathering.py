@@ -50,32 +50,32 @@ class Gathering:
 
     def deliver(self, delivery: Delivery) -> Outcome:
         """Make the attempt together with others. Faults are outcomes."""
-        place = self._inner.fellows(delivery)
-        call, number = self._join(place, delivery)
+        key = self._inner.fellows(delivery)
+        call, number = self._join(key, delivery)
         if number == 0:
-            self._make(place, call)
+            self._make(key, call)
         return call.outcomes.result()[number]
 
-    def _join(self, place: Hashable, delivery: Delivery) -> tuple[_Call, int]:
+    def _join(self, key: Hashable, delivery: Delivery) -> tuple[_Call, int]:
         size = len(delivery.occurrence.payload.body)
         with self._lock:
-            call = self._open.get(place)
+            call = self._open.get(key)
             if call is None or call.bytes + size > LARGEST_CALL:
                 if call is not None:
                     call.full.set()
-                call = self._open[place] = _Call()
+                call = self._open[key] = _Call()
             call.deliveries.append(delivery)
             call.bytes += size
             if len(call.deliveries) == MOST_IN_CALL:
-                del self._open[place]
+                del self._open[key]
                 call.full.set()
             return call, len(call.deliveries) - 1
 
-    def _make(self, place: Hashable, call: _Call) -> None:
+    def _make(self, key: Hashable, call: _Call) -> None:
         call.full.wait(self._gathering_seconds)
         with self._lock:
-            if self._open.get(place) is call:
-                del self._open[place]
+            if self._open.get(key) is call:
+                del self._open[key]
         try:
             call.outcomes.set_result(self._inner.deliver_all(call.deliveries))
         except Exception as fault:  # noqa: BLE001 - a defect of ours, which whoever joined is told as well

@@ -169,7 +169,7 @@ def _headers(delivery: Delivery, target: HttpTarget, endpoint: Endpoint, ours: d
         "user-agent": "Clockwork",
     }
     theirs = {name.lower(): value for name, value in target.headers.items()}
-    return defaults | theirs | ours | {"host": endpoint.authority}
+    return defaults | theirs | ours | {"host": endpoint.host_header}
 
 
 def _outcome_of(answer: _Answer, policy: RetryPolicy, started_at: int, ended_at: int) -> Outcome:

@@ -43,22 +43,22 @@ def _words(fault: Exception, url: str) -> str:
     if isinstance(fault, InvalidSecret):
         return f"a signing secret {fault}"
     endpoint = parse(url)
-    return _words_of_network(fault, endpoint.host, endpoint.place)
+    return _words_of_network(fault, endpoint.host, endpoint.authority)
 
 
-def _words_of_network(fault: Exception, host: str, place: str) -> str:
+def _words_of_network(fault: Exception, host: str, authority: str) -> str:
     match fault:
         case socket.gaierror():
             return f"{host} cannot be resolved: {fault.strerror}"
         case ssl.SSLCertVerificationError():
             return f"the certificate of {host} is not accepted: {fault.verify_message}"
         case ssl.SSLError():
-            return f"no TLS connection to {place}: {fault.reason or 'the handshake failed'}"
+            return f"no TLS connection to {authority}: {fault.reason or 'the handshake failed'}"
         case AnswerTooLong():
-            return f"the headers of the answer of {place} are too long"
+            return f"the headers of the answer of {authority} are too long"
         case http.client.RemoteDisconnected() | ConnectionResetError() | BrokenPipeError():
-            return f"{place} closed the connection without an answer"
+            return f"{authority} closed the connection without an answer"
         case OSError():
-            return f"no connection to {place}: {os.strerror(fault.errno or errno.EIO)}"
+            return f"no connection to {authority}: {os.strerror(fault.errno or errno.EIO)}"
         case _:
-            return f"{place} did not answer in HTTP"
+            return f"{authority} did not answer in HTTP"

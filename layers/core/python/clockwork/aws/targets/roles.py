@@ -47,13 +47,13 @@ class RoleClients:
     def client(self, service: str, role_arn: str | None, client_id: str) -> Any:
         if role_arn is None:
             return self._aws.client(service)
-        place = (service, role_arn, client_id)
+        key = (service, role_arn, client_id)
         with self._lock:
-            until, client = self._made.get(place, (0, None))
+            until, client = self._made.get(key, (0, None))
             if self._clock.now() >= until:
                 until, client = self._make(service, role_arn, client_id)
-                self._made.pop(place, None)
-                self._made[place] = (until, client)
+                self._made.pop(key, None)
+                self._made[key] = (until, client)
                 if len(self._made) > CAPACITY:
                     del self._made[next(iter(self._made))]
             return client

@@ -32,21 +32,21 @@ def plan_bundles(releases: Sequence[Release], now: int) -> list[Bundle]:
     room: dict[int, int] = {}
     bundles: list[list[int]] = []
     for index, release in enumerate(releases):
-        place = _fellows(release, now)
+        key = _bundle_key(release, now)
         size = len(release.occurrence.payload.body)
-        number = filling.get(place) if place is not None else None
+        number = filling.get(key) if key is not None else None
         if number is None or len(bundles[number]) == MOST_IN_BUNDLE or size > room[number]:
             number = len(bundles)
             bundles.append([])
             room[number] = LARGEST_BUNDLE
-            if place is not None:
-                filling[place] = number
+            if key is not None:
+                filling[key] = number
         bundles[number].append(index)
         room[number] -= size
     return [Bundle(tuple(some), min(releases[index].run_at for index in some)) for some in bundles]
 
 
-def _fellows(release: Release, now: int) -> tuple[str, str, int] | None:
+def _bundle_key(release: Release, now: int) -> tuple[str, str, int] | None:
     """What releases have in common that may share a message; None for one that may not."""
     destination = _destination(release.occurrence.target)
     if destination is None or release.alone or release.attempt > 1 or release.sweeps:

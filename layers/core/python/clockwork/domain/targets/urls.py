@@ -50,14 +50,14 @@ class Endpoint(msgspec.Struct, frozen=True):
     path: str
 
     @property
-    def place(self) -> str:
+    def authority(self) -> str:
         """`host:port`, an IPv6 address in brackets: the form of `allowedPrivateTargets`."""
         return f"{self._bracketed}:{self.port}"
 
     @property
-    def authority(self) -> str:
-        """The Host header."""
-        return self._bracketed if self.port == DEFAULT_PORTS[self.scheme] else self.place
+    def host_header(self) -> str:
+        """The value of the Host header: the port is left out where it is the scheme's own."""
+        return self._bracketed if self.port == DEFAULT_PORTS[self.scheme] else self.authority
 
     @property
     def is_literal(self) -> bool:
@@ -82,7 +82,7 @@ def check_url(url: str, allowed_private: Collection[str]) -> UrlCheck:
         endpoint = parse(url)
     except InvalidUrl as fault:
         return UrlCheck((str(fault),))
-    if endpoint.place in {place.lower() for place in allowed_private}:
+    if endpoint.authority in {one.lower() for one in allowed_private}:
         return UrlCheck((), private=True)
     return UrlCheck(tuple(_reasons_against(endpoint)))
 
@@ -98,7 +98,7 @@ def is_listed(url: str, client: Client) -> bool:
         endpoint = parse(url)
     except InvalidUrl:
         return True
-    if endpoint.place in {place.lower() for place in client.allowed_private_targets}:
+    if endpoint.authority in {one.lower() for one in client.allowed_private_targets}:
         return True
     return any(
         endpoint.host.endswith(listed[1:]) if listed.startswith("*.") else endpoint.host == listed
@@ -190,7 +190,7 @@ def _is_dotted_quad(host: str) -> bool:
 
 
 def _reasons_against(endpoint: Endpoint) -> Iterable[str]:
-    remedy = f"(unless the client's allowedPrivateTargets hold {endpoint.place})"
+    remedy = f"(unless the client's allowedPrivateTargets hold {endpoint.authority})"
     if endpoint.scheme != "https":
         yield f"must start with https:// {remedy}"
     if endpoint.is_literal:

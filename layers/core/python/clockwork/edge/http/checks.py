@@ -70,14 +70,14 @@ class Checks:
         self.problems.append(Problem(pointer, detail))
 
     @contextmanager
-    def relocated(self, place: str, other: str) -> Iterator[None]:
-        """What is reported meanwhile of one place is of the other."""
+    def relocated(self, pointer: str, other: str) -> Iterator[None]:
+        """What is reported meanwhile below one pointer is reported below the other."""
         before = len(self.problems)
         try:
             yield
         finally:
             for index, problem in enumerate(self.problems[before:], before):
-                self.problems[index] = Problem(other + problem.pointer.removeprefix(place), problem.detail)
+                self.problems[index] = Problem(other + problem.pointer.removeprefix(pointer), problem.detail)
 
 
 def checks_of(info: ValidationInfo) -> Checks:

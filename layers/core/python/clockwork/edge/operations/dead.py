@@ -65,7 +65,7 @@ class DeadApi:
         """GET /v1/clients/{clientId}/dead: those that were due last first."""
         client = access.client_for(self.world, request.caller, request.path["clientId"])
         limit = request.number("limit", LISTED, MOST_LISTED)
-        before = _place(request.query.get("nextToken"))
+        before = _position(request.query.get("nextToken"))
         found = redrive.list_dead(self.world, client.client_id, DeadFilter(request.prefix()), limit, before)
         shown = ((_token(one.attention_key), views.execution(one)) for one in found.executions)
         return HTTPStatus.OK, page(shown, None if found.next_before is None else _token(found.next_before))
@@ -95,7 +95,7 @@ class DeadApi:
     def _handle(self, request: Request, handle: Callable[..., Handled]) -> Answer:
         client = access.client_for(self.world, request.caller, request.path["clientId"])
         body = validate(DeadFilterBody, _optional(request), self._dead_checks(request))
-        before = _place(body.next_token, "/nextToken")
+        before = _position(body.next_token, "/nextToken")
         handled = handle(self.world, client.client_id, body.to_filter(), body.limit, before)
         shown: dict[str, Any] = {"matched": handled.seen, "changed": handled.changed}
         if handled.next_before is not None:
@@ -114,17 +114,17 @@ def _token(attention_key: str) -> str:
     return ids.encode_part(attention_key.encode())
 
 
-def _place(token: str | None, pointer: str = "") -> str | None:
-    """The place behind which a list goes on. Raises InvalidRequest for a token that no list has given."""
+def _position(token: str | None, pointer: str = "") -> str | None:
+    """The position behind which a list goes on. Raises InvalidRequest for a token that no list has given."""
     if token is None:
         return None
     try:
-        place = ids.decode_part(token).decode("ascii")
-        due, _, execution_id = place.partition("#")
+        position = ids.decode_part(token).decode("ascii")
+        due, _, execution_id = position.partition("#")
         is_ours = due == f"{ids.decode_execution(execution_id).due_at:013d}"
     except ValueError:
         is_ours = False
     if not is_ours:
         what = "is not" if pointer else "the query parameter nextToken is not"
         raise InvalidRequest([Problem(pointer, f"{what} one that this list has given")])
-    return place
+    return position

@@ -67,7 +67,9 @@ class ClientBody(EdgeModel):
     def _host_and_port(cls, targets: list[str], info: ValidationInfo) -> list[str]:
         for index, target in enumerate(targets):
             try:
-                fault = None if parse(f"http://{target}").place == target.lower() else "must be host:port and no more"
+                fault = (
+                    None if parse(f"http://{target}").authority == target.lower() else "must be host:port and no more"
+                )
             except InvalidUrl as error:
                 fault = str(error)
             if fault is not None:

@@ -101,8 +101,8 @@ def _take_slots(world: World, client_id: str, interval_ms: float, waiting: list[
         # No slot beyond the first window is asked for: whoever gets one can use it.
         until = relevant_until(waiting[0].release.occurrence)
         first_at, count = world.regulation.reserve(client_id, len(waiting), interval_ms, now, until)
-        for place, item in enumerate(waiting[:count]):
-            _pace(item, first_at + int(place * interval_ms))
+        for index, item in enumerate(waiting[:count]):
+            _pace(item, first_at + int(index * interval_ms))
         waiting = waiting[count:]
         if waiting and until is not None:
             free_at = max(until + 1, first_at + int(count * interval_ms))

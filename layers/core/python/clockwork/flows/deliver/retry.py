@@ -8,7 +8,7 @@ from clockwork.domain import ids
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.releases import LONGEST_DELAY_SECONDS, Release
 from clockwork.domain.storage.rows import row_of
-from clockwork.flows.timeline.put import place
+from clockwork.flows.timeline.put import put_and_check
 from clockwork.flows.world import World
 
 
@@ -35,7 +35,7 @@ def _keep(world: World, release: Release) -> str | None:
     key = ids.retry_row_key(release.execution_id, release.attempt, release.run_at)
     row = row_of(release.shard, key, [release], world.row_expires_at(release.run_at))
     try:
-        place(world, [row], ids_are_new=False)
+        put_and_check(world, [row], ids_are_new=False)
     except Unavailable as error:
         return str(error)
     return None

@@ -26,7 +26,7 @@ MOST_EARLIER = 1_000
 
 
 def hold_and_look(batch: Batch, claimed: Sequence[Item]) -> Iterator[int]:
-    """The places of those that are to be started, each no earlier than it is due. `claimed` is in the order of that."""
+    """The indexes of those to be started, each no earlier than it is due. `claimed` is in that order."""
     slot = 0
     while slot < len(claimed):
         batch.world.clock.hold_until(claimed[slot].release.run_at)
@@ -50,18 +50,18 @@ def _wanted_or_failed(batch: Batch, claimed: Sequence[Item], due: Sequence[int])
 
 def _wanted(batch: Batch, claimed: Sequence[Item], due: Sequence[int]) -> list[int]:
     due = [slot for slot in due if not _is_too_late(batch, claimed[slot])]
-    places_of = {slot: decode_job(claimed[slot].release.job_id) for slot in due}
-    named = {slot: place for slot, place in places_of.items() if isinstance(place, NamedJobId)}
+    refs_of = {slot: decode_job(claimed[slot].release.job_id) for slot in due}
+    named = {slot: job_ref for slot, job_ref in refs_of.items() if isinstance(job_ref, NamedJobId)}
     if not named:
         return due
-    places = sorted({(place.client_id, place.job_key) for place in named.values()})
-    jobs = dict(zip(places, batch.world.jobs.get(places), strict=True))
+    job_refs = sorted({(job_ref.client_id, job_ref.job_key) for job_ref in named.values()})
+    jobs = dict(zip(job_refs, batch.world.jobs.get(job_refs), strict=True))
     wanted = []
     for slot in due:
         objection = None
         try:
-            if (place := named.get(slot)) is not None:
-                objection = _objection(batch.world, claimed[slot], place, jobs[place.client_id, place.job_key])
+            if (job_ref := named.get(slot)) is not None:
+                objection = _objection(batch.world, claimed[slot], job_ref, jobs[job_ref.client_id, job_ref.job_key])
         except Unreadable as fault:
             batch.fail(claimed[slot], str(fault))
             continue
@@ -85,13 +85,13 @@ def _is_too_late(batch: Batch, item: Item) -> bool:
 
 
 def _objection(
-    world: World, item: Item, place: NamedJobId, job: NamedJob | Unreadable | None
+    world: World, item: Item, job_ref: NamedJobId, job: NamedJob | Unreadable | None
 ) -> tuple[State, str] | None:
     """Why the occurrence is not wanted any more, and the state in which it ends. Raises Unreadable: nobody can tell."""
     if isinstance(job, Unreadable):
         raise job
     release = item.release
-    if job is None or job.incarnation != place.incarnation or not job.is_alive:
+    if job is None or job.incarnation != job_ref.incarnation or not job.is_alive:
         return State.CANCELLED, "its job was deleted"
     if release.version is not None and job.state is JobState.PAUSED:
         return State.SKIPPED, "its job is paused"

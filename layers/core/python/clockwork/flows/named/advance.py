@@ -16,7 +16,7 @@ from clockwork.domain.storage.rows import pointer_row
 from clockwork.domain.timeline import Shard
 from clockwork.flows.skipped import Stretch, record_skipped
 from clockwork.flows.timeline.put import release_now, wake_pollers
-from clockwork.flows.timeline.shards import look_at
+from clockwork.flows.timeline.shards import check_shards
 from clockwork.flows.world import World
 
 #: Fires per round; a round ends with another look.
@@ -46,7 +46,7 @@ def advance_past_horizon(
     pointer = start
     while pointer is not None:
         # 1. Look.
-        shards = look_at(world, [job.partition_id])
+        shards = check_shards(world, [job.partition_id])
         horizon = min(shards[job.partition_id].horizon, until)
         if horizon < pointer.key:
             wake_pollers(world, [(job.partition_id, pointer.key)], shards)

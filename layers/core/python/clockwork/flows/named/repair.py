@@ -11,7 +11,7 @@ from clockwork.domain.ordering import LONGEST_RETRYING_SECONDS
 from clockwork.domain.releases import LONGEST_DELAY_SECONDS
 from clockwork.domain.timeline import Shard
 from clockwork.flows.named.advance import advance_past_horizon, put_pointer
-from clockwork.flows.timeline.shards import look_at
+from clockwork.flows.timeline.shards import check_shards
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ def check_chain(world: World, job: NamedJob) -> bool:
     """Repair the job's chain if its pointer is gone; True if it was."""
     if job.state is not JobState.ACTIVE:
         return False
-    shard = look_at(world, [job.partition_id])[job.partition_id]
+    shard = check_shards(world, [job.partition_id])[job.partition_id]
     candidates = _candidates(job, shard)
     if not candidates and not _is_unfired(world, job):
         return False
@@ -66,7 +66,7 @@ def _is_known_to_go_on(world: World, job: NamedJob) -> bool:
     if job.definition.record != "none":
         return False
     first = first_pointer(job)
-    shard = look_at(world, [job.partition_id])[job.partition_id]
+    shard = check_shards(world, [job.partition_id])[job.partition_id]
     further = [(job.partition_id, p.key) for p in _candidates(job, shard) if p != first]
     return any(world.timeline.find(further))
 

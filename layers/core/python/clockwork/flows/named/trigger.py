@@ -9,7 +9,7 @@ from clockwork.domain.fires.chains import run_of
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.storage.rows import row_of
 from clockwork.flows.named.advance import advance_past_horizon, put_pointer
-from clockwork.flows.timeline.put import place
+from clockwork.flows.timeline.put import put_and_check
 from clockwork.flows.world import World
 from clockwork.ports import KeyRow
 
@@ -21,7 +21,7 @@ def run_now(world: World, job: NamedJob, idempotency_key: str | None) -> str:
     release = run_of(job, now, now, f"r{ids.derive('run', job.job_id, origin.seed)}")
     key = keys.row_key(release.run_at, ids.derive("run", job.job_id, origin.seed))
     row = row_of(job.partition_id, key, [release], world.row_expires_at(release.run_at))
-    place(world, [row], ids_are_new=idempotency_key is None)
+    put_and_check(world, [row], ids_are_new=idempotency_key is None)
     return release.execution_id
 
 

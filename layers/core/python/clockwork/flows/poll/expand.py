@@ -53,8 +53,8 @@ class _Read(msgspec.Struct, frozen=True):
 def visit_rows(world: World, rows: Sequence[Row], horizon: str, limit: int) -> Iterator[Visited]:
     """What each row comes to, its chains advanced up to `horizon` and all together to about `limit` occurrences."""
     read = [_read(row) for row in rows]
-    places = sorted({(pointer.client_id, pointer.job_key) for one in read for pointer in one.pointers})
-    jobs = dict(zip(places, world.jobs.get(places), strict=True)) if places else {}
+    job_refs = sorted({(pointer.client_id, pointer.job_key) for one in read for pointer in one.pointers})
+    jobs = dict(zip(job_refs, world.jobs.get(job_refs), strict=True)) if job_refs else {}
     for one in read:
         visited = _visit(world, one, jobs, horizon, limit)
         limit = max(1, limit - len(visited.releases))

@@ -185,7 +185,7 @@ def _send(visit: Visit, releases: Sequence[Release], records: list[Execution]) -
     visit.report.dead += sum(record.state is State.DEAD for record in records)
     visit.uncommitted += len(releases)
     stored = [record if one.ok else one.actual for record, one in zip(records, saved, strict=True)]
-    ended = [(release, stored[place - len(unsendable)]) for place, (release, _) in enumerate(unsendable)]
+    ended = [(release, stored[index - len(unsendable)]) for index, (release, _) in enumerate(unsendable)]
     not_called_back = any(call_back(world, ended))
     return all(r.permanent for r in refused) and not any(one.unavailable for one in saved) and not not_called_back
 
@@ -218,14 +218,13 @@ def _commit_is_due(visit: Visit, now: int, coming: int) -> bool:
 def commit(visit: Visit, cursor: str, *, release_lease: bool = False) -> bool:
     """Move the cursor. Going on renews the lease and publishes the horizon anew, again before the next read."""
     now = visit.world.clock.now()
+    ahead = max(visit.lease.horizon, keys.edge_key(now + visit.lookahead_ms))
     lease = msgspec.structs.replace(
         visit.lease,
         cursor=cursor,
         until=0 if release_lease else now + lease_ms(visit.world),
         released=visit.report.released,
-        horizon=visit.lease.horizon
-        if release_lease
-        else max(visit.lease.horizon, keys.edge_key(now + visit.lookahead_ms)),
+        horizon=visit.lease.horizon if release_lease else ahead,
     )
     if not visit.world.shards.commit(lease):
         log.warning("fenced", extra={"action": "fenced", "shard": lease.partition_id, "epoch": lease.epoch})

@@ -39,12 +39,12 @@ def cancel_job(world: World, caller: Caller, job_id: str) -> CancelAnswer:
 
 def _mark(world: World, job: KeptJob) -> None:
     """Never delete the row: a repeated create would bring it back."""
-    world.timeline.cancel(job.place.partition_id, job.place.key, job.place.element)
+    world.timeline.cancel(job.job_ref.partition_id, job.job_ref.key, job.job_ref.element)
 
 
 def _cancel_unrecorded(world: World, job: KeptJob) -> CancelPlan:
-    shard = world.shards.get([job.place.partition_id])[job.place.partition_id]
-    return plan_unrecorded_cancel(shard.horizon, job.place.key)
+    shard = world.shards.get([job.job_ref.partition_id])[job.job_ref.partition_id]
+    return plan_unrecorded_cancel(shard.horizon, job.job_ref.key)
 
 
 def _cancel_recorded(world: World, job: KeptJob) -> tuple[CancelAnswer, Execution]:

@@ -15,7 +15,7 @@ from clockwork.domain.requests.packing import PACKING, groups_of
 from clockwork.domain.storage import codec
 from clockwork.domain.storage.rows import row_of_job, row_of_many
 from clockwork.domain.timeline import Row
-from clockwork.flows.timeline.put import place
+from clockwork.flows.timeline.put import put_and_check
 from clockwork.flows.timeline.shards import ordered_home
 from clockwork.flows.world import World
 from clockwork.ports import KeyRow
@@ -47,12 +47,12 @@ def create_jobs(world: World, request: CreateRequest, partitions: Sequence[str])
     packed = {index for home in shared for index in home.elements}
     homes = [*shared, *_own_rows(world, origin, {i: o for i, o in occurrences.items() if i not in packed})]
     # 3. Put, then look. Under a key the rows may be there already, perhaps cancelled: they stay as they are.
-    released = place(world, [home.row for home in homes], ids_are_new=request.idempotency_key is None)
+    released = put_and_check(world, [home.row for home in homes], ids_are_new=request.idempotency_key is None)
     # 4. A row that was there may lack a job that was not valid when it was put: such a job gets a row of its own.
     if shared and request.idempotency_key is not None:
         late = _own_rows(world, origin, {index: occurrences[index] for index in _left_out(world, shared)})
         if late:
-            released |= place(world, [home.row for home in late], ids_are_new=False)
+            released |= put_and_check(world, [home.row for home in late], ids_are_new=False)
             homes += late
     ids_of = {index: (home.job_id(index), home.row.key in released) for home in homes for index in home.elements}
     return [CreatedJob(ids_of[index][0], due.due_at, ids_of[index][1]) for index, due in occurrences.items()]
@@ -81,7 +81,7 @@ def create_each(
         due_at.append(occurrence.due_at)
     # A message may stand twice in a batch.
     rows = {home.row.key: home.row for home in homes if isinstance(home, _Home)}
-    released = place(world, list(rows.values()), ids_are_new=False) if rows else set()
+    released = put_and_check(world, list(rows.values()), ids_are_new=False) if rows else set()
     return [
         home if isinstance(home, KeyReused) else CreatedJob(home.job_id(0), at, home.row.key in released)
         for home, at in zip(homes, due_at, strict=True)

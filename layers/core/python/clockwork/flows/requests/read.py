@@ -34,8 +34,8 @@ def view_job(world: World, caller: Caller, job_id: str) -> JobView:
         return JobView(job, str(execution.state), execution)
     if job.cancelled:
         return JobView(job, "CANCELLED", None)
-    shard = world.shards.get([job.place.partition_id])[job.place.partition_id]
-    return JobView(job, "SCHEDULED" if shard.horizon < job.place.key else "RELEASED", None)
+    shard = world.shards.get([job.job_ref.partition_id])[job.job_ref.partition_id]
+    return JobView(job, "SCHEDULED" if shard.horizon < job.job_ref.key else "RELEASED", None)
 
 
 class ExecutionPage(msgspec.Struct, frozen=True):

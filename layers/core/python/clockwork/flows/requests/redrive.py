@@ -16,7 +16,7 @@ from clockwork.domain.releases import Release
 from clockwork.domain.storage.rows import row_of
 from clockwork.flows.access import get_by_key
 from clockwork.flows.records import races
-from clockwork.flows.timeline.put import place
+from clockwork.flows.timeline.put import put_and_check
 from clockwork.flows.world import World
 
 
@@ -127,4 +127,4 @@ def _release(world: World, releases: Sequence[Release]) -> None:
         key = ids.retry_row_key(release.execution_id, release.attempt, release.run_at)
         rows.append(row_of(release.shard, key, [release], world.row_expires_at(release.run_at)))
     if rows:
-        place(world, rows, ids_are_new=False)
+        put_and_check(world, rows, ids_are_new=False)

@@ -48,9 +48,9 @@ def unpark(world: World, deadline_at: int) -> UnparkReport:
     """
     report = UnparkReport()
     everybody = world.regulation.parked()
-    for place, parked in enumerate(everybody):
+    for index, parked in enumerate(everybody):
         now = world.clock.now()
-        until = now + (deadline_at - STOP_MARGIN_MS - now) // (len(everybody) - place)
+        until = now + (deadline_at - STOP_MARGIN_MS - now) // (len(everybody) - index)
         try:
             is_done = _sweep_client(world, parked, until, report)
         except (Unavailable, Unreadable) as error:

@@ -15,13 +15,13 @@ from clockwork.domain.ordering import is_for_its_poller
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.rows import releases_of
 from clockwork.domain.timeline import Row, Shard
-from clockwork.flows.timeline.shards import look_at
+from clockwork.flows.timeline.shards import check_shards
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
 
 
-def place(world: World, rows: Sequence[Row], *, ids_are_new: bool) -> set[str]:
+def put_and_check(world: World, rows: Sequence[Row], *, ids_are_new: bool) -> set[str]:
     """Put rows and see to it that each is released; the keys of those that were released here.
 
     `ids_are_new`: nobody has used these ids before, so nothing can stand in the way. Raises Unavailable if it is not
@@ -33,7 +33,7 @@ def place(world: World, rows: Sequence[Row], *, ids_are_new: bool) -> set[str]:
     else:
         world.timeline.put_new(rows)
     # 2. Look, always after the put.
-    shards = look_at(world, sorted({row.partition_id for row in rows}))
+    shards = check_shards(world, sorted({row.partition_id for row in rows}))
     behind = [row for row in rows if shards[row.partition_id].horizon >= row.key]
     # 3. What lies at or before a horizon may have been missed: release what its row still says.
     _release_again(world, behind, shards)
@@ -63,11 +63,11 @@ def release_now(world: World, releases: Sequence[Release], shards: Mapping[str, 
         raise Unavailable(f"{len(refused)} of {len(releases)} releases were not taken: {refused[0].reason}")
 
 
-def wake_pollers(world: World, places: Sequence[tuple[str, str]], shards: Mapping[str, Shard]) -> None:
+def wake_pollers(world: World, row_refs: Sequence[tuple[str, str]], shards: Mapping[str, Shard]) -> None:
     """Start the pollers of shards in which something at (partition_id, key) is due before anybody would look."""
     now = world.clock.now()
     soon = keys.edge_key(now + world.settings.poller_invoke_seconds * 1000)
-    unseen = {partition_id for partition_id, key in places if shards[partition_id].horizon < key <= soon}
+    unseen = {partition_id for partition_id, key in row_refs if shards[partition_id].horizon < key <= soon}
     # The poller of an ordered shard stays while work is near, and reads once more after it has let its lease go.
     unseen = {p for p in unseen if not (keys.is_ordered(p) and shards[p].lease_until >= now)}
     for partition_id in sorted(unseen):

@@ -40,7 +40,7 @@ def all_shards(world: World) -> Sequence[Shard]:
     polled = {p: shard for p, shard in registered.items() if shard.standing is not Standing.LEFT}
     missing = [p for p in keys.plain_partitions(world.settings.shards) if p not in polled]
     if missing:
-        polled |= look_at(world, missing)
+        polled |= check_shards(world, missing)
     return [polled[partition_id] for partition_id in sorted(polled)]
 
 
@@ -55,7 +55,7 @@ def _register_ordered(world: World, registered: Mapping[str, Shard]) -> None:
             world.shards.register(partition_id, Standing.LEFT)
 
 
-def look_at(world: World, partition_ids: Sequence[str]) -> Mapping[str, Shard]:
+def check_shards(world: World, partition_ids: Sequence[str]) -> Mapping[str, Shard]:
     """The shards as they are, all of them polled from now on.
 
     Whoever put a row calls this *after* the put. Raises Unavailable if it is not certain that somebody polls.
