@@ -22,7 +22,7 @@ from clockwork.flows.deliver.deliver import Message, deliver_batch
 from clockwork.flows.poll.shard import poll_shard
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.flows.world import Environment, World
-from clockwork.memory.clock import MemoryClock, SeededChance
+from clockwork.memory.clock import MemoryClock, SeededRandom
 from clockwork.memory.release_queue import MemoryReleaseQueue
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
@@ -150,7 +150,7 @@ class VirtualClockwork:
         self._visible: dict[int, list[str]] = {}
         self._batches: deque[list[str]] = deque()
         self._queue = _Queue(self._loop, self._appear)
-        self.world = replace(self.clockwork.world, releases=self._queue, chance=SeededChance(seed))
+        self.world = replace(self.clockwork.world, releases=self._queue, random=SeededRandom(seed))
         self._idle = [self._environment(number) for number in range(settings.deliverer_concurrency)]
 
     @property

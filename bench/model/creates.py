@@ -13,7 +13,7 @@ from clockwork.aws.queues.release_queue import MESSAGES_PER_BATCH
 from clockwork.aws.repeats import Backoff
 from clockwork.aws.stores.timeline import BATCH_WRITE_ROUNDS, ROWS_PER_BATCH_WRITE
 from clockwork.domain import keys
-from clockwork.memory.clock import SeededChance
+from clockwork.memory.clock import SeededRandom
 
 
 class Creates:
@@ -32,7 +32,7 @@ class Creates:
         self._partitions = partitions
         self._release = release
         self._wake = wake
-        self._chance = SeededChance(world.rng.randrange(2**32))
+        self._random = SeededRandom(world.rng.randrange(2**32))
 
     def start(self, per_second: int, seconds: int, delay_ms: int, spread_ms: int, jobs_per_request: int) -> None:
         """A steady rate of jobs, each due `delay_ms` after its request and up to `spread_ms` later."""
@@ -43,7 +43,7 @@ class Creates:
 
     def _request(self, jobs: int, due: tuple[int, int]) -> None:
         """All jobs of a request draw one shard; those of one minute share rows."""
-        shard = self._shards[self._chance.below(len(self._shards))]
+        shard = self._shards[self._random.below(len(self._shards))]
         self._world.tally.api_requests += 1
         kinds = rows_of_request(jobs)
         due_at, spread_ms = due

@@ -1,4 +1,4 @@
-"""What every part of the model shares: time, chance, the cloud's limits, the deployment, and what is counted."""
+"""What every part of the model shares: time, randomness, the cloud's limits, the deployment, and what is counted."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ STATISTICS = {
     "PollersStarted": "Sum",
     "PollersNotStarted": "Sum",
     "SettingsRefused": "Sum",
-    "ValveNarrowed": "Sum",
+    "LookaheadNarrowed": "Sum",
     "Polls": "Sum",
     "Sweeps": "Sum",
     "DeadLettersReleased": "Sum",

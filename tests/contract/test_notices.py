@@ -39,7 +39,7 @@ def queue(world: AwsWorld, name: str, **attributes: str) -> tuple[str, str]:
 
 def test_a_client_is_told_whose_it_is_why_and_how_it_failed_but_not_its_payload(aws_world: AwsWorld) -> None:
     url, arn = queue(aws_world, "dead")
-    AwsNotices(aws_world.aws).tell(arn, dead())
+    AwsNotices(aws_world.aws).send(arn, dead())
     (told,) = heard(aws_world, url)
     assert told == {
         "executionId": dead().execution_id,
@@ -59,18 +59,18 @@ def test_a_client_is_told_whose_it_is_why_and_how_it_failed_but_not_its_payload(
 def test_tags_with_characters_that_a_queue_refuses_are_told_too(aws_world: AwsWorld) -> None:
     url, arn = queue(aws_world, "dead")
     tags = {"team": "billing\ufffe", "größe": "\x7f\uffff"}
-    AwsNotices(aws_world.aws).tell(arn, msgspec.structs.replace(dead(), occurrence=occurrence(tags=tags)))
+    AwsNotices(aws_world.aws).send(arn, msgspec.structs.replace(dead(), occurrence=occurrence(tags=tags)))
     assert [told["tags"] for told in heard(aws_world, url)] == [tags]
 
 
 def test_on_a_fifo_queue_a_death_is_told_once(aws_world: AwsWorld) -> None:
     url, arn = queue(aws_world, "dead.fifo", FifoQueue="true")
     for _ in range(2):
-        AwsNotices(aws_world.aws).tell(arn, dead())
+        AwsNotices(aws_world.aws).send(arn, dead())
     assert len(heard(aws_world, url)) == 1
 
 
 @pytest.mark.parametrize("name", ["no-such-queue", "a/b"])
 def test_a_queue_that_cannot_be_told_is_unavailable(aws_world: AwsWorld, name: str) -> None:
     with pytest.raises(Unavailable, match=name):
-        AwsNotices(aws_world.aws).tell(f"arn:aws:sqs:us-east-1:{aws_world.account}:{name}", dead())
+        AwsNotices(aws_world.aws).send(f"arn:aws:sqs:us-east-1:{aws_world.account}:{name}", dead())

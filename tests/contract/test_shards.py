@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from clockwork.domain import keys
-from clockwork.domain.timeline import Shard, Standing
+from clockwork.domain.timeline import Shard, ShardStatus
 from clockwork.ports import Lease, Shards
 from tests.contract.examples import DUE
 from tests.contract.races import at_once
@@ -47,14 +47,14 @@ def test_nothing_is_registered_at_first(world: World) -> None:
 
 
 def test_a_shard_without_a_row_is_at_the_beginning_of_time_and_not_polled(shards: Shards) -> None:
-    unused = Shard("p099", cursor=keys.BEGINNING, horizon=keys.BEGINNING, standing=Standing.LEFT)
+    unused = Shard("p099", cursor=keys.BEGINNING, horizon=keys.BEGINNING, status=ShardStatus.LEFT)
     assert shards.get(["p099"]) == {"p099": unused}
 
 
 def test_get_answers_for_every_shard_asked_for(shards: Shards) -> None:
     lease = take(shards, "one")
     expected = Shard("p000", "one", 1, lease.until, lease.cursor, lease.horizon)
-    assert shards.get(["p001", "p000", "p001"]) == {"p000": expected, "p001": Shard("p001", standing=Standing.LEFT)}
+    assert shards.get(["p001", "p000", "p001"]) == {"p000": expected, "p001": Shard("p001", status=ShardStatus.LEFT)}
     assert shards.get([]) == {}
 
 
@@ -65,57 +65,57 @@ def test_registering_again_changes_nothing(shards: Shards) -> None:
     assert stored(shards) == before
 
 
-def change(shards: Shards, standing: Standing) -> Shard:
+def change(shards: Shards, status: ShardStatus) -> Shard:
     """The shard after a change that nothing stands in the way of."""
-    assert shards.change(stored(shards), standing)
-    assert stored(shards).standing is standing
+    assert shards.change(stored(shards), status)
+    assert stored(shards).status is status
     return stored(shards)
 
 
 def test_a_shard_that_has_left_is_not_listed_until_it_is_taken_back(shards: Shards) -> None:
     shards.register("p001")
     listed = []
-    for number, standing in enumerate((Standing.LEAVING, Standing.LEFT, Standing.USED, Standing.LEFT)):
-        assert change(shards, standing).changes == number + 1
+    for number, status in enumerate((ShardStatus.LEAVING, ShardStatus.LEFT, ShardStatus.USED, ShardStatus.LEFT)):
+        assert change(shards, status).changes == number + 1
         listed.append(list(shards.list()))
     assert listed == [["p000", "p001"], ["p001"], ["p000", "p001"], ["p001"]]
 
 
 def test_a_standing_is_written_only_as_long_as_it_is_as_it_was_read(shards: Shards) -> None:
     seen = stored(shards)
-    leaving = change(shards, Standing.LEAVING)
-    assert not shards.change(seen, Standing.LEFT)
-    change(shards, Standing.USED)
-    assert not shards.change(seen, Standing.LEAVING)
-    assert not shards.change(leaving, Standing.LEFT)
-    assert (stored(shards).standing, stored(shards).changes) == (Standing.USED, 2)
+    leaving = change(shards, ShardStatus.LEAVING)
+    assert not shards.change(seen, ShardStatus.LEFT)
+    change(shards, ShardStatus.USED)
+    assert not shards.change(seen, ShardStatus.LEAVING)
+    assert not shards.change(leaving, ShardStatus.LEFT)
+    assert (stored(shards).status, stored(shards).changes) == (ShardStatus.USED, 2)
 
 
 def test_what_is_not_registered_has_no_standing_to_change(shards: Shards) -> None:
-    assert not shards.change(Shard("p001"), Standing.LEFT)
+    assert not shards.change(Shard("p001"), ShardStatus.LEFT)
     assert list(shards.list()) == ["p000"]
 
 
 def test_registering_again_does_not_take_a_shard_back(shards: Shards) -> None:
-    left = change(shards, Standing.LEFT)
+    left = change(shards, ShardStatus.LEFT)
     shards.register("p000")
     assert stored(shards) == left
 
 
 def test_a_standing_leaves_lease_cursor_and_horizon_alone_and_they_it(shards: Shards) -> None:
     lease = take(shards, "one")
-    left = change(shards, Standing.LEFT)
+    left = change(shards, ShardStatus.LEFT)
     assert (left.owner, left.epoch, left.lease_until, left.horizon) == ("one", 1, UNTIL, HORIZON)
     assert shards.commit(msgspec.structs.replace(lease, cursor=HORIZON, until=0))
     assert stored(shards) == msgspec.structs.replace(left, cursor=HORIZON, lease_until=0, released=0)
     take(shards, "two")
-    assert (stored(shards).standing, stored(shards).changes) == (Standing.LEFT, 1)
+    assert (stored(shards).status, stored(shards).changes) == (ShardStatus.LEFT, 1)
 
 
 def test_of_changes_at_once_one_counts(shards: Shards) -> None:
     for turn in range(30):
         seen = stored(shards)
-        changing = [partial(shards.change, seen, standing) for standing in (Standing.USED, Standing.LEFT)]
+        changing = [partial(shards.change, seen, status) for status in (ShardStatus.USED, ShardStatus.LEFT)]
         assert sorted(at_once(*changing)) == [False, True]
         assert stored(shards).changes == turn + 1
 
@@ -183,18 +183,18 @@ def test_all_shards_are_read_at_once_also_those_that_have_left(shards: Shards) -
     for partition_id in ("p010", "p001", "p002"):
         shards.register(partition_id)
     assert shards.commit(msgspec.structs.replace(take(shards, "one"), cursor=HORIZON, released=3))
-    assert shards.change(shards.get(["p001"])["p001"], Standing.LEAVING)
-    assert shards.change(shards.get(["p002"])["p002"], Standing.LEFT)
+    assert shards.change(shards.get(["p001"])["p001"], ShardStatus.LEAVING)
+    assert shards.change(shards.get(["p002"])["p002"], ShardStatus.LEFT)
     assert list(shards.all()) == [shards.get([one])[one] for one in ("p000", "p001", "p002", "p010")]
 
 
 def test_a_shard_may_be_registered_as_one_that_has_left_until_it_is_taken_back(shards: Shards) -> None:
-    shards.register("o000", Standing.LEFT)
+    shards.register("o000", ShardStatus.LEFT)
     assert list(shards.list()) == ["p000"]
     shards.register("o000")
     left = shards.get(["o000"])["o000"]
-    assert left.standing is Standing.LEFT
-    assert shards.change(left, Standing.USED)
+    assert left.status is ShardStatus.LEFT
+    assert shards.change(left, ShardStatus.USED)
     assert list(shards.list()) == ["o000", "p000"]
 
 

@@ -88,13 +88,13 @@ def test_a_concurrency_cap_is_kept_and_all_get_their_turn(
     assert hook.most_at_once == 3
 
 
-def test_a_paused_clients_jobs_are_sidelined_and_delivered_once_it_is_resumed(
+def test_a_paused_clients_jobs_are_parked_and_delivered_once_it_is_resumed(
     deployment: Deployment, hook: Hook, private: dict[str, Any]
 ) -> None:
     tenant = deployment.tenant("paused", **private)
     order(deployment, tenant, "pause", {"reason": "an incident"})
     job_ids = create_many(tenant, hook, 3)
-    await_states(tenant, job_ids, "SIDELINED")
+    await_states(tenant, job_ids, "PARKED")
     execution = tenant.get(f"/v1/jobs/{job_ids[0]}/executions")["items"][0]
     assert (execution["attempts"], "an incident" in execution["reason"]) == ([], True)
     assert hook.arrivals == []
@@ -104,14 +104,14 @@ def test_a_paused_clients_jobs_are_sidelined_and_delivered_once_it_is_resumed(
     assert len(hook.arrivals) == 3
 
 
-def test_what_was_sidelined_is_discarded_by_hand_and_never_delivered(
+def test_what_was_parked_is_discarded_by_hand_and_never_delivered(
     deployment: Deployment, hook: Hook, private: dict[str, Any]
 ) -> None:
     tenant = deployment.tenant("unwanted", **private)
     order(deployment, tenant, "pause")
     job_ids = create_many(tenant, hook, 3)
-    await_states(tenant, job_ids, "SIDELINED")
-    order(deployment, tenant, "sidelined/discard")
+    await_states(tenant, job_ids, "PARKED")
+    order(deployment, tenant, "parked/discard")
     deployment.invoke("sweeper", {})
     await_states(tenant, job_ids, "SKIPPED")
     order(deployment, tenant, "resume")
@@ -128,9 +128,9 @@ def test_a_target_that_is_down_is_left_alone_probed_and_gets_its_backlog_when_it
     tenant = deployment.tenant("unlucky", **private)
     retries = {"maxAttempts": 20, "backoff": "fixed", "initialSeconds": 2, "jitter": "none"}
     job_ids = create_many(tenant, hook, 40, retryPolicy=retries)
-    await_value(lambda: True if "SIDELINED" in states(tenant, job_ids) else None, "something is parked")
+    await_value(lambda: True if "PARKED" in states(tenant, job_ids) else None, "something is parked")
     later = create_many(tenant, hook, 4, retryPolicy=retries)
-    await_states(tenant, later, "SIDELINED")
+    await_states(tenant, later, "PARKED")
     asked = len(hook.arrivals)
     hook.failures = 0
     # Each has come once already, and failed: so not only their coming is waited for.

@@ -32,7 +32,7 @@ READS = frozenset(
 )
 #: The longest sort key of DynamoDB, in bytes; an empty one is refused as well.
 LONGEST_KEY = 1_024
-_NOT_PORTS = ("settings", "clock", "chance")
+_NOT_PORTS = ("settings", "clock", "random")
 
 
 class Recorded:

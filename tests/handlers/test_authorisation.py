@@ -38,8 +38,8 @@ BODIES: dict[str, Any] = {
     "put_client": {"principals": [ALICE, APP]},
     "pause_client": {"reason": "incident"},
     "resume_client": {},
-    "release_sidelined": {"maxPerSecond": 5},
-    "discard_sidelined": {},
+    "release_parked": {"maxPerSecond": 5},
+    "discard_parked": {},
     "put_job": job_body(schedule=HOURLY, payload="other"),
     "patch_job": {"payload": "other"},
     "pause_job": {"reason": "r"},
@@ -64,7 +64,7 @@ BODIES: dict[str, Any] = {
 QUERIES = {"list_jobs": {"clientId": "acme"}}
 #: What was delivered is not dead.
 STATUS = {"redrive_execution": 409, "create_job": 201, "delete_schedule": 400} | dict.fromkeys(
-    ("run_job", "backfill_job", "release_sidelined", "discard_sidelined"), 202
+    ("run_job", "backfill_job", "release_parked", "discard_parked"), 202
 )
 NAMED_ONLY = {"put_job", "patch_job", "pause_job", "resume_job", "run_job", "backfill_job"}
 #: What a `{parameter}` of a path may be filled with that nobody ever made.

@@ -19,7 +19,7 @@ from clockwork.flows.deliver.deliver import deliver_batch
 from clockwork.flows.poll.shard import poll_shard
 from clockwork.flows.timeline.shards import all_shards
 from clockwork.flows.world import World
-from clockwork.memory.clock import MemoryClock, SeededChance
+from clockwork.memory.clock import MemoryClock, SeededRandom
 from clockwork.memory.targets import MemoryInvoker, MemoryTargets
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Clients, Executions, Jobs, KeyRows, Refused, Regulation, ReleaseQueue, Shards, Timeline
@@ -110,7 +110,7 @@ class Subject:
         self._world = World(
             settings=SETTINGS,
             clock=self.clock,
-            chance=SeededChance(),
+            random=SeededRandom(),
             timeline=stores.timeline,
             shards=stores.shards,
             jobs=stores.jobs,

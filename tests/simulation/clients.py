@@ -41,7 +41,7 @@ class GaveUp(Exception):
 
 @dataclass
 class Step:
-    """One operation of the script: when, what, by whom, and its own chance."""
+    """One operation of the script: when, what, by whom, and its own random numbers."""
 
     at: int
     operation: str

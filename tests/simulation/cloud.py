@@ -18,7 +18,7 @@ from clockwork.flows.requests.quotas import Intake
 from clockwork.flows.sweep.sweep import repair_all
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.flows.world import Environment, World
-from clockwork.memory.clock import SeededChance
+from clockwork.memory.clock import SeededRandom
 from clockwork.ports import Invoker
 from clockwork.settings import Settings
 from tests.simulation import proxies
@@ -94,7 +94,7 @@ class Cloud:
         self.settings = settings
         self.history = history
         self._rng = adversary.rng
-        self._chance = SeededChance(self._rng.getrandbits(64))
+        self._random = SeededRandom(self._rng.getrandbits(64))
         self._environments = itertools.count()
         self._idle: list[Machine] = []
         self._pumps: set[tuple[int, bool]] = set()
@@ -123,7 +123,7 @@ class Cloud:
             "settings": settings,
             "clock": clock,
             "environment": machine.environment,
-            "chance": proxies.NotedChance(self._chance, actor),
+            "random": proxies.NotedRandom(self._random, actor),
             "invoker": proxies.gated("invoker", self.invoker, gate),
             "targets": MoodyTargets(
                 actor, clock, gate, self.scheduler, self.adversary, self.watcher, machine.under_way

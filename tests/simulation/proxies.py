@@ -11,7 +11,7 @@ from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution
 from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Page, Row
-from clockwork.memory.clock import SeededChance
+from clockwork.memory.clock import SeededRandom
 from tests.simulation.faults import OF_READ, OF_WRITE_ONCE
 from tests.simulation.gate import Gate, NoAnswer
 from tests.simulation.scheduler import Actor, Scheduler
@@ -59,17 +59,17 @@ class SkewedClock:
             self._actor.pause(left)
 
 
-class NotedChance:
-    """`ports.Chance` from the seed; notes who drew which token."""
+class NotedRandom:
+    """`ports.Random` from the seed; notes who drew which token."""
 
-    def __init__(self, chance: SeededChance, actor: Actor) -> None:
+    def __init__(self, random: SeededRandom, actor: Actor) -> None:
         self._tokens = actor.tokens
-        self._chance = chance
-        self.below = chance.below
-        self.fraction = chance.fraction
+        self._random = random
+        self.below = random.below
+        self.fraction = random.fraction
 
     def token(self) -> str:
-        token = self._chance.token()
+        token = self._random.token()
         self._tokens.add(token)
         return token
 

@@ -105,13 +105,13 @@ def resume_client(visit: Visit) -> None:
         pause_client(visit)
 
 
-def release_sidelined(visit: Visit) -> None:
+def release_parked(visit: Visit) -> None:
     rate = visit.rng.choice((0.2, 5.0, 100.0))
     client_id = visit.rng.choice((visit.client, REGULATED, DOWNCAST, DOWNCAST)).client_id
     operate(visit, lambda world: world.regulation.direct_parked(Parked(client_id, rate=rate, by_hand=True)))
 
 
-def discard_sidelined(visit: Visit) -> None:
+def discard_parked(visit: Visit) -> None:
     client_id = REGULATED.client_id
     if visit.may_act:
         visit.watcher.discarded.add(client_id)
@@ -202,8 +202,8 @@ REGULATED_OPERATIONS: dict[str, Callable[[Visit], None]] = {
     "usurp": usurp,
     "pause client": pause_client,
     "resume client": resume_client,
-    "release sidelined": release_sidelined,
-    "discard sidelined": discard_sidelined,
+    "release parked": release_parked,
+    "discard parked": discard_parked,
     "redrive": redrive_one,
     "redrive any": redrive_any,
     "redrive many": redrive_many,
@@ -212,6 +212,6 @@ REGULATED_OPERATIONS: dict[str, Callable[[Visit], None]] = {
 }
 REGULATED_WEIGHTS = {
     "create capped": 5, "get capped": 1, "create ordered": 5, "create ordered capped": 2, "create each": 3,
-    "usurp": 1, "pause client": 2, "resume client": 2, "release sidelined": 2,
-    "discard sidelined": 1, "redrive": 2, "redrive any": 1, "redrive many": 2, "discard dead": 4, "cancel execution": 4,
+    "usurp": 1, "pause client": 2, "resume client": 2, "release parked": 2,
+    "discard parked": 1, "redrive": 2, "redrive any": 1, "redrive many": 2, "discard dead": 4, "cancel execution": 4,
 }  # fmt: skip

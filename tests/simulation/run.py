@@ -196,7 +196,7 @@ def _settings(rng: random.Random, profile: Profile) -> Settings:
         visibility_seconds=2 * deliverer_timeout,
         row_retention_seconds=4_000,
         idempotency_seconds=900,
-        valve_messages=rng.choice((2, 40_000)),
+        backpressure_messages=rng.choice((2, 40_000)),
     )
 
 

@@ -235,7 +235,7 @@ class Watcher:
         if after.state is State.RUNNING and (before is None or before.state is not State.RUNNING):
             attempt = before.attempt + 1 if before else 1
             self.require(after.attempt == attempt or before is None, "I4", f"attempt {attempt} was skipped", about)
-        if after.state in WAITING and after.state is not State.SIDELINED:
+        if after.state in WAITING and after.state is not State.PARKED:
             self.require(after.next_attempt_at is not None, "L1", "a waiting record says not what for", about)
             self._not_before[after.execution_id] = after.next_attempt_at or 0
         if after.state is State.SUCCEEDED:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from clockwork.domain.jobs import RecordLevel
-from clockwork.domain.timeline import Standing
+from clockwork.domain.timeline import ShardStatus
 from clockwork.flows.requests.create import CreatedJob, create_jobs
 from clockwork.flows.sweep.shards import Retirements, retire_shards
 from clockwork.flows.timeline.shards import ensure_shards
@@ -40,8 +40,8 @@ class Shrinking:
     def remove(self, world: World | None = None) -> Retirements:
         return retire_shards(world or self.after, self.clockwork.clock.at + 60_000)
 
-    def standing(self, partition_id: str) -> Standing:
-        return self.clockwork.shards.get([partition_id])[partition_id].standing
+    def status(self, partition_id: str) -> ShardStatus:
+        return self.clockwork.shards.get([partition_id])[partition_id].status
 
     def delivered(self) -> list[str]:
         self.clockwork.run_until(LATER)

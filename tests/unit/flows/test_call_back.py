@@ -167,7 +167,7 @@ def test_a_callback_waits_like_any_job_while_its_client_is_paused() -> None:
     failing.clockwork.clients.put(msgspec.structs.replace(ACME, paused=True))
     failing.run(20)
     assert failing.backs == []
-    assert State.SIDELINED in {one.state for one in failing.clockwork.executions.all()}
+    assert State.PARKED in {one.state for one in failing.clockwork.executions.all()}
     failing.clockwork.clients.put(ACME)
     unpark(failing.world, failing.clockwork.clock.at + 60_000)
     failing.run()

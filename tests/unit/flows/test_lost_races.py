@@ -67,8 +67,8 @@ def noted(before: Execution | None) -> Execution:
         (Restless(lambda _: LOST), False, State.SUCCEEDED),
         (Restless(noted, is_claim), False, State.SUCCEEDED),
         (Restless(noted, is_claim, job_id=NamedJobId("acme", "gone", 1).job_id), False, State.SUCCEEDED),
-        (Restless(lambda _: execution(State.PENDING)), True, State.SIDELINED),
-        (Restless(lambda _: LOST), True, State.SIDELINED),
+        (Restless(lambda _: execution(State.PENDING)), True, State.PARKED),
+        (Restless(lambda _: LOST), True, State.PARKED),
     ],
     ids=[
         "claim",

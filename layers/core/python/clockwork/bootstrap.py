@@ -80,7 +80,7 @@ def _wire(delivers: bool) -> App:
 def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) -> World:
     """All ports on AWS. `aws`: a session of one's own, as tests and benchmarks have."""
     # Imported here: whoever tests a handler on memory needs no botocore.
-    from clockwork.aws.clock import SystemChance, SystemClock
+    from clockwork.aws.clock import OsRandom, SystemClock
     from clockwork.aws.invoker import AwsInvoker
     from clockwork.aws.session import Aws
     from clockwork.aws.stores.clients import AwsClients, CachedClients
@@ -97,7 +97,7 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
     return World(
         settings=settings,
         clock=clock,
-        chance=SystemChance(),
+        random=OsRandom(),
         timeline=AwsTimeline(aws, settings.timeline_table),
         shards=AwsShards(aws, settings.shards_table),
         jobs=AwsJobs(aws, settings.jobs_table),
@@ -112,7 +112,7 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
         clients=CachedClients(AwsClients(aws, settings.clients_table), clock, settings.client_cache_seconds),
         key_rows=AwsKeyRows(aws, settings.jobs_table),
         regulation=AwsRegulation(aws, settings.clients_table, clock),
-        environment=Environment(name=SystemChance().token()),
+        environment=Environment(name=OsRandom().token()),
     )
 
 

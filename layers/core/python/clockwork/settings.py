@@ -32,10 +32,10 @@ class Settings:
     sweep_seconds: int = 60
     #: How far ahead a poller releases: never more than 900 s (the longest SQS delay) minus a minute.
     lookahead_seconds: int = 240
-    #: With more messages than this visible or in hand in a release queue, pollers release less far ahead: the valve.
-    valve_messages: int = 40_000
+    #: With more messages than this visible or in hand in a release queue, pollers release less far ahead: backpressure.
+    backpressure_messages: int = 40_000
     #: How far ahead they release then: from a poll to the next but one, and never more than `lookahead_seconds`.
-    valve_lookahead_seconds: int = 130
+    backpressure_lookahead_seconds: int = 130
     #: How many shards at which little happens share a poller's invocation.
     shards_together: int = 8
     lease_seconds: int = 20
@@ -130,7 +130,7 @@ class Settings:
             shards=4,
             ordered_shards=2,
             lookahead_seconds=70,
-            valve_lookahead_seconds=65,
+            backpressure_lookahead_seconds=65,
             poller_invoke_seconds=60,
             ticker_timeout_seconds=20,
             poller_timeout_seconds=60,

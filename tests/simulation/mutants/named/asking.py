@@ -17,7 +17,7 @@ ASKING = (
     Mutant(
         "ids are drawn, not derived from the key row",
         "flows/requests/create.py",
-        (("row_id = ids.derive(origin.client_id, origin.seed, index)", "row_id = world.chance.token()"),),
+        (("row_id = ids.derive(origin.client_id, origin.seed, index)", "row_id = world.random.token()"),),
         "I10",
     ),
     Mutant(

@@ -133,7 +133,7 @@ RELEASING = (
     Mutant(
         "a shard that has left is not taken back",
         "flows/timeline/shards.py",
-        (("one if one.standing is Standing.USED else _taken_back(world, one)", "one"),),
+        (("one if one.status is ShardStatus.USED else _taken_back(world, one)", "one"),),
         "I1",
     ),
     Mutant(

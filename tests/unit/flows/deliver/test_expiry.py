@@ -55,7 +55,7 @@ def test_the_window_counts_from_when_it_could_first_run(changes: dict[str, Any],
         None,
         execution(State.FAILED, attempt=1, next_attempt_at=NOW),
         execution(State.PENDING),
-        execution(State.SIDELINED),
+        execution(State.PARKED),
     ],
 )
 def test_a_claim_that_comes_too_late_ends_expired(stored: Execution | None) -> None:

@@ -191,7 +191,7 @@ def test_a_paused_client_holds_its_heads_in_their_place_and_they_are_shown_as_se
     (head, _) = ordered(clockwork, {"name": "a1", "delay_ms": 1_000}, {"name": "a2", "delay_ms": 1_001})
     run(clockwork, 30_000)
     assert delivered(clockwork) == []
-    assert record_of(clockwork, head).state is State.SIDELINED
+    assert record_of(clockwork, head).state is State.PARKED
     assert list(clockwork.regulation.parked()) == []
     clockwork.clients.put(ACME)
     run(clockwork, 90_000)

@@ -1,4 +1,4 @@
-"""The valve: how far ahead pollers release when deliverers do and do not keep up."""
+"""Backpressure: how far ahead pollers release when deliverers do and do not keep up."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from clockwork.domain import keys
 from clockwork.domain.errors import Unavailable
-from clockwork.domain.limits.polling import plan_opening
+from clockwork.domain.limits.polling import plan_lookahead
 from clockwork.flows.poll.poller import poll_any
 from clockwork.flows.poll.tick import tick
 from clockwork.memory.world import MemoryClockwork
@@ -17,18 +17,18 @@ from clockwork.settings import Settings
 
 @pytest.mark.parametrize("waiting", [0, 1, 40_000])
 def test_as_long_as_deliverers_keep_up_pollers_release_as_far_ahead_as_they_may(waiting: int) -> None:
-    opening = plan_opening(240, 130, waiting, 40_000)
+    opening = plan_lookahead(240, 130, waiting, 40_000)
     assert (opening.lookahead_seconds, opening.narrowed) == (240, False)
 
 
 def test_behind_that_they_release_less_far_ahead_and_say_why() -> None:
-    opening = plan_opening(240, 130, 40_001, 40_000)
+    opening = plan_lookahead(240, 130, 40_001, 40_000)
     assert (opening.lookahead_seconds, opening.narrowed) == (130, True)
     assert opening.reason == "40,001 messages wait, more than 40,000: pollers release 130 s ahead"
 
 
-def test_the_valve_never_opens_further_than_the_lookahead() -> None:
-    assert plan_opening(70, 130, 50_000, 40_000).lookahead_seconds == 70
+def test_backpressure_never_releases_further_ahead_than_the_setting() -> None:
+    assert plan_lookahead(70, 130, 50_000, 40_000).lookahead_seconds == 70
 
 
 @dataclass

@@ -31,7 +31,7 @@ def test_a_paused_client_loses_nothing_and_is_not_hit_by_everything_at_once(reco
     assert regulated.parked == 40
     assert not regulated.clockwork.queue.messages
     if record == "full":
-        assert regulated.states() == {State.SIDELINED}
+        assert regulated.states() == {State.PARKED}
     assert regulated.sweep().left == 1
     regulated.set_client()
     assert regulated.sweep().released == 40
@@ -87,7 +87,7 @@ def test_parked_occurrences_are_discarded_by_hand_those_that_come_later_are_not(
     regulated.clockwork.regulation.direct_parked(Parked("acme", discard_until=regulated.clockwork.clock.at))
     regulated.run(30)
     assert regulated.sweep().discarded == 30
-    assert regulated.states() == {State.SKIPPED, State.SIDELINED}
+    assert regulated.states() == {State.SKIPPED, State.PARKED}
     assert regulated.parked == 2
     regulated.set_client()
     assert regulated.sweep().released == 2

@@ -18,7 +18,7 @@ from clockwork.domain.requests.create import occurrence_of
 from clockwork.domain.storage.codec import decode_message
 from clockwork.flows.access import Caller
 from clockwork.flows.deliver.batch import LONGEST_HOLD_MS, Item
-from clockwork.flows.deliver.circuits import watch
+from clockwork.flows.deliver.circuits import update_circuits
 from clockwork.flows.requests.cancel import cancel_job
 from clockwork.flows.sweep.unpark import MOST_TRIES, unpark
 from clockwork.memory.world import MemoryClockwork
@@ -129,7 +129,7 @@ def test_a_target_that_refuses_a_payload_has_recovered(status_code: int | None, 
     regulated = _behind_a_circuit()
     (circuit,) = regulated.clockwork.regulation.circuits("acme").values()
     probe = Item("m0", release(occurrence=occurrence_of(new_job(), ACME, NOW)), probes=circuit, is_started=True)
-    watch(regulated.clockwork.world, [(probe, failure(permanent=True, status_code=status_code))])
+    update_circuits(regulated.clockwork.world, [(probe, failure(permanent=True, status_code=status_code))])
     assert (not regulated.clockwork.regulation.circuits("acme")) == closes
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from clockwork.domain.errors import OrderedShardsChanged, Unavailable
 from clockwork.domain.keys import ordered_partitions, plain_partitions
-from clockwork.domain.timeline import Standing
+from clockwork.domain.timeline import ShardStatus
 from clockwork.flows.poll.tick import tick
 from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.timeline.shards import all_shards, ensure_shards
@@ -53,8 +53,8 @@ def test_the_number_stands_from_the_first_ordered_shard_on(monkeypatch: pytest.M
     clockwork = MemoryClockwork()
     register = clockwork.shards.register
 
-    def dying(partition_id: str, standing: Standing = Standing.USED) -> None:
-        register(partition_id, standing)
+    def dying(partition_id: str, status: ShardStatus = ShardStatus.USED) -> None:
+        register(partition_id, status)
         if partition_id.startswith("o"):
             raise Unavailable("the ticker dies")
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.requests.create import CreateRequest
-from clockwork.domain.timeline import Shard, Standing
+from clockwork.domain.timeline import Shard, ShardStatus
 from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.sweep.shards import Retirements
 from clockwork.flows.world import World
@@ -20,12 +20,12 @@ from tests.support.shrinking import GIVEN_UP, Shrinking
 from tests.support.turns import Turn
 
 
-def losing(shrinking: Shrinking, number: int) -> Callable[[Shard, Standing], bool]:
-    """Changes of a standing of which the answer to one, by its number, is lost although it was made."""
+def losing(shrinking: Shrinking, number: int) -> Callable[[Shard, ShardStatus], bool]:
+    """Changes of a status of which the answer to one, by its number, is lost although it was made."""
     change_it, made = shrinking.clockwork.shards.change, itertools.count()
 
-    def changing(shard: Shard, standing: Standing) -> bool:
-        done = change_it(shard, standing)
+    def changing(shard: Shard, status: ShardStatus) -> bool:
+        done = change_it(shard, status)
         if next(made) == number:
             raise Unavailable("no answer")
         return done
@@ -41,9 +41,9 @@ def test_a_sweep_whose_answer_is_lost_may_have_let_a_shard_go_and_loses_no_job(
     with monkeypatch.context() as patched:
         patched.setattr(shrinking.clockwork.shards, "change", losing(shrinking, number))
         assert shrinking.remove() == Retirements(removed=3, kept=1)
-    assert shrinking.standing(GIVEN_UP) is (Standing.LEFT if number else Standing.LEAVING)
+    assert shrinking.status(GIVEN_UP) is (ShardStatus.LEFT if number else ShardStatus.LEAVING)
     job = shrinking.create(shrinking.before, GIVEN_UP, 300_000)
-    assert shrinking.standing(GIVEN_UP) is Standing.USED
+    assert shrinking.status(GIVEN_UP) is ShardStatus.USED
     assert shrinking.delivered() == [job.job_id]
     assert shrinking.remove() == Retirements(removed=1)
 

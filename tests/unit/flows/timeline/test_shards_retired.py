@@ -8,7 +8,7 @@ from clockwork.domain.errors import Unavailable
 from clockwork.domain.jobs import RecordLevel
 from clockwork.domain.keys import ordered_partitions, plain_partitions
 from clockwork.domain.named_jobs import Definition
-from clockwork.domain.timeline import Standing
+from clockwork.domain.timeline import ShardStatus
 from clockwork.flows.access import identify, require_known
 from clockwork.flows.named.trigger import run_now
 from clockwork.flows.named.write import NamedRequest, change, create_named, resumed
@@ -32,7 +32,7 @@ def test_a_shard_that_holds_a_job_is_kept_until_that_is_delivered() -> None:
     shrinking = Shrinking()
     job = shrinking.create(shrinking.before, GIVEN_UP, 300_000)
     assert shrinking.remove() == Retirements(removed=3, kept=1)
-    assert (shrinking.standing(GIVEN_UP), shrinking.standing("p004")) == (Standing.USED, Standing.LEFT)
+    assert (shrinking.status(GIVEN_UP), shrinking.status("p004")) == (ShardStatus.USED, ShardStatus.LEFT)
     assert shrinking.delivered() == [job.job_id]
     assert shrinking.remove() == Retirements(removed=1)
 
@@ -50,14 +50,14 @@ def test_shards_within_the_setting_and_ordered_ones_never_leave() -> None:
     check_shards(shrinking.before, ordered_partitions(2))
     assert shrinking.remove(shrinking.before) == Retirements()
     shrinking.remove()
-    assert {shrinking.standing(one) for one in ("p000", "p001", "o000", "o001")} == {Standing.USED}
+    assert {shrinking.status(one) for one in ("p000", "p001", "o000", "o001")} == {ShardStatus.USED}
 
 
 def test_an_api_of_the_deployment_before_brings_back_a_shard_that_has_left() -> None:
     shrinking = Shrinking()
     shrinking.remove()
     job = shrinking.create(shrinking.before, GIVEN_UP, 300_000)
-    assert shrinking.standing(GIVEN_UP) is Standing.USED
+    assert shrinking.status(GIVEN_UP) is ShardStatus.USED
     assert shrinking.remove() == Retirements(kept=1)
     assert shrinking.delivered() == [job.job_id]
 
@@ -70,7 +70,7 @@ def test_a_shard_that_comes_back_goes_on_where_it_was(record: RecordLevel) -> No
     shrinking.remove()
     grown = shrinking.before
     assert GIVEN_UP in ensure_shards(grown)
-    assert shrinking.standing(GIVEN_UP) is Standing.USED
+    assert shrinking.status(GIVEN_UP) is ShardStatus.USED
     second = shrinking.create(grown, GIVEN_UP, 5_000, record)
     assert shrinking.delivered() == [first.job_id, second.job_id]
 

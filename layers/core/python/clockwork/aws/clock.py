@@ -1,6 +1,6 @@
 """The wall clock of this machine.
 
-Chance from the operating system.
+Random numbers from the operating system.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class SystemClock:
 _random = SystemRandom()
 
 
-class SystemChance:
-    """`ports.Chance` from the system's source of secrets."""
+class OsRandom:
+    """`ports.Random` from the system's source of secrets."""
 
     def token(self) -> str:
         return secrets.token_urlsafe(16)

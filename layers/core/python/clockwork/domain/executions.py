@@ -18,19 +18,22 @@ class State(StrEnum):
     FAILED = "FAILED"  # the target refused or broke off; the next attempt's claim moves it on
     TIMED_OUT = "TIMED_OUT"  # the target did not answer in time; the next attempt's claim moves it on
     WORKER_LOST = "WORKER_LOST"  # the deliverer did not live to say; the next attempt's claim moves it on
-    SIDELINED = (
-        "SIDELINED"  # parked, no attempt burnt; the sweeper lets it go, and then a deliverer's claim moves it on
-    )
+    PARKED = "PARKED"  # set aside, no attempt burnt; the sweeper releases it, then a deliverer's claim moves it on
     SUCCEEDED = "SUCCEEDED"  # final
     CANCELLED = "CANCELLED"  # final
     EXPIRED = "EXPIRED"  # final: too late to be of use
     SKIPPED = "SKIPPED"  # final: not wanted, with the reason
     DEAD = "DEAD"  # final until somebody redrives it
 
+    @classmethod
+    def _missing_(cls, value: object) -> State | None:
+        """Records that version 0.1.0 stored call a parked execution SIDELINED."""
+        return cls.PARKED if value == "SIDELINED" else None
+
 
 DAY_MS = 86_400_000
 FINAL = frozenset({State.SUCCEEDED, State.CANCELLED, State.EXPIRED, State.SKIPPED, State.DEAD})
-WAITING = frozenset({State.PENDING, State.SIDELINED, State.FAILED, State.TIMED_OUT, State.WORKER_LOST})
+WAITING = frozenset({State.PENDING, State.PARKED, State.FAILED, State.TIMED_OUT, State.WORKER_LOST})
 
 
 class Attempt(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

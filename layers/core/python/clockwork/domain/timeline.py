@@ -32,7 +32,7 @@ class Page(msgspec.Struct, frozen=True):
     more: bool = False
 
 
-class Standing(StrEnum):
+class ShardStatus(StrEnum):
     """Whether a shard is polled. One that is LEAVING still is; one that has LEFT is not, until it is taken back.
 
     Neither is one that was never registered, which counts as having LEFT.
@@ -47,7 +47,7 @@ class Shard(msgspec.Struct, frozen=True):
     """One partition of the timeline. Everything at or before `cursor` has been released; everything at or before
     `horizon` may already be in someone's hands. Both are keys, `cursor <= horizon`, neither ever goes back.
 
-    `changes` counts how often its standing was written, so that no late or repeated write of it counts.
+    `changes` counts how often its status was written, so that no late or repeated write of it counts.
     `released`: how many occurrences its last visit had released at its last commit; None before the first.
     """
 
@@ -57,7 +57,7 @@ class Shard(msgspec.Struct, frozen=True):
     lease_until: int = 0
     cursor: str = keys.BEGINNING
     horizon: str = keys.BEGINNING
-    standing: Standing = Standing.USED
+    status: ShardStatus = ShardStatus.USED
     changes: int = 0
     released: int | None = None
 

@@ -67,7 +67,7 @@ def _place(world: World, rows: Sequence[Row]) -> list[str | None]:
 log = logging.getLogger(__name__)
 
 
-def tell_dead(world: World, executions: Sequence[Execution]) -> None:
+def notify_dead(world: World, executions: Sequence[Execution]) -> None:
     """Tell of those among records that were just stored which are DEAD. Never raises for what a queue answers."""
     for execution in executions:
         if execution.state is not State.DEAD:
@@ -75,7 +75,7 @@ def tell_dead(world: World, executions: Sequence[Execution]) -> None:
         try:
             client = world.clients.get(execution.client_id)
             if client is not None and client.dead_letter_queue_arn is not None:
-                world.notices.tell(client.dead_letter_queue_arn, execution)
+                world.notices.send(client.dead_letter_queue_arn, execution)
         except (Unavailable, Unreadable) as error:
             extra = {"action": "death_not_told", "executionId": execution.execution_id}
             log.warning("a death was not told: %s", error, extra=extra)

@@ -33,7 +33,7 @@ class World:
 
     settings: Settings
     clock: ports.Clock
-    chance: ports.Chance
+    random: ports.Random
     timeline: ports.Timeline
     shards: ports.Shards
     jobs: ports.Jobs

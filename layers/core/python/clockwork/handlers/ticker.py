@@ -19,7 +19,7 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
                 "PollersStarted": report.started,
                 "PollersNotStarted": report.failed,
                 "SettingsRefused": int(report.refused),
-                "ValveNarrowed": int(report.narrowed),
+                "LookaheadNarrowed": int(report.narrowed),
             }
         )
         return {"started": report.started, "failed": report.failed}

@@ -1,4 +1,4 @@
-"""A clock that only moves when told to, and chance from a seed."""
+"""A clock that only moves when told to, and random numbers from a seed."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class MemoryClock:
         self.at += ms
 
 
-class SeededChance:
-    """Chance that repeats itself: the same seed draws the same."""
+class SeededRandom:
+    """Random numbers that repeat: the same seed draws the same ones."""
 
     def __init__(self, seed: int = 0) -> None:
         self._random = random.Random(seed)  # noqa: S311 - it is meant to repeat itself

@@ -11,5 +11,5 @@ class MemoryNotices:
     def __init__(self) -> None:
         self.told: list[tuple[str, Execution]] = []
 
-    def tell(self, queue_arn: str, execution: Execution) -> None:
+    def send(self, queue_arn: str, execution: Execution) -> None:
         self.told.append((queue_arn, execution))

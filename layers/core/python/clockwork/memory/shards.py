@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from clockwork.domain.timeline import Shard, Standing
+from clockwork.domain.timeline import Shard, ShardStatus
 from clockwork.ports import Lease
 
 
@@ -17,24 +17,24 @@ class MemoryShards:
         self._rows: dict[str, Shard] = {}
 
     def list(self) -> Sequence[str]:
-        return sorted(p for p, shard in self._rows.items() if shard.standing is not Standing.LEFT)
+        return sorted(p for p, shard in self._rows.items() if shard.status is not ShardStatus.LEFT)
 
     def all(self) -> Sequence[Shard]:
         return [self._rows[partition_id] for partition_id in sorted(self._rows)]
 
-    def register(self, partition_id: str, standing: Standing = Standing.USED) -> None:
-        self._rows.setdefault(partition_id, Shard(partition_id, standing=standing))
+    def register(self, partition_id: str, status: ShardStatus = ShardStatus.USED) -> None:
+        self._rows.setdefault(partition_id, Shard(partition_id, status=status))
 
-    def change(self, shard: Shard, standing: Standing) -> bool:
+    def change(self, shard: Shard, status: ShardStatus) -> bool:
         stored = self._rows.get(shard.partition_id)
         if stored is None or stored.changes != shard.changes:
             return False
         changes = stored.changes + 1
-        self._rows[shard.partition_id] = msgspec.structs.replace(stored, standing=standing, changes=changes)
+        self._rows[shard.partition_id] = msgspec.structs.replace(stored, status=status, changes=changes)
         return True
 
     def get(self, partition_ids: Sequence[str]) -> Mapping[str, Shard]:
-        return {p: self._rows.get(p, Shard(p, standing=Standing.LEFT)) for p in partition_ids}
+        return {p: self._rows.get(p, Shard(p, status=ShardStatus.LEFT)) for p in partition_ids}
 
     def acquire(self, partition_id: str, owner: str, now: int, until: int, horizon: str) -> Lease | None:
         shard = self._rows.get(partition_id)

@@ -17,7 +17,7 @@ from clockwork.flows.poll.shard import PollReport, poll_shard
 from clockwork.flows.timeline.shards import all_shards
 from clockwork.flows.world import World
 from clockwork.memory.clients import MemoryClients, MemoryKeyRows
-from clockwork.memory.clock import MemoryClock, SeededChance
+from clockwork.memory.clock import MemoryClock, SeededRandom
 from clockwork.memory.dead_letters import MemoryDeadLetters
 from clockwork.memory.executions import MemoryExecutions
 from clockwork.memory.jobs import MemoryJobs
@@ -59,7 +59,7 @@ class MemoryClockwork:
         self.world = World(
             settings=self.settings,
             clock=self.clock,
-            chance=SeededChance(self.seed),
+            random=SeededRandom(self.seed),
             timeline=self.timeline,
             shards=self.shards,
             jobs=self.jobs,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from clockwork.domain.requests.create import KeyRow
 from clockwork.domain.timeline import Lease
-from clockwork.ports.machine import Chance, Clock, Invoker, Targets
+from clockwork.ports.machine import Clock, Invoker, Random, Targets
 from clockwork.ports.queues import (
     Backlog,
     DeadLetter,
@@ -23,7 +23,6 @@ from clockwork.ports.tables import Clients, Executions, Jobs, KeyRows, Regulatio
 
 __all__ = [
     "Backlog",
-    "Chance",
     "Clients",
     "Clock",
     "DeadLetter",
@@ -36,6 +35,7 @@ __all__ = [
     "KeyRows",
     "Lease",
     "Notices",
+    "Random",
     "Refused",
     "Regulation",
     "ReleaseQueue",

@@ -1,4 +1,4 @@
-"""What a Lambda has besides its tables and queues: a clock, chance, pollers to start, targets to deliver to."""
+"""What a Lambda has besides its tables and queues: a clock, random numbers, pollers to start, targets to deliver to."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Clock(Protocol):
         """Return when `now() >= at`, at once if it is already."""
 
 
-class Chance(Protocol):
+class Random(Protocol):
     """The source of everything that must not be predictable, or must not be the same twice."""
 
     def token(self) -> str:

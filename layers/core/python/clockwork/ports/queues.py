@@ -56,7 +56,7 @@ class Backlog(Protocol):
 class Notices(Protocol):
     """What clients are told, in queues of their own."""
 
-    def tell(self, queue_arn: str, execution: Execution) -> None:
+    def send(self, queue_arn: str, execution: Execution) -> None:
         """Send one message of an execution that became DEAD. Raises Unavailable if the queue did not take it."""
 
 

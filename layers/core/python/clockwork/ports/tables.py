@@ -14,7 +14,7 @@ from clockwork.domain.lifecycle.parking import Parked
 from clockwork.domain.limits.circuits import Circuit
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.requests.create import KeyRow
-from clockwork.domain.timeline import Lease, Page, Row, Shard, Standing
+from clockwork.domain.timeline import Lease, Page, Row, Shard, ShardStatus
 
 
 class Timeline(Protocol):
@@ -51,11 +51,11 @@ class Shards(Protocol):
     def all(self) -> Sequence[Shard]:
         """All that were ever registered, as they are, in order."""
 
-    def register(self, partition_id: str, standing: Standing = Standing.USED) -> None:
+    def register(self, partition_id: str, status: ShardStatus = ShardStatus.USED) -> None:
         """Make the shard's row unless it exists."""
 
-    def change(self, shard: Shard, standing: Standing) -> bool:
-        """Write the shard's standing, `changes` + 1, unless it was written since the shard was read: then False."""
+    def change(self, shard: Shard, status: ShardStatus) -> bool:
+        """Write the shard's status, `changes` + 1, unless it was written since the shard was read: then False."""
 
     def get(self, partition_ids: Sequence[str]) -> Mapping[str, Shard]:
         """The shards asked for. One without a row has LEFT, and has cursor and horizon at the beginning of time."""

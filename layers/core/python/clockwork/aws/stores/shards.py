@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from clockwork.aws.errors import ConditionFailed
 from clockwork.aws.session import Aws
 from clockwork.aws.stores.table import Item, Table, number
-from clockwork.domain.timeline import Shard, Standing
+from clockwork.domain.timeline import Shard, ShardStatus
 from clockwork.ports import Lease
 
 _TAKE = "SET #owner = :owner, #epoch = #epoch + :one, #leaseUntil = :until"
@@ -21,18 +21,18 @@ class AwsShards:
 
     def list(self) -> Sequence[str]:
         items = self._table.scan("partitionId", "standing")
-        return sorted(item["partitionId"]["S"] for item in items if _standing_of(item) is not Standing.LEFT)
+        return sorted(item["partitionId"]["S"] for item in items if _status_of(item) is not ShardStatus.LEFT)
 
     def all(self) -> Sequence[Shard]:
         return sorted(map(_from_item, self._table.scan_part(0, 1)), key=lambda one: one.partition_id)
 
-    def register(self, partition_id: str, standing: Standing = Standing.USED) -> None:
-        self._table.put_new(_to_item(Shard(partition_id, standing=standing)))
+    def register(self, partition_id: str, status: ShardStatus = ShardStatus.USED) -> None:
+        self._table.put_new(_to_item(Shard(partition_id, status=status)))
 
-    def change(self, shard: Shard, standing: Standing) -> bool:
+    def change(self, shard: Shard, status: ShardStatus) -> bool:
         # Rows have no count before the first change.
         unchanged = "#changes = :seen" if shard.changes else "attribute_not_exists(#changes)"
-        values: Item = {":standing": {"S": standing.value}, ":changes": number(shard.changes + 1)}
+        values: Item = {":standing": {"S": status.value}, ":changes": number(shard.changes + 1)}
         if shard.changes:
             values = {**values, ":seen": number(shard.changes)}
         try:
@@ -48,7 +48,7 @@ class AwsShards:
 
     def get(self, partition_ids: Sequence[str]) -> Mapping[str, Shard]:
         items = self._table.get_all([(partition_id,) for partition_id in partition_ids])
-        unregistered = {p: Shard(p, standing=Standing.LEFT) for p in partition_ids}
+        unregistered = {p: Shard(p, status=ShardStatus.LEFT) for p in partition_ids}
         return {p: _from_item(items[p,]) if (p,) in items else unregistered[p] for p in partition_ids}
 
     def acquire(self, partition_id: str, owner: str, now: int, until: int, horizon: str) -> Lease | None:
@@ -133,7 +133,7 @@ def _to_item(shard: Shard) -> Item:
         "leaseUntil": number(shard.lease_until),
         "cursor": {"S": shard.cursor},
         "horizon": {"S": shard.horizon},
-        "standing": {"S": shard.standing.value},
+        "standing": {"S": shard.status.value},
     }
 
 
@@ -145,11 +145,11 @@ def _from_item(item: Item) -> Shard:
         lease_until=int(item["leaseUntil"]["N"]),
         cursor=item["cursor"]["S"],
         horizon=item["horizon"]["S"],
-        standing=_standing_of(item),
+        status=_status_of(item),
         changes=int(item["changes"]["N"]) if "changes" in item else 0,
         released=int(item["released"]["N"]) if "released" in item else None,
     )
 
 
-def _standing_of(item: Item) -> Standing:
-    return Standing(item["standing"]["S"]) if "standing" in item else Standing.USED
+def _status_of(item: Item) -> ShardStatus:
+    return ShardStatus(item["standing"]["S"]) if "standing" in item else ShardStatus.USED

@@ -25,7 +25,7 @@ class AwsNotices:
     def __init__(self, aws: Aws) -> None:
         self._sqs: SQSClient = aws.client_later("sqs")
 
-    def tell(self, queue_arn: str, execution: Execution) -> None:
+    def send(self, queue_arn: str, execution: Execution) -> None:
         ordering: Any = {}
         if queue_arn.endswith(".fifo"):
             ordering = {

@@ -1,4 +1,4 @@
-"""The valve: while deliverers do not keep up with what is due, pollers release less far ahead.
+"""Backpressure: while deliverers do not keep up with what is due, pollers release less far ahead.
 
 What is in a release queue cannot be taken back, comes out in no order, and is handed out 120,000 messages at a time at
 most; what is still in the timeline keeps its order, can surely be cancelled and expires without a message.
@@ -17,7 +17,7 @@ from clockwork.domain import keys
 from clockwork.domain.timeline import Shard
 
 
-class Opening(msgspec.Struct, frozen=True):
+class Lookahead(msgspec.Struct, frozen=True):
     """How far ahead pollers release now, and why."""
 
     lookahead_seconds: int
@@ -25,15 +25,15 @@ class Opening(msgspec.Struct, frozen=True):
     reason: str
 
 
-def plan_opening(widest_seconds: int, narrowest_seconds: int, waiting: int, most: int) -> Opening:
-    """`waiting`: messages that are due and not delivered yet; beyond `most` the valve narrows.
+def plan_lookahead(widest_seconds: int, narrowest_seconds: int, waiting: int, most: int) -> Lookahead:
+    """`waiting`: messages that are due and not delivered yet; beyond `most` the lookahead is narrowed.
 
     `narrowest_seconds` has to reach from a poll to the next but one, so that a shard that is not behind stays so.
     """
     if waiting <= most:
-        return Opening(widest_seconds, False, f"{waiting:,} messages wait, up to {most:,} are normal")
+        return Lookahead(widest_seconds, False, f"{waiting:,} messages wait, up to {most:,} are normal")
     narrow = min(widest_seconds, narrowest_seconds)
-    return Opening(narrow, True, f"{waiting:,} messages wait, more than {most:,}: pollers release {narrow} s ahead")
+    return Lookahead(narrow, True, f"{waiting:,} messages wait, more than {most:,}: pollers release {narrow} s ahead")
 
 
 #: What a visit of a quiet shard releases at the most: as much as goes out in one call.

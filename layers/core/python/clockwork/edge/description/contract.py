@@ -189,14 +189,14 @@ OPERATIONS = {
         body=ReasonBody,
         examples=({},),
     ),
-    "release_sidelined": Operation(
+    "release_parked": Operation(
         "Let go what is parked at a chosen rate, open circuits or not, from the next sweep on",
         answers.Unparking,
         status=202,
         body=UnparkBody,
         examples=({"maxPerSecond": 20},),
     ),
-    "discard_sidelined": Operation(
+    "discard_parked": Operation(
         "End undelivered all that is parked, from the next sweep on",
         answers.Discarding,
         status=202,

@@ -122,6 +122,8 @@ _SIGV4 = {
 def _operation(route: Route, operation: Operation) -> dict[str, Any]:
     in_path = re.findall(r"\{(\w+)\}", route.path)
     described: dict[str, Any] = {"operationId": _camel(route.operation), "summary": operation.summary}
+    if route.deprecated:
+        described |= {"operationId": f"{_camel(route.operation)}Deprecated", "deprecated": True}
     if route.admin:
         described["description"] = "For admin principals alone."
     parameters = [

@@ -22,7 +22,7 @@ Answer = tuple[HTTPStatus, Any]
 
 
 class UnparkBody(EdgeModel):
-    """POST /v1/clients/{clientId}/sidelined/release."""
+    """POST /v1/clients/{clientId}/parked/release."""
 
     max_per_second: float = Field(10, ge=0.1, le=HIGHEST_RATE)
 
@@ -43,15 +43,15 @@ class ClientApi:
         validate(ReasonBody, _optional(request), self._plain_checks(request))
         return self._put(msgspec.structs.replace(self._client(request), paused=False, pause_reason=None))
 
-    def release_sidelined(self, request: Request) -> Answer:
-        """POST /v1/clients/{clientId}/sidelined/release: open circuits or not, at a chosen rate."""
+    def release_parked(self, request: Request) -> Answer:
+        """POST /v1/clients/{clientId}/parked/release: open circuits or not, at a chosen rate."""
         body = validate(UnparkBody, _optional(request), self._plain_checks(request))
         client = self._client(request)
         self.world.regulation.direct_parked(Parked(client.client_id, rate=body.max_per_second, by_hand=True))
         return HTTPStatus.ACCEPTED, {"clientId": client.client_id, "maxPerSecond": body.max_per_second}
 
-    def discard_sidelined(self, request: Request) -> Answer:
-        """POST /v1/clients/{clientId}/sidelined/discard: all that is parked ends undelivered."""
+    def discard_parked(self, request: Request) -> Answer:
+        """POST /v1/clients/{clientId}/parked/discard: all that is parked ends undelivered."""
         validate(EmptyBody, _optional(request), self._plain_checks(request))
         client = self._client(request)
         self.world.regulation.direct_parked(Parked(client.client_id, discard_until=self.world.clock.now()))

@@ -17,7 +17,7 @@ ExecutionState = Literal[
     "FAILED",
     "TIMED_OUT",
     "WORKER_LOST",
-    "SIDELINED",
+    "PARKED",
     "CANCELLED",
     "EXPIRED",
     "SKIPPED",

@@ -17,7 +17,7 @@ from clockwork.domain.limits.circuits import Passage, host_of, plan_passage
 from clockwork.domain.limits.rate import urgency
 from clockwork.flows.deliver.batch import Batch, Item
 from clockwork.flows.deliver.claim import unexpired
-from clockwork.flows.deliver.concurrency import permitted
+from clockwork.flows.deliver.concurrency import within_concurrency
 from clockwork.flows.deliver.park import park
 from clockwork.flows.world import World
 
@@ -43,7 +43,7 @@ def _admit_client(batch: Batch, client_id: str, items: list[Item]) -> list[Item]
     client = batch.world.clients.get(client_id)
     for step in (_unparked, _paced):
         items = step(batch, client_id, client, items) if items else items
-    return permitted(batch, client, items) if items else items
+    return within_concurrency(batch, client, items) if items else items
 
 
 def _client_of(item: Item) -> str:

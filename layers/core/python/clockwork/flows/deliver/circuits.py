@@ -14,7 +14,7 @@ from clockwork.flows.world import World
 log = logging.getLogger(__name__)
 
 
-def watch(world: World, ended: Sequence[tuple[Item, Outcome]]) -> None:
+def update_circuits(world: World, ended: Sequence[tuple[Item, Outcome]]) -> None:
     """Note the outcomes of attempts. What cannot be written is left to the next outcome: nothing depends on it."""
     for item, outcome in ended:
         host = host_of(item.release.occurrence.target)

@@ -78,7 +78,7 @@ def find_seen(batch: Batch, item: Item) -> bool:
 def wish(batch: Batch) -> Claim:
     """The wish to make one attempt, under a token of its own, until this invocation ends."""
     now = batch.world.clock.now()
-    return Claim(batch.world.chance.token(), batch.deadline_at, now, batch.world.execution_expires_at(now))
+    return Claim(batch.world.random.token(), batch.deadline_at, now, batch.world.execution_expires_at(now))
 
 
 def unexpired(batch: Batch, items: Sequence[Item]) -> list[Item]:

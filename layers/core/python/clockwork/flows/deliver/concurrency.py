@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 BLOCKS_TRIED = 4
 
 
-def permitted(batch: Batch, client: Client | None, items: Sequence[Item]) -> list[Item]:
+def within_concurrency(batch: Batch, client: Client | None, items: Sequence[Item]) -> list[Item]:
     """Of one client's items, as many as its permits let run at once; the others come back later."""
     world = batch.world
     now = world.clock.now()
@@ -39,7 +39,7 @@ def permitted(batch: Batch, client: Client | None, items: Sequence[Item]) -> lis
     later = items[len(going) :]
     for item in later:
         waits = item.release.waits
-        back_at = max(item.release.run_at, now + wait_ms(waits, world.chance.fraction()) * batch.patience(item))
+        back_at = max(item.release.run_at, now + wait_ms(waits, world.random.fraction()) * batch.patience(item))
         item.release = msgspec.structs.replace(item.release, run_at=back_at, waits=waits + 1)
     batch.send_back(later)
     return going
@@ -68,7 +68,7 @@ def give_back_all(batch: Batch) -> None:
 def _lease(batch: Batch, client_id: str, blocks: Blocks, now: int) -> int | None:
     """The number of a block that is this environment's until its invocation ends; None if none is free."""
     world = batch.world
-    first = world.chance.below(blocks.count)
+    first = world.random.below(blocks.count)
     for step in range(min(blocks.count, BLOCKS_TRIED)):
         number = (first + step) % blocks.count
         if world.regulation.lease(client_id, number, world.environment.name, now, batch.deadline_at):

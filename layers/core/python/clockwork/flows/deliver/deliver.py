@@ -10,16 +10,16 @@ from collections.abc import Sequence
 
 from clockwork.domain.jobs import HttpTarget, KafkaTarget
 from clockwork.domain.releases import Delivery, Release
-from clockwork.flows.deaths import call_back, tell_dead
+from clockwork.flows.deaths import call_back, notify_dead
 from clockwork.flows.deliver.admission import admit
 from clockwork.flows.deliver.batch import LONGEST_HOLD_MS, Batch, DeliverReport, Item
 from clockwork.flows.deliver.bundles import Message, resend_alone, unbundled
-from clockwork.flows.deliver.circuits import give_probes_back, watch
+from clockwork.flows.deliver.circuits import give_probes_back, update_circuits
 from clockwork.flows.deliver.claim import claim, unexpired
 from clockwork.flows.deliver.concurrency import give_back_all, note_ended
 from clockwork.flows.deliver.outcome import record
-from clockwork.flows.deliver.retry import send_following
-from clockwork.flows.deliver.start import hold_and_look
+from clockwork.flows.deliver.retry import send_retries
+from clockwork.flows.deliver.start import hold_and_check
 from clockwork.flows.world import World
 
 #: What recording the outcomes may take at the end of an invocation (ms).
@@ -34,7 +34,7 @@ def deliver_batch(world: World, messages: Sequence[Message], deadline_at: int) -
     # 1. Attempt what is due.
     attempt(batch, unbundled(batch, messages))
     # 2. Release what follows, and what failed of bundles; only then let go of the messages.
-    results = send_following(world, [release for _, release in batch.following])
+    results = send_retries(world, [release for _, release in batch.following])
     for (item, _), why_not in zip(batch.following, results, strict=True):
         if why_not is not None:
             batch.fail(item, why_not)
@@ -54,7 +54,7 @@ def attempt(batch: Batch, items: Sequence[Item]) -> None:
     targets = batch.world.targets
     # An invocation that failed may have left attempts under way in this environment: their outcomes are nobody's here.
     targets.forget()
-    for slot in hold_and_look(batch, claimed):
+    for slot in hold_and_check(batch, claimed):
         targets.begin(slot, _delivery(claimed[slot].release, batch.deadline_at - RECORD_MARGIN_MS))
         claimed[slot].is_started = True
     give_probes_back(batch.world, items)
@@ -62,11 +62,11 @@ def attempt(batch: Batch, items: Sequence[Item]) -> None:
     while ended := targets.collect():
         outcomes = [(claimed[slot], outcome) for slot, outcome in ended]
         record(batch, outcomes)
-        watch(batch.world, outcomes)
+        update_circuits(batch.world, outcomes)
         note_ended(batch, outcomes)
     give_back_all(batch)
     # 6. Tell clients of what became DEAD, and call back where a job asks for it.
-    tell_dead(batch.world, batch.dead)
+    notify_dead(batch.world, batch.dead)
     batch.dead.clear()
     _call_back(batch)
 

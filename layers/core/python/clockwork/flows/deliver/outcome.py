@@ -45,7 +45,7 @@ def _record_round(batch: Batch, ended: Sequence[Ended]) -> list[Ended]:
 
 
 def _plan(batch: Batch, item: Item, outcome: Outcome) -> Plan:
-    now, jitter = batch.world.clock.now(), batch.world.chance.fraction()
+    now, jitter = batch.world.clock.now(), batch.world.random.fraction()
     if item.seen is None:
         return plan_unrecorded_outcome(item.release, outcome, now, jitter, batch.world.execution_expires_at(now))
     return plan_outcome(item.release, item.seen, outcome, now, jitter)

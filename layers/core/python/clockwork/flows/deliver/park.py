@@ -1,7 +1,7 @@
 """Park occurrences that may not go: set aside in their client's own partition, visible, with no attempt burnt.
 
 Record, row, note, and only then is the message let go. If the deliverer dies between, the message comes back and
-either parks again, which is the same row, or finds the way free and claims what was sidelined.
+either parks again, which is the same row, or finds the way free and claims what was parked.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import WAITING, Execution
 from clockwork.domain.lifecycle.attempts import plan_claim
-from clockwork.domain.lifecycle.parking import LONGEST_PARKING_MS, NOTED_MS, parked_row, sidelined
+from clockwork.domain.lifecycle.parking import LONGEST_PARKING_MS, NOTED_MS, parked_record, parked_row
 from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Row
 from clockwork.flows.deliver.batch import Batch, Item
@@ -21,7 +21,7 @@ from clockwork.flows.world import World
 
 def park(batch: Batch, items: Sequence[Item], reason: str) -> None:
     """Park items of one client. Those whose record says otherwise are handled like any message."""
-    parked = [item for item in items if _is_sidelined(batch, item, reason)]
+    parked = [item for item in items if _is_parked(batch, item, reason)]
     if not parked or batch.park(parked):
         return
     world = batch.world
@@ -56,7 +56,7 @@ def _waits_for(seen: Execution, release: Release) -> bool:
     return seen.state in WAITING and release.attempt == seen.attempt + 1
 
 
-def _is_sidelined(batch: Batch, item: Item, reason: str) -> bool:
+def _is_parked(batch: Batch, item: Item, reason: str) -> bool:
     """Whether the item is to be parked: its record says so, or none is kept of it."""
     if item.release.occurrence.record == "none":
         return True
@@ -69,7 +69,7 @@ def _is_sidelined(batch: Batch, item: Item, reason: str) -> bool:
                 return False
             continue
         expires_at = world.execution_expires_at(world.clock.now())
-        after = sidelined(item.release, item.seen, reason, expires_at)
+        after = parked_record(item.release, item.seen, reason, expires_at)
         if item.seen is not None and item.seen.state is after.state:
             return True
         saved = world.executions.save([(item.seen, after)])[0]

@@ -12,7 +12,7 @@ from clockwork.flows.timeline.put import put_and_check
 from clockwork.flows.world import World
 
 
-def send_following(world: World, releases: Sequence[Release]) -> Sequence[str | None]:
+def send_retries(world: World, releases: Sequence[Release]) -> Sequence[str | None]:
     """Release each again for its `run_at`. For each: None once it surely will come, otherwise why not."""
     results: list[str | None] = [None] * len(releases)
     now = world.clock.now()

@@ -25,7 +25,7 @@ EARLIER = 10
 MOST_EARLIER = 1_000
 
 
-def hold_and_look(batch: Batch, claimed: Sequence[Item]) -> Iterator[int]:
+def hold_and_check(batch: Batch, claimed: Sequence[Item]) -> Iterator[int]:
     """The indexes of those to be started, each no earlier than it is due. `claimed` is in that order."""
     slot = 0
     while slot < len(claimed):

@@ -104,7 +104,7 @@ def released_to(world: World, job: NamedJob, now: int) -> int:
     return min(now, keys.instant_of(world.shards.get([job.partition_id])[job.partition_id].horizon))
 
 
-def tell_dropped(world: World, before: NamedJob, after: NamedJob) -> None:
+def record_dropped(world: World, before: NamedJob, after: NamedJob) -> None:
     """Record what the old version had due before the new one begins, and nobody released: it is read no more.
 
     To be asked after the row was written: what lay beyond the horizon since then cannot have been released.

@@ -51,7 +51,7 @@ def _origin(world: World, job: NamedJob, asked: str, idempotency_key: str | None
         key=idempotency_key or "",
         digest=digest,
         created_at=now,
-        seed=world.chance.token(),
+        seed=world.random.token(),
         partition_id=job.partition_id,
         expires_at=expires_at,
     )

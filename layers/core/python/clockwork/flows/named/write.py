@@ -23,9 +23,9 @@ from clockwork.flows.access import get_by_key
 from clockwork.flows.named.advance import advance_past_horizon, put_pointer
 from clockwork.flows.named.in_flight import (
     may_still_start,
+    record_dropped,
     released_to,
     still_under_way,
-    tell_dropped,
     unrecorded_until,
 )
 from clockwork.flows.named.repair import advance_again
@@ -97,7 +97,7 @@ def change(world: World, stored: NamedJob, revision: int | None, changed: Change
     home = _home_of(world, stored.client_id, following.definition, stored.partition_id)
     if home is None:
         plain = ensure_shards(world)
-        home = plain[world.chance.below(len(plain))]
+        home = plain[world.random.below(len(plain))]
     job = versioned(msgspec.structs.replace(following, partition_id=home))
     if not _write(world, stored, job):
         latest = get_by_key(world, stored.client_id, stored.job_key)
@@ -105,7 +105,7 @@ def change(world: World, stored: NamedJob, revision: int | None, changed: Change
         raise RevisionConflict(f"the job was changed meanwhile: it is {at}, the request was for {stored.revision}")
     released = advance_past_horizon(world, job, first_pointer(job)) if job.state is JobState.ACTIVE else ()
     if released_at < now:
-        tell_dropped(world, stored, job)
+        record_dropped(world, stored, job)
     running, unseen = may_still_start(world, stored, job)
     return Written(job, released=released, running=running, may_be_under_way=unseen)
 
@@ -203,7 +203,7 @@ def _first_revision(
 ) -> NamedJob:
     now = world.clock.now()
     before = None if stored is None else stored.partition_id
-    drawn = partitions[world.chance.below(len(partitions))]
+    drawn = partitions[world.random.below(len(partitions))]
     job = NamedJob(
         client_id=request.client.client_id,
         job_key=request.job_key,

@@ -19,7 +19,7 @@ from clockwork.domain.lifecycle.expiry import expired_execution, is_expired
 from clockwork.domain.limits.rate import Spreading
 from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Row
-from clockwork.flows.deaths import call_back, tell_dead
+from clockwork.flows.deaths import call_back, notify_dead
 from clockwork.flows.poll.expand import Visited, visit_rows
 from clockwork.flows.poll.portions import most_in, portions
 from clockwork.flows.skipped import Stretch, record_skipped
@@ -95,7 +95,7 @@ def begin_visit(world: World, partition_id: str, deadline_at: int, lookahead_ms:
     """Take the lease and publish the horizon `lookahead_ms` ahead of now; None if another has the lease."""
     now = world.clock.now()
     horizon = keys.edge_key(now + lookahead_ms)
-    lease = world.shards.acquire(partition_id, world.chance.token(), now, now + lease_ms(world), horizon)
+    lease = world.shards.acquire(partition_id, world.random.token(), now, now + lease_ms(world), horizon)
     return None if lease is None else Visit(world, lease, deadline_at, lookahead_ms)
 
 
@@ -180,7 +180,7 @@ def _send(visit: Visit, releases: Sequence[Release], records: list[Execution]) -
     unsendable = [(releases[refusal.index], refusal.reason) for refusal in refused if refusal.permanent]
     records += [_dead(world, release, f"it cannot be released: {reason}") for release, reason in unsendable]
     saved = world.executions.save([(None, record) for record in records]) if records else ()
-    tell_dead(world, [record for record, one in zip(records, saved, strict=True) if one.ok])
+    notify_dead(world, [record for record, one in zip(records, saved, strict=True) if one.ok])
     visit.report.released += len(releases) - len(refused)
     visit.report.dead += sum(record.state is State.DEAD for record in records)
     visit.uncommitted += len(releases)

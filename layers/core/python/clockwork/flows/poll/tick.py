@@ -7,7 +7,7 @@ import logging
 import msgspec
 
 from clockwork.domain.errors import Unavailable
-from clockwork.domain.limits.polling import Opening, Poll, plan_opening, plan_polls
+from clockwork.domain.limits.polling import Lookahead, Poll, plan_lookahead, plan_polls
 from clockwork.flows.timeline.shards import all_shards, refused_setting
 from clockwork.flows.world import World
 
@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 class TickReport(msgspec.Struct, frozen=True):
     """For how many shards a poller was started, and for how many none could be; whether a setting is refused, and
-    whether the valve is narrowed.
+    whether the lookahead is narrowed.
     """
 
     started: int
@@ -30,21 +30,21 @@ def tick(world: World) -> TickReport:
     # 1. Register what is missing, and see what each shard's last visit came to.
     shards = all_shards(world)
     # 2. Do deliverers keep up? If not, less is released ahead.
-    opening = _opening(world)
+    lookahead = _plan_lookahead(world)
     # 3. Start a poller for each that may be busy, and one for several of the others.
     started = failed = 0
     for poll in plan_polls(shards, world.clock.now(), world.settings.shards_together):
-        if _start(world, poll, opening.lookahead_seconds):
+        if _start(world, poll, lookahead.lookahead_seconds):
             started += len(poll.partition_ids)
         else:
             failed += len(poll.partition_ids)
     reason = refused_setting(world)
     if reason is not None:
         log.error(reason, extra={"action": "setting_refused"})
-    return TickReport(started, failed, reason is not None, opening.narrowed)
+    return TickReport(started, failed, reason is not None, lookahead.narrowed)
 
 
-def _opening(world: World) -> Opening:
+def _plan_lookahead(world: World) -> Lookahead:
     settings = world.settings
     try:
         waiting = world.backlog.waiting()
@@ -52,12 +52,12 @@ def _opening(world: World) -> Opening:
         # Ticks go on without knowing: releasing too far ahead costs little, not releasing costs lateness.
         log.warning("the backlog is not known: %s", error, extra={"action": "backlog_not_known"})
         waiting = 0
-    opening = plan_opening(
-        settings.lookahead_seconds, settings.valve_lookahead_seconds, waiting, settings.valve_messages
+    lookahead = plan_lookahead(
+        settings.lookahead_seconds, settings.backpressure_lookahead_seconds, waiting, settings.backpressure_messages
     )
-    if opening.narrowed:
-        log.warning(opening.reason, extra={"action": "valve_narrowed"})
-    return opening
+    if lookahead.narrowed:
+        log.warning(lookahead.reason, extra={"action": "lookahead_narrowed"})
+    return lookahead
 
 
 def _start(world: World, poll: Poll, lookahead_seconds: int) -> bool:

@@ -65,7 +65,7 @@ def create_each(
 
     For each its job, or that its key stands for another request. Raises Unavailable if any is not certain.
     """
-    drawn = [partitions[world.chance.below(len(partitions))]]
+    drawn = [partitions[world.random.below(len(partitions))]]
     homes: list[_Home | KeyReused] = []
     due_at: list[int] = []
     for request in requests:
@@ -146,8 +146,8 @@ def _origin(world: World, request: CreateRequest, partitions: Sequence[str]) -> 
         key=request.idempotency_key or "",
         digest=request.digest,
         created_at=now,
-        seed=world.chance.token(),
-        partition_id=partitions[world.chance.below(len(partitions))],
+        seed=world.random.token(),
+        partition_id=partitions[world.random.below(len(partitions))],
         expires_at=now + world.settings.idempotency_seconds * 1000,
         packing=PACKING,
     )

@@ -12,7 +12,7 @@ from clockwork.domain.executions import Execution
 from clockwork.domain.lifecycle.attempts import is_claimed, plan_death
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
-from clockwork.flows.deaths import call_back, tell_dead
+from clockwork.flows.deaths import call_back, notify_dead
 from clockwork.flows.deliver.bundles import send_alone
 from clockwork.flows.world import World
 from clockwork.ports import DeadLetter
@@ -91,7 +91,7 @@ def _bury(world: World, release: Release, stored: Execution | None, report: Swee
     report.dead += saved.ok
     if not saved.ok:
         return False
-    tell_dead(world, [dead])
+    notify_dead(world, [dead])
     return _is_called_back(world, release, dead)
 
 

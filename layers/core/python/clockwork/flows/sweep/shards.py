@@ -16,7 +16,7 @@ import msgspec
 
 from clockwork.domain import keys
 from clockwork.domain.errors import Unavailable
-from clockwork.domain.timeline import Shard, Standing
+from clockwork.domain.timeline import Shard, ShardStatus
 from clockwork.flows.timeline.shards import is_given_up
 from clockwork.flows.world import World
 
@@ -61,14 +61,14 @@ def _retire(world: World, shard: Shard) -> bool:
     if _holds_rows(world, shard):
         return False
     # 2. Tell everybody that it is about to leave: who puts a row from now on takes it back.
-    if not world.shards.change(shard, Standing.LEAVING):
+    if not world.shards.change(shard, ShardStatus.LEAVING):
         return False
     # 3. Read again: this sees the rows of all who looked before, and saw nothing of it.
     if _holds_rows(world, shard):
         return False
     # 4. Leave, unless it was taken back meanwhile.
     leaving = msgspec.structs.replace(shard, changes=shard.changes + 1)
-    return world.shards.change(leaving, Standing.LEFT)
+    return world.shards.change(leaving, ShardStatus.LEFT)
 
 
 def _holds_rows(world: World, shard: Shard) -> bool:

@@ -17,13 +17,13 @@ import msgspec
 
 from clockwork.domain import keys, ordering
 from clockwork.domain.errors import OrderedShardsChanged, Unavailable
-from clockwork.domain.timeline import Shard, Standing
+from clockwork.domain.timeline import Shard, ShardStatus
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
 
 
-#: How often somebody else may have written a shard's standing just before us.
+#: How often somebody else may have written a shard's status just before us.
 MOST_TRIES = 5
 
 
@@ -37,7 +37,7 @@ def all_shards(world: World) -> Sequence[Shard]:
     """All shards to be polled, in order, after all that the settings ask for have been registered."""
     registered = {shard.partition_id: shard for shard in world.shards.all()}
     _register_ordered(world, registered)
-    polled = {p: shard for p, shard in registered.items() if shard.standing is not Standing.LEFT}
+    polled = {p: shard for p, shard in registered.items() if shard.status is not ShardStatus.LEFT}
     missing = [p for p in keys.plain_partitions(world.settings.shards) if p not in polled]
     if missing:
         polled |= check_shards(world, missing)
@@ -52,7 +52,7 @@ def _register_ordered(world: World, registered: Mapping[str, Shard]) -> None:
     world.environment.ordered_shards = made_with
     for partition_id in reversed(keys.ordered_partitions(made_with)):
         if partition_id not in registered:
-            world.shards.register(partition_id, Standing.LEFT)
+            world.shards.register(partition_id, ShardStatus.LEFT)
 
 
 def check_shards(world: World, partition_ids: Sequence[str]) -> Mapping[str, Shard]:
@@ -61,7 +61,7 @@ def check_shards(world: World, partition_ids: Sequence[str]) -> Mapping[str, Sha
     Whoever put a row calls this *after* the put. Raises Unavailable if it is not certain that somebody polls.
     """
     shards = world.shards.get(partition_ids)
-    return {p: one if one.standing is Standing.USED else _taken_back(world, one) for p, one in shards.items()}
+    return {p: one if one.status is ShardStatus.USED else _taken_back(world, one) for p, one in shards.items()}
 
 
 def is_given_up(world: World, partition_id: str) -> bool:
@@ -94,9 +94,9 @@ def _taken_back(world: World, shard: Shard) -> Shard:
     # Nobody has used it before: a callback of an ordered job goes to a plain shard whether or not there is one.
     world.shards.register(shard.partition_id)
     for _ in range(MOST_TRIES):
-        if world.shards.change(shard, Standing.USED):
-            return msgspec.structs.replace(shard, standing=Standing.USED, changes=shard.changes + 1)
+        if world.shards.change(shard, ShardStatus.USED):
+            return msgspec.structs.replace(shard, status=ShardStatus.USED, changes=shard.changes + 1)
         shard = world.shards.get([shard.partition_id])[shard.partition_id]
-        if shard.standing is Standing.USED:
+        if shard.status is ShardStatus.USED:
             return shard
-    raise Unavailable(f"others write the standing of shard {shard.partition_id} at the same time")
+    raise Unavailable(f"others write the status of shard {shard.partition_id} at the same time")

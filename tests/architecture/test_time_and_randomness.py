@@ -21,7 +21,7 @@ MAY_DRAW = {"aws/clock.py", "aws/repeats.py", "memory/clock.py"}
 
 
 def asked(module: ast.AST) -> list[str]:
-    """What a tree mentions of the machine's time and chance, called or handed on."""
+    """What a tree mentions of the machine's time and randomness, called or handed on."""
     names = [ast.unparse(node) for node in ast.walk(module) if isinstance(node, ast.Attribute)]
     return [name for name in names if name in CLOCKS]
 

@@ -1,4 +1,4 @@
-"""The contracts of `ports.Clock` and `ports.Chance`."""
+"""The contracts of `ports.Clock` and `ports.Random`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import time
 
 import pytest
 
-from clockwork.aws.clock import SystemChance, SystemClock
-from clockwork.memory.clock import MemoryClock, SeededChance
-from clockwork.ports import Chance, Clock
+from clockwork.aws.clock import OsRandom, SystemClock
+from clockwork.memory.clock import MemoryClock, SeededRandom
+from clockwork.ports import Clock, Random
 
 CLOCKS = pytest.mark.parametrize("clock", [MemoryClock(), MemoryClock(skew_ms=-7), SystemClock()])
-CHANCES = pytest.mark.parametrize("chance", [SeededChance(), SystemChance()])
+RANDOMS = pytest.mark.parametrize("random", [SeededRandom(), OsRandom()])
 
 
 @CLOCKS
@@ -45,21 +45,21 @@ def test_a_hold_outlasts_a_wall_clock_that_is_set_back(monkeypatch: pytest.Monke
     assert slept == pytest.approx([0.005, 0.605, 0.005_000_001])
 
 
-@CHANCES
-def test_tokens_are_22_characters_of_base64url_and_never_the_same(chance: Chance) -> None:
-    tokens = [chance.token() for _ in range(500)]
+@RANDOMS
+def test_tokens_are_22_characters_of_base64url_and_never_the_same(random: Random) -> None:
+    tokens = [random.token() for _ in range(500)]
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{22}", token) for token in tokens)
     assert len(set(tokens)) == 500
 
 
-@CHANCES
-def test_a_number_below_is_any_of_them(chance: Chance) -> None:
-    assert {chance.below(3) for _ in range(200)} == {0, 1, 2}
-    assert chance.below(1) == 0
+@RANDOMS
+def test_a_number_below_is_any_of_them(random: Random) -> None:
+    assert {random.below(3) for _ in range(200)} == {0, 1, 2}
+    assert random.below(1) == 0
 
 
-@CHANCES
-def test_a_fraction_is_below_one_and_spread(chance: Chance) -> None:
-    drawn = [chance.fraction() for _ in range(500)]
+@RANDOMS
+def test_a_fraction_is_below_one_and_spread(random: Random) -> None:
+    drawn = [random.fraction() for _ in range(500)]
     assert all(0 <= fraction < 1 for fraction in drawn)
     assert min(drawn) < 0.2 < 0.8 < max(drawn)
