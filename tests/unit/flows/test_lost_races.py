@@ -13,7 +13,7 @@ from clockwork.domain.executions import Execution, State
 from clockwork.domain.ids import NamedJobId
 from clockwork.domain.storage.codec import encode_release
 from clockwork.flows.access import Caller
-from clockwork.flows.records import MOST_RACES
+from clockwork.flows.records import MOST_REPLANS
 from clockwork.flows.requests.cancel import cancel_execution
 from clockwork.flows.requests.redrive import redrive
 from clockwork.memory.world import MemoryClockwork
@@ -87,7 +87,7 @@ def test_one_whose_record_keeps_changing_fails_alone_and_the_others_go_on(
     clockwork.clock.at = NOW + 1
     clockwork.queue.send([restless.first, restless.other], clockwork.clock.at)
     report = clockwork.deliver_visible()
-    assert restless.tries == MOST_RACES + 1
+    assert restless.tries == MOST_REPLANS + 1
     assert len(report.failed_messages) == 1
     assert [message.body for message in clockwork.queue.messages.values()] == [encode_release(restless.first)]
     other = clockwork.executions.find(restless.other.job_id, restless.other.execution_id)
@@ -95,7 +95,7 @@ def test_one_whose_record_keeps_changing_fails_alone_and_the_others_go_on(
     assert other.state is other_ends
 
 
-@pytest.mark.parametrize("races", [1, MOST_RACES])
+@pytest.mark.parametrize("races", [1, MOST_REPLANS])
 def test_one_that_loses_some_races_is_delivered_all_the_same(races: int) -> None:
     restless = Restless(lambda _: execution(State.PENDING))
     restless.spares = lambda _: restless.tries == races
@@ -117,7 +117,7 @@ def test_a_cancel_and_a_redrive_ask_to_be_repeated() -> None:
     caller = Caller(ALICE, client_ids=frozenset({"acme"}))
     with pytest.raises(Unavailable, match="keeps changing"):
         cancel_execution(restless.clockwork.world, caller, waiting.execution_id)
-    assert restless.tries == 2 * MOST_RACES
+    assert restless.tries == 2 * (MOST_REPLANS + 1)
 
 
 def test_a_redrive_of_what_is_gone_by_now_says_so() -> None:

@@ -124,12 +124,13 @@ ASKING = (
     ),
     Mutant(
         "a record that got no answer counts as cancelled",
-        "flows/requests/cancel.py",
+        "flows/records.py",
         (
             (
-                "            raise Unavailable(saved.unavailable)\n",
-                "            return CancelAnswer(plan.verdict, plan.reason)\n",
+                "replace_all(world, [(stored, planned.execution)])",
+                "world.executions.save([(stored, planned.execution)])",
             ),
+            ("        if saved.ok:\n", "        if saved.ok or saved.unavailable:\n"),
         ),
         "I5",
     ),

@@ -22,11 +22,11 @@ DELIVERING = (
     ),
     Mutant(
         "a claim that got no answer is taken for ours",
-        "flows/deliver/claim.py",
+        "flows/deliver/batch.py",
         (
             (
-                "            batch.fail(item, saved.unavailable)\n        elif not saved.ok:",
-                "            started.append(item)\n        elif not saved.ok:",
+                "                self.fail(plans[index][0], saved.unavailable)\n",
+                "                yield index, Saved(ok=True)\n",
             ),
         ),
         "I4",
@@ -116,8 +116,8 @@ DELIVERING = (
     ),
     Mutant(
         "a retry is sent though its failure was not recorded",
-        "flows/deliver/outcome.py",
-        (("            batch.fail(item, saved.unavailable)\n", "            batch.apply_plan(item, plan)\n"),),
+        "flows/deliver/batch.py",
+        (("self.fail(plans[index][0], saved.unavailable)\n", "self.apply_plan(*plans[index])\n"),),
         "I4",
     ),
     Mutant(

@@ -1,19 +1,60 @@
-"""Races for a record: who loses one plans again with what is there, but not for ever.
+"""Replace records by compare-and-set (CAS): a change counts only if it was made of the latest revision.
 
-Each is lost to an attempt that goes on or ends, or to a cancel, and these are few. Who loses again and again meets a
-store whose condition never holds, and must not ask it until the invocation's time is over, with all else in hand.
+A change loses when another attempt or a cancel wrote first. The caller then plans again with the record as stored, at
+most `MOST_REPLANS` times; after that Unavailable, so that one record cannot use up the invocation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol, TypeVar
 
 from clockwork.domain.errors import Unavailable
+from clockwork.domain.executions import Execution
+from clockwork.flows.world import World
+from clockwork.ports import Saved
 
-MOST_RACES = 8
+MOST_REPLANS = 8
 
 
-def races() -> Iterator[int]:
-    """The races for one record, one number for each. Raises Unavailable instead of the one after `MOST_RACES`."""
-    yield from range(1, MOST_RACES + 1)
+class Planned(Protocol):
+    """A decision about a record: `execution` replaces the stored one; None leaves it as it is."""
+
+    @property
+    def execution(self) -> Execution | None: ...
+
+
+P = TypeVar("P", bound=Planned)
+
+
+def replans() -> Iterator[int]:
+    """One number for each time a change of one record may be planned again, then Unavailable is raised."""
+    yield from range(1, MOST_REPLANS + 1)
     raise Unavailable("its record keeps changing")
+
+
+def replace(
+    world: World, stored: Execution | None, plan: Callable[[Execution | None], P], again: Iterator[int] | None = None
+) -> tuple[P, Execution | None]:
+    """Replace the record `stored` as `plan` decides, once for each record that it meets.
+
+    Returns the decision that stands, and the record as it is stored after it. `again`: the replans that are left, if
+    others have used some. Raises Unavailable if the store does not answer or the record keeps changing.
+    """
+    again = replans() if again is None else again
+    while (planned := plan(stored)).execution is not None:
+        (saved,) = replace_all(world, [(stored, planned.execution)])
+        if saved.ok:
+            return planned, planned.execution
+        stored = saved.actual
+        next(again)
+    return planned, stored
+
+
+def replace_all(world: World, changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
+    """Make each change once, and tell which of them won. Raises Unavailable if that is not certain of all."""
+    saves = world.executions.save(changes) if changes else ()
+    for saved in saves:
+        if saved.unavailable is not None:
+            raise Unavailable(saved.unavailable)
+    return saves

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution, Skipped
 from clockwork.domain.fires.chains import fire_after, skipped_execution, without_first
 from clockwork.domain.ids import ExecutionId
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.recurrence import Fire
+from clockwork.flows.records import replace_all
 from clockwork.flows.world import World
 from clockwork.ports import Saved
 
@@ -36,10 +36,7 @@ def record_skipped(world: World, stretches: Sequence[Stretch]) -> int:
     """
     count = 0
     while stretches:
-        saved = world.executions.save([(None, _record(world, stretch)) for stretch in stretches])
-        for one in saved:
-            if one.unavailable is not None:
-                raise Unavailable(one.unavailable)
+        saved = replace_all(world, [(None, _record(world, stretch)) for stretch in stretches])
         count += sum(stretch.skipped.count for stretch, one in zip(stretches, saved, strict=True) if one.ok)
         rests = [_behind(world, stretch, one) for stretch, one in zip(stretches, saved, strict=True)]
         stretches = [rest for rest in rests if rest is not None]

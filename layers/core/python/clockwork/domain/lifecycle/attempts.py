@@ -32,6 +32,7 @@ class Action(Enum):
     DEFER = auto()  # another deliverer has it: `release` comes back when that claim has ended
     FOLLOW_UP = auto()  # save `execution` if given, send `release`, acknowledge
     FINISH = auto()  # save `execution`, which is final; acknowledge
+    PARK = auto()  # save `execution` if given; then set the release aside
 
 
 class Plan(msgspec.Struct, frozen=True):

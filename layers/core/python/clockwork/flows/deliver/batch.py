@@ -13,8 +13,9 @@ from clockwork.domain.lifecycle.attempts import Action, Plan
 from clockwork.domain.lifecycle.callbacks import is_called_back
 from clockwork.domain.limits.circuits import Circuit
 from clockwork.domain.releases import Release
-from clockwork.flows.records import races
+from clockwork.flows.records import replans
 from clockwork.flows.world import World
+from clockwork.ports import Saved
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +44,7 @@ class Item(msgspec.Struct):
 
     `probes`: the circuit, as it was saved for this, through which it was let to see whether its target has recovered.
     `is_started`: its target may have seen it. `bundled`: its message carries others besides.
-    `races`: those for its record, as far as they were lost.
+    `replans`: how often a change of its record may still be planned again.
     """
 
     message_id: str
@@ -52,7 +53,7 @@ class Item(msgspec.Struct):
     probes: Circuit | None = None
     is_started: bool = False
     bundled: bool = False
-    races: Iterator[int] = msgspec.field(default_factory=races)
+    replans: Iterator[int] = msgspec.field(default_factory=replans)
 
 
 class LeasedBlock(msgspec.Struct):
@@ -89,11 +90,11 @@ class Batch:
         else:
             self.fail_message(item.message_id)
 
-    def may_race_again(self, item: Item, actual: Execution | None) -> bool:
-        """Whether an item that lost the race for its record to `actual` may plan anew. After too many it fails."""
+    def may_replan(self, item: Item, actual: Execution | None) -> bool:
+        """Whether an item whose change lost to `actual` may be planned again. After too many times it fails."""
         item.seen = actual
         try:
-            next(item.races)
+            next(item.replans)
         except Unavailable as error:
             self.fail(item, str(error))
             return False
@@ -129,6 +130,22 @@ class Batch:
         """See to a callback of what is DEAD: whoever recorded that may have died before placing it."""
         if stored is not None and is_called_back(item.release, stored):
             self.called_back.append((item, stored))
+
+    def save_plans(self, plans: Sequence[tuple[Item, Plan]]) -> Iterator[tuple[int, Saved]]:
+        """Save what the plans want saved, and apply those that want nothing saved.
+
+        For each that was saved, or lost to another writer: its index and the store's answer. The others fail.
+        """
+        for item, plan in plans:
+            if plan.execution is None:
+                self.apply_plan(item, plan)
+        changes = [(i, (item.seen, plan.execution)) for i, (item, plan) in enumerate(plans) if plan.execution]
+        saves = self.world.executions.save([change for _, change in changes]) if changes else ()
+        for (index, _), saved in zip(changes, saves, strict=True):
+            if saved.unavailable is not None:
+                self.fail(plans[index][0], saved.unavailable)
+            else:
+                yield index, saved
 
     def apply_plan(self, item: Item, plan: Plan) -> None:
         """Count what a plan means once it is saved, and note what it wants sent."""

@@ -25,19 +25,13 @@ def claim(batch: Batch, items: Sequence[Item]) -> list[Item]:
 
 def _claim_round(batch: Batch, items: Sequence[Item], started: list[Item]) -> list[Item]:
     plans = [(item, plan_claim(item.release, item.seen, wish(batch))) for item in items]
-    for item, plan in plans:
-        if plan.execution is None:
-            batch.apply_plan(item, plan)
-    writing = [(item, plan, plan.execution) for item, plan in plans if plan.execution is not None]
-    saves = batch.world.executions.save([(item.seen, after) for item, _, after in writing]) if writing else ()
     lost = []
-    for (item, plan, after), saved in zip(writing, saves, strict=True):
-        if saved.unavailable is not None:
-            batch.fail(item, saved.unavailable)
-        elif not saved.ok:
-            lost += [item] * batch.may_race_again(item, saved.actual)
+    for index, saved in batch.save_plans(plans):
+        item, plan = plans[index]
+        if not saved.ok:
+            lost += [item] * batch.may_replan(item, saved.actual)
         elif plan.action is Action.START:
-            item.seen = after
+            item.seen = plan.execution
             started.append(item)
         else:
             batch.apply_plan(item, plan)

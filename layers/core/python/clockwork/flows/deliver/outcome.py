@@ -21,24 +21,18 @@ def record(batch: Batch, ended: Sequence[Ended]) -> None:
 
 
 def _record_round(batch: Batch, ended: Sequence[Ended]) -> list[Ended]:
-    plans = [(item, outcome, _plan(batch, item, outcome)) for item, outcome in ended]
-    for item, _outcome, plan in plans:
-        if plan.execution is None:
-            batch.apply_plan(item, plan)
-    writing = [(item, outcome, plan, plan.execution) for item, outcome, plan in plans if plan.execution is not None]
-    saves = batch.world.executions.save([(item.seen, after) for item, _, _, after in writing]) if writing else ()
+    plans = [(item, _plan(batch, item, outcome)) for item, outcome in ended]
     again = []
-    for (item, outcome, plan, _after), saved in zip(writing, saves, strict=True):
-        if saved.unavailable is not None:
-            batch.fail(item, saved.unavailable)
-        elif saved.ok:
+    for index, saved in batch.save_plans(plans):
+        item, plan = plans[index]
+        if saved.ok:
             batch.apply_plan(item, plan)
         elif item.seen is None:
             # At record level none another copy of the message got here first, and what it recorded is as final.
             batch.absorb(item, saved.actual)
         elif saved.actual is not None and saved.actual.claimant == item.seen.claimant:
             # Still our claim: a cancel was noted on it meanwhile.
-            again += [(item, outcome)] * batch.may_race_again(item, saved.actual)
+            again += [ended[index]] * batch.may_replan(item, saved.actual)
         else:
             batch.fail(item, "our claim had ended, so its outcome is refused")
     return again

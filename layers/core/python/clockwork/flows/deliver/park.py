@@ -7,15 +7,17 @@ either parks again, which is the same row, or finds the way free and claims what
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import WAITING, Execution
-from clockwork.domain.lifecycle.attempts import plan_claim
+from clockwork.domain.lifecycle.attempts import Action, Plan, plan_claim
 from clockwork.domain.lifecycle.parking import LONGEST_PARKING_MS, NOTED_MS, parked_record, parked_row
 from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Row
 from clockwork.flows.deliver.batch import Batch, Item
 from clockwork.flows.deliver.claim import find_seen, wish
+from clockwork.flows.records import replace
 from clockwork.flows.world import World
 
 
@@ -60,35 +62,25 @@ def _is_parked(batch: Batch, item: Item, reason: str) -> bool:
     """Whether the item is to be parked: its record says so, or none is kept of it."""
     if item.release.occurrence.record == "none":
         return True
-    world = batch.world
     if not find_seen(batch, item):
         return False
-    while True:
-        if item.seen is not None and not _waits_for(item.seen, item.release):
-            if _is_resolved(batch, item, item.seen):
-                return False
-            continue
-        expires_at = world.execution_expires_at(world.clock.now())
-        after = parked_record(item.release, item.seen, reason, expires_at)
-        if item.seen is not None and item.seen.state is after.state:
-            return True
-        saved = world.executions.save([(item.seen, after)])[0]
-        if saved.unavailable is not None:
-            batch.fail(item, saved.unavailable)
-            return False
-        if saved.ok or not batch.may_race_again(item, saved.actual):
-            return saved.ok
+    try:
+        plan, item.seen = replace(batch.world, item.seen, partial(_plan, batch, item.release, reason), item.replans)
+    except Unavailable as error:
+        batch.fail(item, str(error))
+        return False
+    if plan.action is not Action.PARK:
+        batch.apply_plan(item, plan)
+    return plan.action is Action.PARK
 
 
-def _is_resolved(batch: Batch, item: Item, seen: Execution) -> bool:
-    """Do what a claim would, short of starting: a lost worker is recorded before its message is let go."""
-    plan = plan_claim(item.release, seen, wish(batch))
-    if plan.execution is not None:
-        saved = batch.world.executions.save([(seen, plan.execution)])[0]
-        if saved.unavailable is not None:
-            batch.fail(item, saved.unavailable)
-            return True
-        if not saved.ok:
-            return not batch.may_race_again(item, saved.actual)
-    batch.apply_plan(item, plan)
-    return True
+def _plan(batch: Batch, release: Release, reason: str, stored: Execution | None) -> Plan:
+    """Park an attempt that its record waits for; of any other do what a claim would, which never starts it.
+
+    So a lost worker is recorded before its message is acknowledged.
+    """
+    if stored is not None and not _waits_for(stored, release):
+        return plan_claim(release, stored, wish(batch))
+    parked = parked_record(release, stored, reason, batch.world.execution_expires_at(batch.world.clock.now()))
+    is_so = stored is not None and stored.state is parked.state
+    return Plan(Action.PARK, reason, None if is_so else parked)

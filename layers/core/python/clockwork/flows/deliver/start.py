@@ -7,17 +7,19 @@ the change, or the change sees the claim and its answer lists it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from clockwork.domain.errors import Unavailable, Unreadable
 from clockwork.domain.executions import WAITING, Execution, State
 from clockwork.domain.ids import NamedJobId, decode_job
-from clockwork.domain.lifecycle.attempts import is_claimed, plan_unstarted
+from clockwork.domain.lifecycle.attempts import Action, Plan, is_claimed, plan_unstarted
 from clockwork.domain.lifecycle.expiry import is_expired, reason_of
 from clockwork.domain.lifecycle.first_record import ended_execution
 from clockwork.domain.named_jobs import JobState, NamedJob
 from clockwork.domain.releases import Release
 from clockwork.flows.deliver.batch import Batch, Item
 from clockwork.flows.deliver.claim import end_unclaimed
+from clockwork.flows.records import replace
 from clockwork.flows.world import World
 
 #: Executions before one's own that are looked at to tell whether one is still under way: at first, and at most.
@@ -117,15 +119,6 @@ def _is_overlapping(world: World, release: Release) -> bool:
     return False
 
 
-def _record_end(batch: Batch, item: Item, state: State, reason: str) -> None:
-    now = batch.world.clock.now()
-    ended = ended_execution(item.release, state, reason, now, batch.world.execution_expires_at(now))
-    saved = batch.world.executions.save([(None, ended)])[0]
-    if saved.unavailable is not None:
-        batch.fail(item, saved.unavailable)
-    batch.owe_callback(item, saved.actual)
-
-
 def _is_under_way(execution: Execution, now: int) -> bool:
     return is_claimed(execution, now) or execution.state in WAITING
 
@@ -133,17 +126,20 @@ def _is_under_way(execution: Execution, now: int) -> bool:
 def _drop(batch: Batch, item: Item, state: State, reason: str) -> None:
     """End what is not to be started, visibly: at record level none its end is all that is recorded."""
     batch.report.dropped += 1
-    if item.seen is None:
-        _record_end(batch, item, state, reason)
-    while item.seen is not None:
-        ended = plan_unstarted(item.release, item.seen, state, reason, batch.world.clock.now())
-        saved = batch.world.executions.save([(item.seen, ended)])[0]
-        if saved.unavailable is not None:
-            batch.fail(item, saved.unavailable)
-            return
-        if saved.actual is None or saved.actual.claimant != item.seen.claimant:
-            batch.owe_callback(item, saved.actual)
-            return
-        # Our claim stands, and a cancel was noted on it meanwhile.
-        if not batch.may_race_again(item, saved.actual):
-            return
+    try:
+        _, stored = replace(batch.world, item.seen, partial(_plan_end, batch.world, item, state, reason), item.replans)
+    except Unavailable as error:
+        batch.fail(item, str(error))
+        return
+    batch.owe_callback(item, stored)
+
+
+def _plan_end(world: World, item: Item, state: State, reason: str, stored: Execution | None) -> Plan:
+    """End the record while our claim stands on it, or, at record level none, while there is none."""
+    now = world.clock.now()
+    if item.seen is None and stored is None:
+        ended = ended_execution(item.release, state, reason, now, world.execution_expires_at(now))
+        return Plan(Action.FINISH, reason, ended)
+    if item.seen is not None and stored is not None and stored.claimant == item.seen.claimant:
+        return Plan(Action.FINISH, reason, plan_unstarted(item.release, stored, state, reason, now))
+    return Plan(Action.ABSORB, "somebody else has ended it or claimed it by now")

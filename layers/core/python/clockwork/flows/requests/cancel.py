@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import msgspec
 
 from clockwork.domain import ids
-from clockwork.domain.errors import ExecutionNotFound, JobNotFound, Unavailable
+from clockwork.domain.errors import ExecutionNotFound, JobNotFound
 from clockwork.domain.executions import Execution
 from clockwork.domain.ids import InvalidId, only_execution
 from clockwork.domain.lifecycle.cancels import Cancelled, CancelPlan, Verdict, plan_cancel, plan_unrecorded_cancel
 from clockwork.flows.access import Caller, KeptJob, get_kept_job
-from clockwork.flows.records import races
+from clockwork.flows.records import replace
 from clockwork.flows.world import World
 
 
@@ -57,15 +57,7 @@ def _cancel_recorded(world: World, job: KeptJob) -> tuple[CancelAnswer, Executio
 
 
 def _resolve(world: World, cancelled: Cancelled, stored: Execution | None) -> tuple[CancelAnswer, Execution]:
-    running = races()
-    while (plan := plan_cancel(stored, cancelled)).execution is not None:
-        next(running)
-        saved = world.executions.save([(stored, plan.execution)])[0]
-        if saved.unavailable is not None:
-            raise Unavailable(saved.unavailable)
-        stored = plan.execution if saved.ok else saved.actual
-        if saved.ok:
-            break
+    plan, stored = replace(world, stored, lambda met: plan_cancel(met, cancelled))
     assert stored is not None, "a cancel of what has no record makes one"
     return CancelAnswer(plan.verdict, plan.reason, [stored] if plan.verdict is not Verdict.CANCELLED else []), stored
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from clockwork.domain import ids
-from clockwork.domain.errors import ExecutionNotFound, NotDead, Unavailable
+from clockwork.domain.errors import ExecutionNotFound, NotDead
 from clockwork.domain.executions import DeadPage, Execution
 from clockwork.domain.ids import NamedJobId
 from clockwork.domain.keys import plain_partitions
@@ -15,7 +15,7 @@ from clockwork.domain.lifecycle.redrives import RedrivePlan, discarded, plan_red
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.rows import row_of
 from clockwork.flows.access import get_by_key
-from clockwork.flows.records import races
+from clockwork.flows.records import replace, replace_all
 from clockwork.flows.timeline.put import put_and_check
 from clockwork.flows.world import World
 
@@ -61,22 +61,17 @@ def redrive(world: World, execution: Execution) -> Execution:
 
     Raises NotDead; ExecutionNotFound if its record is gone by now; Unavailable: repeat.
     """
-    running = races()
-    while (plan := _plan(world, execution)).release is not None:
-        if plan.execution is None:
-            _release(world, [plan.release])
-            return execution
-        next(running)
-        saved = world.executions.save([(execution, plan.execution)])[0]
-        if saved.unavailable is not None:
-            raise Unavailable(saved.unavailable)
-        if saved.ok:
-            _release(world, [plan.release])
-            return plan.execution
-        if saved.actual is None:
+
+    def plan(stored: Execution | None) -> RedrivePlan:
+        if stored is None:
             raise ExecutionNotFound(execution.execution_id)
-        execution = saved.actual
-    raise NotDead(plan.reason)
+        return _plan(world, stored)
+
+    planned, waiting = replace(world, execution, plan)
+    if planned.release is None or waiting is None:
+        raise NotDead(planned.reason)
+    _release(world, [planned.release])
+    return waiting
 
 
 def redrive_dead(world: World, client_id: str, wanted: DeadFilter, limit: int, before: str | None) -> Handled:
@@ -99,11 +94,8 @@ def discard_dead(world: World, client_id: str, wanted: DeadFilter, limit: int, b
 
 
 def _save(world: World, changes: Sequence[tuple[Execution, Execution]]) -> list[Execution]:
-    """What was stored; what somebody else changed meanwhile is theirs. Raises Unavailable if that is not certain."""
-    saves = world.executions.save(changes) if changes else ()
-    for saved in saves:
-        if saved.unavailable is not None:
-            raise Unavailable(saved.unavailable)
+    """The changes that won; a record that somebody else changed meanwhile is theirs. Raises Unavailable."""
+    saves = replace_all(world, changes)
     return [after for (_, after), saved in zip(changes, saves, strict=True) if saved.ok]
 
 

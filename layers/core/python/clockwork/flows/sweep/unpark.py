@@ -18,6 +18,7 @@ from clockwork.domain.limits.circuits import KNOWN_WITHIN_MS, Circuit, Passage, 
 from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Row
 from clockwork.flows.deliver.batch import LONGEST_HOLD_MS
+from clockwork.flows.records import replace_all
 from clockwork.flows.sweep.parked_rows import ParkedRows
 from clockwork.flows.world import World
 
@@ -176,7 +177,5 @@ def _discard(world: World, reading: ParkedRows, rows: Sequence[tuple[Row, Releas
         after = None if stored is None else discarded(stored, "discarded while it was parked")
         if after is not None:
             changes.append((stored, after))
-    for saved in world.executions.save(changes) if changes else ():
-        if saved.unavailable is not None:
-            raise Unavailable(saved.unavailable)
+    replace_all(world, changes)
     return ended
