@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any
 
-from clockwork.flows.deliver.batch import DeliverReport
 from clockwork.flows.deliver.bundles import Message
 from clockwork.flows.deliver.deliver import deliver_batch
+from clockwork.flows.deliver.items import DeliverReport
 from clockwork.flows.deliver.ordered import OrderedMessage, deliver_ordered
 from clockwork.flows.poll.poller import poll_among_others, poll_any
 from clockwork.flows.poll.tick import tick

@@ -134,7 +134,7 @@ DELIVERING = (
     Mutant(
         "what goes back is acknowledged though refused",
         "flows/deliver/batch.py",
-        (("            self.fail(items[refusal.index], refusal.reason)\n", "            log.info(refusal.reason)\n"),),
+        (("            self.fail(item, why_not)\n", "            log.info(why_not)\n"),),
         "I1",
     ),
     Mutant(

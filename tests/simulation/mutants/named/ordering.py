@@ -38,19 +38,19 @@ ORDERING = (
         "flows/deliver/ordered.py",
         (
             (
-                "                _come_back(batch, groups.pop(group))\n                continue\n",
-                "                _come_back(batch, [head])\n",
+                "                _come_back(batch, waiting, groups.pop(group))\n                continue\n",
+                "                _come_back(batch, waiting, [head])\n",
             ),
         ),
         "I11",
     ),
     Mutant(
         "a head that waits is sent anew",
-        "flows/deliver/ordered.py",
+        "flows/deliver/waiting.py",
         (
             (
-                "            self._wait(item, plan.release.run_at)\n",
-                "            self.world.releases.send([plan.release], self.world.clock.now())\n",
+                "        self._wait(item, release.run_at)\n",
+                "        self._world.releases.send([release], self._world.clock.now())\n",
             ),
         ),
         "I11",

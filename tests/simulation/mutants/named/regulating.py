@@ -43,14 +43,14 @@ REGULATING = (
     ),
     Mutant(
         "what is parked is acknowledged before it has a row",
-        "flows/deliver/park.py",
-        (("    world.timeline.put_new(rows)\n", ""),),
+        "flows/deliver/waiting.py",
+        (("        self._world.timeline.put_new(rows)\n", ""),),
         "I1",
     ),
     Mutant(
         "nobody notes that something is parked",
-        "flows/deliver/park.py",
-        (("    world.regulation.note_parked(client_id, now)\n", ""),),
+        "flows/deliver/waiting.py",
+        (("        self._world.regulation.note_parked(client_id, now)\n", ""),),
         "L1",
     ),
     Mutant(

@@ -20,7 +20,9 @@ from clockwork.domain.ordering import group_of, in_order, partition_of, policy_o
 from clockwork.domain.releases import Delivery, Release
 from clockwork.domain.storage.codec import decode_message
 from clockwork.domain.storage.rows import releases_of
-from clockwork.flows.deliver.ordered import OrderedBatch, OrderedMessage, _come_back
+from clockwork.flows.deliver.batch import Batch
+from clockwork.flows.deliver.ordered import OrderedMessage, _come_back
+from clockwork.flows.deliver.waiting import InPlace
 from clockwork.flows.requests.create import CreatedJob, create_jobs
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.memory.world import MemoryClockwork
@@ -160,9 +162,9 @@ def test_a_head_is_hidden_for_whole_seconds_and_never_later_than_it_is_wanted(
     hidden: list[int] = []
     monkeypatch.setattr(clockwork.world.in_hand, "hide", lambda receipts, seconds: hidden.append(seconds))
     message = OrderedMessage("m", "", 1, receipt="r", group="g")
-    batch = OrderedBatch(clockwork.world, clockwork.clock.at + 60_000, {"m": 1})
-    batch.back_at["m"] = clockwork.clock.at + wait_ms
-    _come_back(batch, [message])
+    waiting = InPlace(clockwork.world, {"m": 1})
+    waiting.back_at["m"] = clockwork.clock.at + wait_ms
+    _come_back(Batch(clockwork.world, clockwork.clock.at + 60_000, waiting), waiting, [message])
     assert hidden == [hidden_seconds]
 
 

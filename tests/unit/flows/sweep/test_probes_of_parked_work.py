@@ -17,8 +17,9 @@ from clockwork.domain.releases import Release
 from clockwork.domain.requests.create import occurrence_of
 from clockwork.domain.storage.codec import decode_message
 from clockwork.flows.access import Caller
-from clockwork.flows.deliver.batch import LONGEST_HOLD_MS, Item
+from clockwork.flows.deliver.batch import LONGEST_HOLD_MS
 from clockwork.flows.deliver.circuits import update_circuits
+from clockwork.flows.deliver.items import Item
 from clockwork.flows.requests.cancel import cancel_job
 from clockwork.flows.sweep.unpark import MOST_TRIES, unpark
 from clockwork.memory.world import MemoryClockwork

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from clockwork.domain import keys
 from clockwork.domain.executions import Outcome
 from clockwork.domain.releases import Delivery
-from clockwork.flows.deliver.batch import DeliverReport
 from clockwork.flows.deliver.bundles import Message
 from clockwork.flows.deliver.deliver import deliver_batch
+from clockwork.flows.deliver.items import DeliverReport
 from clockwork.flows.deliver.ordered import OrderedMessage, deliver_ordered
 from clockwork.flows.poll.ordered_shard import poll_ordered_shard
 from clockwork.flows.poll.shard import PollReport, poll_shard

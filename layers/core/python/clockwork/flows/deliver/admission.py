@@ -15,9 +15,10 @@ from clockwork.domain.errors import Unavailable, Unreadable
 from clockwork.domain.lifecycle.expiry import is_expired, relevant_until
 from clockwork.domain.limits.circuits import Passage, host_of, plan_passage
 from clockwork.domain.limits.rate import urgency
-from clockwork.flows.deliver.batch import Batch, Item
+from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import unexpired
 from clockwork.flows.deliver.concurrency import within_concurrency
+from clockwork.flows.deliver.items import Item
 from clockwork.flows.deliver.park import park
 from clockwork.flows.world import World
 

@@ -14,7 +14,8 @@ import msgspec
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
-from clockwork.flows.deliver.batch import Batch, Item
+from clockwork.flows.deliver.batch import Batch
+from clockwork.flows.deliver.items import Item
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
@@ -37,7 +38,7 @@ def unbundled(batch: Batch, messages: Sequence[Message]) -> list[Item]:
         except Unreadable as error:
             # It comes back until the dead-letter queue takes it: a newer version, or somebody, will know.
             log.error("undecodable message: %s", error, extra={"action": "undecodable_message"})
-            batch.fail_message(message.message_id)
+            batch.report.fail_message(message.message_id)
             continue
         bundled = len(releases) > 1
         found = [Item(message.message_id, release, bundled=bundled) for release in releases]
@@ -53,7 +54,7 @@ def resend_alone(batch: Batch) -> None:
     """Release what failed of bundles again, each alone; a bundle of which that is not certain comes back whole."""
     items = batch.failed_of_bundles
     for index in send_alone(batch.world, [item.release for item in items]):
-        batch.fail_message(items[index].message_id)
+        batch.report.fail_message(items[index].message_id)
 
 
 def send_alone(world: World, releases: Sequence[Release]) -> list[int]:

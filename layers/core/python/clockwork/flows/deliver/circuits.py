@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.limits.circuits import Circuit, host_of, unprobed
-from clockwork.flows.deliver.batch import LONGEST_HOLD_MS, Item
+from clockwork.flows.deliver.batch import LONGEST_HOLD_MS
+from clockwork.flows.deliver.items import Item
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)

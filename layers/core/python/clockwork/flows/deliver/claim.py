@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from clockwork.domain.errors import Unavailable, Unreadable
 from clockwork.domain.lifecycle.attempts import Action, Claim, plan_claim
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired
-from clockwork.flows.deliver.batch import Batch, Item
+from clockwork.flows.deliver.batch import Batch
+from clockwork.flows.deliver.items import Item
 
 
 def claim(batch: Batch, items: Sequence[Item]) -> list[Item]:

@@ -15,7 +15,8 @@ from clockwork.domain.clients import Client
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Outcome
 from clockwork.domain.limits.concurrency import SLOW_FOR_MS, SLOW_MS, Blocks, blocks_of, cap_of, wait_ms
-from clockwork.flows.deliver.batch import Batch, Item, LeasedBlock
+from clockwork.flows.deliver.batch import Batch
+from clockwork.flows.deliver.items import Item, LeasedBlock
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +40,7 @@ def within_concurrency(batch: Batch, client: Client | None, items: Sequence[Item
     later = items[len(going) :]
     for item in later:
         waits = item.release.waits
-        back_at = max(item.release.run_at, now + wait_ms(waits, world.random.fraction()) * batch.patience(item))
+        back_at = max(item.release.run_at, now + wait_ms(waits, world.random.fraction()) * batch.waiting.patience(item))
         item.release = msgspec.structs.replace(item.release, run_at=back_at, waits=waits + 1)
     batch.send_back(later)
     return going

@@ -12,14 +12,16 @@ from clockwork.domain.jobs import HttpTarget, KafkaTarget
 from clockwork.domain.releases import Delivery, Release
 from clockwork.flows.deaths import call_back, notify_dead
 from clockwork.flows.deliver.admission import admit
-from clockwork.flows.deliver.batch import LONGEST_HOLD_MS, Batch, DeliverReport, Item
+from clockwork.flows.deliver.batch import LONGEST_HOLD_MS, Batch
 from clockwork.flows.deliver.bundles import Message, resend_alone, unbundled
 from clockwork.flows.deliver.circuits import give_probes_back, update_circuits
 from clockwork.flows.deliver.claim import claim, unexpired
 from clockwork.flows.deliver.concurrency import give_back_all, note_ended
+from clockwork.flows.deliver.items import DeliverReport, Item
 from clockwork.flows.deliver.outcome import record
 from clockwork.flows.deliver.retry import send_retries
 from clockwork.flows.deliver.start import hold_and_check
+from clockwork.flows.deliver.waiting import Resent
 from clockwork.flows.world import World
 
 #: What recording the outcomes may take at the end of an invocation (ms).
@@ -30,12 +32,13 @@ AWS_TIMEOUT_SECONDS = 5.0
 
 def deliver_batch(world: World, messages: Sequence[Message], deadline_at: int) -> DeliverReport:
     """Deliver each message of a batch that is due, and say which have to come back. One bad message fails alone."""
-    batch = Batch(world, deadline_at)
+    waiting = Resent(world)
+    batch = Batch(world, deadline_at, waiting)
     # 1. Attempt what is due.
     attempt(batch, unbundled(batch, messages))
-    # 2. Release what follows, and what failed of bundles; only then let go of the messages.
-    results = send_retries(world, [release for _, release in batch.following])
-    for (item, _), why_not in zip(batch.following, results, strict=True):
+    # 2. Release what follows, and what failed of bundles; only then are the messages acknowledged.
+    results = send_retries(world, [release for _, release in waiting.following])
+    for (item, _), why_not in zip(waiting.following, results, strict=True):
         if why_not is not None:
             batch.fail(item, why_not)
     resend_alone(batch)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.lifecycle.attempts import Plan, plan_outcome, plan_unrecorded_outcome
-from clockwork.flows.deliver.batch import Batch, Item
+from clockwork.flows.deliver.batch import Batch
+from clockwork.flows.deliver.items import Item
 
 Ended = tuple[Item, Outcome]
 

@@ -12,45 +12,19 @@ from functools import partial
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import WAITING, Execution
 from clockwork.domain.lifecycle.attempts import Action, Plan, plan_claim
-from clockwork.domain.lifecycle.parking import LONGEST_PARKING_MS, NOTED_MS, parked_record, parked_row
+from clockwork.domain.lifecycle.parking import parked_record
 from clockwork.domain.releases import Release
-from clockwork.domain.timeline import Row
-from clockwork.flows.deliver.batch import Batch, Item
+from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import find_seen, wish
+from clockwork.flows.deliver.items import Item
 from clockwork.flows.records import replace
-from clockwork.flows.world import World
 
 
 def park(batch: Batch, items: Sequence[Item], reason: str) -> None:
     """Park items of one client. Those whose record says otherwise are handled like any message."""
     parked = [item for item in items if _is_parked(batch, item, reason)]
-    if not parked or batch.park(parked):
-        return
-    world = batch.world
-    client_id = parked[0].release.occurrence.client_id
-    try:
-        _put(world, client_id, [parked_row(item.release) for item in parked])
-    except Unavailable as error:
-        for item in parked:
-            batch.fail(item, str(error))
-        return
-    batch.report.parked += len(parked)
-
-
-def _put(world: World, client_id: str, rows: Sequence[Row]) -> None:
-    """The note first: a client with a note and no rows is harmless, rows without a note would be forgotten."""
-    began_at = world.clock.now()
-    if began_at >= world.environment.parking_noted_until.get(client_id, 0):
-        _note(world, client_id, began_at)
-    world.timeline.put_new(rows)
-    if (now := world.clock.now()) > began_at + LONGEST_PARKING_MS:
-        # Before there was anything under it, the note may have been forgotten.
-        _note(world, client_id, now)
-
-
-def _note(world: World, client_id: str, now: int) -> None:
-    world.regulation.note_parked(client_id, now)
-    world.environment.parking_noted_until[client_id] = now + NOTED_MS
+    for item, why_not in batch.waiting.held(parked) if parked else ():
+        batch.fail(item, why_not)
 
 
 def _waits_for(seen: Execution, release: Release) -> bool:

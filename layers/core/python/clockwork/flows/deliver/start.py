@@ -17,8 +17,9 @@ from clockwork.domain.lifecycle.expiry import is_expired, reason_of
 from clockwork.domain.lifecycle.first_record import ended_execution
 from clockwork.domain.named_jobs import JobState, NamedJob
 from clockwork.domain.releases import Release
-from clockwork.flows.deliver.batch import Batch, Item
+from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import end_unclaimed
+from clockwork.flows.deliver.items import Item
 from clockwork.flows.records import replace
 from clockwork.flows.world import World
 

@@ -1,0 +1,57 @@
+"""Values of one invocation of a deliverer: the occurrences in hand, and the report on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from clockwork.domain.executions import Execution
+from clockwork.domain.limits.circuits import Circuit
+from clockwork.domain.releases import Release
+from clockwork.flows.records import replans
+
+
+class DeliverReport(msgspec.Struct):
+    """How a batch went. The messages of `failed_messages` come back; all others are acknowledged."""
+
+    failed_messages: list[str] = []
+    lateness_ms: list[int] = []
+    succeeded: int = 0
+    failed: int = 0
+    dead: int = 0
+    expired: int = 0
+    absorbed: int = 0
+    deferred: int = 0
+    dropped: int = 0
+    parked: int = 0
+    early: int = 0
+
+    def fail_message(self, message_id: str) -> None:
+        """Let a message come back, with all that it carries."""
+        if message_id not in self.failed_messages:
+            self.failed_messages.append(message_id)
+
+
+class Item(msgspec.Struct):
+    """One occurrence in hand. `seen` is its record as last seen: with our claim on it once the item is started.
+
+    `probes`: the circuit, as it was saved for this, through which it was let to see whether its target has recovered.
+    `is_started`: its target may have seen it. `bundled`: its message carries others besides.
+    `replans`: how often a change of its record may still be planned again.
+    """
+
+    message_id: str
+    release: Release
+    seen: Execution | None = None
+    probes: Circuit | None = None
+    is_started: bool = False
+    bundled: bool = False
+    replans: Iterator[int] = msgspec.field(default_factory=replans)
+
+
+class LeasedBlock(msgspec.Struct):
+    """A block of a client's permits that this invocation holds, and how many deliveries under it have not ended."""
+
+    number: int
+    running: int
