@@ -44,5 +44,8 @@ def to_json(body: Any) -> str:
 
 
 def _taken(kept: tuple[object, ...], name: str) -> Any:
-    value = getattr(next((one for one in kept if hasattr(one, name)), None), name)
-    return instant(value) if name.endswith("_at") else value
+    for one in kept:
+        if hasattr(one, name):
+            value = getattr(one, name)
+            return instant(value) if name.endswith("_at") else value
+    raise AttributeError(f"nobody gives {name}")
