@@ -2,9 +2,10 @@
 
     python -m local.launcher FOLDER LISTENING_FD PORT [--secure]
 
-`FOLDER` is for its log, its certificate and whatever its Lambdas leave. It ends, with all of its process group, as soon
-as its standard input ends: so it cannot outlive the process that started it, however that one dies. On SIGTERM it ends
-as well, but leaves in `FOLDER/state` what its services hold, and begins with that if it finds it: a restart.
+`FOLDER` holds the emulator's log, its certificate and the files that its Lambdas leave. The emulator ends, with all of
+its process group, as soon as its standard input ends: so it cannot outlive the process that started it, however that
+process dies. On SIGTERM it ends, too, but first saves the state of its services in `FOLDER/state`. An emulator that
+finds such a state begins with it, which makes a restart.
 """
 
 from __future__ import annotations
@@ -21,19 +22,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-#: A message whose delay runs out wakes nobody in the emulator, whose own loop may sleep for a second.
+#: How often the emulator's event sources are woken. The emulator does not wake them when the delay of a message runs
+#: out, and its own loop may sleep for a second.
 WAKE_SECONDS = 0.02
-#: Lambda's first repeat of an event that met a concurrency limit.
+#: How long Lambda waits before it first repeats an event that met a concurrency limit.
 #: https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
 THROTTLED_SECONDS = 1
-#: Our asynchronous invocations live that long.
+#: The maximum event age of our asynchronous invocations.
 EVENT_AGE_SECONDS = 60
-#: How often a service is asked for what it holds while threads of its own may be changing it.
+#: How often a service is asked for its state, since its own threads may be changing the state meanwhile.
 SAVE_ATTEMPTS = 100
 
 
 def main() -> None:
-    """Set the emulator up through its environment, then serve until standard input ends."""
+    """Set the emulator up by environment variables, then serve until standard input ends."""
     folder, descriptor, port = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
     os.environ.update(
         GATEWAY_PORT=port,
@@ -96,7 +98,10 @@ async def _serve(descriptor: str, tls_folder: Path | None) -> None:
 
 
 def _keep_state_and_end() -> None:
-    """Runs in the event loop, which answers nobody meanwhile: whatever has been answered is kept."""
+    """Save the state of all services, then end the process group.
+
+    This runs in the event loop, which answers no request meanwhile: so the effect of every answered request is saved.
+    """
     from ministack.app import _build_persistence_save_dict
     from ministack.core.persistence import save_state
 
@@ -107,7 +112,10 @@ def _keep_state_and_end() -> None:
 
 
 def _patiently(state_of: Callable[[], Any]) -> Any:
-    """What a service holds; a copy fails if one of its threads adds or removes something meanwhile."""
+    """The state of a service, tried again while a copy fails since a thread of the service changes the state.
+
+    Raises the RuntimeError of the last attempt.
+    """
     for _ in range(SAVE_ATTEMPTS - 1):
         try:
             return state_of()
@@ -117,8 +125,10 @@ def _patiently(state_of: Callable[[], Any]) -> Any:
 
 
 def _repeat_throttled_events(lambda_svc: Any) -> None:
-    """Lambda puts an asynchronous event that meets a concurrency limit back, whatever its retry attempts; the emulator
-    drops it after those, and the shard whose poller it was waits for a tick.
+    """Repeat asynchronous events that meet a concurrency limit, as Lambda does.
+
+    Lambda puts such an event back, whatever its retry attempts. The emulator drops the event after these attempts; if
+    the event was to start a poller, its shard would wait for a tick.
     """
     is_event = contextvars.ContextVar("is_event", default=False)
     execute, invoke = lambda_svc._execute_function, lambda_svc.invoke_async_with_retry
@@ -143,8 +153,9 @@ def _repeat_throttled_events(lambda_svc: Any) -> None:
 
 
 def _let_events_in_hand_end(lambda_svc: Any) -> None:
-    """Lambda lets an environment end the event it has in hand before an update replaces it; the emulator kills it, and
-    with one environment that dies all others of its function.
+    """Let an environment finish the event that it has in hand before an update replaces it, as Lambda does.
+
+    The emulator would kill the environment, and with one environment that dies all others of its function.
     """
     from ministack.core import lambda_runtime
 
@@ -170,7 +181,7 @@ def _let_events_in_hand_end(lambda_svc: Any) -> None:
 
 def _end_with_parent(folder: Path) -> None:
     sys.stdin.buffer.read()
-    # Nothing in here is worth a graceful end, which takes half a minute under TLS. The Lambdas are in this group too.
+    # A graceful end takes half a minute under TLS, and nothing here is worth it. The Lambdas are in this group, too.
     shutil.rmtree(folder, ignore_errors=True)
     os.killpg(0, signal.SIGKILL)
 

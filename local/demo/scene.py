@@ -20,7 +20,7 @@ from local.stack import LocalStack
 CLIENT = "demo"
 SECRET = "clockwork/demo"
 QUEUE = "clockwork-demo"
-#: Known before the queue is made: the stack is deployed with it, and so its assembly is the same every time.
+#: The ARN is known before the queue is made: the stack is deployed with it, so its assembly is the same every time.
 QUEUE_ARN = f"arn:aws:sqs:{REGION}:{ACCOUNT}:{QUEUE}"
 
 
@@ -30,7 +30,7 @@ class DemoFailed(Exception):
 
 @dataclass(frozen=True)
 class Scene:
-    """A deployed stack, and a client who may call its API and receives what it delivers."""
+    """A deployed stack, and a client who may call its API and receives its deliveries."""
 
     stack: LocalStack
     credentials: Credentials
@@ -39,7 +39,7 @@ class Scene:
     arrivals: Arrivals
 
     def target(self, channel: Channel, kind: Kind = Kind.SOON) -> dict[str, str]:
-        """The target as the API takes it."""
+        """The target of a job, as a request to the API has it."""
         if channel is Channel.QUEUE:
             return {"type": "sqs", "queueArn": QUEUE_ARN}
         path = FLAKY_PATH if kind is Kind.FLAKY else STEADY_PATH
@@ -60,7 +60,10 @@ def scene(screen: Screen, port: int) -> Iterator[Scene]:
 
 
 def _set_up_client(stack: LocalStack, key: bytes, receiver_port: int) -> Credentials:
-    """The client `demo`: its user may call the API and nothing else in the account."""
+    """Create the client `demo` and its user, who may call the API and nothing else in the account.
+
+    Returns the user's credentials. Raises DemoFailed if the API refuses the client.
+    """
     api_arn = f"arn:aws:execute-api:{REGION}:{ACCOUNT}:{stack.outputs['ApiId']}/*"
     credentials = stack.create_user(CLIENT, {"Effect": "Allow", "Action": "execute-api:Invoke", "Resource": api_arn})
     secret = "whsec_" + base64.b64encode(key).decode()
