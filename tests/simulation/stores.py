@@ -11,10 +11,10 @@ from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
 from clockwork.memory.clients import MemoryClients, MemoryKeyRows
 from clockwork.memory.clock import MemoryClock
-from clockwork.memory.dead_letters import MemoryDeadLetters
 from clockwork.memory.executions import MemoryExecutions
 from clockwork.memory.jobs import MemoryJobs
 from clockwork.memory.ordered_queue import GroupedMessage, MemoryOrderedQueue, MemoryReleases
+from clockwork.memory.outboxes import MemoryDeadLetters
 from clockwork.memory.regulation import MemoryRegulation
 from clockwork.memory.release_queue import MemoryReleaseQueue, Message
 from clockwork.memory.shards import MemoryShards

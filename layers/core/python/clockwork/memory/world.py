@@ -18,11 +18,10 @@ from clockwork.flows.timeline.shards import all_shards
 from clockwork.flows.world import World
 from clockwork.memory.clients import MemoryClients, MemoryKeyRows
 from clockwork.memory.clock import MemoryClock, SeededRandom
-from clockwork.memory.dead_letters import MemoryDeadLetters
 from clockwork.memory.executions import MemoryExecutions
 from clockwork.memory.jobs import MemoryJobs
-from clockwork.memory.notices import MemoryNotices
 from clockwork.memory.ordered_queue import MemoryOrderedQueue, MemoryReleases
+from clockwork.memory.outboxes import MemoryDeadLetters, MemoryNotices
 from clockwork.memory.regulation import MemoryRegulation
 from clockwork.memory.release_queue import MemoryReleaseQueue
 from clockwork.memory.shards import MemoryShards
