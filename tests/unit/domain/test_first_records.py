@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from clockwork.domain.executions import Attempt, Execution, State, kept_until
 from clockwork.domain.lifecycle.attempts import Claim, dead_execution, plan_claim
-from clockwork.domain.lifecycle.first_record import ended_execution
+from clockwork.domain.lifecycle.expiry import ended_execution
 from clockwork.domain.lifecycle.parking import parked_record
 from clockwork.domain.ordering import paced_execution
 from clockwork.domain.releases import Release
