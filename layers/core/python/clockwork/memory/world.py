@@ -18,16 +18,16 @@ from clockwork.flows.timeline.shards import all_shards
 from clockwork.flows.world import World
 from clockwork.memory.clients import MemoryClients, MemoryKeyRows
 from clockwork.memory.clock import MemoryClock, SeededRandom
-from clockwork.memory.dead_letters import MemoryDeadLetters
 from clockwork.memory.executions import MemoryExecutions
 from clockwork.memory.jobs import MemoryJobs
-from clockwork.memory.notices import MemoryNotices
-from clockwork.memory.ordered_queue import MemoryOrderedQueue, MemoryReleases
+from clockwork.memory.ordered_queue import MemoryOrderedQueue
+from clockwork.memory.outboxes import MemoryDeadLetters, MemoryNotices
 from clockwork.memory.regulation import MemoryRegulation
 from clockwork.memory.release_queue import MemoryReleaseQueue
 from clockwork.memory.shards import MemoryShards
 from clockwork.memory.targets import MemoryInvoker, MemoryTargets
 from clockwork.memory.timeline import MemoryTimeline
+from clockwork.ports.routing import Routed, by_order
 from clockwork.settings import Settings
 
 
@@ -64,7 +64,7 @@ class MemoryClockwork:
             shards=self.shards,
             jobs=self.jobs,
             executions=self.executions,
-            releases=MemoryReleases(self.queue, self.ordered_queue),
+            releases=Routed(by_order(self.queue, self.ordered_queue)),
             backlog=self.queue,
             dead_letters=MemoryDeadLetters(self.queue, self.ordered_queue),
             notices=self.notices,
