@@ -75,7 +75,7 @@ class AwsReleaseQueue:
         return sorted(refused, key=lambda report: report.index)
 
     def _send_batch(self, started_at: int, batch: Sequence[Message]) -> list[Refused]:
-        """Send messages until SQS has taken each of them, for at most SEND_ROUNDS rounds; the releases it refused.
+        """Send messages until SQS has taken each of them, for at most SEND_ROUNDS rounds; the releases that it refused.
 
         A repeat may send a message twice, which is allowed: the queue delivers at least once anyway.
         `started_at` plus the elapsed time is now (ms).
