@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from local.emulator import ACCOUNT, REGION
+from local.receiver import Post
 from local.stack import LocalStack
 from tests.e2e.deployment import Deployment
-from tests.e2e.receiver import Arrival, Hook, Receiver, receiver
+from tests.e2e.hooks import Hook, Hooks
 from tests.e2e.tenant import Tenant
 
 #: The queues that the deployment opens to jobs.
@@ -29,7 +30,7 @@ class FirstJob(NamedTuple):
     """The answer to the very first create, and the delivery."""
 
     created: dict[str, Any]
-    arrival: Arrival
+    arrival: Post
 
 
 class _WithTargets(LocalStack):
@@ -58,20 +59,20 @@ def deployment(stack: LocalStack) -> Deployment:
 
 
 @pytest.fixture(scope="session")
-def webhooks() -> Iterator[Receiver]:
+def webhooks() -> Iterator[Hooks]:
     """Where hooks are received."""
-    with receiver() as running:
+    with Hooks() as running:
         yield running
 
 
 @pytest.fixture
-def hook(webhooks: Receiver) -> Hook:
+def hook(webhooks: Hooks) -> Hook:
     """A URL of this test's own that accepts everything."""
     return webhooks.hook()
 
 
 @pytest.fixture(scope="session")
-def newcomer(deployment: Deployment, webhooks: Receiver) -> Tenant:
+def newcomer(deployment: Deployment, webhooks: Hooks) -> Tenant:
     """The client acme, who has not created a job yet."""
     deployment.stack.client("secretsmanager").create_secret(Name=SECRET_NAME, SecretString=SECRET)
     return deployment.tenant(
@@ -83,7 +84,7 @@ def newcomer(deployment: Deployment, webhooks: Receiver) -> Tenant:
 
 
 @pytest.fixture(scope="session")
-def first_job(newcomer: Tenant, webhooks: Receiver) -> FirstJob:
+def first_job(newcomer: Tenant, webhooks: Hooks) -> FirstJob:
     """The first job of the stack's life: due in two seconds, while no Lambda has ever run and no tick has come."""
     hook = webhooks.hook()
     created = newcomer.create(hook, schedule={"delaySeconds": 2})
@@ -97,6 +98,6 @@ def acme(newcomer: Tenant, first_job: FirstJob) -> Tenant:
 
 
 @pytest.fixture(scope="session")
-def globex(deployment: Deployment, webhooks: Receiver) -> Tenant:
+def globex(deployment: Deployment, webhooks: Hooks) -> Tenant:
     """Another client."""
     return deployment.tenant("globex", allowedPrivateTargets=[webhooks.place])

@@ -11,7 +11,7 @@ import pytest
 
 from local.stack import LocalStack
 from tests.e2e.deployment import Deployment
-from tests.e2e.receiver import Hook, Receiver
+from tests.e2e.hooks import Hook, Hooks
 from tests.e2e.tenant import Tenant
 from tests.e2e.waiting import await_value
 
@@ -25,7 +25,7 @@ def deployment() -> Iterator[Deployment]:
 
 
 @pytest.fixture(scope="module")
-def acme(deployment: Deployment, webhooks: Receiver) -> Tenant:
+def acme(deployment: Deployment, webhooks: Hooks) -> Tenant:
     return deployment.tenant("acme", allowedPrivateTargets=[webhooks.place])
 
 

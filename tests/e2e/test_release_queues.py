@@ -12,7 +12,7 @@ from clockwork.settings import Settings
 from local import synth
 from local.stack import ADMIN_ARN, LocalStack
 from tests.e2e.deployment import Deployment
-from tests.e2e.receiver import Hook, Receiver
+from tests.e2e.hooks import Hook, Hooks
 from tests.e2e.tenant import Tenant
 from tests.e2e.waiting import await_value, lateness_ms
 
@@ -38,7 +38,7 @@ def deployment(assemblies: dict[int, Path]) -> Iterator[Deployment]:
 
 
 @pytest.fixture(scope="module")
-def acme(deployment: Deployment, webhooks: Receiver) -> Tenant:
+def acme(deployment: Deployment, webhooks: Hooks) -> Tenant:
     return deployment.tenant("acme", allowedPrivateTargets=[webhooks.place])
 
 
