@@ -1,9 +1,8 @@
-"""One deployed stack for all tests from end to end, with a tenant whose webhooks are signed."""
+"""What tests from end to end share on the one deployed stack: queues, hooks, a tenant whose webhooks are signed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pytest
@@ -15,13 +14,6 @@ from tests.e2e.deployment import Deployment
 from tests.e2e.hooks import Hook, Hooks
 from tests.e2e.tenant import Tenant
 
-#: The queues that the deployment opens to jobs.
-_TARGETS = f"arn:aws:sqs:{REGION}:{ACCOUNT}:target-*"
-#: The functions, buses and topics that it opens.
-_SERVICES = ",".join(
-    f"arn:aws:{service}:{REGION}:{ACCOUNT}:{resource}"
-    for service, resource in (("lambda", "function:target-*"), ("events", "event-bus/target-*"), ("sns", "target-*"))
-)
 SECRET_NAME = "clockwork/acme"
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
@@ -33,29 +25,14 @@ class FirstJob(NamedTuple):
     arrival: Post
 
 
-class _WithTargets(LocalStack):
-    """Opens the queues and services to jobs whenever it is deployed."""
-
-    def deploy(self, context: Mapping[str, str] | None = None, *, assembly: Path | None = None) -> dict[str, str]:
-        opened = {"targetQueueArns": _TARGETS, "targetArns": _SERVICES}
-        return super().deploy({**opened, **(context or {})}, assembly=assembly)
-
-
-@pytest.fixture(scope="session")
-def stack() -> Iterator[LocalStack]:
-    """The stack with IAM and TLS, as a newcomer gets it."""
-    with _WithTargets.start() as running:
-        running.deploy()
-        yield running
-
-
 @pytest.fixture(scope="session")
 def deployment(stack: LocalStack) -> Deployment:
     """The stack, with a standard and a FIFO queue."""
     sqs = stack.client("sqs")
     for name, attributes in (("target-standard", {}), ("target-orders.fifo", {"FifoQueue": "true"})):
         sqs.create_queue(QueueName=name, Attributes=attributes)
-    return Deployment(stack, _TARGETS.replace("*", "standard"), _TARGETS.replace("*", "orders.fifo"))
+    standard, fifo = (f"arn:aws:sqs:{REGION}:{ACCOUNT}:target-{name}" for name in ("standard", "orders.fifo"))
+    return Deployment(stack, standard, fifo)
 
 
 @pytest.fixture(scope="session")
