@@ -11,7 +11,6 @@ finds such a state begins with it, which makes a restart.
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import os
 import shutil
 import signal
@@ -25,11 +24,6 @@ from typing import Any
 #: How often the emulator's event sources are woken. The emulator does not wake them when the delay of a message runs
 #: out, and its own loop may sleep for a second.
 WAKE_SECONDS = 0.02
-#: How long Lambda waits before it first repeats an event that met a concurrency limit.
-#: https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
-THROTTLED_SECONDS = 1
-#: The maximum event age of our asynchronous invocations.
-EVENT_AGE_SECONDS = 60
 #: How often a service is asked for its state, since its own threads may be changing the state meanwhile.
 SAVE_ATTEMPTS = 100
 
@@ -52,7 +46,7 @@ def main() -> None:
     if secure:
         _secure(folder)
     threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
-    asyncio.run(_serve(descriptor, folder if secure else None))
+    asyncio.run(_serve(descriptor, folder, secure=secure))
 
 
 def _secure(folder: Path) -> None:
@@ -71,15 +65,15 @@ def _secure(folder: Path) -> None:
     )
 
 
-async def _serve(descriptor: str, tls_folder: Path | None) -> None:
+async def _serve(descriptor: str, folder: Path, *, secure: bool) -> None:
     from hypercorn.asyncio import serve
     from hypercorn.config import Config
     from ministack.app import app
     from ministack.core.concurrency import esm_wake
-    from ministack.services import lambda_svc
 
-    _repeat_throttled_events(lambda_svc)
-    _let_events_in_hand_end(lambda_svc)
+    from local.lambda_runtime import adjust
+
+    adjust(folder / "layers")
 
     def keep_waking() -> None:
         while True:
@@ -91,8 +85,8 @@ async def _serve(descriptor: str, tls_folder: Path | None) -> None:
     config.bind = [f"fd://{descriptor}"]
     config.keep_alive_timeout = 75
     config.loglevel = "WARNING"
-    if tls_folder:
-        config.certfile, config.keyfile = str(tls_folder / "certificate.pem"), str(tls_folder / "key.pem")
+    if secure:
+        config.certfile, config.keyfile = str(folder / "certificate.pem"), str(folder / "key.pem")
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, _keep_state_and_end)
     await serve(app, config, shutdown_trigger=asyncio.Event().wait)
 
@@ -122,61 +116,6 @@ def _patiently(state_of: Callable[[], Any]) -> Any:
         except RuntimeError:
             time.sleep(0.01)
     return state_of()
-
-
-def _repeat_throttled_events(lambda_svc: Any) -> None:
-    """Repeat asynchronous events that meet a concurrency limit, as Lambda does.
-
-    Lambda puts such an event back, whatever its retry attempts. The emulator drops the event after these attempts; if
-    the event was to start a poller, its shard would wait for a tick.
-    """
-    is_event = contextvars.ContextVar("is_event", default=False)
-    execute, invoke = lambda_svc._execute_function, lambda_svc.invoke_async_with_retry
-
-    def execute_patiently(function: Any, event: Any) -> Any:
-        give_up_at = time.monotonic() + EVENT_AGE_SECONDS
-        result = execute(function, event)
-        while is_event.get() and result.get("throttle") and time.monotonic() < give_up_at:
-            time.sleep(THROTTLED_SECONDS)
-            result = execute(function, event)
-        return result
-
-    def invoke_asynchronously(function: Any, event: Any) -> None:
-        token = is_event.set(True)
-        try:
-            invoke(function, event)  # runs in a copy of this context
-        finally:
-            is_event.reset(token)
-
-    lambda_svc._execute_function = execute_patiently
-    lambda_svc.invoke_async_with_retry = invoke_asynchronously
-
-
-def _let_events_in_hand_end(lambda_svc: Any) -> None:
-    """Let an environment finish the event that it has in hand before an update replaces it, as Lambda does.
-
-    The emulator would kill the environment, and with one environment that dies all others of its function.
-    """
-    from ministack.core import lambda_runtime
-
-    kill_all, release = lambda_svc.invalidate_worker, lambda_svc.release_worker
-    replaced: set[Any] = set()
-
-    def replace(function: str, qualifier: str | None = None, **of: str | None) -> None:
-        with lambda_runtime._lock:
-            for key, environments in lambda_runtime._workers.items():
-                if key.split(":")[2] == function:
-                    replaced.update(one for one in environments if one.in_use)
-                    lambda_runtime._workers[key] = [one for one in environments if not one.in_use]
-        kill_all(function, qualifier, **of)
-
-    def release_or_kill(environment: Any) -> None:
-        release(environment)
-        if environment in replaced:
-            replaced.discard(environment)
-            lambda_runtime.kill_workers([environment])
-
-    lambda_svc.invalidate_worker, lambda_svc.release_worker = replace, release_or_kill
 
 
 def _end_with_parent(folder: Path) -> None:

@@ -12,8 +12,8 @@ from local.api import SignedApi
 from local.demo.arrivals import Arrivals
 from local.demo.plan import Channel, Kind
 from local.demo.reader import reader
-from local.demo.receiver import FLAKY_PATH, STEADY_PATH, receiver
 from local.demo.screen import Screen
+from local.demo.webhooks import FLAKY_PATH, STEADY_PATH, Webhooks
 from local.emulator import ACCOUNT, REGION, Credentials
 from local.stack import LocalStack
 
@@ -50,13 +50,13 @@ class Scene:
 def scene(screen: Screen, port: int) -> Iterator[Scene]:
     """Start and deploy the stack, and set the client up; at the end nothing of it is left."""
     key, arrivals = secrets.token_bytes(24), Arrivals()
-    with receiver(key, arrivals) as receiver_port, LocalStack.start(port=port, say=screen.say) as stack:
+    with Webhooks(key, arrivals) as webhooks, LocalStack.start(port=port, say=screen.say) as stack:
         with screen.step("Deploying the stack"):
             stack.deploy({"targetQueueArns": QUEUE_ARN})
-        credentials = _set_up_client(stack, key, receiver_port)
+        credentials = _set_up_client(stack, key, webhooks.port)
         queue_url = stack.client("sqs").create_queue(QueueName=QUEUE)["QueueUrl"]
         with reader(stack.client("sqs"), queue_url, arrivals, screen.say):
-            yield Scene(stack, credentials, stack.api(credentials), receiver_port, arrivals)
+            yield Scene(stack, credentials, stack.api(credentials), webhooks.port, arrivals)
 
 
 def _set_up_client(stack: LocalStack, key: bytes, receiver_port: int) -> Credentials:
