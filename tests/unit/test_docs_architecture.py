@@ -138,6 +138,15 @@ def test_the_glossary_has_every_term_once_and_in_order() -> None:
     assert terms == sorted(set(terms))
 
 
+def test_decisions_are_numbered_have_a_status_and_stand_in_the_index() -> None:
+    index, _, entries = text_of(ROOT / "docs/decisions.md").partition("\n## The decisions\n")
+    found = re.findall(r"^### D(\d+)\. .+\n\n(Accepted|Superseded by D\d+), \d{4}-\d\d-\d\d\.\n", entries, re.M)
+    numbers = [int(number) for number, _ in found]
+    assert len(numbers) >= 100
+    assert numbers == list(range(1, entries.count("\n### ") + 1))
+    assert sorted(int(number) for number in re.findall(r"^- \[D(\d+)\]\(#d\1-", index, re.M)) == numbers
+
+
 def test_what_is_looked_for_would_be_found() -> None:
     assert "cancel_job" in defined_in("flows/requests/cancel.py")
     assert "ClientApi.pause_client" in defined_in("edge/operations/clients.py")
