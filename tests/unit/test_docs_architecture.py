@@ -123,6 +123,13 @@ def test_a_question_is_answered_at_the_top_of_its_page(question: str) -> None:
     assert [one for one in code if one not in _NAMED.findall(top)] == []
 
 
+@pytest.mark.parametrize("path", [*PAGES, ROOT / "docs/operations.md"], ids=lambda path: path.name)
+def test_log_actions_are_those_of_the_code(path: Path) -> None:
+    written = {action for file in CORE.rglob("*.py") for action in re.findall(r'"action": "(\w+)"', text_of(file))}
+    assert len(written) > 20
+    assert [action for action in re.findall(r"\baction `(\w+)`", text_of(path)) if action not in written] == []
+
+
 def test_no_page_answers_two_questions() -> None:
     assert len({page for page, _ in answers().values()}) == len(QUESTIONS)
 
