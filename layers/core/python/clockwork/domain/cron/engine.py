@@ -55,8 +55,8 @@ def next_fire(cron: CompiledCron, zone: str, after_at: int) -> int | None:
         if match < high:
             fire = match - offset
             return fire * 1000 if fire <= horizon else None
-        # Nothing matches before `match`, so the search may skip the runs of offset up to two days before it. But it must
-        # have searched the last day of this run: only then can no backward shift lead to a time not yet searched.
+        # Nothing matches before `match`, so the search may skip the runs of offset up to two days before it. First it
+        # must have searched the last day of this run: only then can no backward shift lead to a time not yet searched.
         searched_enough = low == begin and begin + DAY_SECONDS <= ends + offset
         second = max(ends, match - 2 * DAY_SECONDS) if searched_enough else ends
     return None
