@@ -56,7 +56,7 @@ def _release_of(row: Row, index: int, element: Occurrence | Release) -> Release:
 
 
 def undecodable_execution(row: Row, client_id: str, reason: str, expires_at: int) -> Execution:
-    """The DEAD record of a row that cannot be decoded, with its raw bytes. With it stored, the poller passes the row."""
+    """The DEAD record of a row that cannot be decoded, with its raw bytes. It lets the poller pass the row."""
     due_at = keys.instant_of(row.key)
     job_id = AnonymousJob(row.partition_id, row.key, 0).job_id
     return Execution(
