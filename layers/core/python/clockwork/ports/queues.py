@@ -35,7 +35,7 @@ class ReleaseQueue(Protocol):
 
 
 class InHand(Protocol):
-    """The messages of the ordered queue that a deliverer has in hand."""
+    """The messages of the ordered queue that a deliverer has in hand (received and not yet acknowledged)."""
 
     def hide(self, receipts: Sequence[str], seconds: int) -> None:
         """Hide messages for `seconds` from now (0 to 43,200). The queue then hands them out again, in their order.

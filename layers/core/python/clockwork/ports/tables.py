@@ -18,7 +18,7 @@ from clockwork.domain.timeline import Lease, Page, Row, Shard, ShardStatus
 
 
 class Timeline(Protocol):
-    """The timeline: rows of due occurrences, in key order within each partition."""
+    """The timeline: rows of pending occurrences, in key order within each partition."""
 
     def put(self, rows: Sequence[Row]) -> None:
         """Store rows under ids that were never used before. All are stored when the call returns.
@@ -93,7 +93,7 @@ class Executions(Protocol):
     def save(self, changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
         """For each (before, after), on its own: store `after` if the stored record has the revision of `before`.
 
-        `before` is None where no record must be stored. A stored record that equals `after` counts as saved: an earlier
+        `before` is None if no record may be stored yet. A stored record that equals `after` counts as saved: an earlier
         answer was lost. Reports failures one by one and never raises Unavailable.
         """
 
