@@ -58,7 +58,8 @@ class Settings:
     #: How many deliverer environments the deployment is made for. A client without a concurrency limit of its own may
     #: take a fifth of them.
     deliverer_concurrency: int = 100
-    #: First attempts at a target that one environment must have seen, half of them failing, before its circuit opens.
+    #: Attempts at a target that one environment must have seen, half of them failing, before its circuit opens. Failed
+    #: retries do not count.
     circuit_least_outcomes: int = 20
     #: How long an open circuit keeps all deliveries from a target before the first probe; it doubles up to ten minutes.
     circuit_cooldown_seconds: int = 30
