@@ -109,7 +109,7 @@ def together(herd: int, others: int) -> dict[str, Flow]:
 
 
 def measure_stack() -> Flow:
-    """300 jobs on one instant under a cap of 20 a second, on the local stack."""
+    """The flow of 300 jobs on one instant under a cap of 20 a second, measured on the local stack."""
     with receiver() as server, clockwork(server.port) as stack:
         body = {
             "principals": [stack.admin.arn],

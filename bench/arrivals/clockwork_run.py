@@ -15,7 +15,7 @@ JOBS_PER_REQUEST = 50
 
 
 class CreateFailed(Exception):
-    """The API did not take a job; the message is its answer."""
+    """The API refused the client or a job; the message is its answer."""
 
 
 @contextmanager

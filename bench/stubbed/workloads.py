@@ -38,7 +38,7 @@ class Unexpected(Exception):
 
 
 def create_request(jobs: int, apart_ms: int = 0) -> CreateRequest:
-    """A valid request for anonymous jobs, due so far apart, as the API's edge hands it to the flow."""
+    """A valid request for anonymous jobs, due `apart_ms` apart, as the API's edge hands it to the flow."""
     wanted = [
         NewJob(index=index, target=TARGET, payload=payload, delay_ms=DELAY_MS + index * apart_ms)
         for index, payload in enumerate(islice(payloads(), jobs))
