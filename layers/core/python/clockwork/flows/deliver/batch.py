@@ -67,7 +67,7 @@ class Batch:
             self.fail(item, why_not)
 
     def absorb(self, item: Item, stored: Execution | None) -> None:
-        """Acknowledge an item whose work is done, as its record `stored` tells."""
+        """Acknowledge an item whose work is done, as its record `stored` says."""
         self.report.absorbed += 1
         self.owe_callback(item, stored)
 

@@ -119,7 +119,7 @@ def _is_overlapping(world: World, release: Release) -> bool:
             return True
         if len(earlier) < at_once or earlier[-1].state is not State.SKIPPED:
             return False
-        # Executions that were skipped since may hide the running one for whose sake they were.
+        # Executions that were skipped since then may hide the running one because of which they were skipped.
         before, looked_at = earlier[-1].execution_id, looked_at + at_once
     return False
 

@@ -41,9 +41,9 @@ def may_still_start(world: World, before: NamedJob, after: NamedJob) -> tuple[Se
 
 
 def still_under_way(world: World, job: NamedJob) -> tuple[Sequence[Execution], bool]:
-    """The same for a repeat of a change: the executions of all versions before the one that stands.
+    """The same as `may_still_start` for a repeat of a change: of all versions before the one that stands.
 
-    The first call could exclude some executions by the horizon of its time. Here they may be told as possible.
+    The first call could exclude some executions by the horizon of its time. This call may count them as possible.
     """
     return _before(world, job, job.version)
 

@@ -83,9 +83,9 @@ def cancel_execution(world: World, caller: Caller, execution_id: str) -> tuple[C
 
 
 def _cancel_unseen(world: World, caller: Caller, job_id: str, execution_id: str) -> tuple[CancelAnswer, Execution]:
-    """Cancel an execution of which the caller sees no record.
+    """Cancel an execution that has no record which the caller may see.
 
-    Another client's record and no record at all take this same way, so that neither answer nor reads tell them apart.
+    Another client's record and no record at all take this same path, so that neither answer nor reads tell them apart.
     """
     try:
         job = get_kept_job(world, caller, job_id)

@@ -51,7 +51,7 @@ def list_executions(world: World, caller: Caller, job_id: str, limit: int, befor
         return _list_of_named(world, caller, job_id, limit, before)
     decode_anonymous(job_id)
     found = world.executions.list(job_id, limit + 1, before)
-    # Another client's executions and none at all take the same way: neither answer nor reads tell them apart.
+    # Another client's executions and none at all take the same path: neither answer nor reads tell them apart.
     own = [execution for execution in found if caller.may_act_for(execution.client_id)]
     if not own:
         get_kept_job(world, caller, job_id)
