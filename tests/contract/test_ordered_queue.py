@@ -157,7 +157,7 @@ def test_what_is_sent_twice_is_taken_once_though_it_was_deleted_meanwhile(queue:
 
 
 @pytest.mark.parametrize("again", [{"attempt": 2}, {"sweeps": 1}])
-def test_what_is_sent_again_on_purpose_is_taken(queue: Queue, again: dict[str, int]) -> None:
+def test_what_is_sent_again_on_purpose_is_taken(queue: Queue, again: dict[str, Any]) -> None:
     queue.releases.send([ordered(b"1")], NOW)
     ((_, receipt, _),) = queue.receive()
     queue.delete(receipt)

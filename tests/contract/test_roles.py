@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -36,7 +35,7 @@ class Asked:
 
 
 @pytest.fixture
-def asked(aws_world: AwsWorld) -> Iterator[Asked]:
+def asked(aws_world: AwsWorld) -> Asked:
     return Asked(aws_world.aws)
 
 

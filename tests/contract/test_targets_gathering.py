@@ -95,7 +95,7 @@ def client() -> Iterator[Any]:
 
 def test_a_bad_payload_fails_alone_among_those_of_its_call() -> None:
     with mock_aws():
-        client = botocore.session.Session().create_client(
+        client: Any = botocore.session.Session().create_client(
             "sqs", region_name="us-east-1", aws_access_key_id="test", aws_secret_access_key="test"
         )
         url = client.create_queue(QueueName="jobs")["QueueUrl"]

@@ -18,6 +18,7 @@ from clockwork.aws.stores.regulation import AwsRegulation
 from clockwork.aws.stores.shards import AwsShards, _from_item
 from clockwork.aws.stores.timeline import AwsTimeline
 from clockwork.aws.targets.notices import AwsNotices
+from clockwork.domain.errors import Unreadable
 from clockwork.domain.storage.codec import decode_execution, decode_job, decode_message
 from clockwork.domain.timeline import NEVER, Row, Shard
 from clockwork.memory.clock import MemoryClock
@@ -117,6 +118,7 @@ class AwsStores(Stores):
         if not asked["Item"]["jobKey"]["S"].startswith(PREFIX):
             after = decode_job(asked["Item"]["job"]["B"])
             (before,) = self.jobs.get([(after.client_id, after.job_key)])
+            assert not isinstance(before, Unreadable)
             assert self.jobs.save(before, after), f"{after.job_key} cannot be saved where memory is asked"
 
     def _mirror_shard(self, asked: Mapping[str, Any], _: object) -> None:

@@ -78,6 +78,6 @@ def test_a_write_in_two_steps_is_found(aws: Services, monkeypatch: pytest.Monkey
 
 
 def test_a_call_that_a_role_does_not_allow_is_found(aws: Services, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(TABLE_ACTIONS["poller"], "shards", "GetItem")  # type: ignore[index]
+    monkeypatch.setitem(TABLE_ACTIONS["poller"], "shards", "GetItem")
     stage = play_on_moto(aws, "far", lambda _: False)
     assert any("the poller may not UpdateItem in shards" in str(violation) for violation in stage.watcher.violations)

@@ -7,6 +7,7 @@ import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -94,9 +95,9 @@ def test_bootstrap_deploy_again_and_destroy(empty: LocalStack, tmp_path: Path) -
     assert left_over(empty) == {"tables": [], "queues": [], "functions": [], "rules": [], "stacks": ["CDKToolkit"]}
 
 
-def stack_named(stack: LocalStack, name: str) -> dict[str, object]:
+def stack_named(stack: LocalStack, name: str) -> dict[str, Any]:
     """What CloudFormation says about a stack."""
-    found: dict[str, object] = stack.client("cloudformation").describe_stacks(StackName=name)["Stacks"][0]
+    found: dict[str, Any] = stack.client("cloudformation").describe_stacks(StackName=name)["Stacks"][0]
     return found
 
 

@@ -83,7 +83,7 @@ def admin(deployment: Deployment, definition: dict[str, Any]) -> SignedApi:
 @SCHEMA.parametrize()
 @few
 def test_the_deployed_api_keeps_its_description(
-    case: Case, admin: SignedApi, described: Tenant, ids: dict[str, str]
+    case: Case[Any], admin: SignedApi, described: Tenant, ids: dict[str, str]
 ) -> None:
     key = f"{case.method.upper()} {case.operation.path}"
     api = admin if key in ADMINS else described.api
@@ -94,7 +94,7 @@ def test_the_deployed_api_keeps_its_description(
         check_answer(key, answer.status, answer.headers["content-type"], text)
 
 
-def _path(case: Case, ids: dict[str, str]) -> str:
+def _path(case: Case[Any], ids: dict[str, str]) -> str:
     path = case.operation.path
     for name, value in ids.items():
         path = path.replace(f"{{{name}}}", value)
@@ -109,7 +109,7 @@ def _body(body: Any) -> object:
     return json.dumps(body) if isinstance(body, dict | list | str | int | float | bool) else None
 
 
-def _headers(case: Case) -> dict[str, str]:
+def _headers(case: Case[Any]) -> dict[str, str]:
     drawn = {name: str(value) for name, value in (case.headers or {}).items() if name.lower() not in OWN_HEADERS}
     return {name: value for name, value in drawn.items() if value.isascii() and value.isprintable() and value.strip()}
 

@@ -153,4 +153,5 @@ def make_handler(moment: str, world: World) -> Handler:
 def recorded(world: World, calls: list[str]) -> World:
     """The world with all its ports recorded."""
     ports = [port.name for port in fields(world) if port.name not in _NOT_PORTS]
-    return replace(world, **{name: Recorded(name, getattr(world, name), calls) for name in ports})
+    recording: dict[str, Any] = {name: Recorded(name, getattr(world, name), calls) for name in ports}
+    return replace(world, **recording)

@@ -15,6 +15,7 @@ from clockwork.bootstrap import App, Handler
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import Occurrence
+from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.requests.create import Rejected
 from clockwork.domain.storage.codec import decode_row
 from clockwork.domain.timeline import Row
@@ -68,7 +69,7 @@ def record(number: int, message: Any, group: str = "g") -> dict[str, Any]:
 
 def kafka_event(**lanes: Sequence[Any]) -> dict[str, Any]:
     """Messages by partition (`p0`), their offsets counted from 5."""
-    records = {}
+    records: dict[str, list[dict[str, Any]]] = {}
     for lane, values in lanes.items():
         partition = int(lane[1:])
         records[f"jobs-{partition}"] = [
@@ -99,7 +100,12 @@ def test_a_batch_of_creates_becomes_jobs_that_are_written_together(monkeypatch: 
     ingester = Ingester()
     put: list[int] = []
     put_new = ingester.clockwork.timeline.put_new
-    monkeypatch.setattr(ingester.clockwork.timeline, "put_new", lambda rows: (put.append(len(rows)), put_new(rows)))
+
+    def counted(rows: Sequence[Row]) -> object:
+        put.append(len(rows))
+        return put_new(rows)
+
+    monkeypatch.setattr(ingester.clockwork.timeline, "put_new", counted)
     assert ingester.take(*[create(n) for n in range(5)]) == []
     assert ingester.payloads() == [b"0", b"1", b"2", b"3", b"4"]
     assert put == [5]
@@ -138,7 +144,7 @@ def test_a_named_job_is_created_and_a_later_message_cancels_it() -> None:
     ingester = Ingester()
     assert ingester.take(create(**NIGHTLY), {"op": "cancel", "clientId": "acme", "jobKey": "nightly"}) == []
     (job,) = ingester.clockwork.jobs.get([("acme", "nightly")])
-    assert job is not None
+    assert isinstance(job, NamedJob)
     assert not job.is_alive
     assert ingester.take({"op": "cancel", "clientId": "acme", "jobKey": "nightly"}, first=9) == []
     assert ingester.rejects.rejected == []
@@ -149,7 +155,7 @@ def test_a_cancel_and_another_create_of_one_key_keep_their_order() -> None:
     cancel = {"op": "cancel", "clientId": "acme", "jobKey": "nightly"}
     ingester.take(create("old", **NIGHTLY), create(7), cancel, create("new", **NIGHTLY))
     (job,) = ingester.clockwork.jobs.get([("acme", "nightly")])
-    assert job is not None
+    assert isinstance(job, NamedJob)
     assert (job.is_alive, job.incarnation, job.definition.payload.body) == (True, 2, b"new")
     assert b"7" in ingester.payloads()
 

@@ -59,7 +59,8 @@ def test_every_shard_is_visited_and_has_a_line_of_metrics_of_its_own(capsys: pyt
 
 def test_a_shard_whose_calls_hang_keeps_no_other_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     clockwork = ready()
-    others, came = threading.Semaphore(0), []
+    others = threading.Semaphore(0)
+    came: list[bool] = []
 
     def read(partition_id: str) -> None:
         if partition_id != P:

@@ -43,7 +43,7 @@ class Template:
 
     def logical_id(self, resource: Resource) -> str:
         """The logical id under which a resource stands."""
-        return next(key for key, one in self.body["Resources"].items() if one is resource)
+        return next(str(key) for key, one in self.body["Resources"].items() if one is resource)
 
     def statements(self, moment: str) -> list[Resource]:
         """The policy statements of a Lambda's own role."""

@@ -26,7 +26,7 @@ def an_old_thing(folder: Path) -> None:
 
 
 def test_the_same_digest_is_built_once() -> None:
-    built = []
+    built: list[Path] = []
     for _ in range(2):
         folder = shelved("thing", "1234", built.append)
         assert folder.is_dir()

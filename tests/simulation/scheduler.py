@@ -7,7 +7,7 @@ import itertools
 import random
 from collections.abc import Callable
 
-from greenlet import GreenletExit, getcurrent, greenlet  # type: ignore[import-untyped]
+from greenlet import GreenletExit, getcurrent, greenlet
 
 from clockwork.domain.errors import ClockworkError
 from clockwork.memory.clock import MemoryClock

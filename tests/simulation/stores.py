@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from clockwork.domain.clients import Client
+from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import Execution
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.releases import Release
@@ -96,7 +97,7 @@ class WatchedJobs(MemoryJobs):
             self._watcher.named.changed(after)
         return done
 
-    def scan(self, part: int, parts: int) -> Sequence[NamedJob]:
+    def scan(self, part: int, parts: int) -> Sequence[NamedJob | Unreadable]:
         """A day of a run has so few slices that each job is audited some times in it."""
         return super().scan(part % min(parts, SLICES_A_DAY), min(parts, SLICES_A_DAY))
 

@@ -75,6 +75,6 @@ def test_a_violation_is_made_smaller_and_fails_again_as_said(monkeypatch: pytest
 
 
 def test_a_call_that_a_role_does_not_allow_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(TABLE_ACTIONS["poller"], "shards", "GetItem")  # type: ignore[index]
+    monkeypatch.setitem(TABLE_ACTIONS["poller"], "shards", "GetItem")
     found = [str(violation) for violation in Run(1).go().violations]
     assert any("the poller may not UpdateItem in shards" in one for one in found)

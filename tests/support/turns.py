@@ -22,8 +22,8 @@ class Turn:
         self.fault: Exception | None = None
         self._dies = False
         self._go, self._stopped = Semaphore(0), Semaphore(0)
-        own = replace(world, **{name: _Stopping(getattr(world, name), self._stop) for name in ports})
-        self._thread = Thread(target=self._run, args=(work, own), daemon=True)
+        stopping: dict[str, Any] = {name: _Stopping(getattr(world, name), self._stop) for name in ports}
+        self._thread = Thread(target=self._run, args=(work, replace(world, **stopping)), daemon=True)
         self._thread.start()
         self._stopped.acquire()
 

@@ -84,7 +84,7 @@ class TestEveryPage:
 
 
 def test_the_handbook_lists_every_setting_and_its_defaults() -> None:
-    rows = {}
+    rows: dict[str, list[str]] = {}
     for line in text_of(ROOT / "docs/operations.md").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) == 4:

@@ -88,7 +88,7 @@ def _event(messages: list[Message]) -> dict[str, Any]:
     records: dict[str, list[dict[str, Any]]] = {}
     for one in messages:
         kind, at = one.timestamp()
-        record = {
+        record: dict[str, Any] = {
             "topic": one.topic(),
             "partition": one.partition(),
             "offset": one.offset(),

@@ -68,7 +68,7 @@ def test_a_herd_is_released_though_its_client_cannot_be_read() -> None:
     def fail(_: str) -> Client:
         raise Unavailable("throttled")
 
-    regulated.clockwork.clients.get = fail  # type: ignore[method-assign]
+    regulated.clockwork.clients.get = fail  # type: ignore[method-assign, assignment]
     regulated.clockwork.poll_all()
     assert len(regulated.clockwork.queue.messages) == 100
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import pytest
@@ -138,8 +139,13 @@ def test_an_execution_is_found_under_way_however_many_were_skipped_for_it(
     named.run(10 * skipped + 5)
     pages: list[object] = []
     look = named.clockwork.executions.list
+
+    def counting(*asked: Any) -> object:
+        pages.append(asked)
+        return look(*asked)
+
     with monkeypatch.context() as counted:
-        counted.setattr(named.clockwork.executions, "list", lambda *asked: (pages.append(asked), look(*asked))[1])
+        counted.setattr(named.clockwork.executions, "list", counting)
         named.run(10)
     assert len(pages) == looks
     named.run(10)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -143,7 +144,12 @@ def test_the_repeat_of_a_create_that_fired_long_since_tells_nothing_and_costs_li
     fired = named.run(3_600)
     saves: list[object] = []
     save = named.clockwork.world.executions.save
-    monkeypatch.setattr(named.clockwork.executions, "save", lambda changes: (saves.append(changes), save(changes))[1])
+
+    def counting(changes: Any) -> object:
+        saves.append(changes)
+        return save(changes)
+
+    monkeypatch.setattr(named.clockwork.executions, "save", counting)
     assert not named.create().created
     assert len(saves) <= 1
     assert named.run(1_000) == [float(at) for at in range(int(fired[-1]) + 10, 4_600, 10)]

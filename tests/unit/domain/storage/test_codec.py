@@ -8,14 +8,15 @@ import msgspec
 import pytest
 
 from clockwork.domain.errors import NewerFormat, Undecodable
-from clockwork.domain.jobs import HttpTarget, SqsTarget
+from clockwork.domain.jobs import HttpTarget, Occurrence, SqsTarget
+from clockwork.domain.releases import Release
 from clockwork.domain.storage import codec
 from clockwork.domain.storage.rows import releases_of, row_of
 from tests.support.examples import NOW, occurrence, release
 
 
 def test_a_row_gives_back_its_elements_of_every_kind() -> None:
-    elements = [
+    elements: list[Occurrence | Release] = [
         occurrence(target=HttpTarget("https://example.com", headers={"a": "b"})),
         occurrence(target=SqsTarget("arn:aws:sqs:us-east-1:111111111111:q"), record="none"),
         release(attempt=2, run_at=NOW + 5000),

@@ -102,6 +102,7 @@ def test_a_cancel_of_what_was_tried_without_claims_counts_and_promises_nothing(s
     )
     assert planned.verdict is not Verdict.TOO_LATE
     assert honest.verdict is Verdict.TOO_LATE
+    assert planned.execution is not None
     assert honest.execution == msgspec.structs.replace(planned.execution, unclaimed=True)
     assert "level none" in honest.reason
 
