@@ -1,4 +1,4 @@
-"""The benchmark of order sees what it is there to see."""
+"""The benchmark of order finds inversions and lost jobs when the queue is broken, and none when it is not."""
 
 from __future__ import annotations
 

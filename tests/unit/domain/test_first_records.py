@@ -1,4 +1,4 @@
-"""First records: each field of what is stored of an occurrence that had no record before, for any release."""
+"""First records: every field of the first record of an execution, for any release."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ RELEASES = st.builds(
 
 
 def spelled_out(of: Release, **fields: Any) -> Execution:
-    """The oracle: `Execution` as five places of the core spelled it out, each with the fields that it gives below."""
+    """The oracle: an `Execution` with every field written out, as five places of the core once did."""
     return Execution(
         job_id=of.job_id,
         execution_id=of.execution_id,

@@ -1,4 +1,4 @@
-"""Whatever text or bytes arrive: a parser reads back what was written, and refuses all else with its own error."""
+"""Parsers on arbitrary text and bytes: each reads back a written value, and refuses all else with its own error."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PARTS = "abyz019-_"
 DIGITS = "0123456789"
 JOB_KEYS = st.text(min_size=1, max_size=60).filter(ids.is_job_key)
 INSTANTS = st.integers(0, instants.LAST)
-#: RFC 3339 in form, whatever it says.
+#: Texts in the form of RFC 3339, of instants that need not exist.
 LIKE_INSTANTS = st.from_regex(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,10})?([Zz]|[+-][0-9]{2}:[0-9]{2})?",
     fullmatch=True,
@@ -51,7 +51,7 @@ OCCURRENCES = st.builds(
 
 
 def reads_or_refuses(parse: Callable[[], Any], *refusals: type[Exception]) -> Any:
-    """What is read, or None if it is refused as documented. Anything else that is raised is a fault."""
+    """The parsed value, or None if the parser raises a documented refusal. Any other error fails the test."""
     try:
         return parse()
     except refusals as refused:
@@ -203,7 +203,7 @@ def test_a_record_survives_its_blob(occurrence: Occurrence, state: State, number
     assert decoded == record
 
 
-# What surrounds a body.
+# Paths, queries, headers and callers of a request.
 
 
 def requested(**query: str) -> Request:

@@ -1,4 +1,4 @@
-"""Callbacks of executions that end DEAD: of what, when and how, and what it costs."""
+"""Callbacks of executions that end DEAD: their content, their instant, their delivery and their cost."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_the_row_of_a_callback_derives_from_the_execution_alone() -> None:
 
     assert key_of(DEAD) == key_of(msgspec.structs.replace(DEAD, reason="discarded", revision=9), RetryPolicy())
     assert key_of(DEAD) != key_of(msgspec.structs.replace(DEAD, execution_id=f"{DEAD.execution_id}x"))
-    # One that is redriven and dies again is called back again.
+    # An execution that is redriven and dies again is called back again.
     assert key_of(DEAD) != key_of(msgspec.structs.replace(DEAD, dead_at=NOW + 8))
 
 

@@ -1,4 +1,4 @@
-"""Queues by order, kind of target and shard: each release goes to its own, and each refusal names its release."""
+"""Routing of releases to queues by order, kind of target and shard: each refusal names the release that was refused."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HTTP = release()
 KAFKA = release(occurrence=occurrence(target=KafkaTarget("orders")))
 ORDERED = release(occurrence=occurrence(ordering_key="account-7"))
 KAFKA_ORDERED = release(occurrence=occurrence(target=KafkaTarget("orders"), ordering_key="account-7"))
-#: All that may follow a release: each lies in the shard of the first.
+#: All releases that may follow the first one (retry, sweep, unparking, a fire): they go to the queue of its shard.
 FIRST = of_shard(4)
 FOLLOWING = (
     FIRST,
@@ -45,7 +45,7 @@ FOLLOWING = (
 
 
 class Queue:
-    """Refuses the releases at some places of each send, and notes the others."""
+    """A queue that refuses the releases at the given indexes of each send, and keeps the others."""
 
     def __init__(self, *refuses: int) -> None:
         self.refuses = refuses

@@ -1,4 +1,4 @@
-"""What a deliverer does with a release, given what is recorded: a table of every state."""
+"""Attempts: the deliverer's decision on a release for every recorded state of its execution, as a table."""
 
 from __future__ import annotations
 

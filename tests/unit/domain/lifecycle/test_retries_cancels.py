@@ -1,4 +1,4 @@
-"""Retry policies and the truth about a cancel."""
+"""Retry policies, and cancels that tell truly whether an execution may still start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows and messages: a version, then MessagePack; readers never guess."""
+"""The codec of rows and messages: a version, then MessagePack. A reader refuses anything else instead of guessing."""
 
 from __future__ import annotations
 

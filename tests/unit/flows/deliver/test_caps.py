@@ -1,4 +1,4 @@
-"""Rate and concurrency caps: so many at once and so many a second, and nothing is lost."""
+"""Rate and concurrency limits: at most so many deliveries at once and a second, and none is lost."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MINE = Caller(ALICE, client_ids=frozenset({"acme"}))
 def test_a_rate_cap_spreads_a_herd_and_loses_nothing(record: str) -> None:
     regulated = Regulated(max_rate_per_second=10.0)
     regulated.create(100, record=record)
-    # A batch that is held for its slots runs on for a second or two.
+    # The deliverer holds a batch for its slots, so a batch runs on for a second or two.
     first = len(regulated.run(5 + 5))
     assert first in range(45, 71)
     assert first + len(regulated.run(6)) == 100

@@ -1,4 +1,4 @@
-"""Ordered jobs from create to delivery: one of a key at a time, by due instant, then by sequence."""
+"""Ordered jobs from create to delivery: one job of a key at a time, by due instant, then by sequence."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ QUEUE = "arn:aws:sqs:eu-central-1:111122223333:orders"
 
 
 def ordered(clockwork: MemoryClockwork, *jobs: dict[str, Any]) -> Sequence[CreatedJob]:
-    """Accept ordered jobs; `name` is what the target is to receive."""
+    """Create ordered jobs; `name` becomes the payload."""
     defaults = {"ordering_key": KEY, "retry_policy": STEADY}
     wanted = []
     for job in jobs:
@@ -244,7 +244,7 @@ def test_what_is_sent_twice_is_delivered_once() -> None:
     clockwork.clock.advance(2_000)
     clockwork.poll_all()
     sent = [one for m in clockwork.ordered_queue.messages.values() for one in decode_message(m.body)]
-    clockwork.clock.advance(600_000)  # what was sent is remembered no more
+    clockwork.clock.advance(600_000)  # beyond the queue's deduplication window
     clockwork.world.releases.send(sent, clockwork.clock.at)
     run(clockwork, 10_000)
     assert delivered(clockwork) == ["a1", "a2"]

@@ -1,4 +1,4 @@
-"""Named jobs: one definition under a key, and what an answer about it says."""
+"""Creates of named jobs: one definition under a key, repeats of a create, and the executions that an answer lists."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from clockwork.flows.access import get_named
 from clockwork.flows.named.write import cancelled, unchanged
 from tests.support.named import MINE, Named, execution_of
 
-#: Where a call may fail behind the row that it wrote: at the look, at a release.
+#: Record levels, each with the calls that may fail after the create wrote its row: the check of shards, the release.
 RELEASING = [(record, *port) for record in ("full", "none") for port in (("shards", "get"), ("queue", "send"))]
 
 

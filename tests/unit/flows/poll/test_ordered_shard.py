@@ -1,4 +1,4 @@
-"""An ordered shard is polled: nothing ahead of its time, and somebody stays while work is near."""
+"""The poller of an ordered shard: it releases no job before it is due, and stays while a job is due soon."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def sent_at(clockwork: MemoryClockwork) -> list[int]:
 
 
 def meanwhile(clockwork: MemoryClockwork, at: int, act: Callable[[], None]) -> None:
-    """Let something happen at an instant at which the poller waits."""
+    """Call `act` once, at the end of the poller's first wait that reaches `at`."""
     hold, waiting = clockwork.clock.hold_until, [act]
 
     def hold_until(until: int) -> None:

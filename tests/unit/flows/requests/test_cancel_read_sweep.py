@@ -1,4 +1,4 @@
-"""Cancel tells the truth, reads show only one's own, and what was left behind is seen to an end."""
+"""Cancels tell the truth, callers read only their own client's jobs, and the sweeper sees to dead letters."""
 
 from __future__ import annotations
 

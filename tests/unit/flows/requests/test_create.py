@@ -1,4 +1,4 @@
-"""Someone asks: put, then look; a key makes a repeat the same request."""
+"""Creates of anonymous jobs: put the rows, then check their shards; an idempotency key recognises a repeat."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A batch whose jobs share rows: created, repeated, polled, cancelled and shown one by one all the same."""
+"""Packed jobs: jobs of a batch share rows, and are still created, repeated, polled, cancelled and shown one by one."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_one_of_many_is_cancelled_by_its_rows_key_and_shown_alone() -> None:
     clockwork = MemoryClockwork()
     clockwork.clock.at = 1_700_000_040_000
     clockwork.poll_all()
-    # The row's key is behind the horizon in 70 s, the job itself is not.
+    # The row's key is before the horizon 70 s ahead, the job's own instant is not.
     created = create(clockwork, packed_request(*jobs_at(clockwork, 121_000, 170_000)))
     view = view_job(clockwork.world, CALLER, created[1].job_id)
     assert (view.state, view.job.occurrence.payload.body) == ("SCHEDULED", b"1")

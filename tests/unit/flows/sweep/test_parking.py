@@ -1,4 +1,4 @@
-"""What a pause or an open circuit holds back: kept, let go, discarded, cancelled."""
+"""Parking: a pause or an open circuit parks occurrences, which are kept, then unparked, discarded or cancelled."""
 
 from __future__ import annotations
 
