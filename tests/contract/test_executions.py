@@ -26,7 +26,7 @@ def changed(before: Execution, **changes: object) -> Execution:
 
 
 def dead_one(due_at: int) -> Execution:
-    """A record of something that was given up."""
+    """The record of an execution that ended DEAD."""
     return msgspec.structs.replace(execution(due_at=due_at, state=State.DEAD), occurrence=occurrence())
 
 
@@ -200,7 +200,7 @@ def test_what_is_redriven_is_listed_until_it_is_claimed_and_what_is_put_away_is_
 
 
 def test_a_page_of_which_nothing_is_dead_any_more_is_not_the_last(aws_world: AwsWorld) -> None:
-    """The index lags behind the table: what it still lists is read as it stands."""
+    """The index lags behind the table: an execution that the index still lists is read from its record as it stands."""
     executions = aws_world.executions
     dead = [dead_one(DUE + n) for n in range(2)]
     executions.save([(None, one) for one in dead])
@@ -219,7 +219,7 @@ def test_a_page_of_which_nothing_is_dead_any_more_is_not_the_last(aws_world: Aws
 
 
 def size_of(item: dict[str, dict[str, str | bytes]]) -> int:
-    """Bytes as billed, numbers taken at their length as text, which is more than they are billed.
+    """The size of an item in bytes as billed. A number counts with its length as text, which is more than AWS bills.
 
     https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
     """

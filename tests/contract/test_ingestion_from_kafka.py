@@ -1,4 +1,4 @@
-"""From a topic to jobs: every message of every partition once and in its order, whatever has to come again."""
+"""Ingestion from Kafka: every message of a topic is done once and in the order of its partition, despite repeats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Roles that targets name: taken on once, under the client's own ExternalId, and renewed before they end."""
+"""Roles that targets name: assumed once, under the client's own ExternalId, and renewed before they expire."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROLE = "arn:aws:iam::210987654321:role/clockwork-in"
 
 
 class Asked:
-    """The calls of AssumeRole that a connection made."""
+    """Records the calls of AssumeRole that a connection makes."""
 
     def __init__(self, aws: Aws) -> None:
         self.calls: list[dict[str, Any]] = []

@@ -26,7 +26,7 @@ def shards(world: World) -> Shards:
 
 
 def take(shards: Shards, owner: str, now: int = NOW, horizon: str = HORIZON) -> Lease:
-    """A lease that must be free."""
+    """Acquire a lease, which must be free."""
     lease = shards.acquire("p000", owner, now, now + 20_000, horizon)
     assert lease is not None
     return lease
@@ -66,7 +66,7 @@ def test_registering_again_changes_nothing(shards: Shards) -> None:
 
 
 def change(shards: Shards, status: ShardStatus) -> Shard:
-    """The shard after a change that nothing stands in the way of."""
+    """Change the status of a shard, which must succeed; returns the shard afterwards."""
     assert shards.change(stored(shards), status)
     assert stored(shards).status is status
     return stored(shards)

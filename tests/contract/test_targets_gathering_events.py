@@ -1,4 +1,4 @@
-"""Attempts at one bus that begin together go in few calls; one bad event neither fails nor ends with the others."""
+"""Gathering: attempts at one event bus that begin together share few calls; a bad event fails alone."""
 
 from __future__ import annotations
 
