@@ -1,4 +1,4 @@
-"""Every fault of a field that the contract names: 422, pointed at, nothing written."""
+"""Faults of fields: each one gives 422 and a pointer to the field, and nothing is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ingester on the events of both its sources: done once, in order, or rejected with the reason."""
+"""The ingester on events of both sources: it does each message once and in order, or rejects it with the reason."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class Ingester:
         self.handle: Handler = module.make_handler(App(self.clockwork.world, self.rejects))
 
     def take(self, *messages: Any, group: str = "g", first: int = 0) -> list[Any]:
-        """A batch of one group of the queue; what comes back."""
+        """Hand over a batch of one message group of the queue; returns the failures (`batchItemFailures`)."""
         records = [record(first + number, one, group) for number, one in enumerate(messages)]
         failures: list[Any] = self.handle({"Records": records}, CONTEXT)["batchItemFailures"]
         return failures
 
     def payloads(self, *, cancelled: bool = False) -> list[bytes]:
-        """The payloads of anonymous jobs that wait on the timeline, or that were cancelled there."""
+        """The payloads of the anonymous jobs that wait on the timeline, or of those that were cancelled there."""
         kept = self._anonymous()
         return sorted(one.payload.body for row, element, one in kept if (element in row.cancelled) == cancelled)
 

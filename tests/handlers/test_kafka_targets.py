@@ -1,4 +1,4 @@
-"""Kafka topics as targets: whose deployment has a cluster, and whose client lists the topic."""
+"""Kafka topics as targets: the deployment must have a cluster, and the client must list the topic."""
 
 from __future__ import annotations
 
