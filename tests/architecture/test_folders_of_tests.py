@@ -1,4 +1,4 @@
-"""No test is left out, and each stands where what it tests stands."""
+"""The folders of tests: no test is left out of a run, and unit tests mirror the folders of the tested files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import tomllib
 from tests.architecture.sources import CORE, ROOT
 
 UNIT = ROOT / "tests/unit"
-#: Folders of unit tests -> what they mirror. `harness` is about the tests' own tools.
+#: Folder of unit tests -> where the folder stands that it mirrors. `harness` tests the tests' own tools.
 MIRRORED = {"domain": CORE / "clockwork", "flows": CORE / "clockwork", "aws": CORE / "clockwork"} | {
     "bench": ROOT,
     "local": ROOT,
