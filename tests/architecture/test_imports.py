@@ -41,7 +41,6 @@ CORE_RULES = {
             "clockwork.domain",
             "clockwork.ports",
             "clockwork.flows.world",
-            "clockwork.flows.world",
             "clockwork.settings",
         ),
         *("clockwork.telemetry", "clockwork.aws", "clockwork.kafka"),
