@@ -43,12 +43,13 @@ class ShardStatus(StrEnum):
     LEFT = "left"
 
 
-class Shard(msgspec.Struct, frozen=True):
+class Shard(msgspec.Struct, frozen=True, rename="camel"):
     """One partition of the timeline. Everything at or before `cursor` has been released; everything at or before
     `horizon` may already be in someone's hands. Both are keys, `cursor <= horizon`, neither ever goes back.
 
     `changes` counts how often its status was written, so that no late or repeated write of it counts.
     `released`: how many occurrences its last visit had released at its last commit; None before the first.
+    Its row stores each field under the field's name in camel case, or under the `name` given.
     """
 
     partition_id: str
@@ -57,7 +58,7 @@ class Shard(msgspec.Struct, frozen=True):
     lease_until: int = 0
     cursor: str = keys.BEGINNING
     horizon: str = keys.BEGINNING
-    status: ShardStatus = ShardStatus.USED
+    status: ShardStatus = msgspec.field(default=ShardStatus.USED, name="standing")
     changes: int = 0
     released: int | None = None
 

@@ -44,15 +44,16 @@ class KeyRow(msgspec.Struct, frozen=True, rename="camel"):
     """What a request with an Idempotency-Key promised: its digest, and what its ids, instants and shard derive from.
 
     `packing` is the version of `packing.groups_of` that tells which of its jobs share rows.
+    Its row stores each field under the field's name in camel case, or under the `name` given.
     """
 
     client_id: str
-    key: str
+    key: str = msgspec.field(name="jobKey")
     digest: str
     created_at: int
     seed: str
     partition_id: str
-    expires_at: int
+    expires_at: int = msgspec.field(name="expiresAtMs")
     packing: int = NOT_PACKED
 
 
