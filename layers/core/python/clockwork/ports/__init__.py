@@ -7,6 +7,7 @@ A call is the unit at which things crash and interleave: whatever an adapter doe
 
 from __future__ import annotations
 
+from clockwork.domain.releases import Refused
 from clockwork.domain.requests.create import KeyRow
 from clockwork.domain.timeline import Lease
 from clockwork.ports.machine import Clock, Invoker, Random, Targets
@@ -16,7 +17,6 @@ from clockwork.ports.queues import (
     DeadLetters,
     InHand,
     Notices,
-    Refused,
     ReleaseQueue,
 )
 from clockwork.ports.tables import Clients, Executions, Jobs, KeyRows, Regulation, Saved, Shards, Timeline

@@ -27,11 +27,8 @@ class AwsOrderedQueue(AwsReleaseQueue):
     """
 
     def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
-        def send_turn(turn: Sequence[Release]) -> Sequence[tuple[int, bool, str]]:
-            answers = super(AwsOrderedQueue, self).send(turn, now)
-            return [(refusal.index, refusal.permanent, refusal.reason) for refusal in answers]
-
-        return [Refused(*refusal) for refusal in send_in_turns(releases, send_turn)]
+        send = super().send
+        return send_in_turns(releases, lambda turn: send(turn, now))
 
     def entry(self, message: Message, now: int) -> SendMessageBatchRequestEntryTypeDef:  # noqa: ARG002 - no delays here
         return {
