@@ -6,7 +6,7 @@ from typing import Any
 
 
 class OneClient:
-    """`roles.ServiceClients` that always hand out the same client and note what they were asked for."""
+    """`service_attempts.ServiceClients` that always hand out the same client and note what they were asked for."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
