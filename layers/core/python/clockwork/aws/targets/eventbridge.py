@@ -6,11 +6,12 @@ An attempt succeeds once the bus has taken the event, whether or not a rule matc
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from clockwork.aws.repeats import batches_within
 from clockwork.aws.targets.service_attempts import Faults, Refused, Service, ServiceTransport
 from clockwork.domain.jobs import EventBridgeTarget
 from clockwork.domain.releases import Delivery
@@ -51,8 +52,9 @@ class EventBridgeTransport(ServiceTransport[EventBridgeTarget]):
     def send(self, deliveries: Sequence[Delivery], target: EventBridgeTarget) -> Faults:  # noqa: ARG002 - each has its own
         client = self.client_for(deliveries[0])
         faults: dict[int, Exception] = {}
-        for entries in _calls([_entry(delivery, self.target_of(delivery)) for delivery in deliveries]):
-            faults |= _put(client, entries)
+        entries = [(number, _entry(delivery, self.target_of(delivery))) for number, delivery in enumerate(deliveries)]
+        for call in batches_within(entries, len(entries), LARGEST_CALL, lambda numbered: _size_of(numbered[1])):
+            faults |= _put(client, dict(call))
         return faults
 
 
@@ -70,20 +72,6 @@ def _put(client: Any, entries: Mapping[int, Entry]) -> dict[int, Exception]:
         return dict.fromkeys(entries, fault)
     told = zip(entries, answer["Entries"], strict=True)
     return {n: Refused(one["ErrorCode"], one.get("ErrorMessage", "")) for n, one in told if one.get("ErrorCode")}
-
-
-def _calls(entries: Sequence[Entry]) -> Iterator[dict[int, Entry]]:
-    """The entries by their numbers, in calls of at most LARGEST_CALL bytes; a larger entry goes alone."""
-    call: dict[int, Entry] = {}
-    left = LARGEST_CALL
-    for number, entry in enumerate(entries):
-        size = _size_of(entry)
-        if call and size > left:
-            yield call
-            call, left = {}, LARGEST_CALL
-        call[number] = entry
-        left -= size
-    yield call
 
 
 def _size_of(entry: Entry) -> int:
