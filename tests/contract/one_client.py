@@ -6,7 +6,7 @@ from typing import Any
 
 
 class OneClient:
-    """`roles.ServiceClients` that always hand out the same client, and keep the arguments of each call."""
+    """`service_attempts.ServiceClients` that always hand out the same client, and keep the arguments of each call."""
 
     def __init__(self, client: Any) -> None:
         self._client = client

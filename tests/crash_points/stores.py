@@ -9,7 +9,6 @@ from clockwork.aws.queues.backlog import AwsBacklog
 from clockwork.aws.queues.dead_letters import AwsDeadLetters
 from clockwork.aws.queues.ordered_queue import AwsInHand, AwsOrderedQueue
 from clockwork.aws.queues.release_queue import AwsReleaseQueue
-from clockwork.aws.queues.routing import JoinedDeadLetters
 from clockwork.aws.stores.clients import AwsClients, CachedClients
 from clockwork.aws.stores.executions import AwsExecutions
 from clockwork.aws.stores.jobs import AwsJobs
@@ -61,7 +60,7 @@ class AwsStores(Stores):
                 )
             ),
             "backlog": lambda: AwsBacklog(aws, [url("release")]),
-            "dead_letters": lambda: JoinedDeadLetters([AwsDeadLetters(aws, url(dead)) for dead in QUEUES.values()]),
+            "dead_letters": lambda: AwsDeadLetters(aws, [url(dead) for dead in QUEUES.values()]),
             "notices": lambda: AwsNotices(aws),
             "in_hand": lambda: AwsInHand(aws, url("ordered.fifo")),
             "clients": lambda: CachedClients(AwsClients(aws, "clients"), clock, settings.client_cache_seconds),

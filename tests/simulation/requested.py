@@ -9,8 +9,9 @@ from functools import partial
 from clockwork.domain.errors import InvalidRequest, Problem
 from clockwork.domain.requests.create import Rejected
 from clockwork.flows.requests.ingest import Command, Ingestion, IngestReport, Message
-from clockwork.memory.ordered_queue import GroupedMessage, MemoryOrderedQueue
+from clockwork.memory.ordered_queue import MemoryOrderedQueue
 from clockwork.memory.outboxes import MemoryRejects
+from clockwork.memory.queue import Message as Received
 from clockwork.ports import Refused
 from tests.simulation.cloud import BATCH, ApiEnvironment, Cloud
 from tests.simulation.faults import Fault
@@ -72,7 +73,7 @@ class Requests:
             self._ingest(received)
         self._look()
 
-    def _ingest(self, received: Sequence[GroupedMessage]) -> None:
+    def _ingest(self, received: Sequence[Received]) -> None:
         cloud = self.cloud
         messages = [Message(one.message_id, one.group, one.body.encode()) for one in received]
         rejects = MemoryRejects()
@@ -97,7 +98,7 @@ class Requests:
             raise InvalidRequest([Problem("/op", "must be one of 'create', 'cancel'")])
         return command(message)
 
-    def _settle(self, received: Sequence[GroupedMessage], report: IngestReport, rejected: set[str]) -> None:
+    def _settle(self, received: Sequence[Received], report: IngestReport, rejected: set[str]) -> None:
         done = [one for one in received if one.message_id not in report.failed]
         accepted = [one for one in done if one.message_id not in rejected]
         cancels = [one for one in accepted if self.wishes[int(one.body)].operation == "cancel by message"]

@@ -14,10 +14,11 @@ from clockwork.memory.clients import MemoryClients, MemoryKeyRows
 from clockwork.memory.clock import MemoryClock
 from clockwork.memory.executions import MemoryExecutions
 from clockwork.memory.jobs import MemoryJobs
-from clockwork.memory.ordered_queue import GroupedMessage, MemoryOrderedQueue
+from clockwork.memory.ordered_queue import MemoryOrderedQueue
 from clockwork.memory.outboxes import MemoryDeadLetters
+from clockwork.memory.queue import Message
 from clockwork.memory.regulation import MemoryRegulation
-from clockwork.memory.release_queue import MemoryReleaseQueue, Message
+from clockwork.memory.release_queue import MemoryReleaseQueue
 from clockwork.memory.shards import MemoryShards
 from clockwork.memory.timeline import MemoryTimeline
 from clockwork.memory.world import MemoryClockwork
@@ -202,15 +203,15 @@ class UnrulyOrderedQueue(MemoryOrderedQueue):
         self.on_put(self._clock.at)
         return refused
 
-    def _send_turn(self, turn: Sequence[Release]) -> Sequence[tuple[int, bool, str]]:
+    def _send_turn(self, turn: Sequence[Release]) -> Sequence[Refused]:
         rate = self._adversary.profile.queue
         struck = {place for place, _ in enumerate(turn) if self._adversary.strikes(Fault.THROTTLED, rate)}
         going = [place for place, _ in enumerate(turn) if place not in struck]
         refused = super()._send_turn([turn[place] for place in going])
-        later = [(place, False, "the queue does not take it now") for place in sorted(struck)]
-        return [*later, *((going[place], permanent, reason) for place, permanent, reason in refused)]
+        later = [Refused(place, False, "the queue does not take it now") for place in sorted(struck)]
+        return [*later, *(Refused(going[one.index], one.permanent, one.reason) for one in refused)]
 
-    def receive(self, limit: int = 10) -> Sequence[GroupedMessage]:
+    def receive(self, limit: int = 10) -> Sequence[Message]:
         known = set(self.dead)
         received = super().receive(limit)
         for message_id in self.dead.keys() - known:

@@ -58,7 +58,7 @@ ORDERING = (
     Mutant(
         "behind what was refused the rest of its key is sent",
         "domain/messages/turns.py",
-        (("            if not permanent:\n", "            if False:\n"),),
+        (("            if not refusal.permanent:\n", "            if False:\n"),),
         "I11",
     ),
     Mutant(
