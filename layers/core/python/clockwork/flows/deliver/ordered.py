@@ -11,7 +11,7 @@ import logging
 from collections import defaultdict, deque
 from collections.abc import Sequence
 
-from clockwork.domain.errors import Unavailable, Unreadable
+from clockwork.domain.errors import Unavailable
 from clockwork.domain.ordering import LONGEST_RETRYING_SECONDS, resumed
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.bundles import Message, unbundled
@@ -57,17 +57,14 @@ def _resumed(batch: Batch, heads: Sequence[OrderedMessage]) -> list[Item]:
     received_before = {message.message_id for message in heads if message.receive_count > 1}
     items = []
     for item in unbundled(batch, heads):
-        if item.message_id in received_before:
-            try:
+        with batch.failing(item):
+            if item.message_id in received_before:
                 item.seen = batch.world.executions.find(item.release.job_id, item.release.execution_id)
-            except (Unavailable, Unreadable) as error:
-                batch.fail(item, str(error))
-                continue
-            if item.seen is not None and item.seen.is_final:
-                batch.absorb(item, item.seen)
-                continue
-            item.release = resumed(item.release, item.seen)
-        items.append(item)
+                if item.seen is not None and item.seen.is_final:
+                    batch.absorb(item, item.seen)
+                    continue
+                item.release = resumed(item.release, item.seen)
+            items.append(item)
     return items
 
 

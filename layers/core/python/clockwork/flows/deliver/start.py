@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from clockwork.domain.errors import Unavailable, Unreadable
+from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import WAITING, Execution, State
 from clockwork.domain.ids import NamedJobId, decode_job
 from clockwork.domain.lifecycle.attempts import Action, Plan, is_claimed, plan_unstarted
@@ -37,18 +37,10 @@ def hold_and_check(batch: Batch, claimed: Sequence[Item]) -> Iterator[int]:
         due = [slot]
         while due[-1] + 1 < len(claimed) and claimed[due[-1] + 1].release.run_at <= now:
             due.append(due[-1] + 1)
-        yield from _wanted_or_failed(batch, claimed, due)
+        # If a table does not answer, nothing is started: the messages come back and find our claim.
+        with batch.failing(*(claimed[slot] for slot in due)):
+            yield from _wanted(batch, claimed, due)
         slot = due[-1] + 1
-
-
-def _wanted_or_failed(batch: Batch, claimed: Sequence[Item], due: Sequence[int]) -> list[int]:
-    """As `_wanted`, but if a table does not answer nothing is started: the messages come back and find our claim."""
-    try:
-        return _wanted(batch, claimed, due)
-    except Unavailable as error:
-        for slot in due:
-            batch.fail(claimed[slot], str(error))
-        return []
 
 
 def _wanted(batch: Batch, claimed: Sequence[Item], due: Sequence[int]) -> list[int]:
@@ -130,12 +122,9 @@ def _is_under_way(execution: Execution, now: int) -> bool:
 def _drop(batch: Batch, item: Item, state: State, reason: str) -> None:
     """End an item that is not to be started, visibly: at level `none` its end is all that is recorded of it."""
     batch.report.dropped += 1
-    try:
+    with batch.failing(item):
         _, stored = replace(batch.world, item.seen, partial(_plan_end, batch.world, item, state, reason), item.replans)
-    except Unavailable as error:
-        batch.fail(item, str(error))
-        return
-    batch.owe_callback(item, stored)
+        batch.owe_callback(item, stored)
 
 
 def _plan_end(world: World, item: Item, state: State, reason: str, stored: Execution | None) -> Plan:
