@@ -22,6 +22,7 @@ from clockwork.domain.lifecycle.callbacks import callback_row, is_called_back
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.rows import releases_of
 from clockwork.domain.timeline import Row
+from clockwork.flows.outages import tolerated
 from clockwork.flows.world import World
 
 
@@ -76,10 +77,8 @@ def notify_dead(world: World, executions: Sequence[Execution]) -> None:
     for execution in executions:
         if execution.state is not State.DEAD:
             continue
-        try:
+        extra = {"action": "death_not_told", "executionId": execution.execution_id}
+        with tolerated(log, "a death was not told: %s", extra, Unreadable):
             client = world.clients.get(execution.client_id)
             if client is not None and client.dead_letter_queue_arn is not None:
                 world.notices.send(client.dead_letter_queue_arn, execution)
-        except (Unavailable, Unreadable) as error:
-            extra = {"action": "death_not_told", "executionId": execution.execution_id}
-            log.warning("a death was not told: %s", error, extra=extra)
