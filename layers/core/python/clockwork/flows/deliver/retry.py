@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from clockwork.domain import ids
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.releases import LONGEST_DELAY_SECONDS, Release
-from clockwork.domain.storage.rows import row_of
+from clockwork.domain.storage.rows import row_of_retry
 from clockwork.flows.timeline.put import put_and_check
 from clockwork.flows.world import World
 
@@ -31,11 +30,9 @@ def _is_far(release: Release, now: int) -> bool:
 
 
 def _keep(world: World, release: Release) -> str | None:
-    """Put a far release on the timeline, in the shard of its job. Its key is derived: a repeat puts the same row."""
-    key = ids.retry_row_key(release.execution_id, release.attempt, release.run_at)
-    row = row_of(release.shard, key, [release], world.row_expires_at(release.run_at))
+    """Put a far release on the timeline, in the shard of its job."""
     try:
-        put_and_check(world, [row], ids_are_new=False)
+        put_and_check(world, [row_of_retry(release, world.row_expires_at(release.run_at))], ids_are_new=False)
     except Unavailable as error:
         return str(error)
     return None
