@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from clockwork.domain.errors import Unreadable
+from clockwork.domain.errors import Unreadable, readable
 from clockwork.domain.executions import WAITING, Execution, State
 from clockwork.domain.ids import NamedJobId, decode_job
 from clockwork.domain.lifecycle.attempts import Action, Plan, is_claimed, plan_unstarted
 from clockwork.domain.lifecycle.expiry import ended_execution, is_expired, reason_of
 from clockwork.domain.named_jobs import JobState, NamedJob
 from clockwork.domain.releases import Release
+from clockwork.flows.access import get_jobs
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import end_unclaimed
 from clockwork.flows.deliver.items import Item
@@ -47,16 +48,14 @@ def _wanted(batch: Batch, claimed: Sequence[Item], due: Sequence[int]) -> list[i
     due = [slot for slot in due if not _is_too_late(batch, claimed[slot])]
     refs_of = {slot: decode_job(claimed[slot].release.job_id) for slot in due}
     named = {slot: job_ref for slot, job_ref in refs_of.items() if isinstance(job_ref, NamedJobId)}
-    if not named:
-        return due
-    job_refs = sorted({(job_ref.client_id, job_ref.job_key) for job_ref in named.values()})
-    jobs = dict(zip(job_refs, batch.world.jobs.get(job_refs), strict=True))
+    jobs = get_jobs(batch.world, ((job_ref.client_id, job_ref.job_key) for job_ref in named.values()))
     wanted = []
     for slot in due:
         objection = None
         try:
             if (job_ref := named.get(slot)) is not None:
-                objection = _objection(batch.world, claimed[slot], job_ref, jobs[job_ref.client_id, job_ref.job_key])
+                job = readable(jobs[job_ref.client_id, job_ref.job_key])
+                objection = _objection(batch.world, claimed[slot].release, job_ref, job)
         except Unreadable as fault:
             batch.fail(claimed[slot], str(fault))
             continue
@@ -79,16 +78,11 @@ def _is_too_late(batch: Batch, item: Item) -> bool:
     return True
 
 
-def _objection(
-    world: World, item: Item, job_ref: NamedJobId, job: NamedJob | Unreadable | None
-) -> tuple[State, str] | None:
+def _objection(world: World, release: Release, job_ref: NamedJobId, job: NamedJob | None) -> tuple[State, str] | None:
     """The state in which an unwanted occurrence ends, and why it is unwanted; None if its job wants it.
 
-    Raises Unreadable if the job cannot be read, so that nobody can tell.
+    Raises Unreadable if an earlier execution of the job cannot be read.
     """
-    if isinstance(job, Unreadable):
-        raise job
-    release = item.release
     if job is None or job.incarnation != job_ref.incarnation or not job.is_alive:
         return State.CANCELLED, "its job was deleted"
     if release.version is not None and job.state is JobState.PAUSED:

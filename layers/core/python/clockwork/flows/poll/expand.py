@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -15,13 +15,11 @@ from clockwork.domain.named_jobs import NamedJob, Pointer
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.rows import UNKNOWN_CLIENT, read_row, row_of, undecodable_execution
 from clockwork.domain.timeline import Row
+from clockwork.flows.access import Jobs, get_jobs
 from clockwork.flows.skipped import Stretch
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
-
-#: Named jobs as stored, by (client_id, job_key): None if there is none, Unreadable if this version cannot read it.
-Jobs = Mapping[tuple[str, str], NamedJob | Unreadable | None]
 
 
 class Visited(msgspec.Struct):
@@ -57,8 +55,7 @@ def visit_rows(world: World, rows: Sequence[Row], horizon: str, limit: int) -> I
     All chains together are expanded to about `limit` occurrences.
     """
     read = [_read(row) for row in rows]
-    job_refs = sorted({(pointer.client_id, pointer.job_key) for one in read for pointer in one.pointers})
-    jobs = dict(zip(job_refs, world.jobs.get(job_refs), strict=True)) if job_refs else {}
+    jobs = get_jobs(world, ((pointer.client_id, pointer.job_key) for one in read for pointer in one.pointers))
     for one in read:
         visited = _visit(world, one, jobs, horizon, limit)
         limit = max(1, limit - len(visited.releases))

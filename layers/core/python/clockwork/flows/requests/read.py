@@ -12,9 +12,9 @@ import msgspec
 from clockwork.domain import ids
 from clockwork.domain.errors import ExecutionNotFound
 from clockwork.domain.executions import Execution
-from clockwork.domain.ids import InvalidId, only_execution
+from clockwork.domain.ids import only_execution
 from clockwork.domain.named_jobs import NamedJob
-from clockwork.flows.access import Caller, KeptJob, decode_anonymous, get_kept_job, get_named
+from clockwork.flows.access import Caller, KeptJob, decode_anonymous, find_execution, get_kept_job, get_named
 from clockwork.flows.world import World
 
 
@@ -71,12 +71,8 @@ def _list_of_named(world: World, caller: Caller, job_id: str, limit: int, before
 
 def get_execution(world: World, caller: Caller, execution_id: str) -> Execution:
     """One execution that the caller may see. Raises ExecutionNotFound."""
-    try:
-        job_id = ids.decode_execution(execution_id).job_id
-    except InvalidId:
-        raise ExecutionNotFound(execution_id) from None
-    execution = world.executions.find(job_id, execution_id)
-    if execution is None or not caller.may_act_for(execution.client_id):
+    _, execution = find_execution(world, caller, execution_id)
+    if execution is None:
         raise ExecutionNotFound(execution_id)
     return execution
 
