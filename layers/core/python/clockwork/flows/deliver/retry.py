@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.releases import LONGEST_DELAY_SECONDS, Release
@@ -11,18 +11,16 @@ from clockwork.flows.timeline.put import put_and_check
 from clockwork.flows.world import World
 
 
-def send_retries(world: World, releases: Sequence[Release]) -> Sequence[str | None]:
-    """Release each again for its `run_at`. Returns for each None if it will surely come, otherwise why not."""
-    results: list[str | None] = [None] * len(releases)
+def send_retries(world: World, releases: Sequence[Release]) -> Mapping[int, str]:
+    """Release each again for its `run_at`. Returns, by the index of each release that may not come, why not."""
     now = world.clock.now()
     near = [i for i, release in enumerate(releases) if not _is_far(release, now)]
     refused = world.releases.send([releases[i] for i in near], now) if near else ()
-    for refusal in refused:
-        results[near[refusal.index]] = refusal.reason
+    faults = {near[refusal.index]: refusal.reason for refusal in refused}
     for i, release in enumerate(releases):
-        if _is_far(release, now):
-            results[i] = _keep(world, release)
-    return results
+        if _is_far(release, now) and (why_not := _keep(world, release)) is not None:
+            faults[i] = why_not
+    return faults
 
 
 def _is_far(release: Release, now: int) -> bool:

@@ -208,8 +208,8 @@ def _send(visit: Visit, releases: Sequence[Release], records: list[Execution]) -
     visit.uncommitted += len(releases)
     stored = [record if one.ok else one.actual for record, one in zip(records, saved, strict=True)]
     ended = [(release, stored[index - len(unsendable)]) for index, (release, _) in enumerate(unsendable)]
-    not_called_back = any(call_back(world, ended))
-    return all(r.permanent for r in refused) and not any(one.unavailable for one in saved) and not not_called_back
+    uncertain = call_back(world, ended)
+    return all(r.permanent for r in refused) and not any(one.unavailable for one in saved) and not uncertain
 
 
 def _skip(visit: Visit, stretches: Sequence[Stretch]) -> bool:
