@@ -48,7 +48,8 @@ class ExecutionPage(msgspec.Struct, frozen=True):
 def list_executions(world: World, caller: Caller, job_id: str, limit: int, before: str | None = None) -> ExecutionPage:
     """A job's executions, newest first. Raises JobNotFound, also where neither a row nor a record is left."""
     if ids.is_named(job_id):
-        return _list_of_named(world, caller, job_id, limit, before)
+        get_named(world, caller, job_id)
+        return _page(world.executions.list(job_id, limit + 1, before), limit)
     decode_anonymous(job_id)
     found = world.executions.list(job_id, limit + 1, before)
     # Another client's executions and none at all take the same path: neither answer nor reads tell them apart.
@@ -62,11 +63,6 @@ def _page(found: Sequence[Execution], limit: int) -> ExecutionPage:
     """A page of up to `limit` executions. `found` was read with one more, which tells whether another page follows."""
     page = found[:limit]
     return ExecutionPage(page, page[-1].execution_id if len(found) > limit else None)
-
-
-def _list_of_named(world: World, caller: Caller, job_id: str, limit: int, before: str | None) -> ExecutionPage:
-    get_named(world, caller, job_id)
-    return _page(world.executions.list(job_id, limit + 1, before), limit)
 
 
 def get_execution(world: World, caller: Caller, execution_id: str) -> Execution:
