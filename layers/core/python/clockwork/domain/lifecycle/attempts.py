@@ -179,10 +179,8 @@ def _plan_following(release: Release, ended: Execution, retry: RetryPlan, now: i
 
 
 def _claimed(execution: Execution, release: Release, claim: Claim) -> Execution:
-    return msgspec.structs.replace(
-        execution,
+    return execution.changed(
         state=State.RUNNING,
-        revision=execution.revision + 1,
         attempt=release.attempt,
         claimant=claim.claimant,
         claim_until=claim.until,
@@ -194,10 +192,8 @@ def _claimed(execution: Execution, release: Release, claim: Claim) -> Execution:
 
 
 def _unclaimed(execution: Execution, state: State, attempts: tuple[Attempt, ...]) -> Execution:
-    return msgspec.structs.replace(
-        execution,
+    return execution.changed(
         state=state,
-        revision=execution.revision + 1,
         attempts=_last_of(attempts),
         claimant=None,
         claim_until=None,

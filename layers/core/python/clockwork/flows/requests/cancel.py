@@ -9,7 +9,7 @@ import msgspec
 from clockwork.domain.errors import ExecutionNotFound, JobNotFound
 from clockwork.domain.executions import Execution
 from clockwork.domain.ids import only_execution
-from clockwork.domain.lifecycle.cancels import Cancelled, CancelPlan, Verdict, plan_cancel, plan_unrecorded_cancel
+from clockwork.domain.lifecycle.cancels import CancelPlan, Verdict, cancel_record, plan_cancel, plan_unrecorded_cancel
 from clockwork.flows.access import Caller, KeptJob, find_execution, get_kept_job
 from clockwork.flows.records import replace
 from clockwork.flows.world import World
@@ -52,11 +52,12 @@ def _cancel_recorded(world: World, job: KeptJob) -> tuple[CancelAnswer, Executio
     execution_id = only_execution(job.job_id, job.occurrence.due_at)
     ends_at = max(now, job.occurrence.due_at)
     expires_at = world.execution_expires_at(ends_at, job.occurrence.retention_days)
-    cancelled = Cancelled(job.job_id, execution_id, job.occurrence.client_id, job.occurrence.due_at, expires_at, now)
+    client_id, due_at = job.occurrence.client_id, job.occurrence.due_at
+    cancelled = cancel_record(job.job_id, execution_id, client_id, due_at, expires_at, now)
     return _resolve(world, cancelled, None)
 
 
-def _resolve(world: World, cancelled: Cancelled, stored: Execution | None) -> tuple[CancelAnswer, Execution]:
+def _resolve(world: World, cancelled: Execution, stored: Execution | None) -> tuple[CancelAnswer, Execution]:
     plan, stored = replace(world, stored, lambda met: plan_cancel(met, cancelled))
     assert stored is not None, "a cancel of what has no record makes one"
     return CancelAnswer(plan.verdict, plan.reason, [stored] if plan.verdict is not Verdict.CANCELLED else []), stored
@@ -73,7 +74,7 @@ def cancel_execution(world: World, caller: Caller, execution_id: str) -> tuple[C
         return _cancel_unseen(world, caller, job_id, execution_id)
     now = world.clock.now()
     expires_at = max(stored.expires_at, world.execution_expires_at(now))
-    cancelled = Cancelled(job_id, execution_id, stored.client_id, stored.due_at, expires_at, now)
+    cancelled = cancel_record(job_id, execution_id, stored.client_id, stored.due_at, expires_at, now)
     return _resolve(world, cancelled, stored)
 
 
