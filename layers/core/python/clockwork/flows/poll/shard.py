@@ -15,7 +15,7 @@ import msgspec
 from clockwork.domain import keys
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import Execution, State
-from clockwork.domain.lifecycle.attempts import dead_execution
+from clockwork.domain.lifecycle.attempts import plan_death
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired
 from clockwork.domain.limits.rate import Spreading
 from clockwork.domain.releases import Release
@@ -222,8 +222,7 @@ def _skip(visit: Visit, stretches: Sequence[Stretch]) -> bool:
 
 def _dead(world: World, release: Release, reason: str) -> Execution:
     now = world.clock.now()
-    expires_at = world.execution_expires_at(now, release.occurrence.retention_days)
-    return dead_execution(release, reason, release.history, now, expires_at)
+    return plan_death(release, None, reason, now, world.execution_expires_at(now))
 
 
 def _commit_is_due(visit: Visit, now: int, coming: int) -> bool:
