@@ -13,7 +13,7 @@ from clockwork.aws.session import Aws
 from clockwork.aws.stores.table import Item, Table
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import Unavailable
-from clockwork.domain.storage.codec import decode_client, encode_client
+from clockwork.domain.storage.codec import decode, encode
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -46,7 +46,7 @@ class AwsClients:
 
     def get(self, client_id: str) -> Client | None:
         item = self._table.get(client_id, _ITEM)
-        return None if item is None else decode_client(item["definition"]["B"])
+        return None if item is None else decode(item["definition"]["B"], Client)
 
     def put(self, client: Client) -> None:
         """Replace the client and its principals in one transaction.
@@ -70,7 +70,7 @@ class AwsClients:
         return [item["item"]["S"] for item in items]
 
     def _changes(self, stored: Item | None, client: Client) -> list[Any]:
-        before = set() if stored is None else set(decode_client(stored["definition"]["B"]).principals)
+        before = set() if stored is None else set(decode(stored["definition"]["B"], Client).principals)
         after = set(client.principals)
         links = [{"Put": {"TableName": self._name, "Item": _link(p, client.client_id)}} for p in sorted(after - before)]
         cuts = [
@@ -82,7 +82,7 @@ class AwsClients:
         item = {
             "clientId": {"S": client.client_id},
             "item": {"S": _ITEM},
-            "definition": {"B": encode_client(client)},
+            "definition": {"B": encode(client)},
         }
         if stored is None:
             return {

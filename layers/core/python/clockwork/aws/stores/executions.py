@@ -10,7 +10,7 @@ from clockwork.aws.session import Aws
 from clockwork.aws.stores.table import Item, Table, number, seconds
 from clockwork.domain.errors import Unavailable, Unreadable
 from clockwork.domain.executions import DeadPage, Execution
-from clockwork.domain.storage.codec import decode_execution, encode_execution
+from clockwork.domain.storage.codec import decode, encode
 from clockwork.ports import Saved
 
 #: The sparse index of the executions that need attention.
@@ -89,7 +89,7 @@ def _to_item(execution: Execution) -> Item:
         "state": {"S": execution.state.value},
         "revision": number(execution.revision),
         "expiresAt": seconds(execution.expires_at),
-        "record": {"B": encode_execution(execution)},
+        "record": {"B": encode(execution)},
     }
     if execution.needs_attention:
         item["attentionClientId"] = item["clientId"]
@@ -98,4 +98,4 @@ def _to_item(execution: Execution) -> Item:
 
 
 def _from_item(item: Item) -> Execution:
-    return decode_execution(item["record"]["B"])
+    return decode(item["record"]["B"], Execution)
