@@ -19,7 +19,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("deliver", "poll", "named"),
         ("timeline", "deaths", "skipped", "access", "idempotency"),
         ("records",),
-        ("world",),
+        ("world", "outages"),
     ),
     "domain": (
         ("limits",),

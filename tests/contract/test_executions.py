@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from clockwork.domain.executions import DeadPage, Execution, State
-from clockwork.domain.storage.codec import encode_execution
+from clockwork.domain.storage.codec import encode
 from clockwork.ports import Executions, Saved
 from tests.contract.examples import DUE, JOB, attempt, execution, occurrence
 from tests.contract.races import at_once
@@ -206,7 +206,7 @@ def test_a_page_of_which_nothing_is_dead_any_more_is_not_the_last(aws_world: Aws
     executions.save([(None, one) for one in dead])
     table = aws_world.table("executions")
     key = {"jobId": {"S": dead[1].job_id}, "executionId": {"S": dead[1].execution_id}}
-    ended = encode_execution(changed(dead[1], state=State.SUCCEEDED, occurrence=None))
+    ended = encode(changed(dead[1], state=State.SUCCEEDED, occurrence=None))
     aws_world.aws.client("dynamodb").update_item(
         TableName=table,
         Key=key,

@@ -24,7 +24,8 @@ from clockwork.aws.stores.regulation import AwsRegulation
 from clockwork.aws.stores.shards import AwsShards
 from clockwork.aws.stores.timeline import AwsTimeline
 from clockwork.domain.errors import Unreadable
-from clockwork.domain.storage.codec import decode_job
+from clockwork.domain.named_jobs import NamedJob
+from clockwork.domain.storage.codec import decode
 from clockwork.memory.clients import MemoryClients, MemoryKeyRows
 from clockwork.memory.clock import MemoryClock
 from clockwork.memory.executions import MemoryExecutions
@@ -103,7 +104,7 @@ class MemoryWorld:
 
     def damage_job(self, client_id: str, job_key: str, blob: bytes) -> None:
         try:
-            decode_job(blob)
+            decode(blob, NamedJob)
         except Unreadable as fault:
             self.jobs.unreadable[client_id, job_key] = fault
 

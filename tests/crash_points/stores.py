@@ -18,7 +18,9 @@ from clockwork.aws.stores.shards import AwsShards, _from_item
 from clockwork.aws.stores.timeline import AwsTimeline
 from clockwork.aws.targets.notices import AwsNotices
 from clockwork.domain.errors import Unreadable
-from clockwork.domain.storage.codec import decode_execution, decode_job, decode_message
+from clockwork.domain.executions import Execution
+from clockwork.domain.named_jobs import NamedJob
+from clockwork.domain.storage.codec import decode, decode_message
 from clockwork.domain.timeline import NEVER, Row, Shard
 from clockwork.memory.clock import MemoryClock
 from clockwork.ports.routing import Routed, by_order
@@ -109,13 +111,13 @@ class AwsStores(Stores):
         self.timeline.cancel(asked["Key"]["partitionId"]["S"], asked["Key"]["scheduleTime"]["S"], int(element))
 
     def _mirror_execution(self, asked: Mapping[str, Any], _: object) -> None:
-        after = decode_execution(asked["Item"]["record"]["B"])
+        after = decode(asked["Item"]["record"]["B"], Execution)
         (saved,) = self.executions.save([(self.executions.find(after.job_id, after.execution_id), after)])
         assert saved.ok, f"{after.execution_id} is {saved.actual} where memory is asked"
 
     def _mirror_job(self, asked: Mapping[str, Any], _: object) -> None:
         if not asked["Item"]["jobKey"]["S"].startswith(PREFIX):
-            after = decode_job(asked["Item"]["job"]["B"])
+            after = decode(asked["Item"]["job"]["B"], NamedJob)
             (before,) = self.jobs.get([(after.client_id, after.job_key)])
             assert not isinstance(before, Unreadable)
             assert self.jobs.save(before, after), f"{after.job_key} cannot be saved where memory is asked"

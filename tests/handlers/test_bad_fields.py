@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from clockwork.domain.named_jobs import NamedJob
-from clockwork.domain.storage.codec import encode_job
+from clockwork.domain.storage.codec import encode
 from tests.handlers.faults import (
     EVENTBRIDGE,
     FIELDS,
@@ -190,7 +190,7 @@ def test_the_row_of_a_named_job_holds_the_largest_of_everything() -> None:
     (job,) = api.clockwork.jobs.scan(0, 1)
     # https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
     assert isinstance(job, NamedJob)
-    assert len(encode_job(job)) < 400 * 1024 - 2_048
+    assert len(encode(job)) < 400 * 1024 - 2_048
     assert api.create(**changes).body["jobId"] == created.body["jobId"]
     shown = api.call("PATCH", f"/v1/jobs/{created.body['jobId']}", {"tags": None})
     assert shown.body["revision"] == 2

@@ -15,6 +15,7 @@ from clockwork.domain.keys import row_key
 from clockwork.domain.releases import Release
 from clockwork.domain.requests.create import CreateRequest, NewJob
 from clockwork.domain.requests.packing import Outline
+from clockwork.domain.storage.codec import decode_message
 
 NOW = 1_700_000_000_000
 ALICE = "arn:aws:iam::111111111111:user/alice"
@@ -61,6 +62,12 @@ def release(**changes: Any) -> Release:
     due = changes.pop("occurrence", occurrence())
     job_id = AnonymousJob("p000", row_key(due.due_at, "x" * 22), 0).job_id
     return Release(**{"job_id": job_id, "occurrence": due, "run_at": due.due_at, **changes})
+
+
+def release_in(body: str) -> Release:
+    """The only release that a message's body holds."""
+    (only,) = decode_message(body)
+    return only
 
 
 def execution(state: State, **changes: Any) -> Execution:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clockwork.domain.executions import Attempt, Execution, State, kept_until
-from clockwork.domain.lifecycle.attempts import Claim, dead_execution, plan_claim
+from clockwork.domain.lifecycle.attempts import Claim, plan_claim, plan_death
 from clockwork.domain.lifecycle.expiry import ended_execution
 from clockwork.domain.lifecycle.parking import parked_record
 from clockwork.domain.ordering import paced_execution
@@ -78,8 +78,9 @@ def test_what_dies_without_a_record_is_kept_whole(of: Release) -> None:
         dead_at=NOW,
         dead_shard=of.shard,
         unclaimed=of.occurrence.record == "none",
+        expires_at=kept_until(NOW, of.occurrence.retention_days, EXPIRES_AT),
     )
-    assert dead_execution(of, "why", of.history, NOW, EXPIRES_AT) == expected
+    assert plan_death(of, None, "why", NOW, EXPIRES_AT) == expected
 
 
 @given(of=RELEASES, state=st.sampled_from([State.EXPIRED, State.CANCELLED, State.SKIPPED]))

@@ -123,12 +123,7 @@ DELIVERING = (
     Mutant(
         "a message is acknowledged before what follows is released",
         "flows/deliver/deliver.py",
-        (
-            (
-                "        if why_not is not None:\n            batch.fail(item, why_not)\n",
-                "        if False:\n            batch.fail(item, why_not)\n",
-            ),
-        ),
+        (("        batch.fail(waiting.following[index][0], why_not)\n", "        pass\n"),),
         "L1",
     ),
     Mutant(

@@ -16,7 +16,7 @@ NAMING = (
     Mutant(
         "a changed job is not looked at before it starts",
         "flows/deliver/start.py",
-        (("    if not named:\n", "    if named:\n"),),
+        (("(job_ref := named.get(slot)) is not None", "False"),),
         "I7",
     ),
     Mutant(

@@ -50,7 +50,7 @@ RELEASING = (
     Mutant(
         "a retry's row is put without a look",
         "flows/deliver/retry.py",
-        (("put_and_check(world, [row], ids_are_new=False)", "world.timeline.put_new([row])"),),
+        (("put_and_check(world, [", "world.timeline.put_new(["), ("], ids_are_new=False)", "])")),
         "I1",
     ),
     Mutant(

@@ -15,7 +15,7 @@ from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.keys import edge_key
 from clockwork.domain.named_jobs import NamedJob, versioned
 from clockwork.domain.releases import Delivery
-from clockwork.domain.storage.codec import decode_job, encode_job
+from clockwork.domain.storage.codec import decode, encode
 from clockwork.flows.access import get_named
 from clockwork.flows.named.write import cancelled, unchanged
 from tests.support.named import MINE, Named, execution_of
@@ -220,6 +220,6 @@ def _key(delivery: Delivery) -> str:
 
 def test_a_definition_is_the_same_before_and_after_it_was_stored() -> None:
     job = Named(retry_policy=RetryPolicy(max_seconds=60), catch_up_window_seconds=60).job
-    stored = decode_job(encode_job(job))
+    stored = decode(encode(job), NamedJob)
     assert stored.definition_digest == job.definition_digest
     assert versioned(stored).version == versioned(job).version == job.version

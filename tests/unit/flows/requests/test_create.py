@@ -9,13 +9,12 @@ import pytest
 from clockwork.domain import ids, keys
 from clockwork.domain.errors import KeyReused, Unavailable
 from clockwork.domain.releases import Release
-from clockwork.domain.storage import codec
 from clockwork.domain.timeline import Row
 from clockwork.flows.requests.create import CreatedJob, create_jobs
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Refused
-from tests.support.examples import new_job, request
+from tests.support.examples import new_job, release_in, request
 
 
 def create(clockwork: MemoryClockwork, *args: object, **kwargs: object) -> Sequence[CreatedJob]:
@@ -66,7 +65,7 @@ def test_a_job_at_or_before_the_horizon_is_released_at_once_with_its_delay() -> 
     assert job.released
     (message,) = clockwork.queue.messages.values()
     assert message.visible_at == clockwork.clock.at + 10_000
-    assert codec.decode_release(message.body).job_id == job.job_id
+    assert release_in(message.body).job_id == job.job_id
     assert not clockwork.invoker.asked
 
 

@@ -13,7 +13,7 @@ from clockwork.aws.session import Aws
 from clockwork.aws.stores.table import Item, Table, written
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import Unavailable
-from clockwork.domain.storage.codec import decode_client, encode_client
+from clockwork.domain.storage.codec import decode, encode
 from clockwork.ports import Clients as ClientsPort
 from clockwork.ports import Clock
 
@@ -42,7 +42,7 @@ class AwsClients:
 
     def get(self, client_id: str) -> Client | None:
         item = self._table.get(client_id, _ITEM)
-        return None if item is None else decode_client(item["definition"]["B"])
+        return None if item is None else decode(item["definition"]["B"], Client)
 
     def put(self, client: Client) -> None:
         """Replace the client and its principals in one transaction.
@@ -65,13 +65,13 @@ class AwsClients:
         return [item["item"]["S"] for item in self._table.query_all(_PRINCIPAL + principal)]
 
     def _changes(self, stored: Item | None, client: Client) -> list[Any]:
-        before = set() if stored is None else set(decode_client(stored["definition"]["B"]).principals)
+        before = set() if stored is None else set(decode(stored["definition"]["B"], Client).principals)
         after = set(client.principals)
         links = [{"Put": {"TableName": self._name, "Item": _link(p, client.client_id)}} for p in sorted(after - before)]
         cuts = [
             {"Delete": {"TableName": self._name, "Key": _link(p, client.client_id)}} for p in sorted(before - after)
         ]
-        item = written(clientId=client.client_id, item=_ITEM, definition=encode_client(client))
+        item = written(clientId=client.client_id, item=_ITEM, definition=encode(client))
         replacement = self._table.replacement(item, "definition", None if stored is None else stored["definition"]["B"])
         return [{"Put": replacement}, *links, *cuts]
 

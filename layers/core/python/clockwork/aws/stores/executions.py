@@ -9,7 +9,7 @@ from clockwork.aws.session import Aws
 from clockwork.aws.stores.table import Item, Table, seconds, written
 from clockwork.domain.errors import Unavailable, Unreadable
 from clockwork.domain.executions import DeadPage, Execution
-from clockwork.domain.storage.codec import decode_execution, encode_execution
+from clockwork.domain.storage.codec import decode, encode
 from clockwork.ports import Saved
 
 #: The sparse index of the executions that need attention.
@@ -81,10 +81,10 @@ def _to_item(execution: Execution) -> Item:
         state=execution.state.value,
         revision=execution.revision,
         expiresAt=seconds(execution.expires_at),
-        record=encode_execution(execution),
+        record=encode(execution),
         **attention,
     )
 
 
 def _from_item(item: Item) -> Execution:
-    return decode_execution(item["record"]["B"])
+    return decode(item["record"]["B"], Execution)

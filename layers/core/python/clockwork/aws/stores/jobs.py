@@ -10,7 +10,7 @@ from clockwork.aws.stores.key_rows import PREFIX
 from clockwork.aws.stores.table import Item, Table, written
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.named_jobs import NamedJob
-from clockwork.domain.storage.codec import decode_job, encode_job
+from clockwork.domain.storage.codec import decode, encode
 
 #: Sorts behind every jobKey: a jobKey is printable, and U+10FFFF is no character.
 _LAST = "\U0010ffff"
@@ -42,7 +42,9 @@ class AwsJobs:
         high = (prefix or "") + _LAST
         if low > high:
             return []
-        return [decode_job(item["job"]["B"]) for item in self._table.query_all(client_id, limit, between=(low, high))]
+        return [
+            decode(item["job"]["B"], NamedJob) for item in self._table.query_all(client_id, limit, between=(low, high))
+        ]
 
     def scan(self, part: int, parts: int) -> Sequence[NamedJob | Unreadable]:
         items = self._table.scan_part(part, parts)
@@ -55,12 +57,12 @@ def _to_item(job: NamedJob) -> Item:
         jobKey=job.job_key,
         version=job.version,
         state=str(job.state),
-        job=encode_job(job),
+        job=encode(job),
     )
 
 
 def _from_item(item: Item) -> NamedJob | Unreadable:
     try:
-        return decode_job(item["job"]["B"])
+        return decode(item["job"]["B"], NamedJob)
     except Unreadable as fault:
         return type(fault)(f"the job {item['jobKey']['S']} of {item['clientId']['S']}: {fault}")
