@@ -26,8 +26,10 @@ class AwsShards:
         self._table = Table(aws, table, "partitionId")
 
     def list(self) -> Sequence[str]:
-        items = self._table.scan("partitionId", "standing")
-        return sorted(item["partitionId"]["S"] for item in items if values_of(item).get("standing") != ShardStatus.LEFT)
+        rows = map(values_of, self._table.scan("partitionId", "standing"))
+        return sorted(
+            row["partitionId"] for row in rows if ShardStatus(row.get("standing", "used")) != ShardStatus.LEFT
+        )
 
     def all(self) -> Sequence[Shard]:
         return sorted(map(_from_item, self._table.scan_part(0, 1)), key=lambda one: one.partition_id)
