@@ -175,7 +175,7 @@ class Visit:
         return min(beyond, key=lambda p: p.occurrence.due_at) if beyond else self.known_job()
 
     def wait_for_tick(self) -> None:
-        """Waits until shortly before the minute's tick, if it is still to come, and horizons move."""
+        """Waits until shortly before the minute's tick, which starts pollers and moves horizons, if it is to come."""
         left_ms = self.desk.cloud.fires_at["tick"] - self.now
         self.actor.pause(max(0, left_ms - self.rng.randrange(LONGEST_AHEAD_MS)))
 
@@ -351,7 +351,7 @@ def get_execution(visit: Visit) -> None:
 
 
 def snoop(visit: Visit) -> None:
-    """Asks for another client's job in one of all ways, each of which must be refused."""
+    """Asks for another client's job in one of several ways, each of which must be refused."""
     promise = visit.known_job(visit.other())
     job_id = promise.job_id if promise is not None else visit.rng.choice(("nonsense", "a", "aXXXX"))
     due_at = promise.occurrence.due_at if promise is not None else 0
