@@ -1,4 +1,4 @@
-"""The shipped adapters on moto as the stores of a simulated run, and a mirror of what they hold for its watcher."""
+"""The shipped adapters on moto as the stores of a simulated run, mirrored into memory for the run's watcher."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.simulation.watcher import Watcher
 
 
 class AwsStores(Stores):
-    """Stores on moto. What the watcher looks at is the memory stores of the simulation: `mirror` keeps them alike."""
+    """Stores on moto. The watcher reads the simulation's memory stores; `mirror` keeps these equal to moto."""
 
     def __init__(
         self, services: Services, clock: MemoryClock, settings: Settings, adversary: Adversary, watcher: Watcher
@@ -71,11 +71,11 @@ class AwsStores(Stores):
         }
 
     def port(self, name: str) -> object:
-        """A new adapter: no process knows what another knew."""
+        """A new adapter for each process, since no process shares memory with another."""
         return self._adapters[name]()
 
     def mirror(self, call: str, asked: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
-        """What an actor's call has changed."""
+        """Applies the change of an actor's call to the memory stores."""
         if call == "sqs.SendMessageBatch":
             self._mirror_send(asked, answer)
         elif call == "sqs.ChangeMessageVisibilityBatch":
@@ -123,7 +123,11 @@ class AwsStores(Stores):
             assert self.jobs.save(before, after), f"{after.job_key} cannot be saved where memory is asked"
 
     def _mirror_shard(self, asked: Mapping[str, Any], _: object) -> None:
-        """As it is stored now: who takes it begins an epoch, whatever else changes it is a commit or about its use."""
+        """Mirrors a shard as it is stored now.
+
+        A new epoch means that a poller took the shard. Any other change of cursor or horizon is a commit; a change of
+        neither is about the shard's use, and the watcher is not told.
+        """
         partition_id = (asked.get("Key") or asked["Item"])["partitionId"]["S"]
         before = self.shards._rows.get(partition_id)
         after = self.shards._rows[partition_id] = _from_item(self._services.stored("shards", partition_id))
@@ -138,7 +142,7 @@ class AwsStores(Stores):
 
 
 def _polled(shard: Shard) -> tuple[object, ...]:
-    """What pollers change of a shard."""
+    """The fields of a shard that pollers change."""
     return shard.epoch, shard.lease_until, shard.cursor, shard.horizon
 
 

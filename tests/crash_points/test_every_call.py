@@ -1,4 +1,4 @@
-"""Whatever call to AWS a process dies at, before its effect or after: the invariants hold, and everything ends."""
+"""A process may die at any call to AWS, before or after its effect: the invariants hold, and every job ends."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_write_in_two_steps_is_found(aws: Services, monkeypatch: pytest.Monkey
         ask(table._client.put_item, TableName=request["TableName"], Item=request["Item"])
 
     monkeypatch.setattr(Table, "_put", put)
-    monkeypatch.setattr(roles, "require", lambda *_: None)  # nobody may delete a record
+    monkeypatch.setattr(roles, "require", lambda *_: None)  # no role may delete a record
     enumeration = Enumeration(aws, "ordered")
     assert enumeration.run().watcher.violations == [], "as long as nobody dies it does no harm"
     found = list(failed(enumeration.tried))

@@ -1,4 +1,4 @@
-"""Call back what is DEAD: what may not be left out of it."""
+"""Mutants of callbacks of DEAD jobs: each leaves out a step that must stay."""
 
 from __future__ import annotations
 

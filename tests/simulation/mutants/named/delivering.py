@@ -1,4 +1,4 @@
-"""Claim, hold, start, record, retry: what may not be left out of it."""
+"""Mutants of delivery (claim, hold, start, record, retry): each leaves out a step that must stay."""
 
 from __future__ import annotations
 

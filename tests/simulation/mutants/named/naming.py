@@ -1,4 +1,4 @@
-"""Named jobs: what ties a fire to the definition that promised it, and a chain to its next fire."""
+"""Mutants of named jobs: each cuts the tie of a fire to its definition, or of a chain to its next fire."""
 
 from __future__ import annotations
 

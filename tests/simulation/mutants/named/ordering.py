@@ -1,4 +1,4 @@
-"""Ordered jobs: what may not be left out of the way they keep their order."""
+"""Mutants of ordered jobs: each leaves out a step that keeps them in order."""
 
 from __future__ import annotations
 

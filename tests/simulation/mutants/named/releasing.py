@@ -1,4 +1,4 @@
-"""Put, then look; lease, publish, read, release, commit: what may not be left out of it or turned around."""
+"""Mutants of put and check, lease, read, release and commit: each leaves out a step or swaps two."""
 
 from __future__ import annotations
 
