@@ -17,7 +17,7 @@ from clockwork.domain.ids import digest_of, is_job_key
 from clockwork.domain.requests.create import CreateRequest
 from clockwork.edge.http.body import SINGLE_BYTES, canonical, parse
 from clockwork.edge.http.checks import Checks, EdgeModel, checks_of, validate
-from clockwork.edge.operations.named_jobs import as_sent, definition_of
+from clockwork.edge.operations.named_jobs import as_sent
 from clockwork.edge.requests.jobs import JobBody
 from clockwork.flows.access import Caller
 from clockwork.flows.named.write import NamedRequest
@@ -92,7 +92,7 @@ def _create(world: World, message: Message, wanted: CreateMessage, value: dict[s
     checks = Checks(world.clock.now(), world.settings, client)
     job = _job(wanted.job, checks)
     if job.job_key is not None:
-        definition = definition_of(job, checks, client)
+        definition = job.to_definition(checks, client)
         return NamedRequest(client=client, job_key=job.job_key, as_sent=as_sent(wanted.job), definition=definition)
     return CreateRequest(
         client=client,

@@ -14,7 +14,7 @@ from clockwork.edge.http.body import SINGLE_BYTES, read_body
 from clockwork.edge.http.checks import Checks, EdgeModel, checks_of, validate
 from clockwork.edge.http.pages import page
 from clockwork.edge.http.request import Request
-from clockwork.edge.requests.schedules import INSTANT, EmptyBody
+from clockwork.edge.requests.schedules import INSTANT, EmptyBody, instant_of
 from clockwork.edge.responses.executions import CancelledExecution, Execution, ExecutionPage, HandledDead
 from clockwork.flows import access
 from clockwork.flows.requests import cancel, read, redrive
@@ -52,8 +52,7 @@ class DeadFilterBody(EdgeModel):
 
     def to_filter(self) -> DeadFilter:
         """The filter as the flow takes it."""
-        from_at = None if self.from_ is None else instants.from_text(self.from_)
-        return DeadFilter(self.prefix, from_at, None if self.to is None else instants.from_text(self.to))
+        return DeadFilter(self.prefix, instant_of(self.from_), instant_of(self.to))
 
 
 class DeadApi:

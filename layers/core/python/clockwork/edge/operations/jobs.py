@@ -9,8 +9,6 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from clockwork.domain import ids
 from clockwork.domain.clients import CLIENT_ID, Client
 from clockwork.domain.ids import digest_of
@@ -23,7 +21,7 @@ from clockwork.edge.http.request import Request
 from clockwork.edge.operations import batches
 from clockwork.edge.operations.clients import ClientApi
 from clockwork.edge.operations.dead import DeadApi
-from clockwork.edge.operations.named_jobs import NamedApi, as_sent, definition_of
+from clockwork.edge.operations.named_jobs import NamedApi, as_sent
 from clockwork.edge.operations.original import OriginalApi, OriginalScheduleBody, PlainText, schedule
 from clockwork.edge.requests.clients import ClientBody
 from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, JobBody
@@ -151,10 +149,8 @@ class Api(NamedApi, ClientApi, DeadApi, OriginalApi):
         checks = self._checks(request)
         if not CLIENT_ID.fullmatch(client_id):
             checks.report("", "the clientId in the path must be 1-64 of a-z, 0-9 and -, starting with a letter")
-        client = validate(ClientBody, read_body(request.event, SINGLE_BYTES), checks).to_client(client_id)
-        stored = self.world.clients.get(client_id)
-        if stored is not None and stored.paused:
-            client = msgspec.structs.replace(client, paused=True, pause_reason=stored.pause_reason)
+        body = validate(ClientBody, read_body(request.event, SINGLE_BYTES), checks)
+        client = body.to_client(self.world.clients.get(client_id) or Client(client_id=client_id))
         self.world.clients.put(client)
         return HTTPStatus.OK, ShownClient.of(client)
 
@@ -190,12 +186,8 @@ class Api(NamedApi, ClientApi, DeadApi, OriginalApi):
 
     def _create_named(self, client: Client, body: JobBody, value: dict[str, Any], checks: Checks) -> Answer:
         assert body.job_key is not None
-        wanted = write.NamedRequest(
-            client=client,
-            job_key=body.job_key,
-            as_sent=as_sent(value),
-            definition=definition_of(body, checks, client),
-        )
+        definition = body.to_definition(checks, client)
+        wanted = write.NamedRequest(client=client, job_key=body.job_key, as_sent=as_sent(value), definition=definition)
         written = write.create_named(self.world, wanted, self.partitions)
         self.count_accepted(int(written.created))
         status = HTTPStatus.CREATED if written.created else HTTPStatus.OK

@@ -11,9 +11,7 @@ from clockwork.domain import instants
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import InvalidRequest, JobNotFound, Problem
 from clockwork.domain.ids import digest_of
-from clockwork.domain.jobs import RetryPolicy, is_signed
-from clockwork.domain.named_jobs import Definition, JobState, NamedJob
-from clockwork.domain.ordering import policy_of
+from clockwork.domain.named_jobs import JobState, NamedJob
 from clockwork.edge.http.body import SINGLE_BYTES, canonical, read_body
 from clockwork.edge.http.checks import Checks, validate
 from clockwork.edge.http.pages import page
@@ -34,34 +32,6 @@ MOST_LISTED = 1_000
 LISTED = 100
 #: Names of a request that are no part of a job's definition.
 NOT_DEFINITION = ("clientId", "jobKey")
-
-
-def definition_of(body: DefinitionBody, checks: Checks, client: Client) -> Definition:
-    """The definition that a valid body comes to, with its instants resolved."""
-    schedule, target, on_failure = body.schedule, body.target_in_order(checks), body.callback_target(checks)
-    return Definition(
-        target=target,
-        payload=body.encoded_payload,
-        record=body.record or client.record,
-        at=None if schedule.recurs else schedule.to_instant(checks.now),
-        recurrence=schedule.to_recurrence(checks.now) if schedule.recurs else None,
-        retry_policy=_policy_of(body, client),
-        signing_secrets=client.signing_secrets if is_signed(target, on_failure) else (),
-        tags=body.tags,
-        catch_up=schedule.catch_up,
-        catch_up_window_seconds=schedule.catch_up_window_seconds,
-        overlap=schedule.overlap,
-        relevancy_window_seconds=body.relevancy_window_seconds or client.relevancy_window_seconds,
-        retention_days=client.retention_days,
-        ordering_key=body.ordering_key,
-        sequence=None if body.ordering_key is None else body.sequence or 0,
-        on_failure=on_failure,
-    )
-
-
-def _policy_of(body: DefinitionBody, client: Client) -> RetryPolicy:
-    own = None if body.retry_policy is None else body.retry_policy.to_policy()
-    return policy_of(own or client.retry_policy or RetryPolicy(), body.ordering_key)
 
 
 def as_sent(value: dict[str, Any]) -> bytes:
@@ -182,7 +152,7 @@ class NamedApi:
         now = self.world.clock.now()
         if written == job.as_sent:
             return HTTPStatus.OK, answers.ChangedJob.after(write.unchanged(self.world, job), now)
-        definition = definition_of(body, checks, client)
+        definition = body.to_definition(checks, client)
         same_schedule = canonical(value["schedule"]) == canonical(json.loads(job.as_sent)["schedule"])
         if same_schedule:
             definition = write.with_schedule_of(job, definition)

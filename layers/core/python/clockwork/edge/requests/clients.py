@@ -9,6 +9,7 @@ from pydantic import Field, ValidationInfo, field_validator
 from clockwork.domain.clients import Client
 from clockwork.domain.targets.urls import InvalidUrl, parse
 from clockwork.edge.http.checks import EdgeModel, checks_of
+from clockwork.edge.http.fields import kept
 from clockwork.edge.requests.policies import RelevancyWindow, RetryPolicyBody
 
 #: Users keep their path; STS drops a role's, so a role is named without one.
@@ -93,24 +94,6 @@ class ClientBody(EdgeModel):
             raise ValueError("is not among the allowedQueueArns")
         return arn
 
-    def to_client(self, client_id: str) -> Client:
-        """The client as it is kept."""
-        return Client(
-            client_id=client_id,
-            principals=tuple(self.principals),
-            record=self.record,
-            signing_secrets=tuple(self.signing_secrets),
-            allowed_queue_arns=tuple(self.allowed_queue_arns),
-            allowed_topics=tuple(self.allowed_topics),
-            allowed_private_targets=tuple(self.allowed_private_targets),
-            allowed_target_hosts=tuple(self.allowed_target_hosts),
-            allowed_target_arns=tuple(self.allowed_target_arns),
-            retry_policy=None if self.retry_policy is None else self.retry_policy.to_policy(),
-            relevancy_window_seconds=self.relevancy_window_seconds,
-            max_rate_per_second=self.max_rate_per_second,
-            max_concurrency=self.max_concurrency,
-            creates_per_second=self.creates_per_second,
-            jobs_per_day=self.jobs_per_day,
-            retention_days=self.retention_days,
-            dead_letter_queue_arn=self.dead_letter_queue_arn,
-        )
+    def to_client(self, stored: Client) -> Client:
+        """The client as it is kept. Fields that no request sets, such as `paused`, stay as they are stored."""
+        return kept(Client, self, stored, retry_policy=self.retry_policy and self.retry_policy.to_policy())

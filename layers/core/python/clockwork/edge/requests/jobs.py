@@ -16,17 +16,19 @@ from pydantic import (
     model_validator,
 )
 
-from clockwork.domain import ids, instants, jobs
-from clockwork.domain.clients import CLIENT_ID
+from clockwork.domain import ids, jobs
+from clockwork.domain.clients import CLIENT_ID, Client
+from clockwork.domain.named_jobs import Definition
 from clockwork.domain.ordering import LARGEST_SEQUENCE, LONGEST_ORDERING_KEY, LONGEST_RETRYING_SECONDS, in_order
-from clockwork.domain.requests.create import NewJob
+from clockwork.domain.requests.create import NewJob, occurrence_of
 from clockwork.domain.targets.envelopes import json_of
 from clockwork.edge.http.checks import Checks, EdgeModel, checks_of
+from clockwork.edge.http.fields import kept
 from clockwork.edge.requests.aws_targets import EventBridgeTargetBody, LambdaTargetBody, SnsTargetBody, SqsTargetBody
 from clockwork.edge.requests.http_target import HttpTargetBody
 from clockwork.edge.requests.kafka_target import KafkaTargetBody
 from clockwork.edge.requests.policies import RelevancyWindow, RetryPolicyBody
-from clockwork.edge.requests.schedules import ScheduleBody
+from clockwork.edge.requests.schedules import ScheduleBody, instant_of
 
 LARGEST_PAYLOAD = 256 * 1024
 #: What these services take is 256 KB with our facts beside it, by quotas that differ and change.
@@ -115,18 +117,32 @@ class DefinitionBody(EdgeModel):
             checks.report("/retryPolicy/maxAgeSeconds", most)
         return self
 
-    def target_in_order(self, checks: Checks) -> jobs.Target:
-        """The target as it is kept."""
-        return in_order(self.target.to_target(checks), self.ordering_key)
+    def to_new_job(self, checks: Checks, index: int = 0) -> NewJob:
+        """The job as the flow takes it, if it is anonymous."""
+        return kept(
+            NewJob,
+            self,
+            index=index,
+            target=in_order(self.target.to_target(checks), self.ordering_key),
+            payload=self.payload or NO_PAYLOAD,
+            at=instant_of(self.schedule.at),
+            delay_ms=round((self.schedule.delay_seconds or 0) * 1000),
+            retry_policy=self.retry_policy and self.retry_policy.to_policy(),
+            sequence=self.sequence or 0,
+            on_failure=self.on_failure and self.on_failure.to_target(checks),
+        )
 
-    def callback_target(self, checks: Checks) -> jobs.Target | None:
-        """The target of callbacks as it is kept."""
-        return None if self.on_failure is None else self.on_failure.to_target(checks)
-
-    @property
-    def encoded_payload(self) -> jobs.Payload:
-        """The payload as it will be sent."""
-        return self.payload or NO_PAYLOAD
+    def to_definition(self, checks: Checks, client: Client) -> Definition:
+        """The definition of the job, with its instants resolved, if it is named."""
+        schedule, occurrence = self.schedule, occurrence_of(self.to_new_job(checks), client, checks.now)
+        return kept(
+            Definition,
+            occurrence,
+            schedule,
+            at=None if schedule.recurs else schedule.to_instant(checks.now),
+            recurrence=schedule.to_recurrence(checks.now) if schedule.recurs else None,
+            sequence=None if self.ordering_key is None else occurrence.sequence,
+        )
 
 
 class JobBody(DefinitionBody):
@@ -150,23 +166,6 @@ class JobBody(DefinitionBody):
         if self.schedule.recurs and self.job_key is None:
             checks_of(info).report("/jobKey", "is required for a schedule that recurs")
         return self
-
-    def to_new_job(self, checks: Checks, index: int = 0) -> NewJob:
-        """The job as the flow takes it, if it is anonymous."""
-        return NewJob(
-            index=index,
-            target=self.target_in_order(checks),
-            payload=self.encoded_payload,
-            at=None if self.schedule.at is None else instants.from_text(self.schedule.at),
-            delay_ms=round((self.schedule.delay_seconds or 0) * 1000),
-            record=self.record,
-            retry_policy=None if self.retry_policy is None else self.retry_policy.to_policy(),
-            relevancy_window_seconds=self.relevancy_window_seconds,
-            ordering_key=self.ordering_key,
-            sequence=self.sequence or 0,
-            on_failure=self.callback_target(checks),
-            tags=self.tags,
-        )
 
 
 class CreateJobBody(JobBody):

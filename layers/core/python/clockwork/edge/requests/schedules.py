@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
@@ -167,8 +167,8 @@ class ScheduleBody(EdgeModel):
             every=self._every(now),
             cron=self._compiled(),
             timezone=self.timezone,
-            start_at=_maybe(self.start_at),
-            end_at=_maybe(self.end_at),
+            start_at=instant_of(self.start_at),
+            end_at=instant_of(self.end_at),
             max_fires=self.max_fires,
             jitter_seconds=self.jitter_seconds,
             exclude=parse_exclude(self.exclude) if self.exclude else Exclusion(),
@@ -227,9 +227,6 @@ class BackfillBody(EdgeModel):
         return self
 
 
-StateFilter = Literal["ACTIVE", "PAUSED", "COMPLETED", "CANCELLED"]
-
-
 def whole_milliseconds(seconds: float) -> float:
     """Seconds that are whole milliseconds. Raises ValueError."""
     if abs(seconds * 1000 - round(seconds * 1000)) > 1e-3:
@@ -237,5 +234,6 @@ def whole_milliseconds(seconds: float) -> float:
     return seconds
 
 
-def _maybe(at: str | None) -> int | None:
+def instant_of(at: str | None) -> int | None:
+    """The instant (ms) of a valid text, if there is one."""
     return None if at is None else instants.from_text(at)
