@@ -12,16 +12,15 @@ from clockwork.domain import ids, instants
 from clockwork.domain.clients import CLIENT_ID, Client
 from clockwork.domain.errors import InvalidRequest, NameTaken, NotScheduled
 from clockwork.domain.executions import Execution, State
-from clockwork.domain.jobs import Payload, RetryPolicy, Target
-from clockwork.domain.named_jobs import Definition, NamedJob
-from clockwork.domain.ordering import LONGEST_ORDERING_KEY, in_order, policy_of
+from clockwork.domain.named_jobs import NamedJob
+from clockwork.domain.ordering import LONGEST_ORDERING_KEY
 from clockwork.domain.requests.create import FURTHEST_AHEAD_MS
 from clockwork.edge.http.body import SINGLE_BYTES, read_body
 from clockwork.edge.http.checks import Checks, EdgeModel, checks_of, validate
 from clockwork.edge.http.request import Request
 from clockwork.edge.operations.named_jobs import as_sent
 from clockwork.edge.requests.http_target import HttpTargetBody
-from clockwork.edge.requests.jobs import JOB_KEY, LARGEST_PAYLOAD
+from clockwork.edge.requests.jobs import JOB_KEY, LARGEST_PAYLOAD, DefinitionBody
 from clockwork.edge.requests.kafka_target import KafkaTargetBody
 from clockwork.flows import access
 from clockwork.flows.access import get_by_key
@@ -55,9 +54,9 @@ class DeliveryBody(EdgeModel):
             raise ValueError("must have just one of topic and url")
         checks = checks_of(info)
         # As a target of a job, where faults have other pointers.
-        apart = Checks(checks.now, checks.settings, checks.client)
+        kind = KafkaTargetBody if self.url is None else HttpTargetBody
         try:
-            self.to_target(apart)
+            validate(kind, self.sent, Checks(checks.now, checks.settings, checks.client))
         except InvalidRequest as invalid:
             for fault in invalid.problems:
                 checks.report("/delivery/topic" if self.url is None else "/delivery/url", fault.detail)
@@ -67,12 +66,6 @@ class DeliveryBody(EdgeModel):
     def sent(self) -> dict[str, Any]:
         """The target as a job of the other routes has it."""
         return {"type": "kafka", "topic": self.topic} if self.url is None else {"type": "http", "url": self.url}
-
-    def to_target(self, checks: Checks) -> Target:
-        """The target as it is kept. Raises InvalidRequest."""
-        if self.url is None:
-            return validate(KafkaTargetBody, self.sent, checks).to_target(checks)
-        return validate(HttpTargetBody, self.sent, checks).to_target(checks)
 
 
 class OriginalScheduleBody(EdgeModel):
@@ -94,34 +87,15 @@ class OriginalScheduleBody(EdgeModel):
             checks.report("/taskData", f"has more than {LARGEST_PAYLOAD:,} bytes")
         return self
 
-    def definition(self, checks: Checks, client: Client) -> Definition:
-        """The job as it is kept."""
-        return Definition(
-            target=in_order(self.delivery.to_target(checks), self.ordering_key),
-            payload=Payload(self.task_data.encode(), is_text=True),
-            record="full",
-            at=max(self.schedule_time, checks.now),
-            retry_policy=policy_of(client.retry_policy or RetryPolicy(), self.ordering_key),
-            signing_secrets=client.signing_secrets if self.delivery.url is not None else (),
-            relevancy_window_seconds=client.relevancy_window_seconds,
-            retention_days=client.retention_days,
-            ordering_key=self.ordering_key,
-            sequence=0,
-        )
-
-    @property
-    def as_sent(self) -> bytes:
-        """The definition as the other routes have it: by it repeats are told, and the job is shown."""
-        schedule_at = instants.to_text(max(0, self.schedule_time))
-        return as_sent(
-            {
-                "schedule": {"at": schedule_at},
-                "target": self.delivery.sent,
-                "payload": self.task_data,
-                "orderingKey": self.ordering_key,
-                "record": "full",
-            }
-        )
+    def sent(self, earliest: int) -> dict[str, Any]:
+        """The definition as the other routes have it, at the schedule time or at `earliest` (ms), if that is later."""
+        return {
+            "schedule": {"at": instants.to_text(max(earliest, self.schedule_time))},
+            "target": self.delivery.sent,
+            "payload": self.task_data,
+            "orderingKey": self.ordering_key,
+            "record": "full",
+        }
 
 
 class OriginalCancelBody(EdgeModel):
@@ -135,11 +109,13 @@ def schedule(
     world: World, client: Client, body: OriginalScheduleBody, checks: Checks, partitions: Sequence[str]
 ) -> write.Written:
     """Create the job, or find that it is there. Raises NameTaken for another one under its key."""
+    job = validate(DefinitionBody, body.sent(checks.now), checks)
     request = write.NamedRequest(
         client=client,
         job_key=body.schedule_key,
-        as_sent=body.as_sent,
-        definition=body.definition(checks, client),
+        # By the time that was asked for, even if it is past, repeats are told, and the job is shown.
+        as_sent=as_sent(body.sent(0)),
+        definition=job.to_definition(checks, client),
         gives_up_key=True,
     )
     try:

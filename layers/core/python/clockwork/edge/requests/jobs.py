@@ -7,7 +7,6 @@ import re
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
-    Discriminator,
     Field,
     RootModel,
     ValidationInfo,
@@ -25,10 +24,9 @@ from clockwork.domain.targets.envelopes import json_of
 from clockwork.edge.http.checks import Checks, EdgeModel, checks_of
 from clockwork.edge.http.fields import kept
 from clockwork.edge.requests.aws_targets import EventBridgeTargetBody, LambdaTargetBody, SnsTargetBody, SqsTargetBody
-from clockwork.edge.requests.http_target import HttpTargetBody
-from clockwork.edge.requests.kafka_target import KafkaTargetBody
 from clockwork.edge.requests.policies import RelevancyWindow, RetryPolicyBody
 from clockwork.edge.requests.schedules import ScheduleBody, instant_of
+from clockwork.edge.requests.targets import TargetBody, kept_target
 
 LARGEST_PAYLOAD = 256 * 1024
 #: What these services take is 256 KB with our facts beside it, by quotas that differ and change.
@@ -39,12 +37,6 @@ LARGEST_BATCH = 500
 JOB_KEY = f"1-{ids.LONGEST_JOB_KEY} bytes of UTF-8 without control characters"
 #: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html
 _REFUSED_BY_SQS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
-TargetBody = Annotated[
-    HttpTargetBody | SqsTargetBody | KafkaTargetBody | LambdaTargetBody | EventBridgeTargetBody | SnsTargetBody,
-    Discriminator("type"),
-]
 
 
 class DefinitionBody(EdgeModel):
@@ -123,13 +115,13 @@ class DefinitionBody(EdgeModel):
             NewJob,
             self,
             index=index,
-            target=in_order(self.target.to_target(checks), self.ordering_key),
+            target=in_order(kept_target(self.target, checks), self.ordering_key),
             payload=self.payload or NO_PAYLOAD,
             at=instant_of(self.schedule.at),
             delay_ms=round((self.schedule.delay_seconds or 0) * 1000),
             retry_policy=self.retry_policy and self.retry_policy.to_policy(),
             sequence=self.sequence or 0,
-            on_failure=self.on_failure and self.on_failure.to_target(checks),
+            on_failure=self.on_failure and kept_target(self.on_failure, checks),
         )
 
     def to_definition(self, checks: Checks, client: Client) -> Definition:
