@@ -7,26 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property, partial
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationInfo, model_validator
 
-from clockwork.domain.clients import CLIENT_ID, Client
+from clockwork.domain.clients import Client
 from clockwork.domain.errors import InvalidRequest, Problem
 from clockwork.domain.ids import digest_of, is_job_key
 from clockwork.domain.requests.create import CreateRequest
 from clockwork.edge.http.body import SINGLE_BYTES, canonical, parse
 from clockwork.edge.http.checks import Checks, EdgeModel, checks_of, validate
 from clockwork.edge.operations.named_jobs import as_sent
-from clockwork.edge.requests.jobs import JobBody
+from clockwork.edge.requests.jobs import ClientId, JobBody
 from clockwork.flows.access import Caller
 from clockwork.flows.named.write import NamedRequest
 from clockwork.flows.requests.ingest import Cancel, Command, Ingestion, IngestReport, Message, Rejects
 from clockwork.flows.requests.quotas import Intake
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.flows.world import World
-
-ClientId = Annotated[str, Field(pattern=f"^{CLIENT_ID.pattern}$")]
 
 
 class CreateMessage(EdgeModel):

@@ -14,7 +14,7 @@ from clockwork.edge.http.body import SINGLE_BYTES, read_body
 from clockwork.edge.http.checks import Checks, EdgeModel, checks_of, validate
 from clockwork.edge.http.pages import page
 from clockwork.edge.http.request import Request
-from clockwork.edge.requests.schedules import INSTANT, EmptyBody, instant_of
+from clockwork.edge.requests.schedules import EmptyBody, InstantText, instant_of
 from clockwork.edge.responses.executions import CancelledExecution, Execution, ExecutionPage, HandledDead
 from clockwork.flows import access
 from clockwork.flows.requests import cancel, read, redrive
@@ -31,8 +31,8 @@ class DeadFilterBody(EdgeModel):
     """POST /v1/clients/{clientId}/dead/redrive and discard: which dead executions, and how many are looked at."""
 
     prefix: str | None = Field(None, description="of the jobKey; anonymous jobs have none")
-    from_: str | None = Field(None, alias="from", json_schema_extra=INSTANT, description="due at this instant or later")
-    to: str | None = Field(None, json_schema_extra=INSTANT, description="due at this instant or earlier")
+    from_: InstantText | None = Field(None, alias="from", description="due at this instant or later")
+    to: InstantText | None = Field(None, description="due at this instant or earlier")
     limit: int = Field(MOST_HANDLED, ge=1, le=MOST_HANDLED, description="executions looked at by this call")
     next_token: str | None = Field(None, description="as the call before answered it")
 

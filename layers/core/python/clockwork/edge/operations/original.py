@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
+from pydantic import Field, ValidationInfo, model_validator
 
-from clockwork.domain import ids, instants
-from clockwork.domain.clients import CLIENT_ID, Client
+from clockwork.domain import instants
+from clockwork.domain.clients import Client
 from clockwork.domain.errors import InvalidRequest, NameTaken, NotScheduled
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.named_jobs import NamedJob
@@ -20,7 +20,7 @@ from clockwork.edge.http.checks import Checks, EdgeModel, checks_of, validate
 from clockwork.edge.http.request import Request
 from clockwork.edge.operations.named_jobs import as_sent
 from clockwork.edge.requests.http_target import HttpTargetBody
-from clockwork.edge.requests.jobs import JOB_KEY, LARGEST_PAYLOAD, DefinitionBody
+from clockwork.edge.requests.jobs import JOB_KEY, LARGEST_PAYLOAD, ClientId, DefinitionBody, JobKey
 from clockwork.edge.requests.kafka_target import KafkaTargetBody
 from clockwork.flows import access
 from clockwork.flows.access import get_by_key
@@ -30,16 +30,6 @@ from clockwork.flows.world import World
 
 class PlainText(str):
     """An answer that is text and no JSON."""
-
-
-def _job_key(value: Any) -> Any:
-    if isinstance(value, str) and not ids.is_job_key(value):
-        raise ValueError(f"must be {JOB_KEY}")
-    return value
-
-
-ClientId = Annotated[str, Field(pattern=f"^{CLIENT_ID.pattern}$")]
-ScheduleKey = Annotated[str, BeforeValidator(_job_key)]
 
 
 class DeliveryBody(EdgeModel):
@@ -72,7 +62,7 @@ class OriginalScheduleBody(EdgeModel):
     """POST /schedule."""
 
     client_id: ClientId
-    schedule_key: ScheduleKey = Field(description=f"{JOB_KEY}: unique among the client's jobs")
+    schedule_key: JobKey = Field(description=f"{JOB_KEY}: unique among the client's jobs")
     ordering_key: str = Field(min_length=1, max_length=LONGEST_ORDERING_KEY)
     task_data: str = Field(min_length=1, description=f"delivered as it is; {LARGEST_PAYLOAD:,} bytes at most")
     delivery: DeliveryBody
@@ -102,7 +92,7 @@ class OriginalCancelBody(EdgeModel):
     """DELETE /schedule."""
 
     client_id: ClientId
-    schedule_key: ScheduleKey
+    schedule_key: JobKey
 
 
 def schedule(

@@ -7,6 +7,7 @@ import re
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     Field,
     RootModel,
     ValidationInfo,
@@ -37,6 +38,16 @@ LARGEST_BATCH = 500
 JOB_KEY = f"1-{ids.LONGEST_JOB_KEY} bytes of UTF-8 without control characters"
 #: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html
 _REFUSED_BY_SQS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def _job_key(value: str) -> str:
+    if not ids.is_job_key(value):
+        raise ValueError(f"must be {JOB_KEY}")
+    return value
+
+
+ClientId = Annotated[str, Field(pattern=f"^{CLIENT_ID.pattern}$")]
+JobKey = Annotated[str, AfterValidator(_job_key)]
 
 
 class DefinitionBody(EdgeModel):
@@ -140,18 +151,11 @@ class DefinitionBody(EdgeModel):
 class JobBody(DefinitionBody):
     """A job as it stands in a batch: named if it has a `jobKey`."""
 
-    job_key: str | None = Field(
+    job_key: JobKey | None = Field(
         None,
         json_schema_extra={"minLength": 1, "maxLength": ids.LONGEST_JOB_KEY},
         description=f"{JOB_KEY}: names the job among its client's; needed for every and cron",
     )
-
-    @field_validator("job_key")
-    @classmethod
-    def _is_printable(cls, job_key: str | None) -> str | None:
-        if job_key is not None and not ids.is_job_key(job_key):
-            raise ValueError(f"must be {JOB_KEY}")
-        return job_key
 
     @model_validator(mode="after")
     def _is_named(self, info: ValidationInfo) -> Self:
@@ -163,7 +167,7 @@ class JobBody(DefinitionBody):
 class CreateJobBody(JobBody):
     """POST /v1/jobs."""
 
-    client_id: str | None = Field(None, pattern=f"^{CLIENT_ID.pattern}$")
+    client_id: ClientId | None = None
 
 
 class PatchBody(RootModel[dict[str, Any]]):
@@ -173,7 +177,7 @@ class PatchBody(RootModel[dict[str, Any]]):
 class CreateBatchBody(EdgeModel):
     """POST /v1/jobs/batch. The jobs are validated one by one, so that a bad one does not stop the others."""
 
-    client_id: str | None = Field(None, pattern=f"^{CLIENT_ID.pattern}$")
+    client_id: ClientId | None = None
     jobs: list[Any] = Field(min_length=1, max_length=LARGEST_BATCH)
 
 
