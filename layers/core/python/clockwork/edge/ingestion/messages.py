@@ -5,8 +5,8 @@ Who may send is what the queue's or the topic's policy says: a message may act f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property, partial
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationInfo, model_validator
@@ -55,22 +55,14 @@ class CancelMessage(EdgeModel):
         return self
 
 
-class Ingester:
-    """Takes batches of messages for the life of one environment."""
+def make_ingester(world: World, rejects: Rejects) -> Callable[[Sequence[Message]], IngestReport]:
+    """The function that takes the batches of messages of one Lambda environment.
 
-    def __init__(self, world: World, rejects: Rejects) -> None:
-        self._world = world
-        self._rejects = rejects
-        self._intake = Intake()
-
-    @cached_property
-    def _partitions(self) -> Sequence[str]:
-        return ensure_shards(self._world)
-
-    def take(self, messages: Sequence[Message]) -> IngestReport:
-        """Do what the messages ask for. Raises Unavailable if the shards cannot be read: then none was taken."""
-        read = partial(read_message, self._world)
-        return Ingestion(self._world, self._rejects, self._intake, self._partitions, read).run(messages)
+    It raises Unavailable if the shards cannot be read: then no message was taken.
+    """
+    intake, read = Intake(), partial(read_message, world)
+    partitions = cache(partial(ensure_shards, world))
+    return lambda messages: Ingestion(world, rejects, intake, partitions(), read).run(messages)
 
 
 def read_message(world: World, message: Message) -> Command:
