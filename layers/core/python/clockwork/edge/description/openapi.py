@@ -20,7 +20,7 @@ from pydantic_core import core_schema
 from clockwork.domain.clients import CLIENT_ID
 from clockwork.edge.description.contract import OPERATIONS, Operation
 from clockwork.edge.http.problems import CONTENT_TYPE, Problem
-from clockwork.edge.operations.jobs import LISTED, MOST_LISTED
+from clockwork.edge.http.request import LISTED, MOST_LISTED
 from clockwork.edge.requests.jobs import JobBody
 from clockwork.edge.responses.jobs import Created, Element, Job
 from clockwork.routes import ROUTES, Route

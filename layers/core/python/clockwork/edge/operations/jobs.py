@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from http import HTTPStatus
 from pathlib import Path
@@ -19,6 +19,7 @@ from clockwork.edge.http.checks import Checks, validate
 from clockwork.edge.http.pages import page
 from clockwork.edge.http.request import Request
 from clockwork.edge.operations import batches
+from clockwork.edge.operations.base import Answer
 from clockwork.edge.operations.clients import ClientApi
 from clockwork.edge.operations.dead import DeadApi
 from clockwork.edge.operations.named_jobs import NamedApi, as_sent
@@ -37,9 +38,6 @@ from clockwork.flows.requests.quotas import Intake
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.flows.world import World
 
-Answer = tuple[HTTPStatus, Any]
-MOST_LISTED = 1_000
-LISTED = 100
 #: 500 elements with more would not fit into the 6 MB that a Lambda may answer.
 MOST_FAULTS_OF_ELEMENT = 10
 
@@ -50,16 +48,13 @@ class Api(NamedApi, ClientApi, DeadApi, OriginalApi):
 
     world: World
     count_accepted: Callable[[int], None]
+    #: How many jobs this environment has let in of clients with caps.
+    intake: Intake = field(default_factory=Intake)
 
     @cached_property
     def partitions(self) -> Sequence[str]:
         """The registered shards: those that the settings ask for are, before the first is drawn."""
         return ensure_shards(self.world)
-
-    @cached_property
-    def intake(self) -> Intake:
-        """What this environment has let in of clients with caps."""
-        return Intake()
 
     def create_job(self, request: Request) -> Answer:
         """POST /v1/jobs."""
@@ -132,7 +127,7 @@ class Api(NamedApi, ClientApi, DeadApi, OriginalApi):
         """GET /v1/jobs/{jobId}/executions, newest first."""
         caller = access.require_known(self.world, request.caller)
         job_id = request.path["jobId"]
-        limit, before = request.number("limit", LISTED, MOST_LISTED), request.page_token(job_id)
+        limit, before = request.limit(), request.page_token(job_id)
         found = read.list_executions(self.world, caller, job_id, limit, before)
         shown = ((one.execution_id, Execution.of(one)) for one in found.executions)
         return HTTPStatus.OK, ExecutionPage(*page(shown, found.next_before))

@@ -18,6 +18,7 @@ from clockwork.domain.requests.create import FURTHEST_AHEAD_MS
 from clockwork.edge.http.body import SINGLE_BYTES, read_body
 from clockwork.edge.http.checks import Checks, EdgeModel, checks_of, validate
 from clockwork.edge.http.request import Request
+from clockwork.edge.operations.base import Answer, Operations
 from clockwork.edge.operations.named_jobs import as_sent
 from clockwork.edge.requests.http_target import HttpTargetBody
 from clockwork.edge.requests.jobs import JOB_KEY, LARGEST_PAYLOAD, ClientId, DefinitionBody, JobKey
@@ -139,12 +140,10 @@ def _was_delivered(world: World, job: NamedJob) -> bool:
     return any(one.state is State.SUCCEEDED for one in found)
 
 
-class OriginalApi:
+class OriginalApi(Operations):
     """What the routes of the original Clockwork do."""
 
-    world: World
-
-    def delete_schedule(self, request: Request) -> tuple[HTTPStatus, Any]:
+    def delete_schedule(self, request: Request) -> Answer:
         """DELETE /schedule."""
         value = read_body(request.event, SINGLE_BYTES)
         client = access.client_for(self.world, request.caller, request.named_client(value))
