@@ -24,7 +24,7 @@ class AnswerBody(msgspec.Struct, rename="camel", omit_defaults=True, forbid_unkn
         Of `kept`, instants (ms, their name ends with `_at`) become text. Raises AttributeError for a field that is
         neither given nor kept, so that no field is lost from the answers when another module renames it.
         """
-        return like(cls, kept, _shown, **given)
+        return like(cls, kept, as_shown, **given)
 
 
 def one_of(values: Iterable[str]) -> msgspec.Meta:
@@ -42,5 +42,6 @@ def to_json(body: Any) -> str:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"), default=msgspec.to_builtins)
 
 
-def _shown(name: str, value: Any) -> Any:
+def as_shown(name: str, value: Any) -> Any:
+    """The value of a kept field as answers have it: an instant (ms; the field's name ends with `_at`) is text."""
     return instant(value) if name.endswith("_at") else value
