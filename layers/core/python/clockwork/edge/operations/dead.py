@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from clockwork.domain import ids, instants
+from clockwork.domain import ids
 from clockwork.edge.http.checks import EdgeModel, checks_of
 from clockwork.edge.http.pages import page, position_of, token_of
 from clockwork.edge.http.request import Request
@@ -33,8 +33,7 @@ class DeadFilterBody(EdgeModel):
     @field_validator("from_", "to")
     @classmethod
     def _is_instant(cls, at: str | None) -> str | None:
-        if at is not None:
-            instants.from_text(at)
+        instant_of(at)
         return at
 
     @field_validator("prefix")
