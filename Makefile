@@ -13,7 +13,7 @@ FAULTS ?=
 MINUTES ?= 5
 # `capacity` is held to what `lateness` measured just before.
 BENCHES ?= units idle cpu throughput backlog cold_start order herd lateness capacity
-# `make test` is two runs at once: what deploys mostly waits, while the other computes. Together they are all there is.
+# `make test` is two runs at once: the tests that deploy mostly wait, while the others compute.
 DEPLOYING := tests/infra tests/e2e
 COMPUTING := tests/unit tests/contract tests/handlers tests/model tests/architecture tests/simulation tests/crash_points
 SIDE_BY_SIDE = $(PY) -m tests.support.side_by_side

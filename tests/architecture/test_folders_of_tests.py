@@ -1,4 +1,4 @@
-"""No test is left out, and each stands where what it tests stands."""
+"""No folder of tests is left out, and the folders of unit tests are those of the code."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def options(kafka: KafkaCluster) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def stack(options: dict[str, str]) -> Iterator[LocalStack]:
-    """The deployed stack, with IAM and TLS: for tests from end to end. Who deploys it otherwise deploys it back."""
+    """The deployed stack, with IAM and TLS. A test that deploys it otherwise deploys it back."""
     from local.stack import LocalStack
 
     with LocalStack.start() as running:
