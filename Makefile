@@ -13,7 +13,7 @@ FAULTS ?=
 MINUTES ?= 5
 # The order matters: `capacity` calibrates its model with the result that `lateness` has just measured.
 BENCHES ?= units idle cpu throughput backlog cold_start order herd lateness capacity
-# `make test` is two runs at once: what deploys mostly waits, while the other computes. Together they are all there is.
+# `make test` is two runs at once: the tests that deploy mostly wait, while the others compute.
 DEPLOYING := tests/infra tests/e2e
 COMPUTING := tests/unit tests/contract tests/handlers tests/model tests/architecture tests/simulation tests/crash_points
 SIDE_BY_SIDE = $(PY) -m tests.support.side_by_side
@@ -66,7 +66,7 @@ fmt: setup ## Format, and mend what lint can mend by itself
 	@$(PY) -m ruff check --fix .
 	@$(PY) -m ruff format .
 
-test: check ## Everything that continuous integration runs (six minutes on two cores)
+test: check ## Everything that continuous integration runs (seven minutes on two cores)
 	@$(SIDE_BY_SIDE) 'deploying=$(PYTEST) $(DEPLOYING)' 'computing=$(PYTEST) $(COMPUTING)'
 
 fast: check ## What to run before a commit: units, handlers, architecture, ten seeds of the simulator (a minute)
@@ -77,7 +77,7 @@ unit: setup ## The unit tests alone
 	@$(PY) -m pytest tests/unit
 
 nightly: SEEDS = 2000
-nightly: setup ## What is too long for every change: cron-exhaustive, crash-points, 2,000 seeds, mutants, chaos, soak (an hour and a half)
+nightly: setup ## What is too long for every change: cron-exhaustive, crash-points, 2,000 seeds, mutants, chaos, soak (about an hour)
 	@failed=; for part in $(NIGHTLY); do \
 		echo "$$(date +%T) $$part" >&2; \
 		$(MAKE) --no-print-directory $$part SEEDS=$(SEEDS) || failed="$$failed $$part"; \

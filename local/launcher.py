@@ -71,9 +71,9 @@ async def _serve(descriptor: str, folder: Path, *, secure: bool) -> None:
     from ministack.app import app
     from ministack.core.concurrency import esm_wake
 
-    from local.lambda_runtime import adjust
+    from local.lambda_corrections import correct_lambda
 
-    adjust(folder / "layers")
+    correct_lambda(folder / "layers")
 
     def keep_waking() -> None:
         while True:

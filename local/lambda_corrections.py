@@ -1,4 +1,4 @@
-"""Where the emulator's Lambda is not as Lambda is, or slower than it need be: put right in the emulator's process."""
+"""Corrections to the emulator's Lambda, made in its process: throttled events, updated functions, shared layers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EVENT_AGE_SECONDS = 60
 LAYERS_VARIABLE = "_LAMBDA_LAYERS_DIRS"
 
 
-def adjust(layers: Path) -> None:
+def correct_lambda(layers: Path) -> None:
     """To be called before the emulator serves; `layers` is a folder for what is unpacked."""
     from ministack.core import lambda_runtime
     from ministack.services import lambda_svc
