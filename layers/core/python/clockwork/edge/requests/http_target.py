@@ -1,4 +1,4 @@
-"""Where a job goes, as a request says it, and whether its client may send anything there."""
+"""An HTTP target as a request names it, and whether its client may send there."""
 
 from __future__ import annotations
 
