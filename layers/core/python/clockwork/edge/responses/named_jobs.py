@@ -209,7 +209,7 @@ def deletion(answer: Written) -> Cancellation:
         verdict, reason = Verdict.TOO_LATE, f"nothing more fires, but something may be under way: {unseen}"
     else:
         verdict, reason = Verdict.CANCELLED, "nothing of it starts any more"
-        # The horizon tells which fires of the schedule may be under way. A run by hand has only its row, among all rows.
+        # The horizon tells which fires of the schedule may be under way. A run by hand has only a row, among all rows.
         if answer.job.definition.record == "none":
             reason += "; at record level none an attempt of a run by hand or of a backfill cannot be seen"
     return Cancellation.of(answer.job.job_id, CancelAnswer(verdict, reason, answer.running))
