@@ -16,8 +16,10 @@ def like(kind: type[Made], sources: Iterable[object], convert: Callable[[str, An
     `convert` gets the name and the value of a field that is not given, and returns the value for the struct. Raises
     AttributeError for a field that is neither given nor in a source, so that a field renamed elsewhere is not lost.
     """
-    taken = {name: convert(name, _first(sources, name)) for name in kind.__struct_fields__ if name not in given}
-    return kind(**taken, **given)
+    for name in kind.__struct_fields__:
+        if name not in given:
+            given[name] = convert(name, _first(sources, name))
+    return kind(**given)
 
 
 def kept(kind: type[Made], *bodies: object, **given: object) -> Made:
