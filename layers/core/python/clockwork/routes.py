@@ -1,6 +1,6 @@
-"""The routes of the HTTPS API: the stack makes one API Gateway route of each, and the api Lambda answers them.
+"""The routes of the HTTPS API. The stack makes an API Gateway route of each, and the api Lambda answers it.
 
-An operation is the name of the function that answers. Only admin principals may call `admin` routes.
+`operation` is the name of the method of the api Lambda that answers. Only an admin principal may call an `admin` route.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ class Route:
     path: str
     operation: str
     admin: bool = False
-    #: A route of the original Clockwork: text answers, and 400 for every request that is refused for its content.
+    #: A route of the original Clockwork: it answers text, and 400 to every request that it refuses for its content.
     original: bool = False
-    #: An older path of an operation that another route names: how the operation was called on it.
+    #: On an older path of an operation that another route has as well: the name of the operation on the older path.
     former: str | None = None
 
     @property

@@ -1,4 +1,4 @@
-"""From an API Gateway event to an operation and back: routing by Powertools, every error a problem document."""
+"""The application: Powertools routes an API Gateway event to its operation; each error becomes a problem document."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
 
 def make_api(world: World, count_accepted: Callable[[int], None]) -> Handler:
-    """The Lambda handler of the API. `count_accepted` learns of every request how many jobs it was promised."""
+    """The Lambda handler of the API. It tells `count_accepted` how many jobs each create request was promised."""
     api = Api(world, count_accepted)
     resolver = APIGatewayHttpResolver()
     for route in ROUTES:
@@ -60,7 +60,7 @@ def _problem(route: Route, error: Exception) -> Response[str]:
     if isinstance(error, Unavailable):
         log.warning("unavailable: %s", error, extra={"action": "api_unavailable", "operation": route.operation})
     elif document.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        # Where it broke, never the message: that of a library may quote what it was given, a payload among it.
+        # The log gets the place of the fault, never the message: a library's may quote its input, such as a payload.
         where = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in extract_tb(error.__traceback__)]
         extra = {"action": "api_failed", "operation": route.operation, "error": type(error).__name__, "where": where}
         log.error("unexpected error", extra=extra)

@@ -1,4 +1,4 @@
-"""What each operation takes and answers, for the API's description: one entry for each of `routes.ROUTES`."""
+"""The contract of each operation of `routes.ROUTES`, for the API's description: its body, parameters and answer."""
 
 from __future__ import annotations
 
@@ -46,7 +46,10 @@ _CLIENT = {
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation. `answer` is None for a document of a form of its own; `parameters` are those outside the path."""
+    """One operation. `parameters` are those of the query and the headers; its route names those of the path.
+
+    `answer` is None for text, and for a document that no class of ours describes.
+    """
 
     summary: str
     answer: type | None
@@ -56,14 +59,14 @@ class Operation:
     body: type[BaseModel] | None = None
     examples: tuple[dict[str, Any], ...] = ()
     parameters: tuple[str, ...] = ()
-    #: What it is asked to do may not be possible as things stand.
+    #: Its subject may be in a state in which it is refused with 409.
     conflicts: bool = False
-    #: It counts against what its client may create.
+    #: Jobs that it creates count against the client's caps: over them it is refused with 429.
     capped: bool = False
 
 
 _change = partial(Operation, answer=named_jobs.ChangedJob, parameters=("If-Match",))
-#: What an operation takes that has nothing to say: an empty object.
+#: An operation whose body is an empty object.
 _bare = partial(Operation, body=EmptyBody, examples=({},))
 
 OPERATIONS = {

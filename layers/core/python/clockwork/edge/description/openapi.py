@@ -1,8 +1,8 @@
-"""The API's description (OpenAPI 3.1), from the routes, the models and `contract`.
+"""The API's description (OpenAPI 3.1), made of the routes, the bodies of requests and answers, and `contract`.
 
-`python -m clockwork.edge.description.openapi` writes it: into docs/ for people, and above this
-file for GET /v1/openapi.json.
-It runs when the project is built, never in a Lambda. https://spec.openapis.org/oas/v3.1.1.html
+`python -m clockwork.edge.description.openapi` writes it twice: into docs/ for readers, and into edge/, from where
+GET /v1/openapi.json answers it. It runs when the project is built, never in a Lambda.
+https://spec.openapis.org/oas/v3.1.1.html
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _PARAMETERS: dict[str, dict[str, Any]] = {
 
 
 class _Schemas(GenerateJsonSchema):
-    """Schemas without what only pydantic needs: titles of fields, and null where a field is simply left out."""
+    """Schemas as pydantic makes them, without titles of fields, and without null for a field that may be left out."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - the base names it so
         return False
@@ -87,7 +87,7 @@ class _Schemas(GenerateJsonSchema):
 
 
 def describe() -> dict[str, Any]:
-    """The whole document."""
+    """The description as one OpenAPI document."""
     paths: dict[str, dict[str, Any]] = {}
     for route in ROUTES:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, OPERATIONS[route.operation])
@@ -146,7 +146,7 @@ def _operation(route: Route, operation: Operation) -> dict[str, Any]:
 
 
 def _faults(route: Route, operation: Operation) -> list[int]:
-    """The problems that an operation may answer, by what it takes."""
+    """The statuses of the problems that an operation may answer, by its path, its body and its parameters."""
     faults = {403, 500, 503}
     if operation.body is not None:
         faults |= {400} if route.original else {400, 413, 422}
@@ -174,9 +174,9 @@ def _problems() -> dict[str, Any]:
 
 def _schemas() -> dict[str, Any]:
     schemas = _requests() | _answers()
-    # The edge takes the jobs of a batch one by one, so that its model does not know what they are.
+    # The edge validates the jobs of a batch one by one, so the model of the batch does not name their type.
     schemas["CreateBatchBody"]["properties"]["jobs"]["items"] = _ref(JobBody)
-    # msgspec describes a choice of objects by their tags alone: here they have none.
+    # msgspec describes a union of objects only if they have tags. These have none.
     schemas["CreatedBatch"]["properties"]["results"]["items"] = _any_of(get_args(Element))
     for choice in (Created, Job):
         schemas[choice.__name__] = {"title": choice.__name__, "description": choice.__doc__, **_any_of(choice.either)}
@@ -199,7 +199,7 @@ def _answers() -> dict[str, Any]:
 
 
 def _as_pydantic(schema: dict[str, Any]) -> dict[str, Any]:
-    """An object in a schema of msgspec, as pydantic would write it: without null where a field is simply left out."""
+    """An object of a schema by msgspec, as pydantic would write it: without null for a field that may be left out."""
     schema.pop("default", None)
     options = [option for option in schema.pop("anyOf", ()) if option != {"type": "null"}]
     if options:
@@ -231,7 +231,7 @@ def _camel(name: str) -> str:
 
 
 def main() -> None:
-    """Write both files."""
+    """Write the description into both files."""
     document = describe()
     DOCUMENTED.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     SERVED.write_text(json.dumps(document, separators=(",", ":"), ensure_ascii=False) + "\n", encoding="utf-8")

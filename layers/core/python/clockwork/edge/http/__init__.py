@@ -1,1 +1,1 @@
-"""One HTTPS request: its body, its faults, its pages."""
+"""One HTTPS request and its answer: bodies, faults and pages."""

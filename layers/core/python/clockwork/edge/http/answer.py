@@ -1,4 +1,4 @@
-"""The base of the bodies of answers. Each is stated once: the API sends it, and the API's description is made of it."""
+"""The base of answers' bodies. Each body is one class: the API sends it, and the API's description is made of it."""
 
 from __future__ import annotations
 
@@ -19,16 +19,19 @@ class AnswerBody(msgspec.Struct, rename="camel", omit_defaults=True, forbid_unkn
 
     @classmethod
     def like(cls, *kept: object, **given: object) -> Self:
-        """The body with the fields `given`, each other one with the value that the first of `kept` has under its name.
+        """The body with the fields `given`. Each other field has the value that the first of `kept` has under its name.
 
-        Of `kept`, instants (ms, their name ends with `_at`) become text. Raises AttributeError for a field that is
+        A kept instant (ms; the field's name ends with `_at`) becomes text. Raises AttributeError for a field that is
         neither given nor kept, so that no field is lost from the answers when another module renames it.
         """
         return like(cls, kept, as_shown, **given)
 
 
 def one_of(values: Iterable[str]) -> msgspec.Meta:
-    """The values that a text may have. msgspec would sort those of a Literal, and make a component of an Enum."""
+    """The values that a text may have, for the API's description.
+
+    msgspec would sort the values of a Literal, and would make an Enum a component of its own.
+    """
     return msgspec.Meta(extra_json_schema={"enum": [str(value) for value in values]})
 
 

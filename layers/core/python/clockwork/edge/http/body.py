@@ -1,4 +1,4 @@
-"""Read a request's body, bounded in every way before anything trusts it: size, encoding, depth, numbers, names."""
+"""Read a request's body as JSON. Its size, encoding, depth, numbers and names are checked before it is used."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from clockwork.domain.errors import ClockworkError
 MOST_DEPTH = 64
 SINGLE_BYTES = 512 * 1024
 BATCH_BYTES = 4 * 1024 * 1024
-#: A number of more digits than this is no number that anybody counts with.
+#: The most characters of a number. No count and no measurement needs more.
 MOST_DIGITS = 1_000
-#: Possessive, so that no text makes it try again: a string that never ends is read to the end once.
+#: Its quantifiers are possessive, so that no text makes it backtrack: a string without an end is read once.
 _NESTING = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
@@ -26,7 +26,7 @@ class BodyTooLarge(ClockworkError):
 
 
 class NotJson(ClockworkError):
-    """The body is not JSON as RFC 8259 has it: one value, unique names, finite numbers, UTF-8."""
+    """The body is not JSON by RFC 8259: one value, unique names, finite numbers, UTF-8."""
 
 
 def read_body(event: dict[str, Any], most_bytes: int) -> Any:
@@ -52,7 +52,7 @@ def parse(raw: bytes, most_bytes: int) -> Any:
 
 
 def canonical(value: Any) -> bytes:
-    """One text for equal JSON values, whatever their white space and the order of their names."""
+    """The canonical text of a JSON value: the same for equal values, whatever their white space and order of names."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
 
 
@@ -79,7 +79,7 @@ def _decoded(raw: bytes, most_bytes: int) -> str:
 
 def _check_depth(text: str) -> None:
     if text.count("[") + text.count("{") <= MOST_DEPTH:
-        return  # no need to look which of them stand in strings
+        return  # so few cannot be too deep, even if none of them stands in a string
     depth = 0
     for token in _NESTING.finditer(text):
         if token[0] in "[{":
@@ -129,5 +129,5 @@ def _too_long(number: str) -> NotJson:
 
 
 def _shown(text: str) -> str:
-    """What a message quotes of a request: enough to find it, and no half of a surrogate pair."""
+    """The start of a text of a request, as an error's message quotes it: without half of a surrogate pair."""
     return text[:50].encode("ascii", "backslashreplace").decode()

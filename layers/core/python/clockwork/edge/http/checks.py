@@ -1,4 +1,4 @@
-"""Validate against models, with every fault in the answer: what pydantic finds and what our own checks report."""
+"""Validate a body against its model. Every fault is listed: pydantic finds some, our own checks report others."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from clockwork.settings import Settings
 
 Body = TypeVar("Body", bound="EdgeModel")
 
-#: So many faults of a request are listed; who has more has sent something else altogether.
+#: The most faults of a request that are listed. A request with more is nothing that this operation takes.
 MOST_FAULTS = 100
-#: So much of a name is shown in a pointer, in characters.
+#: The most characters of a name that a pointer shows.
 LONGEST_NAME = 256
 NOT_SUPPORTED = "is not supported by this version"
 #: Types of targets that belong to the API's contract but not to this version.
 NOT_BUILT_TARGETS = frozenset({"pool"})
 #: Fields that hold a target.
 TARGETS = frozenset({"target", "onFailure"})
-#: Where pydantic's own words speak of Python or of Rust. What is missing here reads well as it is.
+#: Messages instead of those of pydantic that speak of Python or of Rust. Its other messages are shown as they are.
 _WORDS = {
     "missing": "is required",
     "extra_forbidden": "is not a known field",
@@ -56,7 +56,10 @@ class EdgeModel(BaseModel):
 
 @dataclass
 class Checks:
-    """What validators may ask, and where they report faults that should not hide others."""
+    """The context of a validation: `now` (ms), the settings and the client, and the faults that validators report.
+
+    A validator reports a fault here, instead of raising ValueError, if the fault should not hide others.
+    """
 
     now: int
     settings: Settings
@@ -64,12 +67,12 @@ class Checks:
     problems: list[Problem] = field(default_factory=list)
 
     def report(self, pointer: str, detail: str) -> None:
-        """One more fault of the request."""
+        """Add a fault of the request."""
         self.problems.append(Problem(pointer, detail))
 
     @contextmanager
     def relocated(self, pointer: str, other: str) -> Iterator[None]:
-        """What is reported meanwhile below one pointer is reported below the other."""
+        """Move the faults that are reported meanwhile from below one pointer to below another one."""
         before = len(self.problems)
         try:
             yield
@@ -100,9 +103,10 @@ def validate(model: type[Body], value: Any, checks: Checks, most: int = MOST_FAU
 
 
 def pointer_part(name: str | int) -> str:
-    """One reference token of a JSON pointer: https://www.rfc-editor.org/rfc/rfc6901#section-3
+    """One reference token of a JSON pointer (RFC 6901).
 
-    What is longer than any name that may be is cut, so that an answer does not grow with a request's nonsense.
+    A name longer than LONGEST_NAME is cut, so that an answer does not grow with the names of a bad request.
+    https://www.rfc-editor.org/rfc/rfc6901#section-3
     """
     return "/" + str(name)[:LONGEST_NAME].replace("~", "~0").replace("/", "~1")
 
@@ -127,7 +131,7 @@ def _problem(error: ErrorDetails, value: Any) -> Problem:
 
 
 def _pointer(location: tuple[int | str, ...], value: Any) -> str:
-    """An RFC 6901 pointer: pydantic's location less its own marks, which are no part of the document."""
+    """The RFC 6901 pointer of a location by pydantic, without the marks in it that are no names of the document."""
     parts = []
     here = value
     before: int | str | None = None
@@ -137,7 +141,7 @@ def _pointer(location: tuple[int | str, ...], value: Any) -> str:
             isinstance(here, list) and isinstance(part, int) and part < len(here)
         )
         before = part
-        # The tag of a union, and the mark of a fault in a name rather than in its value.
+        # Pydantic's marks: the tag of a union, and `[key]` for a fault in a name rather than in its value.
         if is_tag or (part == "[key]" and not is_inside):
             continue
         parts.append(pointer_part(part))

@@ -1,4 +1,4 @@
-"""Make one struct of others' fields of the same names: bodies of requests as they are kept, answers of what is kept."""
+"""Make a struct of fields of other objects, by name: the kept form of a request's body, an answer of a kept form."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ Made = TypeVar("Made", bound=msgspec.Struct)
 
 
 def like(kind: type[Made], sources: Iterable[object], convert: Callable[[str, Any], Any], **given: object) -> Made:
-    """A struct with the fields `given`, each other one with the value that the first source has under its name.
+    """A struct with the fields `given`. Each other field has the value that the first source has under its name.
 
-    `convert` gets the name and the value of each field that is not given, and returns the value for the struct. Raises
+    `convert` gets the name and the value of a field that is not given, and returns the value for the struct. Raises
     AttributeError for a field that is neither given nor in a source, so that a field renamed elsewhere is not lost.
     """
-    taken = {name: convert(name, _first(sources, name)) for name in kind.__struct_fields__ if name not in given}
-    return kind(**taken, **given)
+    for name in kind.__struct_fields__:
+        if name not in given:
+            given[name] = convert(name, _first(sources, name))
+    return kind(**given)
 
 
 def kept(kind: type[Made], *bodies: object, **given: object) -> Made:
-    """A struct of the domain made of the bodies of a request, as `like` makes it. A list becomes a tuple."""
+    """A struct of the domain, made by `like` of a request's body and of parts of it. A list becomes a tuple."""
     return like(kind, bodies, _as_kept, **given)
 
 

@@ -1,4 +1,4 @@
-"""Pages of a list, no larger than a Lambda may answer."""
+"""Pages of a list, no larger than a Lambda may answer, and the tokens that lead from one page to the next."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import msgspec
 from clockwork.domain import ids
 from clockwork.domain.errors import InvalidRequest, Problem
 
-#: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html has 6 MB, of which escapes take some.
+#: Bytes. A Lambda may answer 6 MB, of which escapes take some:
+#: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
 LARGEST_PAGE = 4 * 1024 * 1024
 Item = TypeVar("Item")
 
@@ -39,9 +40,10 @@ def position_of(token: str | None, read: Callable[[str], str | None], pointer: s
 
 
 def page(items: Iterable[tuple[str, Item]], next_token: str | None) -> tuple[list[Item], str | None]:
-    """The items of a page and its nextToken, of items each with the token behind which the list goes on after it.
+    """The items of one page, and its nextToken: None on the last page of a list.
 
-    `next_token` goes on after the last one. A page that grows too large ends early, with at least one item.
+    Each of `items` comes with the token of the page that would start behind it, the last one's is `next_token`. A page
+    that grows larger than LARGEST_PAGE ends early, with at least one item.
     """
     shown: list[Item] = []
     size = 0

@@ -1,4 +1,4 @@
-"""From errors to problem documents (RFC 9457). What is not listed here is our own fault and says nothing of itself."""
+"""Problem documents (RFC 9457) of errors. An error that is not listed here is our fault: its message is not shown."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _STATUS: dict[type[ClockworkError], HTTPStatus] = {
     OrderedShardsChanged: HTTPStatus.SERVICE_UNAVAILABLE,
     Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
 }
-#: What says that the request itself cannot be carried out.
+#: The statuses by which a request itself cannot be carried out.
 REFUSED = (
     HTTPStatus.NOT_FOUND,
     HTTPStatus.CONFLICT,
@@ -71,7 +71,7 @@ class Fault(AnswerBody):
 class Problem(AnswerBody, tag="about:blank", tag_field="type"):
     """A problem document, RFC 9457."""
 
-    # It has no type of its own: the status says which kind it is.
+    # Its type is always about:blank: the status says which kind of problem it is.
     title: str
     status: int
     detail: str
@@ -82,12 +82,12 @@ class Problem(AnswerBody, tag="about:blank", tag_field="type"):
 
     @classmethod
     def of(cls, status: HTTPStatus, detail: str, errors: list[Fault] | None = None) -> Self:
-        """The document of a status."""
+        """The document for a status."""
         return cls(status.phrase, int(status), detail, errors)
 
 
 def problem_of(error: Exception, at: str = "") -> Problem:
-    """The problem document of an error; what its pointers point into lies at the pointer `at` of the body."""
+    """The problem document of an error, whose pointers start at the pointer `at` of the body."""
     kind = next((kind for kind in _STATUS if isinstance(error, kind)), None)
     if kind is None:
         return Problem.of(HTTPStatus.INTERNAL_SERVER_ERROR, "this is our fault; it has been logged")
@@ -97,7 +97,7 @@ def problem_of(error: Exception, at: str = "") -> Problem:
 
 
 def original_problem_of(error: Exception) -> Problem:
-    """The same for a route of the original Clockwork, to which whatever is wrong with a request is 400."""
+    """The problem document on a route of the original Clockwork, which answers 400 instead of a status of REFUSED."""
     problem = problem_of(error)
     if problem.status in REFUSED:
         return Problem.of(HTTPStatus.BAD_REQUEST, problem.detail, problem.errors)

@@ -1,4 +1,4 @@
-"""One request as API Gateway hands it over (HTTP API, payload format 2.0), and who sent it."""
+"""One request as API Gateway hands it over (HTTP API, payload format 2.0), and the ARN of its caller."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clockwork.domain.errors import InvalidRequest, NotAllowed, Problem
 from clockwork.edge.http.pages import position_of
 from clockwork.flows.access import Caller
 
-#: How many items a page has at the most, and unless the query says how many.
+#: Items of a page: at most, and if the query does not say how many.
 MOST_LISTED = 1_000
 LISTED = 100
 _IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
@@ -33,7 +33,7 @@ class Request(msgspec.Struct, frozen=True):
         return headers.get("idempotency-key")
 
     def faults(self) -> list[Problem]:
-        """What is wrong with the request outside its body."""
+        """The faults of the request outside its body."""
         key = self.idempotency_key
         if key is None or _IDEMPOTENCY_KEY.fullmatch(key):
             return []
@@ -47,7 +47,7 @@ class Request(msgspec.Struct, frozen=True):
         return int(text)
 
     def page_token(self, job_id: str) -> str | None:
-        """Where the list of a job's executions goes on: the nextToken of the page before. Raises InvalidRequest."""
+        """The executionId behind which the list of a job's executions goes on, by nextToken. Raises InvalidRequest."""
 
         def read(token: str) -> str | None:
             return token if ids.decode_execution(token).job_id == job_id else None
@@ -66,7 +66,7 @@ class Request(msgspec.Struct, frozen=True):
         return int(match[1])
 
     def job_token(self) -> str | None:
-        """The jobKey behind which a list of jobs goes on. Raises InvalidRequest."""
+        """The jobKey behind which a list of jobs goes on, by nextToken. Raises InvalidRequest."""
 
         def read(token: str) -> str | None:
             job_key = ids.decode_part(token).decode()
@@ -75,20 +75,26 @@ class Request(msgspec.Struct, frozen=True):
         return position_of(self.query.get("nextToken"), read)
 
     def prefix(self) -> str | None:
-        """What the jobKeys of a list begin with, if with anything. Raises InvalidRequest."""
+        """The beginning of the jobKeys that a list shows; None for all. Raises InvalidRequest."""
         prefix = self.query.get("prefix") or None
         if prefix is not None and not ids.is_job_key(prefix):
             raise InvalidRequest([Problem("", "the query parameter prefix must be the beginning of a jobKey")])
         return prefix
 
     def named_client(self, body: Any) -> str | None:
-        """The clientId that a body names, as far as it can be read: who may ask comes before what is asked."""
+        """The clientId in a body that is not validated yet; None if the body has no text there.
+
+        The caller's right to act for the client is checked before the rest of the body is.
+        """
         client_id = body.get("clientId") if isinstance(body, dict) else None
         return client_id if isinstance(client_id, str) else None
 
 
 def caller_arn(event: dict[str, Any]) -> str:
-    """Who signed the request. Raises NotAllowed if API Gateway did not say, as on a route without its authorizer."""
+    """The ARN of the principal that signed the request.
+
+    Raises NotAllowed if API Gateway gives none, as on a route without its authorizer.
+    """
     here: Any = event
     for name in ("requestContext", "authorizer", "iam", "userArn"):
         here = here.get(name) if isinstance(here, dict) else None

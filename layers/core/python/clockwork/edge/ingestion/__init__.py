@@ -1,1 +1,1 @@
-"""Messages that ask for jobs."""
+"""Messages that create and cancel jobs, as requests do."""

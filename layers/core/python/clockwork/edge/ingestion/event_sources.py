@@ -1,4 +1,4 @@
-"""Batches of messages as Lambda's event sources hand them over, and how each is told which have to come back.
+"""Batches of messages from Lambda's event sources, and the answers by which a source delivers failed ones again.
 
 SQS: https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
 Kafka: https://docs.aws.amazon.com/lambda/latest/dg/with-msk-process.html
@@ -27,7 +27,10 @@ def messages_of(event: dict[str, Any]) -> list[Message]:
 
 
 def failures_of(event: dict[str, Any], failed: Sequence[str]) -> list[dict[str, Any]]:
-    """What to answer: of a queue all that failed, of each partition the first; from there on it comes again."""
+    """The failures that the source is to be told, one object each: SQS delivers each of these messages again.
+
+    Kafka is told the first failed message of each partition, and delivers the partition again from there on.
+    """
     if "Records" in event:
         return [{"itemIdentifier": message_id} for message_id in failed]
     first: dict[str, int] = {}
@@ -44,6 +47,6 @@ def _records(event: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _id_of(event: dict[str, Any], record: dict[str, Any]) -> str:
-    """A message of a topic is its place in the cluster: the same whenever it comes again."""
+    """The id of a message of a topic, made of its place in the cluster: the same whenever it is delivered again."""
     cluster = event.get("eventSourceArn") or event.get("bootstrapServers") or ""
     return derive("kafka", cluster, record["topic"], record["partition"], record["offset"])

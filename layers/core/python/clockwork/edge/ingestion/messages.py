@@ -1,6 +1,6 @@
-"""Messages that ask for jobs as POST /v1/jobs does: read, bounded and validated like a request.
+"""Messages that create and cancel jobs: read, bounded and validated as a request to POST /v1/jobs is.
 
-Who may send is what the queue's or the topic's policy says: a message may act for every client that exists.
+The policy of the queue or the topic says who may send. A message may act for every client that exists.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from clockwork.flows.world import World
 
 
 class CreateMessage(EdgeModel):
-    """A job to create, once however often the message comes: under its own key unless it names one."""
+    """A job to create, once however often the message comes: by its idempotencyKey, or else by the message's id."""
 
     op: Literal["create"]
     client_id: ClientId
@@ -66,7 +66,7 @@ def make_ingester(world: World, rejects: Rejects) -> Callable[[Sequence[Message]
 
 
 def read_message(world: World, message: Message) -> Command:
-    """What a message asks for. Raises NotJson, BodyTooLarge or InvalidRequest with every fault; Unavailable."""
+    """The command in a message. Raises NotJson, BodyTooLarge or InvalidRequest with every fault; Unavailable."""
     value = parse(message.body, SINGLE_BYTES)
     checks = Checks(world.clock.now(), world.settings)
     op = value.get("op") if isinstance(value, dict) else None

@@ -1,1 +1,1 @@
-"""What each route does."""
+"""The operations: what each route does."""

@@ -1,4 +1,4 @@
-"""The base of the operations: an answer's form, and how the body of a request is read and validated."""
+"""The base class of the operations: it holds the world, and reads and validates a request's optional body."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The results of a batch, one for each of its jobs: a bad one does not stop the others."""
+"""The results of a batch, one for each of its jobs: a bad job does not stop the others."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from clockwork.edge.responses.named_jobs import WrittenJob
 
 
 class Results:
-    """`shown` is the answer's list, once there is a result for each job."""
+    """The results of one batch. `shown` is the list of the answer, once each job has its result."""
 
     def __init__(self, count: int) -> None:
         self.shown: list[Element | None] = [None] * count
 
     def accept(self, index: int, status: HTTPStatus, answer: CreatedJob | WrittenJob) -> None:
-        """The job is there."""
+        """Set the result of a job that was created, or was there already."""
         element = CreatedElement if isinstance(answer, CreatedJob) else WrittenElement
         self.shown[index] = element.like(index=index, status=int(status), **msgspec.structs.asdict(answer))
 
     @contextmanager
     def refusing(self, index: int) -> Iterator[None]:
-        """What is wrong with this job alone becomes its result; pointers start at the batch's body."""
+        """A fault of this job raised meanwhile becomes its result, with pointers that start at the batch's body."""
         try:
             yield
         except (InvalidRequest, NameTaken, RevisionConflict) as fault:

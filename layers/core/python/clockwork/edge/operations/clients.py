@@ -1,4 +1,4 @@
-"""What the routes that hold a client back, or let it go, do. They are for admins."""
+"""The operations that pause and resume a client, and release or discard its parked occurrences. They are for admins."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ class UnparkBody(EdgeModel):
 
 
 class ClientApi(Operations):
-    """The operations on one client's flow of one Lambda environment."""
+    """The operations on the deliveries of one client."""
 
     def pause_client(self, request: Request) -> Answer:
-        """POST /v1/clients/{clientId}/pause: what comes due is parked."""
+        """POST /v1/clients/{clientId}/pause: occurrences that come due are parked."""
         body, client = self._directed(request, ReasonBody)
         return self._put(msgspec.structs.replace(client, paused=True, pause_reason=body.reason))
 
     def resume_client(self, request: Request) -> Answer:
-        """POST /v1/clients/{clientId}/resume: what was parked is let go on a ramp."""
+        """POST /v1/clients/{clientId}/resume: parked occurrences are released on a ramp."""
         _, client = self._directed(request, ReasonBody)
         return self._put(msgspec.structs.replace(client, paused=False, pause_reason=None))
 
     def release_parked(self, request: Request) -> Answer:
-        """POST /v1/clients/{clientId}/parked/release: open circuits or not, at a chosen rate."""
+        """POST /v1/clients/{clientId}/parked/release: at a chosen rate, whether circuits are open or not."""
         body, client = self._directed(request, UnparkBody)
         self.world.regulation.direct_parked(Parked(client.client_id, rate=body.max_per_second, by_hand=True))
         return HTTPStatus.ACCEPTED, Unparking(client.client_id, body.max_per_second)
 
     def discard_parked(self, request: Request) -> Answer:
-        """POST /v1/clients/{clientId}/parked/discard: all that is parked ends undelivered."""
+        """POST /v1/clients/{clientId}/parked/discard: all parked occurrences end undelivered."""
         _, client = self._directed(request, EmptyBody)
         self.world.regulation.direct_parked(Parked(client.client_id, discard_until=self.world.clock.now()))
         return HTTPStatus.ACCEPTED, Discarding(client.client_id)
 
     def _directed(self, request: Request, model: type[Body]) -> tuple[Body, Client]:
-        """The body of a request about a client, and the client. Raises NotAllowed unless an admin asks."""
+        """The body of a request, and the client of its path. Raises NotAllowed unless an admin principal sent it."""
         value = optional_body(request)
         access.require_admin(request.caller)
         body = validate(model, value, self._checks(request))

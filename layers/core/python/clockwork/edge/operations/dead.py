@@ -1,4 +1,4 @@
-"""What the routes of executions that are dead, or are not wanted any more, do."""
+"""The operations on dead executions: list, redrive and discard them; and the cancel of any execution."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ class DeadFilterBody(EdgeModel):
 
 
 class DeadApi(Operations):
-    """The operations on executions by hand of one Lambda environment."""
+    """The operations on dead executions, and the cancel of any execution."""
 
     def list_dead(self, request: Request) -> Answer:
-        """GET /v1/clients/{clientId}/dead: those that were due last first."""
+        """GET /v1/clients/{clientId}/dead: dead executions, those that were due last first."""
         client = access.client_for(self.world, request.caller, request.path["clientId"])
         limit = request.limit()
         before = position_of(request.query.get("nextToken"), _attention_key)
@@ -69,14 +69,14 @@ class DeadApi(Operations):
         return self._handle(request, redrive.discard_dead)
 
     def redrive_execution(self, request: Request) -> Answer:
-        """POST /v1/executions/{executionId}/redrive: the execution as it waits."""
+        """POST /v1/executions/{executionId}/redrive: answers the execution, which waits for its attempt."""
         caller = access.require_known(self.world, request.caller)
         execution = read.get_execution(self.world, caller, request.path["executionId"])
         self._optional(request, EmptyBody)
         return HTTPStatus.OK, Execution.of(redrive.redrive(self.world, execution))
 
     def cancel_execution(self, request: Request) -> Answer:
-        """POST /v1/executions/{executionId}/cancel: whether that came in time, and the execution as it stands."""
+        """POST /v1/executions/{executionId}/cancel: answers whether it came in time, and the execution."""
         caller = access.require_known(self.world, request.caller)
         self._optional(request, EmptyBody)
         answer, execution = cancel.cancel_execution(self.world, caller, request.path["executionId"])
@@ -92,6 +92,7 @@ class DeadApi(Operations):
 
 
 def _attention_key(token: str) -> str | None:
+    """The attention key in a nextToken, behind which the list of the dead goes on; None if it holds another text."""
     attention_key = ids.decode_part(token).decode("ascii")
     due, _, execution_id = attention_key.partition("#")
     return attention_key if due == f"{ids.decode_execution(execution_id).due_at:013d}" else None

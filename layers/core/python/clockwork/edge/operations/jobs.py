@@ -1,4 +1,7 @@
-"""What each route does: who asks, what is asked, the flow, the answer. One function an operation of `routes.ROUTES`."""
+"""The operations of the API, one method for each operation of `routes.ROUTES`; some are in base classes.
+
+Each checks whether the caller may act for the client, validates the request, calls the flow and makes the answer.
+"""
 
 from __future__ import annotations
 
@@ -38,22 +41,25 @@ from clockwork.flows.requests.quotas import Intake
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.flows.world import World
 
-#: 500 elements with more would not fit into the 6 MB that a Lambda may answer.
+#: With more faults of each of 500 elements an answer would not fit into the 6 MB that a Lambda may answer.
 MOST_FAULTS_OF_ELEMENT = 10
 
 
 @dataclass
 class Api(NamedApi, ClientApi, DeadApi, OriginalApi):
-    """The operations of one Lambda environment. `count_accepted` counts a repeated request again."""
+    """The operations of one Lambda environment.
+
+    `count_accepted` gets the number of jobs that a create request was promised; it counts a repeated request again.
+    """
 
     world: World
     count_accepted: Callable[[int], None]
-    #: How many jobs this environment has let in of clients with caps.
+    #: Counts the jobs that this environment has accepted from clients with caps.
     intake: Intake = field(default_factory=Intake)
 
     @cached_property
     def partitions(self) -> Sequence[str]:
-        """The registered shards: those that the settings ask for are, before the first is drawn."""
+        """The plain shards that new jobs may go to. The first use registers the shards that the settings ask for."""
         return ensure_shards(self.world)
 
     def create_job(self, request: Request) -> Answer:
@@ -86,7 +92,7 @@ class Api(NamedApi, ClientApi, DeadApi, OriginalApi):
                 else:
                     with_key.append((index, job))
         self.intake.admit(self.world, client, len(anonymous) + len(with_key))
-        # The anonymous ones first: their Idempotency-Key may refuse the request as a whole.
+        # Anonymous jobs come first: their Idempotency-Key may refuse the request as a whole.
         digest = digest_of([b"batch", canonical(value)])
         created = self._create_anonymous(client, anonymous, request, digest, outlines_of(body.jobs))
         for new_job, accepted in zip(anonymous, created, strict=True):
@@ -97,7 +103,7 @@ class Api(NamedApi, ClientApi, DeadApi, OriginalApi):
         return HTTPStatus.OK, CreatedBatch(results.shown)
 
     def post_schedule(self, request: Request) -> Answer:
-        """POST /schedule, as the original Clockwork has it."""
+        """POST /schedule of the original Clockwork."""
         value = read_body(request.event, SINGLE_BYTES)
         client = access.client_for(self.world, request.caller, request.named_client(value))
         checks = self._checks(request, client)
@@ -156,7 +162,7 @@ class Api(NamedApi, ClientApi, DeadApi, OriginalApi):
         return HTTPStatus.OK, Health("ok")
 
     def get_openapi(self, _: Request) -> Answer:
-        """GET /v1/openapi.json: what `python -m clockwork.edge.description.openapi` has written."""
+        """GET /v1/openapi.json: the description that `python -m clockwork.edge.description.openapi` has written."""
         return HTTPStatus.OK, (Path(__file__).parents[1] / "openapi.json").read_text(encoding="utf-8")
 
     def _create_anonymous(
@@ -167,7 +173,7 @@ class Api(NamedApi, ClientApi, DeadApi, OriginalApi):
         digest: str,
         outlines: tuple[Outline, ...] = (),
     ) -> Sequence[create.CreatedJob]:
-        """The anonymous jobs of a request. Its Idempotency-Key is claimed even if there are none."""
+        """Create the anonymous jobs of a request. Its Idempotency-Key is claimed even if it has none of them."""
         if not jobs and request.idempotency_key is None:
             return []
         key = request.idempotency_key

@@ -1,4 +1,4 @@
-"""What the routes of named jobs do: who asks, what is asked, the flow, the answer."""
+"""The operations on named jobs, and the preview of a schedule."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ NOT_DEFINITION = ("clientId", "jobKey")
 
 
 def as_sent(value: dict[str, Any]) -> bytes:
-    """A definition as its client wrote it, in one text for equal values.
+    """A definition as its client wrote it, in canonical JSON: one text for equal values.
 
-    Of the payload only its digest: the job has it already, and twice the largest is more than a row may hold.
+    It has only the digest of the payload. The job has the payload already, and a row cannot hold the largest one twice.
     """
     written = {name: part for name, part in value.items() if name not in NOT_DEFINITION}
     if "payload" in written:
@@ -42,7 +42,7 @@ def as_sent(value: dict[str, Any]) -> bytes:
 
 
 def sent(job: NamedJob) -> dict[str, Any]:
-    """The definition that its client wrote."""
+    """The definition of a job as its client wrote it, with the payload itself."""
     written: dict[str, Any] = json.loads(job.as_sent)
     if "payload" in written:
         written["payload"] = shown_payload(job.definition.payload)
@@ -86,7 +86,7 @@ class NamedApi(Operations):
         return self._change(request, job, None if job.state is JobState.ACTIVE else write.resumed(body.reason))
 
     def run_job(self, request: Request) -> Answer:
-        """POST /v1/jobs/{jobId}/run: once, now, whatever the schedule says."""
+        """POST /v1/jobs/{jobId}/run: one execution now, whatever the schedule says."""
         job = self._changeable(request)
         self._optional(request, EmptyBody)
         execution_id = trigger.run_now(self.world, job, request.idempotency_key)
@@ -128,7 +128,7 @@ class NamedApi(Operations):
         return HTTPStatus.OK, answers.deletion(written)
 
     def _changeable(self, request: Request) -> NamedJob:
-        """The named job of the path, if it is the caller's and lives."""
+        """The named job of the path. Raises JobNotFound if it is not the caller's, or a tombstone; NotNamed."""
         caller = access.require_known(self.world, request.caller)
         job = get_named(self.world, caller, request.path["jobId"])
         if not job.is_alive:
@@ -151,7 +151,7 @@ class NamedApi(Operations):
         return self._change(request, job, write.replaced(definition, written, same_schedule=same_schedule))
 
     def _change(self, request: Request, job: NamedJob, change: write.Change | None) -> Answer:
-        """Answer with the job after a change; without one, it is already as the request wants it."""
+        """Answer with the job after a change; without a change, the job is as the request wants it already."""
         now = self.world.clock.now()
         return HTTPStatus.OK, answers.ChangedJob.after(self._written(request, job, change), now)
 
@@ -162,7 +162,10 @@ class NamedApi(Operations):
 
 
 def merged(target: Any, patch: Any) -> Any:
-    """A JSON merge patch applied: https://www.rfc-editor.org/rfc/rfc7396#section-2"""
+    """The target after a JSON merge patch (RFC 7396).
+
+    https://www.rfc-editor.org/rfc/rfc7396#section-2
+    """
     if not isinstance(patch, dict):
         return patch
     result = dict(target) if isinstance(target, dict) else {}

@@ -30,7 +30,7 @@ from clockwork.flows.world import World
 
 
 class PlainText(str):
-    """An answer that is text and no JSON."""
+    """An answer in plain text rather than JSON."""
 
 
 class DeliveryBody(EdgeModel):
@@ -44,7 +44,7 @@ class DeliveryBody(EdgeModel):
         if (self.topic is None) == (self.url is None):
             raise ValueError("must have just one of topic and url")
         checks = checks_of(info)
-        # As a target of a job, where faults have other pointers.
+        # It is validated as the target of a job, whose faults have other pointers.
         kind = KafkaTargetBody if self.url is None else HttpTargetBody
         try:
             validate(kind, self.sent, Checks(checks.now, checks.settings, checks.client))
@@ -55,7 +55,7 @@ class DeliveryBody(EdgeModel):
 
     @property
     def sent(self) -> dict[str, Any]:
-        """The target as a job of the other routes has it."""
+        """The target as requests on the other routes write it."""
         return {"type": "kafka", "topic": self.topic} if self.url is None else {"type": "http", "url": self.url}
 
 
@@ -79,7 +79,7 @@ class OriginalScheduleBody(EdgeModel):
         return self
 
     def sent(self, earliest: int) -> dict[str, Any]:
-        """The definition as the other routes have it, at the schedule time or at `earliest` (ms), if that is later."""
+        """The definition as requests on the other routes write it, due at `earliest` (ms) or later."""
         return {
             "schedule": {"at": instants.to_text(max(earliest, self.schedule_time))},
             "target": self.delivery.sent,
@@ -99,12 +99,12 @@ class OriginalCancelBody(EdgeModel):
 def schedule(
     world: World, client: Client, body: OriginalScheduleBody, checks: Checks, partitions: Sequence[str]
 ) -> write.Written:
-    """Create the job, or find that it is there. Raises NameTaken for another one under its key."""
+    """Create the job, or find that it was created already. Raises NameTaken if another job has its key."""
     job = validate(DefinitionBody, body.sent(checks.now), checks)
     request = write.NamedRequest(
         client=client,
         job_key=body.schedule_key,
-        # By the time that was asked for, even if it is past, repeats are told, and the job is shown.
+        # Repeats are recognised, and the job is shown, by the time that was asked for, even if that is past.
         as_sent=as_sent(body.sent(0)),
         definition=job.to_definition(checks, client),
         gives_up_key=True,
@@ -119,7 +119,7 @@ def schedule(
 
 
 def cancel(world: World, client: Client, schedule_key: str) -> None:
-    """Cancel the job under a key. Raises NotScheduled if nothing was, or if it may be delivered all the same."""
+    """Cancel the job under a key. Raises NotScheduled if there is none to cancel, or it may still be delivered."""
     job = get_by_key(world, client.client_id, schedule_key)
     if job is None:
         raise NotScheduled(f"there is no job under the scheduleKey {schedule_key!r}")
@@ -135,13 +135,13 @@ def cancel(world: World, client: Client, schedule_key: str) -> None:
 
 
 def _was_delivered(world: World, job: NamedJob) -> bool:
-    """Whether it ended between the look and the cancel."""
+    """Whether the job was delivered between the check that it had not ended and the cancel."""
     found: list[Execution] = list(world.executions.list(job.job_id, 1, None))
     return any(one.state is State.SUCCEEDED for one in found)
 
 
 class OriginalApi(Operations):
-    """What the routes of the original Clockwork do."""
+    """The operation on DELETE /schedule; that on POST /schedule stands with the others that create jobs."""
 
     def delete_schedule(self, request: Request) -> Answer:
         """DELETE /schedule."""

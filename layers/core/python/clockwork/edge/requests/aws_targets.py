@@ -1,4 +1,4 @@
-"""Targets that are AWS services, as a request names them, and whether their client may send anything there."""
+"""Targets that are AWS services, as a request names them, and whether their client may send there."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _listed_role(arn: str, info: ValidationInfo) -> str:
 
 
 def _of_fifo(group: str, info: ValidationInfo) -> str:
-    """The message group, if the queue or topic that stands before it is FIFO, or faulty. Raises ValueError."""
+    """The message group, if its queue or topic is FIFO, or has a fault of its own. Raises ValueError."""
     for name, kind in (("queue_arn", "queues"), ("topic_arn", "topics")):
         if not info.data.get(name, ".fifo").endswith(".fifo"):
             raise ValueError(f"is for FIFO {kind} alone")
@@ -72,7 +72,7 @@ TopicArn = Annotated[
 
 
 class _InRole(EdgeModel):
-    """What may be sent in the name of a role that the client's allowedTargetArns list."""
+    """A target for which Clockwork may assume a role that the client's allowedTargetArns list."""
 
     role_arn: RoleArn | None = Field(
         None, description="taken on to send, with the clientId as the ExternalId; one of the client's allowedTargetArns"

@@ -12,7 +12,7 @@ from clockwork.edge.http.checks import EdgeModel
 from clockwork.edge.http.fields import kept
 from clockwork.edge.requests.policies import RelevancyWindow, RetryPolicyBody
 
-#: Users keep their path; STS drops a role's, so a role is named without one.
+#: The ARN of an IAM user has its path. STS drops the path of a role, so a role is named without one.
 Principal = Annotated[
     str,
     Field(
@@ -20,7 +20,7 @@ Principal = Annotated[
         pattern=r"^arn:aws[a-z-]*:iam::[0-9]{12}:(root|user/[A-Za-z0-9_+=,.@/-]+|role/[A-Za-z0-9_+=,.@-]+)$",
     ),
 ]
-#: A change replaces all of them in one transaction of at most 100 writes, the client's own among them.
+#: A change replaces all principals in one transaction of at most 100 writes, one of which writes the client itself.
 MOST_PRINCIPALS = 49
 QueueArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:sqs:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,75}(\.fifo)?$")]
 Topics = Annotated[str, Field(max_length=249, pattern=r"^[A-Za-z0-9._-]*[A-Za-z0-9._*-]$")]
@@ -41,7 +41,7 @@ def _host(host: str) -> str:
 
 
 PrivateTarget = Annotated[str, Field(max_length=300), AfterValidator(_host_and_port)]
-#: Lower case, as URLs are compared; what is one decides `urls.parse`.
+#: In lower case, as hosts of URLs are compared. `urls.parse` decides whether the text is a host.
 TargetHost = Annotated[str, Field(max_length=255, pattern=r"^(\*\.)?[a-z0-9_.:\[\]-]+$"), AfterValidator(_host)]
 TargetArn = Annotated[
     str, Field(max_length=600, pattern=r"^arn:aws[a-z-]*:(lambda|events|sns|iam):[A-Za-z0-9_+=,.@:/-]+\*?$")

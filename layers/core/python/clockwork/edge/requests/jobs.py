@@ -1,4 +1,4 @@
-"""The bodies of requests to create jobs, with every bound that a client can meet."""
+"""The bodies of requests to create jobs and to change named ones, with all their bounds."""
 
 from __future__ import annotations
 
@@ -30,12 +30,13 @@ from clockwork.edge.requests.schedules import ScheduleBody, instant_of
 from clockwork.edge.requests.targets import TargetBody, kept_target
 
 LARGEST_PAYLOAD = 256 * 1024
-#: What these services take is 256 KB with our facts beside it, by quotas that differ and change.
+#: These services take 256 KB, of which the envelope around a payload needs some; their quotas differ and change.
 LARGEST_ENVELOPED = 240 * 1024
 ENVELOPED = (LambdaTargetBody, EventBridgeTargetBody, SnsTargetBody)
 LARGEST_BATCH = 500
-#: What `ids.is_job_key` asks, in words.
+#: The rule of `ids.is_job_key`, in words.
 JOB_KEY = f"1-{ids.LONGEST_JOB_KEY} bytes of UTF-8 without control characters"
+#: Characters that a message of SQS must not have:
 #: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html
 _REFUSED_BY_SQS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -80,14 +81,14 @@ class DefinitionBody(EdgeModel):
     @field_validator("on_failure", mode="wrap")
     @classmethod
     def _points_to_itself(cls, value: Any, validated: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
-        """A target like the job's own, whose faults have other pointers."""
+        """Validate it as the job's own target, and report its faults below its own pointer."""
         with checks_of(info).relocated("/target", "/onFailure"):
             return validated(value)
 
     @field_validator("payload")
     @classmethod
     def _fits(cls, value: Any, info: ValidationInfo) -> jobs.Payload:
-        """From here on the payload is what will be sent: it is encoded once."""
+        """Encode the payload as it will be sent, once for all that follows."""
         payload = payload_of(value)
         if len(payload.body) > LARGEST_PAYLOAD:
             raise ValueError(f"has {len(payload.body):,} bytes encoded, at most {LARGEST_PAYLOAD:,} are taken")
@@ -121,7 +122,7 @@ class DefinitionBody(EdgeModel):
         return self
 
     def to_new_job(self, checks: Checks, index: int = 0) -> NewJob:
-        """The job as the flow takes it, if it is anonymous."""
+        """The job as the flow that creates anonymous jobs takes it. `index` is its place in the request."""
         return kept(
             NewJob,
             self,
@@ -136,7 +137,7 @@ class DefinitionBody(EdgeModel):
         )
 
     def to_definition(self, checks: Checks, client: Client) -> Definition:
-        """The definition of the job, with its instants resolved, if it is named."""
+        """The definition of a named job, with its instants and its client's defaults resolved."""
         schedule, occurrence = self.schedule, occurrence_of(self.to_new_job(checks), client, checks.now)
         return kept(
             Definition,
@@ -182,13 +183,13 @@ class CreateBatchBody(EdgeModel):
 
 
 def payload_of(value: Any) -> jobs.Payload:
-    """A string as it is, anything else as compact JSON."""
+    """The payload encoded: a string as it is, any other value as compact JSON."""
     if isinstance(value, str):
         return jobs.Payload(value.encode(), is_text=True)
     return jobs.Payload(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
 
 
-#: What is delivered where no payload was given.
+#: The payload of a job whose request gives none.
 NO_PAYLOAD = payload_of(None)
 
 

@@ -1,4 +1,4 @@
-"""A Kafka topic as a request names it, and whether its client and this deployment know it."""
+"""A Kafka topic as a request names it, and whether the deployment has a cluster and its client may send there."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from clockwork.edge.http.checks import EdgeModel, checks_of
 
+#: The name of a topic, as Kafka checks it:
 #: https://github.com/apache/kafka/blob/trunk/clients/src/main/java/org/apache/kafka/common/internals/Topic.java
 TOPIC = r"^[a-zA-Z0-9._-]{1,249}$"
 LONGEST_KEY = 256

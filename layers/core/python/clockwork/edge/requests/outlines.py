@@ -1,4 +1,4 @@
-"""What a batch says of each of its jobs, read without judging it: a bad job keeps its place and moves no other."""
+"""Outlines of a batch's jobs, read without validating them: a bad job keeps its place and does not move the others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from clockwork.edge.requests.jobs import payload_of
 
 
 def outlines_of(elements: Sequence[Any]) -> tuple[Outline, ...]:
-    """The outlines of those jobs that might share a row: anonymous, and with an instant that can be read."""
+    """The outlines of the jobs that might share a row: the anonymous ones with an instant that can be read."""
     found = (_outline(index, element) for index, element in enumerate(elements))
     return tuple(outline for outline in found if outline is not None)
 
@@ -30,7 +30,7 @@ def _outline(index: int, element: Any) -> Outline | None:
 
 
 def _when(schedule: Any) -> tuple[int | None, int] | None:
-    """`at` (ms), or None and the delay (ms)."""
+    """The instant of `at` (ms) and 0, or None and the delay (ms); None if the schedule has neither."""
     if not isinstance(schedule, dict):
         return None
     at, delay = schedule.get("at"), schedule.get("delaySeconds")

@@ -1,4 +1,4 @@
-"""Policies that a job may have of its own, and otherwise has from its client."""
+"""Policies that a job may have of its own. A job without one gets its client's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schedules as clients write them, and what they come to: an instant, or a compiled recurrence."""
+"""Schedules as clients write them, and the instant or the compiled recurrence that each stands for."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from clockwork.domain.recurrence import Every, Recurrence, next_occurrence
 from clockwork.domain.requests.create import FURTHEST_AHEAD_MS, LATEST_PAST_MS
 from clockwork.edge.http.checks import EdgeModel, checks_of
 
-#: What a schedule names just one of.
+#: The kinds of schedules. A schedule names just one of them.
 KINDS = ("at", "delaySeconds", "every", "cron")
-#: Fields that mean something for some kinds alone.
+#: Fields that only some kinds of schedules may have, each with these kinds.
 BELONG_TO = {
     **dict.fromkeys(("anchorAt",), ("every",)),
     **dict.fromkeys(("dstGap", "dstOverlap", "dayMatch"), ("cron",)),
@@ -152,13 +152,13 @@ class ScheduleBody(EdgeModel):
         return self.every is not None or self.cron is not None
 
     def to_instant(self, now: int) -> int:
-        """When a schedule that fires once does (ms)."""
+        """The instant (ms) of a schedule that fires once. A delay counts from `now` (ms)."""
         if self.at is not None:
             return instants.from_text(self.at)
         return now + round((self.delay_seconds or 0) * 1000)
 
     def to_recurrence(self, now: int) -> Recurrence:
-        """The compiled form of a schedule that recurs."""
+        """The compiled form of a schedule that recurs. `every` without an anchor counts from `now` (ms)."""
         return Recurrence(
             every=self._every(now),
             cron=self._compiled(),
@@ -224,5 +224,5 @@ class BackfillBody(EdgeModel):
 
 
 def instant_of(at: str | None) -> int | None:
-    """The instant (ms) of a valid text, if there is one."""
+    """The instant (ms) of a text, if there is one. Raises ValueError."""
     return None if at is None else instants.from_text(at)

@@ -21,6 +21,6 @@ _KEPT: dict[str, type[jobs.Target]] = {str(kind.__struct_config__.tag): kind for
 
 
 def kept_target(body: TargetBody, checks: Checks) -> jobs.Target:
-    """The target as it is kept, in the struct of the domain that has its type."""
+    """The target as it is kept: the struct of the domain that has its type."""
     given = {"private": body.is_private(checks)} if isinstance(body, HttpTargetBody) else {}
     return kept(_KEPT[body.type], body, **given)

@@ -49,7 +49,7 @@ class Execution(AnswerBody):
 
     @classmethod
     def of(cls, record: executions.Execution, **more: object) -> Self:
-        """The execution of a record, with the attempt that is under way."""
+        """The execution of a record, with the attempt that is under way, if one is."""
         attempts = [Attempt.like(attempt) for attempt in record.attempts]
         if record.state is State.RUNNING and record.started_at is not None:
             attempts.append(Attempt(record.attempt, State.RUNNING, to_text(record.started_at)))

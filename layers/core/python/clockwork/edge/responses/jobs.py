@@ -1,4 +1,4 @@
-"""The bodies of answers about anonymous jobs, and those that may be of either kind of job."""
+"""The bodies of answers about anonymous jobs, and of answers that may be about either kind of job."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class CreatedJob(AnswerBody, kw_only=True):
 
     @classmethod
     def of(cls, job: create.CreatedJob, client_id: str) -> Self:
-        """The job that a create has accepted."""
+        """The answer about a job that was accepted."""
         return cls.like(job, client_id=client_id, state="RELEASED" if job.released else "SCHEDULED")
 
 
 class CreatedElement(CreatedJob):
     """An accepted anonymous job of a batch."""
 
-    # Fields of the base are by keyword alone: msgspec writes them behind these two.
+    # The fields of the base class are keyword-only: msgspec writes them behind these two.
     index: int
     status: Literal[201]
 
@@ -58,7 +58,7 @@ Element = CreatedElement | WrittenElement | RefusedElement
 class CreatedBatch(AnswerBody):
     """One result for each job of the batch, in their order."""
 
-    #: Each an `Element`: msgspec describes no union of objects that have no tag, `openapi` does.
+    #: Each is an `Element`. msgspec cannot describe a union of objects without tags, so `openapi` does.
     results: list[Any]
 
 

@@ -24,11 +24,11 @@ from clockwork.edge.responses.targets import Record, ShownRetryPolicy, ShownTarg
 from clockwork.flows.named.write import Written
 from clockwork.flows.requests.cancel import CancelAnswer
 
-#: So many next fires are shown with a job.
+#: How many next fires are shown with a job.
 SHOWN_FIRES = 10
-#: So many fires that a change released are listed, of what may be a day's; Lambda answers with 6 MB at the most.
+#: How many fires that a change released are listed. They may be a day's fires, and a Lambda answers 6 MB at most.
 SHOWN_RELEASED = 1_000
-#: A fire that is due later than this cannot be written with four digits of a year.
+#: The last instant (ms) that can be written with four digits of a year. Later fires are not shown.
 LAST_SHOWN_AT = 253_402_300_799_999
 NamedState = Annotated[str, one_of(JobState)]
 
@@ -73,7 +73,7 @@ class ChangedJob(WrittenJob, kw_only=True):
 
     @classmethod
     def after(cls, change: Written, now: int) -> Self:
-        """The job as it stands, and which executions of its old version may still reach the target."""
+        """The job after a change, with the executions of its old version that may still reach the target."""
         return cls.of(
             change.job,
             now,
@@ -111,7 +111,7 @@ class JobSummary(AnswerBody):
 
     @classmethod
     def of(cls, job: NamedJob, now: int, **more: object) -> Self:
-        """The job with the first of its next fires."""
+        """The job with its next fire."""
         definition = job.definition
         cron = definition.recurrence and definition.recurrence.cron
         return cls.like(
@@ -200,7 +200,7 @@ class Preview(AnswerBody):
 
 
 def deletion(answer: Written) -> Cancellation:
-    """The truth about the deletion of a named job."""
+    """The answer to a deletion of a named job: whether anything of it may still be delivered."""
     if answer.running:
         others = "others may be" if answer.may_be_under_way else "nothing else starts"
         verdict, reason = Verdict.RUNNING, f"what is listed is under way; {others}"
@@ -209,26 +209,26 @@ def deletion(answer: Written) -> Cancellation:
         verdict, reason = Verdict.TOO_LATE, f"nothing more fires, but something may be under way: {unseen}"
     else:
         verdict, reason = Verdict.CANCELLED, "nothing of it starts any more"
-        # Of the schedule the horizon tells what may be under way; what was asked for by hand leaves a row among all.
+        # The horizon tells which fires of the schedule may be under way. A run by hand has only a row, among all rows.
         if answer.job.definition.record == "none":
             reason += "; at record level none an attempt of a run by hand or of a backfill cannot be seen"
     return Cancellation.of(answer.job.job_id, CancelAnswer(verdict, reason, answer.running))
 
 
 def state_of(job: NamedJob, now: int) -> JobState:
-    """COMPLETED once nothing more fires."""
+    """The state of a job as it is shown: COMPLETED once no fire is to come."""
     if job.state is JobState.ACTIVE and next_fire_of(job, now) is None:
         return JobState.COMPLETED
     return job.state
 
 
 def next_fire_of(job: NamedJob, now: int) -> str | None:
-    """When the job fires next after `now` (ms), if it does."""
+    """The instant of the job's next fire after `now` (ms), as text, if there is one."""
     return next((to_text(fire.due_at) for fire in upcoming(job, now)), None)
 
 
 def upcoming(job: NamedJob, now: int) -> Iterator[Fire]:
-    """The fires after `now` (ms); none of a job that is paused or gone."""
+    """The job's fires after `now` (ms). A job that is paused or cancelled has none."""
     after_at = max(job.chain_after_at, now)
     fire = fire_after(job, after_at, ordinal_at(job, after_at)) if job.state is JobState.ACTIVE else None
     while fire is not None and fire.due_at <= LAST_SHOWN_AT:
@@ -244,6 +244,6 @@ def _fires(recurrence: Recurrence, now: int) -> Iterator[Fire]:
 
 
 def _local(at: int, zone: str) -> str:
-    offset_at(zone, at // 1000)  # one source of zones: unknown ones are refused alike
+    offset_at(zone, at // 1000)  # all code that reads zones refuses the same unknown ones
     local = datetime.fromtimestamp(at / 1000, UTC).astimezone(zone_named(zone))
     return local.isoformat(timespec="milliseconds")

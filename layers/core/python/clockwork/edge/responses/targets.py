@@ -1,4 +1,4 @@
-"""What a job says of its deliveries, as answers show it: target, payload and retry policy."""
+"""The target, payload and retry policy of a job, as answers show them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ShownHttpTarget(AnswerBody, tag="http", tag_field="type", kw_only=True):
     timeout_seconds: float
 
 
-# These are shown with the fields that are kept. An HTTP target is not: it is kept with a field that no client sends.
+# These targets are shown with all fields that are kept. An HTTP target is kept with a field that no client sends.
 
 
 class ShownSqsTarget(jobs.SqsTarget, frozen=True, forbid_unknown_fields=True):
@@ -67,12 +67,12 @@ class ShownRetryPolicy(AnswerBody):
 
 
 def shown_target(kept: Target) -> ShownTarget:
-    """A target as it was asked for."""
+    """A target as its request named it."""
     return like(_SHOWN[str(kept.__struct_config__.tag)], [kept], as_shown)
 
 
 def shown_payload(kept: Payload) -> Any:
-    """A payload as it was asked for."""
+    """A payload as its request gave it."""
     return kept.body.decode() if kept.is_text else json.loads(kept.body)
 
 
@@ -82,7 +82,7 @@ def shown_policy(kept: RetryPolicy | None) -> ShownRetryPolicy | None:
 
 
 def delivery(kept: Occurrence | Definition) -> dict[str, Any]:
-    """The fields of a job about its deliveries that are shown otherwise than they are kept."""
+    """The fields about a job's deliveries that answers show in another form than they are kept in."""
     return {
         "target": shown_target(kept.target),
         "retry_policy": shown_policy(kept.retry_policy),
