@@ -1,4 +1,4 @@
-"""The ordered release queue in plain Python, by the rules of SQS FIFO: groups that lock, and what was sent lately.
+"""The ordered release queue in plain Python, by the rules of SQS FIFO: locked message groups, and deduplication.
 
 https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-understanding-logic.html
 """
@@ -17,13 +17,13 @@ from clockwork.memory.clock import MemoryClock
 from clockwork.memory.release_queue import LARGEST_MESSAGE
 from clockwork.ports import Refused
 
-#: So long a deduplication id is remembered from its first send on (ms).
+#: The queue remembers a deduplication id for this long from its first send on (ms).
 REMEMBERED_MS = 300_000
 
 
 @dataclass
 class GroupedMessage:
-    """One message. `visible_at` is on the world's clock, ms. `number` is its place among all that were ever sent."""
+    """One message. `visible_at` is in ms on the world's clock. `number` counts all messages ever sent, in order."""
 
     message_id: str
     body: str
@@ -34,12 +34,12 @@ class GroupedMessage:
 
     @property
     def receipt(self) -> str:
-        """Stands for its last receive."""
+        """The receipt of its last receive."""
         return f"{self.message_id} {self.receive_count}"
 
 
 class MemoryOrderedQueue:
-    """`ports.ReleaseQueue` and `ports.InHand` in plain Python, and what Lambda's event source does with the queue."""
+    """`ports.ReleaseQueue` and `ports.InHand` in plain Python, with the receives of Lambda's event source."""
 
     def __init__(self, world: MemoryClock, visibility_ms: int = 120_000, max_receive_count: int = 1_000) -> None:
         self._world = world
@@ -73,7 +73,7 @@ class MemoryOrderedQueue:
         self.messages[message.message_id] = message
 
     def receive(self, limit: int = 10) -> Sequence[GroupedMessage]:
-        """Up to `limit` messages in the order of their sends, none of a group of which one is in hand."""
+        """Up to `limit` messages in the order of their sends. A group with a message in hand is left out."""
         locked = {m.group for m in self.messages.values() if m.visible_at > self._world.at}
         received: list[GroupedMessage] = []
         for message in sorted(self.messages.values(), key=lambda m: m.number):
@@ -109,7 +109,10 @@ class MemoryOrderedQueue:
         self.dead.pop(message_id, None)
 
     def next_visible_at(self) -> int | None:
-        """When the next message may be received (world clock, ms): a group's when its last in hand is visible again."""
+        """When the next message may be received (ms on the world's clock).
+
+        The messages of a group may be received once its last message in hand is visible again.
+        """
         free_at: dict[str, int] = {}
         for message in self.messages.values():
             free_at[message.group] = max(free_at.get(message.group, 0), message.visible_at)
