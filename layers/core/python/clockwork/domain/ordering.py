@@ -1,4 +1,7 @@
-"""Ordered jobs: what has one ordering key of one client shares a partition, and a message group of the FIFO queue."""
+"""Ordering: occurrences of one client with the same ordering key are delivered one after the other.
+
+They share a shard of the timeline, and a message group of the FIFO queue.
+"""
 
 from __future__ import annotations
 
@@ -11,52 +14,56 @@ from clockwork.domain.executions import WAITING, Execution, State
 from clockwork.domain.jobs import KafkaTarget, Occurrence, RetryPolicy, SnsTarget, SqsTarget, Target
 from clockwork.domain.releases import Release
 
-#: A head that waits for its next attempt is hidden in its queue, which SQS does for 12 hours at the most:
+#: A head that waits for its next attempt is hidden in its queue. SQS hides a message for 12 hours at the most:
 #: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html
 LONGEST_RETRYING_SECONDS = 43_200
-#: After so many receives a head that waits looks half as often as at first, then a third as often, and so on.
+#: After this many receives a head that waits comes back half as often as at first, then a third as often, and so on.
 RECEIVES_PER_STEP = 25
-#: What is acknowledged so long before it is due (ms) has its place in the order.
+#: An ordered job that is acknowledged this long before it is due (ms), or longer, has its place in the order.
 IN_TIME_MS = 1_000
 LARGEST_SEQUENCE = 2**53
 LONGEST_ORDERING_KEY = 255
 
 
 def partition_of(client_id: str, ordering_key: str, ordered_shards: int) -> str:
-    """The ordered partition of a key: the same for as long as the number of ordered shards is."""
+    """The partitionId of a key's ordered shard. It stays the same as long as the number of ordered shards does."""
     digest = hashlib.sha256(f"{client_id}\x00{ordering_key}".encode()).digest()
     return keys.ordered_partition(int.from_bytes(digest[:8], "big") % ordered_shards)
 
 
 def row_id_of(row_id: str, sequence: int | None) -> str:
-    """A row's id with the sequence in front, so that the rows of one instant sort by it; unchanged without one."""
+    """A row's id with the sequence in front, so that rows of one instant sort by it; unchanged without a sequence."""
     return row_id if sequence is None else f"{sequence:016d}-{row_id}"
 
 
 def policy_of(policy: RetryPolicy, ordering_key: str | None) -> RetryPolicy:
-    """The policy of a job: an ordered one is not retried for longer than its queue can hide it."""
+    """The retry policy of a job. An ordered job is not retried for longer than its queue can hide its message."""
     if ordering_key is None or policy.max_age_seconds <= LONGEST_RETRYING_SECONDS:
         return policy
     return msgspec.structs.replace(policy, max_age_seconds=LONGEST_RETRYING_SECONDS)
 
 
 def patience(receive_count: int) -> int:
-    """By how much longer a head waits until it looks again whether it may go, the more often it has been received.
+    """The factor by which a head's wait grows, until it comes back to see whether it may start.
 
-    A message that was received 1,000 times becomes a dead letter, and what is sent again from there has lost its place:
-    so a thousand looks must outlast a long pause. At 60 s times this they take 14.2 days, longer than SQS keeps it.
+    A message that was received 1,000 times becomes a dead letter. If the sweeper sends it again from there, it has lost
+    its place. So 1,000 receives must outlast a long pause: at 60 s times this factor they take 14.2 days, which is
+    longer than SQS keeps the message.
     """
     return 1 + (receive_count - 1) // RECEIVES_PER_STEP
 
 
 def in_order(target: Target, ordering_key: str | None) -> Target:
-    """The target of a job: one that can keep an order of its own is told which messages have one."""
+    """The target of a job. A target that keeps an order by itself gets a key or message group of the ordering key.
+
+    Such targets are a Kafka topic, a FIFO queue and a FIFO topic. A key or group that the client chose stays.
+    """
     if ordering_key is None:
         return target
     if isinstance(target, KafkaTarget) and target.key is None:
         return msgspec.structs.replace(target, key=ordering_key)
     if isinstance(target, SqsTarget | SnsTarget) and target.message_group_id is None and _is_fifo(target):
-        # Keys may be longer, and of other characters, than groups.
+        # An ordering key may be longer than a message group, and may hold other characters.
         return msgspec.structs.replace(target, message_group_id=ids.derive("group", ordering_key))
     return target
 
@@ -66,9 +73,10 @@ def _is_fifo(target: SqsTarget | SnsTarget) -> bool:
 
 
 def is_for_its_poller(release: Release, cursor: str) -> bool:
-    """Whether nobody but its shard's poller may release it: it may have been promised its place, and is yet unread.
+    """Whether only its shard's poller may release it: it may have been promised its place, and is not read yet.
 
-    `cursor` is the shard's. Released by anybody else it would overtake what is due before it and unread as well.
+    `cursor` is the shard's. If another Lambda released it, it would overtake occurrences that are due before it and are
+    not read yet either.
     """
     occurrence = release.occurrence
     may_be_in_time = occurrence.due_at - occurrence.created_at >= IN_TIME_MS
@@ -76,29 +84,38 @@ def is_for_its_poller(release: Release, cursor: str) -> bool:
 
 
 def group_of(occurrence: Occurrence) -> str:
-    """The message group of an ordered occurrence: nothing of it is handed out while something of it is in hand."""
+    """The message group of an ordered occurrence.
+
+    The queue hands out no message of a group while another message of the group is in hand.
+    """
     return ids.derive("group", occurrence.client_id, occurrence.ordering_key or "")
 
 
 def dedup_of(release: Release) -> str:
-    """By what the queue tells, for five minutes, that a release was sent before: anew only for a deliberate re-send."""
+    """The deduplication id of a release. For five minutes the queue drops a message whose id was sent before.
+
+    A release that is sent again on purpose, as a later attempt or by the sweeper, has another id.
+    """
     if release.attempt == 1 and not release.sweeps:
         return ids.derive("release", release.execution_id)
     return ids.derive("release", release.execution_id, release.attempt, release.sweeps)
 
 
 def resumed(release: Release, stored: Execution | None) -> Release:
-    """The attempt for which a message of the ordered queue stands: it is never sent anew, so its record tells."""
+    """The release of the next attempt for which a message of the ordered queue stands.
+
+    The message is never sent anew, so the record tells which attempt is next. `stored` is None if there is no record.
+    """
     if stored is None or stored.state not in WAITING:
         return release
     run_at = max(release.run_at, stored.next_attempt_at or 0)
-    # A slot is noted as the instant for which the record waits, before the first attempt or between two.
+    # The deliverer notes a slot as the instant for which the record waits, before the first attempt or between two.
     paced = stored.state is State.PENDING and stored.next_attempt_at is not None
     return msgspec.structs.replace(release, attempt=stored.attempt + 1, run_at=run_at, paced=paced)
 
 
 def paced_execution(release: Release, stored: Execution | None, expires_at: int) -> Execution:
-    """The record of a head that waits for its slot under a rate cap. `stored` is one that waits, or none."""
+    """The record of a head that waits for its slot under a rate limit. `stored` is its record, which waits, or None."""
     if stored is None:
         stored = release.first_record(State.PENDING, expires_at, revision=0)
     return stored.changed(state=State.PENDING, next_attempt_at=release.run_at)

@@ -1,4 +1,4 @@
-"""A release: what travels through the release queue. It carries all that the delivery needs."""
+"""Releases: the contents of the release queue's messages. A release carries all that its delivery needs."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ from clockwork.domain.executions import Attempt, Execution, State
 from clockwork.domain.ids import ONLY_RUN, AnonymousJob, ExecutionId, decode_job
 from clockwork.domain.jobs import Occurrence
 
-#: The longest delay of one SQS message; what is further away travels in hops.
+#: The longest delay of one SQS message (s). A release that is further away travels in hops of this length.
 #: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-delay-queues.html
 LONGEST_DELAY_SECONDS = 900
 
 
 class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_defaults=True):
-    """Attempt `attempt` of an occurrence, not to be started before `run_at` (ms).
+    """Attempt number `attempt` of an occurrence. The deliverer does not start it before `run_at` (ms).
 
-    `run` is the last part of the executionId. `version` is that of the named job whose schedule asked for it; None for
-    an anonymous job and for what was started by hand, which names its `definition` by digest instead: a pause does not
-    touch it, a change does. `partition_id` is the shard of a named job.
-    `history` holds the last failed attempts where no record keeps them (level `none`).
-    `sweeps` counts how often the sweeper took it out of the dead-letter queue,
-    `parkings` how often it was parked and let go.
-    `alone`: it shares no message, since one that it shared came back.
-    `waits` counts how often this attempt found no permit of its client's.
+    `run` is the last part of the executionId. `version` is the version of the named job whose schedule asked for it. It
+    is None for an anonymous job, and for an execution that a client started by hand. The latter names its `definition`
+    by digest instead, so a pause of the job does not stop it, and a change does. `partition_id` is the shard of a named
+    job. `history` holds the last failed attempts if no record keeps them (level `none`). `sweeps` counts how often the
+    sweeper took the release out of the dead-letter queue, `parkings` how often it was parked and unparked. `alone`: it
+    shares no message with others, since a message that it shared came back. `waits` counts how often this attempt found
+    no permit of its client.
     """
 
     job_id: str
@@ -41,18 +40,18 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
     sweeps: int = 0
     parkings: int = 0
     alone: bool = False
-    #: Its slot under the client's rate cap is `run_at`: it does not take another.
+    #: `run_at` is its slot under the client's rate limit, so it takes no other slot.
     paced: bool = False
     waits: int = 0
 
     @property
     def execution_id(self) -> str:
-        """The id under which this occurrence is recorded, the same for every attempt."""
+        """The executionId: the id of this occurrence's record, the same for every attempt."""
         return str(ExecutionId(self.job_id, self.occurrence.due_at, self.run))
 
     @property
     def shard(self) -> str:
-        """The partition on whose timeline a release that is far away waits."""
+        """The partitionId of its shard. A release that is far away waits on the timeline of that shard."""
         if self.partition_id is not None:
             return self.partition_id
         job = decode_job(self.job_id)
@@ -60,9 +59,10 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
         return job.partition_id
 
     def first_record(self, state: State, expires_at: int, *, revision: int = 1, **more: Any) -> Execution:
-        """The record of an occurrence that has none yet, to be kept until `expires_at` (ms).
+        """The first record of an occurrence that has none yet, kept until `expires_at` (ms).
 
-        `more` are further fields of `Execution`. `revision` 0: it is not stored like this, but changed first.
+        `more` are further fields of `Execution`. With `revision` 0 the caller does not store it as it is: the caller
+        changes it first.
         """
         return Execution(
             job_id=self.job_id,
@@ -85,7 +85,7 @@ class Refused(msgspec.Struct, frozen=True):
 
 
 class Delivery(msgspec.Struct, frozen=True):
-    """What a target adapter is handed: one attempt, to be started now and to end before `deadline_at` (ms)."""
+    """One attempt, as a target adapter gets it: to be started now, and to end before `deadline_at` (ms)."""
 
     execution_id: str
     job_id: str
@@ -95,13 +95,13 @@ class Delivery(msgspec.Struct, frozen=True):
 
 
 def delay_seconds(run_at: int, now: int) -> int:
-    """Whole seconds that a message may wait in the queue without being late: never more than is left, 0 to 900."""
+    """The delay of a message (whole seconds, 0 to 900): never more than the time left, so that it is not late."""
     return max(0, min(LONGEST_DELAY_SECONDS, (run_at - now) // 1000))
 
 
 def queue_of(partition_id: str, queues: int) -> int:
-    """The place of the release queue that takes a shard's releases, of `queues` alike: 0 to `queues` - 1.
+    """The index of the release queue that takes a shard's releases: 0 to `queues` - 1. All these queues are alike.
 
-    Which one a release lies in decides nothing else: whoever receives it settles it by its record.
+    Nothing else depends on the queue in which a release lies: the deliverer that receives it goes by its record.
     """
     return int(partition_id[1:]) % queues

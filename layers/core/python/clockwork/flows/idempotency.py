@@ -1,4 +1,4 @@
-"""Idempotency-Keys: a request that is repeated under its key gets the ids, instants and shard of the first time."""
+"""Idempotency keys: a request that is repeated under its Idempotency-Key gets the ids, instants and shard as before."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ def claim_key(
 ) -> KeyRow:
     """The key row from which a request derives ids and instants: the stored one if an earlier request claimed the key.
 
-    Otherwise a new one of the given values, which is stored under the key for `idempotency_seconds`; without a key it
-    is not stored. `seed` is a token drawn for this request, `digest` is that of the request.
-    Raises KeyReused if the stored row has another digest, Unavailable if it is not certain whether the row is stored.
+    If none has claimed it, returns a new row of the given values, which is stored under the key for
+    `idempotency_seconds`. Without a key nothing is stored. `seed` is a token drawn for this request, `digest` that of
+    the request. Raises KeyReused if the stored row has another digest, Unavailable if it is not certain whether the row
+    is stored.
     """
     now = world.clock.now()
     drawn = KeyRow(

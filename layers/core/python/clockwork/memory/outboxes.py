@@ -1,4 +1,4 @@
-"""Where Clockwork puts messages that are not releases: notices to clients, rejected requests, dead letters."""
+"""Outboxes in plain Python, for messages that are not releases: notices to clients, rejected requests, dead letters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from clockwork.ports import DeadLetter, Refused
 
 
 class MemoryNotices:
-    """`ports.Notices` that remember each notice sent: the queue's ARN and the execution."""
+    """`ports.Notices` in plain Python. `told`: the queue's ARN and the execution of each notice sent."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, Execution]] = []

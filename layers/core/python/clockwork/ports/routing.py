@@ -1,6 +1,7 @@
-"""A release queue made of several: each release goes to the one that is picked for it.
+"""Routing of releases: a release queue that is made of several, and the functions that pick one for each release.
 
-Releases have a queue by whether they keep an order, by who delivers them (to Kafka another Lambda), and by shard.
+A release's queue depends on three facts: whether it is ordered, which Lambda delivers it (for Kafka it is another one),
+and its shard.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ Pick = Callable[[Release], ReleaseQueue]
 
 
 class Routed:
-    """`ports.ReleaseQueue` over several: one send to each queue that `pick` returns for any of the releases.
+    """`ports.ReleaseQueue` over several queues: one send to each queue that `pick` returns for any of the releases.
 
-    The index of a refusal is that among all releases given, whichever queue refused.
+    The index of a refusal is the release's index among all releases given, whichever queue refused it.
     """
 
     def __init__(self, pick: Pick) -> None:
@@ -37,18 +38,18 @@ class Routed:
 
 
 def by_order(others: ReleaseQueue, ordered: ReleaseQueue) -> Pick:
-    """One queue for the occurrences of ordered jobs, one for all others."""
+    """Pick `ordered` for occurrences with an ordering key, `others` for all others."""
     return lambda release: others if release.occurrence.ordering_key is None else ordered
 
 
 def by_target(others: ReleaseQueue, queues: Mapping[type, ReleaseQueue]) -> Pick:
-    """A queue for each type of target named in `queues`, one for all others."""
+    """Pick the queue that `queues` has for the type of the target; `others` if it has none."""
     return lambda release: queues.get(type(release.occurrence.target), others)
 
 
 def by_shard(queues: Sequence[ReleaseQueue]) -> Pick:
-    """Queues alike, into which shards are dealt: each has limits and a ramp of its own.
+    """Pick one of several queues alike by the release's shard. Each queue has limits and a ramp of its own.
 
-    All releases of a shard go to one, so those of a poller's page share batches as if there were no other.
+    All releases of a shard go to one queue. So the releases of a poller's page share batches as with a single queue.
     """
     return lambda release: queues[queue_of(release.shard, len(queues))]

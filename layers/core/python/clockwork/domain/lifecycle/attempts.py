@@ -1,7 +1,7 @@
-"""Claims and outcomes: what a deliverer does with a release, given what is recorded of its execution.
+"""Claims and outcomes of attempts: the deliverer's plan for a release, given the record of its execution.
 
-Every function takes what is stored and returns what is to be stored in its place; the store's compare-and-set decides
-who was first. A change is refused if it was made of anything but the latest revision.
+Every function takes the stored record and returns the record that is to replace it. The store's compare-and-set decides
+which deliverer was first: it refuses a change that was made of anything but the latest revision.
 """
 
 from __future__ import annotations
@@ -15,28 +15,31 @@ from clockwork.domain.lifecycle.expiry import expired_execution, is_expired, rea
 from clockwork.domain.lifecycle.retries import RetryPlan, plan_retry
 from clockwork.domain.releases import Release
 
-#: Clocks differ: a claim counts as ended only so much later (ms).
+#: Clocks differ, so a claim counts as ended only this long after its end (ms).
 CLAIM_GRACE_MS = 1_000
-#: So many last attempts are kept, however often an execution is redriven: a record has to fit into a row of the table,
-#: of 400 KB, beside the largest payload.
+#: A record keeps at most this many of the last attempts, however often the execution is redriven. With them and the
+#: largest payload it has to fit into a row of the table, which holds 400 KB.
 ATTEMPTS_KEPT = 100
-#: Excerpts of answers are kept for so many last attempts, so that a record stays small over all of them.
+#: A record keeps the excerpts of answers for only this many of the last attempts, so that it stays small.
 EXCERPTS_KEPT = 3
 
 
 class Action(Enum):
-    """What to do with a release in hand."""
+    """The next step of a deliverer with a release in hand."""
 
-    START = auto()  # ours, once `execution` is saved
-    ABSORB = auto()  # its work is done: acknowledge
-    DEFER = auto()  # another deliverer has it: `release` comes back when that claim has ended
+    START = auto()  # start the attempt, once `execution` is saved: that is the claim
+    ABSORB = auto()  # acknowledge: the work of the release is done
+    DEFER = auto()  # another deliverer has the claim: send `release` for when that claim has ended
     FOLLOW_UP = auto()  # save `execution` if given, send `release`, acknowledge
     FINISH = auto()  # save `execution`, which is final; acknowledge
-    PARK = auto()  # save `execution` if given; then set the release aside
+    PARK = auto()  # save `execution` if given, then park the release
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What to do next, and why. `execution` is to be saved first; `release` is to be sent after it."""
+    """A deliverer's next step, and the reason for it.
+
+    The deliverer saves `execution` first, and sends `release` after that; None: there is none to save, or to send.
+    """
 
     action: Action
     reason: str
@@ -45,7 +48,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """A deliverer's wish to make one attempt: a token of its own, good until `until` (ms)."""
+    """A deliverer's claim to one attempt: a token (`claimant`) that no other claim has, valid until `until` (ms)."""
 
     claimant: str
     until: int
@@ -55,7 +58,7 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 def plan_claim(release: Release, stored: Execution | None, claim: Claim) -> Plan:
-    """What a deliverer that holds `release` does, given the record."""
+    """The plan of a deliverer that holds `release`, given the stored record (None if there is none)."""
     late = is_expired(release.occurrence, max(claim.now, release.run_at))
     if stored is None:
         if late:
@@ -82,12 +85,12 @@ def plan_claim(release: Release, stored: Execution | None, claim: Claim) -> Plan
 
 
 def is_claimed(stored: Execution, now: int) -> bool:
-    """Some deliverer may still be carrying out an attempt."""
+    """Whether a deliverer may still be making an attempt: at `now` (ms) a claim stands, or its grace."""
     return stored.state is State.RUNNING and now < (stored.claim_until or 0) + CLAIM_GRACE_MS
 
 
 def plan_outcome(release: Release, running: Execution, outcome: Outcome, now: int, jitter: float) -> Plan:
-    """What follows an attempt of ours. `running` is the record as claimed, or as it was last seen with our claim."""
+    """The plan after an attempt of this deliverer. `running`: the record as last seen, with this deliverer's claim."""
     attempt = attempt_of(running.attempt, release, outcome)
     ended = _unclaimed(running, outcome.state, (*running.attempts, attempt))
     if outcome.state is State.SUCCEEDED:
@@ -101,7 +104,7 @@ def plan_outcome(release: Release, running: Execution, outcome: Outcome, now: in
 
 
 def plan_unrecorded_outcome(release: Release, outcome: Outcome, now: int, jitter: float, expires_at: int) -> Plan:
-    """What follows an attempt at record level `none`: nothing is kept of a success, the retry carries the history."""
+    """The plan after an attempt at record level `none`. A success leaves no record; a retry carries the history."""
     history = _last_of((*release.history, attempt_of(release.attempt, release, outcome)))
     if outcome.state is State.SUCCEEDED:
         return Plan(Action.ABSORB, "delivered")
@@ -114,7 +117,7 @@ def plan_unrecorded_outcome(release: Release, outcome: Outcome, now: int, jitter
 
 
 def plan_unstarted(release: Release, stored: Execution, state: State, reason: str, now: int) -> Execution:
-    """The record of what was claimed, or waited, and is not started after all: final, with the reason."""
+    """The final record, with the reason, of an execution that was claimed or waited and is not started after all."""
     return _final(release, _unclaimed(stored, state, stored.attempts), state, reason, now)
 
 
@@ -133,7 +136,10 @@ def attempt_of(number: int, release: Release, outcome: Outcome) -> Attempt:
 
 
 def plan_death(release: Release, stored: Execution | None, reason: str, now: int, expires_at: int) -> Execution:
-    """The record of an occurrence that is given up from outside, whatever stood there that was not final."""
+    """The DEAD record of an occurrence that the poller or the sweeper gives up.
+
+    `stored` is its record, which is not final, or None. The DEAD record holds all that a redrive needs.
+    """
     if stored is None:
         return _unrecorded_end(release, State.DEAD, reason, release.history, now, expires_at)
     dead = _final(release, _unclaimed(stored, State.DEAD, stored.attempts), State.DEAD, reason, now)
@@ -178,7 +184,7 @@ def _unclaimed(execution: Execution, state: State, attempts: tuple[Attempt, ...]
 
 
 def _final(release: Release, execution: Execution, state: State, reason: str | None, now: int) -> Execution:
-    """The record as it ends: kept as long as its client wants, and if DEAD with what a redrive and a callback need."""
+    """The record as it ends, kept as long as its client wants; a DEAD one has all that redrive and callback need."""
     expires_at = kept_until(now, release.occurrence.retention_days, execution.expires_at)
     final = msgspec.structs.replace(execution, state=state, reason=reason, expires_at=expires_at)
     if state is not State.DEAD:
@@ -202,6 +208,6 @@ def _again(release: Release, attempt: int, run_at: int) -> Release:
 
 
 def _last_of(attempts: tuple[Attempt, ...]) -> tuple[Attempt, ...]:
-    """What is kept of all attempts so far. Their numbers go on counting."""
+    """The attempts that a record keeps of all attempts so far. Dropped ones still count in `Attempt.number`."""
     old, recent = attempts[-ATTEMPTS_KEPT:-EXCERPTS_KEPT], attempts[-EXCERPTS_KEPT:]
     return tuple(msgspec.structs.replace(attempt, response_excerpt=None) for attempt in old) + recent

@@ -1,4 +1,4 @@
-"""The relevancy window: how long an occurrence is of use. And the first record of one that ends undelivered."""
+"""Expiry: how long an occurrence is of use (its relevancy window), and the record of one that ends undelivered."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from clockwork.domain.releases import Release
 
 
 def relevant_until(occurrence: Occurrence) -> int | None:
-    """The last instant (ms) at which an attempt may start; None if it never is too late.
+    """The last instant (ms) at which an attempt may start; None if an attempt never comes too late.
 
-    It counts from when the occurrence could first run: a backfilled fire is not old because its due instant is.
+    The window begins at the earliest instant at which the occurrence could run. So a backfilled fire is not too late
+    because its due instant is long past.
     """
     if occurrence.relevancy_window_seconds is None:
         return None
@@ -24,17 +25,17 @@ def is_expired(occurrence: Occurrence, at: int) -> bool:
 
 
 def reason_of(occurrence: Occurrence) -> str:
-    """Why an occurrence is EXPIRED."""
+    """The reason in the record of an EXPIRED occurrence."""
     return f"not delivered within its relevancyWindowSeconds {occurrence.relevancy_window_seconds:g}"
 
 
 def expired_execution(release: Release, now: int, expires_at: int) -> Execution:
-    """The record of an occurrence that came too late and had none."""
+    """The EXPIRED record of an occurrence that came too late and had no record."""
     return ended_execution(release, State.EXPIRED, reason_of(release.occurrence), now, expires_at)
 
 
 def ended_execution(release: Release, state: State, reason: str, now: int, expires_at: int) -> Execution:
-    """The record of an occurrence that ends in a final `state` without having had one: undelivered, with the reason."""
+    """The final record, with the reason, of an occurrence that ends undelivered in `state` and had no record."""
     kept = kept_until(now, release.occurrence.retention_days, expires_at)
     history = release.history
     return release.first_record(state, kept, attempt=number_of_last(history), attempts=history, reason=reason)

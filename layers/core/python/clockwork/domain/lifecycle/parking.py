@@ -1,4 +1,4 @@
-"""Parked occurrences: set aside in their client's own partition, without an end, until they are let go."""
+"""Parking: the deliverer sets an occurrence aside in its client's own partition, until the sweeper unparks it."""
 
 from __future__ import annotations
 
@@ -10,19 +10,22 @@ from clockwork.domain.releases import Release
 from clockwork.domain.storage.rows import row_of
 from clockwork.domain.timeline import NEVER, Row
 
-#: What is let go in the first sweep after a client or target recovered, per second; each sweep doubles it.
+#: How many occurrences a second the first sweep unparks after a client or a target has recovered. Each sweep doubles
+#: the rate, up to the highest.
 FIRST_RATE = 5.0
 HIGHEST_RATE = 1_000.0
-#: An environment parks so long under one note (ms). Who takes longer to put a row after that look notes it once more.
+#: An environment parks a client's occurrences under one note for this long (ms).
 NOTED_MS = 60_000
+#: A deliverer that takes longer than this (ms) to put its rows, after it looked at the note, writes the note again.
 LONGEST_PARKING_MS = 60_000
 
 
 class Parked(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """That a client has parked occurrences, and how they are to go. `rate` is what the next sweep lets go a second.
+    """The note that a client has parked occurrences, and how the sweeper is to unpark them.
 
-    `by_hand`: somebody asked for it at this very rate, open circuits or not. `discard_until`: those due by then (ms)
-    are to end undelivered. `noted_at`: when an environment last said that it is about to park some (ms).
+    `rate`: how many a second the next sweep unparks. `by_hand`: an admin asked for this very rate, whether or not
+    circuits are open. `discard_until`: occurrences that were due by then (ms) are to end undelivered. `noted_at`: when
+    an environment last noted that it is about to park some (ms).
     """
 
     client_id: str
@@ -32,19 +35,19 @@ class Parked(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     noted_at: int = 0
 
     def goes_like(self, other: Parked) -> bool:
-        """Whether both say the same, whenever they were noted."""
+        """Whether both notes are equal, apart from `noted_at`."""
         return self == msgspec.structs.replace(other, noted_at=self.noted_at)
 
 
 def parking_of(client_id: str) -> str:
-    """The partitionId of a client's parked occurrences; no shard's looks like it."""
+    """The partitionId of a client's parked occurrences. No shard has a partitionId of this form."""
     return f"parked/{client_id}"
 
 
 def parked_row(release: Release) -> Row:
-    """The row of a parked release: its key is derived, so parking it twice is the same row.
+    """The row of a parked release. Its key is derived, so a deliverer that parks it twice puts the same row.
 
-    What was let go and is parked again has another: its first row may be about to be forgotten.
+    A release that was unparked and is parked again gets another row: the sweeper may be about to forget the first one.
     """
     row_id = ids.derive("parked", release.execution_id, release.attempt, release.parkings)
     key = keys.row_key(release.occurrence.due_at, row_id)
@@ -52,19 +55,19 @@ def parked_row(release: Release) -> Row:
 
 
 def parked_record(release: Release, stored: Execution | None, reason: str, expires_at: int) -> Execution:
-    """The record of a parked occurrence: visible, with no attempt burnt. `stored` is one that waits, or none."""
+    """The PARKED record of an occurrence; no attempt is used up. `stored` is its record, which waits, or None."""
     if stored is None:
         return release.first_record(State.PARKED, expires_at, reason=reason)
     return stored.changed(state=State.PARKED, reason=reason, next_attempt_at=None)
 
 
 def discarded(stored: Execution, reason: str) -> Execution | None:
-    """The end of a parked occurrence that is not wanted any more; None if it has ended or goes on already."""
+    """The SKIPPED record of a parked occurrence that is discarded; None if it has ended or is RUNNING already."""
     if stored.state in FINAL or stored.state is State.RUNNING:
         return None
     return stored.changed(state=State.SKIPPED, reason=reason)
 
 
 def next_rate(rate: float) -> float:
-    """The ramp: each sweep lets twice as much go as the one before."""
+    """The rate of the next sweep: twice that of the one before (a ramp), up to the highest."""
     return min(2 * rate, HIGHEST_RATE)

@@ -1,4 +1,4 @@
-"""Control over a named job by hand: run it now, or fire a past range again, without touching its schedule."""
+"""Trigger a named job by hand: run it now, or execute a past range again. Its schedule stays as it is."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from clockwork.ports import KeyRow
 
 
 def run_now(world: World, job: NamedJob, idempotency_key: str | None) -> str:
-    """Execute the job once, now, whether or not it is paused; the executionId. Raises KeyReused, Unavailable."""
+    """Execute the job once, now, whether or not it is paused; returns the executionId.
+
+    Raises KeyReused if the key stands for another request, Unavailable if the answer is not certain.
+    """
     origin = _origin(world, job, f"run/{job.job_id}", idempotency_key)
     now = origin.created_at
     release = run_of(job, now, now, f"r{ids.derive('run', job.job_id, origin.seed)}")
@@ -28,9 +31,11 @@ def run_now(world: World, job: NamedJob, idempotency_key: str | None) -> str:
 def backfill(
     world: World, job: NamedJob, from_at: int, to_at: int, per_second: float, idempotency_key: str | None
 ) -> PlannedBackfill:
-    """Execute every fire of the job's schedule from `from_at` to `to_at` (ms, both included), so many a second.
+    """Execute every fire of the job's schedule from `from_at` to `to_at` (ms, both included), `per_second` a second.
 
-    Of another definition it is another request, also under the same key. Raises InvalidRequest, KeyReused, Unavailable.
+    Once the job has another definition, the same range is another request, also under the same key. Raises
+    InvalidRequest if the range holds too many fires, KeyReused if the key stands for another request, and Unavailable
+    if the answer is not certain.
     """
     asked = f"backfill/{job.job_id}/{job.definition_digest}/{from_at}/{to_at}/{per_second}"
     origin = _origin(world, job, asked, idempotency_key)

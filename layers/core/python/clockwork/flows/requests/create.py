@@ -1,4 +1,4 @@
-"""Someone asks: create anonymous jobs, one or a batch. Nothing is promised before every row will surely be released."""
+"""Create anonymous jobs, one or a batch. The api answers only once it is certain that every row will be released."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from clockwork.ports import KeyRow
 
 
 class CreatedJob(msgspec.Struct, frozen=True):
-    """An accepted job. `released`: it is due so soon that it is in the release queue already."""
+    """An accepted job, due at `due_at` (ms). `released`: it is due so soon that it is in the release queue already."""
 
     job_id: str
     due_at: int
@@ -31,25 +31,25 @@ class CreatedJob(msgspec.Struct, frozen=True):
 
 
 def create_jobs(world: World, request: CreateRequest, partitions: Sequence[str]) -> Sequence[CreatedJob]:
-    """Accept the jobs of one request; all draw the same shard of `partitions`, all of which are registered.
+    """Accept the jobs of one request. All go to one shard, which is drawn from `partitions`.
 
-    Ordered jobs go to the shard of their key instead, each in a row of its own.
-
+    All `partitions` are registered. An ordered job goes to the shard of its ordering key instead, in a row of its own.
     The same request under the same Idempotency-Key gets the same jobs. Raises KeyReused if the key stands for another
-    request, Unavailable if the answer is not certain: the client may repeat with its key, or else may get jobs twice.
+    request, and Unavailable if the answer is not certain. Then the client may repeat the request: with its key it gets
+    the same jobs, without a key it may get jobs twice.
     """
-    # 1. What ids, instants and shard derive from: the request's key row if it has one, otherwise drawn now.
+    # 1. The key row, from which ids, instants and shard derive: that of the request's key, otherwise one drawn now.
     origin = _origin(world, request, partitions)
     if not request.jobs:
-        return []  # the key alone: what the request creates besides is not anonymous
-    # 2. Their rows: one each, but where jobs share one.
+        return []  # only the key is claimed: the request creates no anonymous job
+    # 2. The rows: some are shared by several jobs, every other job has a row of its own.
     occurrences = {new_job.index: occurrence_of(new_job, request.client, origin.created_at) for new_job in request.jobs}
     shared = _shared_rows(world, request, origin, occurrences)
     packed = {index for home in shared for index in home.elements}
     homes = [*shared, *_own_rows(world, origin, {i: o for i, o in occurrences.items() if i not in packed})]
-    # 3. Put, then look. Under a key the rows may be there already, perhaps cancelled: they stay as they are.
+    # 3. Put, then check. Under a key the rows may be there already, perhaps cancelled: they stay as they are.
     released = put_and_check(world, [home.row for home in homes], ids_are_new=request.idempotency_key is None)
-    # 4. A row that was there may lack a job that was not valid when it was put: such a job gets a row of its own.
+    # 4. A shared row that was there already may lack a job that was not valid then: such a job gets a row of its own.
     if shared and request.idempotency_key is not None:
         late = _own_rows(world, origin, {index: occurrences[index] for index in _left_out(world, shared)})
         if late:
@@ -62,9 +62,10 @@ def create_jobs(world: World, request: CreateRequest, partitions: Sequence[str])
 def create_each(
     world: World, requests: Sequence[CreateRequest], partitions: Sequence[str]
 ) -> Sequence[CreatedJob | KeyReused]:
-    """Accept requests of one job each, every one under a key of its own, and write them together.
+    """Accept requests of one job each, every one under a key of its own, and write their rows together.
 
-    For each its job, or that its key stands for another request. Raises Unavailable if any is not certain.
+    Returns for each request its job, or KeyReused if its key stands for another request. Raises Unavailable if the
+    answer to any of them is not certain.
     """
     drawn = [partitions[world.random.below(len(partitions))]]
     homes: list[_Home | KeyReused] = []
@@ -77,10 +78,10 @@ def create_each(
             due_at.append(0)
             continue
         occurrence = occurrence_of(request.jobs[0], request.client, origin.created_at)
-        # Whatever its place among the others was when the request came before, its id is that of an only job.
+        # The job's id is that of a request's only job, wherever the request stood in the batch when it came before.
         homes += _own_rows(world, origin, {0: occurrence})
         due_at.append(occurrence.due_at)
-    # A message may stand twice in a batch.
+    # A message may be in a batch twice.
     rows = {home.row.key: home.row for home in homes if isinstance(home, _Home)}
     released = put_and_check(world, list(rows.values()), ids_are_new=False) if rows else set()
     return [
@@ -90,7 +91,7 @@ def create_each(
 
 
 class _Home(msgspec.Struct, frozen=True):
-    """A row, and which of its elements each job is, by the job's index in the request."""
+    """A row with the place of each of its jobs: the job's index in the request, and the index of its element."""
 
     row: Row
     elements: dict[int, int]
@@ -131,7 +132,7 @@ def _shared_rows(
 
 
 def _left_out(world: World, shared: Sequence[_Home]) -> list[int]:
-    """Jobs that the rows as they are stored do not hold."""
+    """The indexes of the jobs that the shared rows, as they are stored, do not hold."""
     stored = world.timeline.find([(home.row.partition_id, home.row.key) for home in shared])
     left_out = []
     for home, row in zip(shared, stored, strict=True):
