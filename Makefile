@@ -22,7 +22,7 @@ export JSII_SILENCE_WARNING_DEPRECATED_NODE_VERSION := 1
 export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup check test cron-exhaustive simulate crash-points mutants chaos soak openapi synth deploy run demo bench clean
+.PHONY: help setup check test cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak openapi synth deploy run demo bench clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -65,6 +65,9 @@ crash-points: setup ## A process dies at every call to AWS of a scenario, the ad
 
 cron-exhaustive: setup ## The cron engine against its oracle: every zone, every change of a clock from 2000 to 2037 (minutes)
 	@$(PY) -m tests.unit.domain.cron.exhaustive
+
+url-exhaustive: setup ## The parser of URLs against its later readers: every code point in a host (a minute)
+	@$(PY) -m tests.unit.domain.targets.exhaustive
 
 mutants: setup ## Break the flows in named and random ways: does anybody notice? (RANDOM_MUTANTS of the latter; a quarter of an hour)
 	@$(PY) -m tests.simulation.mutants --random $(RANDOM_MUTANTS)

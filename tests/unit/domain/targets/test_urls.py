@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import unicodedata
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clockwork.domain.jobs import HttpTarget
+from clockwork.domain.limits.circuits import host_of
 from clockwork.domain.targets.urls import Endpoint, InvalidUrl, check_headers, check_url, parse
+from tests.unit.domain.targets import exhaustive
 
 ACCEPTED = {
     "plain": ("https://example.com/hook", Endpoint("https", "example.com", 443, "/hook")),
@@ -222,3 +228,26 @@ def test_four_kib_in_all_are_accepted_and_one_byte_more_is_not() -> None:
     assert check_headers({"x-a": "y" * 4_094}) == [
         ("", "has 4,097 bytes of names and values, at most 4,096 are allowed")
     ]
+
+
+def _telling() -> Iterator[str]:
+    """The characters that Unicode maps to others, and every fiftieth of the rest: all take `make url-exhaustive`."""
+    for number in range(0x110000):
+        character = chr(number)
+        if number % 50 == 0 or (
+            unicodedata.normalize("NFKC", character) != character and not 0xAC00 <= number < 0xD7A4
+        ):
+            yield character
+
+
+def test_what_the_check_accepts_every_later_reader_accepts() -> None:
+    assert exhaustive.disagreements(_telling()) == []
+
+
+@pytest.mark.parametrize("character", ["\ufe16", "\ufe13", "\u2100", "\uff0f", "\u2048"])
+def test_a_host_that_unicode_reads_as_another_url_is_refused(character: str) -> None:
+    assert check_url(f"https://a{character}b.example.com/x", ()).reasons
+
+
+def test_a_stored_url_that_cannot_be_read_has_no_circuit() -> None:
+    assert host_of(HttpTarget("https://a\ufe16b.example.com/x")) is None

@@ -6,6 +6,7 @@ The delivery reads a URL with the same `parse` that checked it, so that the two 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Collection, Iterable, Mapping
 from ipaddress import ip_address
 
@@ -175,11 +176,16 @@ def _to_ascii(host: str) -> str:
     if host.isascii():
         return host
     try:
-        if not _IDNA_DEVIATIONS.isdisjoint(host):
+        if not _IDNA_DEVIATIONS.isdisjoint(host) or _is_mapped_since(host):
             raise UnicodeError
         return host.encode("idna").decode("ascii")
     except UnicodeError:
         raise InvalidUrl(f"has the host {host!r}: write it in its ASCII form (xn--...)") from None
+
+
+def _is_mapped_since(host: str) -> bool:
+    """Whether a later Unicode than that of IDNA 2003 (3.2) reads the host as another: U+FE16 as `?`, for example."""
+    return unicodedata.normalize("NFKC", host) != unicodedata.ucd_3_2_0.normalize("NFKC", host)
 
 
 def _is_dotted_quad(host: str) -> bool:
