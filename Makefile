@@ -13,6 +13,14 @@ FAULTS ?=
 MINUTES ?= 5
 # `capacity` is held to what `lateness` measured just before.
 BENCHES ?= units idle cpu throughput backlog cold_start order herd lateness capacity
+# `make test` is two runs at once: what deploys mostly waits, while the other computes. Together they are all there is.
+DEPLOYING := tests/infra tests/e2e
+COMPUTING := tests/unit tests/contract tests/handlers tests/model tests/architecture tests/simulation tests/crash_points
+SIDE_BY_SIDE = $(PY) -m tests.support.side_by_side
+PYTEST = $(PY) -u -m pytest
+# What `make nightly` runs, one after the other.
+NIGHTLY := cron-exhaustive url-exhaustive crash-points simulate mutants chaos soak
+
 # Further context for `make deploy`, for example: DEPLOY='-c shards=32 -c targetQueueArns=arn:aws:sqs:*:123456789012:jobs-*'
 DEPLOY ?=
 
@@ -22,10 +30,10 @@ export JSII_SILENCE_WARNING_DEPRECATED_NODE_VERSION := 1
 export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup check test cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak openapi synth deploy run demo bench clean
+.PHONY: help setup check fmt test fast unit nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak openapi synth deploy run demo bench clean
 
 help: ## This list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
 
 setup: .venv/.complete .venv-stack/.complete node_modules/.complete ## Install everything (about a minute; seconds when done)
 
@@ -54,8 +62,26 @@ check: setup ## Lint, format, types
 	@$(PY) -m ruff format --check .
 	@$(PY) -m mypy
 
-test: check ## Everything that continuous integration runs
-	@$(PY) -m pytest
+fmt: setup ## Format, and mend what lint can mend by itself
+	@$(PY) -m ruff check --fix .
+	@$(PY) -m ruff format .
+
+test: check ## Everything that continuous integration runs (six minutes on two cores)
+	@$(SIDE_BY_SIDE) 'deploying=$(PYTEST) $(DEPLOYING)' 'computing=$(PYTEST) $(COMPUTING)'
+
+fast: check ## What to run before a commit: units, handlers, architecture, ten seeds of the simulator (a minute)
+	@$(PY) -m tests.simulation --seeds 10
+	@$(SIDE_BY_SIDE) 'units=$(PYTEST) tests/unit' 'handlers=$(PYTEST) tests/handlers tests/architecture'
+
+unit: setup ## The unit tests alone
+	@$(PY) -m pytest tests/unit
+
+nightly: SEEDS = 2000
+nightly: setup ## What is too long for every change: cron-exhaustive, url-exhaustive, crash-points, 2,000 seeds, mutants, chaos, soak (an hour and a half)
+	@failed=; for part in $(NIGHTLY); do \
+		echo "$$(date +%T) $$part" >&2; \
+		$(MAKE) --no-print-directory $$part SEEDS=$(SEEDS) || failed="$$failed $$part"; \
+	done; date +%T >&2; test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }
 
 simulate: setup ## The flows against an adversary, under SEEDS seeds (a minute)
 	@$(PY) -m tests.simulation --seeds $(SEEDS)

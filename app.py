@@ -7,7 +7,7 @@ from infra.stack import ClockworkStack
 
 
 def main() -> None:
-    """Synthesize the stack that the context asks for."""
+    """Synthesize the stack for the options in the CDK context."""
     app = cdk.App()
     ClockworkStack(app, "Clockwork", options=Options.from_context(app.node))
     app.synth()

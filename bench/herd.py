@@ -34,7 +34,7 @@ import msgspec
 
 from bench.arrivals.clockwork_run import CLIENT, clockwork, create
 from bench.arrivals.herd_flow import Flow, flow_of
-from bench.arrivals.receiver import Receiver, receiver
+from bench.arrivals.target import Target
 from bench.arrivals.virtual import VirtualClockwork
 from bench.reporting.report import publish
 from bench.reporting.tables import machine, table
@@ -108,26 +108,26 @@ def together(herd: int, others: int) -> dict[str, Flow]:
 
 def measure_stack() -> Flow:
     """300 jobs on one instant under a cap of 20 a second, on the local stack."""
-    with receiver() as server, clockwork(server.port) as stack:
+    with Target() as target, clockwork(target.port) as stack:
         body = {
             "principals": [stack.admin.arn],
-            "allowedPrivateTargets": [f"127.0.0.1:{server.port}"],
+            "allowedPrivateTargets": [target.place],
             "maxRatePerSecond": STACK_CAP,
         }
         answer = stack.api().request("PUT", f"/v1/clients/{CLIENT}", body)
         if answer.status != 200:
             raise RuntimeError(f"client: {answer.status} {answer.body}")
         due_at = time.time_ns() // 1_000_000 + STACK_LEAD_MS
-        create(stack, [(server.url(number), due_at) for number in range(STACK_JOBS)])
-        _await_arrivals(server)
-        arrivals = server.arrivals()
+        create(stack, [(target.url(number), due_at) for number in range(STACK_JOBS)])
+        _await_arrivals(target)
+        arrivals = target.arrivals()
     began = {str(number): [int(at) for at in instants] for number, instants in arrivals.items()}
     return flow_of(began, dict.fromkeys(began, due_at), STACK_JOBS)
 
 
-def _await_arrivals(server: Receiver) -> None:
+def _await_arrivals(target: Target) -> None:
     deadline = time.monotonic() + STACK_PATIENCE_SECONDS
-    while len(server.arrivals()) < STACK_JOBS and time.monotonic() < deadline:
+    while len(target.arrivals()) < STACK_JOBS and time.monotonic() < deadline:
         time.sleep(0.2)
 
 

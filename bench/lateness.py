@@ -26,7 +26,7 @@ from typing import Any
 from bench.arrivals.clockwork_run import clockwork, create
 from bench.arrivals.lateness_jobs import COUNTED, LONE, Job, Load, Score, score
 from bench.arrivals.quiet import LONGEST_WAIT_SECONDS, QUIET_CORES, await_quiet, busy_cores
-from bench.arrivals.receiver import Receiver, receiver
+from bench.arrivals.target import Target
 from bench.reporting.report import publish
 from bench.reporting.tables import machine
 from bench.reporting.tables import table as markdown
@@ -70,24 +70,24 @@ def measure(names: Sequence[str], wanted: Load) -> Iterator[tuple[str, Result]]:
 
 def _run(name: str, wanted: Load) -> dict[str, Score]:
     jobs = wanted.jobs()
-    with receiver() as server, _system(name, server, jobs, wanted) as begins_at:
+    with Target() as target, _system(name, target, jobs, wanted) as begins_at:
         due_at = {job.number: begins_at + job.offset_ms for job in jobs}
-        _await_arrivals(server, due_at)
-        arrivals = server.arrivals()
+        _await_arrivals(target, due_at)
+        arrivals = target.arrivals()
     parts = {part: {job.number for job in jobs if job.part == part} for part in (LONE, *COUNTED)}
     parts["all"] = {job.number for job in jobs if job.part in COUNTED}
     return {part: score({number: due_at[number] for number in some}, arrivals) for part, some in parts.items()}
 
 
 @contextmanager
-def _system(name: str, server: Receiver, jobs: Sequence[Job], wanted: Load) -> Iterator[int]:
+def _system(name: str, target: Target, jobs: Sequence[Job], wanted: Load) -> Iterator[int]:
     """Schedule all jobs with the system and run it until the end of the block; yields when the load begins (ms)."""
 
     def due(begins_at: int) -> list[tuple[str, int]]:
-        return [(server.url(job.number), begins_at + job.offset_ms) for job in jobs]
+        return [(target.url(job.number), begins_at + job.offset_ms) for job in jobs]
 
     if name == CLOCKWORK:
-        with clockwork(server.port) as stack:
+        with clockwork(target.port) as stack:
             begins_at = _begin(CLOCKWORK_LEAD_SECONDS, wanted)
             create(stack, due(begins_at))
             yield begins_at
@@ -102,10 +102,10 @@ def _begin(lead_seconds: int, wanted: Load) -> int:
     return (int(time.time()) + lead_seconds) * 1000 + wanted.begins_before_ms
 
 
-def _await_arrivals(server: Receiver, due_at: Mapping[int, int]) -> None:
+def _await_arrivals(target: Target, due_at: Mapping[int, int]) -> None:
     last_at = max(due_at.values()) / 1000
     time.sleep(max(0, last_at - time.time()))
-    while len(server.arrivals()) < len(due_at) and time.time() < last_at + STRAGGLER_SECONDS:
+    while len(target.arrivals()) < len(due_at) and time.time() < last_at + STRAGGLER_SECONDS:
         time.sleep(0.2)
     time.sleep(STRAY_SECONDS)  # for duplicates, which should not come: there is nothing to wait for
 

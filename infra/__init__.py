@@ -1,4 +1,4 @@
-"""The stack, one file per concern; `stack.py` composes them."""
+"""The CDK stack that a deployment is made of: one file per concern; `stack.py` composes them."""
 
 from pathlib import Path
 

@@ -1,4 +1,7 @@
-"""The HTTPS API: one route per entry of `clockwork.routes.ROUTES`, each signed by an IAM principal."""
+"""The HTTPS API (API Gateway): one route per entry of `clockwork.routes.ROUTES`.
+
+API Gateway admits only requests that an IAM principal has signed.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from constructs import Construct
 
 from clockwork.routes import ROUTES
 
-#: Requests, not jobs: one batch request creates up to 500.
+#: The API's throttle (a token bucket) counts requests, not jobs: one batch request creates up to 500 jobs.
 REQUESTS_PER_SECOND = 2_000
 BURST = 1_000
 _LOGGED = {
@@ -29,7 +32,7 @@ _LOGGED = {
 
 
 class Api(Construct):
-    """`http_api`, and its `stage` at the root of the address."""
+    """The API (`http_api`) and its only `stage`, which answers at the root of the address."""
 
     def __init__(self, scope: Construct, construct_id: str, *, handler: lambda_.Function, disposable: bool) -> None:
         super().__init__(scope, construct_id)
@@ -57,7 +60,7 @@ class Api(Construct):
 
     @property
     def url(self) -> str:
-        """Where the API answers, without a slash at the end."""
+        """The API's address, without a slash at the end."""
         return self.http_api.api_endpoint
 
     def _log_access(self, *, disposable: bool) -> None:

@@ -1,4 +1,7 @@
-"""The Lambdas, each with a role and a log of its own; the settings are their environment."""
+"""The Lambda functions: each has a role and a log of its own, and its settings as environment variables.
+
+Only the deliverers of further release queues share the role and the log of the first deliverer.
+"""
 
 from __future__ import annotations
 
@@ -30,15 +33,17 @@ class _Shape:
     purpose: str
     timeout_seconds: int
     memory_mb: int = MEMORY_MB
-    #: Concurrency kept for it alone; None: whatever the account has left.
+    #: Reserved concurrency, kept for this Lambda alone. None: the Lambda takes from what the account has left.
     reserved: int | None = None
-    #: Its own work comes back to it through the release queue; Lambda would stop that at the 16th time.
+    #: The Lambda's own work comes back to it, for example through the release queue. Lambda's recursion detection
+    #: would stop such a chain at the 16th time, so it is switched off.
     recursive: bool = False
-    #: Started asynchronously by something that will start it again within a minute: late starts are worthless.
+    #: The Lambda is started asynchronously by a caller that will start it again within a minute, so a late start is
+    #: worthless: Lambda drops an event after 60 s and repeats none that failed.
     perishable: bool = False
-    #: The layers of packages that it needs besides those of every Lambda.
+    #: The layers of third-party packages that it needs besides those of every Lambda.
     layers: tuple[str, ...] = ()
-    #: The folder of its handler, if not that of its own name.
+    #: The folder of its handler below lambdas/. Empty: the folder of its own name.
     folder: str = ""
 
 
@@ -55,7 +60,7 @@ def _shapes(settings: Settings) -> dict[str, _Shape]:
             purpose="Releases what one shard holds due",
             timeout_seconds=settings.poller_timeout_seconds,
             memory_mb=POLLER_MEMORY_MB,
-            # An ordered shard's poller stays while work is near, and its successor comes before it goes.
+            # An ordered shard's poller stays while work is near, and its successor starts before it ends: two at once.
             reserved=settings.shards + 2 * settings.ordered_shards,
             recursive=True,
             perishable=True,
@@ -96,9 +101,11 @@ def _ingester_shape(settings: Settings) -> _Shape:
 
 
 class Functions(Construct):
-    """`by_moment`: the Lambda of each moment, with `kafka_deliverer` and `ingester` if asked for.
+    """All Lambda functions of a deployment.
 
-    The five of every deployment also are attributes. `further`: the deliverers of further release queues, by number.
+    `by_moment` has the Lambda of each moment, with `kafka_deliverer` and `ingester` if the options ask for them. The
+    five Lambdas of every deployment are attributes, too. `further` has the deliverers of further release queues, by
+    the number of the queue.
     """
 
     def __init__(
@@ -130,10 +137,11 @@ class Functions(Construct):
             rejecting = settings.with_(rejected_queue_url=ingestion.rejected.queue_url)
             self.by_moment["ingester"] = self._function("ingester", _ingester_shape(settings), rejecting)
             ingestion.feed(self.by_moment["ingester"], options.kafka)
-        # A function grows by 1,000 environments in ten seconds at the most, whatever the number of its queues.
+        # A deliverer for each further queue: Lambda adds at most 1,000 environments to a function in ten seconds,
+        # whatever the number of the queues that it takes from.
         self.further = {number: self._further_deliverer(number, settings) for number in queues.further}
         for function in (*self.by_moment.values(), *self.further.values()):
-            # They know these queues by their names, which CloudFormation cannot see.
+            # The Lambdas derive the URLs of these queues from names, a dependency that CloudFormation cannot see.
             function.node.add_dependency(*queues.further.values())
         grant(
             self.by_moment,
@@ -152,7 +160,10 @@ class Functions(Construct):
         return function
 
     def _further_deliverer(self, number: int, settings: Settings) -> lambda_.Function:
-        """With the role and the log of the first, and as long-lived as the queue that is its own."""
+        """The deliverer of one further queue. It has the first deliverer's role and log.
+
+        It stays in the account when it leaves the template, as its queue does.
+        """
         role, log = self.deliverer.role, self.deliverer.log_group
         assert role is not None
         shape = _shapes(settings)["deliverer"]
@@ -195,7 +206,7 @@ class Functions(Construct):
 
 
 def construct_name(moment: str) -> str:
-    """The name of a Lambda in the template: KafkaDeliverer for kafka_deliverer."""
+    """The name of a Lambda in the template, for example KafkaDeliverer for kafka_deliverer."""
     return "".join(part.capitalize() for part in moment.split("_"))
 
 
@@ -211,5 +222,6 @@ def _with_resources(settings: Settings, storage: Storage, queues: Queues) -> Set
 
 
 def _environment(settings: Settings) -> dict[str, str]:
-    # Time zones come from the tzdata package of the vendor layer: the pinned rules, the same on every machine.
+    # With an empty PYTHONTZPATH, time zones come from the tzdata package of the vendor layer: its rules are pinned and
+    # the same on every machine.
     return {**settings.to_environment(), "PYTHONTZPATH": ""}

@@ -1,4 +1,6 @@
-"""Jobs by message: a FIFO queue, a topic of the deployment's MSK cluster, or both, and where bad messages lie.
+"""Ingestion: clients create and cancel jobs by messages to a FIFO queue, to a topic of the MSK cluster, or to both.
+
+The ingester takes these messages, and puts a message that it rejects into a queue of its own.
 
 https://docs.aws.amazon.com/lambda/latest/dg/with-msk.html
 """
@@ -17,19 +19,20 @@ from infra.kafka.cluster import KafkaCluster
 from infra.kafka.functions import INTERFACES
 from infra.queues import RETENTION
 
-#: The largest batch of a FIFO queue.
+#: The largest batch that Lambda takes from a FIFO queue.
 QUEUE_BATCH = 10
 TOPIC_BATCH = 100
-#: Pollers of the topic. Partial answers are taken from them alone: without, what has to come again would be forgotten.
+#: Provisioned pollers of the topic. Lambda accepts partial batch responses only with these; without them it would
+#: forget the messages that the ingester wants to receive again.
 #: https://docs.aws.amazon.com/lambda/latest/dg/kafka-retry-configurations.html
 TOPIC_POLLERS = lambda_.CfnEventSourceMapping.ProvisionedPollerConfigProperty(minimum_pollers=1, maximum_pollers=4)
-#: The consumer group under which the topic is read.
+#: The consumer group under which Lambda reads the topic.
 GROUP = "clockwork-ingestion"
 _CONSUME = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes")
 
 
 class Ingestion(Construct):
-    """`rejected`, and the `inbound` queue with its `dead_letters` if there is one."""
+    """The ingester's queues: `rejected`, and `inbound` with its `dead_letters` if jobs may come through a queue."""
 
     def __init__(self, scope: Construct, construct_id: str, *, settings: Settings, queue: bool) -> None:
         super().__init__(scope, construct_id)
@@ -38,7 +41,7 @@ class Ingestion(Construct):
         self.inbound = self._inbound(settings, self.dead_letters) if self.dead_letters else None
 
     def feed(self, ingester: lambda_.Function, cluster: KafkaCluster | None) -> None:
-        """Let the ingester take from its sources, and keep what it rejects."""
+        """Let the ingester take messages from its sources, and send the rejected ones to the queue `rejected`."""
         _allow(ingester, ["sqs:SendMessage", "sqs:SendMessageBatch"], self.rejected.queue_arn)
         if self.inbound:
             _allow(ingester, _CONSUME, self.inbound.queue_arn)
@@ -63,7 +66,7 @@ class Ingestion(Construct):
             self,
             name,
             fifo=fifo or None,
-            # As many messages a second as there are groups for.
+            # High throughput: SQS limits the messages per second of each message group, not those of the queue.
             deduplication_scope=sqs.DeduplicationScope.MESSAGE_GROUP if fifo else None,
             fifo_throughput_limit=sqs.FifoThroughputLimit.PER_MESSAGE_GROUP_ID if fifo else None,
             visibility_timeout=cdk.Duration.seconds(visibility_seconds),
@@ -75,7 +78,10 @@ class Ingestion(Construct):
 
 
 def _feed_from_topic(scope: Construct, ingester: lambda_.Function, cluster: KafkaCluster, topic: str) -> None:
-    """Lambda itself reads the topic, in the cluster's own network, with the ingester's role."""
+    """Make the topic a source of the ingester.
+
+    Lambda itself reads the topic: in the cluster's own network, with the ingester's role.
+    """
     _allow(ingester, ["kafka:DescribeClusterV2", "kafka:GetBootstrapBrokers"], cluster.cluster_arn)
     _allow(ingester, [*INTERFACES, "ec2:DescribeSecurityGroups", "ec2:DescribeVpcs"], "*")
     if cluster.auth == "iam":

@@ -1,4 +1,4 @@
-"""How much memory each Lambda has, MB: Lambda's time is billed by it, and its share of a core goes with it.
+"""Memory of each Lambda, MB: AWS bills a Lambda's time by its memory, and its share of a core grows with it.
 
 https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html
 """

@@ -1,4 +1,4 @@
-"""What the person who deploys may choose, read from the CDK context (`-c name=value`)."""
+"""Options of a deployment, which the person who deploys gives in the CDK context (`-c name=value`)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from clockwork.settings import Settings
 from infra.kafka.cluster import KafkaCluster
 from infra.kafka.context import InvalidCluster
 
-#: Whose ARNs `targetArns` may hold; those of queues have an option of their own.
+#: Services whose ARNs `targetArns` may hold. ARNs of SQS queues have an option of their own, `targetQueueArns`.
 TARGET_SERVICES = ("lambda", "events", "sns", "iam")
-#: A stack has room for 500 resources, of which a release queue is eight.
+#: CloudFormation allows 500 resources in a stack; a further release queue takes eight, with its deliverer and alarms.
 MOST_RELEASE_QUEUES = 24
 
 
@@ -27,25 +27,27 @@ class InvalidContext(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """One deployment: the settings of the Lambdas and what only the stack needs to know."""
+    """The options of one deployment: the settings of the Lambdas, and values that only the stack needs."""
 
     settings: Settings
-    #: Patterns of the SQS queues that jobs may target. Empty: none.
+    #: Patterns of the ARNs of the SQS queues that jobs may target. Empty: jobs may target none.
     target_queue_arns: tuple[str, ...] = ()
-    #: Patterns of the functions, buses, topics and roles that jobs may target and take on. Empty: none.
+    #: Patterns of the ARNs of the Lambda functions, event buses and SNS topics that jobs may target, and of the roles
+    #: that a delivery may assume. Empty: none.
     target_arns: tuple[str, ...] = ()
-    #: An SNS topic that every alarm notifies. Empty: alarms only show.
+    #: An SNS topic that every alarm notifies. Empty: alarms show in CloudWatch and notify nobody.
     alarm_topic_arn: str = ""
-    #: Where jobs may target topics. None: nowhere.
+    #: The Kafka cluster whose topics jobs may target. None: jobs may target no topic.
     kafka: KafkaCluster | None = None
-    #: Pollers that each plain release queue keeps ready; 0: Lambda grows them as messages come.
+    #: Provisioned pollers that Lambda keeps ready for each plain release queue of the deliverers (not for that of the
+    #: Kafka deliverer). 0: Lambda adds pollers as messages come.
     queue_pollers: int = 0
     #: Whether jobs may be created and cancelled by messages to a queue.
     ingestion_queue: bool = False
 
     @property
     def ingests(self) -> bool:
-        """Whether there is anything to take messages from."""
+        """Whether the deployment has an ingester: a queue or a topic whose messages create and cancel jobs."""
         return self.ingestion_queue or (self.kafka is not None and self.kafka.ingestion_topic != "")
 
     @property
@@ -55,10 +57,10 @@ class Options:
 
     @staticmethod
     def from_context(node: Node) -> Options:
-        """Reads `stage`, `adminPrincipals`, `shards`, `releaseQueues`, `queuePollers`, `targetQueueArns`,
-        `targetArns`, `alarmTopicArn`, `kafka` and `ingestionQueue`.
+        """The options that the CDK context asks for; values that it does not give have their defaults.
 
-        Raises InvalidContext.
+        The context's names are `stage`, `adminPrincipals`, `shards`, `releaseQueues`, `queuePollers`,
+        `targetQueueArns`, `targetArns`, `alarmTopicArn`, `kafka` and `ingestionQueue`. Raises InvalidContext.
         """
         stages = {"account": Settings.for_account, "local": Settings.for_local}
         stage = _text(node, "stage") or "account"

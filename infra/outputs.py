@@ -1,4 +1,4 @@
-"""What the stack tells whoever deployed it."""
+"""Outputs of the stack: the addresses and names that the person who deployed it needs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from infra.storage import Storage
 def declare_outputs(
     stack: cdk.Stack, *, storage: Storage, queues: Queues, functions: Functions, api: Api, ingestion: Ingestion | None
 ) -> None:
-    """ApiUrl, ApiId, the queues' URLs, `<Name>Table` and `<Name>Function` for each table and Lambda."""
+    """Declare the outputs: ApiUrl, ApiId, the queues' URLs, `<Name>Table` and `<Name>Function` per table and Lambda."""
     values = {
         "ApiUrl": api.url,
         "ApiId": api.http_api.api_id,

@@ -1,4 +1,4 @@
-"""What each Lambda may do, and nothing else. No statement names a resource it does not need."""
+"""IAM permissions of each Lambda (least privilege): no statement names a resource that the Lambda does not need."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ from infra.queues import Queues
 from infra.storage import ATTENTION_INDEX
 from infra.table_actions import TABLE_ACTIONS
 
-#: Lambdas that do what another does, elsewhere.
+#: Lambdas that need the permissions of another, for the same work on other queues.
 KIND_OF = {"kafka_deliverer": "deliverer"}
-#: What a job's target takes, by the service of its ARN.
+#: The action that the deliverer needs for a target or role, by the service of its ARN.
 TARGET_ACTIONS = {
     "lambda": "lambda:InvokeFunction",
     "events": "events:PutEvents",
     "sns": "sns:Publish",
     "iam": "sts:AssumeRole",
 }
-#: Lambdas under whose hands something becomes DEAD, of which its client may want to hear in a queue of its own.
+#: Lambdas in which an execution may become DEAD. They may send to the queues that jobs may target, since a client may
+#: have named one of these for messages about its dead executions.
 TELLS = ("poller", "deliverer", "sweeper")
 RELEASES = ("api", "ingester", "poller", "deliverer", "sweeper")
 INVOKES_POLLER = ("api", "ingester", "ticker", "sweeper")
-#: AWS knows `SendMessage` for single messages and batches alike; the emulator asks for the batch by its own name.
+#: AWS checks `SendMessage` for single messages and batches alike; the emulator checks `SendMessageBatch` for a batch.
 _SEND = ("sqs:SendMessage", "sqs:SendMessageBatch")
 _HIDE = ("sqs:ChangeMessageVisibilityBatch",)
 _CONSUME = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes")
@@ -66,21 +67,31 @@ def grant(
 
 
 def _further_queues(queues: Queues) -> str:
-    """The ARNs of all release queues behind the first, also of such as an earlier deployment had and left behind."""
+    """A pattern of the ARNs of all release queues after the first.
+
+    It also covers the queues that an earlier deployment had and left behind.
+    """
     stack = cdk.Stack.of(queues)
     name = release_queue_name(stack.stack_name, "*")
     return stack.format_arn(service="sqs", resource=name, arn_format=cdk.ArnFormat.NO_RESOURCE_NAME)
 
 
 def _allow_successor(poller: lambda_.Function) -> None:
-    """An ordered shard's poller starts its successor. A policy of its own: the function waits for that of its role."""
+    """Let the poller invoke itself, since the poller of an ordered shard starts its successor.
+
+    The statement has a policy of its own. It cannot be in the default policy of the role: CloudFormation makes the
+    function after that policy, and the statement names the function.
+    """
     statement = iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[poller.function_arn])
     assert poller.role is not None
     iam.Policy(poller.node.scope, "PollerSuccession", roles=[poller.role], statements=[statement])  # type: ignore[arg-type]
 
 
 def _allow_targets(deliverer: lambda_.Function, target_arns: tuple[str, ...]) -> None:
-    """Signing secrets under the name `clockwork/...`, and what besides queues the deployment opened to jobs."""
+    """Let the deliverer read signing secrets named `clockwork/...`, and call the targets that the deployment opened.
+
+    Queues are not among these targets: `TELLS` covers them.
+    """
     stack = cdk.Stack.of(deliverer)
     secrets = stack.format_arn(
         service="secretsmanager",
@@ -97,9 +108,9 @@ def _allow_targets(deliverer: lambda_.Function, target_arns: tuple[str, ...]) ->
 
 
 def _allow_parameters(deliverer: lambda_.Function) -> None:
-    """Signing secrets that are parameters, and the keys of the account by which such parameters are encrypted.
+    """Let the deliverer read signing secrets that are SSM parameters, and decrypt them with keys of the account.
 
-    Parameter Store says at decryption which parameter it is for:
+    The keys may be used for these parameters only: Parameter Store names the parameter when it asks for a decryption.
     https://docs.aws.amazon.com/kms/latest/developerguide/services-parameter-store.html
     """
     stack = cdk.Stack.of(deliverer)

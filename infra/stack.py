@@ -1,4 +1,4 @@
-"""Composes the stack; everything it is made of is defined beside it."""
+"""Composes the stack of constructs, each of which a file beside this one defines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from infra.triggers import Triggers
 
 
 class ClockworkStack(cdk.Stack):
-    """The scheduler, whole. Agnostic of account and region."""
+    """The whole scheduler as one stack. Its template names no account and no region."""
 
     def __init__(self, scope: Construct, construct_id: str, *, options: Options) -> None:
         super().__init__(scope, construct_id, description="Clockwork: a durable, distributed job scheduler")

@@ -1,4 +1,7 @@
-"""The five tables. On demand: a scheduler's load is a herd on the hour and silence between."""
+"""The five DynamoDB tables.
+
+They have on-demand capacity, since a scheduler's load is a herd on the hour and silence between the herds.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ import aws_cdk as cdk
 from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
-#: Of the executions table: dead executions only, by due instant, since only they carry its keys.
+#: A sparse index of the executions table, by due instant. Only executions that need attention carry its keys: DEAD
+#: ones, and redriven ones that nobody has claimed yet.
 ATTENTION_INDEX = "attention"
 
 
@@ -30,7 +34,7 @@ _KEYS = {
 
 
 class Storage(Construct):
-    """`tables` by name: timeline, jobs, executions, shards, clients. In an account they outlive the stack."""
+    """The `tables` by name: timeline, jobs, executions, shards, clients. In an account they outlive the stack."""
 
     def __init__(self, scope: Construct, construct_id: str, *, disposable: bool) -> None:
         super().__init__(scope, construct_id)

@@ -1,4 +1,7 @@
-"""What each Lambda may do to each table. Apart from the CDK, so that simulated runs hold every call to it."""
+"""The DynamoDB actions that each Lambda may call on each table.
+
+The file needs no CDK, so that simulated runs can check every call against it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What starts the Lambdas that nobody calls: two clocks and the release queues."""
+"""Triggers of the Lambdas that no client calls: two EventBridge rules by the clock, and the release queues."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from infra.functions import Functions
 from infra.options import Options
 from infra.queues import Queues, leave_behind
 
-#: Lambda's largest batch without a window; all of a batch is started at once.
+#: Lambda's largest batch without a batching window. The deliverer starts the deliveries of a batch all at once.
 BATCH = 10
-#: The emulator has at most this many batches of one queue under way (its own default is 5); an account has no such cap.
+#: The emulator works on at most this many batches of one queue at once (its own default is 5). The stack of an account
+#: has no such cap.
 LOCAL_BATCHES = 10
 
 
 class Triggers(Construct):
-    """The minute's tick, the sweep, and the deliveries."""
+    """The rules that start ticker and sweeper, and the mappings that hand released messages to the deliverers."""
 
     def __init__(
         self, scope: Construct, construct_id: str, *, options: Options, functions: Functions, queues: Queues
@@ -34,7 +35,7 @@ class Triggers(Construct):
             how = _how(options, pollers=options.queue_pollers if moment == "deliverer" else 0)
             functions.by_moment[moment].add_event_source(SqsEventSource(pair.release, **how))
         for moment, pair in queues.ordered.items():
-            # No window: FIFO queues know none.
+            # No batching window: FIFO queues allow none.
             source = SqsEventSource(
                 pair.release,
                 batch_size=BATCH,
@@ -46,7 +47,7 @@ class Triggers(Construct):
             self._feed_further(number, options, functions, queues)
 
     def _feed_further(self, number: int, options: Options, functions: Functions, queues: Queues) -> None:
-        """Hand a further queue's messages to its deliverer, also when the template knows both no more."""
+        """Hand a further queue's messages to its deliverer, even after both have left the template."""
         mapping = lambda_.EventSourceMapping(
             self,
             f"Deliverer{number}",
@@ -57,13 +58,13 @@ class Triggers(Construct):
         leave_behind(mapping)
 
     def _every(self, name: str, seconds: int, function: lambda_.Function) -> None:
-        # What cannot be started within a minute is overtaken by the next one.
+        # An invocation that cannot start within a minute is dropped, since the next one overtakes it.
         target = LambdaFunction(function, max_event_age=cdk.Duration.seconds(60), retry_attempts=0)
         events.Rule(self, name, schedule=events.Schedule.rate(cdk.Duration.seconds(seconds)), targets=[target])
 
 
 def _how(options: Options, *, pollers: int) -> dict[str, Any]:
-    """How the messages of a plain release queue are handed over. `pollers`: so many are ready at any time."""
+    """How Lambda hands over the messages of a plain release queue. `pollers`: so many are kept ready; 0: none."""
     how: dict[str, Any] = {
         "batch_size": BATCH,
         "max_batching_window": cdk.Duration.seconds(0),

@@ -17,7 +17,7 @@ from local.emulator import REGION, Credentials
 
 
 class Answer(NamedTuple):
-    """What the API said; `body` is parsed if it is JSON, otherwise text."""
+    """An answer of the API; `body` is parsed if it is JSON, otherwise text."""
 
     status: int
     headers: Mapping[str, str]
@@ -25,9 +25,9 @@ class Answer(NamedTuple):
 
 
 class SignedApi:
-    """The API at `url` as `credentials` may use it.
+    """A client of the API at `url`, which signs its requests with `credentials`.
 
-    With `connect_to` (a port of this machine) the connection goes there, while the request names the host of the url:
+    With `connect_to` (a port of this machine) it connects to that port, while the request names the host of the url:
     names below `localhost` resolve on some systems only.
     """
 
@@ -41,7 +41,7 @@ class SignedApi:
         parts = urlsplit(self.url)
         host = "127.0.0.1" if connect_to else str(parts.hostname)
         port = connect_to or parts.port
-        # The plain classes, not a pool manager: it would follow redirects and repeat requests.
+        # A plain pool, not a pool manager: a manager would follow redirects and repeat requests.
         self._pool = (
             urllib3.HTTPSConnectionPool(host, port, maxsize=20, ca_certs=str(ca_bundle) if ca_bundle else None)
             if parts.scheme == "https"

@@ -37,7 +37,7 @@ def deploy(emulator: Emulator, assembly: Path, say: Say) -> dict[str, str]:
 
 
 def _upload(emulator: Emulator, assembly: Path, say: Say) -> str:
-    """Put every file asset where the template looks for it; returns the bucket."""
+    """Upload every file asset to the bucket and the key that the template names; returns the bucket."""
     s3 = emulator.client("s3")
     bucket = f"cdk-hnb659fds-assets-{ACCOUNT}-{REGION}"
     s3.create_bucket(Bucket=bucket)
@@ -68,7 +68,7 @@ def _zip(folder: Path) -> bytes:
 
 
 def _without_bootstrap(template: dict[str, Any]) -> dict[str, Any]:
-    """Without the check of the account's bootstrap stack, which the emulator has not."""
+    """The template without its check of the account's bootstrap stack, which the emulator does not have."""
     template.pop("Rules", None)
     template.get("Parameters", {}).pop("BootstrapVersion", None)
     return template
@@ -109,7 +109,7 @@ def _reasons(emulator: Emulator) -> str:
 
 
 def _apply_what_the_emulator_drops(emulator: Emulator, template: dict[str, Any]) -> None:
-    """What its CloudFormation ignores and its APIs take: time to live, reserved concurrency, recursion."""
+    """Set by API what the emulator's CloudFormation ignores: time to live, reserved concurrency, recursion."""
     functions = emulator.client("lambda")
     resources = emulator.client("cloudformation").describe_stack_resources(StackName=STACK)["StackResources"]
     physical = {one["LogicalResourceId"]: one["PhysicalResourceId"] for one in resources}

@@ -24,7 +24,7 @@ from local import tls
 
 PYTHON = ROOT / ".venv-stack/bin/python"
 REGION = "us-east-1"
-#: Any twelve digits are the root user of the account of that number.
+#: The emulator takes any twelve digits as the access key of the root user of the account with that number.
 ACCOUNT = "000000000000"
 START_SECONDS = 30
 STOP_SECONDS = 3
@@ -38,7 +38,7 @@ class EmulatorFailed(Exception):
 
 @dataclass(frozen=True)
 class Credentials:
-    """An access key, and the ARN of whose it is."""
+    """An access key, and the ARN of the principal to whom it belongs."""
 
     access_key: str
     secret_key: str
@@ -63,26 +63,26 @@ class Emulator:
 
     @property
     def process_group(self) -> int:
-        """Of the emulator, whose process id it is, and of the Lambdas it runs."""
+        """The process group of the emulator and of the Lambdas that it runs. Its id is the emulator's process id."""
         return self._process.pid
 
     @property
     def endpoint_url(self) -> str:
-        """Where every AWS service answers."""
+        """The address at which every AWS service answers."""
         return f"{'https' if self.secure else 'http'}://127.0.0.1:{self.port}"
 
     @property
     def ca_bundle(self) -> Path | None:
-        """What a client must trust; None without TLS."""
+        """The certificate that a client must trust; None without TLS."""
         return self.folder / tls.CERTIFICATE if self.secure else None
 
     @property
     def log(self) -> Path:
-        """What the emulator itself has to say."""
+        """The file with the emulator's own log."""
         return self.folder / LOG
 
     def client(self, service: str, credentials: Credentials | None = None, *, connections: int = 20) -> Any:
-        """A botocore client of `service`, of the root user by default. One per service, caller and pool size."""
+        """A botocore client of `service`, as the root user by default. Each service, caller and pool size has one."""
         credentials = credentials or Credentials.root()
         key = (service, credentials.access_key, connections)
         if key not in self._clients:
@@ -98,10 +98,10 @@ class Emulator:
         return self._clients[key]
 
     def restart(self) -> None:
-        """End it with its Lambdas and start it again, on its port, with what its services held: all that was answered.
+        """End the emulator with its Lambdas and start it again, on its port and with the state of its services.
 
-        What is asked meanwhile gets its answer late, or none. Objects in S3 are not kept: nothing but a deployment
-        reads them. Raises EmulatorFailed.
+        The state holds the effect of every request that was answered. A request that comes meanwhile is answered late,
+        or not at all. Objects in S3 are not kept: only a deployment reads them. Raises EmulatorFailed.
         """
         self._process.send_signal(signal.SIGTERM)
         try:
@@ -121,7 +121,7 @@ class Emulator:
 
 @contextmanager
 def emulator(*, secure: bool = True, port: int = 0) -> Iterator[Emulator]:
-    """An emulator on 127.0.0.1, on a free port unless one is given, gone at the end.
+    """An emulator on 127.0.0.1, on a free port unless one is given; at the end of the block nothing of it is left.
 
     `secure` enforces IAM policies and signatures, over TLS; without it every caller may do anything, over HTTP.
     Raises EmulatorFailed if it does not answer within 30 s.
@@ -148,7 +148,7 @@ def _launch(folder: Path, listener: socket.socket, *, secure: bool) -> subproces
         raise EmulatorFailed(f"{PYTHON} does not exist: run `make setup`")
     command = [str(PYTHON), "-m", "local.launcher", str(folder)]
     command += [str(listener.fileno()), str(listener.getsockname()[1]), *(["--secure"] if secure else [])]
-    # Nothing of our environment: its Lambdas would inherit endpoints, profiles and trust stores.
+    # No other variable of our environment: the emulator's Lambdas would inherit endpoints, profiles and trust stores.
     environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     with (folder / LOG).open("ab") as log:
         return subprocess.Popen(
@@ -185,7 +185,7 @@ def _is_healthy(running: Emulator) -> bool:
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Close its standard input, which ends it; what does not end within 3 s is killed with its group."""
+    """End a process: close its standard input; if it has not ended within 3 s, kill it with its process group."""
     assert process.stdin
     process.stdin.close()
     try:

@@ -2,15 +2,15 @@
 
     python -m local.launcher FOLDER LISTENING_FD PORT [--secure]
 
-`FOLDER` is for its log, its certificate and whatever its Lambdas leave. It ends, with all of its process group, as soon
-as its standard input ends: so it cannot outlive the process that started it, however that one dies. On SIGTERM it ends
-as well, but leaves in `FOLDER/state` what its services hold, and begins with that if it finds it: a restart.
+`FOLDER` holds the emulator's log, its certificate and the files that its Lambdas leave. The emulator ends, with all of
+its process group, as soon as its standard input ends: so it cannot outlive the process that started it, however that
+process dies. On SIGTERM it ends, too, but first saves the state of its services in `FOLDER/state`. An emulator that
+finds such a state begins with it, which makes a restart.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import os
 import shutil
 import signal
@@ -21,19 +21,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-#: A message whose delay runs out wakes nobody in the emulator, whose own loop may sleep for a second.
+#: How often the emulator's event sources are woken. The emulator does not wake them when the delay of a message runs
+#: out, and its own loop may sleep for a second.
 WAKE_SECONDS = 0.02
-#: Lambda's first repeat of an event that met a concurrency limit.
-#: https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
-THROTTLED_SECONDS = 1
-#: Our asynchronous invocations live that long.
-EVENT_AGE_SECONDS = 60
-#: How often a service is asked for what it holds while threads of its own may be changing it.
+#: How often a service is asked for its state, since its own threads may be changing the state meanwhile.
 SAVE_ATTEMPTS = 100
 
 
 def main() -> None:
-    """Set the emulator up through its environment, then serve until standard input ends."""
+    """Set the emulator up by environment variables, then serve until standard input ends."""
     folder, descriptor, port = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
     os.environ.update(
         GATEWAY_PORT=port,
@@ -50,7 +46,7 @@ def main() -> None:
     if secure:
         _secure(folder)
     threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
-    asyncio.run(_serve(descriptor, folder if secure else None))
+    asyncio.run(_serve(descriptor, folder, secure=secure))
 
 
 def _secure(folder: Path) -> None:
@@ -69,15 +65,15 @@ def _secure(folder: Path) -> None:
     )
 
 
-async def _serve(descriptor: str, tls_folder: Path | None) -> None:
+async def _serve(descriptor: str, folder: Path, *, secure: bool) -> None:
     from hypercorn.asyncio import serve
     from hypercorn.config import Config
     from ministack.app import app
     from ministack.core.concurrency import esm_wake
-    from ministack.services import lambda_svc
 
-    _repeat_throttled_events(lambda_svc)
-    _let_events_in_hand_end(lambda_svc)
+    from local.lambda_runtime import adjust
+
+    adjust(folder / "layers")
 
     def keep_waking() -> None:
         while True:
@@ -89,14 +85,17 @@ async def _serve(descriptor: str, tls_folder: Path | None) -> None:
     config.bind = [f"fd://{descriptor}"]
     config.keep_alive_timeout = 75
     config.loglevel = "WARNING"
-    if tls_folder:
-        config.certfile, config.keyfile = str(tls_folder / "certificate.pem"), str(tls_folder / "key.pem")
+    if secure:
+        config.certfile, config.keyfile = str(folder / "certificate.pem"), str(folder / "key.pem")
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, _keep_state_and_end)
     await serve(app, config, shutdown_trigger=asyncio.Event().wait)
 
 
 def _keep_state_and_end() -> None:
-    """Runs in the event loop, which answers nobody meanwhile: whatever has been answered is kept."""
+    """Save the state of all services, then end the process group.
+
+    This runs in the event loop, which answers no request meanwhile: so the effect of every answered request is saved.
+    """
     from ministack.app import _build_persistence_save_dict
     from ministack.core.persistence import save_state
 
@@ -107,7 +106,10 @@ def _keep_state_and_end() -> None:
 
 
 def _patiently(state_of: Callable[[], Any]) -> Any:
-    """What a service holds; a copy fails if one of its threads adds or removes something meanwhile."""
+    """The state of a service, tried again while a copy fails since a thread of the service changes the state.
+
+    Raises the RuntimeError of the last attempt.
+    """
     for _ in range(SAVE_ATTEMPTS - 1):
         try:
             return state_of()
@@ -116,61 +118,9 @@ def _patiently(state_of: Callable[[], Any]) -> Any:
     return state_of()
 
 
-def _repeat_throttled_events(lambda_svc: Any) -> None:
-    """Lambda puts an asynchronous event that meets a concurrency limit back, whatever its retry attempts; the emulator
-    drops it after those, and the shard whose poller it was waits for a tick.
-    """
-    is_event = contextvars.ContextVar("is_event", default=False)
-    execute, invoke = lambda_svc._execute_function, lambda_svc.invoke_async_with_retry
-
-    def execute_patiently(function: Any, event: Any) -> Any:
-        give_up_at = time.monotonic() + EVENT_AGE_SECONDS
-        result = execute(function, event)
-        while is_event.get() and result.get("throttle") and time.monotonic() < give_up_at:
-            time.sleep(THROTTLED_SECONDS)
-            result = execute(function, event)
-        return result
-
-    def invoke_asynchronously(function: Any, event: Any) -> None:
-        token = is_event.set(True)
-        try:
-            invoke(function, event)  # runs in a copy of this context
-        finally:
-            is_event.reset(token)
-
-    lambda_svc._execute_function = execute_patiently
-    lambda_svc.invoke_async_with_retry = invoke_asynchronously
-
-
-def _let_events_in_hand_end(lambda_svc: Any) -> None:
-    """Lambda lets an environment end the event it has in hand before an update replaces it; the emulator kills it, and
-    with one environment that dies all others of its function.
-    """
-    from ministack.core import lambda_runtime
-
-    kill_all, release = lambda_svc.invalidate_worker, lambda_svc.release_worker
-    replaced: set[Any] = set()
-
-    def replace(function: str, qualifier: str | None = None, **of: str | None) -> None:
-        with lambda_runtime._lock:
-            for key, environments in lambda_runtime._workers.items():
-                if key.split(":")[2] == function:
-                    replaced.update(one for one in environments if one.in_use)
-                    lambda_runtime._workers[key] = [one for one in environments if not one.in_use]
-        kill_all(function, qualifier, **of)
-
-    def release_or_kill(environment: Any) -> None:
-        release(environment)
-        if environment in replaced:
-            replaced.discard(environment)
-            lambda_runtime.kill_workers([environment])
-
-    lambda_svc.invalidate_worker, lambda_svc.release_worker = replace, release_or_kill
-
-
 def _end_with_parent(folder: Path) -> None:
     sys.stdin.buffer.read()
-    # Nothing in here is worth a graceful end, which takes half a minute under TLS. The Lambdas are in this group too.
+    # A graceful end takes half a minute under TLS, and nothing here is worth it. The Lambdas are in this group, too.
     shutil.rmtree(folder, ignore_errors=True)
     os.killpg(0, signal.SIGKILL)
 

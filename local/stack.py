@@ -24,17 +24,17 @@ _EVERYTHING = {"Effect": "Allow", "Action": "*", "Resource": "*"}
 
 
 def say_on_terminal(line: str) -> None:
-    """Progress goes to standard error: standard output is for results."""
+    """Print a line of progress on standard error: standard output is for results."""
     print(line, file=sys.stderr, flush=True)
 
 
 class LocalStack:
-    """An emulator and what is deployed into it. `outputs` are those of the stack, empty before `deploy`."""
+    """An emulator and the stack that is deployed into it. `outputs` are the stack's, empty before `deploy`."""
 
     def __init__(self, running: Emulator, say: deployer.Say) -> None:
         self.emulator = running
         self.outputs: dict[str, str] = {}
-        #: May do everything, and is an admin principal of what `deploy` deploys.
+        #: A user that may do everything and is an admin principal of the stack that `deploy` deploys.
         self.admin = self.create_user(ADMIN, _EVERYTHING)
         self._say = say
         self._apis: list[SignedApi] = []
@@ -42,7 +42,7 @@ class LocalStack:
     @classmethod
     @contextmanager
     def start(cls, *, port: int = 0, secure: bool = True, say: deployer.Say = say_on_terminal) -> Iterator[LocalStack]:
-        """An empty stack on 127.0.0.1 (a free port unless one is given); at the end nothing of it is left."""
+        """An emulator on 127.0.0.1 (a free port unless one is given), still empty; at the end nothing of it is left."""
         with emulator(secure=secure, port=port) as running:
             stack = cls(running, say)
             try:
@@ -53,12 +53,12 @@ class LocalStack:
 
     @property
     def endpoint_url(self) -> str:
-        """Where every AWS service of the emulator answers."""
+        """The address at which every AWS service of the emulator answers."""
         return self.emulator.endpoint_url
 
     @property
     def ca_bundle(self) -> Path | None:
-        """What a client must trust."""
+        """The certificate that a client must trust; None without TLS."""
         return self.emulator.ca_bundle
 
     @property
@@ -80,7 +80,7 @@ class LocalStack:
         return self.emulator.client(service, credentials, connections=connections)
 
     def api(self, credentials: Credentials | None = None) -> SignedApi:
-        """The deployed API as a caller sees it, the admin by default."""
+        """A client of the deployed API with a caller's credentials, the admin's by default."""
         api = SignedApi(
             self.api_url, credentials or self.admin, connect_to=self.emulator.port, ca_bundle=self.ca_bundle
         )

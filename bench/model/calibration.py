@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.arrivals.lateness_jobs import COUNTED, Load
-from bench.arrivals.receiver import Receiver, receiver
+from bench.arrivals.target import Target
 from bench.model.limits import EMULATOR, Limits
 from bench.model.rows import row_kind
 from bench.model.run import Stack
@@ -102,17 +102,17 @@ def measure_starts() -> Starts:
     targets = ThreadedTargets({HttpTarget: HttpTransport(clock, _NoSecrets())}, clock)
     world = replace(MemoryClockwork().world, clock=clock, targets=targets)
 
-    def lateness(server: Receiver, number: int, step_ms: int) -> list[float]:
+    def lateness(target: Target, number: int, step_ms: int) -> list[float]:
         first_at = clock.now() + HOLD_MS
         due_at = {number * BATCH + place: first_at + place * step_ms for place in range(BATCH)}
-        messages = [_message(server.url(slot), at, slot) for slot, at in due_at.items()]
+        messages = [_message(target.url(slot), at, slot) for slot, at in due_at.items()]
         deliver_batch(world, messages, first_at + 30_000)
-        arrivals = server.arrivals()
+        arrivals = target.arrivals()
         return [arrivals[slot][0] - at for slot, at in due_at.items()]
 
-    with receiver() as server:
-        together = [lateness(server, number, 0) for number in range(WARM_UP_ROUNDS + ROUNDS)][WARM_UP_ROUNDS:]
-        apart = [lateness(server, len(together) + WARM_UP_ROUNDS + number, STEP_MS) for number in range(ROUNDS_APART)]
+    with Target() as target:
+        together = [lateness(target, number, 0) for number in range(WARM_UP_ROUNDS + ROUNDS)][WARM_UP_ROUNDS:]
+        apart = [lateness(target, len(together) + WARM_UP_ROUNDS + number, STEP_MS) for number in range(ROUNDS_APART)]
     targets.close()
     return starts_of([late for some in apart for late in some], together)
 

@@ -1,1 +1,1 @@
-"""Kafka and MSK."""
+"""The Kafka cluster of a deployment: Amazon MSK or another."""

@@ -1,4 +1,4 @@
-"""A Kafka cluster as `-c kafka=...` names it: MSK or another that exists, or one to be made."""
+"""A Kafka cluster as `-c kafka=...` describes it: one that exists (MSK or another), or one that the stack makes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from infra.kafka.context import parsed
 
 @dataclass(frozen=True, kw_only=True)
 class KafkaCluster:
-    """Where the cluster is and how the deliverer says who it is.
+    """The addresses of a cluster, its network, and how the deliverer authenticates.
 
-    Without subnets the deliverer is in no network of yours, unless the cluster is to be made: then a network is made,
-    too. Without servers MSK is asked for them. `topics` (patterns) are what IAM lets the deliverer write to.
+    Without subnets the deliverer is in no network of yours, unless the stack makes the cluster: then it makes a
+    network, too. Without servers the stack asks MSK for them. `topics` are patterns of the topics to which IAM lets the
+    deliverer write.
     """
 
-    #: Whether the stack makes it, MSK Serverless.
+    #: Whether the stack makes the cluster, with MSK Serverless.
     is_new: bool = False
     bootstrap_servers: str = ""
     auth: str = "plain"
@@ -27,17 +28,17 @@ class KafkaCluster:
     subnet_ids: tuple[str, ...] = ()
     security_group_ids: tuple[str, ...] = ()
     topics: tuple[str, ...] = ("*",)
-    #: The topic of messages that create and cancel jobs; MSK alone.
+    #: The topic whose messages create and cancel jobs; only a cluster of MSK may have one. Empty: none.
     ingestion_topic: str = ""
 
     @property
     def is_asked_of_msk(self) -> bool:
-        """Whether MSK has to be asked for something when the stack is deployed."""
+        """Whether a deployment of the stack asks MSK for the brokers' addresses."""
         return not self.bootstrap_servers
 
     @staticmethod
     def from_context(value: object) -> KafkaCluster | None:
-        """The cluster that a JSON object, as text or from cdk.json, describes; None if there is none.
+        """The cluster that a JSON object, as text or from cdk.json, describes; None if the value is empty.
 
         Raises InvalidCluster.
         """

@@ -1,4 +1,4 @@
-"""What `-c kafka=...` may say, and every fault of what it says."""
+"""Parses `-c kafka=...` and lists every fault of its value."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ LEAST_SUBNETS = 2
 
 
 class InvalidCluster(Exception):
-    """What `-c kafka=` says cannot be used; the message says what to give instead."""
+    """The value of `-c kafka=` cannot be used; the message says what to give instead."""
 
 
 def parsed(value: object) -> Mapping[str, Any]:
-    """The JSON object, given as text or from cdk.json. Raises InvalidCluster with every fault."""
+    """The JSON object that the context has as text or from cdk.json. Raises InvalidCluster with every fault."""
     try:
         given = json.loads(value) if isinstance(value, str) else value
     except ValueError as error:
@@ -49,7 +49,7 @@ def _faults_of_types(given: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of_its_type(name: str, value: Any) -> Any:
-    """The value, or nothing of its type: so that the other faults are told, too."""
+    """The value if it has its type, otherwise an empty one of that type, so that the other checks can go on."""
     if name in _TEXTS:
         return value if isinstance(value, str) else ""
     return value if isinstance(value, list) and all(isinstance(one, str) for one in value) else []

@@ -1,4 +1,4 @@
-"""What the deliverer to a Kafka cluster needs besides a queue: its network, and what its lock asks for."""
+"""Gives the Kafka deliverer access to the cluster: to its network, and the permissions to authenticate there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from aws_cdk import aws_lambda as lambda_
 
 from infra.kafka.cluster import KafkaCluster
 
-#: What a Lambda in a VPC needs: https://docs.aws.amazon.com/lambda/latest/dg/configuration-vpc.html
+#: Actions that a Lambda in a VPC needs: https://docs.aws.amazon.com/lambda/latest/dg/configuration-vpc.html
 INTERFACES = (
     "ec2:AssignPrivateIpAddresses",
     "ec2:CreateNetworkInterface",
@@ -22,7 +22,7 @@ INTERFACES = (
 
 
 def reach(function: lambda_.Function, cluster: KafkaCluster) -> None:
-    """Let a function into the cluster: into its network, past its lock."""
+    """Put a function into the cluster's network, and let it authenticate there as the cluster's `auth` asks."""
     if cluster.subnet_ids:
         _place(function, cluster)
     if cluster.auth == "iam":
@@ -40,18 +40,22 @@ def reach(function: lambda_.Function, cluster: KafkaCluster) -> None:
 
 
 def _place(function: lambda_.Function, cluster: KafkaCluster) -> None:
-    # No construct of the network is needed, whose details a lookup in the account would have to find out.
+    # Set at the CloudFormation resource: a CDK construct of the network would need details of it, and so a lookup in
+    # the account.
     resource = function.node.default_child
     assert isinstance(resource, lambda_.CfnFunction)
     resource.vpc_config = lambda_.CfnFunction.VpcConfigProperty(
         subnet_ids=list(cluster.subnet_ids), security_group_ids=list(cluster.security_group_ids)
     )
-    # These actions know no resources.
+    # These actions cannot be limited to resources.
     function.add_to_role_policy(iam.PolicyStatement(actions=list(INTERFACES), resources=["*"]))
 
 
 def _iam(cluster: KafkaCluster) -> Iterator[tuple[list[str], list[str]]]:
-    """https://docs.aws.amazon.com/msk/latest/developerguide/iam-access-control-actions.html"""
+    """The actions, with their resources, by which IAM lets a producer into the cluster.
+
+    https://docs.aws.amazon.com/msk/latest/developerguide/iam-access-control-actions.html
+    """
     yield ["kafka-cluster:Connect", "kafka-cluster:WriteDataIdempotently"], [cluster.cluster_arn]
     yield (
         ["kafka-cluster:DescribeTopic", "kafka-cluster:WriteData"],

@@ -1,4 +1,4 @@
-"""What Amazon MSK makes and knows: a serverless cluster in its network, and the addresses of a cluster's brokers."""
+"""Amazon MSK: makes a serverless cluster in its network, and asks for the addresses of a cluster's brokers."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from constructs import Construct
 
 from infra.kafka.cluster import KafkaCluster
 
-#: Brokers of MSK Serverless, and HTTPS for endpoints of AWS services:
+#: Ports of the brokers of MSK Serverless, and of HTTPS for the endpoints of AWS services:
 #: https://docs.aws.amazon.com/msk/latest/developerguide/port-info.html
 PORTS = (9098, 443)
 ZONES = 2
-#: What MSK calls the addresses, by how a client says who it is:
+#: MSK's names for the brokers' addresses, by the way in which a client authenticates:
 #: https://docs.aws.amazon.com/msk/1.0/apireference/clusters-clusterarn-bootstrap-brokers.html
 ADDRESSES = {
     "plain": "BootstrapBrokerString",
@@ -29,7 +29,7 @@ ADDRESSES = {
 
 
 def completed(scope: Construct, cluster: KafkaCluster) -> KafkaCluster:
-    """The cluster with all that only MSK and the stack can say of it; nothing is made if all of that was given."""
+    """The cluster with the values that only MSK or the stack can fill in; nothing is made if all of them were given."""
     if cluster.is_new:
         cluster = ServerlessCluster(scope, "KafkaCluster", wanted=cluster).cluster
     if cluster.is_asked_of_msk:
@@ -38,9 +38,9 @@ def completed(scope: Construct, cluster: KafkaCluster) -> KafkaCluster:
 
 
 class ServerlessCluster(Construct):
-    """`cluster`: as wanted, with its ARN and its network.
+    """A new cluster of MSK Serverless; `cluster` is the wanted one with its ARN and its network filled in.
 
-    It outlives the stack, with the network it lies in: its topics are not Clockwork's to delete.
+    The cluster outlives the stack, with the network that was made for it: its topics are not Clockwork's to delete.
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, wanted: KafkaCluster) -> None:
@@ -51,7 +51,7 @@ class ServerlessCluster(Construct):
         made = msk.CfnServerlessCluster(
             self,
             "Cluster",
-            # Always the same name: a change that only another cluster could take on is refused, and replaces none.
+            # Always the same name: CloudFormation refuses a change that would need a new cluster, and replaces none.
             cluster_name=cdk.Names.unique_resource_name(self, max_length=64, separator="-"),
             client_authentication={"sasl": {"iam": {"enabled": True}}},
             vpc_configs=[
@@ -73,7 +73,10 @@ class ServerlessCluster(Construct):
             cdk.CfnOutput(cdk.Stack.of(self), name, value=value)
 
     def _placed_in_new_network(self, wanted: KafkaCluster) -> KafkaCluster:
-        """A network with no way in or out but to what is called from within."""
+        """The wanted cluster in a new network, which has no way in, and out only to the AWS services that are called.
+
+        It has isolated subnets, an endpoint of each such service, and a security group.
+        """
         isolated = ec2.SubnetConfiguration(name="Kafka", subnet_type=ec2.SubnetType.PRIVATE_ISOLATED)
         vpc = ec2.Vpc(self, "Network", max_azs=ZONES, nat_gateways=0, subnet_configuration=[isolated])
         group_id = self._security_group(vpc.vpc_id)
@@ -81,7 +84,8 @@ class ServerlessCluster(Construct):
         vpc.add_gateway_endpoint("DynamoDb", service=ec2.GatewayVpcEndpointAwsService.DYNAMODB)
         services = {"Sqs": ec2.InterfaceVpcEndpointAwsService.SQS}
         if wanted.ingestion_topic:
-            # From there Lambda reads a topic: https://docs.aws.amazon.com/lambda/latest/dg/with-msk-cluster-network.html
+            # Lambda reads a topic from this network:
+            # https://docs.aws.amazon.com/lambda/latest/dg/with-msk-cluster-network.html
             services |= {
                 "Lambda": ec2.InterfaceVpcEndpointAwsService.LAMBDA_,
                 "Sts": ec2.InterfaceVpcEndpointAwsService.STS,
@@ -92,7 +96,7 @@ class ServerlessCluster(Construct):
         return replace(wanted, vpc_id=vpc.vpc_id, subnet_ids=subnet_ids, security_group_ids=(group_id,))
 
     def _security_group(self, vpc_id: str) -> str:
-        """The id of a group whose members reach each other, and nobody else reaches them."""
+        """The id of a new security group, whose members can be reached by its other members alone."""
         description = "The Kafka cluster of Clockwork, and who speaks to it"
         group = ec2.CfnSecurityGroup(self, "SecurityGroup", group_description=description, vpc_id=vpc_id)
         for port in PORTS:
@@ -110,9 +114,10 @@ class ServerlessCluster(Construct):
 
 
 class Brokers(Construct):
-    """`addresses`: host:port, separated by commas, which CloudFormation does not know: MSK is asked at deployment.
+    """The `addresses` of a cluster's brokers: host:port, separated by commas.
 
-    By a function of the CDK's own, with a role for nothing else. It is asked anew when ARN or auth change.
+    CloudFormation does not know them, so a custom resource asks MSK at deployment: a function of the CDK's own, with a
+    role for nothing else. It asks anew when ARN or auth change.
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, cluster: KafkaCluster) -> None:
@@ -138,7 +143,7 @@ class Brokers(Construct):
             ),
             role=role,
             log_group=log,
-            # What the runtime brings along is enough, and nothing is fetched from elsewhere during a deployment.
+            # The SDK that the runtime brings along is enough: a deployment then fetches nothing from elsewhere.
             install_latest_aws_sdk=False,
         )
         self.addresses = asked.get_response_field(field)

@@ -1,4 +1,7 @@
-"""What must wake somebody. Every alarm says in its description what it means and where to look first."""
+"""The CloudWatch alarms, for states that must wake a person.
+
+Every alarm says in its description what it means and where to look first.
+"""
 
 from __future__ import annotations
 
@@ -23,19 +26,20 @@ _BREACHING = cloudwatch.TreatMissingData.BREACHING
 _FINE = cloudwatch.TreatMissingData.NOT_BREACHING
 
 LATE_MS = 1_000
-#: As long as a poller may run: however far behind a shard is, it is polled at least once in such a time.
+#: As long as a poller may run: in this time each shard is polled at least once, however far behind it is.
 POLL_MINUTES = 5
-#: The longest delay that SQS knows and two visibility timeouts.
+#: Room for the longest delay of SQS (900 s) and two visibility timeouts.
 QUEUE_AGE_SECONDS = 1_200
-#: SQS refuses to hand out more than 120,000 messages of a queue at a time.
+#: Two thirds of the messages of one queue that may be in flight: SQS refuses to hand out more than 120,000 at a time.
 IN_FLIGHT = 80_000
-#: Half of what SQS looks at: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/avoid-backlog-with-the-same-message-group-id.html
+#: Half of the messages of a FIFO queue that SQS looks at:
+#: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/avoid-backlog-with-the-same-message-group-id.html
 ORDERED_BACKLOG = 60_000
 API_FAULTS = 5
 
 
 class Alarms(Construct):
-    """All alarms, wired to the topic of the deployment, if it names one."""
+    """All alarms of a deployment. They notify the SNS topic that the options name, if they name one."""
 
     def __init__(
         self,
@@ -110,7 +114,7 @@ class Alarms(Construct):
         self._alarm("InFlight", flying, above=IN_FLIGHT, means=many, kind=kind)
 
     def _watch_ordered(self, pair: Pair, kind: str) -> None:
-        """No age: a head may wait for hours, and so does what is behind it."""
+        """Alarms of an ordered queue. None is on age: a head may wait for hours, and so do the messages behind it."""
         # Two alarms rather than one on their sum: the emulator's CloudFormation knows no metric math.
         waiting = pair.release.metric_approximate_number_of_messages_visible(statistic="Maximum", period=_MINUTE)
         hidden = pair.release.metric_approximate_number_of_messages_not_visible(statistic="Maximum", period=_MINUTE)
@@ -148,9 +152,9 @@ class Alarms(Construct):
         missing: cloudwatch.TreatMissingData = _FINE,
         kind: str = "",
     ) -> None:
-        """Rings when most of the last `of` periods were beyond the bound (with a heartbeat: all of them).
+        """Make an alarm that rings when most of the last `of` periods were beyond the bound (for a heartbeat: all).
 
-        `kind`, before its name, says which of several things alike it watches.
+        `kind` stands before its name and says which of several queues alike it watches.
         """
         operator = cloudwatch.ComparisonOperator
         alarm = cloudwatch.Alarm(

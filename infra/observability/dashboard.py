@@ -1,4 +1,4 @@
-"""One page that answers: is it on time, is it keeping up, does anything fail, what does it cost."""
+"""The CloudWatch dashboard: one page that shows whether jobs start on time, the backlog, failures and costs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MINUTE = cdk.Duration.minutes(1)
 
 
 class Dashboard(Construct):
-    """The dashboard. Two graphs to a row."""
+    """The dashboard: Clockwork's own metrics in four narrow graphs, then wider graphs, two to a row."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The metrics of Clockwork itself, which its Lambdas write into their logs, and how each is best read."""
+"""Clockwork's own metrics, which its Lambdas write into their logs, and the statistic that suits each best."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ STATISTICS = {
 
 
 def metric(settings: Settings, name: str, statistic: str | None = None, minutes: int = 1) -> cloudwatch.Metric:
-    """One metric, over periods of `minutes`.
+    """One metric over periods of `minutes`, with its own statistic unless one is given.
 
-    Its only dimension is the stage: every further value of a dimension would be a metric to pay for.
+    Its only dimension is the stage: AWS would bill every further value of a dimension as a metric.
     """
     return cloudwatch.Metric(
         namespace=settings.metrics_namespace,

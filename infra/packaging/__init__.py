@@ -1,1 +1,1 @@
-"""Layers, and the bundles they are made of."""
+"""The Lambdas' layers, and the bundles that layers are made of."""

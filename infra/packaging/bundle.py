@@ -14,7 +14,7 @@ from infra import ROOT
 from infra.packaging.shelf import digest_of, shelved
 
 CONSTRAINTS = ROOT / "constraints.txt"
-#: Wheels for the account's Lambdas, whatever machine deploys.
+#: pip's options for wheels that suit the account's Lambdas, whatever machine deploys.
 ACCOUNT_WHEELS = (
     "--platform=manylinux_2_28_aarch64",
     "--platform=manylinux2014_aarch64",
@@ -30,7 +30,7 @@ def packages(layer: str, *, local: bool) -> Path:
     """The folder of a layer of third-party packages, for the emulator's interpreter or for the account's Lambdas.
 
     `layer` names the folder of its requirements under layers/. Takes about 5 s the first time and nothing after that.
-    When pip fails it says why on the terminal, and this raises CalledProcessError.
+    Raises CalledProcessError when pip fails; pip says why on the terminal.
     """
     requirements = ROOT / "layers" / layer / "requirements.txt"
     build = partial(_install_packages, requirements=requirements, local=local)
@@ -38,7 +38,7 @@ def packages(layer: str, *, local: bool) -> Path:
 
 
 def core(*, local: bool) -> Path:
-    """The folder of the core layer: as it lies in the repository, for the emulator with its byte code."""
+    """The folder of the core layer: the one in the repository, or for the emulator a copy of it with byte code."""
     source = ROOT / "layers/core"
     return shelved("core-local", _digest(source, local=True), partial(_copy, source)) if local else source
 
@@ -53,7 +53,8 @@ def _digest(*sources: Path, local: bool) -> str:
 
 def _install_packages(folder: Path, *, requirements: Path, local: bool) -> None:
     site = folder / "python"
-    # pip reads relative `-c` lines from the requirements file's own folder; --target ignores what is installed here.
+    # pip reads relative `-c` lines from the requirements file's own folder. With --target it ignores the packages of
+    # this environment.
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
     command += ["--only-binary=:all:", f"--target={site}", f"--requirement={requirements}"]
     subprocess.run([*command, *(() if local else ACCOUNT_WHEELS)], check=True, stdout=sys.stderr)
@@ -73,8 +74,9 @@ def _copy(source: Path, folder: Path) -> None:
 def _compile(folder: Path) -> None:
     """Add byte code, so that a cold start need not compile.
 
-    It is valid by contract, not by time stamps, which an unpacked archive does not keep; and it names the place where
-    Lambda unpacks layers, so that it is the same wherever it was made.
+    Python uses it without a look at the source (unchecked hash): an unpacked archive does not keep the time stamps that
+    Python would compare otherwise. Paths in it begin with /opt, where Lambda unpacks layers, so that the byte code is
+    the same on whatever machine it was made.
     """
     unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
     compileall.compile_dir(folder, quiet=2, invalidation_mode=unchecked, stripdir=str(folder), prependdir="/opt")

@@ -1,4 +1,4 @@
-"""The layers of the Lambdas: our core as it lies in the repository, and the packages it needs."""
+"""The layers of the Lambdas: the core as it lies in the repository, and the third-party packages that it needs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from infra.packaging.bundle import LEFTOVERS, core, packages
 
 RUNTIME = lambda_.Runtime.PYTHON_3_14
 ARCHITECTURE = lambda_.Architecture.ARM_64
-#: What an interpreter leaves behind in source folders.
+#: Patterns of the files that an interpreter leaves behind in source folders.
 LEFT_OUT = [f"**/{pattern}" for pattern in LEFTOVERS]
 
 
 class Layers(Construct):
-    """`of` by name: `core` and `vendor` are for every Lambda, `edge` and `kafka` (if asked for) for who needs them."""
+    """The layers, in `of` by name.
+
+    Every Lambda has `core` and `vendor`. `edge`, and `kafka` if the options ask for it, are for single Lambdas.
+    """
 
     def __init__(self, scope: Construct, construct_id: str, *, local: bool, kafka: bool) -> None:
         super().__init__(scope, construct_id)

@@ -1,4 +1,4 @@
-"""What takes long to build is built once and kept under build/, by a digest of all that it is made of."""
+"""A cache of built folders under build/: each is built once and named after a digest of its sources."""
 
 from __future__ import annotations
 
@@ -12,12 +12,16 @@ from pathlib import Path
 from infra import ROOT
 
 BUILD = ROOT / "build"
-#: How many of a kind stay: those of this working copy, and a few of its past.
+#: How many folders of a kind stay: those of this working copy, and a few of its past.
 KEPT = 4
 
 
 def shelved(kind: str, digest: str, build: Callable[[Path], None]) -> Path:
-    """The folder of this kind and digest; `build` fills an empty one if there is none. Safe among processes."""
+    """The folder of this kind and digest; `build` fills an empty one if there is none.
+
+    Several processes may ask at once: the first that has finished provides the folder. An error of `build` is raised
+    as it is, and leaves no folder.
+    """
     folder = BUILD / f"{kind}-{digest}"
     if not folder.is_dir():
         print(f"Building {folder.relative_to(ROOT)}", file=sys.stderr, flush=True)
@@ -28,13 +32,13 @@ def shelved(kind: str, digest: str, build: Callable[[Path], None]) -> Path:
             _publish(draft, folder)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
-    folder.touch()  # in use: the last to be forgotten
+    folder.touch()  # the folder is in use, so it is the last to be removed
     _forget_oldest(kind)
     return folder
 
 
 def digest_of(sources: Iterable[Path], *traits: object) -> str:
-    """A digest of files, of folders whole, and of whatever else makes a difference."""
+    """A digest of the sources (files, and folders with all their files) and of `traits` that make a difference, too."""
     digest = hashlib.sha256(repr(traits).encode())
     for path in _files(sources):
         digest.update(f"{path.relative_to(ROOT)}\n".encode())

@@ -1,4 +1,7 @@
-"""Api: answers the signed HTTPS requests. Its code is in the core layer: a deploy swaps all of it at once."""
+"""The api Lambda: answers the signed HTTPS requests of clients.
+
+Its code is in the core layer, so that a deployment replaces all of it at once.
+"""
 
 from clockwork.handlers.api import lambda_handler
 

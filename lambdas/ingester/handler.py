@@ -1,4 +1,7 @@
-"""Ingester: creates and cancels jobs by message. Its code is in the core layer: a deploy swaps all of it at once."""
+"""The ingester Lambda: creates and cancels jobs by message.
+
+Its code is in the core layer, so that a deployment replaces all of it at once.
+"""
 
 from clockwork.handlers.ingester import lambda_handler
 

@@ -1,4 +1,7 @@
-"""Sweeper: sees to what was left behind. Its code is in the core layer: a deploy swaps all of it at once."""
+"""The sweeper Lambda: repairs work that the other Lambdas left behind.
+
+Its code is in the core layer, so that a deployment replaces all of it at once.
+"""
 
 from clockwork.handlers.sweeper import lambda_handler
 

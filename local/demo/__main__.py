@@ -39,7 +39,7 @@ _ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Ended(BaseException):
-    """A signal asked for the end."""
+    """A signal asked the demonstration to end."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -47,7 +47,11 @@ class Ended(BaseException):
 
 
 def main() -> int:
-    """0 if all went well, 1 if a job did not, 2 if the demonstration could not run, 128 + n after a signal."""
+    """Run the demonstration and print its result as JSON.
+
+    Returns 0 if all went well, 1 if a job did not, 2 if the demonstration could not run, 128 + n if signal n came
+    before there was a result.
+    """
     parser = argparse.ArgumentParser(prog="python -m local.demo", description=__doc__)
     parser.add_argument("--stay", action="store_true", help="stay up afterwards, until Ctrl-C")
     parser.add_argument("--port", type=int, default=0, help="of the emulator on 127.0.0.1; a free one by default")

@@ -1,4 +1,4 @@
-"""What arrived, as the receiver and the queue's reader saw it."""
+"""Collects the arrivals of jobs, as the webhook receiver and the queue's reader saw them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from local.demo.plan import Channel
 
 @dataclass(frozen=True)
 class Arrival:
-    """One attempt at a target. `accepted`: answered 2xx, or read from the queue."""
+    """One attempt at a target, at an instant in epoch ms. `accepted`: answered 2xx, or read from the queue."""
 
     execution_id: str
     at: int
@@ -29,12 +29,12 @@ class Arrivals:
         self.on_arrival: Callable[[Arrival], None] | None = None
 
     def add(self, arrival: Arrival) -> None:
-        """Keep one more."""
+        """Keep one more arrival."""
         with self._lock:
             self._by_execution[arrival.execution_id] = (*self.of(arrival.execution_id), arrival)
         if self.on_arrival is not None:
             self.on_arrival(arrival)
 
     def of(self, execution_id: str) -> tuple[Arrival, ...]:
-        """Those of one execution, in the order in which they came."""
+        """The arrivals of one execution, in the order in which they came."""
         return self._by_execution.get(execution_id, ())

@@ -1,8 +1,9 @@
-"""Calls the API of a demonstration that stays up, from another terminal:
+"""Calls the API of a demonstration that stays up, from another terminal.
 
     python -m local.demo.call FOLDER METHOD PATH [BODY]
 
-`FOLDER` is the one that the demonstration names; it holds the address and the demo user's key while it runs.
+`FOLDER` is the one that the demonstration names. While the demonstration runs, the folder holds the API's address and
+the demo user's key.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ import urllib3
 from local.api import SignedApi
 from local.emulator import Credentials
 
-#: In the folder of a running demonstration.
+#: The file with address and key, in the folder of a running demonstration.
 FILE = "demo.json"
 
 
 def write_connection(folder: Path, url: str, credentials: Credentials, ca_bundle: Path) -> None:
-    """What `main` needs, for this user's eyes only."""
+    """Write the file that `main` reads, with the secret key; only this user may read it."""
     path = folder / FILE
     path.touch(mode=0o600)
     keys = {"accessKey": credentials.access_key, "secretKey": credentials.secret_key}
@@ -30,7 +31,10 @@ def write_connection(folder: Path, url: str, credentials: Credentials, ca_bundle
 
 
 def main(arguments: list[str]) -> int:
-    """Print the answer's body; 0 if the API accepted the request."""
+    """Send one request and print the answer's body.
+
+    Returns 0 if the API accepted the request, 1 if it refused it, 2 if there was no answer or an argument is wrong.
+    """
     if len(arguments) not in (3, 4):
         print(__doc__, file=sys.stderr)
         return 2

@@ -1,4 +1,4 @@
-"""What the demonstration asks of the scheduler: which jobs, to where, how soon."""
+"""Plans the jobs of the demonstration: how many of each kind, to which target, and how soon they are due."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """Why a job is there; the value is what the table calls it."""
+    """The case that a job shows; the value is its label in the table."""
 
     SOON = "due soon"
     FLAKY = "fails twice"
@@ -17,7 +17,7 @@ class Kind(StrEnum):
 
 
 class Channel(StrEnum):
-    """How a job is delivered."""
+    """The way in which a job is delivered."""
 
     WEBHOOK = "webhook"
     QUEUE = "SQS"
@@ -25,7 +25,7 @@ class Channel(StrEnum):
 
 @dataclass(frozen=True)
 class PlannedJob:
-    """One job to create; `delay_ms` is counted from when its create is received."""
+    """One job to create; `delay_ms` counts from the instant at which the API receives its create."""
 
     number: int
     kind: Kind
@@ -33,10 +33,10 @@ class PlannedJob:
     delay_ms: int
 
 
-#: How many of each kind.
+#: How many jobs of each kind.
 COUNTS = {Kind.SOON: 150, Kind.FLAKY: 15, Kind.CHANGED_MIND: 15, Kind.LATER: 20}
-#: From when to when the jobs of a kind are due (ms). LATER is beyond every horizon that a shard may have published
-#: when its jobs are created, so that nothing but a poller that a tick starts can find them.
+#: The shortest and the longest delay of a kind's jobs (ms). LATER lies beyond every horizon that a shard may have
+#: published when these jobs are created, so that only a poller that a tick starts can find them.
 WINDOWS_MS = {
     Kind.SOON: (3_000, 15_000),
     Kind.FLAKY: (3_000, 12_000),
@@ -45,12 +45,12 @@ WINDOWS_MS = {
 }
 WARM_UP_JOBS = 10
 WARM_UP_DELAY_MS = 1_900
-#: A target that fails answers so many attempts with 503; then it accepts.
+#: A target that fails answers this many attempts with 503; then it accepts.
 FAILURES = 2
 
 
 def plan(rng: random.Random) -> list[PlannedJob]:
-    """All jobs in the order of their creation: mixed, those of LATER last."""
+    """All jobs in the order of their creation: the kinds mixed, those of LATER last."""
     near = [kind for kind in (Kind.SOON, Kind.FLAKY, Kind.CHANGED_MIND) for _ in range(COUNTS[kind])]
     rng.shuffle(near)
     kinds = near + [Kind.LATER] * COUNTS[Kind.LATER]
@@ -61,12 +61,12 @@ def plan(rng: random.Random) -> list[PlannedJob]:
 
 
 def warm_up_wave() -> list[PlannedJob]:
-    """Ten jobs for before: their delay is long enough for all to be in flight when the first is due."""
+    """Ten jobs for the warm-up, with a delay long enough for all to be in flight when the first is due."""
     return [
         PlannedJob(number, Kind.SOON, _channel(Kind.SOON, number), WARM_UP_DELAY_MS) for number in range(WARM_UP_JOBS)
     ]
 
 
 def _channel(kind: Kind, number: int) -> Channel:
-    """Every third goes to the queue, but what must fail goes where failing can be arranged."""
+    """Every third job goes to the queue, but a job that must fail goes to the webhook, which can be made to fail."""
     return Channel.QUEUE if kind is not Kind.FLAKY and number % 3 == 2 else Channel.WEBHOOK

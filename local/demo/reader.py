@@ -1,4 +1,4 @@
-"""Reads the demonstration's SQS queue as a consumer would: long polls, and deletes what it has read."""
+"""Reads the demonstration's SQS queue as a consumer would: by long polls, and it deletes the messages it has read."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from botocore.exceptions import BotoCoreError, ClientError
 from local.demo.arrivals import Arrival, Arrivals
 from local.demo.plan import Channel
 
-#: Short enough for the end not to wait, long enough to be a long poll.
+#: Short enough that the end of the demonstration does not wait for it, long enough to be a long poll.
 WAIT_SECONDS = 1
 
 
 @contextmanager
 def reader(sqs: Any, queue_url: str, arrivals: Arrivals, say: Callable[[str], None]) -> Iterator[None]:
-    """Read the queue in a thread of its own until the end of the block. A call that fails is said and repeated."""
+    """Read the queue in a thread of its own until the end of the block.
+
+    A call that fails is reported by `say` and repeated after a second.
+    """
     ended = threading.Event()
 
     def read() -> None:
@@ -40,7 +43,7 @@ def reader(sqs: Any, queue_url: str, arrivals: Arrivals, say: Callable[[str], No
 
 
 def read_once(sqs: Any, queue_url: str, arrivals: Arrivals) -> None:
-    """One long poll. Every message counts when it has been received, before it is deleted."""
+    """Make one long poll. A message counts as arrived once it has been received, before it is deleted."""
     answer = sqs.receive_message(
         QueueUrl=queue_url, MaxNumberOfMessages=10, WaitTimeSeconds=WAIT_SECONDS, MessageAttributeNames=["All"]
     )

@@ -14,13 +14,13 @@ KEY = "demo-tick"
 EVERY_SECONDS = 2
 FIRES_BEFORE = 4
 FIRES_AFTER = 2
-#: How long silence is listened to: longer than two intervals.
+#: How long the demonstration waits to see that nothing fires: longer than two intervals.
 SILENCE_SECONDS = 5.0
 PATIENCE_SECONDS = 30.0
 
 
 class Recurring:
-    """One recurring job and what was seen of it. `faults` are sentences; none if all went well."""
+    """One recurring job and the `faults` that were seen: phrases, none if all went well."""
 
     def __init__(self, scene: Scene, say: Callable[[str], None]) -> None:
         self._scene = scene
@@ -29,7 +29,7 @@ class Recurring:
         self.faults: list[str] = []
 
     def run(self) -> None:
-        """Its whole life. Raises DemoFailed if the API refuses a step."""
+        """Take the job through its whole life, from create to delete. Raises DemoFailed if the API refuses a step."""
         self._create()
         self._await(lambda: len(self._fired()) >= FIRES_BEFORE, f"{FIRES_BEFORE} fires")
         self._ask("POST", f"{self._path}/pause", {"reason": "to show it"})
@@ -67,7 +67,7 @@ class Recurring:
         return items
 
     def _fired(self) -> list[dict[str, Any]]:
-        """The executions whose occurrence arrived, newest first."""
+        """The executions whose occurrence was accepted, newest first."""
         return [execution for execution in self._executions() if self._accepted(execution["executionId"])]
 
     def _accepted(self, execution_id: str) -> int:
@@ -82,8 +82,11 @@ class Recurring:
             time.sleep(0.2)
 
     def _expect_silence(self, after_what: str) -> None:
-        """Nothing starts after the answer: for what should not come there is nothing to wait for but time."""
-        time.sleep(0.2)  # what was under way when the answer came, which lists it
+        """Note a fault if an occurrence starts after the API's answer.
+
+        No event shows that none will come, so this waits for a fixed time.
+        """
+        time.sleep(0.2)  # for attempts that were under way when the answer came, which lists them
         before = len(self._fired())
         time.sleep(SILENCE_SECONDS)
         if len(self._fired()) > before:

@@ -12,15 +12,15 @@ from local.api import SignedApi
 from local.demo.arrivals import Arrivals
 from local.demo.plan import Channel, Kind
 from local.demo.reader import reader
-from local.demo.receiver import FLAKY_PATH, STEADY_PATH, receiver
 from local.demo.screen import Screen
+from local.demo.webhooks import FLAKY_PATH, STEADY_PATH, Webhooks
 from local.emulator import ACCOUNT, REGION, Credentials
 from local.stack import LocalStack
 
 CLIENT = "demo"
 SECRET = "clockwork/demo"
 QUEUE = "clockwork-demo"
-#: Known before the queue is made: the stack is deployed with it, and so its assembly is the same every time.
+#: The ARN is known before the queue is made: the stack is deployed with it, so its assembly is the same every time.
 QUEUE_ARN = f"arn:aws:sqs:{REGION}:{ACCOUNT}:{QUEUE}"
 
 
@@ -30,7 +30,7 @@ class DemoFailed(Exception):
 
 @dataclass(frozen=True)
 class Scene:
-    """A deployed stack, and a client who may call its API and receives what it delivers."""
+    """A deployed stack, and a client who may call its API and receives its deliveries."""
 
     stack: LocalStack
     credentials: Credentials
@@ -39,7 +39,7 @@ class Scene:
     arrivals: Arrivals
 
     def target(self, channel: Channel, kind: Kind = Kind.SOON) -> dict[str, str]:
-        """The target as the API takes it."""
+        """The target of a job, as a request to the API has it."""
         if channel is Channel.QUEUE:
             return {"type": "sqs", "queueArn": QUEUE_ARN}
         path = FLAKY_PATH if kind is Kind.FLAKY else STEADY_PATH
@@ -50,17 +50,20 @@ class Scene:
 def scene(screen: Screen, port: int) -> Iterator[Scene]:
     """Start and deploy the stack, and set the client up; at the end nothing of it is left."""
     key, arrivals = secrets.token_bytes(24), Arrivals()
-    with receiver(key, arrivals) as receiver_port, LocalStack.start(port=port, say=screen.say) as stack:
+    with Webhooks(key, arrivals) as webhooks, LocalStack.start(port=port, say=screen.say) as stack:
         with screen.step("Deploying the stack"):
             stack.deploy({"targetQueueArns": QUEUE_ARN})
-        credentials = _set_up_client(stack, key, receiver_port)
+        credentials = _set_up_client(stack, key, webhooks.port)
         queue_url = stack.client("sqs").create_queue(QueueName=QUEUE)["QueueUrl"]
         with reader(stack.client("sqs"), queue_url, arrivals, screen.say):
-            yield Scene(stack, credentials, stack.api(credentials), receiver_port, arrivals)
+            yield Scene(stack, credentials, stack.api(credentials), webhooks.port, arrivals)
 
 
 def _set_up_client(stack: LocalStack, key: bytes, receiver_port: int) -> Credentials:
-    """The client `demo`: its user may call the API and nothing else in the account."""
+    """Create the client `demo` and its user, who may call the API and nothing else in the account.
+
+    Returns the user's credentials. Raises DemoFailed if the API refuses the client.
+    """
     api_arn = f"arn:aws:execute-api:{REGION}:{ACCOUNT}:{stack.outputs['ApiId']}/*"
     credentials = stack.create_user(CLIENT, {"Effect": "Allow", "Action": "execute-api:Invoke", "Resource": api_arn})
     secret = "whsec_" + base64.b64encode(key).decode()

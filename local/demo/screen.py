@@ -1,4 +1,4 @@
-"""What the demonstration shows, on standard error: a live table on a terminal, plain lines elsewhere."""
+"""Shows the demonstration's progress on standard error: a live table on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.table import Table
 
 from local.demo.summary import Row
 
-#: How often a plain log gets a line.
+#: How often a plain log gets a line of the table.
 PLAIN_SECONDS = 10
 Frame = Callable[[], tuple[Sequence[Row], str]]
 
@@ -26,12 +26,12 @@ class Screen:
         self._console = console or Console(stderr=True, highlight=False)
 
     def say(self, line: str) -> None:
-        """One line as it is, never wrapped, so that it can be copied."""
+        """Print one line as it is, never wrapped, so that it can be copied."""
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     @contextmanager
     def step(self, title: str) -> Iterator[None]:
-        """A step that takes a while: its title at once, its duration at the end."""
+        """Show a step that takes a while: its title at once, its duration at the end."""
         started = time.monotonic()
         if not self._console.is_terminal:
             self.say(f"{title} ...")
@@ -41,7 +41,7 @@ class Screen:
 
     @contextmanager
     def table(self, frame: Frame) -> Iterator[None]:
-        """Show what `frame` gives, again and again, until the end of the block."""
+        """Show the rows and the caption that `frame` returns, again and again, until the end of the block."""
         if self._console.is_terminal:
             with Live(console=self._console, get_renderable=lambda: render(*frame()), refresh_per_second=4):
                 yield
@@ -70,7 +70,7 @@ def plain(row: Row) -> str:
 
 
 def render(shown: Sequence[Row], caption: str) -> Table:
-    """The table; the last row is that of all jobs."""
+    """The table for the terminal; its last row is the one of all jobs."""
     title = "Jobs, and how many ms late their first attempts arrived"
     table = Table(title=title, title_justify="left", caption=caption, caption_justify="left", box=SIMPLE)
     for column in ("", "created", "due", "delivered", "attempts", "p50", "p99", "max"):

@@ -1,4 +1,4 @@
-"""Stays up after the demonstration: says what to try from another terminal, and shows what arrives."""
+"""Keeps the stack up after the demonstration: prints commands for another terminal, and shows arrivals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from local.emulator import REGION
 
 
 def stay(scene: Scene, screen: Screen, example: CreatedJob) -> None:
-    """Until a signal ends the wait; `example` is a job whose executions are worth a look."""
+    """Keep the stack up until a signal ends the wait; `example` is a job whose executions are worth a look."""
     stack = scene.stack
     ca_bundle = stack.ca_bundle
     assert ca_bundle is not None, "the demonstration's stack speaks TLS"

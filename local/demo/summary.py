@@ -1,4 +1,4 @@
-"""Counts what the demonstration did: pure functions of what the API answered and of what arrived."""
+"""Counts the results of the demonstration: pure functions of the API's answers and of the arrivals."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from local.demo.arrivals import Arrival
 from local.demo.plan import Kind, PlannedJob
 
 ArrivalsOf = Callable[[str], Sequence[Arrival]]
-#: Further ahead of the last create than any horizon was: whatever arrives was found by a poller that a tick started.
+#: Further ahead of the last create than any horizon was (ms). A job that is due later and arrives was found by a poller
+#: that a tick started.
 BEYOND_HORIZON_MS = 80_000
 
 
 @dataclass(frozen=True)
 class CreatedJob:
-    """A job that the API accepted; `state` is the 201's, `cancel_result` what a DELETE answered, if there was one."""
+    """A job that the API accepted: `state` is from the 201, `cancel_result` from the DELETE, if there was one."""
 
     planned: PlannedJob
     job_id: str
@@ -29,18 +30,18 @@ class CreatedJob:
 
     @property
     def execution_id(self) -> str:
-        """Under which it arrives."""
+        """The id of the execution under which the job arrives."""
         return only_execution(self.job_id, self.due_at)
 
     @property
     def is_cancelled(self) -> bool:
-        """The API promised that no attempt will start."""
+        """Whether the API promised that no attempt will start."""
         return self.cancel_result == "cancelled"
 
 
 @dataclass(frozen=True)
 class Lateness:
-    """Of first attempts, in ms; zeros if nothing arrived."""
+    """How late first attempts arrived, in ms; zeros if nothing arrived."""
 
     p50: int = 0
     p99: int = 0
@@ -61,7 +62,7 @@ def _nearest_rank(ordered: Sequence[int], share: float) -> int:
 
 @dataclass(frozen=True)
 class Followed:
-    """A job with what arrived of it."""
+    """A job with its arrivals."""
 
     job: CreatedJob
     arrivals: Sequence[Arrival]
@@ -73,22 +74,22 @@ class Followed:
 
     @property
     def is_early(self) -> bool:
-        """Something arrived before it was due."""
+        """Whether an attempt arrived before the job was due."""
         return any(arrival.at < self.job.due_at for arrival in self.arrivals)
 
     @property
     def lateness_ms(self) -> int | None:
-        """Of the first attempt; None before that."""
+        """How late the first attempt arrived (ms); None while none has arrived."""
         return min(arrival.at for arrival in self.arrivals) - self.job.due_at if self.arrivals else None
 
     @property
     def is_settled(self) -> bool:
-        """Nothing more is expected of it."""
+        """Whether no further arrival is expected: the job was cancelled or has been accepted."""
         return self.job.is_cancelled or self.accepted > 0
 
     @property
     def fault(self) -> str | None:
-        """What is wrong with it at the end, if anything is."""
+        """The job's fault at the end, as a phrase; None if it has none."""
         if self.job.is_cancelled:
             return "arrived although it was cancelled" if self.arrivals else None
         if self.accepted > 1:
@@ -105,7 +106,7 @@ def _tried(arrivals: Sequence[Arrival]) -> str:
 
 @dataclass(frozen=True)
 class Summary:
-    """The result. `paths` overlap: a job that was retried had been released by its create."""
+    """The result. The `paths` overlap: a job that was retried had been released by its create."""
 
     jobs: int
     delivered: int
@@ -114,12 +115,12 @@ class Summary:
     lateness: Lateness
     paths: dict[str, int]
     faults: tuple[tuple[CreatedJob, str], ...]
-    #: What is wrong with anything else that was shown.
+    #: Faults of the other things that were shown.
     further_faults: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
-        """All that was not cancelled arrived once and not early, nothing else did, and every path was taken."""
+        """Whether each job arrived once and not early, or not at all if cancelled, and every path was taken."""
         return not self.faults and not self.further_faults and all(self.paths.values())
 
     def as_json(self) -> dict[str, Any]:
@@ -136,12 +137,12 @@ class Summary:
 
 
 def follow(jobs: Sequence[CreatedJob], arrivals_of: ArrivalsOf) -> list[Followed]:
-    """Join the API's answers with what arrived."""
+    """Join the jobs that the API accepted with their arrivals."""
     return [Followed(job, arrivals_of(job.execution_id)) for job in jobs]
 
 
 def summarize(followed: Sequence[Followed]) -> Summary:
-    """Count everything."""
+    """Count deliveries, duplicates, early arrivals, lateness, paths and faults."""
     late = [one.lateness_ms for one in followed]
     return Summary(
         jobs=len(followed),
@@ -178,7 +179,7 @@ class Row:
 
 
 def rows(followed: Sequence[Followed], now: int) -> list[Row]:
-    """One per kind, and one of all."""
+    """One row per kind, and a last one of all jobs."""
     kinds = {str(kind): [one for one in followed if one.job.planned.kind is kind] for kind in Kind}
     return [_row(label, some, now) for label, some in {**kinds, "all": list(followed)}.items()]
 
@@ -196,6 +197,6 @@ def _row(label: str, followed: Sequence[Followed], now: int) -> Row:
 
 
 def next_due_in_ms(followed: Sequence[Followed], now: int) -> int | None:
-    """Until the next job is due that is not settled; None if there is none."""
+    """Milliseconds until the next job is due that is not settled; None if there is none."""
     ahead = [one.job.due_at - now for one in followed if one.job.due_at > now and not one.is_settled]
     return min(ahead, default=None)

@@ -15,20 +15,22 @@ from local.demo.scene import DemoFailed, Scene
 from local.demo.screen import Screen
 from local.demo.summary import CreatedJob, Followed, Row, Summary, follow, next_due_in_ms, rows, summarize
 
-#: Creates are spread out, as those of many users are; this machine also runs what delivers.
+#: Creates are spread out, as those of many users are; this machine also runs the deliverers.
 CREATES_PER_SECOND = 20
-#: A wave of ten is in flight at once: ten deliverers. It is repeated until all are in time, but only so often.
+#: The ten jobs of a wave are in flight at once, so they need ten deliverers. Waves are repeated until all jobs of one
+#: are on time, but only so often.
 WARM_UP_WAVES = 4
 WARM_UP_CREATES_PER_SECOND = 12
 WARM_MS = 200
-#: How long stragglers are waited for after the last job was due, and strays after the last one arrived.
+#: How long the tour waits for jobs that are late after the last one was due, and for arrivals that should not come
+#: after the last one arrived.
 STRAGGLER_SECONDS = 45
 STRAY_SECONDS = 2
 FIXED_RETRIES = {"maxAttempts": 5, "backoff": "fixed", "initialSeconds": 1, "jitter": "none"}
 
 
 class Tour:
-    """One run through a scene. `jobs` are those created so far, without the warm-up's and the recurring one."""
+    """One run through a scene. `jobs` are the ones created so far, without the warm-up's and the recurring one."""
 
     def __init__(self, scene: Scene, screen: Screen) -> None:
         self._scene = scene
@@ -37,7 +39,7 @@ class Tour:
         self.recurring = Recurring(scene, screen.say)
 
     def run(self, rng: random.Random) -> Summary:
-        """All of it. Raises DemoFailed if the API refuses a job."""
+        """Do the whole run and count its results. Raises DemoFailed if the API refuses a job."""
         self._warm_up()
         planned = plan(rng)
         with self._screen.table(self._frame):
@@ -53,7 +55,10 @@ class Tour:
         return self._scene.api.request("GET", f"/v1/jobs/{job.job_id}/executions").body
 
     def _warm_up(self) -> None:
-        """Waves that are not counted, until one is on time: Lambda starts environments when they are needed."""
+        """Send waves of jobs that are not counted, until one is on time: Lambda starts environments only on demand.
+
+        Raises DemoFailed if nothing is delivered.
+        """
         with self._screen.step("Warming up, not counted"):
             for number in range(WARM_UP_WAVES):
                 wave = self._create(warm_up_wave(), WARM_UP_CREATES_PER_SECOND, [])
@@ -62,11 +67,14 @@ class Tour:
                 if lateness is None:
                     raise DemoFailed(f"Nothing was delivered: {self.view_of(wave[0])}")
                 self._screen.say(f"  {len(wave)} jobs, {lateness.max} ms late at most")
-                if number and lateness.max < WARM_MS:  # the first came in few batches, through the pollers
+                if number and lateness.max < WARM_MS:  # the first wave came in few batches, through the pollers
                     return
 
     def _create(self, planned: Iterable[PlannedJob], per_second: float, into: list[CreatedJob]) -> list[CreatedJob]:
-        """One by one, at most so many a second, without bursts to catch up. Adds them to `into` and returns it."""
+        """Create jobs one by one, at most so many a second, without bursts to catch up.
+
+        Adds them to `into` and returns it. Raises DemoFailed if the API refuses one.
+        """
         for job in planned:
             started = time.monotonic()
             into.append(self._create_one(job))
@@ -87,7 +95,7 @@ class Tour:
         return CreatedJob(planned, created["jobId"], created["state"], from_text(created["dueAt"]), _now())
 
     def _cancel(self) -> None:
-        """Those that are to be cancelled, long before they are due."""
+        """Cancel the jobs that are to be cancelled, long before they are due."""
         for index, job in enumerate(self.jobs):
             if job.planned.kind is Kind.CHANGED_MIND:
                 answer = self._scene.api.request("DELETE", f"/v1/jobs/{job.job_id}")
@@ -97,7 +105,7 @@ class Tour:
 
     def _await_arrivals(self) -> None:
         self._await_settled(self.jobs)
-        time.sleep(STRAY_SECONDS)  # for what should not come: there is nothing to wait for
+        time.sleep(STRAY_SECONDS)  # for arrivals that should not come: no event shows that none will
 
     def _await_settled(self, jobs: Sequence[CreatedJob]) -> None:
         end_at = max(job.due_at for job in jobs) + STRAGGLER_SECONDS * 1000

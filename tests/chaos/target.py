@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from infra import ROOT
 from tests.chaos.promises import Arrival, arrival_of
 from tests.e2e.waiting import await_value
 
-PROGRAM = Path(__file__).with_name("receiver.py")
+PROGRAM = "tests.chaos.target_program"
 
 
 class Target:
@@ -85,7 +86,8 @@ class Target:
 
     def _launch(self) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [sys.executable, str(PROGRAM), str(self.port), str(self._file)],
+            [sys.executable, "-m", PROGRAM, str(self.port), str(self._file)],
+            cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -9,7 +9,7 @@ from clockwork.aws.queues.backlog import AwsBacklog
 from clockwork.aws.queues.dead_letters import AwsDeadLetters
 from clockwork.aws.queues.ordered_queue import AwsInHand, AwsOrderedQueue
 from clockwork.aws.queues.release_queue import AwsReleaseQueue
-from clockwork.aws.queues.routing import JoinedDeadLetters, OrderedApart
+from clockwork.aws.queues.routing import JoinedDeadLetters
 from clockwork.aws.stores.clients import AwsClients, CachedClients
 from clockwork.aws.stores.executions import AwsExecutions
 from clockwork.aws.stores.jobs import AwsJobs
@@ -21,6 +21,7 @@ from clockwork.aws.targets.notices import AwsNotices
 from clockwork.domain.storage.codec import decode_execution, decode_job, decode_message
 from clockwork.domain.timeline import NEVER, Row, Shard
 from clockwork.memory.clock import MemoryClock
+from clockwork.ports.routing import Routed, by_order
 from clockwork.settings import Settings
 from tests.crash_points.queues import MotoQueue
 from tests.crash_points.services import QUEUES, Services
@@ -52,9 +53,11 @@ class AwsStores(Stores):
             "shards": lambda: AwsShards(aws, "shards"),
             "jobs": lambda: AwsJobs(aws, "jobs"),
             "executions": lambda: AwsExecutions(aws, "executions"),
-            "releases": lambda: OrderedApart(
-                AwsReleaseQueue(aws, url("release"), elapsed_seconds=elapsed),
-                AwsOrderedQueue(aws, url("ordered.fifo"), elapsed_seconds=elapsed),
+            "releases": lambda: Routed(
+                by_order(
+                    AwsReleaseQueue(aws, url("release"), elapsed_seconds=elapsed),
+                    AwsOrderedQueue(aws, url("ordered.fifo"), elapsed_seconds=elapsed),
+                )
             ),
             "backlog": lambda: AwsBacklog(aws, [url("release")]),
             "dead_letters": lambda: JoinedDeadLetters([AwsDeadLetters(aws, url(dead)) for dead in QUEUES.values()]),

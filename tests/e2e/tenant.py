@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from local.api import SignedApi
-from tests.e2e.receiver import Hook
+from tests.e2e.hooks import Hook
 from tests.e2e.waiting import await_value
 
 

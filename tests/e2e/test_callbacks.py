@@ -8,7 +8,7 @@ import pytest
 
 from tests.e2e.conftest import SECRET
 from tests.e2e.deployment import Deployment
-from tests.e2e.receiver import Receiver, is_signed
+from tests.e2e.hooks import Hooks, is_signed
 from tests.e2e.tenant import Tenant
 
 ONCE = {"maxAttempts": 1}
@@ -16,7 +16,7 @@ ONCE = {"maxAttempts": 1}
 
 @pytest.mark.parametrize("record", ["full", "none"])
 def test_a_dead_execution_is_called_back_once_with_what_became_of_it(
-    acme: Tenant, webhooks: Receiver, record: str
+    acme: Tenant, webhooks: Hooks, record: str
 ) -> None:
     failing, told = webhooks.hook(failures=1_000), webhooks.hook()
     back = {"type": "http", "url": told.url, "headers": {"x-why": "dead"}}
@@ -44,7 +44,7 @@ def test_a_dead_execution_is_called_back_once_with_what_became_of_it(
     assert (len(failing.arrivals), len(told.arrivals)) == (2, 1)
 
 
-def test_a_callback_that_fails_has_none_of_its_own(acme: Tenant, webhooks: Receiver) -> None:
+def test_a_callback_that_fails_has_none_of_its_own(acme: Tenant, webhooks: Hooks) -> None:
     failing, deaf = webhooks.hook(failures=1_000), webhooks.hook(failures=1_000)
     back = {"type": "http", "url": deaf.url}
     acme.create(failing, onFailure=back, retryPolicy=ONCE)
@@ -56,7 +56,7 @@ def test_a_callback_that_fails_has_none_of_its_own(acme: Tenant, webhooks: Recei
     assert acme.cancel(job["jobId"])["result"] in ("cancelled", "running")
 
 
-def test_a_named_jobs_death_is_told_to_a_queue(deployment: Deployment, acme: Tenant, webhooks: Receiver) -> None:
+def test_a_named_jobs_death_is_told_to_a_queue(deployment: Deployment, acme: Tenant, webhooks: Hooks) -> None:
     target = {"type": "http", "url": webhooks.hook(failures=1_000).url}
     back = {"type": "sqs", "queueArn": deployment.standard}
     created = acme.create(jobKey="told-to-a-queue", target=target, onFailure=back, retryPolicy=ONCE)

@@ -10,7 +10,7 @@ import pytest
 from clockwork.domain.instants import from_text
 from tests.e2e.conftest import SECRET, FirstJob
 from tests.e2e.deployment import Deployment
-from tests.e2e.receiver import Hook, is_signed
+from tests.e2e.hooks import Hook, is_signed
 from tests.e2e.tenant import Tenant
 from tests.e2e.waiting import lateness_ms
 

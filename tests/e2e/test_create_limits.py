@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from local.api import Answer
 from tests.e2e.deployment import Deployment
-from tests.e2e.receiver import Receiver
+from tests.e2e.hooks import Hooks
 from tests.e2e.tenant import Tenant
 from tests.e2e.waiting import await_value
 
@@ -28,7 +28,7 @@ def _is_refused_for_now(answer: Answer, longest_seconds: int) -> None:
 
 
 def test_creates_beyond_a_clients_rate_are_refused_until_what_retry_after_says(
-    deployment: Deployment, webhooks: Receiver
+    deployment: Deployment, webhooks: Hooks
 ) -> None:
     tenant = deployment.tenant("hasty", createsPerSecond=1, allowedPrivateTargets=[webhooks.place])
     hook = webhooks.hook()
@@ -45,9 +45,7 @@ def test_creates_beyond_a_clients_rate_are_refused_until_what_retry_after_says(
     assert arrived == set(accepted)
 
 
-def test_jobs_beyond_a_clients_day_are_refused_until_the_day_is_over(
-    deployment: Deployment, webhooks: Receiver
-) -> None:
+def test_jobs_beyond_a_clients_day_are_refused_until_the_day_is_over(deployment: Deployment, webhooks: Hooks) -> None:
     tenant = deployment.tenant("daily", jobsPerDay=3, allowedPrivateTargets=[webhooks.place])
     hook = webhooks.hook()
     job = {"schedule": {"delaySeconds": 2}, "target": {"type": "http", "url": hook.url}}

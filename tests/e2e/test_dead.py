@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.e2e.deployment import Deployment
-from tests.e2e.receiver import Receiver
+from tests.e2e.hooks import Hooks
 from tests.e2e.tenant import Tenant
 from tests.e2e.waiting import await_value
 
@@ -18,7 +18,7 @@ def listed(acme: Tenant, job_id: str) -> dict[str, Any] | None:
     return next((item for item in items if item["jobId"] == job_id), None)
 
 
-def test_a_dead_execution_is_found_redriven_under_its_id_and_leaves_the_list(acme: Tenant, webhooks: Receiver) -> None:
+def test_a_dead_execution_is_found_redriven_under_its_id_and_leaves_the_list(acme: Tenant, webhooks: Hooks) -> None:
     hook = webhooks.hook(failures=1)
     job_id = acme.create(hook, retryPolicy=ONCE, schedule={"delaySeconds": 0})["jobId"]
     acme.await_job(job_id, "DEAD")
@@ -31,7 +31,7 @@ def test_a_dead_execution_is_found_redriven_under_its_id_and_leaves_the_list(acm
     await_value(lambda: True if listed(acme, job_id) is None else None, "it has left the list")
 
 
-def test_what_is_put_away_stays_dead_and_leaves_the_list(acme: Tenant, webhooks: Receiver) -> None:
+def test_what_is_put_away_stays_dead_and_leaves_the_list(acme: Tenant, webhooks: Hooks) -> None:
     job_id = acme.create(webhooks.hook(failures=100), retryPolicy=ONCE, schedule={"delaySeconds": 0})["jobId"]
     acme.await_job(job_id, "DEAD")
     dead = await_value(lambda: listed(acme, job_id), "the dead execution is listed")
@@ -42,9 +42,7 @@ def test_what_is_put_away_stays_dead_and_leaves_the_list(acme: Tenant, webhooks:
     assert acme.get(f"/v1/executions/{dead['executionId']}")["state"] == "DEAD"
 
 
-def test_the_dead_of_an_outage_are_redriven_page_by_page_with_progress(
-    deployment: Deployment, webhooks: Receiver
-) -> None:
+def test_the_dead_of_an_outage_are_redriven_page_by_page_with_progress(deployment: Deployment, webhooks: Hooks) -> None:
     # A client of its own: no circuit remembers what failed in other tests.
     outage = deployment.tenant("outage", allowedPrivateTargets=[webhooks.place])
     hook = webhooks.hook(failures=1)

@@ -105,18 +105,22 @@ def handler(event, context):
 """
 
 
-def create_function(client: Any, name: str, version: str) -> None:
+def zipped(path: str, source: str) -> dict[str, bytes]:
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as opened:
-        opened.writestr("index.py", WAITS)
+        opened.writestr(path, source)
+    return {"ZipFile": archive.getvalue()}
+
+
+def create_function(client: Any, name: str, source: str, **more: Any) -> None:
     client.create_function(
         FunctionName=name,
         Runtime="python3.11",
         Role="arn:aws:iam::000000000000:role/any",
         Handler="index.handler",
         Timeout=30,
-        Code={"ZipFile": archive.getvalue()},
-        Environment={"Variables": {"VERSION": version}},
+        Code=zipped("index.py", source),
+        **more,
     )
 
 
@@ -124,7 +128,7 @@ def test_a_function_that_is_updated_ends_the_event_it_has_in_hand(
     emulator: Emulator, account: Credentials, tmp_path: Path
 ) -> None:
     client = emulator.client("lambda", account)
-    create_function(client, "patient", "old")
+    create_function(client, "patient", WAITS, Environment={"Variables": {"VERSION": "old"}})
     begun, may_end = tmp_path / "begun", tmp_path / "may-end"
     payload = json.dumps({"begun": str(begun), "may_end": str(may_end)})
     answers: list[str] = []
@@ -140,3 +144,34 @@ def test_a_function_that_is_updated_ends_the_event_it_has_in_hand(
     in_hand.join()
     invoke()
     assert answers == ["old", "new"]
+
+
+#: Answers with what its layer says, and with where that lies.
+READS = """
+import said
+def handler(event, context):
+    return [said.WORD, said.__file__]
+"""
+
+
+def test_functions_share_the_files_of_a_layer_and_a_new_version_of_it_has_its_own(
+    emulator: Emulator, account: Credentials
+) -> None:
+    client = emulator.client("lambda", account)
+
+    def publish(word: str) -> list[str]:
+        content = zipped("python/said.py", f"WORD = {word!r}")
+        return [client.publish_layer_version(LayerName="words", Content=content)["LayerVersionArn"]]
+
+    def answer(name: str) -> list[str]:
+        return list(json.load(client.invoke(FunctionName=name)["Payload"]))
+
+    old = publish("old")
+    for name in ("reads", "reads-too"):
+        create_function(client, name, READS, Layers=old)
+    first, shared = answer("reads"), answer("reads-too")
+    client.update_function_configuration(FunctionName="reads", Layers=publish("new"))
+    renewed = answer("reads")
+    assert (first[0], shared, renewed[0]) == ("old", first, "new")
+    assert answer("reads-too") == shared
+    assert all(Path(file).is_relative_to(emulator.folder) for _, file in (first, renewed))

@@ -25,7 +25,7 @@ from clockwork.flows.world import World
 from clockwork.memory.targets import MemoryInvoker
 from clockwork.ports import Refused, ReleaseQueue
 from tests.e2e.deployment import Deployment
-from tests.e2e.receiver import Hook
+from tests.e2e.hooks import Hook
 from tests.e2e.tenant import Tenant
 from tests.e2e.waiting import lateness_ms
 

@@ -4,29 +4,20 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from local.stack import LocalStack
 from tests.e2e.deployment import Deployment
-from tests.e2e.receiver import Hook, Receiver
+from tests.e2e.hooks import Hook, Hooks
 from tests.e2e.tenant import Tenant
 from tests.e2e.waiting import await_value
 
 
 @pytest.fixture(scope="module")
-def deployment() -> Iterator[Deployment]:
-    """A stack that takes messages."""
-    with LocalStack.start() as stack:
-        stack.deploy({"ingestionQueue": "true"})
-        yield Deployment(stack, "", "")
-
-
-@pytest.fixture(scope="module")
-def acme(deployment: Deployment, webhooks: Receiver) -> Tenant:
-    return deployment.tenant("acme", allowedPrivateTargets=[webhooks.place])
+def sender(deployment: Deployment, webhooks: Hooks) -> Tenant:
+    """A client whose jobs come by message, and no others."""
+    return deployment.tenant("sender", allowedPrivateTargets=[webhooks.place])
 
 
 def send(deployment: Deployment, *messages: Any, group: str = "orders") -> None:
@@ -44,11 +35,11 @@ def send(deployment: Deployment, *messages: Any, group: str = "orders") -> None:
 
 def create(hook: Hook, **job: Any) -> dict[str, Any]:
     target = {"type": "http", "url": hook.url}
-    return {"op": "create", "clientId": "acme", "job": {"schedule": {"delaySeconds": 0}, "target": target, **job}}
+    return {"op": "create", "clientId": "sender", "job": {"schedule": {"delaySeconds": 0}, "target": target, **job}}
 
 
 def test_a_message_becomes_a_job_that_is_delivered_and_a_key_makes_two_messages_one(
-    deployment: Deployment, acme: Tenant, hook: Hook
+    deployment: Deployment, sender: Tenant, hook: Hook
 ) -> None:
     keyed = {**create(hook, payload="keyed"), "idempotencyKey": "order-17"}
     send(deployment, create(hook, payload="plain"), keyed, keyed)
@@ -59,16 +50,16 @@ def test_a_message_becomes_a_job_that_is_delivered_and_a_key_makes_two_messages_
     assert {arrival.headers["clockwork-attempt"] for arrival in arrivals} == {"1"}
 
 
-def test_a_cancel_behind_its_create_finds_the_job(deployment: Deployment, acme: Tenant, hook: Hook) -> None:
+def test_a_cancel_behind_its_create_finds_the_job(deployment: Deployment, sender: Tenant, hook: Hook) -> None:
     nightly = create(hook, jobKey="nightly", schedule={"every": {"seconds": 3_600}})
-    send(deployment, nightly, {"op": "cancel", "clientId": "acme", "jobKey": "nightly"})
+    send(deployment, nightly, {"op": "cancel", "clientId": "sender", "jobKey": "nightly"})
     deployment.await_empty("InboundQueueUrl")
-    assert acme.get("/v1/jobs")["items"] == []
-    assert [job["jobKey"] for job in acme.get("/v1/jobs?state=CANCELLED")["items"]] == ["nightly"]
+    assert sender.get("/v1/jobs")["items"] == []
+    assert [job["jobKey"] for job in sender.get("/v1/jobs?state=CANCELLED")["items"]] == ["nightly"]
 
 
 def test_what_cannot_be_is_rejected_with_its_reason_and_blocks_nobody(
-    deployment: Deployment, acme: Tenant, hook: Hook
+    deployment: Deployment, sender: Tenant, hook: Hook
 ) -> None:
     send(deployment, {**create(hook), "clientId": "nobody"}, create(hook, payload="behind"))
     assert hook.await_arrivals(1)[0].body == b"behind"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 
 import pytest
 from confluent_kafka import KafkaError
@@ -15,33 +14,19 @@ from clockwork.domain.instants import from_text
 from clockwork.domain.jobs import KafkaTarget, Occurrence, Payload
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import encode_release
-from local.stack import LocalStack
 from tests.e2e.deployment import Deployment
 from tests.e2e.tenant import Tenant
 from tests.e2e.waiting import lateness_ms
-from tests.support.kafka.cluster import KafkaCluster, headers_of, kafka_cluster
+from tests.support.kafka.cluster import KafkaCluster, headers_of
 
 #: As for webhooks, and the producer's first connection.
 COLD_MS = 4_000
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[KafkaCluster]:
-    with kafka_cluster() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def deployment(cluster: KafkaCluster) -> Iterator[Deployment]:
-    """A stack of its own: which cluster it writes to is settled when it is deployed."""
-    with LocalStack.start() as stack:
-        stack.deploy({"kafka": json.dumps({"bootstrapServers": cluster.addresses})})
-        yield Deployment(stack, "", "")
-
-
-@pytest.fixture(scope="module")
-def acme(deployment: Deployment) -> Tenant:
-    return deployment.tenant("acme", allowedTopics=["orders.*"])
+def shop(deployment: Deployment) -> Tenant:
+    """A client that may write to some topics."""
+    return deployment.tenant("shop", allowedTopics=["orders.*"])
 
 
 def target(topic: str, **more: str) -> dict[str, str]:
@@ -49,12 +34,12 @@ def target(topic: str, **more: str) -> dict[str, str]:
 
 
 def test_a_message_arrives_in_a_topic_on_time_with_its_headers(
-    deployment: Deployment, cluster: KafkaCluster, acme: Tenant
+    deployment: Deployment, kafka: KafkaCluster, shop: Tenant
 ) -> None:
-    topic = cluster.topic(name="orders.created")
-    created = acme.create(target=target(topic, key="order-17"), payload={"order": 17, "city": "Zürich"})
-    execution = acme.await_job(created["jobId"], "SUCCEEDED")["lastExecution"]
-    (message,) = cluster.read(topic, 1)
+    topic = kafka.topic(name="orders.created")
+    created = shop.create(target=target(topic, key="order-17"), payload={"order": 17, "city": "Zürich"})
+    execution = shop.await_job(created["jobId"], "SUCCEEDED")["lastExecution"]
+    (message,) = kafka.read(topic, 1)
     assert json.loads(message.value() or b"") == {"order": 17, "city": "Zürich"}
     assert message.key() == b"order-17"
     assert headers_of(message) == {
@@ -68,41 +53,41 @@ def test_a_message_arrives_in_a_topic_on_time_with_its_headers(
     deployment.await_empty("KafkaReleaseQueueUrl")
 
 
-def test_what_the_cluster_refuses_is_told_and_tried_again(cluster: KafkaCluster, acme: Tenant) -> None:
-    topic = cluster.topic(name="orders.refused")
-    cluster("refuse", KafkaError.TOPIC_AUTHORIZATION_FAILED)
+def test_what_the_cluster_refuses_is_told_and_tried_again(kafka: KafkaCluster, shop: Tenant) -> None:
+    topic = kafka.topic(name="orders.refused")
+    kafka("refuse", KafkaError.TOPIC_AUTHORIZATION_FAILED)
     policy = {"maxAttempts": 2, "backoff": "fixed", "initialSeconds": 1, "jitter": "none"}
-    created = acme.create(target=target(topic), retryPolicy=policy, schedule={"delaySeconds": 0})
-    attempts = acme.await_job(created["jobId"], "SUCCEEDED")["lastExecution"]["attempts"]
+    created = shop.create(target=target(topic), retryPolicy=policy, schedule={"delaySeconds": 0})
+    attempts = shop.await_job(created["jobId"], "SUCCEEDED")["lastExecution"]["attempts"]
     assert [attempt["state"] for attempt in attempts] == ["FAILED", "SUCCEEDED"]
     assert attempts[0]["error"].startswith("the topic denies access")
-    (message,) = cluster.read(topic, 1)
+    (message,) = kafka.read(topic, 1)
     assert (headers_of(message)["attempt"], message.key()) == ("2", created["jobId"].encode())
 
 
-def test_a_message_that_is_too_large_for_the_cluster_is_given_up_at_once(cluster: KafkaCluster, acme: Tenant) -> None:
-    topic = cluster.topic(name="orders.large")
-    cluster("refuse", KafkaError.MSG_SIZE_TOO_LARGE)
-    created = acme.create(target=target(topic), schedule={"delaySeconds": 0})
-    execution = acme.await_job(created["jobId"], "DEAD")["lastExecution"]
+def test_a_message_that_is_too_large_for_the_cluster_is_given_up_at_once(kafka: KafkaCluster, shop: Tenant) -> None:
+    topic = kafka.topic(name="orders.large")
+    kafka("refuse", KafkaError.MSG_SIZE_TOO_LARGE)
+    created = shop.create(target=target(topic), schedule={"delaySeconds": 0})
+    execution = shop.await_job(created["jobId"], "DEAD")["lastExecution"]
     assert [attempt["state"] for attempt in execution["attempts"]] == ["FAILED"]
-    assert cluster.count(topic) == 0
+    assert kafka.count(topic) == 0
 
 
 def test_a_dead_letter_of_kafka_is_swept_and_delivered(
-    deployment: Deployment, cluster: KafkaCluster, acme: Tenant
+    deployment: Deployment, kafka: KafkaCluster, shop: Tenant
 ) -> None:
-    topic = cluster.topic(name="orders.unrecorded")
+    topic = kafka.topic(name="orders.unrecorded")
     now = time.time_ns() // 1_000_000
-    due = Occurrence("acme", now, now, KafkaTarget(topic), Payload(b"left behind", is_text=True), record="none")
+    due = Occurrence("shop", now, now, KafkaTarget(topic), Payload(b"left behind", is_text=True), record="none")
     job_id = AnonymousJob("p000", keys.row_key(now, "x" * 22), 0).job_id
     deployment.send_dead_letter(encode_release(Release(job_id, due, now)), "KafkaDeadLetterQueueUrl")
     deployment.invoke("sweeper", {})
-    assert cluster.read(topic, 1)[0].value() == b"left behind"
+    assert kafka.read(topic, 1)[0].value() == b"left behind"
     deployment.await_empty("KafkaReleaseQueueUrl")
 
 
-def test_a_topic_that_the_client_does_not_list_is_refused(acme: Tenant) -> None:
-    job = {"clientId": "acme", "schedule": {"delaySeconds": 1}, "target": target("bills")}
-    answer = acme.api.request("POST", "/v1/jobs", job)
+def test_a_topic_that_the_client_does_not_list_is_refused(shop: Tenant) -> None:
+    job = {"clientId": "shop", "schedule": {"delaySeconds": 1}, "target": target("bills")}
+    answer = shop.api.request("POST", "/v1/jobs", job)
     assert (answer.status, answer.body["errors"][0]["pointer"]) == (422, "/target/topic")

@@ -27,9 +27,9 @@ def test_pollers_have_their_concurrency_and_may_recur(stack: LocalStack) -> None
     assert functions.get_function_recursion_config(FunctionName=poller)["RecursiveLoop"] == "Allow"
 
 
-def test_deploying_again_changes_nothing(stack: LocalStack) -> None:
+def test_deploying_again_changes_nothing(stack: LocalStack, options: dict[str, str]) -> None:
     before = dict(stack.outputs)
-    assert stack.deploy() == before
+    assert stack.deploy(options) == before
 
 
 def test_a_signed_request_of_an_admin_is_answered(stack: LocalStack) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 
-from tests.e2e.receiver import Hook, Receiver
+from tests.e2e.hooks import Hook, Hooks
 from tests.e2e.tenant import Tenant
 
 EVERY_SECOND = {"backoff": "fixed", "initialSeconds": 1, "jitter": "none"}
@@ -25,7 +25,7 @@ def test_jobs_of_a_key_come_by_due_instant_however_they_were_created(acme: Tenan
     ] * 3
 
 
-def test_followers_wait_for_a_head_that_fails_and_another_key_does_not(acme: Tenant, webhooks: Receiver) -> None:
+def test_followers_wait_for_a_head_that_fails_and_another_key_does_not(acme: Tenant, webhooks: Hooks) -> None:
     failing, other = webhooks.hook(failures=1), webhooks.hook()
     for number in (1, 2):
         acme.create(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.deployment import Deployment
-from tests.e2e.receiver import Hook, Receiver
+from tests.e2e.hooks import Hook, Hooks
 from tests.e2e.tenant import Tenant
 from tests.e2e.waiting import PATIENCE_SECONDS, await_value
 
@@ -65,7 +65,7 @@ def sweep_until_arrived(deployment: Deployment, hook: Hook, count: int) -> None:
 
 
 @pytest.fixture
-def private(webhooks: Receiver) -> dict[str, Any]:
+def private(webhooks: Hooks) -> dict[str, Any]:
     """What every client needs to reach the receiver."""
     return {"allowedPrivateTargets": [webhooks.place]}
 
@@ -79,7 +79,7 @@ def test_a_rate_cap_is_kept(deployment: Deployment, hook: Hook, private: dict[st
 
 
 def test_a_concurrency_cap_is_kept_and_all_get_their_turn(
-    deployment: Deployment, webhooks: Receiver, private: dict[str, Any]
+    deployment: Deployment, webhooks: Hooks, private: dict[str, Any]
 ) -> None:
     hook = webhooks.hook(seconds=0.2)
     tenant = deployment.tenant("narrow", maxConcurrency=3, **private)
@@ -122,7 +122,7 @@ def test_what_was_parked_is_discarded_by_hand_and_never_delivered(
 
 
 def test_a_target_that_is_down_is_left_alone_probed_and_gets_its_backlog_when_it_is_back(
-    deployment: Deployment, webhooks: Receiver, private: dict[str, Any]
+    deployment: Deployment, webhooks: Hooks, private: dict[str, Any]
 ) -> None:
     hook = webhooks.hook(failures=1_000)
     tenant = deployment.tenant("unlucky", **private)
@@ -140,7 +140,7 @@ def test_a_target_that_is_down_is_left_alone_probed_and_gets_its_backlog_when_it
 
 
 def test_a_client_that_floods_crosses_nothing_with_another_and_keeps_it_from_nothing(
-    deployment: Deployment, webhooks: Receiver, private: dict[str, Any]
+    deployment: Deployment, webhooks: Hooks, private: dict[str, Any]
 ) -> None:
     loud, quiet = (deployment.tenant(name, **private) for name in ("loud", "quiet"))
     loud_hook, quiet_hook = webhooks.hook(), webhooks.hook()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +9,9 @@ import pytest
 
 from clockwork.settings import Settings
 from local import synth
-from local.stack import ADMIN_ARN, LocalStack
+from local.stack import ADMIN_ARN
 from tests.e2e.deployment import Deployment
-from tests.e2e.receiver import Hook, Receiver
+from tests.e2e.hooks import Hook, Hooks
 from tests.e2e.tenant import Tenant
 from tests.e2e.waiting import await_value, lateness_ms
 
@@ -23,23 +22,16 @@ LATEST_SECONDS = DELAY_SECONDS + Settings.for_local().lease_seconds + Settings.f
 
 
 @pytest.fixture(scope="module")
-def assemblies() -> dict[int, Path]:
-    """The cloud assemblies of one release queue and of three, made before time counts."""
-    context = {"stage": "local", "adminPrincipals": ADMIN_ARN}
-    return {count: synth.assembly({**context, "releaseQueues": str(count)}) for count in (1, 3)}
+def assemblies(options: dict[str, str]) -> dict[int, Path]:
+    """The cloud assemblies of one release queue, as it is deployed, and of three, made before time counts."""
+    context = {"stage": "local", "adminPrincipals": ADMIN_ARN, **options}
+    return {1: synth.assembly(context), 3: synth.assembly({**context, "releaseQueues": "3"})}
 
 
 @pytest.fixture(scope="module")
-def deployment(assemblies: dict[int, Path]) -> Iterator[Deployment]:
-    """A stack of its own, with one queue at first."""
-    with LocalStack.start() as stack:
-        stack.deploy(assembly=assemblies[1])
-        yield Deployment(stack, "", "")
-
-
-@pytest.fixture(scope="module")
-def acme(deployment: Deployment, webhooks: Receiver) -> Tenant:
-    return deployment.tenant("acme", allowedPrivateTargets=[webhooks.place])
+def patient(deployment: Deployment, webhooks: Hooks) -> Tenant:
+    """A client whose jobs wait."""
+    return deployment.tenant("patient", allowedPrivateTargets=[webhooks.place])
 
 
 def fewest_waiting(deployment: Deployment) -> int:
@@ -48,22 +40,22 @@ def fewest_waiting(deployment: Deployment) -> int:
     return min(deployment.depth(outputs[f"ReleaseQueue{number}Url"]) for number in ("", 1, 2))
 
 
-def create(acme: Tenant, hook: Hook, delay_seconds: int = DELAY_SECONDS) -> dict[str, str]:
+def create(patient: Tenant, hook: Hook, delay_seconds: int = DELAY_SECONDS) -> dict[str, str]:
     """Jobs that are due when the next deployment is over, or sooner; their due instants by jobId."""
     job: dict[str, Any] = {"schedule": {"delaySeconds": delay_seconds}, "target": {"type": "http", "url": hook.url}}
-    answers = [acme.create(None, **job) for _ in range(JOBS)]
+    answers = [patient.create(None, **job) for _ in range(JOBS)]
     return {answer["jobId"]: answer["dueAt"] for answer in answers}
 
 
 def test_queues_come_and_go_while_jobs_wait_in_them(
-    deployment: Deployment, assemblies: dict[int, Path], acme: Tenant, hook: Hook
+    deployment: Deployment, assemblies: dict[int, Path], patient: Tenant, hook: Hook
 ) -> None:
-    due = create(acme, hook)
+    due = create(patient, hook)
     deployment.stack.deploy(assembly=assemblies[3])
-    due |= create(acme, hook)
+    due |= create(patient, hook)
     await_value(lambda: fewest_waiting(deployment) or None, "something waits in each of the queues")
     deployment.stack.deploy(assembly=assemblies[1])
-    due |= create(acme, hook, delay_seconds=2)
+    due |= create(patient, hook, delay_seconds=2)
     arrivals = hook.await_arrivals(len(due), LATEST_SECONDS)
     assert len(arrivals) == len({arrival.headers["webhook-id"] for arrival in arrivals}) == 3 * JOBS
     assert all(lateness_ms(one.at, due[one.headers["webhook-id"].partition(".")[0]]) >= 0 for one in arrivals)

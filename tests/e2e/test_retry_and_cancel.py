@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from clockwork.domain.instants import from_text
 from tests.e2e.deployment import Deployment
-from tests.e2e.receiver import Hook, Receiver
+from tests.e2e.hooks import Hook, Hooks
 from tests.e2e.tenant import Tenant
 
 EVERY_SECOND = {"backoff": "fixed", "initialSeconds": 1, "jitter": "none"}
@@ -14,7 +14,7 @@ EVERY_SECOND = {"backoff": "fixed", "initialSeconds": 1, "jitter": "none"}
 UNREAD_SECONDS = 65
 
 
-def test_a_target_that_fails_twice_gets_the_third_attempt_a_second_apart(acme: Tenant, webhooks: Receiver) -> None:
+def test_a_target_that_fails_twice_gets_the_third_attempt_a_second_apart(acme: Tenant, webhooks: Hooks) -> None:
     hook = webhooks.hook(failures=2)
     created = acme.create(hook, retryPolicy=EVERY_SECOND, schedule={"delaySeconds": 0})
     execution = acme.await_job(created["jobId"], "SUCCEEDED")["lastExecution"]
@@ -29,7 +29,7 @@ def test_a_target_that_fails_twice_gets_the_third_attempt_a_second_apart(acme: T
 
 
 def test_a_target_that_never_succeeds_leaves_a_dead_execution_with_the_reason_of_each_attempt(
-    deployment: Deployment, acme: Tenant, webhooks: Receiver
+    deployment: Deployment, acme: Tenant, webhooks: Hooks
 ) -> None:
     hook = webhooks.hook(failures=100)
     created = acme.create(hook, retryPolicy={**EVERY_SECOND, "maxAttempts": 2}, schedule={"delaySeconds": 0})

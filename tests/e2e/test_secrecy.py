@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.e2e.conftest import SECRET
 from tests.e2e.deployment import Deployment
-from tests.e2e.receiver import Receiver
+from tests.e2e.hooks import Hooks
 from tests.e2e.tenant import Tenant
 
 _ENCODED = SECRET.removeprefix("whsec_")
@@ -46,7 +46,7 @@ def _bytes(value: dict[str, Any]) -> Iterator[bytes]:
     yield content if kind == "B" else json.dumps(content).encode()
 
 
-def test_a_signing_secret_is_used_and_told_to_nobody(deployment: Deployment, acme: Tenant, webhooks: Receiver) -> None:
+def test_a_signing_secret_is_used_and_told_to_nobody(deployment: Deployment, acme: Tenant, webhooks: Hooks) -> None:
     hook = webhooks.hook(failures=10)
     job_id = acme.create(hook, retryPolicy={"maxAttempts": 1})["jobId"]
     dead = acme.await_job(job_id, "DEAD")

@@ -6,12 +6,12 @@ import base64
 
 from tests.e2e.conftest import SECRET, SECRET_NAME
 from tests.e2e.deployment import Deployment
-from tests.e2e.receiver import Receiver, is_signed
+from tests.e2e.hooks import Hooks, is_signed
 from tests.e2e.tenant import Tenant
 
 
 def test_a_parameter_signs_and_so_does_the_secret_beside_it(
-    deployment: Deployment, acme: Tenant, webhooks: Receiver
+    deployment: Deployment, acme: Tenant, webhooks: Hooks
 ) -> None:
     other = "whsec_" + base64.b64encode(b"kept in parameter store").decode()
     deployment.stack.client("ssm").put_parameter(Name="/clockwork/rotating", Value=other, Type="SecureString")
@@ -26,9 +26,7 @@ def test_a_parameter_signs_and_so_does_the_secret_beside_it(
     assert [is_signed(arrival, secret) for secret in (SECRET, other)] == [True, True]
 
 
-def test_a_parameter_in_plain_text_signs_nothing_and_is_told_to_nobody(
-    deployment: Deployment, webhooks: Receiver
-) -> None:
+def test_a_parameter_in_plain_text_signs_nothing_and_is_told_to_nobody(deployment: Deployment, webhooks: Hooks) -> None:
     plain = "whsec_" + base64.b64encode(b"anybody may read this").decode()
     deployment.stack.client("ssm").put_parameter(Name="/clockwork/plain", Value=plain, Type="String")
     names = ["ssm:/clockwork/plain"]

@@ -15,7 +15,7 @@ import pytest
 
 from local.emulator import ACCOUNT, REGION
 from tests.e2e.deployment import Deployment
-from tests.e2e.receiver import Hook, Receiver
+from tests.e2e.hooks import Hook, Hooks
 from tests.e2e.tenant import Tenant
 
 _FUNCTION = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:target-orders"
@@ -32,7 +32,7 @@ def handler(event, context):
 
 
 @pytest.fixture(scope="module")
-def services(deployment: Deployment, webhooks: Receiver) -> Tenant:
+def services(deployment: Deployment, webhooks: Hooks) -> Tenant:
     """A client that may use one of each."""
     arns = [_FUNCTION, _BUS, _TOPIC]
     queues = [_arn("target-heard-bus"), _arn("target-heard-topic")]

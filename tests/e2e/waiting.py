@@ -26,6 +26,6 @@ def await_value(
     return value
 
 
-def lateness_ms(arrived_at: int, due_at: str) -> int:
+def lateness_ms(arrived_at: float, due_at: str) -> float:
     """How long after its due instant something arrived."""
     return arrived_at - from_text(due_at)

@@ -18,7 +18,7 @@ from clockwork.domain.jobs import Occurrence
 from clockwork.domain.requests.create import Rejected
 from clockwork.domain.storage.codec import decode_row
 from clockwork.domain.timeline import Row
-from clockwork.memory.rejects import MemoryRejects
+from clockwork.memory.outboxes import MemoryRejects
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Refused
 from clockwork.settings import Settings

@@ -10,7 +10,7 @@ from clockwork.domain.errors import InvalidRequest, Problem
 from clockwork.domain.requests.create import Rejected
 from clockwork.flows.requests.ingest import Command, Ingestion, IngestReport, Message
 from clockwork.memory.ordered_queue import GroupedMessage, MemoryOrderedQueue
-from clockwork.memory.rejects import MemoryRejects
+from clockwork.memory.outboxes import MemoryRejects
 from clockwork.ports import Refused
 from tests.simulation.cloud import BATCH, ApiEnvironment, Cloud
 from tests.simulation.faults import Fault

@@ -11,16 +11,17 @@ from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
 from clockwork.memory.clients import MemoryClients, MemoryKeyRows
 from clockwork.memory.clock import MemoryClock
-from clockwork.memory.dead_letters import MemoryDeadLetters
 from clockwork.memory.executions import MemoryExecutions
 from clockwork.memory.jobs import MemoryJobs
-from clockwork.memory.ordered_queue import GroupedMessage, MemoryOrderedQueue, MemoryReleases
+from clockwork.memory.ordered_queue import GroupedMessage, MemoryOrderedQueue
+from clockwork.memory.outboxes import MemoryDeadLetters
 from clockwork.memory.regulation import MemoryRegulation
 from clockwork.memory.release_queue import MemoryReleaseQueue, Message
 from clockwork.memory.shards import MemoryShards
 from clockwork.memory.timeline import MemoryTimeline
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Lease, Refused, Saved
+from clockwork.ports.routing import Routed, by_order
 from clockwork.settings import Settings
 from tests.simulation.faults import Adversary, Fault
 from tests.simulation.gate import Acting
@@ -250,7 +251,7 @@ class Stores:
         self.executions = WatchedExecutions(watcher, self.acting)
         self.queue = self.backlog = UnrulyQueue(clock, settings, adversary, watcher)
         self.ordered_queue = self.in_hand = UnrulyOrderedQueue(clock, settings, adversary, watcher)
-        self.releases = MemoryReleases(self.queue, self.ordered_queue)
+        self.releases = Routed(by_order(self.queue, self.ordered_queue))
         self.dead_letters = MemoryDeadLetters(self.queue, self.ordered_queue)
         self.jobs = WatchedJobs(watcher)
         self.clients = WatchedClients(watcher)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import pytest
 if TYPE_CHECKING:
     from local.emulator import Credentials, Emulator
     from local.stack import LocalStack
+    from tests.support.kafka.cluster import KafkaCluster
 
 _numbers = itertools.count(1)
 
@@ -33,10 +35,36 @@ def account() -> Credentials:
 
 
 @pytest.fixture(scope="session")
-def stack() -> Iterator[LocalStack]:
-    """The deployed stack, with IAM and TLS: for tests from end to end."""
+def kafka() -> Iterator[KafkaCluster]:
+    """The Kafka cluster that the stack writes to: which one is settled when the stack is deployed."""
+    from tests.support.kafka.cluster import kafka_cluster
+
+    with kafka_cluster() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def options(kafka: KafkaCluster) -> dict[str, str]:
+    """How the stack is deployed: with all that tests need, so that one deployment serves them all.
+
+    Jobs may target queues, functions, buses and topics whose names begin with `target-`.
+    """
+    from local.emulator import ACCOUNT, REGION
+
+    services = (("lambda", "function:target-*"), ("events", "event-bus/target-*"), ("sns", "target-*"))
+    return {
+        "targetQueueArns": f"arn:aws:sqs:{REGION}:{ACCOUNT}:target-*",
+        "targetArns": ",".join(f"arn:aws:{service}:{REGION}:{ACCOUNT}:{name}" for service, name in services),
+        "ingestionQueue": "true",
+        "kafka": json.dumps({"bootstrapServers": kafka.addresses}),
+    }
+
+
+@pytest.fixture(scope="session")
+def stack(options: dict[str, str]) -> Iterator[LocalStack]:
+    """The deployed stack, with IAM and TLS: for tests from end to end. Who deploys it otherwise deploys it back."""
     from local.stack import LocalStack
 
     with LocalStack.start() as running:
-        running.deploy()
+        running.deploy(options)
         yield running

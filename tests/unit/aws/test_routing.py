@@ -1,14 +1,14 @@
-"""Queues by the kind of target and by shard: each release goes to its own, and what comes back keeps its place."""
+"""Queues by order, kind of target and shard: each release goes to its own, and each refusal names its release."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 import pytest
 
-from clockwork.aws.queues.routing import DealtByShard, JoinedDeadLetters, RoutedReleases
+from clockwork.aws.queues.routing import JoinedDeadLetters
 from clockwork.domain import keys
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import KafkaTarget
@@ -17,24 +17,61 @@ from clockwork.flows.deliver.bundles import Message
 from clockwork.flows.deliver.deliver import deliver_batch
 from clockwork.memory.release_queue import MemoryReleaseQueue
 from clockwork.memory.world import MemoryClockwork
-from clockwork.ports import DeadLetter, Refused
+from clockwork.ports import DeadLetter, Refused, ReleaseQueue
+from clockwork.ports.routing import Pick, Routed, by_order, by_shard, by_target
 from clockwork.settings import Settings
 from tests.support.examples import NOW, occurrence, release
 
+
+def of_shard(index: int, **changes: object) -> Release:
+    """A release of an anonymous job on a shard."""
+    place = AnonymousJob(keys.partition_of(index), keys.row_key(NOW, "row"), 0)
+    return release(job_id=place.job_id, **changes)
+
+
 HTTP = release()
 KAFKA = release(occurrence=occurrence(target=KafkaTarget("orders")))
+ORDERED = release(occurrence=occurrence(ordering_key="account-7"))
+KAFKA_ORDERED = release(occurrence=occurrence(target=KafkaTarget("orders"), ordering_key="account-7"))
+#: All that may follow a release: each lies in the shard of the first.
+FIRST = of_shard(4)
+FOLLOWING = (
+    FIRST,
+    msgspec.structs.replace(FIRST, attempt=2),
+    msgspec.structs.replace(FIRST, sweeps=1, alone=True),
+    msgspec.structs.replace(FIRST, parkings=1),
+    release(job_id="n", partition_id="p004", version="v"),
+)
 
 
 class Queue:
-    """Refuses the releases at some places, and notes the others."""
+    """Refuses the releases at some places of each send, and notes the others."""
 
     def __init__(self, *refuses: int) -> None:
         self.refuses = refuses
+        self.sends = 0
         self.taken: list[Release] = []
 
     def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
+        self.sends += 1
         self.taken += [one for place, one in enumerate(releases) if place not in self.refuses]
         return [Refused(place, False, "busy") for place in self.refuses]
+
+
+def order(*queues: ReleaseQueue) -> Pick:
+    return by_order(queues[0], queues[1])
+
+
+def target(*queues: ReleaseQueue) -> Pick:
+    return by_target(queues[0], {KafkaTarget: queues[1]})
+
+
+def shard(*queues: ReleaseQueue) -> Pick:
+    return by_shard(queues)
+
+
+def order_of_targets(*queues: ReleaseQueue) -> Pick:
+    return by_order(Routed(target(*queues[:2])), Routed(target(*queues[2:])))
 
 
 class Letters:
@@ -50,28 +87,42 @@ class Letters:
         self.receipts.remove(receipt)
 
 
-def test_what_is_bound_for_kafka_has_a_queue_of_its_own() -> None:
-    others, kafka = Queue(), Queue()
-    assert RoutedReleases(others, {KafkaTarget: kafka}).send([HTTP, KAFKA, HTTP], 0) == []
-    assert (others.taken, kafka.taken) == ([HTTP, HTTP], [KAFKA])
+@pytest.mark.parametrize(
+    ("by", "sent", "taken"),
+    [
+        (order, [HTTP, ORDERED, KAFKA], [[HTTP, KAFKA], [ORDERED]]),
+        (order, [ORDERED, HTTP], [[HTTP], [ORDERED]]),
+        (target, [HTTP, KAFKA, HTTP], [[HTTP, HTTP], [KAFKA]]),
+        (target, [HTTP], [[HTTP], []]),
+        (target, [KAFKA], [[], [KAFKA]]),
+        (shard, FOLLOWING, [[], list(FOLLOWING), []]),
+        (shard, [of_shard(2), of_shard(0), of_shard(3)], [[of_shard(0), of_shard(3)], [], [of_shard(2)]]),
+        (order_of_targets, [KAFKA, ORDERED, KAFKA_ORDERED, HTTP], [[HTTP], [KAFKA], [ORDERED], [KAFKA_ORDERED]]),
+    ],
+)
+def test_each_release_goes_to_its_queue_in_one_send(
+    by: Callable[..., Pick], sent: Sequence[Release], taken: list[list[Release]]
+) -> None:
+    queues = [Queue() for _ in taken]
+    assert Routed(by(*queues)).send(sent, 0) == []
+    assert [queue.taken for queue in queues] == taken
+    assert [queue.sends for queue in queues] == [1 if some else 0 for some in taken]
 
 
-def test_a_refusal_names_the_place_among_all_that_were_sent() -> None:
-    queue = RoutedReleases(Queue(1), {KafkaTarget: Queue(0)})
-    refused = queue.send([HTTP, KAFKA, HTTP], 0)
-    assert [refusal.index for refusal in refused] == [1, 2]
-
-
-def test_a_queue_that_has_nothing_to_send_is_not_asked() -> None:
-    others, kafka = Queue(), Queue(0)
-    assert RoutedReleases(others, {KafkaTarget: kafka}).send([HTTP], 0) == []
-    assert kafka.taken == []
-
-
-def of_shard(index: int, **changes: object) -> Release:
-    """A release of an anonymous job on a shard."""
-    place = AnonymousJob(keys.partition_of(index), keys.row_key(NOW, "row"), 0)
-    return release(job_id=place.job_id, **changes)
+@pytest.mark.parametrize(
+    ("by", "refusing", "sent", "refused"),
+    [
+        (order, [(0, 1), ()], [ORDERED, HTTP, HTTP], [1, 2]),
+        (target, [(1,), (0,)], [HTTP, KAFKA, HTTP], [1, 2]),
+        (shard, [(1,), (0,)], [of_shard(index) for index in (0, 1, 2, 3)], [1, 2]),
+        (order_of_targets, [(0,), (), (), (0,)], [KAFKA_ORDERED, KAFKA, ORDERED, HTTP], [0, 3]),
+    ],
+)
+def test_a_refusal_names_the_place_among_all_that_were_sent(
+    by: Callable[..., Pick], refusing: list[tuple[int, ...]], sent: Sequence[Release], refused: list[int]
+) -> None:
+    queues = [Queue(*places) for places in refusing]
+    assert Routed(by(*queues)).send(sent, 0) == [Refused(index, False, "busy") for index in refused]
 
 
 @pytest.mark.parametrize(("shards", "queues"), [(16, 1), (16, 2), (16, 3), (1_000, 24)])
@@ -81,29 +132,12 @@ def test_shards_are_dealt_evenly(shards: int, queues: int) -> None:
     assert max(dealt.values()) - min(dealt.values()) <= 1
 
 
-def test_all_that_follows_a_release_goes_to_the_queue_of_its_shard() -> None:
-    queues = [Queue(), Queue(), Queue()]
-    first = of_shard(4)
-    retry = msgspec.structs.replace(first, attempt=2)
-    swept = msgspec.structs.replace(first, sweeps=1, alone=True)
-    unparked = msgspec.structs.replace(first, parkings=1)
-    named = release(job_id="n", partition_id="p004", version="v")
-    following = [first, retry, swept, unparked, named]
-    assert DealtByShard(queues).send(following, 0) == []
-    assert [queue.taken for queue in queues] == [[], following, []]
-
-
-def test_a_refusal_names_the_place_among_those_of_all_shards() -> None:
-    refused = DealtByShard([Queue(1), Queue(0)]).send([of_shard(index) for index in (0, 1, 2, 3)], 0)
-    assert [refusal.index for refusal in refused] == [1, 2]
-
-
 def test_what_waits_in_a_queue_that_gets_nothing_any_more_is_delivered_all_the_same() -> None:
     clockwork = MemoryClockwork()
     given_up = MemoryReleaseQueue(clockwork.clock)
     waiting, later = of_shard(1), of_shard(3)
-    DealtByShard([clockwork.queue, given_up]).send([waiting], clockwork.clock.now())
-    DealtByShard([clockwork.queue]).send([later], clockwork.clock.now())
+    Routed(by_shard([clockwork.queue, given_up])).send([waiting], clockwork.clock.now())
+    Routed(by_shard([clockwork.queue])).send([later], clockwork.clock.now())
     delivered = []
     for queue in (clockwork.queue, given_up):
         messages = [Message(one.message_id, one.body) for one in queue.receive()]

@@ -20,7 +20,7 @@ from clockwork.domain.lifecycle.attempts import (
     plan_outcome,
     plan_unrecorded_outcome,
 )
-from clockwork.domain.lifecycle.first_record import ended_execution
+from clockwork.domain.lifecycle.expiry import ended_execution
 from clockwork.domain.storage.codec import encode_execution
 from tests.support.examples import NOW, execution, failure, occurrence, release, success
 

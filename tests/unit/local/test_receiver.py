@@ -1,88 +1,81 @@
-"""The demonstration's webhook receiver, against the product's own signatures."""
+"""The receiver of the demonstration, the benchmarks and the tests."""
 
-import base64
+from __future__ import annotations
+
+import socket
+import struct
+import sys
+import threading
 import time
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import urllib3
 
-from clockwork.domain.jobs import HttpTarget, Occurrence, Payload
-from clockwork.domain.releases import Delivery
-from clockwork.domain.targets.webhooks import headers_for
-from local.demo.arrivals import Arrivals
-from local.demo.receiver import FLAKY_PATH, STEADY_PATH, TOLERANCE_SECONDS, fault_of, receiver, status_for
-
-KEY = b"a key of the demonstration"
-SECRET = "whsec_" + base64.b64encode(KEY).decode()
-BODY = b'{"number":1}'
-NOW = 1_777_975_200
+from local.receiver import Answer, Post, Receiver
 
 
-def _headers(*, at: float = NOW, secrets: tuple[str, ...] = (SECRET,)) -> dict[str, str]:
-    """As the product sends them."""
-    sent_at = int(at * 1000)
-    occurrence = Occurrence("demo", sent_at, sent_at, HttpTarget("http://127.0.0.1:1/"), Payload(BODY))
-    return headers_for(Delivery("a1.1.0", "a1", 1, occurrence, sent_at + 10_000), sent_at, secrets)
+class Keeping(Receiver):
+    """Keeps what comes; a post to `/wrong` is a fault of its own, one to `/slow` is answered once it may be."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.posts: list[Post] = []
+        self.faults: list[BaseException | None] = []
+        self.may_answer = threading.Event()
+
+    def answer(self, post: Post) -> Answer:
+        self.posts.append(post)
+        if post.path == "/wrong":
+            raise RuntimeError("a fault of the receiver")
+        if post.path == "/slow":
+            self.may_answer.wait(10)
+        return Answer(202, b"taken")
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        super().handle_error(request, client_address)
+        self.faults.append(sys.exception())
 
 
-def test_what_the_product_signed_is_genuine() -> None:
-    assert fault_of(_headers(), BODY, KEY, NOW) is None
+def await_true(ask: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 10
+    while not ask():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
-def test_one_of_two_signatures_of_a_rotation_is_enough() -> None:
-    assert fault_of(_headers(secrets=("another", SECRET)), BODY, KEY, NOW) is None
+def test_a_post_is_kept_with_its_instant_and_answered_as_told() -> None:
+    before = time.time_ns() / 1_000_000
+    with Keeping() as server, urllib3.connection_from_url(f"http://{server.place}") as pool:
+        answer = pool.request("POST", "/any", body=b"content", headers={"X-Name": "Value"})
+    (post,) = server.posts
+    assert (answer.status, answer.data) == (202, b"taken")
+    assert (post.path, post.headers["x-name"], post.body) == ("/any", "Value", b"content")
+    assert before <= post.at <= time.time_ns() / 1_000_000
 
 
-@pytest.mark.parametrize(
-    ("headers", "body", "now"),
-    [
-        (_headers(), b'{"number":2}', NOW),
-        (_headers() | {"webhook-id": "a2.1.0"}, BODY, NOW),
-        (_headers() | {"webhook-timestamp": str(NOW + 1)}, BODY, NOW),
-        (_headers(secrets=("another",)), BODY, NOW),
-        (_headers(secrets=()), BODY, NOW),
-    ],
-    ids=["another body", "another id", "another timestamp", "another secret", "no signature"],
-)
-def test_what_was_changed_or_not_signed_is_refused(headers: dict[str, str], body: bytes, now: float) -> None:
-    assert fault_of(headers, body, KEY, now) == "its signature is missing or wrong"
+def test_it_listens_on_this_machine_alone_and_no_more_at_its_end() -> None:
+    with Keeping() as server:
+        assert server.place == f"127.0.0.1:{server.port}"
+        assert server.server_address[0] == "127.0.0.1"
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", server.port), timeout=1).close()
 
 
-@pytest.mark.parametrize("off", [-TOLERANCE_SECONDS - 1, TOLERANCE_SECONDS + 1])
-def test_what_was_sent_too_far_from_now_is_refused(off: int) -> None:
-    assert fault_of(_headers(), BODY, KEY, NOW + off) == "its timestamp is missing or too far from now"
-
-
-def test_no_timestamp_is_refused() -> None:
-    assert fault_of({}, BODY, KEY, NOW) == "its timestamp is missing or too far from now"
-
-
-@pytest.mark.parametrize(
-    ("path", "fault", "earlier", "status"),
-    [
-        (STEADY_PATH, None, 0, 200),
-        (FLAKY_PATH, None, 0, 503),
-        (FLAKY_PATH, None, 1, 503),
-        (FLAKY_PATH, None, 2, 200),
-        (FLAKY_PATH, "forged", 2, 401),
-        (STEADY_PATH, "forged", 0, 401),
-    ],
-)
-def test_it_fails_where_it_is_asked_to_and_refuses_what_is_forged(
-    path: str, fault: str | None, earlier: int, status: int
+def test_a_sender_that_hangs_up_is_not_reported_and_a_fault_of_the_receiver_is(
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert status_for(path, fault, earlier) == status
-
-
-def test_it_answers_over_http_and_keeps_what_arrived() -> None:
-    arrivals, before = Arrivals(), int(time.time() * 1000)
-    with receiver(KEY, arrivals) as port, urllib3.HTTPConnectionPool("127.0.0.1", port, retries=False) as pool:
-        genuine, forged = _headers(at=time.time()), _headers(at=time.time(), secrets=("another",))
-        statuses = [
-            pool.request("POST", path, body=BODY, headers=headers).status
-            for path, headers in [(FLAKY_PATH, genuine), (FLAKY_PATH, genuine), (FLAKY_PATH, genuine), ("/", forged)]
-        ]
-    assert statuses == [503, 503, 200, 401]
-    kept = arrivals.of("a1.1.0")
-    assert [(one.accepted, bool(one.note)) for one in kept] == [(False, False)] * 2 + [(True, False), (False, True)]
-    assert all(before <= one.at <= int(time.time() * 1000) for one in kept)
+    with Keeping() as server:
+        for path in ("/slow", "/wrong"):
+            with socket.create_connection(("127.0.0.1", server.port)) as sender:
+                sender.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # reset when closed
+                sender.sendall(f"POST {path} HTTP/1.1\r\ncontent-length: 0\r\n\r\n".encode())
+                await_true(lambda: server.posts[-1:] and server.posts[-1].path == path)  # noqa: B023 - called here
+            server.may_answer.set()
+            await_true(lambda: len(server.faults) == len(server.posts))
+    hang_up, fault = server.faults
+    assert isinstance(hang_up, ConnectionError)
+    said = capsys.readouterr().err
+    assert str(fault) in said
+    assert type(hang_up).__name__ not in said

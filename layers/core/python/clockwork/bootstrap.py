@@ -126,16 +126,17 @@ def _rejects(settings: Settings) -> Any:
 def _releases(aws: Any, settings: Settings) -> ports.ReleaseQueue:
     from clockwork.aws.queues.ordered_queue import AwsOrderedQueue
     from clockwork.aws.queues.release_queue import AwsReleaseQueue
-    from clockwork.aws.queues.routing import DealtByShard, OrderedApart, RoutedReleases
+    from clockwork.ports.routing import Routed, by_order, by_shard, by_target
 
     queues = [AwsReleaseQueue(aws, url, fair=settings.fair_queue) for url in settings.release_queue_urls]
-    releases: ports.ReleaseQueue = DealtByShard(queues) if len(queues) > 1 else queues[0]
+    releases: ports.ReleaseQueue = Routed(by_shard(queues)) if len(queues) > 1 else queues[0]
     ordered: ports.ReleaseQueue = AwsOrderedQueue(aws, settings.ordered_release_queue_url)
     if settings.has_kafka:
         kafka = AwsReleaseQueue(aws, settings.kafka_release_queue_url, fair=settings.fair_queue)
-        releases = RoutedReleases(releases, {KafkaTarget: kafka})
-        ordered = RoutedReleases(ordered, {KafkaTarget: AwsOrderedQueue(aws, settings.kafka_ordered_release_queue_url)})
-    return OrderedApart(releases, ordered)
+        releases = Routed(by_target(releases, {KafkaTarget: kafka}))
+        kafka_ordered = AwsOrderedQueue(aws, settings.kafka_ordered_release_queue_url)
+        ordered = Routed(by_target(ordered, {KafkaTarget: kafka_ordered}))
+    return Routed(by_order(releases, ordered))
 
 
 def _backlog(aws: Any, settings: Settings) -> ports.Backlog:

@@ -18,8 +18,8 @@ class Route:
     admin: bool = False
     #: A route of the original Clockwork: text answers, and 400 for every request that is refused for what it says.
     original: bool = False
-    #: An older path of an operation that another route names, kept for its callers.
-    deprecated: bool = False
+    #: An older path of an operation that another route names: how the operation was called on it.
+    former: str | None = None
 
     @property
     def key(self) -> str:
@@ -50,8 +50,8 @@ ROUTES = (
     Route("POST", "/v1/clients/{clientId}/resume", "resume_client", admin=True),
     Route("POST", "/v1/clients/{clientId}/parked/release", "release_parked", admin=True),
     Route("POST", "/v1/clients/{clientId}/parked/discard", "discard_parked", admin=True),
-    Route("POST", "/v1/clients/{clientId}/sidelined/release", "release_parked", admin=True, deprecated=True),
-    Route("POST", "/v1/clients/{clientId}/sidelined/discard", "discard_parked", admin=True, deprecated=True),
+    Route("POST", "/v1/clients/{clientId}/sidelined/release", "release_parked", admin=True, former="release_sidelined"),
+    Route("POST", "/v1/clients/{clientId}/sidelined/discard", "discard_parked", admin=True, former="discard_sidelined"),
     Route("GET", "/v1/clients/{clientId}/dead", "list_dead"),
     Route("POST", "/v1/clients/{clientId}/dead/redrive", "redrive_dead"),
     Route("POST", "/v1/clients/{clientId}/dead/discard", "discard_dead"),

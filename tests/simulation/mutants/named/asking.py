@@ -56,13 +56,13 @@ ASKING = (
     ),
     Mutant(
         "another request under the key is accepted",
-        "flows/requests/create.py",
-        (("kept.digest != request.digest", "False"),),
+        "flows/idempotency.py",
+        (("kept.digest != digest", "False"),),
         "I10",
     ),
     Mutant(
         "no key row is written",
-        "flows/requests/create.py",
+        "flows/idempotency.py",
         (("kept = world.key_rows.claim(drawn, now)", "kept = drawn"),),
         "I10",
     ),

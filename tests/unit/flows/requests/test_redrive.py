@@ -215,7 +215,7 @@ def test_a_queue_that_does_not_take_a_notice_holds_up_nothing(monkeypatch: pytes
     def refuse(self: object, queue_arn: str, told: Execution) -> None:
         raise Unavailable("denied")
 
-    monkeypatch.setattr("clockwork.memory.notices.MemoryNotices.send", refuse)
+    monkeypatch.setattr("clockwork.memory.outboxes.MemoryNotices.send", refuse)
     failing = Failing()
     assert len(failing.dead()) == 1
     assert not failing.clockwork.queue.messages

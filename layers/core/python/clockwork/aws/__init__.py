@@ -1,1 +1,1 @@
-"""The ports on AWS: the only place that knows botocore."""
+"""Adapters that implement the ports on AWS: the only package of the core that makes calls with botocore."""

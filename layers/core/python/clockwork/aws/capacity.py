@@ -1,4 +1,7 @@
-"""What DynamoDB calls consume, added up while a meter is attached. Nothing asks for it otherwise."""
+"""A meter of the capacity units that DynamoDB calls consume.
+
+A client asks DynamoDB for the units of its calls only if a meter is attached to it.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from botocore.model import OperationModel
 class CapacityMeter:
     """Adds up the capacity units that DynamoDB reports, by operation and table.
 
-    A write whose condition failed is billed but reports nothing: such calls are counted in `failed_conditions`.
+    DynamoDB bills a write whose condition failed, but reports no units for it: `failed_conditions` counts such calls.
     """
 
     def __init__(self) -> None:
@@ -23,19 +26,19 @@ class CapacityMeter:
         self._failed_conditions = 0
 
     def attach(self, client: BaseClient) -> None:
-        """Ask for the units of every call of this DynamoDB client and add them up."""
+        """From now on, ask DynamoDB for the units of every call of this client, and add them up."""
         client.meta.events.register("before-parameter-build.dynamodb", self._ask)
         client.meta.events.register("after-call.dynamodb", self._add)
 
     @property
     def units(self) -> Mapping[tuple[str, str], float]:
-        """The units so far by (operation, table name)."""
+        """The units consumed so far, by (operation, table name)."""
         with self._lock:
             return dict(self._units)
 
     @property
     def failed_conditions(self) -> int:
-        """How many writes were refused because their condition did not hold."""
+        """How many writes DynamoDB refused because their condition did not hold."""
         with self._lock:
             return self._failed_conditions
 

@@ -1,7 +1,4 @@
-"""The wall clock of this machine.
-
-Random numbers from the operating system.
-"""
+"""The wall clock of this machine, and random numbers from its operating system."""
 
 from __future__ import annotations
 
@@ -19,7 +16,10 @@ class SystemClock:
         return time.time_ns() // _NANOSECONDS_PER_MS
 
     def hold_until(self, at: int) -> None:
-        """A sleep runs on the monotonic clock and the wall clock may be set back meanwhile, hence the loop."""
+        """Sleep until the wall clock shows `at` (ms).
+
+        A sleep follows the monotonic clock, and the wall clock may be set back meanwhile: hence the loop.
+        """
         while (left := at * _NANOSECONDS_PER_MS - time.time_ns()) > 0:
             time.sleep(left / 1e9)
 
@@ -28,7 +28,7 @@ _random = SystemRandom()
 
 
 class OsRandom:
-    """`ports.Random` from the system's source of secrets."""
+    """`ports.Random` from the operating system's source of secrets."""
 
     def token(self) -> str:
         return secrets.token_urlsafe(16)

@@ -1,4 +1,7 @@
-"""What an answer of AWS means: it acted, it refused, or nobody knows. One function translates for every adapter."""
+"""Errors of AWS calls by their meaning: AWS refused the call, gave no definite answer, or a condition did not hold.
+
+`ask` translates botocore's exceptions for every adapter.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from clockwork.domain.errors import Unavailable
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: "Slow down", in the words of DynamoDB, SQS, Lambda and Secrets Manager: refused before anything was done.
+#: Error codes of throttling by DynamoDB, SQS, Lambda and Secrets Manager: each refused the call before it did anything.
 #: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html
 THROTTLES = frozenset(
     {
@@ -40,6 +43,7 @@ THROTTLES = frozenset(
         "TransactionInProgressException",
     }
 )
+#: Reasons for which DynamoDB cancels a transaction that it may accept when it is sent again.
 _MEANWHILE = frozenset(
     {"None", "ConditionalCheckFailed", "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
 )
@@ -48,15 +52,15 @@ _LOST = (HTTPClientError, ConnectionFailed, IncompleteReadError, ChecksumError, 
 
 
 class Throttled(Unavailable):
-    """Refused for the moment, or never sent: as sent this last time it did not act."""
+    """AWS refused the call for now, or the call was never sent: its last try changed nothing."""
 
 
 class NoAnswer(Unavailable):
-    """No definite answer: it may have acted, or may yet act."""
+    """AWS gave no definite answer: the call may have taken effect, or may still take effect."""
 
 
 class ConditionFailed(Exception):
-    """A conditional write was refused; `item` is what is stored instead, None if nothing is."""
+    """The condition of a conditional write did not hold; `item` is the stored item, None if there is none."""
 
     def __init__(self, item: Mapping[str, Any] | None) -> None:
         self.item = item
@@ -64,7 +68,10 @@ class ConditionFailed(Exception):
 
 
 def ask(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call AWS. Raises Throttled, NoAnswer or ConditionFailed; faults of ours (an invalid or denied call) stay."""
+    """Call AWS and return its answer; raises Throttled, NoAnswer or ConditionFailed.
+
+    Clockwork's own faults (an invalid or denied call) are raised as botocore raised them.
+    """
     try:
         return call(*args, **kwargs)
     except (BotoCoreError, ClientError, ResponseParserError) as error:
@@ -97,6 +104,6 @@ def _meaning_of_answer(error: ClientError) -> Exception | None:
 
 
 def _met_another(error: ClientError) -> bool:
-    """A transaction was given up for what others did meanwhile, not for a fault of its own."""
+    """Whether DynamoDB cancelled a transaction only for concurrent writes or throttling, not for a fault of its own."""
     reasons = {reason.get("Code", "None") for reason in error.response.get("CancellationReasons", ())}
     return bool(reasons - {"None"}) and reasons <= _MEANWHILE

@@ -1,4 +1,4 @@
-"""Starting pollers through Lambda."""
+"""The invoker, which starts pollers through Lambda."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from clockwork.domain.errors import Unavailable
 if TYPE_CHECKING:
     from mypy_boto3_lambda.client import LambdaClient
 
-#: What Lambda answers when it has queued an asynchronous invocation.
+#: The status code with which Lambda answers that it has queued an asynchronous invocation.
 #: https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html
 QUEUED = 202
 
@@ -21,8 +21,8 @@ QUEUED = 202
 class AwsInvoker:
     """`ports.Invoker` by asynchronous invocation of the poller function.
 
-    Its event is {"partitionId": ...}, with `succeeds` if it is a successor, or {"partitionIds": [...]}; either may have
-    `lookaheadSeconds`.
+    The event is {"partitionId": ...} for one shard, with `succeeds` for a successor, or {"partitionIds": [...]} for
+    several shards. Either may have `lookaheadSeconds`. Raises Unavailable if Lambda has not queued the invocation.
     """
 
     def __init__(self, aws: Aws, function: str) -> None:

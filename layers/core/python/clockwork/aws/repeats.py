@@ -1,4 +1,4 @@
-"""How adapters repeat what was refused for the moment, and do several calls at once."""
+"""Repeats of calls that AWS refused for now, with pauses between them, and several calls at the same time."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Backoff:
-    """A bounded number of rounds with growing, jittered pauses between them ("full jitter",
-    https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/).
+    """Exponential backoff: a bounded number of rounds with growing, jittered pauses between them.
+
+    The jitter is "full jitter": https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
     """
 
     first_seconds: float = 0.05
@@ -25,7 +26,7 @@ class Backoff:
     fraction: Callable[[], float] = SystemRandom().random
 
     def rounds(self, count: int) -> Iterator[int]:
-        """0, 1, ... count - 1, each but the first after a pause."""
+        """Yield 0, 1, ... `count` - 1, with a pause before each number except the first."""
         for number in range(count):
             if number:
                 longest = min(self.longest_seconds, self.first_seconds * 2**number)
@@ -34,13 +35,16 @@ class Backoff:
 
 
 class Parallel:
-    """Up to `width` calls at once, in threads that are started when first needed."""
+    """Runs up to `width` calls at the same time, in threads that start when they are first needed."""
 
     def __init__(self, width: int) -> None:
         self._threads = ThreadPoolExecutor(max_workers=width, thread_name_prefix="aws")
 
     def map(self, work: Callable[[T], R], items: Sequence[T]) -> list[R]:
-        """The result of each item's work, in order. Raises the first error when all have ended."""
+        """The results of `work` for each item, in the order of `items`.
+
+        If any failed, raises the first error in that order once all have ended.
+        """
         if len(items) == 1:
             return [work(items[0])]
         futures = [self._threads.submit(work, item) for item in items]
@@ -48,7 +52,7 @@ class Parallel:
         return [future.result() for future in futures]
 
     def close(self) -> None:
-        """End the threads."""
+        """Wait for the calls under way, then end the threads."""
         self._threads.shutdown()
 
 

@@ -1,4 +1,4 @@
-"""One botocore session per process, and the clients that the adapters share."""
+"""One botocore session per process, and the AWS clients that the adapters share."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ from botocore.config import Config
 from clockwork.aws.capacity import CapacityMeter
 from clockwork.aws.repeats import Backoff, Parallel
 
-#: Calls at once: more threads only compete for the interpreter.
+#: Calls that one process makes at the same time: more threads would only compete for the interpreter.
 THREADS = 10
 CONNECT_TIMEOUT_SECONDS = 1
-#: DynamoDB itself asks another node after 5 s, so waiting longer than this buys nothing that a repeat does not.
+#: DynamoDB itself asks another node after 5 s, so a longer wait gains nothing that a repeated call does not gain.
 READ_TIMEOUT_SECONDS = 3
+#: Tries of one call, the first included.
 ATTEMPTS = 3
 
 
 class Aws:
-    """What every adapter needs to talk to AWS. Make one per process: a client of a warm session costs 3 ms, not 90.
+    """The session, the threads and the clients with which every adapter calls AWS.
 
-    `validate` lets botocore check the parameters of each call: worth its fifth of a call's CPU in tests only.
-    `meter`, if given, adds up the capacity units of every DynamoDB call.
+    Make one per process: a client costs 3 ms once the session is warm, and 90 ms before.
+    `validate` lets botocore check the parameters of each call. The check takes a fifth of a call's CPU time, which is
+    worth it in tests only. `meter`, if given, adds up the capacity units of every DynamoDB call.
     """
 
     def __init__(
@@ -46,7 +48,10 @@ class Aws:
         self._lock = Lock()
 
     def client(self, service: str, attempts: int = ATTEMPTS, read_timeout_seconds: float = READ_TIMEOUT_SECONDS) -> Any:
-        """A low-level client, the same for the same arguments. `attempts` = 1: botocore repeats nothing."""
+        """A low-level client of a service; the same arguments return the same client.
+
+        `attempts` counts the first try, too: with 1, botocore repeats nothing.
+        """
         wanted = (service, attempts, read_timeout_seconds)
         with self._lock:
             if wanted not in self._clients:
@@ -54,17 +59,23 @@ class Aws:
             return self._clients[wanted]
 
     def client_later(self, *wanted: Any) -> Any:
-        """What `client` answers, but made when first asked for something: for what most environments never need."""
+        """A stand-in for the client that `client` returns for `wanted`, made at its first use.
+
+        It suits clients that most environments never need.
+        """
         return _Later(lambda: self.client(*wanted))
 
     def client_as(self, service: str, access_key: str, secret_key: str, token: str) -> Any:
-        """A new client with credentials of its own. Whoever asks keeps it; it is not closed with the others."""
+        """A new client with its own credentials.
+
+        The caller keeps the client: `close` does not close it.
+        """
         keys = {"aws_access_key_id": access_key, "aws_secret_access_key": secret_key, "aws_session_token": token}
         with self._lock:
             return self._make(service, ATTEMPTS, READ_TIMEOUT_SECONDS, **keys)
 
     def close(self) -> None:
-        """End the threads and close the connections."""
+        """End the threads and close the connections of the shared clients."""
         self.parallel.close()
         for client in self._clients.values():
             client.close()
@@ -85,7 +96,10 @@ class Aws:
 
 
 class _Later:
-    """Stands for a client until it is needed: Lambda's costs 11 ms of CPU to make, a fifteenth of a cold start."""
+    """A stand-in for a client that is made at its first use.
+
+    Lambda's client, for example, takes 11 ms of CPU to make, a fifteenth of a cold start.
+    """
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make

@@ -1,4 +1,4 @@
-"""Clients: who may call for them, and what they allow."""
+"""Clients (tenants): the principals that may act for them, the targets that they may reach, and their limits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 from clockwork.domain.jobs import RecordLevel, RetryPolicy
 
-#: What a clientId may be; nothing else was ever a client.
+#: The form of a clientId. No client ever had another.
 CLIENT_ID = re.compile(r"[a-z][a-z0-9-]{0,63}")
 _ASSUMED_ROLE = re.compile(r"arn:(?P<partition>[a-z-]+):sts::(?P<account>\d{12}):assumed-role/(?P<role>[^/]+)/[^/]+")
 
@@ -21,46 +21,48 @@ class Client(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     record: RecordLevel = "full"
     signing_secrets: tuple[str, ...] = ()
     allowed_queue_arns: tuple[str, ...] = ()
-    #: Kafka topics, or beginnings of their names followed by `*`.
+    #: Kafka topics, or prefixes of their names followed by `*`.
     allowed_topics: tuple[str, ...] = ()
     allowed_private_targets: tuple[str, ...] = ()
     #: If not empty, webhooks may go to these hosts only: names, or `*.` and a domain.
     allowed_target_hosts: tuple[str, ...] = ()
-    #: What lambda, eventbridge and sns targets may name, and roles taken on for them: ARNs, or prefixes ending in `*`.
+    #: ARNs, or prefixes ending in `*`: of functions, buses and SNS topics that targets may name, and of roles that
+    #: Clockwork may assume to deliver.
     allowed_target_arns: tuple[str, ...] = ()
-    #: What jobs get that say nothing of it themselves.
+    #: This policy and this window hold for jobs that do not name their own.
     retry_policy: RetryPolicy | None = None
     relevancy_window_seconds: float | None = None
-    #: Deliveries started a second, retries included; None: as many as come due.
+    #: The rate limit: deliveries started per second, retries included. None: as many as come due.
     max_rate_per_second: float | None = None
-    #: Deliveries under way at once; None: a share of what the deliverer can do.
+    #: The concurrency limit: deliveries under way at once. None: a share of the deliverer's concurrency.
     max_concurrency: int | None = None
     creates_per_second: float | None = None
     jobs_per_day: int | None = None
-    #: How long records of executions that have ended are kept; the deployment's setting unless given.
+    #: For how many days after its end an execution's record is kept. None: as the deployment's setting says.
     retention_days: int | None = None
     dead_letter_queue_arn: str | None = None
-    #: Nothing is delivered: what comes due is parked until somebody resumes the client.
+    #: Nothing is delivered: the deliverer parks occurrences that come due until an admin resumes the client.
     paused: bool = False
     pause_reason: str | None = None
 
     def may_target(self, arn: str) -> bool:
-        """Whether its `allowed_target_arns` list this ARN. Nothing is allowed unless it is listed."""
+        """Whether its `allowed_target_arns` list this ARN. An ARN that they do not list is not allowed."""
         return any(
             arn.startswith(listed[:-1]) if listed.endswith("*") else arn == listed
             for listed in self.allowed_target_arns
         )
 
     def allows_topic(self, topic: str) -> bool:
-        """Whether its `allowed_topics` list this Kafka topic. Nothing is allowed unless it is listed."""
+        """Whether its `allowed_topics` list this Kafka topic. A topic that they do not list is not allowed."""
         return any(
             topic.startswith(listed[:-1]) if listed.endswith("*") else topic == listed for listed in self.allowed_topics
         )
 
 
 def principal_of(caller_arn: str) -> str:
-    """The principal behind a caller's ARN: an assumed role's session counts as its role, whose path STS drops.
+    """The principal behind a caller's ARN. A session of an assumed role counts as the role.
 
+    STS drops the role's path, so the principal has none:
     https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html
     """
     match = _ASSUMED_ROLE.fullmatch(caller_arn)

@@ -1,4 +1,4 @@
-"""What can go wrong, each named by the fact it states."""
+"""Errors that Clockwork raises on purpose, each named after the fact that it states."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """One fault of a request: a JSON pointer to the place and a sentence that names the fault and the bound."""
+    """One fault of a request: a JSON pointer to the faulty value, and a sentence that names the fault and the bound."""
 
     pointer: str
     detail: str
@@ -19,7 +19,7 @@ class ClockworkError(Exception):
 
 
 class InvalidRequest(ClockworkError):
-    """A request is well-formed but not acceptable; carries every fault at once."""
+    """A request is well-formed but not acceptable; `problems` lists every fault of it at once."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
@@ -27,23 +27,23 @@ class InvalidRequest(ClockworkError):
 
 
 class JobNotFound(ClockworkError):
-    """No such job, or it is another client's: the two are not told apart."""
+    """There is no such job, or it is another client's. The caller cannot tell the two cases apart."""
 
 
 class ExecutionNotFound(ClockworkError):
-    """No such execution, or it is another client's: the two are not told apart."""
+    """There is no such execution, or it is another client's. The caller cannot tell the two cases apart."""
 
 
 class NotAllowed(ClockworkError):
-    """The caller may not act for that client, whether or not it exists."""
+    """The caller may not act for that client, whether or not the client exists."""
 
 
 class KeyReused(ClockworkError):
-    """The Idempotency-Key was used for another request within its memory."""
+    """The Idempotency-Key was used for another request, and Clockwork still remembers that one."""
 
 
 class NameTaken(ClockworkError):
-    """The jobKey names another job; carries the pointers at which the definitions differ."""
+    """The jobKey names another job; `problems` holds the JSON pointers at which the definitions differ."""
 
     def __init__(self, detail: str, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
@@ -55,11 +55,11 @@ class RevisionConflict(ClockworkError):
 
 
 class NotDead(ClockworkError):
-    """Only what is DEAD, and has not been discarded, can be redriven."""
+    """The execution cannot be redriven: only one that is DEAD and was not discarded can."""
 
 
 class NotNamed(ClockworkError):
-    """An anonymous job is its instant: it can be read and cancelled, not changed."""
+    """An anonymous job has one instant and cannot be changed: a client can only read it and cancel it."""
 
 
 class Unavailable(ClockworkError):
@@ -67,15 +67,15 @@ class Unavailable(ClockworkError):
 
 
 class OrderedShardsChanged(Unavailable):
-    """The number of ordered shards is not the one that the stack was made with: no ordered job can be placed."""
+    """The setting asks for another number of ordered shards than the stack was made with: ordered jobs are refused."""
 
 
 class NotScheduled(ClockworkError):
-    """Under that key there is nothing that could still be cancelled for certain."""
+    """There is no job under that key that could still be cancelled for certain."""
 
 
 class TooManyRequests(ClockworkError):
-    """The client has used up what it may create for now; nothing was written. Repeat after `retry_after_seconds`."""
+    """The client has used up its quota of creates for now. Nothing was written: repeat after `retry_after_seconds`."""
 
     def __init__(self, detail: str, retry_after_seconds: int) -> None:
         self.retry_after_seconds = retry_after_seconds
@@ -83,12 +83,12 @@ class TooManyRequests(ClockworkError):
 
 
 class Unreadable(ClockworkError):
-    """What is stored or was sent cannot be read by this version: nothing but itself may have to wait for that."""
+    """This version cannot read a stored value or a message. Nothing else may have to wait because of it."""
 
 
 class NewerFormat(Unreadable):
-    """A row or message was written by a newer version than this one: stop, do not guess."""
+    """A newer version than this one wrote the row or message: the reader stops and does not guess."""
 
 
 class Undecodable(Unreadable):
-    """Bytes that no version of Clockwork wrote."""
+    """No version of Clockwork wrote these bytes."""

@@ -1,4 +1,4 @@
-"""Ids: opaque to clients, decodable by us without a lookup, versioned by their first character.
+"""Ids: opaque to clients, decodable by Clockwork without a lookup, versioned by their first character.
 
 A jobId is a letter and one base64url part, so it holds no dot; an executionId is jobId `.` due instant `.` run,
 so the executions of a job sort by time. Decoding accepts only the exact text that encoding makes.
@@ -18,7 +18,7 @@ from clockwork.domain.clients import CLIENT_ID
 
 #: The run part of an anonymous job's only execution.
 ONLY_RUN = "0"
-#: In bytes of UTF-8.
+#: The longest jobKey, in bytes of UTF-8.
 LONGEST_JOB_KEY = 255
 _PARTITION = re.compile(r"[a-z][0-9]{3}")
 _ROW_KEY = re.compile(r"[0-9]{13}#[A-Za-z0-9_-]{1,64}")
@@ -26,11 +26,11 @@ _EXECUTION = re.compile(r"(?P<job>[A-Za-z0-9_-]{2,700})\.(?P<due>[0-9]{13})\.(?P
 
 
 class InvalidId(ValueError):
-    """Not an id that Clockwork made."""
+    """The text is no id that Clockwork made."""
 
 
 class AnonymousJob(msgspec.Struct, frozen=True):
-    """Where an anonymous job is kept: its timeline row and its place in the row."""
+    """Where an anonymous job is stored: its timeline row (partition and key) and its place in the row."""
 
     partition_id: str
     key: str
@@ -38,7 +38,7 @@ class AnonymousJob(msgspec.Struct, frozen=True):
 
     @property
     def job_id(self) -> str:
-        """The jobId that `decode_job` reads back."""
+        """The jobId. `decode_job` reads it back."""
         return "a" + encode_part(f"{self.partition_id}/{self.key}/{self.element}".encode())
 
 
@@ -54,12 +54,12 @@ class ExecutionId(msgspec.Struct, frozen=True):
 
 
 def encode_part(raw: bytes) -> str:
-    """base64url without padding."""
+    """The bytes in base64url without padding."""
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
 def decode_part(text: str) -> bytes:
-    """The bytes that `encode_part` made into exactly this text. Raises InvalidId."""
+    """The bytes of which `encode_part` makes exactly this text. Raises InvalidId if there are none."""
     try:
         raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except ValueError:
@@ -70,7 +70,10 @@ def decode_part(text: str) -> bytes:
 
 
 class NamedJobId(msgspec.Struct, frozen=True):
-    """Which life of which key of which client a named job is. A key may hold anything but control characters."""
+    """The identity of a named job: its client, its jobKey, and the incarnation (the life) of that key.
+
+    A jobKey may hold every printable character, and no control character.
+    """
 
     client_id: str
     job_key: str
@@ -78,7 +81,7 @@ class NamedJobId(msgspec.Struct, frozen=True):
 
     @property
     def job_id(self) -> str:
-        """The jobId that `decode_job` reads back."""
+        """The jobId. `decode_job` reads it back."""
         return "n" + encode_part(f"{self.incarnation}/{self.client_id}/{self.job_key}".encode())
 
 
@@ -86,7 +89,7 @@ JobId = AnonymousJob | NamedJobId
 
 
 def decode_job(job_id: str) -> JobId:
-    """What the jobId says of its job. Raises InvalidId."""
+    """The parts of a jobId. Raises InvalidId."""
     if job_id.startswith("n"):
         return _decode_named(job_id)
     if not job_id.startswith("a"):
@@ -102,7 +105,7 @@ def decode_job(job_id: str) -> JobId:
 
 
 def is_named(job_id: str) -> bool:
-    """Whether the id is a named job's, if it is one at all."""
+    """Whether a jobId is that of a named job. Does not check that the id is valid."""
     return job_id.startswith("n")
 
 
@@ -120,7 +123,7 @@ def _decode_named(job_id: str) -> NamedJobId:
 
 
 def is_job_key(text: str) -> bool:
-    """Whether a job may have this key: nothing else is looked up, above all no key row of the same table."""
+    """Whether a job may have this key. Callers look up no other text, above all no key row of the same table."""
     return 1 <= len(text.encode("utf-8", "replace")) <= LONGEST_JOB_KEY and text.isprintable()
 
 
@@ -133,18 +136,18 @@ def decode_execution(execution_id: str) -> ExecutionId:
 
 
 def only_execution(job_id: str, due_at: int) -> str:
-    """The executionId of an anonymous job: it is derived, so that firing twice collides."""
+    """The executionId of an anonymous job. It is derived, so that a job released twice still has one record."""
     return str(ExecutionId(job_id, due_at, ONLY_RUN))
 
 
 def derive(*parts: str | int) -> str:
-    """A row id that depends on nothing but `parts`: 132 bits of SHA-256 as 22 characters of base64url."""
+    """A row id that depends on `parts` alone: 132 bits of their SHA-256 as 22 characters of base64url."""
     digest = hashlib.sha256("\x00".join(map(str, parts)).encode()).digest()
     return encode_part(digest)[:22]
 
 
 def digest_of(raw: Iterable[bytes]) -> str:
-    """The digest by which two requests are held to be the same."""
+    """The digest (SHA-256) of all of `raw`. Two requests with the same digest count as the same request."""
     sha = hashlib.sha256()
     for part in raw:
         sha.update(len(part).to_bytes(8, "big"))
@@ -153,5 +156,5 @@ def digest_of(raw: Iterable[bytes]) -> str:
 
 
 def retry_row_key(execution_id: str, attempt: int, at: int) -> str:
-    """The key of the row of a retry that is too far away for the queue: derived, so a repeat is the same row."""
+    """The row key of a retry that is too far away for the queue's delay. It is derived, so a repeat is the same row."""
     return keys.row_key(at, derive("retry", execution_id, attempt))

@@ -20,7 +20,7 @@ def to_text(at: int) -> str:
 
 
 def from_text(text: str) -> int:
-    """RFC 3339 with a zone -> ms; what is finer than a millisecond is cut. Raises ValueError saying what is wrong."""
+    """RFC 3339 with a zone -> ms, finer fractions cut off. Raises ValueError with a message that names the fault."""
     match = _RFC_3339.fullmatch(text.upper())
     if match is not None and match["zone"] is None:
         raise ValueError("has no time zone: end it with Z or an offset such as +02:00")

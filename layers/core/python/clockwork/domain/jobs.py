@@ -1,4 +1,4 @@
-"""What a client asks for: target, payload, policies, and one occurrence with all that its delivery needs."""
+"""Jobs: the target, payload and policies that a client asks for, and an occurrence with all that its delivery needs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class HttpTarget(msgspec.Struct, frozen=True, tag="http", tag_field="type", rena
     method: str = "POST"
     headers: dict[str, str] = {}
     timeout_seconds: float = 15
-    #: The client's allowedPrivateTargets held this host and port at create: http and private addresses pass.
+    #: The client's allowedPrivateTargets listed this host and port at create: http and private addresses are allowed.
     private: bool = False
 
 
@@ -27,7 +27,7 @@ class SqsTarget(msgspec.Struct, frozen=True, tag="sqs", tag_field="type", rename
 
     queue_arn: str
     message_group_id: str | None = None
-    #: A role that is taken on to send, under the ExternalId = clientId.
+    #: The IAM role that Clockwork assumes to send, with ExternalId = clientId.
     role_arn: str | None = None
 
 
@@ -48,7 +48,7 @@ class LambdaTarget(msgspec.Struct, frozen=True, tag="lambda", tag_field="type", 
 class EventBridgeTarget(
     msgspec.Struct, frozen=True, tag="eventbridge", tag_field="type", rename="camel", omit_defaults=True
 ):
-    """An EventBridge bus, on which an event with an envelope as its detail is put."""
+    """An EventBridge bus, on which Clockwork puts an event with an envelope as its detail."""
 
     bus_arn: str
     source: str
@@ -68,12 +68,12 @@ Target = HttpTarget | SqsTarget | KafkaTarget | LambdaTarget | EventBridgeTarget
 
 
 def is_signed(target: Target, on_failure: Target | None) -> bool:
-    """Whether what goes to a job's target, or to that of its callback, is signed."""
+    """Whether a job's deliveries or its callback are signed: they are if they go to an HTTP target."""
     return isinstance(target, HttpTarget) or isinstance(on_failure, HttpTarget)
 
 
 class Payload(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The bytes to deliver: compact UTF-8 JSON, or a string as it is."""
+    """The bytes to deliver: compact JSON in UTF-8, or (`is_text`) a string as it is."""
 
     body: bytes
     is_text: bool = False
@@ -88,12 +88,12 @@ class RetryPolicy(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
     max_seconds: float = 3_600
     jitter: Jitter = "full"
     max_age_seconds: float = 86_400
-    #: Answers of webhooks that are tried again although they would be final by themselves.
+    #: Status codes of webhooks after which an attempt is tried again, although they would be permanent failures.
     retry_status_codes: tuple[int, ...] = ()
 
 
 class Occurrence(msgspec.Struct, frozen=True, tag="once", rename="camel", omit_defaults=True):
-    """One due instant of a job, whole: whoever holds it can deliver it. `due_at` and `created_at` are ms."""
+    """One due instant of a job, with all that its delivery needs. `due_at` and `created_at` are in ms."""
 
     client_id: str
     due_at: int
@@ -104,19 +104,19 @@ class Occurrence(msgspec.Struct, frozen=True, tag="once", rename="camel", omit_d
     retry_policy: RetryPolicy = RetryPolicy()
     signing_secrets: tuple[str, ...] = ()
     tags: dict[str, str] = {}
-    #: Not delivered while an earlier execution of its job has not ended (`overlap: skip`).
+    #: `overlap: skip`: it is not delivered while an earlier execution of its job has not ended.
     skip_overlap: bool = False
-    #: So long after `due_since` it is of no use any more: it is not delivered, but EXPIRED.
+    #: The relevancy window: later than this after `due_since` it is of no use, and ends EXPIRED instead of delivered.
     relevancy_window_seconds: float | None = None
-    #: How long its record is kept once it has ended; the deployment's setting unless given.
+    #: For how many days after its end its record is kept. None: as the deployment's setting says.
     retention_days: int | None = None
     #: Occurrences of one client with the same key are delivered one after the other, by due instant, then `sequence`.
     ordering_key: str | None = None
     sequence: int = 0
-    #: Where a callback goes if its execution ends DEAD.
+    #: The target of the callback, if its execution ends DEAD.
     on_failure: Target | None = None
 
     @property
     def due_since(self) -> int:
-        """When it could be delivered at the earliest (ms): it may be due in the past when it is asked for."""
+        """The earliest instant (ms) at which it could be delivered: a client may ask for an instant in the past."""
         return max(self.due_at, self.created_at)

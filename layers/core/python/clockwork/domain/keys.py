@@ -6,10 +6,10 @@ An edge such as a horizon ends in `$`, which sorts behind every row of its milli
 
 from __future__ import annotations
 
-#: Before every key: the cursor and horizon of a shard that nobody has polled yet.
+#: Sorts before every key: the cursor and horizon of a shard that no poller has visited yet.
 BEGINNING = "0"
 
-#: Behind every key.
+#: Sorts behind every key.
 END = "~"
 
 
@@ -44,12 +44,12 @@ def ordered_partition(index: int) -> str:
 
 
 def index_of(partition_id: str) -> int:
-    """The number of a shard among those of its kind."""
+    """The number of a shard among the plain shards, or among the ordered ones, counted from 0."""
     return int(partition_id[1:])
 
 
 def is_ordered(partition_id: str) -> bool:
-    """Whether it is an ordered shard's."""
+    """Whether the partitionId is that of an ordered shard."""
     return partition_id.startswith("o")
 
 

@@ -100,15 +100,7 @@ def resumed(release: Release, stored: Execution | None) -> Release:
 def paced_execution(release: Release, stored: Execution | None, expires_at: int) -> Execution:
     """The record of a head that waits for its slot under a rate cap. `stored` is one that waits, or none."""
     if stored is None:
-        stored = Execution(
-            job_id=release.job_id,
-            execution_id=release.execution_id,
-            client_id=release.occurrence.client_id,
-            due_at=release.occurrence.due_at,
-            state=State.PENDING,
-            revision=0,
-            expires_at=expires_at,
-        )
+        stored = release.first_record(State.PENDING, expires_at, revision=0)
     return msgspec.structs.replace(
         stored, state=State.PENDING, revision=stored.revision + 1, next_attempt_at=release.run_at
     )

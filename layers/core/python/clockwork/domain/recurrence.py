@@ -1,4 +1,4 @@
-"""A recurring schedule as a value, and its next fire: a pure function of the value and of where the chain stands."""
+"""Recurrences: a recurring schedule as a value, and its next fire, a pure function of value and previous fire."""
 
 import hashlib
 
@@ -8,33 +8,33 @@ from clockwork.domain.cron.compiled import CompiledCron
 from clockwork.domain.cron.engine import LATEST_SECOND, next_fire
 from clockwork.domain.cron.exclusion import Exclusion, excluded_until
 
-#: So many excluded stretches in a row (each a day, or less where an exclusion is finer) end a schedule: more than a
-#: year of excluded hours. It bounds the work of a schedule whose exclusions leave nothing.
+#: A schedule ends after so many excluded stretches in a row (each a day, or less where an exclusion is finer). They are
+#: more than a year of excluded hours. It bounds the work for a schedule whose exclusions leave no fire.
 MOST_EXCLUDED_STRETCHES = 10_000
 
 
 class Every(Struct, frozen=True, rename="camel"):
-    """An interval of elapsed time: fires at `anchor_at` and every `every_ms` after it, whatever clocks show."""
+    """An interval of elapsed time: fires at `anchor_at` and every `every_ms` after it, whatever local clocks show."""
 
     every_ms: int
     anchor_at: int
 
 
 class Recurrence(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, rename="camel"):
-    """When a job recurs: exactly one of `every` and `cron`, within bounds. Instants are UTC ms.
+    """When a job recurs: by exactly one of `every` and `cron`, within bounds. Instants are UTC ms.
 
-    Only what the schedule itself says; what happens to a missed fire is another policy.
+    It holds the schedule alone. Another policy (catchUp) decides about missed fires.
     """
 
     every: Every | None = None
     cron: CompiledCron | None = None
     #: IANA zone of `cron` and of `exclude`.
     timezone: str = "UTC"
-    #: Nothing fires before it.
+    #: There is no fire before this instant.
     start_at: int | None = None
-    #: Nothing fires after it; a fire at this very instant still does. Jitter is not counted.
+    #: There is no fire after this instant; one at this very instant still counts. Jitter is not counted.
     end_at: int | None = None
-    #: So many fires in all; what `exclude` leaves out is not counted.
+    #: The number of fires in all; excluded ones do not count.
     max_fires: int | None = None
     #: Each fire is due up to so much later, always before the next one.
     jitter_seconds: int = 0
@@ -46,11 +46,11 @@ class Recurrence(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_u
 
 
 class Fire(Struct, frozen=True, rename="camel"):
-    """One fire of a schedule. `base_at` and `ordinal` are the state from which the next one follows."""
+    """One fire of a schedule. The next fire follows from its `base_at` and `ordinal`."""
 
-    #: When the schedule says.
+    #: The instant that the schedule names (UTC ms).
     base_at: int
-    #: `base_at` and the jitter.
+    #: `base_at` plus the jitter (UTC ms).
     due_at: int
     #: 1 for the first fire of the schedule.
     ordinal: int
@@ -59,9 +59,9 @@ class Fire(Struct, frozen=True, rename="camel"):
 def next_occurrence(recurrence: Recurrence, after_at: int, ordinal: int, job_id: str) -> Fire | None:
     """The first fire with `base_at` after `after_at`, or None if the schedule is over.
 
-    `after_at` is the `base_at` of the fire before and `ordinal` that fire's (0: there was none, `after_at` is the
-    instant of creation). So the count that `max_fires` needs travels with the chain, and a step taken twice yields
-    the same fire. `job_id` only seeds the jitter. Raises `UnknownZone`.
+    `after_at` and `ordinal` are the `base_at` and the `ordinal` of the previous fire. If there was none, `ordinal` is 0
+    and `after_at` is the instant of creation. So the chain itself carries the count that `max_fires` needs, and a step
+    taken twice yields the same fire. `job_id` only seeds the jitter. Raises `UnknownZone`.
     """
     if recurrence.max_fires is not None and ordinal >= recurrence.max_fires:
         return None
@@ -95,7 +95,7 @@ def _next_base(recurrence: Recurrence, after_at: int) -> int | None:
 
 
 def _jitter_ms(recurrence: Recurrence, base_at: int, job_id: str) -> int:
-    """0 to `jitter_seconds`, the same for the same job and fire, and less than the time until the next fire."""
+    """0 to `jitter_seconds` in ms: the same for the same job and fire, and less than the time until the next fire."""
     if not recurrence.jitter_seconds:
         return 0
     following_at = _next_base(recurrence, base_at)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
-from clockwork.domain.executions import Attempt
+from clockwork.domain.executions import Attempt, Execution, State
 from clockwork.domain.ids import ONLY_RUN, AnonymousJob, ExecutionId, decode_job
 from clockwork.domain.jobs import Occurrence
 
@@ -56,6 +58,22 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
         job = decode_job(self.job_id)
         assert isinstance(job, AnonymousJob), "a named job's release names its partition"
         return job.partition_id
+
+    def first_record(self, state: State, expires_at: int, *, revision: int = 1, **more: Any) -> Execution:
+        """The record of an occurrence that has none yet, to be kept until `expires_at` (ms).
+
+        `more` are further fields of `Execution`. `revision` 0: it is not stored like this, but changed first.
+        """
+        return Execution(
+            job_id=self.job_id,
+            execution_id=self.execution_id,
+            client_id=self.occurrence.client_id,
+            due_at=self.occurrence.due_at,
+            state=state,
+            revision=revision,
+            expires_at=expires_at,
+            **more,
+        )
 
 
 class Delivery(msgspec.Struct, frozen=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable
 from http import HTTPStatus
@@ -13,6 +12,7 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from clockwork.domain.errors import TooManyRequests, Unavailable
 from clockwork.edge.http import problems
+from clockwork.edge.http.answer import to_json
 from clockwork.edge.http.request import Request, caller_arn
 from clockwork.edge.operations.jobs import Api
 from clockwork.edge.operations.original import PlainText
@@ -59,12 +59,12 @@ def _problem(route: Route, error: Exception) -> Response[str]:
     document = problems.original_problem_of(error) if route.original else problems.problem_of(error)
     if isinstance(error, Unavailable):
         log.warning("unavailable: %s", error, extra={"action": "api_unavailable", "operation": route.operation})
-    elif document["status"] >= HTTPStatus.INTERNAL_SERVER_ERROR:
+    elif document.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         # Where it broke, never the message: that of a library may quote what it was given, a payload among it.
         where = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in extract_tb(error.__traceback__)]
         extra = {"action": "api_failed", "operation": route.operation, "error": type(error).__name__, "where": where}
         log.error("unexpected error", extra=extra)
-    answer = _respond(HTTPStatus(document["status"]), document, problems.CONTENT_TYPE)
+    answer = _respond(HTTPStatus(document.status), document, problems.CONTENT_TYPE)
     if isinstance(error, TooManyRequests):
         answer.headers["Retry-After"] = str(error.retry_after_seconds)
     return answer
@@ -72,10 +72,9 @@ def _problem(route: Route, error: Exception) -> Response[str]:
 
 def _not_found(_: Exception) -> Response[str]:
     return _respond(
-        HTTPStatus.NOT_FOUND, problems.problem(HTTPStatus.NOT_FOUND, "there is no such route"), problems.CONTENT_TYPE
+        HTTPStatus.NOT_FOUND, problems.Problem.of(HTTPStatus.NOT_FOUND, "there is no such route"), problems.CONTENT_TYPE
     )
 
 
 def _respond(status: HTTPStatus, body: Any, content_type: str) -> Response[str]:
-    text = str(body) if isinstance(body, str) else json.dumps(body, ensure_ascii=False, separators=(",", ":"))
-    return Response(int(status), content_type, text)
+    return Response(int(status), content_type, str(body) if isinstance(body, str) else to_json(body))

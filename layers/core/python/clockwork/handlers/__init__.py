@@ -1,1 +1,1 @@
-"""One file per Lambda: parse the event, call the flow, answer, count."""
+"""Handlers of the Lambdas, one file each: parse the event, call the flow, write the metrics, answer."""

@@ -1,4 +1,4 @@
-"""Api: answers the signed HTTPS requests."""
+"""The api Lambda: answers the signed HTTPS requests of clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deliverer: takes released occurrences from the queue and delivers each when it is due."""
+"""The deliverer Lambda: takes released occurrences from a release queue and delivers each when it is due."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
 
 
 def _deliver(app: bootstrap.App, records: list[dict[str, Any]], deadline_at: int) -> DeliverReport:
-    """Records of one queue: an event source has one."""
+    """Deliver the messages of one queue, since an event source reads one queue only."""
     if records[0]["eventSourceARN"].endswith(".fifo"):
         return deliver_ordered(app.world, [_ordered_message(record) for record in records], deadline_at)
     messages = [Message(one["messageId"], one["body"], _receive_count(one)) for one in records]

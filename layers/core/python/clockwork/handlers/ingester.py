@@ -1,4 +1,4 @@
-"""Ingester: takes messages that create and cancel jobs from a FIFO queue or a Kafka topic."""
+"""The ingester Lambda: takes messages that create and cancel jobs from a FIFO queue or a Kafka topic."""
 
 from __future__ import annotations
 

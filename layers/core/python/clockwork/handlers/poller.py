@@ -1,4 +1,4 @@
-"""Poller: releases what is due soon in one shard, or in several at which little happens."""
+"""The poller Lambda: releases the occurrences that are due soon in one shard, or in several quiet shards."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
 
 
 def _poll_together(app: bootstrap.App, world: World, partition_ids: list[str], deadline_at: int) -> list[Any]:
-    """Each in a thread of its own: none waits for another's calls. Raises the first error once all have ended."""
+    """Poll each shard in its own thread, so that none waits for another; once all have ended, raise the first error."""
     with ThreadPoolExecutor(len(partition_ids)) as threads:
         visits = {one: threads.submit(poll_among_others, world, one, deadline_at) for one in partition_ids}
     told = [_told(app, one, visit.result()) for one, visit in visits.items() if visit.exception() is None]
@@ -46,7 +46,7 @@ def _told(app: bootstrap.App, partition_id: str, report: PollReport) -> dict[str
                 "Expired": report.expired,
                 "Stuck": int(report.outcome == "stuck"),
                 "CursorLagMs": report.cursor_lag_ms,
-                # An ordered shard is never polled ahead.
+                # None for an ordered shard, which is never polled ahead.
                 **({} if report.horizon_ahead_ms is None else {"HorizonAheadMs": report.horizon_ahead_ms}),
             },
             shard=partition_id,

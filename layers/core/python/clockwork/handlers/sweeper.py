@@ -1,4 +1,7 @@
-"""Sweeper: repairs what was left behind; each repair is counted and should read 0."""
+"""The sweeper Lambda: repairs work that the other Lambdas left behind.
+
+It counts each repair. The counts of repairs, such as DeadLettersReleased and ChainsRepaired, should read 0.
+"""
 
 from __future__ import annotations
 

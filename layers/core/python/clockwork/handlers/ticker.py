@@ -1,4 +1,4 @@
-"""Ticker: a minute has passed; starts a poller for each shard."""
+"""The ticker Lambda: once a minute, starts a poller for each shard."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The ports on Kafka."""
+"""Adapters that implement the ports on Kafka."""

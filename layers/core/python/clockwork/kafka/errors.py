@@ -1,4 +1,7 @@
-"""What Kafka's errors mean for an attempt: https://kafka.apache.org/protocol#protocol_error_codes"""
+"""Kafka's errors by their meaning for an attempt.
+
+https://kafka.apache.org/protocol#protocol_error_codes
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from confluent_kafka import KafkaError
 
 from clockwork.domain.executions import Outcome, State
 
-#: Nobody knows whether the message was stored.
+#: Errors after which the message may have been stored or not.
 _AMBIGUOUS = frozenset(
     {
         KafkaError._MSG_TIMED_OUT,
@@ -17,7 +20,7 @@ _AMBIGUOUS = frozenset(
         KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
     }
 )
-#: The message itself is at fault; everything else (permissions, topics not yet made) somebody can put right.
+#: Errors of the message itself. Every other cause (permissions, topics not yet made) somebody can put right.
 _PERMANENT = frozenset(
     {
         KafkaError.MSG_SIZE_TOO_LARGE,

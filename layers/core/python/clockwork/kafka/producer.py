@@ -1,4 +1,4 @@
-"""The producer for the deployment's cluster: what it promises, and how it says who it is.
+"""The producer for the deployment's Kafka cluster: its delivery guarantees and its authentication.
 
 Properties: https://github.com/confluentinc/librdkafka/blob/master/CONFIGURATION.md
 """
@@ -15,22 +15,27 @@ from confluent_kafka import KafkaError, Producer
 
 from clockwork.settings import Settings
 
-#: A topic that is not there is told apart from a cluster that does not answer after this long.
+#: After this long the producer tells a topic that does not exist from a cluster that does not answer.
 UNKNOWN_TOPIC_MS = 3_000
-#: MSK closes what was idle for ten minutes: https://docs.aws.amazon.com/msk/latest/developerguide/msk-default-configuration.html
+#: MSK closes a connection that was idle for ten minutes:
+#: https://docs.aws.amazon.com/msk/latest/developerguide/msk-default-configuration.html
 LONGEST_IDLE_MS = 300_000
 
 _log = logging.getLogger(__name__)
 
 
 class InvalidLogin(Exception):
-    """The secret for SCRAM cannot be used. The message names it and never holds it."""
+    """The secret for SCRAM cannot be used.
+
+    The message names the secret and never holds it.
+    """
 
 
 def make_producer(settings: Settings, secrets: Any, region: str) -> Producer:
-    """A producer of its own threads and connections, made while the environment starts: IAM's token takes a second.
+    """A producer with its own threads and connections; raises InvalidLogin if the secret for SCRAM cannot be used.
 
-    `secrets` is a Secrets Manager client, asked with `scram` only. Raises InvalidLogin.
+    Make it while the environment starts: IAM's token takes a second.
+    `secrets` is a Secrets Manager client, which is asked only if the authentication is `scram`.
     """
     return Producer({**_promises(settings), **_identity(settings, secrets, region)}, logger=_log)
 
@@ -44,7 +49,7 @@ def _promises(settings: Settings) -> dict[str, Any]:
         "message.timeout.ms": settings.kafka_timeout_seconds * 1000,
         "allow.auto.create.topics": False,
         "topic.metadata.propagation.max.ms": UNKNOWN_TOPIC_MS,
-        # A Lambda is frozen between invocations: what broke meanwhile must be noticed, and is no news to anybody.
+        # A Lambda is frozen between invocations and may lose connections: the producer must notice, not log it.
         "socket.keepalive.enable": True,
         "connections.max.idle.ms": LONGEST_IDLE_MS,
         "log.connection.close": False,
@@ -66,9 +71,9 @@ def _identity(settings: Settings, secrets: Any, region: str) -> dict[str, Any]:
 
 
 def iam_token(region: str, _config: str = "") -> tuple[str, float]:
-    """MSK's token for the role of this Lambda, signed here, and the second (UTC) at which it ends.
+    """MSK's token for the role of this Lambda, signed here, and the instant at which it ends (UTC, epoch seconds).
 
-    librdkafka asks for another after four fifths of that time, on a thread of its own.
+    librdkafka asks for the next token after four fifths of that time, on a thread of its own.
     """
     token, expires_ms = generate_auth_token(region)
     return token, expires_ms / 1000
@@ -80,10 +85,10 @@ def _login(secrets: Any, name: str) -> tuple[str, str]:
         login = json.loads(text)
         return str(login["username"]), str(login["password"])
     except (ValueError, KeyError, TypeError):
-        # Without its cause, which may quote the secret.
+        # Without the cause, which may quote the secret.
         raise InvalidLogin(f'the secret {name} must be JSON: {{"username": ..., "password": ...}}') from None
 
 
 def _note(error: KafkaError) -> None:
-    """What goes wrong between messages. Each message still learns what became of it."""
+    """Log an error of the producer that belongs to no message; each message still gets its own result."""
     _log.warning("kafka: %s", error.str(), extra={"action": "kafka_error", "kafkaError": error.name()})

@@ -1,7 +1,7 @@
-"""The port `Targets` on Kafka: a batch is produced without waiting, then flushed once.
+"""`ports.Targets` on Kafka: the messages of a batch are produced without waiting, then flushed once.
 
-A message counts as delivered when its own acknowledgement has come. The producer repeats by itself, without
-duplicates, for as long as `message.timeout.ms`; what is not acknowledged by then may have arrived or not.
+A message counts as delivered once Kafka has acknowledged it. The producer repeats a message by itself, without
+duplicates, for as long as `message.timeout.ms`. A message that is not acknowledged by then may have arrived or not.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ _log = logging.getLogger(__name__)
 
 
 class KafkaTargets:
-    """Delivers to KafkaTargets through one producer for the life of an environment. Used by one thread at a time."""
+    """Delivers to KafkaTargets through one producer for the life of an environment.
+
+    One thread at a time uses it. A producer that failed for good is replaced by a new one.
+    """
 
     def __init__(self, make: Callable[[], Producer], clock: Clock) -> None:
         self._make = make
@@ -34,11 +37,11 @@ class KafkaTargets:
         self._attempts = _Attempts(clock)
 
     def forget(self) -> None:
-        """What is under way may still arrive; what the producer says of it is told to nobody."""
+        """Drop the attempts under way: their messages may still arrive, and the producer's results are ignored."""
         self._attempts = _Attempts(self._clock)
 
     def begin(self, slot: int, delivery: Delivery) -> None:
-        """Hand the message to the producer, which sends it at once."""
+        """Hand the message to the producer, which sends it in the background at once."""
         started_at, attempts = self._clock.now(), self._attempts
         target = delivery.occurrence.target
         if not isinstance(target, KafkaTarget):
@@ -54,19 +57,19 @@ class KafkaTargets:
             attempts.fail(slot, KafkaError(KafkaError._QUEUE_FULL), started_at)
 
     def collect(self) -> Sequence[tuple[int, Outcome]]:
-        """Flush; all outcomes that there are."""
+        """Flush the producer until at least one attempt has ended; all outcomes that there are, by slot."""
         attempts = self._attempts
         while attempts.under_way and not attempts.ended:
             left_ms = min(attempts.under_way.values()) - self._clock.now()
             if left_ms <= 0:
-                # Nothing may leave any more whose outcome is settled: what is purged is reported as it goes.
+                # An attempt that ends here must not deliver later: the producer drops its messages and reports each.
                 self._producer.purge()
             self._producer.flush(max(left_ms, 0) / 1000)
         ended, attempts.ended = attempts.ended, []
         return ended
 
     def close(self) -> None:
-        """Give up what is still under way."""
+        """Drop the messages that are still under way."""
         self._producer.purge()
         self._producer.flush(0)
 
@@ -77,16 +80,17 @@ class KafkaTargets:
         except KafkaException as fault:
             if fault.args[0].code() != KafkaError._FATAL:
                 raise
-            # The cluster has lost track of this producer's sequence; only another one can go on.
+            # The cluster has lost track of this producer's sequence: only a new producer can go on.
             _log.warning("the producer is made anew", extra={"action": "kafka_producer_renewed"})
             self._producer = self._make()
             send(self._producer)
 
 
 class _Attempts:
-    """The attempts of one invocation. The producer's callbacks hold on to theirs, whichever is current by then.
+    """The attempts of one invocation.
 
-    `under_way`: the deadline of each (ms), by slot.
+    A callback of the producer keeps the object that was current when its message was produced, so a result never
+    reaches a later invocation. `under_way` holds the deadline of each attempt (ms), by slot.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -95,7 +99,7 @@ class _Attempts:
         self.ended: list[tuple[int, Outcome]] = []
 
     def note(self, slot: int, started_at: int, error: KafkaError | None, message: Message) -> None:
-        """Called by flush with what became of a message; `latency` is from produce to acknowledgement."""
+        """Note the result of a message, as `flush` reports it; `latency` is from produce to acknowledgement."""
         if error is not None:
             self.fail(slot, error, started_at)
             return
@@ -104,7 +108,7 @@ class _Attempts:
         self.ended.append((slot, Outcome(State.SUCCEEDED, started_at, ended_at)))
 
     def fail(self, slot: int, error: KafkaError, started_at: int) -> None:
-        """Settle what did not arrive, as far as anybody knows."""
+        """End an attempt whose message was not acknowledged, with the outcome that `error` stands for."""
         del self.under_way[slot]
         self.ended.append((slot, failure_of(error, started_at, self._clock.now())))
 

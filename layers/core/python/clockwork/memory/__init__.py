@@ -1,1 +1,4 @@
-"""The ports in plain Python, for your own tests and the simulator; held to the contract suites of the AWS adapters."""
+"""Adapters that implement the ports in plain Python, for your own tests and for the simulator.
+
+They pass the same contract suites as the AWS adapters.
+"""

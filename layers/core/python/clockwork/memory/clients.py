@@ -1,4 +1,4 @@
-"""Clients and Idempotency-Keys in dictionaries."""
+"""The clients table, and the Idempotency-Keys, in dictionaries."""
 
 from __future__ import annotations
 

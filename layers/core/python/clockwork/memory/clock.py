@@ -1,4 +1,4 @@
-"""A clock that only moves when told to, and random numbers from a seed."""
+"""A clock that moves only when it is told to, and random numbers from a seed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import random
 
 
 class MemoryClock:
-    """Time as a test sets it. `skew_ms` is how far this machine's clock is ahead of the world's."""
+    """`ports.Clock` whose time a test sets.
+
+    `at` is the world's time (ms); `skew_ms` is how far this machine's clock is ahead of it.
+    """
 
     def __init__(self, at: int = 1_700_000_000_000, skew_ms: int = 0) -> None:
         self.at = at
@@ -25,7 +28,7 @@ class MemoryClock:
 
 
 class SeededRandom:
-    """Random numbers that repeat: the same seed draws the same ones."""
+    """`ports.Random` that repeats itself: the same seed draws the same numbers."""
 
     def __init__(self, seed: int = 0) -> None:
         self._random = random.Random(seed)  # noqa: S311 - it is meant to repeat itself

@@ -10,7 +10,10 @@ from clockwork.domain.named_jobs import NamedJob
 
 
 class MemoryJobs:
-    """`ports.Jobs` in plain Python. `unreadable`: what is answered in place of jobs that cannot be read."""
+    """`ports.Jobs` in plain Python.
+
+    `unreadable`: the answers of `get` and `scan` in place of jobs that cannot be read, by (clientId, jobKey).
+    """
 
     def __init__(self) -> None:
         self._jobs: dict[tuple[str, str], NamedJob] = {}

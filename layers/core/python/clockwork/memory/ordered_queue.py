@@ -15,7 +15,7 @@ from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import encode_message
 from clockwork.memory.clock import MemoryClock
 from clockwork.memory.release_queue import LARGEST_MESSAGE
-from clockwork.ports import Refused, ReleaseQueue
+from clockwork.ports import Refused
 
 #: So long a deduplication id is remembered from its first send on (ms).
 REMEMBERED_MS = 300_000
@@ -114,19 +114,3 @@ class MemoryOrderedQueue:
         for message in self.messages.values():
             free_at[message.group] = max(free_at.get(message.group, 0), message.visible_at)
         return min(free_at.values(), default=None)
-
-
-class MemoryReleases:
-    """`ports.ReleaseQueue` over both queues."""
-
-    def __init__(self, others: ReleaseQueue, ordered: ReleaseQueue) -> None:
-        self._others = others
-        self._ordered = ordered
-
-    def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
-        refused: list[Refused] = []
-        for queue, is_ordered in ((self._others, False), (self._ordered, True)):
-            places = [i for i, r in enumerate(releases) if (r.occurrence.ordering_key is not None) == is_ordered]
-            answers = queue.send([releases[place] for place in places], now) if places else ()
-            refused += [Refused(places[one.index], one.permanent, one.reason) for one in answers]
-        return sorted(refused, key=lambda refusal: refusal.index)

@@ -12,13 +12,14 @@ from clockwork.domain.storage.codec import encode_message
 from clockwork.memory.clock import MemoryClock
 from clockwork.ports import Refused
 
+#: The most bytes of one message:
 #: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html
 LARGEST_MESSAGE = 1_048_576
 
 
 @dataclass
 class Message:
-    """One message. `visible_at` is on the world's clock, ms."""
+    """One message, visible from `visible_at` on (ms, by the world's clock)."""
 
     message_id: str
     body: str
@@ -27,7 +28,10 @@ class Message:
 
 
 class MemoryReleaseQueue:
-    """`ports.ReleaseQueue` in plain Python, and what Lambda's event source does with the queue: receive and delete."""
+    """`ports.ReleaseQueue` and `ports.Backlog` in plain Python.
+
+    `receive` and `delete` are the calls of Lambda's event source.
+    """
 
     def __init__(self, world: MemoryClock, visibility_ms: int = 120_000, max_receive_count: int = 100) -> None:
         self._world = world
@@ -49,13 +53,13 @@ class MemoryReleaseQueue:
         return refused
 
     def put(self, body: str, delay: int = 0) -> str:
-        """Enqueue any body; the id of its message."""
+        """Enqueue a message with any body, delayed by `delay` seconds; its id."""
         message = Message(f"m{next(self._numbers)}", body, self._world.at + delay * 1000)
         self.messages[message.message_id] = message
         return message.message_id
 
     def receive(self, limit: int = 10) -> Sequence[Message]:
-        """Up to `limit` visible messages, oldest first; one received too often moves to `dead` instead."""
+        """Up to `limit` visible messages, oldest first; a message received too often moves to `dead` instead."""
         received: list[Message] = []
         visible = [m for m in self.messages.values() if m.visible_at <= self._world.at]
         for message in sorted(visible, key=lambda m: m.visible_at):
@@ -77,14 +81,14 @@ class MemoryReleaseQueue:
         return received
 
     def delete(self, message_id: str) -> None:
-        """Acknowledge a message; a second time does nothing."""
+        """Acknowledge a message; to do so again does nothing."""
         self.messages.pop(message_id, None)
         self.dead.pop(message_id, None)
 
     def waiting(self) -> int:
-        """`ports.Backlog`: how many are visible or in hand."""
+        """`ports.Backlog`: how many messages are visible or in hand."""
         return sum(m.visible_at <= self._world.at or m.receive_count > 0 for m in self.messages.values())
 
     def next_visible_at(self) -> int | None:
-        """When the next message may be received (world clock, ms)."""
+        """When the next message may be received (ms, by the world's clock); None if there is none."""
         return min((m.visible_at for m in self.messages.values()), default=None)

@@ -45,7 +45,10 @@ class MemoryShards:
         return lease
 
     def commit(self, lease: Lease) -> bool:
-        """Refuses also to move cursor or horizon back: a copy lost on its way may arrive after later commits."""
+        """Write the lease as the port says, which also means never to move the cursor or the horizon back.
+
+        Without that, a copy that was delayed on its way could undo later commits.
+        """
         shard = self._rows.get(lease.partition_id)
         if shard is None or (shard.owner, shard.epoch) != (lease.owner, lease.epoch):
             return False

@@ -1,4 +1,4 @@
-"""Targets and poller invocations in plain Python: they remember what they were asked."""
+"""Targets and an invoker in plain Python, which record the calls that they get."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from clockwork.ports import Clock
 
 
 class MemoryTargets:
-    """`ports.Targets` that ask a function for each outcome; by default everything succeeds at once."""
+    """`ports.Targets` that ask a function for each outcome; by default every attempt succeeds at once."""
 
     def __init__(self, clock: Clock, answer: Callable[[Delivery], Outcome] | None = None) -> None:
         self._clock = clock
@@ -34,9 +34,11 @@ class MemoryTargets:
 
 
 class MemoryInvoker:
-    """`ports.Invoker` that lists which shards a poller was asked for (which of them `together`), which a successor.
+    """`ports.Invoker` that records the pollers that it was asked to start.
 
-    `lookaheads`: how far ahead each of them was to look.
+    `asked` lists the shards that were to get a poller, and `together` those of them that were to share one.
+    `successors` lists the shards whose poller asked for a successor.
+    `lookaheads`: how far ahead each of all these pollers was to look (s), None for as far as the setting says.
     """
 
     def __init__(self) -> None:

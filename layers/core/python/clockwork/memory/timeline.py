@@ -11,10 +11,10 @@ from clockwork.domain.timeline import Page, Row
 
 
 class MemoryTimeline:
-    """`ports.Timeline` in plain Python. Expired rows stay until `expire` is called, as TTL is never prompt.
+    """`ports.Timeline` in plain Python.
 
-    `page_bytes` is where a page is cut: 1 MB in DynamoDB
-    (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Query.Pagination.html).
+    Expired rows stay until `expire` is called, as TTL is never prompt. A page is cut before it exceeds `page_bytes`:
+    1 MB in DynamoDB (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Query.Pagination.html).
     """
 
     def __init__(self, page_bytes: int = 1_048_576) -> None:
@@ -61,7 +61,7 @@ class MemoryTimeline:
                 self._keys[partition_id].remove(key)
 
     def expire(self, now: int) -> None:
-        """Drop the rows whose `expires_at` has passed, as TTL does some day."""
+        """Delete the rows whose `expires_at` has passed, as TTL does sooner or later."""
         for partition_id, rows in self._rows.items():
             self._rows[partition_id] = {key: row for key, row in rows.items() if not 0 < row.expires_at <= now}
             self._keys[partition_id] = sorted(self._rows[partition_id])

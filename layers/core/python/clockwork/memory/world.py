@@ -1,4 +1,4 @@
-"""A whole Clockwork in memory: one call for tests that want to see jobs accepted, released and delivered."""
+"""A whole Clockwork in memory, made in one call, for tests that see jobs accepted, released and delivered."""
 
 from __future__ import annotations
 
@@ -18,22 +18,25 @@ from clockwork.flows.timeline.shards import all_shards
 from clockwork.flows.world import World
 from clockwork.memory.clients import MemoryClients, MemoryKeyRows
 from clockwork.memory.clock import MemoryClock, SeededRandom
-from clockwork.memory.dead_letters import MemoryDeadLetters
 from clockwork.memory.executions import MemoryExecutions
 from clockwork.memory.jobs import MemoryJobs
-from clockwork.memory.notices import MemoryNotices
-from clockwork.memory.ordered_queue import MemoryOrderedQueue, MemoryReleases
+from clockwork.memory.ordered_queue import MemoryOrderedQueue
+from clockwork.memory.outboxes import MemoryDeadLetters, MemoryNotices
 from clockwork.memory.regulation import MemoryRegulation
 from clockwork.memory.release_queue import MemoryReleaseQueue
 from clockwork.memory.shards import MemoryShards
 from clockwork.memory.targets import MemoryInvoker, MemoryTargets
 from clockwork.memory.timeline import MemoryTimeline
+from clockwork.ports.routing import Routed, by_order
 from clockwork.settings import Settings
 
 
 @dataclass
 class MemoryClockwork:
-    """All ports in memory under one clock. `answer` decides what a target says; by default it accepts."""
+    """All ports in memory, under one clock.
+
+    `answer` decides the outcome of each attempt; by default every attempt succeeds.
+    """
 
     settings: Settings = field(default_factory=Settings.for_local)
     answer: Callable[[Delivery], Outcome] | None = None
@@ -64,7 +67,7 @@ class MemoryClockwork:
             shards=self.shards,
             jobs=self.jobs,
             executions=self.executions,
-            releases=MemoryReleases(self.queue, self.ordered_queue),
+            releases=Routed(by_order(self.queue, self.ordered_queue)),
             backlog=self.queue,
             dead_letters=MemoryDeadLetters(self.queue, self.ordered_queue),
             notices=self.notices,
@@ -77,18 +80,18 @@ class MemoryClockwork:
         )
 
     def poll_all(self) -> list[PollReport]:
-        """One visit to every shard; to an ordered one for what is due by now."""
+        """Visit every shard once; in an ordered shard this releases the occurrences that are due by now."""
         return [self.poll(shard.partition_id) for shard in all_shards(self.world)]
 
     def poll(self, partition_id: str) -> PollReport:
-        """One visit to a shard, which in an ordered one does not stay."""
+        """Visit one shard; the poller of an ordered shard does not stay for work that is near."""
         deadline_at = self.clock.now() + self.settings.poller_timeout_seconds * 1000
         if keys.is_ordered(partition_id):
             return poll_ordered_shard(self.world, partition_id, deadline_at, near_ms=0)
         return poll_shard(self.world, partition_id, deadline_at)
 
     def deliver_visible(self) -> DeliverReport:
-        """One batch of the deliverer, as Lambda's event source runs it: what did not fail is deleted."""
+        """Deliver one batch as Lambda's event source does: each message that did not fail is deleted."""
         received = self.queue.receive()
         messages = [Message(message.message_id, message.body, message.receive_count) for message in received]
         deadline_at = self.clock.now() + self.settings.deliverer_timeout_seconds * 1000
@@ -99,7 +102,7 @@ class MemoryClockwork:
         return report
 
     def deliver_ordered(self) -> DeliverReport:
-        """The same for one batch of the ordered queue."""
+        """Deliver one batch of the ordered queue in the same way."""
         received = self.ordered_queue.receive()
         messages = [
             OrderedMessage(m.message_id, m.body, m.receive_count, receipt=m.receipt, group=m.group) for m in received
@@ -112,8 +115,10 @@ class MemoryClockwork:
         return report
 
     def run_until(self, at: int) -> None:
-        """Let time pass until `at` (ms): a poll of every shard each tick and of an ordered one when something is due,
-        a delivery whenever a message is visible.
+        """Let time pass until `at` (ms), and poll and deliver as Clockwork would.
+
+        Every shard is polled with each tick, an ordered shard also when a row of it is due. A batch is delivered
+        whenever a message is visible.
         """
         next_tick = self.clock.at
         while self.clock.at < at:
@@ -130,12 +135,12 @@ class MemoryClockwork:
             elif ordered_at <= self.clock.at:
                 self.deliver_ordered()
             else:
-                # What could not be released is looked at again with the next event.
+                # A row that is due but could not be released is tried again with the next event.
                 later = (due_at for due_at in self.ordered_due().values() if due_at > self.clock.at)
                 self.clock.at = min(at, next_tick, visible_at, ordered_at, *later)
 
     def ordered_due(self) -> dict[str, int]:
-        """By ordered shard, when the next of its rows is due (ms)."""
+        """When the next row of each ordered shard is due (ms); a shard without such a row is left out."""
         due = {}
         for partition_id, shard in self.shards.get([p for p in self.shards.list() if keys.is_ordered(p)]).items():
             rows = self.timeline.read(partition_id, shard.cursor, keys.END, 1).rows

@@ -1,1 +1,1 @@
-"""The queues on SQS."""
+"""Adapters of the queues, on SQS."""

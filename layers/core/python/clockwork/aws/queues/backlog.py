@@ -1,4 +1,4 @@
-"""How full the release queues are, by SQS's own count."""
+"""The backlog of the release queues: how many messages wait in them, by SQS's own count."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class AwsBacklog:
     """`ports.Backlog` over standard queues.
 
-    SQS's counts are approximate, and settle within a minute
+    SQS's counts are approximate, and become consistent within a minute
     (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_GetQueueAttributes.html).
     """
 

@@ -1,4 +1,4 @@
-"""The release queue's dead-letter queue on SQS."""
+"""The dead-letter queue of a release queue, on SQS."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clockwork.ports import DeadLetter
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
-#: The most that SQS hands out at once:
+#: The most messages that SQS hands out in one call:
 #: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html
 AT_ONCE = 10
 

@@ -1,4 +1,4 @@
-"""The ordered release queue on SQS FIFO: what has one ordering key is a message group."""
+"""The ordered release queue on SQS FIFO: the occurrences of one ordering key are one message group."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 
 class AwsOrderedQueue(AwsReleaseQueue):
-    """`ports.ReleaseQueue` for ordered occurrences on a FIFO queue of high throughput. It knows no delay of a message.
+    """`ports.ReleaseQueue` for ordered occurrences, on a FIFO queue of high throughput.
 
-    An entry of a batch may fail and the next one not, so a call never holds two of a group
+    A FIFO queue cannot delay a single message. An entry of a batch may fail and the next one succeed, so a call never
+    holds two messages of one group
     (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html).
     """
 
@@ -49,7 +50,11 @@ class AwsInHand:
         self._sqs: SQSClient = aws.client_later("sqs")
 
     def hide(self, receipts: Sequence[str], seconds: int) -> None:
-        """What SQS refuses of a call, as for a message that came back meanwhile, comes back when the queue says."""
+        """Hide messages, as many in a call as SQS takes.
+
+        SQS may refuse to hide a message, for example if it came back meanwhile. Such a message is handed out again
+        after the queue's own visibility timeout.
+        """
         for first in range(0, len(receipts), MESSAGES_PER_BATCH):
             entries = [
                 {"Id": str(index), "ReceiptHandle": receipt, "VisibilityTimeout": seconds}

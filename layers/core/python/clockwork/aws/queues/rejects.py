@@ -1,4 +1,4 @@
-"""Rejected messages on SQS, each with its reason."""
+"""The queue of rejected messages on SQS, each with the reason for its rejection."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from clockwork.ports import Refused
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
+#: The most messages that one request takes.
 AT_ONCE = 10
-#: So many bytes of a body and of a reason are kept, escaped as they are, so that ten of both fit into one request.
+#: The most bytes that are kept of a body and of a reason, counted once escaped, so that ten of both fit into a request.
 LONGEST_TEXT = 50_000
 
 
@@ -47,14 +48,17 @@ class AwsRejects:
 
 
 def _text(one: Rejected) -> str:
-    """In ASCII, since SQS refuses some characters. Whatever of a body is not UTF-8 is replaced."""
+    """The message about a rejected one, as JSON in ASCII, since SQS refuses some characters.
+
+    Bytes of a body that are not UTF-8 are replaced.
+    """
     body = one.body[:LONGEST_TEXT].decode("utf-8", "replace")
     told = {"reason": _cut(one.reason), "messageId": one.message_id, "lane": one.lane, "message": _cut(body)}
     return json.dumps(told)
 
 
 def _cut(text: str) -> str:
-    """So much of it that it fits: an escaped character takes up to twelve bytes."""
+    """A beginning of the text that fits into LONGEST_TEXT bytes: one escaped character takes up to twelve of them."""
     while (size := len(json.dumps(text)) - 2) > LONGEST_TEXT:
         text = text[: len(text) * LONGEST_TEXT // size]
     return text

@@ -1,4 +1,4 @@
-"""The release queue on SQS."""
+"""The release queue on a standard queue of SQS."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
     from mypy_boto3_sqs.type_defs import SendMessageBatchRequestEntryTypeDef
 
+#: The most messages of one call, and their bytes in all:
 #: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html
 MESSAGES_PER_BATCH = 10
 LARGEST_BATCH = 1_048_576
@@ -28,12 +29,15 @@ SEND_ROUNDS = 4
 
 @dataclass(frozen=True)
 class Message:
-    """One message of the queue, and which of the releases to send it carries."""
+    """One message of the queue.
+
+    `indexes` are the places of its releases among the releases to send; `run_at` is the earliest of theirs (ms).
+    """
 
     number: int
     indexes: tuple[int, ...]
     run_at: int
-    #: The first of what it carries: all are of one client.
+    #: The first of its releases, which are all of one client.
     first: Release
     body: str
 
@@ -41,8 +45,9 @@ class Message:
 class AwsReleaseQueue:
     """`ports.ReleaseQueue` on a standard queue.
 
-    `fair`: a message's group is its client, and SQS keeps one client from starving the others, for 0.10 USD per million
-    requests (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-fair-queues.html).
+    `fair`: a message's group is its client, so that SQS keeps one client from starving the others. This costs 0.10 USD
+    per million requests
+    (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-fair-queues.html).
     """
 
     def __init__(
@@ -56,7 +61,7 @@ class AwsReleaseQueue:
         self._fair = fair
         self._url = queue_url
         self._elapsed_seconds = elapsed_seconds
-        self._sqs: SQSClient = aws.client("sqs", attempts=1)  # the rounds below are the only repeats
+        self._sqs: SQSClient = aws.client("sqs", attempts=1)  # `_send_batch` repeats, and nothing else
         self._parallel = aws.parallel
         self._backoff = aws.backoff
 
@@ -70,7 +75,11 @@ class AwsReleaseQueue:
         return sorted(refused, key=lambda report: report.index)
 
     def _send_batch(self, started_at: int, batch: Sequence[Message]) -> list[Refused]:
-        """Sent again until taken: the queue is at-least-once anyway. `started_at` + elapsed time is now."""
+        """Send messages until SQS has taken each of them, for at most SEND_ROUNDS rounds; the releases that it refused.
+
+        A repeat may send a message twice, which is allowed: the queue delivers at least once anyway.
+        `started_at` plus the elapsed time is now (ms).
+        """
         refused: list[Refused] = []
         waiting, reason = list(batch), ""
         for _ in self._backoff.rounds(SEND_ROUNDS):
@@ -89,7 +98,7 @@ class AwsReleaseQueue:
         return refused + [one for message in waiting for one in _refused(message, False, reason)]
 
     def _send_once(self, messages: Sequence[Message], now: int) -> dict[int, Any]:
-        """The entries that were not taken, by the number of the message."""
+        """Send messages in one call; the entries that SQS did not take, by the number of the message."""
         answer = ask(
             self._sqs.send_message_batch,
             QueueUrl=self._url,
@@ -98,7 +107,7 @@ class AwsReleaseQueue:
         return {int(entry["Id"]): entry for entry in answer.get("Failed", ())}
 
     def entry(self, message: Message, now: int) -> SendMessageBatchRequestEntryTypeDef:
-        """What SQS is told of a message."""
+        """The entry of a message in a call to SQS; `now` in ms."""
         entry: SendMessageBatchRequestEntryTypeDef = {
             "Id": str(message.number),
             "MessageBody": message.body,
@@ -113,7 +122,7 @@ class AwsReleaseQueue:
 
 
 def _batches(messages: Sequence[Message]) -> list[list[Message]]:
-    """In order, by count and by bytes."""
+    """The messages in order, in batches within SQS's limits of count and of bytes."""
     batches: list[list[Message]] = []
     room = 0
     for message in messages:
@@ -142,7 +151,10 @@ def _too_large(message: Message) -> list[Refused]:
 
 
 def _is_permanent(entry: Any) -> bool:
-    """SQS calls it the sender's fault as well that too much was sent at once, which passes."""
+    """Whether SQS will never take the entry.
+
+    SQS reports throttling as the sender's fault, too, but throttling passes.
+    """
     return entry["SenderFault"] and entry["Code"].rpartition(".")[2] not in THROTTLES
 
 

@@ -1,1 +1,1 @@
-"""The tables on DynamoDB."""
+"""Adapters of the tables, on DynamoDB."""

@@ -1,6 +1,6 @@
-"""Clients in DynamoDB, and which of them a principal may act for.
+"""The clients table in DynamoDB: the clients, and for each principal the clients that list it.
 
-Clients as read a moment ago, so that not every job costs a read of its client.
+`CachedClients` keeps clients for a moment, so that not every job costs a read of its client.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ PUT_ROUNDS = 6
 _ITEM = "client"
 
 
-#: Before a principal's ARN, where a clientId stands otherwise; no clientId begins so.
+#: Prefix of a principal's ARN in the attribute `clientId`; no clientId begins with it.
 _PRINCIPAL = "#"
 
 
 class AwsClients:
     """`ports.Clients` on a table with the key `clientId` / `item`.
 
-    A client is the item `client`; each of its principals has a row {clientId: "#" + ARN, item: clientId}, so that
-    the clients of a principal are one partition. A put changes at most 99 principals, the bound of one transaction:
+    A client is the item `client`. Each of its principals has a row {clientId: "#" + ARN, item: clientId}, so that the
+    clients of one principal are one partition. One put changes at most 99 principals, the limit of one transaction:
     https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
     """
 
@@ -49,14 +49,18 @@ class AwsClients:
         return None if item is None else decode_client(item["definition"]["B"])
 
     def put(self, client: Client) -> None:
-        """One transaction, so that two puts at once leave the principals of one of them, not a mixture."""
+        """Replace the client and its principals in one transaction.
+
+        Two puts at the same time leave the principals of one of them, never a mixture. A put that DynamoDB refuses for
+        now is planned anew, at most PUT_ROUNDS times; then the caller gets Unavailable.
+        """
         refusal: Throttled | None = None
         for _ in self._backoff.rounds(PUT_ROUNDS):
             stored = self._table.get(client.client_id, _ITEM)
             try:
                 ask(self._dynamodb.transact_write_items, TransactItems=self._changes(stored, client))
             except Throttled as error:
-                refusal = error  # another put came between the read and this one: read again
+                refusal = error  # another put may have come between the read and this one: read again
             else:
                 return
         raise Unavailable(f"client {client.client_id} was not stored in {PUT_ROUNDS} rounds") from refusal
@@ -100,12 +104,15 @@ def _link(principal: str, client_id: str) -> Item:
     return {"clientId": {"S": _PRINCIPAL + principal}, "item": {"S": client_id}}
 
 
-#: Clients kept at most; the one read longest ago makes room.
+#: The most clients that are kept; the one read longest ago makes room.
 CAPACITY = 1_000
 
 
 class CachedClients:
-    """`ports.Clients` whose `get` may be `seconds` old. That a client does not exist is never remembered."""
+    """`ports.Clients` with a cache: the answer of `get` may be `seconds` old.
+
+    The absence of a client is never cached.
+    """
 
     def __init__(self, inner: ClientsPort, clock: Clock, seconds: float, capacity: int = CAPACITY) -> None:
         self._inner = inner
@@ -124,7 +131,7 @@ class CachedClients:
         if client is not None:
             self._read[client_id] = (now, client)
             if len(self._read) > self._capacity:
-                # Pollers of several shards use it in several threads.
+                # A poller of several shards uses this cache in several threads: another one may have changed it.
                 self._read.pop(next(iter(list(self._read)), ""), None)
         return client
 

@@ -13,14 +13,15 @@ from clockwork.domain.executions import DeadPage, Execution
 from clockwork.domain.storage.codec import decode_execution, encode_execution
 from clockwork.ports import Saved
 
+#: The sparse index of the executions that need attention.
 ATTENTION = "attention"
 
 
 class AwsExecutions:
     """`ports.Executions` on a table with the key `jobId` / `executionId` and TTL on `expiresAt`.
 
-    `record` holds the whole record; the attributes beside it are for conditions, TTL and people.
-    `attentionClientId` and `attentionKey` are there while somebody should look at it: the key of a sparse index.
+    `record` holds the whole record, encoded; the attributes beside it are for conditions, TTL and people.
+    `attentionClientId` and `attentionKey` exist only while the execution needs attention: the key of a sparse index.
     """
 
     def __init__(self, aws: Aws, table: str) -> None:
@@ -41,7 +42,7 @@ class AwsExecutions:
         return [_from_item(item) for item in self._table.query_all(condition, values, limit, newest_first=True)]
 
     def dead(self, client_id: str, limit: int, before: str | None) -> DeadPage:
-        """The index knows where they are; what they are is read from the table."""
+        """The keys come from the index; the records under these keys are then read from the table."""
         condition, values = "#attentionClientId = :client", {":client": {"S": client_id}}
         if before is not None:
             condition += " AND #attentionKey < :before"
@@ -68,7 +69,10 @@ class AwsExecutions:
 
 
 def _refusal(item: Item | None, after: Execution) -> Saved:
-    """What came of a save whose condition did not hold, by what is stored instead."""
+    """The result of a save whose condition did not hold; `item` is the stored item, None if there is none.
+
+    If the stored record equals `after`, an earlier try had saved it and its answer was lost: the save counts as done.
+    """
     try:
         actual = None if item is None else _from_item(item)
     except Unreadable as fault:

@@ -1,4 +1,4 @@
-"""Named jobs in the jobs table: what decides in plain attributes, the job whole in one blob."""
+"""Named jobs in the jobs table in DynamoDB: the whole job in one blob, its version and state in plain attributes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from clockwork.domain.errors import Unreadable
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.storage.codec import decode_job, encode_job
 
-#: Behind every jobKey: no UTF-8 text holds U+10FFFF twice, since it is no character.
+#: Sorts behind every jobKey: a jobKey is printable, and U+10FFFF is no character.
 _LAST = "\U0010ffff"
-#: Before every jobKey and behind every key row: a jobKey holds no control character.
+#: Sorts behind every key row and before every jobKey, which holds no control character.
 _FIRST = " "
 
 
 class AwsJobs:
-    """`ports.Jobs` on a table with the key `clientId` / `jobKey`, which it shares with the Idempotency-Keys."""
+    """`ports.Jobs` on a table with the key `clientId` / `jobKey`, which holds the Idempotency-Keys, too."""
 
     def __init__(self, aws: Aws, table: str) -> None:
         self._table = Table(aws, table, "clientId", "jobKey")

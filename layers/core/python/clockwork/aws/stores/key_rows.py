@@ -8,21 +8,24 @@ from clockwork.aws.stores.table import Item, Table, number, seconds
 from clockwork.domain.requests.packing import NOT_PACKED
 from clockwork.ports import KeyRow
 
-#: What no jobKey begins with, so that a key row never meets a job.
+#: Prefix of a key row's sort key; no jobKey begins with it, so a key row never collides with a job.
 PREFIX = "\x01"
 
 
 class AwsKeyRows:
     """`ports.KeyRows` on a table with the key `clientId` / `jobKey` and TTL on `expiresAt`.
 
-    TTL deletes late and counts seconds, so a key row is judged by `expiresAtMs`, not by its presence.
+    TTL deletes late and counts in seconds. So `expiresAtMs` decides whether a key row still counts, not its presence.
     """
 
     def __init__(self, aws: Aws, table: str) -> None:
         self._table = Table(aws, table, "clientId", "jobKey")
 
     def claim(self, row: KeyRow, now: int) -> KeyRow:
-        """One conditional put, safe to repeat: what is stored in the end is the answer, whoever stored it."""
+        """One conditional put, which is safe to repeat.
+
+        The answer is the row that is stored in the end, whether this call or another one stored it.
+        """
         try:
             self._table.put(
                 _to_item(row), "attribute_not_exists(#jobKey) OR #expiresAtMs <= :now", {":now": number(now)}

@@ -1,4 +1,4 @@
-"""Jobs of a day, slots, permits, circuits and parking notes, each a row of its client in the clients table."""
+"""The regulation of clients in the clients table: jobs of a day, slots, permits, circuits and parking notes as rows."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from clockwork.domain.limits.rate import slots_until
 from clockwork.ports import Clock
 
 _CREATED = "created#"
-#: A day's count is kept for so many days from its beginning.
+#: For how many days a day's count is kept, from the beginning of that day.
 CREATED_DAYS = 2
 _PACING = "pacing"
 _PERMITS = "permits#"
 _CIRCUIT = "circuit#"
-#: In place of a clientId: the partition of all notes of parked occurrences. No clientId begins so.
+#: The partition of all parking notes, in place of a clientId; no clientId begins with `#`.
 _PARKED = "#parked"
-#: Beyond any slot (µs): nobody waits for it.
+#: An instant later than any slot (µs), for a reservation that has no latest instant.
 LAST_US = 10**18
-#: Clients whose circuits are remembered at most.
+#: The most clients whose circuits are cached; the one read longest ago makes room.
 CAPACITY = 1_000
 
 
@@ -39,7 +39,11 @@ class AwsRegulation:
         self._read: dict[str, tuple[int, Mapping[str, Circuit]]] = {}
 
     def count_created(self, client_id: str, day: int, count: int, most: int) -> bool:
-        """One write. A repeat after a lost answer counts twice: fewer jobs than are allowed, never more."""
+        """One conditional update.
+
+        A repeat after a lost answer counts the jobs twice: the client may then create fewer jobs than are allowed,
+        never more.
+        """
         if count > most:
             return False
         expires = seconds((day + CREATED_DAYS) * DAY_MS)
@@ -58,11 +62,11 @@ class AwsRegulation:
     def reserve(
         self, client_id: str, count: int, interval_ms: float, now: int, latest: int | None = None
     ) -> tuple[int, int]:
-        """One conditional update in a busy time, two after a pause, or where fewer are of use than were asked for."""
+        """One conditional update in a busy time; two after a pause, or if fewer slots than `count` are of use."""
         now_us, latest = now * 1000, None if latest is None else max(now, latest)
         while True:
             span = round(count * interval_ms * 1000)
-            # All of them are of use if the first one is no later than this.
+            # All slots are of use if the first one is no later than this.
             last_us = LAST_US if latest is None else latest * 1000 - round((count - 1) * interval_ms * 1000)
             try:
                 following = self._move(
@@ -87,7 +91,7 @@ class AwsRegulation:
                 self._move(client_id, "SET #nextSlotUs = :following", idle, fresh)
                 return now, count
             except ConditionFailed:
-                continue  # another came between: there is a slot to follow now
+                continue  # another reservation came between: now there is a slot to follow
 
     def lease(self, client_id: str, block: int, holder: str, now: int, until: int) -> bool:
         values = {":holder": {"S": holder}, ":now": number(now), ":until": number(until)}
@@ -112,7 +116,7 @@ class AwsRegulation:
         read_at, circuits = self._read.get(client_id, (0, {}))
         if 0 <= now - read_at < KNOWN_WITHIN_MS:
             return circuits
-        # Behind every host: they are ASCII.
+        # "~" sorts behind every host, since hosts are ASCII.
         values = {":client": {"S": client_id}, ":first": {"S": _CIRCUIT}, ":last": {"S": _CIRCUIT + "~"}}
         items = self._table.query_all("#clientId = :client AND #item BETWEEN :first AND :last", values)
         circuits = {circuit.host: circuit for circuit in map(_circuit, items)}
@@ -149,12 +153,12 @@ class AwsRegulation:
         values = {":now": number(now), ":parked": _how(Parked(client_id))}
         change = "SET #notedAt = :now, #parked = if_not_exists(#parked, :parked)"
         condition = "attribute_not_exists(#notedAt) OR #notedAt < :now"
-        with suppress(ConditionFailed):  # it was noted later than this
+        with suppress(ConditionFailed):  # the stored note is of this instant or a later one
             self._table.update((_PARKED, client_id), change, condition, values)
 
     def direct_parked(self, parked: Parked, before: Parked | None = None) -> bool:
         values = {":parked": _how(parked), ":never": number(0)}
-        condition = "attribute_not_exists(#notedAt) OR #notedAt >= :never"  # whatever is there
+        condition = "attribute_not_exists(#notedAt) OR #notedAt >= :never"  # holds whatever is stored
         if before is not None:
             values[":before"], condition = _how(before), "#parked = :before"
         change = "SET #parked = :parked, #notedAt = if_not_exists(#notedAt, :never)"

@@ -14,7 +14,10 @@ _TAKE = "SET #owner = :owner, #epoch = #epoch + :one, #leaseUntil = :until"
 
 
 class AwsShards:
-    """`ports.Shards` on a table with the key `partitionId`. An owner's name is new with every call of `acquire`."""
+    """`ports.Shards` on a table with the key `partitionId`.
+
+    The caller gives a new owner's name with every call of `acquire`: by this name, a repeat finds its own lease.
+    """
 
     def __init__(self, aws: Aws, table: str) -> None:
         self._table = Table(aws, table, "partitionId")
@@ -30,7 +33,7 @@ class AwsShards:
         self._table.put_new(_to_item(Shard(partition_id, status=status)))
 
     def change(self, shard: Shard, status: ShardStatus) -> bool:
-        # Rows have no count before the first change.
+        # A row has no `changes` before its first change.
         unchanged = "#changes = :seen" if shard.changes else "attribute_not_exists(#changes)"
         values: Item = {":standing": {"S": status.value}, ":changes": number(shard.changes + 1)}
         if shard.changes:
@@ -52,21 +55,24 @@ class AwsShards:
         return {p: _from_item(items[p,]) if (p,) in items else unregistered[p] for p in partition_ids}
 
     def acquire(self, partition_id: str, owner: str, now: int, until: int, horizon: str) -> Lease | None:
-        """One update, or two if the stored horizon is ahead of the one given."""
+        """One conditional update, or two if the stored horizon is ahead of `horizon`."""
         try:
             return self._take_and_publish(partition_id, owner, now, until, horizon)
         except ConditionFailed as refused:
             stored = _stored(refused)
         if stored is None or stored.lease_until >= now:
             return _own(stored, owner, until)
-        # The lease has ended and yet the condition failed: the last poller's clock was ahead of ours.
+        # The lease has ended, yet the condition failed: the last poller's clock was ahead of ours, or its lookahead.
         try:
             return self._take_as_published(stored, owner, now, until)
         except ConditionFailed as refused:
             return _own(_stored(refused), owner, until)
 
     def commit(self, lease: Lease) -> bool:
-        """Refuses also to move cursor or horizon back: an update lost on its way may arrive after later ones."""
+        """One conditional update, which also refuses to move the cursor or the horizon back.
+
+        Without that, an update that was delayed on its way could undo later ones.
+        """
         try:
             self._table.update(
                 (lease.partition_id,),
@@ -115,7 +121,10 @@ def _stored(refused: ConditionFailed) -> Shard | None:
 
 
 def _own(stored: Shard | None, owner: str, until: int) -> Lease | None:
-    """The lease if it is the one asked for: the first answer was lost, and the repeat met its own work."""
+    """The stored lease if this call of `acquire` has taken it; None if it is another's.
+
+    It is this call's own if an answer was lost: the repeat was refused since the first try had taken the lease.
+    """
     if stored is None or (stored.owner, stored.lease_until) != (owner, until):
         return None
     return _lease(stored)

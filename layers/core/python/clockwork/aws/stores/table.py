@@ -1,6 +1,6 @@
-"""One DynamoDB table: strong reads, and conditional writes whose refusal carries what is stored.
+"""One DynamoDB table: strong reads, and conditional writes whose refusal carries the stored item.
 
-Attribute names are written `#name` in every expression and resolved here: many plain names are reserved words
+Every expression writes an attribute's name as `#name`, and `Table` resolves it: many plain names are reserved words
 (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ReservedWords.html).
 """
 
@@ -35,12 +35,12 @@ def number(value: int) -> Item:
 
 
 def seconds(at: int) -> Item:
-    """An instant (ms) as TTL wants it: epoch seconds, rounded up so that nothing ends early."""
+    """An instant (ms) as TTL needs it: epoch seconds, rounded up so that no item expires early."""
     return number(-(-at // 1000))
 
 
 class Table:
-    """A table by name, with the names of its key attributes (all text)."""
+    """One table, given by its name and the names of its key attributes (all of type text)."""
 
     def __init__(self, aws: Aws, name: str, *key: str) -> None:
         self._name = name
@@ -50,11 +50,14 @@ class Table:
         self._backoff = aws.backoff
 
     def get(self, *key: str) -> Item | None:
-        """The item under a key."""
+        """The item under a key, None if there is none."""
         return ask(self._client.get_item, TableName=self._name, Key=self._written(key), ConsistentRead=True).get("Item")
 
     def get_all(self, keys: Sequence[Key]) -> dict[Key, Item]:
-        """The items there are under these keys, by key."""
+        """The items under these keys, by key; a key without an item is left out.
+
+        Raises Unavailable if DynamoDB leaves keys unanswered for BATCH_GET_ROUNDS rounds.
+        """
         distinct = list(dict.fromkeys(keys))
         if len(distinct) == 1:
             item = self.get(*distinct[0])
@@ -65,12 +68,15 @@ class Table:
     def query(
         self, condition: str, values: Item, limit: int | None = None, newest_first: bool = False
     ) -> tuple[list[Item], bool]:
-        """One page in key order: at most `limit` items and 1 MB, and whether there may be more."""
+        """One page in key order (at most `limit` items and 1 MB), and whether there may be more."""
         pages = self._pages(condition, values, limit, newest_first)
         return next(pages)
 
     def query_index(self, index: str, condition: str, values: Item, limit: int) -> list[Item]:
-        """The keys of up to `limit` items of an index, in descending order. It lags behind the table for moments."""
+        """The keys of up to `limit` items of an index, in descending order.
+
+        The index lags behind the table for moments.
+        """
         request: dict[str, Any] = {
             "TableName": self._name,
             "IndexName": index,
@@ -91,7 +97,7 @@ class Table:
     def query_all(
         self, condition: str, values: Item, limit: int | None = None, newest_first: bool = False
     ) -> list[Item]:
-        """Everything in the range, at most `limit` items, page after page."""
+        """All items in the range, at most `limit`, read page after page."""
         items: list[Item] = []
         for page, _ in self._pages(condition, values, limit, newest_first):
             items += page
@@ -100,16 +106,16 @@ class Table:
         return items
 
     def scan(self, *attributes: str) -> list[Item]:
-        """Some attributes of every item: for small tables."""
+        """The given attributes of every item; for small tables only."""
         wanted = ", ".join(f"#{attribute}" for attribute in attributes)
         return self._scan(ProjectionExpression=wanted, ExpressionAttributeNames=_aliases(wanted))
 
     def scan_part(self, part: int, parts: int) -> list[Item]:
-        """The items of one of `parts` even, disjoint parts of the table."""
+        """The items of part number `part`, counted from 0, of `parts` even, disjoint parts of the table."""
         return self._scan(Segment=part, TotalSegments=parts)
 
     def put_new(self, item: Item) -> bool:
-        """Store an item unless there is one under its key; False if there is."""
+        """Store an item unless there is one under its key; False if there is one."""
         try:
             self.put(item, f"attribute_not_exists(#{self._key[0]})")
         except ConditionFailed:
@@ -117,7 +123,7 @@ class Table:
         return True
 
     def put(self, item: Item, condition: str, values: Item | None = None) -> None:
-        """Store the whole item if the condition holds. Raises ConditionFailed."""
+        """Store the whole item if the condition holds; raises ConditionFailed if not."""
         request: dict[str, Any] = {"ExpressionAttributeValues": values} if values else {}
         ask(
             self._client.put_item,
@@ -130,11 +136,11 @@ class Table:
         )
 
     def replace(self, item: Item) -> None:
-        """Store the whole item, whatever was there."""
+        """Store the whole item without a condition, in place of any stored one."""
         ask(self._client.put_item, TableName=self._name, Item=item)
 
     def delete(self, *key: str) -> None:
-        """Delete an item; a missing one is no error."""
+        """Delete an item; a missing item is no error."""
         ask(self._client.delete_item, TableName=self._name, Key=self._written(key))
 
     def delete_if(self, key: Key, condition: str, values: Item) -> None:
@@ -152,7 +158,10 @@ class Table:
     def update(
         self, key: Key, change: str, condition: str, values: Item, answer: Literal["NONE", "ALL_NEW"] = "NONE"
     ) -> Item:
-        """Change an item if the condition holds; the whole item afterwards if wanted. Raises ConditionFailed."""
+        """Change an item if the condition holds; raises ConditionFailed if not.
+
+        Returns the whole item after the change if `answer` is ALL_NEW, and an empty one otherwise.
+        """
         return ask(
             self._client.update_item,
             TableName=self._name,

@@ -1,4 +1,4 @@
-"""The timeline in DynamoDB: few, fat attributes, since botocore's cost of a read is per attribute."""
+"""The timeline in DynamoDB: rows of few, large attributes, since botocore's cost of a read is per attribute."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 #: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchWriteItem.html
 ROWS_PER_BATCH_WRITE = 25
 BATCH_WRITE_ROUNDS = 6
-#: A batch of puts is not repeated when its answer is lost, so its answer is waited for longer.
+#: A batch of puts whose answer is lost is not repeated, so the adapter waits longer for the answer.
 PUT_READ_TIMEOUT_SECONDS = 5
 
 
 class AwsTimeline:
     """`ports.Timeline` on a table with the key `partitionId` / `scheduleTime` and TTL on `expiresAt`.
 
-    TTL counts seconds: a row's `expires_at` comes back rounded up to one.
+    TTL counts in seconds: a row that is read has its `expires_at` rounded up to a whole second.
     """
 
     def __init__(self, aws: Aws, table: str) -> None:
@@ -36,7 +36,7 @@ class AwsTimeline:
         self._backoff = aws.backoff
 
     def put(self, rows: Sequence[Row]) -> None:
-        """One row goes on condition that it is new, which makes it safe to repeat; more go in batches."""
+        """One row is put on condition that it is new, which is safe to repeat; several rows are put in batches."""
         if len(rows) == 1:
             self._put_new(rows[0])
         else:
@@ -56,7 +56,8 @@ class AwsTimeline:
             "#partitionId = :partition AND #scheduleTime BETWEEN :first AND :until",
             {
                 ":partition": {"S": partition_id},
-                ":first": {"S": after + "\x00"},  # the very next text: a key may have one condition, BETWEEN includes
+                # The text next to `after`: a key may have one condition only, and BETWEEN includes its bounds.
+                ":first": {"S": after + "\x00"},
                 ":until": {"S": until},
             },
             limit,
@@ -96,7 +97,7 @@ class AwsTimeline:
             try:
                 answer = ask(self._once.batch_write_item, RequestItems={self._name: waiting})
             except Throttled:
-                continue  # nothing of it was written; NoAnswer is another matter and is not caught
+                continue  # none of these rows was written; NoAnswer is not caught, since rows may have been written
             waiting = answer["UnprocessedItems"].get(self._name)
             if not waiting:
                 return

@@ -1,1 +1,1 @@
-"""The targets of jobs."""
+"""Adapters that deliver to the targets of jobs."""

@@ -1,6 +1,6 @@
 """EventBridge targets: events on a bus, one by one or up to ten in a call.
 
-Success is that the bus has the event, not that a rule matches it.
+An attempt succeeds once the bus has taken the event, whether or not a rule matches it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from clockwork.domain.releases import Delivery
 from clockwork.domain.targets.envelopes import envelope_of
 from clockwork.ports import Clock
 
-#: Of the entries of a call (bytes); all must be less than 1 MB:
+#: The most bytes that the entries of a call may have together, which must be less than 1 MB:
 #: https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEvents.html
 LARGEST_CALL = 999_999
 _ARN = re.compile(r"arn:[a-z-]+:events:(?P<region>[a-z0-9-]+):[0-9]{12}:event-bus/[A-Za-z0-9._/-]+")
@@ -35,9 +35,9 @@ Entry = dict[str, str]
 
 
 class EventBridgeTransport:
-    """Delivers to EventBridgeTargets of Clockwork's own region.
+    """Delivers to EventBridgeTargets of Clockwork's own region; safe for many threads.
 
-    An entry that the bus did not take is a failure, although the call as a whole succeeds. For many threads.
+    If the bus does not take an entry, its attempt fails, although the call as a whole succeeds.
     """
 
     def __init__(self, clients: ServiceClients, clock: Clock) -> None:
@@ -45,22 +45,22 @@ class EventBridgeTransport:
         self._clock = clock
 
     def deliver(self, delivery: Delivery) -> Outcome:
-        """Make the attempt. Faults are outcomes."""
+        """Make the attempt; a fault becomes its outcome."""
         return self.deliver_all([delivery])[0]
 
     def fellows(self, delivery: Delivery) -> Hashable:
-        """What attempts have in common that may go in one call: bus, role and client."""
+        """The key of attempts that may share one call: bus, role and client."""
         target = _target_of(delivery)
         return target.bus_arn, target.role_arn, delivery.occurrence.client_id
 
     def deliver_all(self, deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
-        """Make attempts that are fellows, at most ten. Each has an outcome of its own."""
+        """Make at most ten attempts that are fellows; each has an outcome of its own."""
         bus_arn = _target_of(deliveries[0]).bus_arn
         put_all = partial(self._put_all, deliveries)
         return attempts(put_all, len(deliveries), _EVENTBRIDGE, bus_arn, self._clock)
 
     def _put_all(self, deliveries: Sequence[Delivery]) -> Mapping[int, Exception]:
-        """What went wrong, by the number of the delivery."""
+        """Put the events of all deliveries; the faults, by the number of the delivery."""
         try:
             client = self._client_for(deliveries[0])
         except (Undeliverable, NoRole, ClientError, BotoCoreError) as fault:
@@ -81,12 +81,13 @@ class EventBridgeTransport:
 
 
 def _put(client: Any, entries: Mapping[int, Entry]) -> dict[int, Exception]:
-    """Make one call; what went wrong, by the number of the entry."""
+    """Put entries in one call; the faults, by the number of the entry."""
     try:
         answer = client.put_events(Entries=list(entries.values()))
     except ClientError as fault:
         if len(entries) > 1 and fault.response["Error"].get("Code") in _EVENTBRIDGE.permanent:
-            # The call was refused for what one of them holds, and does not say which: the others must not end with it.
+            # EventBridge refused the call for one of its entries and does not say which. Each is put again alone, so
+            # that the others do not fail with it.
             return {n: told for number, entry in entries.items() for n, told in _put(client, {number: entry}).items()}
         return dict.fromkeys(entries, fault)
     except BotoCoreError as fault:
@@ -96,7 +97,7 @@ def _put(client: Any, entries: Mapping[int, Entry]) -> dict[int, Exception]:
 
 
 def _calls(entries: Sequence[Entry]) -> Iterator[dict[int, Entry]]:
-    """The entries by their numbers, in calls that are not too large."""
+    """The entries by their numbers, in calls of at most LARGEST_CALL bytes; a larger entry goes alone."""
     call: dict[int, Entry] = {}
     left = LARGEST_CALL
     for number, entry in enumerate(entries):
@@ -110,7 +111,10 @@ def _calls(entries: Sequence[Entry]) -> Iterator[dict[int, Entry]]:
 
 
 def _size_of(entry: Entry) -> int:
-    """https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-putevent-size.html"""
+    """The bytes of an entry as EventBridge counts them.
+
+    https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-putevent-size.html
+    """
     return sum(len(entry[name].encode()) for name in ("Source", "DetailType", "Detail"))
 
 

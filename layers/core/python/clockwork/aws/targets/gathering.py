@@ -1,4 +1,4 @@
-"""Attempts that are begun at the same time and lead to the same place go in one call, where a service takes many."""
+"""Gathers attempts that begin at the same time and lead to the same target into one call of a service."""
 
 from __future__ import annotations
 
@@ -10,27 +10,34 @@ from typing import Protocol
 from clockwork.domain.executions import Outcome
 from clockwork.domain.releases import Delivery
 
+#: The most attempts in one call:
 #: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html
 #: https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEvents.html
 MOST_IN_CALL = 10
-#: Of the payloads of a call, which leaves room for what goes with them in the 1 MiB that SQS takes (bytes).
+#: The most bytes of all payloads of a call, which leaves room for their attributes in the 1 MiB that SQS takes.
 LARGEST_CALL = 900_000
-#: How long the first attempt of a call waits for others: what threads need to begin that were started together.
+#: How long the first attempt of a call waits for others: threads that were started together begin within this time.
 GATHERING_SECONDS = 0.003
 
 
 class TakesMany(Protocol):
-    """A transport to a service that takes many at once. Called from many threads at once."""
+    """A transport to a service that takes several messages in one call.
+
+    Many threads call it at the same time.
+    """
 
     def fellows(self, delivery: Delivery) -> Hashable:
-        """What attempts have in common that may go in one call."""
+        """The key of attempts that may share one call."""
 
     def deliver_all(self, deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
-        """Make the attempts, an outcome for each. Expected faults are outcomes."""
+        """Make attempts with the same key; an outcome for each, in order.
+
+        An expected fault becomes the outcome of its attempt.
+        """
 
 
 class _Call:
-    """A call that still gathers, or is under way."""
+    """A call that still gathers attempts, or is under way."""
 
     def __init__(self) -> None:
         self.deliveries: list[Delivery] = []
@@ -40,7 +47,7 @@ class _Call:
 
 
 class Gathering:
-    """A transport whose threads join: the first to come waits for a moment and makes the call for all."""
+    """A transport whose threads share calls: the first thread waits for others, then makes the call for all of them."""
 
     def __init__(self, inner: TakesMany, gathering_seconds: float = GATHERING_SECONDS) -> None:
         self._inner = inner
@@ -49,7 +56,7 @@ class Gathering:
         self._open: dict[Hashable, _Call] = {}
 
     def deliver(self, delivery: Delivery) -> Outcome:
-        """Make the attempt together with others. Faults are outcomes."""
+        """Make the attempt in one call with others; an expected fault becomes its outcome."""
         key = self._inner.fellows(delivery)
         call, number = self._join(key, delivery)
         if number == 0:
@@ -78,5 +85,5 @@ class Gathering:
                 del self._open[key]
         try:
             call.outcomes.set_result(self._inner.deliver_all(call.deliveries))
-        except Exception as fault:  # noqa: BLE001 - a defect of ours, which whoever joined is told as well
+        except Exception as fault:  # noqa: BLE001 - a defect of ours, raised in every thread that joined
             call.outcomes.set_exception(fault)

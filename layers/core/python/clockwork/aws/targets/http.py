@@ -1,9 +1,8 @@
-"""HTTP targets: one signed request to a checked address, one answer, whatever the receiver does.
+"""HTTP targets: one signed request to a checked address, and one answer, whatever the receiver does.
 
-What is decided here rather than by the receiver:
-- The status line decides. The body is read for its first KiB (kept of failures only) and so that the connection can be
-  used again; a body that is slow, long or broken off changes nothing but that.
-- Nothing is followed, proxied or sent twice. Retries are the retry policy's.
+- The status line alone decides the outcome. The transport reads the body for its first KiB, which it keeps of failures
+  only, and so that the connection can be used again. A body that is slow, long or broken off affects only these two.
+- The transport follows no redirect, uses no proxy and sends no request twice. The retry policy decides on retries.
 """
 
 from __future__ import annotations
@@ -30,26 +29,27 @@ from clockwork.domain.targets.addresses import check_address
 from clockwork.domain.targets.urls import Endpoint, parse
 from clockwork.ports import Clock
 
-#: All that is read of an answer, headers included.
+#: The most bytes that are read of an answer, headers included.
 LONGEST_ANSWER = 65_536
+#: The most bytes of an answer's body that are kept.
 LONGEST_EXCERPT = 1_024
 #: How long the body of an answer may take once its status is known.
 BODY_SECONDS = 1.0
-#: Further addresses of one name are not tried.
+#: The most addresses of one name that an attempt tries.
 MOST_ADDRESSES = 4
 
 Resolver = Callable[[str, int], Sequence[str]]
 
 
 class SecretSource(Protocol):
-    """Where signing secrets are read from by name."""
+    """The store from which a transport reads signing secrets by name."""
 
     def get(self, name: str) -> str:
-        """The secret. Raises SecretUnreadable."""
+        """The secret as text; raises SecretUnreadable."""
 
 
 class _Request(msgspec.Struct, frozen=True):
-    """What is sent."""
+    """The request as it is sent."""
 
     method: str
     path: str
@@ -58,7 +58,7 @@ class _Request(msgspec.Struct, frozen=True):
 
 
 class _Answer(msgspec.Struct, frozen=True):
-    """What counts of an answer."""
+    """The parts of an answer that count: the status, the beginning of the body, and the header Retry-After."""
 
     status: int
     excerpt: str
@@ -66,13 +66,13 @@ class _Answer(msgspec.Struct, frozen=True):
 
 
 def resolve(host: str, port: int) -> Sequence[str]:
-    """The addresses of a host in the system's order of preference. Raises socket.gaierror."""
+    """The addresses of a host in the system's order of preference; raises socket.gaierror if it has none."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
 
 
 class HttpTransport:
-    """Delivers to HttpTargets. Safe for many threads."""
+    """Delivers to HttpTargets; safe for many threads."""
 
     def __init__(
         self, clock: Clock, secrets: SecretSource, *, resolver: Resolver = resolve, tls: ssl.SSLContext | None = None
@@ -83,9 +83,9 @@ class HttpTransport:
         self._connections = Connections(tls)
 
     def deliver(self, delivery: Delivery) -> Outcome:
-        """Make the attempt; it ends by the target's timeout and the delivery's deadline. Faults are outcomes.
+        """Make the attempt within the target's timeout and the delivery's deadline; a fault becomes its outcome.
 
-        Not bounded is how long the resolver and the source of secrets take; a late start only shortens the attempt.
+        The resolver and the store of secrets have no time limit here. The time that they take shortens the attempt.
         """
         target = delivery.occurrence.target
         if not isinstance(target, HttpTarget):
@@ -107,11 +107,14 @@ class HttpTransport:
         return _outcome_of(answer, delivery.occurrence.retry_policy, started_at, self._clock.now())
 
     def close(self) -> None:
-        """Close idle connections."""
+        """Close the idle connections."""
         self._connections.close()
 
     def _addresses(self, endpoint: Endpoint, target: HttpTarget) -> Sequence[str]:
-        """Where the host is now. Every address is checked, since any of them may be connected to."""
+        """The addresses of the host at this moment; raises Forbidden.
+
+        Unless the target is private, every address is checked, since the transport may connect to any of them.
+        """
         if endpoint.scheme != "https" and not target.private:
             raise Forbidden("the URL must start with https://")
         addresses = self._resolve(endpoint.host, endpoint.port)
@@ -135,7 +138,7 @@ class HttpTransport:
 
 
 def _ask(connection: Connection, request: _Request) -> tuple[_Answer, bool]:
-    """Send the request and read the answer; also whether the answer was read to its end."""
+    """Send the request and read the answer; the answer, and whether it was read to its end."""
     bounds = bounds_of(connection)
     with contextlib.suppress(BrokenPipeError):  # a receiver may answer before it has read the whole body
         connection.request(
@@ -154,7 +157,7 @@ def _read(response: HTTPResponse) -> tuple[bytes, bool]:
     try:
         while chunk := response.read1(LONGEST_ANSWER):
             start = (start + chunk)[:LONGEST_EXCERPT]
-    except (OSError, HTTPError, http.client.HTTPException):  # the status stands, the rest is worth nothing
+    except (OSError, HTTPError, http.client.HTTPException):  # the status has arrived, and it decides
         return start, False
     finally:
         response.close()
@@ -162,7 +165,7 @@ def _read(response: HTTPResponse) -> tuple[bytes, bool]:
 
 
 def _headers(delivery: Delivery, target: HttpTarget, endpoint: Endpoint, ours: dict[str, str]) -> dict[str, str]:
-    """Ours win over the user's, the user's over the defaults."""
+    """The headers of the request: Clockwork's own override the target's, and these override the defaults."""
     is_text = delivery.occurrence.payload.is_text
     defaults = {
         "content-type": "text/plain; charset=utf-8" if is_text else "application/json",

@@ -1,7 +1,7 @@
-"""Connections to webhook receivers: to a checked address, kept alive, and bounded in time and bytes whatever comes.
+"""HTTP connections to webhook receivers: to a checked address, kept alive, and bounded in time and in bytes.
 
-The bounds sit in the socket, the one place that a receiver cannot talk past: every receive and send gets the time that
-is left of the whole attempt, so a byte now and then buys nobody more of it, and nothing has to watch from outside.
+The socket enforces the bounds, since no receiver can get past it. Every receive and send gets the time that is left of
+the whole attempt: a receiver that sends a byte now and then gains no time, and no other thread has to watch.
 """
 
 from __future__ import annotations
@@ -19,19 +19,23 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from clockwork.domain.targets.urls import Endpoint
 
-#: Node.js, the most impatient of the widespread servers, closes what idled for 5 s:
-#: https://nodejs.org/api/http.html#serverkeepalivetimeout. What it is about to close must not be used again.
+#: An idle connection is used again only within this time, since its server may be about to close it. Of the widespread
+#: servers Node.js closes first, after 5 s: https://nodejs.org/api/http.html#serverkeepalivetimeout
 IDLE_SECONDS = 4.0
-#: Idle connections kept in all; the one unused for longest goes first.
+#: The most idle connections that are kept in all; the one unused for longest is closed first.
 MOST_IDLE = 64
 
 
 class AnswerTooLong(OSError):
-    """The receiver sent more than will be read."""
+    """The receiver sent more bytes than the transport reads."""
 
 
 class Bounds:
-    """What the two socket classes share: nothing moves after `ends` (time.monotonic()), or beyond `allowance` bytes."""
+    """The bounds of both socket classes: an end in time, and the bytes that may still be received.
+
+    After `ends` (by time.monotonic()) a receive or a send raises TimeoutError. Once `allowance` bytes have been
+    received, a receive raises AnswerTooLong.
+    """
 
     ends = math.inf
     allowance = 0
@@ -67,14 +71,14 @@ class _TlsSocket(Bounds, ssl.SSLSocket):
 
 
 class _Plain(HTTPConnection):
-    """Connects to `host`, an address, within `timeout` seconds."""
+    """A connection without TLS, made to `host`, an IP address, within `timeout` seconds."""
 
     def _new_conn(self) -> socket.socket:
         return _dial(self)
 
 
 class _Tls(HTTPSConnection):
-    """As `_Plain`; what is left of the timeout after connecting bounds the handshake."""
+    """A connection with TLS, made as `_Plain` is; the rest of the timeout after connecting bounds the handshake."""
 
     def _new_conn(self) -> socket.socket:
         return _dial(self)
@@ -85,7 +89,10 @@ _Key = tuple[str, str, int, str]
 
 
 class Connections:
-    """Connections by (scheme, host, port, address), so that one made for one name is never used for another."""
+    """The connections of a transport, the idle ones by (scheme, host, port, address).
+
+    The host is part of this key, so a connection made for one name is never used for another.
+    """
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self._tls = tls
@@ -95,7 +102,8 @@ class Connections:
     def take(self, endpoint: Endpoint, addresses: Sequence[str], ends: float, allowance: int) -> Connection:
         """A connection to one of the addresses, an idle one if there is one; bounded by `ends` and `allowance`.
 
-        Addresses that do not answer share the time that is left. Raises OSError, of the last address.
+        Addresses that do not answer share the time that is left. Raises the OSError of the last address tried; after a
+        fault of TLS no further address is tried.
         """
         connection = self._reuse({_key(endpoint, address) for address in addresses})
         connection = connection or self._connect(endpoint, addresses, ends)
@@ -104,7 +112,7 @@ class Connections:
         return connection
 
     def give_back(self, endpoint: Endpoint, connection: Connection) -> None:
-        """Keep a connection whose answer was read to its end for the next delivery to the same place."""
+        """Keep a connection whose answer was read to its end for the next delivery to the same host and address."""
         if connection.sock is None:  # the receiver asked to close it
             return
         with self._lock:
@@ -115,7 +123,7 @@ class Connections:
             unused.close()
 
     def close(self) -> None:
-        """Close what is idle."""
+        """Close the idle connections."""
         with self._lock:
             idle, self._idle = self._idle, []
         for _, _, connection in idle:
@@ -160,7 +168,10 @@ class Connections:
         )
 
     def _context(self) -> ssl.SSLContext:
-        """Made when it is first needed: reading a trust store takes as much CPU as an eighth of a cold start."""
+        """The TLS context, made when it is first needed.
+
+        Reading a trust store takes as much CPU as an eighth of a cold start.
+        """
         with self._lock:
             self._tls = self._tls or trusting_the_system()
             self._tls.sslsocket_class = _TlsSocket
@@ -168,7 +179,7 @@ class Connections:
 
 
 def trusting_the_system() -> ssl.SSLContext:
-    """Certificates are checked against the machine's trust store, or botocore's where there is none."""
+    """A TLS context that checks certificates against the machine's trust store, or botocore's if there is none."""
     context = ssl.create_default_context()
     if ssl.get_default_verify_paths().cafile is None:
         context.load_verify_locations(get_cert_path(True))
@@ -176,12 +187,12 @@ def trusting_the_system() -> ssl.SSLContext:
 
 
 def bounds_of(connection: Connection) -> Bounds:
-    """The bounds of a connection that is open: its socket is one of the two made here."""
+    """The bounds of an open connection, whose socket is of one of the two classes above."""
     return cast(Bounds, connection.sock)
 
 
 def seconds_left(ends: float) -> float:
-    """What is left until an instant of time.monotonic(). Raises TimeoutError if nothing is."""
+    """The seconds left until `ends` (by time.monotonic()); raises TimeoutError if none are left."""
     left = ends - time.monotonic()
     if left <= 0:
         raise TimeoutError("the time is up")

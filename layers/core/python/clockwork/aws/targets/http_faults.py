@@ -1,4 +1,4 @@
-"""What kept an HTTP delivery from getting an answer, in words that the owner of the target can act on."""
+"""Faults of HTTP attempts that got no answer, in words that the owner of the target can act on."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Forbidden(Exception):
     """The attempt must not be made, now or later; the message says why."""
 
 
-#: All that an attempt is expected to meet. Anything else is a defect of ours and reported as one.
+#: The faults that an attempt is expected to meet. Any other exception is a defect of ours and reported as one.
 FAULTS = (OSError, http.client.HTTPException, HTTPError, Forbidden, InvalidUrl, InvalidSecret, SecretUnreadable)
 _PERMANENT = (Forbidden, InvalidUrl)
 

@@ -1,4 +1,7 @@
-"""Lambda targets: one asynchronous invocation. Success is that Lambda has queued the event, not what comes of it."""
+"""Lambda targets: one asynchronous invocation for each attempt.
+
+An attempt succeeds once Lambda has queued the event, whatever the function makes of it.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +25,17 @@ _LAMBDA = Service(
 
 
 class LambdaTransport:
-    """Delivers to LambdaTargets: https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html. For many threads."""
+    """Delivers to LambdaTargets of Clockwork's own region; safe for many threads.
+
+    https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html
+    """
 
     def __init__(self, clients: ServiceClients, clock: Clock) -> None:
         self._clients = clients
         self._clock = clock
 
     def deliver(self, delivery: Delivery) -> Outcome:
-        """Make the attempt. Faults are outcomes."""
+        """Make the attempt; a fault becomes its outcome."""
         target = delivery.occurrence.target
         if not isinstance(target, LambdaTarget):
             raise TypeError(f"not a Lambda target: {type(target).__name__}")

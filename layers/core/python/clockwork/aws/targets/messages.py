@@ -1,4 +1,4 @@
-"""What SQS and SNS messages have in common: the payload as the body, the facts as attributes, and FIFO ordering."""
+"""The common parts of SQS and SNS messages: the payload as the body, the facts as attributes, and FIFO ordering."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from clockwork.domain.ids import derive
 from clockwork.domain.instants import to_text
 from clockwork.domain.releases import Delivery
 
+#: The most characters of a message group's id:
 #: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html
 LONGEST_GROUP_ID = 128
+#: Characters that no message may hold:
 #: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html
 _NOT_IN_A_MESSAGE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def body_of(delivery: Delivery, service: str) -> str:
-    """The payload as text. Raises Undeliverable if the service does not carry it."""
+    """The payload as text; raises Undeliverable if the service does not carry it."""
     body = delivery.occurrence.payload.body.decode()
     if not body:
         raise Undeliverable(f"the payload is empty, which {service} does not accept")
@@ -27,7 +29,7 @@ def body_of(delivery: Delivery, service: str) -> str:
 
 
 def attributes_of(delivery: Delivery) -> dict[str, dict[str, str]]:
-    """The facts of an attempt as message attributes."""
+    """The facts of an attempt (ids, its number, the due instant) as message attributes."""
     return {
         "executionId": {"DataType": "String", "StringValue": delivery.execution_id},
         "jobId": {"DataType": "String", "StringValue": delivery.job_id},
@@ -37,7 +39,11 @@ def attributes_of(delivery: Delivery) -> dict[str, dict[str, str]]:
 
 
 def ordering_of(group: str | None, delivery: Delivery) -> dict[str, str]:
-    """The group as asked for or the job's, and one id for all attempts: a repeat within five minutes is absorbed."""
+    """The message group and the deduplication id of a message to a FIFO queue or topic.
+
+    The group is the one asked for, or the job's id; an id derived from it stands for one that is too long. All attempts
+    have one deduplication id: the service absorbs a repeat within five minutes.
+    """
     group = group or delivery.job_id
     return {
         "MessageGroupId": group if len(group) <= LONGEST_GROUP_ID else derive("message-group", group),

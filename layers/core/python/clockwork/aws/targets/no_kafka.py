@@ -1,4 +1,4 @@
-"""Kafka targets where no Kafka is: jobs of a time when the deployment had one."""
+"""Kafka targets in a deployment without Kafka: jobs from a time when the deployment had it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from clockwork.ports import Clock
 
 
 class NoKafka:
-    """Fails every attempt and says why. Not for good: its retries find Kafka if it is deployed again."""
+    """Fails every attempt and says why.
+
+    The failure is not permanent: retries find Kafka if it is deployed again.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
 
     def deliver(self, _: Delivery) -> Outcome:
-        """The failure."""
+        """The outcome of an attempt that failed because this deployment has no Kafka."""
         now = self._clock.now()
         return Outcome(State.FAILED, now, now, error="Kafka targets are not supported by this deployment any more")

@@ -39,6 +39,9 @@ class AwsNotices:
 
 
 def body_of(execution: Execution) -> str:
-    """What a client is told, as JSON: the same as by a callback. ASCII, since SQS refuses some characters of tags."""
+    """The notice as JSON, with the same facts as a callback.
+
+    It is ASCII, since SQS refuses some characters that tags may hold.
+    """
     tags = execution.occurrence.tags if execution.occurrence is not None else {}
     return json.dumps(facts_of(execution, tags))

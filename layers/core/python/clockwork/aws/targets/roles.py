@@ -1,4 +1,7 @@
-"""Clients of AWS services in the name of a role that a job's target names, with credentials that are taken on once."""
+"""Clients of AWS services that act under the role which a job's target names.
+
+Credentials of a role are asked for once, and renewed shortly before they end.
+"""
 
 from __future__ import annotations
 
@@ -15,26 +18,27 @@ if TYPE_CHECKING:
     from mypy_boto3_sts.client import STSClient
 
 SESSION_NAME = "clockwork"
-#: The shortest that any role allows at most, and that chained roles are held to:
+#: Every role allows sessions of this length, and role chaining allows no longer ones:
 #: https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html
 SESSION_SECONDS = 3_600
 #: Credentials are renewed this long before they end (ms).
 RENEWED_BEFORE_MS = 300_000
-#: Clients kept at most; the one made longest ago makes room.
+#: The most clients that are kept; the one made longest ago makes room.
 CAPACITY = 200
 
 
 class ServiceClients(Protocol):
-    """Where a transport has its clients from."""
+    """The source of a transport's clients of AWS services."""
 
     def client(self, service: str, role_arn: str | None, client_id: str) -> Any:
-        """A client of the service, in the name of the role if there is one. Raises NoRole."""
+        """A client of the service, under the role if there is one; raises NoRole if it cannot be assumed."""
 
 
 class RoleClients:
-    """Clients in the deliverer's own name, or in that of a role that trusts it under the ExternalId = clientId.
+    """Clients under the deliverer's own role, or under a role that trusts it with the ExternalId = clientId.
 
-    The ExternalId keeps one client from using a role that trusts Clockwork for another. For many threads.
+    The ExternalId keeps one client from using a role that trusts Clockwork for another client (the confused deputy).
+    Safe for many threads.
     """
 
     def __init__(self, aws: Aws, clock: Clock) -> None:

@@ -1,4 +1,4 @@
-"""Signing secrets, read by name from AWS Secrets Manager or SSM Parameter Store and remembered for a while."""
+"""Signing secrets, read by name from AWS Secrets Manager or SSM Parameter Store and cached for a while."""
 
 from __future__ import annotations
 
@@ -10,28 +10,34 @@ from botocore.exceptions import BotoCoreError, ClientError
 from clockwork.domain.targets.webhooks import InvalidSecret, key_of
 from clockwork.ports import Clock
 
-#: The only names that Clockwork may read, so that no client can have another application's secret used as a key.
+#: Clockwork reads only secrets with this prefix, so that no client can have another application's secret used as a key.
 PREFIX = "clockwork/"
-#: The same of parameters, which are told from secrets by their first letters.
+#: The first letters of a parameter's name, which tell it from a secret's; behind them the same prefix holds.
 _PARAMETERS = "ssm:"
 PARAMETER_PREFIX = f"{_PARAMETERS}/{PREFIX}"
-#: A rotation must keep the former secret valid for at least this long.
+#: How long a secret is cached: a rotation must keep the former secret valid for at least this long.
 MEMORY_MS = 300_000
 
 
 class SecretUnreadable(Exception):
-    """A signing secret cannot be read. The message names it and why, and never holds it."""
+    """A signing secret cannot be read.
+
+    The message gives its name and the reason, and never holds the secret.
+    """
 
     def __init__(self, name: str, reason: str) -> None:
         super().__init__(f"signing secret {name} cannot be read: {reason}")
 
 
 class _NotSecure(Exception):
-    """A parameter that is kept in plain text."""
+    """A parameter is stored in plain text."""
 
 
 class Secrets:
-    """Reads secrets through a client of either store, each at most every five minutes. Safe for many threads."""
+    """Reads secrets through a client of each store, and caches each secret for five minutes.
+
+    Safe for many threads.
+    """
 
     def __init__(self, secrets_manager: Any, parameter_store: Any, clock: Clock) -> None:
         self._secrets_manager = secrets_manager
@@ -41,7 +47,7 @@ class Secrets:
         self._known: dict[str, tuple[int, str]] = {}
 
     def get(self, name: str) -> str:
-        """The secret as text. Raises SecretUnreadable."""
+        """The secret as text; raises SecretUnreadable."""
         if not name.startswith((PREFIX, PARAMETER_PREFIX)):
             raise SecretUnreadable(name, f"its name does not start with {PREFIX} or {PARAMETER_PREFIX}")
         return self._recall(name) or self._read_once(name)
@@ -51,7 +57,7 @@ class Secrets:
         return secret if secret and self._clock.now() < read_at + MEMORY_MS else None
 
     def _read_once(self, name: str) -> str:
-        """Threads that miss at the same time ask once between them."""
+        """The secret; of threads that miss it in the cache at the same time, one reads it for all."""
         with self._lock:
             secret = self._recall(name)
             if secret is None:

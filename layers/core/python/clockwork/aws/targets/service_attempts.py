@@ -1,4 +1,4 @@
-"""One attempt at a target that is an AWS service: what its refusals mean, in words that somebody can act on."""
+"""Attempts at targets that are AWS services: their faults as outcomes, in words that a person can act on."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from botocore.exceptions import (
 from clockwork.domain.executions import Outcome, State
 from clockwork.ports import Clock
 
+#: Error codes that say that the service denies access.
 _DENIED = frozenset(
     {
         "AccessDenied",
@@ -29,6 +30,7 @@ _DENIED = frozenset(
         "KmsAccessDenied",
     }
 )
+#: Error codes that say that the target does not exist.
 _MISSING = frozenset(
     {
         "AWS.SimpleQueueService.NonExistentQueue",
@@ -41,11 +43,11 @@ _MISSING = frozenset(
 
 
 class Undeliverable(Exception):
-    """No repeat can deliver this; the message says why."""
+    """No retry can deliver this occurrence; the message says why."""
 
 
 class Refused(Exception):
-    """The service answered that it did not take it: `code` and `reason` in its own words."""
+    """The service answered that it did not take the message; `code` and `reason` are its own words."""
 
     def __init__(self, code: str, reason: str) -> None:
         super().__init__(f"{code}: {reason}")
@@ -54,12 +56,14 @@ class Refused(Exception):
 
 
 class NoRole(Exception):
-    """The role that the target names could not be taken on; the message says why."""
+    """The deliverer could not assume the role that the target names; the message says why."""
 
 
 class Service(msgspec.Struct, frozen=True):
-    """How one service is spoken of. `permanent` are the codes that say that the message itself is at fault:
-    everything else (permissions, keys, something not yet made) somebody can put right.
+    """The words of error texts for one service, and its codes of permanent failures.
+
+    `permanent` are the codes that say that the message itself is at fault. Every other cause (permissions, keys, a
+    resource not yet made) somebody can put right.
     """
 
     name: str
@@ -69,7 +73,7 @@ class Service(msgspec.Struct, frozen=True):
 
 
 def attempt(send: Callable[[], None], service: Service, arn: str, clock: Clock) -> Outcome:
-    """Call `send` and tell what came of it. Faults are outcomes."""
+    """Call `send`; the outcome of the attempt, also if it failed."""
     started_at = clock.now()
     try:
         send()
@@ -94,7 +98,10 @@ def attempt(send: Callable[[], None], service: Service, arn: str, clock: Clock) 
 def attempts(
     send_all: Callable[[], Mapping[int, Exception]], count: int, service: Service, arn: str, clock: Clock
 ) -> list[Outcome]:
-    """Call `send_all` for `count` attempts, which tells what went wrong by their numbers; what came of each."""
+    """Call `send_all` for `count` attempts; the outcome of each.
+
+    `send_all` returns the faults by the numbers of the attempts. An attempt without a fault has succeeded.
+    """
     began_at = clock.now()
     faults = send_all()
     outcomes = [attempt(partial(_raise, faults.get(number)), service, arn, clock) for number in range(count)]
@@ -102,7 +109,7 @@ def attempts(
 
 
 def check_region(arn: str, region: str, client: Any, things: str) -> None:
-    """Raises Undeliverable for an ARN of another region than the client's."""
+    """Raise Undeliverable for an ARN of another region than the client's."""
     ours = client.meta.region_name
     if region != ours:
         raise Undeliverable(f"{arn} is in {region}, Clockwork delivers to {things} in {ours} only")

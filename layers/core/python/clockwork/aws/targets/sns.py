@@ -1,4 +1,7 @@
-"""SNS targets: one message to a topic, standard or FIFO. Success is that the topic has it."""
+"""SNS targets: one message for each attempt to a topic, standard or FIFO.
+
+An attempt succeeds once the topic has the message.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +25,17 @@ _SNS = Service(
 
 
 class SnsTransport:
-    """Delivers to SnsTargets: https://docs.aws.amazon.com/sns/latest/api/API_Publish.html. For many threads."""
+    """Delivers to SnsTargets of Clockwork's own region; safe for many threads.
+
+    https://docs.aws.amazon.com/sns/latest/api/API_Publish.html
+    """
 
     def __init__(self, clients: ServiceClients, clock: Clock) -> None:
         self._clients = clients
         self._clock = clock
 
     def deliver(self, delivery: Delivery) -> Outcome:
-        """Make the attempt. Faults are outcomes."""
+        """Make the attempt; a fault becomes its outcome."""
         target = delivery.occurrence.target
         if not isinstance(target, SnsTarget):
             raise TypeError(f"not an SNS target: {type(target).__name__}")

@@ -35,9 +35,9 @@ _SQS = Service(
 
 
 class SqsTransport:
-    """Delivers to SqsTargets of Clockwork's own region. For many threads.
+    """Delivers to SqsTargets of Clockwork's own region; safe for many threads.
 
-    How long a call takes at most is the client's configuration.
+    The configuration of the AWS client limits how long a call takes.
     """
 
     def __init__(self, clients: ServiceClients, clock: Clock) -> None:
@@ -45,19 +45,19 @@ class SqsTransport:
         self._clock = clock
 
     def deliver(self, delivery: Delivery) -> Outcome:
-        """Make the attempt. Faults are outcomes."""
+        """Make the attempt; a fault becomes its outcome."""
         target = delivery.occurrence.target
         if not isinstance(target, SqsTarget):
             raise TypeError(f"not an SQS target: {type(target).__name__}")
         return attempt(lambda: self._send(delivery, target), _SQS, target.queue_arn, self._clock)
 
     def fellows(self, delivery: Delivery) -> Hashable:
-        """What attempts have in common that may go in one call: queue, role and client."""
+        """The key of attempts that may share one call: queue, role and client."""
         target = delivery.occurrence.target
         return (target, delivery.occurrence.client_id) if isinstance(target, SqsTarget) else delivery.execution_id
 
     def deliver_all(self, deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
-        """Make attempts that are fellows, at most ten, in one call. Each has an outcome of its own."""
+        """Make at most ten attempts that are fellows in one call; each has an outcome of its own."""
         target = deliveries[0].occurrence.target
         if len(deliveries) == 1 or not isinstance(target, SqsTarget):
             return [self.deliver(delivery) for delivery in deliveries]
@@ -70,7 +70,7 @@ class SqsTransport:
         client.send_message(QueueUrl=url_of(target.queue_arn, client), **message)
 
     def _send_all(self, deliveries: Sequence[Delivery], target: SqsTarget) -> dict[int, Exception]:
-        """What went wrong, by the number of the delivery."""
+        """Send the messages of all deliveries in one call; the faults, by the number of the delivery."""
         faults: dict[int, Exception] = {}
         entries = []
         for number, delivery in enumerate(deliveries):
@@ -100,7 +100,10 @@ def _message(delivery: Delivery, target: SqsTarget) -> dict[str, Any]:
 
 
 def url_of(arn: str, client: Any) -> str:
-    """A queue's URL is its endpoint, account and name, in every partition and on an emulator. Raises Undeliverable."""
+    """The URL of a queue; raises Undeliverable if `arn` is not a queue's, or is of another region.
+
+    A queue's URL is its endpoint, account and name, in every partition of AWS and on an emulator.
+    """
     match = _ARN.fullmatch(arn)
     if match is None:
         raise Undeliverable(f"{arn} is not the ARN of a queue")

@@ -1,4 +1,4 @@
-"""The port `Targets`: attempts on threads, of which none is lost and none is waited for beyond its deadline."""
+"""`ports.Targets` on threads: no attempt is lost, and none is waited for beyond its deadline and a short grace."""
 
 from __future__ import annotations
 
@@ -15,21 +15,24 @@ from clockwork.domain.releases import Delivery
 from clockwork.ports import Clock
 
 THREADS = 16
-#: What a transport may take beyond the deadline, which it is expected to keep by itself.
+#: How much longer than its deadline an attempt may take; its transport is expected to keep the deadline by itself.
 GRACE_SECONDS = 0.25
 
 _log = logging.getLogger(__name__)
 
 
 class Transport(Protocol):
-    """Carries out attempts at one kind of target. Called from many threads at once."""
+    """Carries out attempts at one kind of target.
+
+    Many threads call it at the same time.
+    """
 
     def deliver(self, delivery: Delivery) -> Outcome:
-        """Make the attempt, ending by its deadline. Expected faults are outcomes."""
+        """Make the attempt and end by its deadline; an expected fault becomes its outcome."""
 
 
 class _Attempt(msgspec.Struct, frozen=True):
-    """An attempt under way."""
+    """An attempt under way, begun at `begun_at` (ms)."""
 
     delivery: Delivery
     begun_at: int
@@ -37,7 +40,10 @@ class _Attempt(msgspec.Struct, frozen=True):
 
 
 class ThreadedTargets:
-    """Runs each attempt on a thread, with the transport for its target's type. Used by one thread at a time."""
+    """Runs each attempt on a thread, with the transport for its target's type.
+
+    One thread at a time uses it.
+    """
 
     def __init__(
         self,
@@ -55,7 +61,7 @@ class ThreadedTargets:
         self._under_way: dict[int, _Attempt] = {}
 
     def forget(self) -> None:
-        """Leave what runs to its threads, and let what waits for one never start."""
+        """Drop all attempts: those that run are left to their threads, those that wait for a thread never start."""
         left, self._under_way = self._under_way, {}
         if left:
             for attempt in left.values():
@@ -63,12 +69,12 @@ class ThreadedTargets:
             self._abandon_threads()
 
     def begin(self, slot: int, delivery: Delivery) -> None:
-        """Start the attempt, or queue it if all threads are taken."""
+        """Start the attempt, or queue it if all threads are busy."""
         future = self._pool.submit(self._deliver, delivery)
         self._under_way[slot] = _Attempt(delivery, self._clock.now(), future)
 
     def collect(self) -> Sequence[tuple[int, Outcome]]:
-        """Wait for at least one outcome; all there are, by slot."""
+        """Wait for at least one outcome; all outcomes that there are, by slot."""
         ended: list[tuple[int, Outcome]] = []
         while self._under_way and not ended:
             wait([attempt.future for attempt in self._under_way.values()], self._seconds_left(), FIRST_COMPLETED)
@@ -83,7 +89,7 @@ class ThreadedTargets:
         return ended
 
     def close(self) -> None:
-        """Let the threads end once they have nothing left to do."""
+        """Let the threads end once they have no attempts left."""
         self._pool.shutdown(wait=False)
 
     def _deliver(self, delivery: Delivery) -> Outcome:
@@ -105,7 +111,7 @@ class ThreadedTargets:
         return max(0, deadline_at + self._grace_ms + 1 - self._clock.now()) / 1000
 
     def _abandon_threads(self) -> None:
-        """A thread that hangs must not make the next attempts wait: they get new ones."""
+        """Give the next attempts new threads, so that they do not wait for a thread that hangs."""
         self._pool.shutdown(wait=False)
         self._pool = self._new_pool()
 
@@ -114,7 +120,11 @@ class ThreadedTargets:
 
 
 def _fault(attempt: _Attempt, fault: BaseException, now: int) -> Outcome:
-    """A defect of ours. Its message may quote what it was given, secrets included: only its type and place are told."""
+    """Log an unexpected exception of a transport, a defect of ours, and return its attempt's outcome.
+
+    The exception's message may quote its arguments, secrets included. So the log gets only its type and traceback, and
+    the outcome only its type.
+    """
     delivery = attempt.delivery
     _log.error(
         "an attempt failed in a way that nobody expected",

@@ -1,6 +1,6 @@
-"""Cron schedules: an expression is compiled once at the edge, the engine knows only the compiled value.
+"""Cron schedules: the edge compiles an expression once, and the engine reads only the compiled value.
 
-``parser`` reads text, ``compiled`` is the stored value, ``engine`` answers "when next?", ``zones`` holds the time
-zone arithmetic, ``description`` says a schedule in English, ``exclusion`` holds what a schedule leaves out.
-Nothing is re-exported here, so that importing the engine does not import the parser.
+``parser`` reads text, ``compiled`` is the stored value, ``engine`` finds the next fire, ``zones`` holds the time zone
+arithmetic, ``description`` describes a schedule in English, ``exclusion`` holds the times that a schedule leaves out.
+This package re-exports nothing, so that importing the engine does not import the parser.
 """

@@ -27,7 +27,7 @@ exit codes: 0 done, 2 bad input. In a batch every line is answered, a bad one wi
 
 
 class _Request(Struct):
-    """A line of a batch; both instants are epoch seconds and exclusive."""
+    """One line of a batch. Both instants are epoch seconds and exclusive."""
 
     expr: str
     tz: str

@@ -34,8 +34,8 @@ class CompiledCron(
 ):
     """A cron expression as bitmasks: bit *n* set means that value *n* matches.
 
-    Encodes to JSON or MessagePack through msgspec; ``version`` is written always and another version is refused
-    when read. Weekdays count from Sunday = 0. Made by `clockwork.domain.cron.parser.compile_cron` only.
+    msgspec encodes it to JSON or MessagePack. It always writes ``version``, and refuses to read another version.
+    Weekdays count from Sunday = 0. Only `clockwork.domain.cron.parser.compile_cron` makes such values.
     """
 
     minutes: SixtyBits
@@ -55,7 +55,7 @@ class CompiledCron(
     nth_weekdays: NthBits = 0
     #: ``wL``: bit w is the last weekday w of the month.
     last_weekdays: WeekdayBits = 0
-    #: A day matches if either of its fields matches; otherwise both must.
+    #: True: a day matches if either of its two fields matches. False: both must match.
     either_day: bool = False
     #: The minute or the hour starts with ``*``: the schedule follows the wall clock through every shift.
     follows_clock: bool = False

@@ -1,4 +1,4 @@
-"""Which days of a month a compiled schedule matches; a pure function of the shape of the month."""
+"""Which days of a month a compiled schedule matches: a pure function of the month's length and first weekday."""
 
 from clockwork.domain.cron.compiled import CompiledCron
 
@@ -17,7 +17,7 @@ def month_length(year: int, month: int) -> int:
 def matching_days(cron: CompiledCron, first_weekday: int, length: int) -> int:
     """The days 1..length that match, as bits, in a month that starts on `first_weekday` (0 = Sunday).
 
-    The month's own number is not asked: `CompiledCron.months` is the caller's to check.
+    The function does not know which month it is: the caller checks `CompiledCron.months`.
     """
     by_date = cron.days
     if cron.last_day or cron.last_working_day or cron.nearest_working_days:
@@ -30,7 +30,7 @@ def matching_days(cron: CompiledCron, first_weekday: int, length: int) -> int:
 
 
 def _from_weekday(weekdays: int, first_weekday: int) -> int:
-    """Weekday bits turned so that bit 0 is `first_weekday`."""
+    """Weekday bits rotated so that bit 0 is `first_weekday`."""
     return (weekdays | weekdays << 7) >> first_weekday & 127
 
 

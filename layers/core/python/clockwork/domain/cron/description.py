@@ -1,4 +1,4 @@
-"""Says in an English sentence when a compiled schedule fires; plain, but true for every schedule."""
+"""Describes in an English sentence when a compiled schedule fires: plain, and true for every schedule."""
 
 from collections.abc import Iterable, Sequence
 

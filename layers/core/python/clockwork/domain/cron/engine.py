@@ -1,14 +1,15 @@
-"""When does a compiled cron schedule fire next? A pure function of the schedule, the zone and an instant.
+"""The cron engine finds the next fire: a pure function of a compiled schedule, a zone and an instant.
 
 The rules are Debian cron's (its cron.c and crontab(5)), stated on local clock time and mapped to UTC here:
 
 - A schedule whose minute or hour starts with ``*`` follows the wall clock: it fires whenever the clock shows a match.
-- Any other schedule names times of day. What a shift of the clock skips fires once, when the gap ends; what a shift
-  repeats fires on the first pass only. Both are options (`dst_gap`, `dst_overlap`).
-- Shifts of more than three hours are a new time: nothing is caught up, nothing is held back.
+- Any other schedule names times of day. If a shift of the clock skips such times, the schedule fires once, when the gap
+  ends. If a shift repeats them, it fires on the first pass only. Both are options (`dst_gap`, `dst_overlap`).
+- A shift of more than three hours sets a new time: the schedule catches up on no skipped time and holds back no
+  repeated one.
 
-Seconds do not decide which kind a schedule is: ``S M H d m w`` is treated as ``M H d m w`` is. All that a gap
-swallowed, be it one match or many, becomes one fire at the first second after the gap.
+The seconds do not decide which kind a schedule is: ``S M H d m w`` is treated like ``M H d m w``. All matches within a
+gap, one or many, become one fire at the first second after the gap.
 """
 
 from collections.abc import Iterator
@@ -18,8 +19,8 @@ from clockwork.domain.cron.compiled import CompiledCron
 from clockwork.domain.cron.days import matching_days, month_length
 from clockwork.domain.cron.zones import DAY_SECONDS, offset_at
 
-#: A schedule that does not fire within 28 years (and a day, for shifts) does not fire: by then every date of the
-#: Gregorian calendar has met every weekday, 2100 aside.
+#: A schedule that does not fire within 28 years (and a day, for shifts) counts as one that never fires: by then every
+#: date of the Gregorian calendar has met every weekday, 2100 aside.
 HORIZON_SECONDS = (28 * 365 + 7 + 1) * DAY_SECONDS
 #: Nothing fires before 1970 or from 2200 on.
 LATEST_SECOND = 7_258_118_400
@@ -54,8 +55,8 @@ def next_fire(cron: CompiledCron, zone: str, after_at: int) -> int | None:
         if match < high:
             fire = match - offset
             return fire * 1000 if fire <= horizon else None
-        # Nothing matches before `match`, so the runs of offset until two days before it need no look. A run must have
-        # been searched for a day before its end, for only then can no shift back lead to a time not yet searched.
+        # Nothing matches before `match`, so the search may skip the runs of offset up to two days before it. But it
+        # must have searched the last day of this run: only then can no backward shift lead to a time not searched.
         searched_enough = low == begin and begin + DAY_SECONDS <= ends + offset
         second = max(ends, match - 2 * DAY_SECONDS) if searched_enough else ends
     return None
@@ -70,7 +71,10 @@ def fires_between(cron: CompiledCron, zone: str, after_at: int, until_at: int) -
 
 
 def fires_at_gap_end(cron: CompiledCron, skipped_from: int, gap_end: int) -> bool:
-    """Whether a gap of the clock, local times from `skipped_from` to before `gap_end`, swallowed a fire to catch up."""
+    """Whether the schedule fires at the end of a gap, because the gap skipped a match.
+
+    The clock skipped the local times from `skipped_from` to before `gap_end`.
+    """
     if cron.dst_gap == "skip":
         return False
     match = next_local(cron, skipped_from)
@@ -78,7 +82,10 @@ def fires_at_gap_end(cron: CompiledCron, skipped_from: int, gap_end: int) -> boo
 
 
 def next_local(cron: CompiledCron, low: int) -> int | None:
-    """The first matching local time at or after `low` (seconds since 1970 on the local clock), zones aside."""
+    """The first matching local time at or after `low`, both in seconds since 1970 on the local clock.
+
+    It disregards zones and shifts. None if no month that it searches has a matching day.
+    """
     day, time = divmod(low, DAY_SECONDS)
     today = date.fromordinal(day + _EPOCH_ORDINAL)
     month_day = today.day

@@ -1,4 +1,4 @@
-"""Reads the `exclude` list of a schedule: dates and cron expressions, as text."""
+"""Parses the `exclude` list of a schedule: dates and cron expressions, as text."""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _EPOCH = date(1970, 1, 1)
 
 
 class ExcludeFault(NamedTuple):
-    """What is wrong with an entry, counted from 0."""
+    """One fault of an entry; `entry` counts from 0."""
 
     entry: int
     detail: str
@@ -28,7 +28,7 @@ class ExcludeFault(NamedTuple):
 
 
 class InvalidExclude(ValueError):
-    """An `exclude` list that is refused; `faults` lists everything that is wrong with it."""
+    """The `exclude` list is refused; `faults` lists every fault of it."""
 
     def __init__(self, faults: list[ExcludeFault]) -> None:
         super().__init__("; ".join(map(str, faults)))
@@ -36,7 +36,7 @@ class InvalidExclude(ValueError):
 
 
 def parse_exclude(entries: Sequence[str]) -> Exclusion:
-    """The value of up to 100 entries, each a date ``YYYY-MM-DD`` or a cron expression. Raises `InvalidExclude`."""
+    """The exclusion of up to 100 entries, each a date ``YYYY-MM-DD`` or a cron expression. Raises `InvalidExclude`."""
     if len(entries) > MOST_ENTRIES:
         detail = f"{len(entries)} entries, at most {MOST_ENTRIES} are allowed"
         raise InvalidExclude([ExcludeFault(MOST_ENTRIES, detail)])

@@ -1,4 +1,4 @@
-"""What a schedule leaves out: days, and whatever shows a match of a cron expression on the clock."""
+"""Exclusions: the dates that a schedule leaves out, and the times at which the clock matches a cron expression."""
 
 from datetime import date
 from functools import lru_cache
@@ -16,10 +16,10 @@ ALL_DAY = (1 << DAY_SECONDS) - 1
 
 
 class Exclusion(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, rename="camel"):
-    """Excluded dates as days since 1970, and excluded cron expressions. Made by `exclude_parser.parse_exclude`.
+    """Excluded dates as days since 1970, and excluded cron expressions. `exclude_parser.parse_exclude` makes it.
 
-    Both are read on the clock of the schedule's zone. An expression excludes what its fields show, as the clock shows
-    it: no rule for shifts applies, and one of five fields excludes whole minutes.
+    Both count on the clock of the schedule's zone. An expression excludes every second at which the clock matches its
+    fields: no rule for shifts of the clock applies. An expression of five fields excludes whole minutes.
     """
 
     days: tuple[int, ...] = ()
@@ -27,12 +27,12 @@ class Exclusion(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=T
 
     @property
     def is_empty(self) -> bool:
-        """Nothing is left out."""
+        """True if nothing is excluded."""
         return not self.days and not self.crons
 
 
 def excluded_until(exclusion: Exclusion, zone: str, at: int) -> int | None:
-    """None if the instant (UTC ms) is not excluded; otherwise a later one before which everything is excluded, too.
+    """None if the instant (UTC ms) is not excluded; otherwise a later one up to which every instant is excluded.
 
     Raises `UnknownZone`.
     """
@@ -45,7 +45,7 @@ def excluded_until(exclusion: Exclusion, zone: str, at: int) -> int | None:
 
 
 def excluded_seconds(exclusion: Exclusion, day: int) -> int:
-    """What is excluded of a local day (since 1970): a bit for each of its seconds on the clock."""
+    """The excluded seconds of a local day (days since 1970), as one bit for each second on the clock."""
     if day in exclusion.days:
         return ALL_DAY
     bits = 0
@@ -63,7 +63,7 @@ def seconds_of(cron: CompiledCron) -> int:
 
 
 def _free_from(exclusion: Exclusion, local: int) -> int | None:
-    """None if the local second is free; otherwise a later one up to which none is, the next midnight at most."""
+    """None if the local second is not excluded; otherwise a later one before which all are, midnight at the latest."""
     day, time = divmod(local, DAY_SECONDS)
     midnight = local - time + DAY_SECONDS
     if day in exclusion.days:
@@ -75,7 +75,7 @@ def _free_from(exclusion: Exclusion, local: int) -> int | None:
 
 
 def _free_in_hour(crons: list[CompiledCron], local: int) -> int | None:
-    """As `_free_from`, given the expressions that match the day and the hour; the end of the hour at most."""
+    """Like `_free_from`, for the expressions that match the day and the hour; the end of the hour at the latest."""
     minute, second = divmod(local % 3600, 60)
     minutes = seconds = 0
     for cron in crons:
@@ -89,7 +89,7 @@ def _free_in_hour(crons: list[CompiledCron], local: int) -> int | None:
 
 
 def matches_day(cron: CompiledCron, day: int) -> bool:
-    """Whether a local day (since 1970) is one of the expression's."""
+    """Whether the expression matches a local day (days since 1970)."""
     today = date.fromordinal(day + _EPOCH_ORDINAL)
     if not cron.months >> today.month & 1:
         return False

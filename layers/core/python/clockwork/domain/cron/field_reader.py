@@ -17,7 +17,7 @@ class _Field(NamedTuple):
 
     @property
     def span(self) -> int:
-        """How many different values there are; Sunday's two numbers are one."""
+        """How many different values there are. Sunday's two numbers, 0 and 7, count as one."""
         return self.highest - self.lowest + (0 if self.names and self.lowest == 0 else 1)
 
     @property
@@ -41,7 +41,7 @@ _LAST_WEEKDAY = re.compile(r"L(\w+)|(\w+)L")
 
 @dataclass(slots=True)
 class Masks:
-    """One field as bitmasks; what is not a plain value has a mask of its own."""
+    """One field as bitmasks: plain values in `values`, and each kind of special item in a mask or flag of its own."""
 
     values: int = 0
     last: bool = False
@@ -52,7 +52,7 @@ class Masks:
 
 
 class FieldReader:
-    """Reads fields (in capitals) one by one and collects `faults`; a field with faults has incomplete masks."""
+    """Reads fields (in capitals) one by one and collects `faults`. A field with faults has incomplete masks."""
 
     def __init__(self) -> None:
         self.faults: list[Fault] = []
@@ -137,7 +137,7 @@ class FieldReader:
         return 1
 
     def _value(self, name: str, text: str, column: int) -> int:
-        """The number that a number or name stands for; the field's lowest, and a fault, if it stands for none."""
+        """The value of a number or a name. A text that is neither, or out of range, is a fault: the field's lowest."""
         field = _FIELDS[name]
         if text in field.names:
             return field.lowest + field.names.index(text)

@@ -1,10 +1,10 @@
-"""What is wrong with a schedule as it was written."""
+"""Faults of a cron expression, and the error that carries them."""
 
 from typing import NamedTuple
 
 
 class Fault(NamedTuple):
-    """One thing that is wrong: in which field, at which column of the expression (from 1), and what."""
+    """One fault: the field that has it, its column in the expression (from 1), and a description."""
 
     field: str
     column: int
@@ -15,7 +15,7 @@ class Fault(NamedTuple):
 
 
 class InvalidCron(ValueError):
-    """A cron expression that is refused; `faults` lists everything that is wrong with it."""
+    """The cron expression is refused; `faults` lists every fault of it."""
 
     def __init__(self, faults: list[Fault]) -> None:
         super().__init__("; ".join(map(str, faults)))

@@ -1,4 +1,4 @@
-"""Reads cron expressions. Used once, where a schedule enters; what it returns is stored and needs no parser."""
+"""Parses cron expressions. The edge does so once per schedule; the compiled value is stored and needs no parser."""
 
 import re
 from typing import get_args
@@ -31,8 +31,8 @@ def compile_cron(
 ) -> CompiledCron:
     """The compiled form of an expression of five fields, of six with seconds first, or of an alias such as @daily.
 
-    Raises `InvalidCron` with everything that is wrong, and nothing else, whatever the text. An expression that could
-    not fire within 28 years is refused, too. The full grammar is in docs/cron.md.
+    Raises `InvalidCron` with every fault, and no other error, whatever the text. It also refuses an expression that
+    could not fire within 28 years. The full grammar is in docs/cron.md.
     """
     _check_options(dst_gap=(dst_gap, DstGap), dst_overlap=(dst_overlap, DstOverlap), day_match=(day_match, DayMatch))
     words = _split(expression)
@@ -66,7 +66,7 @@ def _check_options(**options: tuple[str, object]) -> None:
 
 
 def _split(expression: str) -> list[tuple[int, str]]:
-    """The fields with their columns (from 1), five or six of them; an alias becomes the fields it stands for."""
+    """The fields with their columns (from 1), five or six of them. An alias becomes the fields that it stands for."""
     if len(expression) > LONGEST_EXPRESSION:
         detail = f"the expression has {len(expression)} characters, at most {LONGEST_EXPRESSION} are allowed"
         raise InvalidCron([Fault(WHOLE, LONGEST_EXPRESSION + 1, detail)])
@@ -120,7 +120,7 @@ def _compiled(
 
 
 def _either_day(day: str, weekday: str, day_match: DayMatch) -> bool:
-    """Whether one matching day field is enough. A field that is all ``*`` or ``?`` restricts nothing and never is."""
+    """Whether one matching day field is enough. Never if a field is just ``*`` or ``?``: it restricts nothing."""
     if day_match == "and" or day in ("*", "?") or weekday in ("*", "?"):
         return False
     return day_match == "or" or not (day.startswith("*") or weekday.startswith("*"))

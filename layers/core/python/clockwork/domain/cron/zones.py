@@ -1,7 +1,7 @@
-"""Time zones as runs of constant offset, found once per zone and stretch of time from the stdlib's zoneinfo.
+"""Time zones as runs of constant offset, found once per zone and stretch of time with the stdlib's zoneinfo.
 
-Which copy of the IANA database is read is zoneinfo's business: with ``PYTHONTZPATH=""`` it is the pinned `tzdata`
-package and nothing else.
+zoneinfo decides which copy of the IANA database it reads. With ``PYTHONTZPATH=""`` it reads only the pinned `tzdata`
+package.
 """
 
 from bisect import bisect_right
@@ -11,20 +11,20 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 DAY_SECONDS = 86_400
-#: Shifts up to this long are treated as daylight saving; longer ones as a new time (Debian's cron draws the line here).
+#: Shifts up to this long count as daylight saving, longer ones as a new time (Debian's cron draws the line here).
 LONGEST_SHIFT_SECONDS = 3 * 3600
 
-# A block is about 388 days. Its margins let a shift near its edge see what came before and comes after it.
+# A block is about 388 days. Its margins hold the runs before and after a shift that lies near its edge.
 _BLOCK_BITS = 25
 _MARGIN_SECONDS = 4 * DAY_SECONDS
-# Two changes of one zone's offset are never closer than 167 hours (tzdata 2026f, from 1970 on; a test watches it).
+# Two changes of one zone's offset are never closer than 167 hours (tzdata 2026f, from 1970 on; a test checks it).
 _SAMPLE_SECONDS = 2 * DAY_SECONDS
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MACHINE_DEPENDENT = ("localtime", "posixrules", "posix/", "right/")
 
 
 class UnknownZone(ValueError):
-    """The time zone is not an IANA name that the installed database has."""
+    """The installed database has no time zone of that IANA name."""
 
     def __init__(self, zone: str) -> None:
         super().__init__(f"unknown time zone {zone[:64]!r}: use an IANA name such as Europe/Berlin or UTC")
@@ -36,9 +36,9 @@ class Offset(NamedTuple):
     starts: int
     ends: int
     offset: int
-    #: Local time from which clock time was skipped when this run began; its own beginning if none was.
+    #: Local time from which clock time was skipped when this run began; the run's beginning if none was skipped.
     skipped_from: int
-    #: Local time before which the clock repeats what it has already shown; the run's beginning if nothing is repeated.
+    #: Local time until which the clock repeats times that it has already shown; the run's beginning if it repeats none.
     repeats_until: int
     #: Local time from which the next run will show the clock time again; the run's end if it will not.
     repeated_from: int
@@ -96,10 +96,10 @@ def _offset(zone: ZoneInfo, second: int) -> int:
 
 
 def _runs(changes: list[tuple[int, int]], last: int) -> list[Offset]:
-    """Marks in each run what the shift at its beginning skipped or repeats, and what the one at its end will repeat.
+    """The runs, each with the clock times that its first shift skipped or repeats and its last shift will repeat.
 
-    `reached` is the furthest that the local clock has come, Debian cron's "virtual time": while the clock is behind
-    it, clock time is being repeated.
+    `reached` is the furthest time that the local clock has shown, Debian cron's "virtual time". While the clock is
+    behind it, it repeats clock time.
     """
     runs: list[Offset] = []
     reached = changes[0][0] + changes[0][1]

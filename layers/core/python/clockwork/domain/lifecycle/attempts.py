@@ -60,7 +60,8 @@ def plan_claim(release: Release, stored: Execution | None, claim: Claim) -> Plan
     if stored is None:
         if late:
             return Plan(Action.FINISH, "too late", expired_execution(release, claim.now, claim.expires_at))
-        return Plan(Action.START, "first claim", _claimed(_new_execution(release, claim), release, claim))
+        first = release.first_record(State.PENDING, claim.expires_at, revision=0)
+        return Plan(Action.START, "first claim", _claimed(first, release, claim))
     if stored.state in FINAL:
         return Plan(Action.ABSORB, f"already {stored.state}")
     if stored.state is State.RUNNING:
@@ -135,14 +136,9 @@ def attempt_of(number: int, release: Release, outcome: Outcome) -> Attempt:
 
 def dead_execution(release: Release, reason: str, history: tuple[Attempt, ...], now: int, expires_at: int) -> Execution:
     """The record of an occurrence that ends undelivered without having had one: whole, so that it can be redriven."""
-    return Execution(
-        job_id=release.job_id,
-        execution_id=release.execution_id,
-        client_id=release.occurrence.client_id,
-        due_at=release.occurrence.due_at,
-        state=State.DEAD,
-        revision=1,
-        expires_at=expires_at,
+    return release.first_record(
+        State.DEAD,
+        expires_at,
         attempt=number_of_last(history),
         attempts=history,
         reason=reason,
@@ -180,19 +176,6 @@ def _plan_following(release: Release, ended: Execution, retry: RetryPlan, now: i
         return Plan(Action.FINISH, retry.reason, final)
     waiting = msgspec.structs.replace(ended, next_attempt_at=retry.retry_at)
     return Plan(Action.FOLLOW_UP, retry.reason, waiting, _again(release, ended.attempt + 1, retry.retry_at))
-
-
-def _new_execution(release: Release, claim: Claim) -> Execution:
-    occurrence = release.occurrence
-    return Execution(
-        job_id=release.job_id,
-        execution_id=release.execution_id,
-        client_id=occurrence.client_id,
-        due_at=occurrence.due_at,
-        state=State.PENDING,
-        revision=0,
-        expires_at=claim.expires_at,
-    )
 
 
 def _claimed(execution: Execution, release: Release, claim: Claim) -> Execution:

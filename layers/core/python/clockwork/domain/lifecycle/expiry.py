@@ -1,10 +1,9 @@
-"""The relevancy window: how long an occurrence is of use, and what is recorded of one that came too late."""
+"""The relevancy window: how long an occurrence is of use. And the first record of one that ends undelivered."""
 
 from __future__ import annotations
 
-from clockwork.domain.executions import Execution, State
+from clockwork.domain.executions import Execution, State, kept_until, number_of_last
 from clockwork.domain.jobs import Occurrence
-from clockwork.domain.lifecycle.first_record import ended_execution
 from clockwork.domain.releases import Release
 
 
@@ -32,3 +31,10 @@ def reason_of(occurrence: Occurrence) -> str:
 def expired_execution(release: Release, now: int, expires_at: int) -> Execution:
     """The record of an occurrence that came too late and had none."""
     return ended_execution(release, State.EXPIRED, reason_of(release.occurrence), now, expires_at)
+
+
+def ended_execution(release: Release, state: State, reason: str, now: int, expires_at: int) -> Execution:
+    """The record of an occurrence that ends in a final `state` without having had one: undelivered, with the reason."""
+    kept = kept_until(now, release.occurrence.retention_days, expires_at)
+    history = release.history
+    return release.first_record(state, kept, attempt=number_of_last(history), attempts=history, reason=reason)

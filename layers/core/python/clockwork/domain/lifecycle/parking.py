@@ -54,16 +54,7 @@ def parked_row(release: Release) -> Row:
 def parked_record(release: Release, stored: Execution | None, reason: str, expires_at: int) -> Execution:
     """The record of a parked occurrence: visible, with no attempt burnt. `stored` is one that waits, or none."""
     if stored is None:
-        return Execution(
-            job_id=release.job_id,
-            execution_id=release.execution_id,
-            client_id=release.occurrence.client_id,
-            due_at=release.occurrence.due_at,
-            state=State.PARKED,
-            revision=1,
-            expires_at=expires_at,
-            reason=reason,
-        )
+        return release.first_record(State.PARKED, expires_at, reason=reason)
     return msgspec.structs.replace(
         stored, state=State.PARKED, revision=stored.revision + 1, reason=reason, next_attempt_at=None
     )

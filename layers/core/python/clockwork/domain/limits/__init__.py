@@ -1,1 +1,1 @@
-"""How much at once: rates, concurrency, circuits, how far ahead pollers release."""
+"""Limits: rate limits, concurrency limits, circuit breakers, and how far ahead pollers release."""

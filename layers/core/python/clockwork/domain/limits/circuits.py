@@ -1,6 +1,6 @@
-"""Circuit breakers: a target that keeps failing is left alone for a while, and its occurrences are set aside.
+"""Circuit breakers: Clockwork stops calling a target that keeps failing for a while, and parks its occurrences.
 
-The ratio is kept per environment in memory; only the one that trips writes the circuit.
+Each environment keeps the ratio of failures in its memory. Only the environment whose ratio trips writes the circuit.
 """
 
 from __future__ import annotations
@@ -14,20 +14,21 @@ from clockwork.domain.executions import Outcome, State
 from clockwork.domain.jobs import HttpTarget, Target
 from clockwork.domain.targets.urls import InvalidUrl, parse
 
-#: Outcomes looked back on.
+#: The failure ratio covers this many of the last outcomes.
 WINDOW = 50
-#: A circuit opens when this share of them were failures of the target's.
+#: A circuit opens when this share of these outcomes, or more, were failures of the target.
 FAILING_SHARE = 0.5
 LONGEST_COOLDOWN_MS = 600_000
-#: How old what an environment knows of circuits may be (ms).
+#: An environment may act on circuits that it read this long ago (ms).
 KNOWN_WITHIN_MS = 5_000
 
 
 class Circuit(msgspec.Struct, frozen=True, rename="camel"):
-    """A host that is left alone for one client. After `probe_at` (ms) one occurrence is let through as a probe.
+    """An open circuit breaker: Clockwork does not call `host` for this client, apart from probes.
 
-    Closed circuits have no record. Every change raises `revision` by one. `waits`: that occurrence is known, and waits
-    for its slot or a permit; one that has its slot sooner may go before it.
+    From `probe_at` (ms) on the deliverer lets one occurrence through as a probe. A closed circuit has no record. Every
+    change raises `revision` by one. `waits`: the next probe is chosen, and waits for its slot under the rate limit or
+    for a permit; an occurrence that has its slot sooner may go before it.
     """
 
     client_id: str
@@ -40,10 +41,10 @@ class Circuit(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Passage(Enum):
-    """What a circuit lets happen to an occurrence."""
+    """The answer of a circuit to one occurrence: go, go as the probe, or be parked."""
 
     FREE = auto()
-    PROBE = auto()  # once the circuit with a later probe has been saved
+    PROBE = auto()  # goes once the deliverer has saved the circuit with a later `probe_at`
     PARK = auto()
 
 
@@ -62,9 +63,10 @@ def host_of(target: Target) -> str | None:
 
 
 def plan_passage(circuit: Circuit | None, now: int, *, has_slot: bool = False) -> tuple[Passage, Circuit | None]:
-    """What may happen now, and for a probe the circuit to save first: who saves it is the only one to probe.
+    """Whether an occurrence may go now, and for a probe the circuit to save first.
 
-    `has_slot`: it is asked for an occurrence whose slot under a rate cap is now.
+    The save is a compare-and-set: only the deliverer whose save succeeds sends the probe. `has_slot`: the occurrence
+    has a slot under a rate limit, and the slot is now.
     """
     if circuit is None:
         return Passage.FREE, None
@@ -78,7 +80,10 @@ def plan_passage(circuit: Circuit | None, now: int, *, has_slot: bool = False) -
 
 
 def unprobed(probing: Circuit, probe_at: int) -> Circuit:
-    """The circuit whose probe was not started after all: probed from `probe_at` (ms) on, cooled no longer for it."""
+    """The circuit after its probe was not started: open to another from `probe_at` (ms) on, its cooldown halved again.
+
+    The cooldown had been doubled for the probe.
+    """
     cooldown_ms = probing.cooldown_ms // 2
     return msgspec.structs.replace(
         probing, probe_at=probe_at, cooldown_ms=cooldown_ms, revision=probing.revision + 1, waits=True
@@ -86,23 +91,23 @@ def unprobed(probing: Circuit, probe_at: int) -> Circuit:
 
 
 class Ratio:
-    """The last outcomes of one client at one host, as one environment saw them."""
+    """The last outcomes of one client's attempts at one host, as one environment saw them."""
 
     def __init__(self) -> None:
         self._failed: deque[bool] = deque(maxlen=WINDOW)
 
     def note(self, outcome: Outcome) -> None:
-        """Count an outcome. What is wrong with one payload alone is no failure of the target's."""
+        """Count an outcome. A permanent failure is the fault of one payload, and counts as no failure of the target."""
         self._failed.append(outcome.state is not State.SUCCEEDED and not outcome.permanent)
 
     def is_failing(self, least: int) -> bool:
-        """Whether the circuit should open, if there are at least so many outcomes: fewer say nothing.
+        """Whether the circuit should open. Fewer than `least` outcomes are too few to tell: then False.
 
-        Never because of a success, which may be the first of many.
+        A success never opens the circuit: it may be the first of many.
         """
         enough = len(self._failed) >= least
         return enough and self._failed[-1] and sum(self._failed) >= FAILING_SHARE * len(self._failed)
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Drop all outcomes, so that the ratio starts anew."""
         self._failed.clear()

@@ -1,4 +1,7 @@
-"""Concurrency caps: permits are leased in blocks, for one invocation each, so a cap costs writes per batch."""
+"""Concurrency limits (semaphores): how many deliveries of one client may be under way at once.
+
+Each invocation leases a block of up to 10 permits, so the limit costs writes per batch and not per delivery.
+"""
 
 from __future__ import annotations
 
@@ -6,37 +9,42 @@ import msgspec
 
 from clockwork.domain.clients import Client
 
-#: Permits of one block: what one environment can use at once, since it takes ten messages at a time.
+#: Permits in one block: one environment can use this many at once, since it takes ten messages at a time.
 BLOCK = 10
-#: The share of the deliverer's concurrency that a client without a cap of its own may take.
+#: The share of the deliverer's concurrency that a client without a limit of its own may take.
 DEFAULT_SHARE = 0.2
-#: A client without a cap of its own needs permits where an attempt of its took so long lately (ms): only slow targets
-#: keep environments from others. To send a message back costs as much as to deliver it to a fast one.
+#: A client without a limit of its own needs permits in an environment only after an attempt there took this long (ms).
+#: Only slow targets keep environments from other clients, and to send a message back to the queue costs as much as to
+#: deliver it to a fast target.
 SLOW_MS = 1_000
+#: For so long after such an attempt the client needs permits there (ms).
 SLOW_FOR_MS = 60_000
-#: What finds no permit comes back after so long (ms, up to twice of it), and each further time so much later, up to a
-#: bound: on average half as long as it has waited already.
+#: An occurrence that finds no permit comes back after this wait (ms), drawn between one and two times as long. Each
+#: further wait grows by the factor, up to the bound: on average it is half as long as the waits before it together.
 NO_PERMIT_MS = 1_000
 NO_PERMIT_GROWTH = 1.5
 LONGEST_NO_PERMIT_MS = 60_000
 
 
 class Blocks(msgspec.Struct, frozen=True):
-    """A cap as blocks: how many there are, and how many permits each has."""
+    """A concurrency limit as blocks of permits: how many blocks there are, and how many permits each has."""
 
     count: int
     size: int
 
 
 def blocks_of(cap: int) -> Blocks:
-    """Blocks that together never exceed the cap."""
+    """The blocks of a concurrency limit. Together they never hold more permits than `cap`."""
     size = min(BLOCK, cap)
     return Blocks(cap // size, size)
 
 
 def wait_ms(waits: int, fraction: float) -> int:
-    """How long what has found no permit `waits` times before waits until it looks again. `fraction`: 0 to 1, drawn."""
-    most_growths = 20  # far beyond the longest; a float cannot hold any power
+    """How long (ms) an occurrence that finds no permit waits until it tries again.
+
+    `waits` counts how often it found none before. `fraction` is drawn from 0 to 1.
+    """
+    most_growths = 20  # gives far more than the longest wait; a float cannot hold every power
     base_ms = NO_PERMIT_MS * NO_PERMIT_GROWTH ** min(waits, most_growths)
     return int(min(base_ms, LONGEST_NO_PERMIT_MS) * (1 + fraction))
 

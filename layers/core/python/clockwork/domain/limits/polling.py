@@ -1,10 +1,10 @@
-"""Backpressure: while deliverers do not keep up with what is due, pollers release less far ahead.
+"""Polling: how far ahead pollers release (backpressure), and which shards share a poller.
 
-What is in a release queue cannot be taken back, comes out in no order, and is handed out 120,000 messages at a time at
-most; what is still in the timeline keeps its order, can surely be cancelled and expires without a message.
+While the deliverers do not keep up with the due messages, pollers release less far ahead. A message in a release queue
+cannot be taken back, comes out in no order, and the queue hands out at most 120,000 at a time. A row that is still in
+the timeline keeps its order, can surely be cancelled, and expires without a message.
 
-
-Which shards share a poller: where little happens, one invocation takes several.
+Several shards in which little happens share one poller's invocation.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from clockwork.domain.timeline import Shard
 
 
 class Lookahead(msgspec.Struct, frozen=True):
-    """How far ahead pollers release now, and why."""
+    """How far ahead pollers release now (s), whether backpressure narrowed it, and why."""
 
     lookahead_seconds: int
     narrowed: bool
@@ -26,9 +26,10 @@ class Lookahead(msgspec.Struct, frozen=True):
 
 
 def plan_lookahead(widest_seconds: int, narrowest_seconds: int, waiting: int, most: int) -> Lookahead:
-    """`waiting`: messages that are due and not delivered yet; beyond `most` the lookahead is narrowed.
+    """The lookahead: the widest, or the narrowest while more than `most` messages are `waiting`.
 
-    `narrowest_seconds` has to reach from a poll to the next but one, so that a shard that is not behind stays so.
+    `waiting` counts the messages that are due and not delivered yet. `narrowest_seconds` has to reach from one poll to
+    the next but one, so that a shard that keeps up goes on keeping up.
     """
     if waiting <= most:
         return Lookahead(widest_seconds, False, f"{waiting:,} messages wait, up to {most:,} are normal")
@@ -36,19 +37,19 @@ def plan_lookahead(widest_seconds: int, narrowest_seconds: int, waiting: int, mo
     return Lookahead(narrow, True, f"{waiting:,} messages wait, more than {most:,}: pollers release {narrow} s ahead")
 
 
-#: What a visit of a quiet shard releases at the most: as much as goes out in one call.
+#: A quiet shard's last visit released at most this many occurrences: as many as go out in one call.
 MOST_QUIET = 100
 
 
 class Poll(msgspec.Struct, frozen=True):
-    """One poller to be started, of these shards. `reason`: `quiet`, or why the shard has a poller of its own."""
+    """One poller to start for these shards. `reason`: `quiet`, or why the shard has a poller of its own."""
 
     partition_ids: tuple[str, ...]
     reason: str
 
 
 def plan_polls(shards: Sequence[Shard], now: int, most_together: int) -> list[Poll]:
-    """A poller for each shard that may have work at hand, and one for each `most_together` of the others, in order."""
+    """A poller for each shard that may have work now, and one for every `most_together` quiet shards, in order."""
     reasons = [(shard.partition_id, _busy(shard, now)) for shard in shards]
     quiet = [partition_id for partition_id, reason in reasons if reason is None]
     alone = [Poll((partition_id,), reason) for partition_id, reason in reasons if reason is not None]
@@ -56,14 +57,14 @@ def plan_polls(shards: Sequence[Shard], now: int, most_together: int) -> list[Po
 
 
 def _busy(shard: Shard, now: int) -> str | None:
-    """Why a shard is not quiet, if it is not."""
+    """Why a shard needs a poller of its own; None if the shard is quiet."""
     if shard.released is None:
         return "never_visited"
     if shard.released > MOST_QUIET:
         return "busy"
     if shard.lease_until >= now:
         return "at_work"
-    # An ordered shard is never looked ahead to.
+    # The horizon of an ordered shard is never ahead: its poller releases nothing before it is due.
     if not keys.is_ordered(shard.partition_id) and shard.horizon < keys.edge_key(now):
         return "behind"
     return None

@@ -1,8 +1,8 @@
-"""Rate caps where a herd is released: it is spread over the time that its cap will take anyway.
+"""Rate limits: a poller spreads a herd of one client over the time that the client's rate limit will take anyway.
 
-Nothing is reserved here: a slot that a poller reserved a lookahead ahead would push back whatever is created for an
-earlier instant meanwhile. The deliverers reserve slots when occurrences come due. What has a relevancy window is not
-spread: put off, it would find slots taken that it could have had.
+The poller reserves no slots. A slot that it reserved a lookahead ahead would push back every occurrence that is created
+meanwhile for an earlier instant. The deliverers reserve slots when occurrences come due. The poller does not spread
+occurrences with a relevancy window: put off, they would find slots taken that they could have had.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ import msgspec
 from clockwork.domain.lifecycle.expiry import relevant_until
 from clockwork.domain.releases import Release
 
-#: As many as a deliverer takes at once; fewer are not worth a look at their client.
+#: More releases of one client than this are a herd. A deliverer takes this many at once, and for so few it is not worth
+#: a poller's while to read their client.
 LEAST_HERD = 10
 
 
 class Spreading:
-    """What one poller has released of each capped client, so that it releases no faster than the cap allows."""
+    """When one poller may release the next occurrence of each rate-limited client without exceeding the limit."""
 
     def __init__(self, max_rate_of: Callable[[str], float | None]) -> None:
         self._max_rate_of = max_rate_of
         self._next_at: dict[str, float] = {}
 
     def spread(self, releases: Sequence[Release]) -> list[Release]:
-        """The releases, those of capped clients' herds at later instants than they are due if need be."""
+        """The releases. Those in a herd of a rate-limited client get a later `run_at` than they had, if need be."""
         herds = Counter(release.occurrence.client_id for release in releases)
         rates = {
             client_id: self._max_rate_of(client_id)
@@ -47,13 +48,13 @@ class Spreading:
 
 
 def urgency(release: Release) -> tuple[float, int]:
-    """The order in which releases take slots: by when they are of no use any more, then by when they are to run."""
+    """The sort key by which releases take slots: the end of the relevancy window (none sorts last), then `run_at`."""
     until = relevant_until(release.occurrence)
     return math.inf if until is None else until, release.run_at
 
 
 def slots_until(first_us: int, count: int, interval_ms: float, latest: int | None) -> int:
-    """How many of `count` slots from the first one (µs) on lie no later than `latest` (ms); all, if that is None."""
+    """How many of `count` slots from `first_us` (µs) on lie no later than `latest` (ms); all of them if it is None."""
     if latest is None:
         return count
     room_us = latest * 1000 - first_us

@@ -13,7 +13,7 @@ from clockwork.edge.operations.original import OriginalCancelBody, OriginalSched
 from clockwork.edge.requests.clients import ClientBody
 from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, DefinitionBody, PatchBody
 from clockwork.edge.requests.schedules import BackfillBody, EmptyBody, PreviewBody, ReasonBody
-from clockwork.edge.responses import answers, named_answers
+from clockwork.edge.responses import clients, executions, jobs, named_jobs
 
 _JOB = {
     "schedule": {"at": "2026-05-05T10:00:00.250Z"},
@@ -48,7 +48,7 @@ class Operation:
     """One operation. `answer` is None for a document of a form of its own; `parameters` are those outside the path."""
 
     summary: str
-    answer: type[BaseModel] | None
+    answer: type | None
     status: int = 200
     #: Further statuses with the same answer.
     also: tuple[int, ...] = ()
@@ -66,7 +66,7 @@ class Operation:
 OPERATIONS = {
     "create_job": Operation(
         "Create a job",
-        answers.Created,
+        jobs.Created,
         status=201,
         also=(200,),
         body=CreateJobBody,
@@ -76,7 +76,7 @@ OPERATIONS = {
     ),
     "create_batch": Operation(
         "Create up to 500 jobs: the good ones are accepted, the bad ones named by their index",
-        answers.CreatedBatch,
+        jobs.CreatedBatch,
         body=CreateBatchBody,
         examples=({"clientId": "acme", "jobs": [_JOB, _MESSAGE]},),
         capped=True,
@@ -84,41 +84,41 @@ OPERATIONS = {
     ),
     "list_jobs": Operation(
         "List a client's named jobs",
-        named_answers.JobPage,
+        named_jobs.JobPage,
         parameters=("clientIdOf", "prefix", "state", "tag", "limit", "nextToken"),
     ),
-    "get_job": Operation("Read a job and where it stands", named_answers.Job),
+    "get_job": Operation("Read a job and where it stands", jobs.Job),
     "put_job": Operation(
         "Replace the definition of a named job",
-        named_answers.ChangedJob,
+        named_jobs.ChangedJob,
         body=DefinitionBody,
         examples=(_CRON,),
         parameters=("If-Match",),
     ),
     "patch_job": Operation(
         "Change a named job by a merge patch (RFC 7396) on its definition as it was sent",
-        named_answers.ChangedJob,
+        named_jobs.ChangedJob,
         body=PatchBody,
         examples=({"payload": {"order": 18}},),
         parameters=("If-Match",),
     ),
     "pause_job": Operation(
         "Pause a named job: nothing starts until it is resumed",
-        named_answers.ChangedJob,
+        named_jobs.ChangedJob,
         body=ReasonBody,
         examples=({"reason": "maintenance"},),
         parameters=("If-Match",),
     ),
     "resume_job": Operation(
         "Resume a named job; its catchUp decides about what was due meanwhile",
-        named_answers.ChangedJob,
+        named_jobs.ChangedJob,
         body=ReasonBody,
         examples=({"reason": "done"},),
         parameters=("If-Match",),
     ),
     "run_job": Operation(
         "Execute a named job now, without touching its schedule",
-        named_answers.StartedRun,
+        named_jobs.StartedRun,
         status=202,
         body=EmptyBody,
         examples=({},),
@@ -126,7 +126,7 @@ OPERATIONS = {
     ),
     "backfill_job": Operation(
         "Execute the fires of a past range again, at a bounded rate",
-        named_answers.StartedBackfill,
+        named_jobs.StartedBackfill,
         status=202,
         body=BackfillBody,
         examples=({"from": "2026-05-01T00:00:00Z", "to": "2026-05-03T00:00:00Z", "maxPerSecond": 5},),
@@ -134,71 +134,71 @@ OPERATIONS = {
     ),
     "preview_schedule": Operation(
         "See when a schedule would fire, without saving anything",
-        named_answers.Preview,
+        named_jobs.Preview,
         body=PreviewBody,
         examples=({"schedule": {"cron": "0 3 * * *", "timezone": "Europe/Berlin"}, "count": 3},),
     ),
-    "cancel_job": Operation("Cancel a job, and learn whether that came in time", answers.Cancellation),
+    "cancel_job": Operation("Cancel a job, and learn whether that came in time", executions.Cancellation),
     "list_executions": Operation(
-        "List a job's executions, newest first", answers.ExecutionPage, parameters=("limit", "nextToken")
+        "List a job's executions, newest first", executions.ExecutionPage, parameters=("limit", "nextToken")
     ),
-    "get_execution": Operation("Read an execution with its attempts", answers.Execution),
+    "get_execution": Operation("Read an execution with its attempts", executions.Execution),
     "cancel_execution": Operation(
         "Cancel an execution, and learn whether that came in time",
-        answers.CancelledExecution,
+        executions.CancelledExecution,
         body=EmptyBody,
         examples=({},),
     ),
     "redrive_execution": Operation(
         "Deliver a dead execution after all, with a fresh budget of attempts",
-        answers.Execution,
+        executions.Execution,
         body=EmptyBody,
         examples=({},),
         conflicts=True,
     ),
     "list_dead": Operation(
         "List a client's dead executions, those that were due last first",
-        answers.ExecutionPage,
+        executions.ExecutionPage,
         parameters=("prefix", "limit", "nextToken"),
     ),
     "redrive_dead": Operation(
         "Deliver dead executions after all: so many at once, by jobKey and due instant",
-        answers.HandledDead,
+        executions.HandledDead,
         body=DeadFilterBody,
         examples=({"prefix": "daily-", "from": "2026-05-01T00:00:00Z"},),
     ),
     "discard_dead": Operation(
         "Put dead executions away: they stay DEAD, without payload, and leave the list",
-        answers.HandledDead,
+        executions.HandledDead,
         body=DeadFilterBody,
         examples=({"to": "2026-05-01T00:00:00Z", "limit": 50},),
     ),
     "put_client": Operation(
-        "Create a client, or replace it whole", answers.ShownClient, body=ClientBody, examples=(_CLIENT,)
+        "Create a client, or replace it whole", clients.ShownClient, body=ClientBody, examples=(_CLIENT,)
     ),
-    "get_client": Operation("Read a client", answers.ShownClient),
+    "get_client": Operation("Read a client", clients.ShownClient),
     "pause_client": Operation(
         "Pause a client: what comes due is parked",
-        answers.ShownClient,
+        clients.ShownClient,
         body=ReasonBody,
         examples=({"reason": "incident 7"},),
     ),
     "resume_client": Operation(
         "Resume a client: what was parked is let go on a ramp",
-        answers.ShownClient,
+        clients.ShownClient,
         body=ReasonBody,
         examples=({},),
     ),
     "release_parked": Operation(
         "Let go what is parked at a chosen rate, open circuits or not, from the next sweep on",
-        answers.Unparking,
+        clients.Unparking,
         status=202,
         body=UnparkBody,
         examples=({"maxPerSecond": 20},),
     ),
     "discard_parked": Operation(
         "End undelivered all that is parked, from the next sweep on",
-        answers.Discarding,
+        clients.Discarding,
         status=202,
         body=EmptyBody,
         examples=({},),
@@ -218,6 +218,6 @@ OPERATIONS = {
         examples=({"clientId": "acme", "scheduleKey": "order1-create"},),
         is_text=True,
     ),
-    "get_health": Operation("Ask whether the API answers", answers.Health),
+    "get_health": Operation("Ask whether the API answers", jobs.Health),
     "get_openapi": Operation("This description", None),
 }

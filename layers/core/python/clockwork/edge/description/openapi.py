@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import json
 import re
+from inspect import cleandoc
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from pydantic import BaseModel
+import msgspec
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_json_schema
 from pydantic_core import core_schema
 
 from clockwork.domain.clients import CLIENT_ID
 from clockwork.edge.description.contract import OPERATIONS, Operation
-from clockwork.edge.http.problems import CONTENT_TYPE
+from clockwork.edge.http.problems import CONTENT_TYPE, Problem
 from clockwork.edge.operations.jobs import LISTED, MOST_LISTED
 from clockwork.edge.requests.jobs import JobBody
-from clockwork.edge.responses import answers
+from clockwork.edge.responses.jobs import Created, Element, Job
 from clockwork.routes import ROUTES, Route
 
 SERVED = Path(__file__).parents[1] / "openapi.json"
@@ -122,8 +123,8 @@ _SIGV4 = {
 def _operation(route: Route, operation: Operation) -> dict[str, Any]:
     in_path = re.findall(r"\{(\w+)\}", route.path)
     described: dict[str, Any] = {"operationId": _camel(route.operation), "summary": operation.summary}
-    if route.deprecated:
-        described |= {"operationId": f"{_camel(route.operation)}Deprecated", "deprecated": True}
+    if route.former is not None:
+        described |= {"operationId": _camel(route.former), "deprecated": True}
     if route.admin:
         described["description"] = "For admin principals alone."
     parameters = [
@@ -170,7 +171,7 @@ def _faults(in_path: list[str], operation: Operation) -> list[int]:
 
 
 def _problems() -> dict[str, Any]:
-    schema = _ref(answers.Problem)
+    schema = _ref(Problem)
     responses: dict[str, Any] = {
         str(status): {"description": text, "content": {CONTENT_TYPE: {"schema": schema}}}
         for status, text in _FAULTS.items()
@@ -181,23 +182,56 @@ def _problems() -> dict[str, Any]:
 
 
 def _schemas() -> dict[str, Any]:
-    models: list[type[BaseModel]] = [JobBody, answers.Problem]
-    for operation in OPERATIONS.values():
-        models += [model for model in (operation.body, operation.answer) if model is not None]
+    schemas = _requests() | _answers()
+    # The edge takes the jobs of a batch one by one, so that its model does not know what they are.
+    schemas["CreateBatchBody"]["properties"]["jobs"]["items"] = _ref(JobBody)
+    # msgspec describes a choice of objects by their tags alone: here they have none.
+    schemas["CreatedBatch"]["properties"]["results"]["items"] = _any_of(get_args(Element))
+    for choice in (Created, Job):
+        schemas[choice.__name__] = {"title": choice.__name__, "description": choice.__doc__, **_any_of(choice.either)}
+    return dict(sorted(schemas.items()))
+
+
+def _requests() -> dict[str, Any]:
+    models = [JobBody, *(operation.body for operation in OPERATIONS.values() if operation.body is not None)]
     unique = [(model, "validation") for model in dict.fromkeys(models)]
     _, generated = models_json_schema(unique, ref_template=_SCHEMAS, schema_generator=_Schemas)  # type: ignore[arg-type]
     schemas: dict[str, Any] = generated["$defs"]
-    # The edge takes the jobs of a batch one by one, so that its model does not know what they are.
-    schemas["CreateBatchBody"]["properties"]["jobs"]["items"] = _ref(JobBody)
     return schemas
+
+
+def _answers() -> dict[str, Any]:
+    answers = [operation.answer for operation in OPERATIONS.values() if operation.answer is not None]
+    shapes = [Problem, *get_args(Element), *(shape for one in answers for shape in getattr(one, "either", (one,)))]
+    _, schemas = msgspec.json.schema_components(shapes, ref_template=_SCHEMAS.replace("model", "name"))
+    return json.loads(json.dumps(schemas), object_hook=_as_pydantic)  # type: ignore[no-any-return]
+
+
+def _as_pydantic(schema: dict[str, Any]) -> dict[str, Any]:
+    """An object in a schema of msgspec, as pydantic would write it: without null where a field is simply left out."""
+    schema.pop("default", None)
+    options = [option for option in schema.pop("anyOf", ()) if option != {"type": "null"}]
+    if options:
+        schema |= options[0] if len(options) == 1 else {"oneOf": options}
+    if isinstance(schema.get("description"), str):
+        schema["description"] = cleandoc(schema["description"])
+    if (values := schema.get("enum")) and "type" not in schema:
+        schema["type"] = "integer" if isinstance(values[0], int) else "string"
+        if len(values) == 1:
+            [schema["const"]] = schema.pop("enum")
+    return schema
 
 
 def _examples(operation: Operation) -> dict[str, Any]:
     return {f"example{number}": {"value": value} for number, value in enumerate(operation.examples, 1)}
 
 
-def _ref(model: type[BaseModel]) -> dict[str, str]:
+def _ref(model: type) -> dict[str, str]:
     return {"$ref": _SCHEMAS.format(model=model.__name__)}
+
+
+def _any_of(shapes: tuple[type, ...]) -> dict[str, Any]:
+    return {"anyOf": [_ref(shape) for shape in shapes]}
 
 
 def _camel(name: str) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Any
+from typing import Annotated, Self
+
+from msgspec import Meta
 
 from clockwork.domain.errors import (
     ClockworkError,
@@ -21,6 +23,7 @@ from clockwork.domain.errors import (
     TooManyRequests,
     Unavailable,
 )
+from clockwork.edge.http.answer import AnswerBody
 from clockwork.edge.http.body import BodyTooLarge, NotJson
 
 CONTENT_TYPE = "application/problem+json"
@@ -56,25 +59,46 @@ _DETAIL: dict[type[ClockworkError], str] = {
 }
 
 
-def problem_of(error: Exception, at: str = "") -> dict[str, Any]:
+class Fault(AnswerBody):
+    """One fault of a request."""
+
+    pointer: Annotated[
+        str, Meta(description="RFC 6901, into the body; empty for the whole of it and for what is outside it")
+    ]
+    detail: str
+
+
+class Problem(AnswerBody, tag="about:blank", tag_field="type"):
+    """A problem document, RFC 9457."""
+
+    # It has no type of its own: the status says which kind it is.
+    title: str
+    status: int
+    detail: str
+    errors: Annotated[
+        list[Fault] | None,
+        Meta(description="every fault of the request, at 422; where the definitions differ, at 409"),
+    ] = None
+
+    @classmethod
+    def of(cls, status: HTTPStatus, detail: str, errors: list[Fault] | None = None) -> Self:
+        """The document of a status."""
+        return cls(status.phrase, int(status), detail, errors)
+
+
+def problem_of(error: Exception, at: str = "") -> Problem:
     """The problem document of an error; what its pointers point into lies at the pointer `at` of the body."""
     kind = next((kind for kind in _STATUS if isinstance(error, kind)), None)
     if kind is None:
-        return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "this is our fault; it has been logged")
-    document = problem(_STATUS[kind], _DETAIL.get(kind) or str(error))
-    if isinstance(error, (InvalidRequest, NameTaken)):
-        document["errors"] = [{"pointer": at + fault.pointer, "detail": fault.detail} for fault in error.problems]
-    return document
+        return Problem.of(HTTPStatus.INTERNAL_SERVER_ERROR, "this is our fault; it has been logged")
+    faults = error.problems if isinstance(error, InvalidRequest | NameTaken) else None
+    errors = None if faults is None else [Fault(at + fault.pointer, fault.detail) for fault in faults]
+    return Problem.of(_STATUS[kind], _DETAIL.get(kind) or str(error), errors)
 
 
-def original_problem_of(error: Exception) -> dict[str, Any]:
+def original_problem_of(error: Exception) -> Problem:
     """The same for a route of the original Clockwork, to which whatever is wrong with a request is 400."""
-    document = problem_of(error)
-    if document["status"] in REFUSED:
-        document |= {"title": HTTPStatus.BAD_REQUEST.phrase, "status": int(HTTPStatus.BAD_REQUEST)}
-    return document
-
-
-def problem(status: HTTPStatus, detail: str) -> dict[str, Any]:
-    """A problem document without a type of its own: the status says what kind it is."""
-    return {"type": "about:blank", "title": status.phrase, "status": int(status), "detail": detail}
+    problem = problem_of(error)
+    if problem.status in REFUSED:
+        return Problem.of(HTTPStatus.BAD_REQUEST, problem.detail, problem.errors)
+    return problem

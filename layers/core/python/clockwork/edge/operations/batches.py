@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
-from typing import Any
+
+import msgspec
 
 from clockwork.domain.errors import InvalidRequest, NameTaken, RevisionConflict
 from clockwork.edge.http.problems import problem_of
+from clockwork.edge.responses.jobs import CreatedElement, CreatedJob, Element, RefusedElement, WrittenElement
+from clockwork.edge.responses.named_jobs import WrittenJob
 
 
 class Results:
-    """`shown` is the answer's list."""
+    """`shown` is the answer's list, once there is a result for each job."""
 
     def __init__(self, count: int) -> None:
-        self.shown: list[dict[str, Any]] = [{"index": index} for index in range(count)]
+        self.shown: list[Element | None] = [None] * count
 
-    def accept(self, index: int, status: HTTPStatus, answer: dict[str, Any]) -> None:
+    def accept(self, index: int, status: HTTPStatus, answer: CreatedJob | WrittenJob) -> None:
         """The job is there."""
-        self.shown[index] |= {"status": int(status)} | answer
+        element = CreatedElement if isinstance(answer, CreatedJob) else WrittenElement
+        self.shown[index] = element.like(index=index, status=int(status), **msgspec.structs.asdict(answer))
 
     @contextmanager
     def refusing(self, index: int) -> Iterator[None]:
@@ -28,4 +32,4 @@ class Results:
             yield
         except (InvalidRequest, NameTaken, RevisionConflict) as fault:
             problem = problem_of(fault, f"/jobs/{index}")
-            self.shown[index] |= {"status": problem["status"], "problem": problem}
+            self.shown[index] = RefusedElement.like(problem, index=index, problem=problem)

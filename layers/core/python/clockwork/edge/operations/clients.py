@@ -14,7 +14,7 @@ from clockwork.edge.http.body import SINGLE_BYTES, read_body
 from clockwork.edge.http.checks import Checks, EdgeModel, validate
 from clockwork.edge.http.request import Request
 from clockwork.edge.requests.schedules import EmptyBody, ReasonBody
-from clockwork.edge.responses import views
+from clockwork.edge.responses.clients import Discarding, ShownClient, Unparking
 from clockwork.flows import access
 from clockwork.flows.world import World
 
@@ -48,14 +48,14 @@ class ClientApi:
         body = validate(UnparkBody, _optional(request), self._plain_checks(request))
         client = self._client(request)
         self.world.regulation.direct_parked(Parked(client.client_id, rate=body.max_per_second, by_hand=True))
-        return HTTPStatus.ACCEPTED, {"clientId": client.client_id, "maxPerSecond": body.max_per_second}
+        return HTTPStatus.ACCEPTED, Unparking(client.client_id, body.max_per_second)
 
     def discard_parked(self, request: Request) -> Answer:
         """POST /v1/clients/{clientId}/parked/discard: all that is parked ends undelivered."""
         validate(EmptyBody, _optional(request), self._plain_checks(request))
         client = self._client(request)
         self.world.regulation.direct_parked(Parked(client.client_id, discard_until=self.world.clock.now()))
-        return HTTPStatus.ACCEPTED, {"clientId": client.client_id}
+        return HTTPStatus.ACCEPTED, Discarding(client.client_id)
 
     def _client(self, request: Request) -> Client:
         access.require_admin(request.caller)
@@ -63,7 +63,7 @@ class ClientApi:
 
     def _put(self, client: Client) -> Answer:
         self.world.clients.put(client)
-        return HTTPStatus.OK, views.client(client)
+        return HTTPStatus.OK, ShownClient.of(client)
 
     def _plain_checks(self, request: Request) -> Checks:
         access.require_admin(request.caller)

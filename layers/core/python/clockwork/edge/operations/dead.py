@@ -15,7 +15,7 @@ from clockwork.edge.http.checks import Checks, EdgeModel, checks_of, validate
 from clockwork.edge.http.pages import page
 from clockwork.edge.http.request import Request
 from clockwork.edge.requests.schedules import INSTANT, EmptyBody
-from clockwork.edge.responses import views
+from clockwork.edge.responses.executions import CancelledExecution, Execution, ExecutionPage, HandledDead
 from clockwork.flows import access
 from clockwork.flows.requests import cancel, read, redrive
 from clockwork.flows.requests.redrive import DeadFilter, Handled
@@ -67,8 +67,8 @@ class DeadApi:
         limit = request.number("limit", LISTED, MOST_LISTED)
         before = _position(request.query.get("nextToken"))
         found = redrive.list_dead(self.world, client.client_id, DeadFilter(request.prefix()), limit, before)
-        shown = ((_token(one.attention_key), views.execution(one)) for one in found.executions)
-        return HTTPStatus.OK, page(shown, None if found.next_before is None else _token(found.next_before))
+        shown = ((_token(one.attention_key), Execution.of(one)) for one in found.executions)
+        return HTTPStatus.OK, ExecutionPage(*page(shown, found.next_before and _token(found.next_before)))
 
     def redrive_dead(self, request: Request) -> Answer:
         """POST /v1/clients/{clientId}/dead/redrive."""
@@ -83,24 +83,22 @@ class DeadApi:
         caller = access.require_known(self.world, request.caller)
         execution = read.get_execution(self.world, caller, request.path["executionId"])
         validate(EmptyBody, _optional(request), self._dead_checks(request))
-        return HTTPStatus.OK, views.execution(redrive.redrive(self.world, execution))
+        return HTTPStatus.OK, Execution.of(redrive.redrive(self.world, execution))
 
     def cancel_execution(self, request: Request) -> Answer:
         """POST /v1/executions/{executionId}/cancel: whether that came in time, and the execution as it stands."""
         caller = access.require_known(self.world, request.caller)
         validate(EmptyBody, _optional(request), self._dead_checks(request))
         answer, execution = cancel.cancel_execution(self.world, caller, request.path["executionId"])
-        return HTTPStatus.OK, views.execution(execution) | {"result": str(answer.verdict)}
+        return HTTPStatus.OK, CancelledExecution.of(execution, result=answer.verdict)
 
     def _handle(self, request: Request, handle: Callable[..., Handled]) -> Answer:
         client = access.client_for(self.world, request.caller, request.path["clientId"])
         body = validate(DeadFilterBody, _optional(request), self._dead_checks(request))
         before = _position(body.next_token, "/nextToken")
         handled = handle(self.world, client.client_id, body.to_filter(), body.limit, before)
-        shown: dict[str, Any] = {"matched": handled.seen, "changed": handled.changed}
-        if handled.next_before is not None:
-            shown["nextToken"] = _token(handled.next_before)
-        return HTTPStatus.OK, shown
+        next_token = handled.next_before and _token(handled.next_before)
+        return HTTPStatus.OK, HandledDead(handled.seen, handled.changed, next_token)
 
     def _dead_checks(self, request: Request) -> Checks:
         return Checks(self.world.clock.now(), self.world.settings, None, request.faults())

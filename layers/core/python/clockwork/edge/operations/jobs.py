@@ -18,6 +18,7 @@ from clockwork.domain.requests.create import CreateRequest, NewJob
 from clockwork.domain.requests.packing import Outline
 from clockwork.edge.http.body import BATCH_BYTES, SINGLE_BYTES, canonical, read_body
 from clockwork.edge.http.checks import Checks, validate
+from clockwork.edge.http.pages import page
 from clockwork.edge.http.request import Request
 from clockwork.edge.operations import batches
 from clockwork.edge.operations.clients import ClientApi
@@ -27,11 +28,13 @@ from clockwork.edge.operations.original import OriginalApi, OriginalScheduleBody
 from clockwork.edge.requests.clients import ClientBody
 from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, JobBody
 from clockwork.edge.requests.outlines import outlines_of
-from clockwork.edge.responses import named_views, views
+from clockwork.edge.responses.clients import ShownClient
+from clockwork.edge.responses.executions import Cancellation, Execution, ExecutionPage
+from clockwork.edge.responses.jobs import AnonymousJob, CreatedBatch, CreatedJob, Health
+from clockwork.edge.responses.named_jobs import WrittenJob
 from clockwork.flows import access
 from clockwork.flows.named import write
 from clockwork.flows.requests import cancel, create, read
-from clockwork.flows.requests.create import CreatedJob
 from clockwork.flows.requests.quotas import Intake
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.flows.world import World
@@ -71,7 +74,7 @@ class Api(NamedApi, ClientApi, DeadApi, OriginalApi):
         created = self._create_anonymous(client, anonymous, request, digest_of([b"job", canonical(value)]))
         if body.job_key is not None:
             return self._create_named(client, body, value, checks)
-        return HTTPStatus.CREATED, views.created(created[0], client.client_id)
+        return HTTPStatus.CREATED, CreatedJob.of(created[0], client.client_id)
 
     def create_batch(self, request: Request) -> Answer:
         """POST /v1/jobs/batch: accepts the good jobs and names the bad ones by index."""
@@ -94,11 +97,11 @@ class Api(NamedApi, ClientApi, DeadApi, OriginalApi):
         digest = digest_of([b"batch", canonical(value)])
         created = self._create_anonymous(client, anonymous, request, digest, outlines_of(body.jobs))
         for new_job, accepted in zip(anonymous, created, strict=True):
-            results.accept(new_job.index, HTTPStatus.CREATED, views.created(accepted, client.client_id))
+            results.accept(new_job.index, HTTPStatus.CREATED, CreatedJob.of(accepted, client.client_id))
         for index, job in with_key:
             with results.refusing(index):
                 results.accept(index, *self._create_named(client, job, body.jobs[index], checks))
-        return HTTPStatus.OK, {"results": results.shown}
+        return HTTPStatus.OK, CreatedBatch(results.shown)
 
     def post_schedule(self, request: Request) -> Answer:
         """POST /schedule, as the original Clockwork has it."""
@@ -117,7 +120,7 @@ class Api(NamedApi, ClientApi, DeadApi, OriginalApi):
         job_id = request.path["jobId"]
         if ids.is_named(job_id):
             return self._show_named(caller, job_id)
-        return HTTPStatus.OK, views.job(read.view_job(self.world, caller, job_id))
+        return HTTPStatus.OK, AnonymousJob.of(read.view_job(self.world, caller, job_id))
 
     def cancel_job(self, request: Request) -> Answer:
         """DELETE /v1/jobs/{jobId}."""
@@ -125,20 +128,21 @@ class Api(NamedApi, ClientApi, DeadApi, OriginalApi):
         job_id = request.path["jobId"]
         if ids.is_named(job_id):
             return self._cancel_named(request, caller)
-        return HTTPStatus.OK, views.cancel(cancel.cancel_job(self.world, caller, job_id), job_id)
+        return HTTPStatus.OK, Cancellation.of(job_id, cancel.cancel_job(self.world, caller, job_id))
 
     def list_executions(self, request: Request) -> Answer:
         """GET /v1/jobs/{jobId}/executions, newest first."""
         caller = access.require_known(self.world, request.caller)
         job_id = request.path["jobId"]
         limit, before = request.number("limit", LISTED, MOST_LISTED), request.page_token(job_id)
-        page = read.list_executions(self.world, caller, job_id, limit, before)
-        return HTTPStatus.OK, views.executions(page)
+        found = read.list_executions(self.world, caller, job_id, limit, before)
+        shown = ((one.execution_id, Execution.of(one)) for one in found.executions)
+        return HTTPStatus.OK, ExecutionPage(*page(shown, found.next_before))
 
     def get_execution(self, request: Request) -> Answer:
         """GET /v1/executions/{executionId}."""
         caller = access.require_known(self.world, request.caller)
-        return HTTPStatus.OK, views.execution(read.get_execution(self.world, caller, request.path["executionId"]))
+        return HTTPStatus.OK, Execution.of(read.get_execution(self.world, caller, request.path["executionId"]))
 
     def put_client(self, request: Request) -> Answer:
         """PUT /v1/clients/{clientId}, for admins."""
@@ -152,15 +156,15 @@ class Api(NamedApi, ClientApi, DeadApi, OriginalApi):
         if stored is not None and stored.paused:
             client = msgspec.structs.replace(client, paused=True, pause_reason=stored.pause_reason)
         self.world.clients.put(client)
-        return HTTPStatus.OK, views.client(client)
+        return HTTPStatus.OK, ShownClient.of(client)
 
     def get_client(self, request: Request) -> Answer:
         """GET /v1/clients/{clientId}, for admins and the client's own principals."""
-        return HTTPStatus.OK, views.client(access.client_for(self.world, request.caller, request.path["clientId"]))
+        return HTTPStatus.OK, ShownClient.of(access.client_for(self.world, request.caller, request.path["clientId"]))
 
     def get_health(self, _: Request) -> Answer:
         """GET /v1/health."""
-        return HTTPStatus.OK, {"status": "ok"}
+        return HTTPStatus.OK, Health("ok")
 
     def get_openapi(self, _: Request) -> Answer:
         """GET /v1/openapi.json: what `python -m clockwork.edge.description.openapi` has written."""
@@ -173,7 +177,7 @@ class Api(NamedApi, ClientApi, DeadApi, OriginalApi):
         request: Request,
         digest: str,
         outlines: tuple[Outline, ...] = (),
-    ) -> Sequence[CreatedJob]:
+    ) -> Sequence[create.CreatedJob]:
         """The anonymous jobs of a request. Its Idempotency-Key is claimed even if there are none."""
         if not jobs and request.idempotency_key is None:
             return []
@@ -195,4 +199,4 @@ class Api(NamedApi, ClientApi, DeadApi, OriginalApi):
         written = write.create_named(self.world, wanted, self.partitions)
         self.count_accepted(int(written.created))
         status = HTTPStatus.CREATED if written.created else HTTPStatus.OK
-        return status, named_views.written(written, checks.now)
+        return status, WrittenJob.of(written.job, checks.now)

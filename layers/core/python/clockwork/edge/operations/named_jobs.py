@@ -20,7 +20,8 @@ from clockwork.edge.http.pages import page
 from clockwork.edge.http.request import Request
 from clockwork.edge.requests.jobs import DefinitionBody
 from clockwork.edge.requests.schedules import BackfillBody, EmptyBody, PreviewBody, ReasonBody
-from clockwork.edge.responses import named_views, views
+from clockwork.edge.responses import named_jobs as answers
+from clockwork.edge.responses.targets import shown_payload
 from clockwork.flows import access
 from clockwork.flows.access import get_named
 from clockwork.flows.named import trigger, write
@@ -78,7 +79,7 @@ def sent(job: NamedJob) -> dict[str, Any]:
     """The definition that its client wrote."""
     written: dict[str, Any] = json.loads(job.as_sent)
     if "payload" in written:
-        written["payload"] = views.payload(job.definition.payload)
+        written["payload"] = shown_payload(job.definition.payload)
     return written
 
 
@@ -94,8 +95,8 @@ class NamedApi:
         now = self.world.clock.now()
         wanted = _filter_of(request, now)
         found = list_jobs(self.world, client.client_id, request.prefix(), request.job_token(), limit, wanted)
-        shown = ((request.token_of(job.job_key), named_views.summary(job, now)) for job in found.jobs)
-        return HTTPStatus.OK, page(shown, None if found.next_after is None else request.token_of(found.next_after))
+        shown = ((request.token_of(job.job_key), answers.JobSummary.of(job, now)) for job in found.jobs)
+        return HTTPStatus.OK, answers.JobPage(*page(shown, found.next_after and request.token_of(found.next_after)))
 
     def put_job(self, request: Request) -> Answer:
         """PUT /v1/jobs/{jobId}: replaces the definition whole."""
@@ -125,7 +126,7 @@ class NamedApi:
         job = self._changeable(request)
         validate(EmptyBody, self._optional_body(request), self._checks(request))
         execution_id = trigger.run_now(self.world, job, request.idempotency_key)
-        return HTTPStatus.ACCEPTED, {"executionId": execution_id}
+        return HTTPStatus.ACCEPTED, answers.StartedRun(execution_id)
 
     def backfill_job(self, request: Request) -> Answer:
         """POST /v1/jobs/{jobId}/backfill."""
@@ -139,7 +140,7 @@ class NamedApi:
             body.max_per_second,
             request.idempotency_key,
         )
-        return HTTPStatus.ACCEPTED, {"backfillId": planned.backfill_id, "count": planned.count}
+        return HTTPStatus.ACCEPTED, answers.StartedBackfill(planned.backfill_id, planned.count)
 
     def preview_schedule(self, request: Request) -> Answer:
         """POST /v1/schedules/preview: nothing is saved."""
@@ -149,21 +150,19 @@ class NamedApi:
         schedule, now = body.schedule, checks.now
         recurrence = schedule.to_recurrence(now) if schedule.recurs else None
         at = 0 if schedule.recurs else schedule.to_instant(now)
-        return HTTPStatus.OK, named_views.preview(recurrence, at, body.count, now)
+        return HTTPStatus.OK, answers.Preview.of(recurrence, at, body.count, now)
 
     def _show_named(self, caller: access.Caller, job_id: str) -> Answer:
         job = get_named(self.world, caller, job_id)
         check_chain(self.world, job)
         last = next(iter(self.world.executions.list(job_id, 1, None)), None)
-        return HTTPStatus.OK, named_views.job(job, last, self.world.clock.now())
+        return HTTPStatus.OK, answers.ShownNamedJob.whole(job, last, self.world.clock.now())
 
     def _cancel_named(self, request: Request, caller: access.Caller) -> Answer:
         job = get_named(self.world, caller, request.path["jobId"])
         if not job.is_alive:
-            return HTTPStatus.OK, named_views.cancelled(write.unchanged(self.world, job))
-        return HTTPStatus.OK, named_views.cancelled(
-            write.change(self.world, job, request.revision(), write.cancelled(None))
-        )
+            return HTTPStatus.OK, answers.deletion(write.unchanged(self.world, job))
+        return HTTPStatus.OK, answers.deletion(write.change(self.world, job, request.revision(), write.cancelled(None)))
 
     def _changeable(self, request: Request) -> NamedJob:
         """The named job of the path, if it is the caller's and lives."""
@@ -182,19 +181,19 @@ class NamedApi:
         written = as_sent(value)
         now = self.world.clock.now()
         if written == job.as_sent:
-            return HTTPStatus.OK, named_views.changed(write.unchanged(self.world, job), now)
+            return HTTPStatus.OK, answers.ChangedJob.after(write.unchanged(self.world, job), now)
         definition = definition_of(body, checks, client)
         same_schedule = canonical(value["schedule"]) == canonical(json.loads(job.as_sent)["schedule"])
         if same_schedule:
             definition = write.with_schedule_of(job, definition)
         change = write.replaced(definition, written, same_schedule=same_schedule)
-        return HTTPStatus.OK, named_views.changed(write.change(self.world, job, request.revision(), change), now)
+        return HTTPStatus.OK, answers.ChangedJob.after(write.change(self.world, job, request.revision(), change), now)
 
     def _change(self, request: Request, job: NamedJob, change: write.Change, wanted: JobState) -> Answer:
         now = self.world.clock.now()
         if job.state is wanted:
-            return HTTPStatus.OK, named_views.changed(write.unchanged(self.world, job), now)
-        return HTTPStatus.OK, named_views.changed(write.change(self.world, job, request.revision(), change), now)
+            return HTTPStatus.OK, answers.ChangedJob.after(write.unchanged(self.world, job), now)
+        return HTTPStatus.OK, answers.ChangedJob.after(write.change(self.world, job, request.revision(), change), now)
 
     def _optional_body(self, request: Request) -> Any:
         return read_body(request.event, SINGLE_BYTES) if request.event.get("body") else {}
@@ -225,7 +224,7 @@ def _filter_of(request: Request, now: int) -> Callable[[NamedJob], bool]:
     name, _, value = (tag or "").partition("=")
 
     def wanted(job: NamedJob) -> bool:
-        if (state is None and not job.is_alive) or (state is not None and named_views.state_of(job, now) != state):
+        if (state is None and not job.is_alive) or (state is not None and answers.state_of(job, now) != state):
             return False
         return tag is None or (name in job.definition.tags and (not value or job.definition.tags[name] == value))
 

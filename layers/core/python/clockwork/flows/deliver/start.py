@@ -13,8 +13,7 @@ from clockwork.domain.errors import Unavailable, Unreadable
 from clockwork.domain.executions import WAITING, Execution, State
 from clockwork.domain.ids import NamedJobId, decode_job
 from clockwork.domain.lifecycle.attempts import Action, Plan, is_claimed, plan_unstarted
-from clockwork.domain.lifecycle.expiry import is_expired, reason_of
-from clockwork.domain.lifecycle.first_record import ended_execution
+from clockwork.domain.lifecycle.expiry import ended_execution, is_expired, reason_of
 from clockwork.domain.named_jobs import JobState, NamedJob
 from clockwork.domain.releases import Release
 from clockwork.flows.deliver.batch import Batch

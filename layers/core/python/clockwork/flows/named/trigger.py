@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from clockwork.domain import ids, keys
-from clockwork.domain.errors import KeyReused
 from clockwork.domain.fires.backfills import PlannedBackfill, plan_backfill
 from clockwork.domain.fires.chains import run_of
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.storage.rows import row_of
+from clockwork.flows.idempotency import claim_key
 from clockwork.flows.named.advance import advance_past_horizon, put_pointer
 from clockwork.flows.timeline.put import put_and_check
 from clockwork.flows.world import World
@@ -43,21 +43,5 @@ def backfill(
 
 
 def _origin(world: World, job: NamedJob, asked: str, idempotency_key: str | None) -> KeyRow:
-    now = world.clock.now()
     digest = ids.digest_of([asked.encode()])
-    expires_at = now + world.settings.idempotency_seconds * 1000
-    drawn = KeyRow(
-        client_id=job.client_id,
-        key=idempotency_key or "",
-        digest=digest,
-        created_at=now,
-        seed=world.random.token(),
-        partition_id=job.partition_id,
-        expires_at=expires_at,
-    )
-    if idempotency_key is None:
-        return drawn
-    kept = world.key_rows.claim(drawn, now)
-    if kept.digest != digest:
-        raise KeyReused(f"the Idempotency-Key {idempotency_key!r} was used for another request or definition")
-    return kept
+    return claim_key(world, job.client_id, idempotency_key, digest, world.random.token(), job.partition_id)

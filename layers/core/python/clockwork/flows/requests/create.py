@@ -15,6 +15,7 @@ from clockwork.domain.requests.packing import PACKING, groups_of
 from clockwork.domain.storage import codec
 from clockwork.domain.storage.rows import row_of_job, row_of_many
 from clockwork.domain.timeline import Row
+from clockwork.flows.idempotency import claim_key
 from clockwork.flows.timeline.put import put_and_check
 from clockwork.flows.timeline.shards import ordered_home
 from clockwork.flows.world import World
@@ -140,20 +141,6 @@ def _left_out(world: World, shared: Sequence[_Home]) -> list[int]:
 
 
 def _origin(world: World, request: CreateRequest, partitions: Sequence[str]) -> KeyRow:
-    now = world.clock.now()
-    drawn = KeyRow(
-        client_id=request.client.client_id,
-        key=request.idempotency_key or "",
-        digest=request.digest,
-        created_at=now,
-        seed=world.random.token(),
-        partition_id=partitions[world.random.below(len(partitions))],
-        expires_at=now + world.settings.idempotency_seconds * 1000,
-        packing=PACKING,
-    )
-    if request.idempotency_key is None:
-        return drawn
-    kept = world.key_rows.claim(drawn, now)
-    if kept.digest != request.digest:
-        raise KeyReused(f"the Idempotency-Key {request.idempotency_key!r} was used for another request")
-    return kept
+    client_id, key = request.client.client_id, request.idempotency_key
+    seed, partition_id = world.random.token(), partitions[world.random.below(len(partitions))]
+    return claim_key(world, client_id, key, request.digest, seed, partition_id, PACKING)

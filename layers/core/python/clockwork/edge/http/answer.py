@@ -1,0 +1,51 @@
+"""The base of the bodies of answers. Each is stated once: the API sends it, and the API's description is made of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Annotated, Any, Self, cast
+
+import msgspec
+
+from clockwork.domain.instants import to_text
+
+Instant = Annotated[str, msgspec.Meta(examples=["2026-05-05T10:00:00.250Z"], extra_json_schema={"format": "date-time"})]
+
+
+class AnswerBody(msgspec.Struct, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
+    """A JSON object that the API answers, in the order of its fields. A field that holds its default is left out."""
+
+    @classmethod
+    def like(cls, *kept: object, **given: object) -> Self:
+        """The body with the fields `given`, each other one with the value that the first of `kept` has under its name.
+
+        Of `kept`, instants (ms, their name ends with `_at`) become text. Raises AttributeError for a field that is
+        neither given nor kept, so that no field is lost from the answers when another module renames it.
+        """
+        make: Any = cls
+        taken = {name: _taken(kept, name) for name in cls.__struct_fields__ if name not in given}
+        return cast("Self", make(**taken, **given))
+
+
+def one_of(values: Iterable[str]) -> msgspec.Meta:
+    """The values that a text may have. msgspec would sort those of a Literal, and make a component of an Enum."""
+    return msgspec.Meta(extra_json_schema={"enum": [str(value) for value in values]})
+
+
+def instant(at: int | None) -> str | None:
+    """An instant (ms) as text, if there is one."""
+    return None if at is None else to_text(at)
+
+
+def to_json(body: Any) -> str:
+    """The text of an answer: compact JSON."""
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":"), default=msgspec.to_builtins)
+
+
+def _taken(kept: tuple[object, ...], name: str) -> Any:
+    for one in kept:
+        if hasattr(one, name):
+            value = getattr(one, name)
+            return instant(value) if name.endswith("_at") else value
+    raise AttributeError(f"nobody gives {name}")

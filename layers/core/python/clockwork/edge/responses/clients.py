@@ -1,0 +1,54 @@
+"""The bodies of answers about clients."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from msgspec import Meta
+
+from clockwork.domain.clients import Client
+from clockwork.edge.http.answer import AnswerBody, one_of
+from clockwork.edge.responses.targets import Record, ShownRetryPolicy, shown_policy
+
+
+class ShownClient(AnswerBody):
+    """A client as an admin wrote it."""
+
+    client_id: str
+    state: Annotated[str, one_of(["ACTIVE", "PAUSED"])]
+    principals: tuple[str, ...]
+    record: Record
+    signing_secrets: tuple[str, ...]
+    allowed_queue_arns: tuple[str, ...]
+    allowed_topics: tuple[str, ...]
+    allowed_private_targets: tuple[str, ...]
+    allowed_target_hosts: tuple[str, ...]
+    allowed_target_arns: tuple[str, ...]
+    retry_policy: ShownRetryPolicy | None = None
+    relevancy_window_seconds: float | None = None
+    max_rate_per_second: float | None = None
+    max_concurrency: int | None = None
+    creates_per_second: float | None = None
+    jobs_per_day: int | None = None
+    retention_days: int | None = None
+    dead_letter_queue_arn: str | None = None
+    reason: Annotated[str | None, Meta(description="why it is paused")] = None
+
+    @classmethod
+    def of(cls, client: Client) -> Self:
+        """The client as it is kept."""
+        state, policy = "PAUSED" if client.paused else "ACTIVE", shown_policy(client.retry_policy)
+        return cls.like(client, state=state, reason=client.pause_reason, retry_policy=policy)
+
+
+class Unparking(AnswerBody):
+    """Parked occurrences will be released at this rate."""
+
+    client_id: str
+    max_per_second: float
+
+
+class Discarding(AnswerBody):
+    """That parked occurrences will end undelivered."""
+
+    client_id: str

@@ -1,0 +1,99 @@
+"""The bodies of answers about executions and cancels."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from msgspec import Meta, field
+
+from clockwork.domain import executions
+from clockwork.domain.executions import State
+from clockwork.domain.instants import to_text
+from clockwork.domain.lifecycle.cancels import Verdict
+from clockwork.edge.http.answer import AnswerBody, Instant, one_of
+from clockwork.flows.requests.cancel import CancelAnswer
+
+
+class Attempt(AnswerBody):
+    """One attempt at the target; the last one may be under way."""
+
+    number: int
+    state: Annotated[str, one_of(["RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "WORKER_LOST", "CANCELLED"])]
+    started_at: Instant
+    ended_at: Instant | None = None
+    lateness_ms: Annotated[int | None, Meta(description="from the instant at which it was to run")] = None
+    status_code: int | None = None
+    error: str | None = None
+    response_excerpt: Annotated[str | None, Meta(description="the start of the answer of a failed attempt")] = None
+
+
+class SkippedStretch(AnswerBody):
+    """Fires that were not delivered, in one record: the first and the last due instant, and how many."""
+
+    from_: Instant = field(name="from")
+    to: Instant
+    count: int
+
+
+class Execution(AnswerBody):
+    """One due instant of a job being carried out."""
+
+    execution_id: str
+    job_id: str
+    due_at: Instant
+    state: Annotated[str, one_of(State)]
+    attempts: Annotated[list[Attempt], Meta(description="the last 100 of them")]
+    next_attempt_at: Instant | None = None
+    reason: str | None = None
+    skipped: SkippedStretch | None = None
+
+    @classmethod
+    def of(cls, record: executions.Execution, **more: object) -> Self:
+        """The execution of a record, with the attempt that is under way."""
+        attempts = [Attempt.like(attempt) for attempt in record.attempts]
+        if record.state is State.RUNNING and record.started_at is not None:
+            attempts.append(Attempt(record.attempt, State.RUNNING, to_text(record.started_at)))
+        stretch = record.skipped
+        skipped = stretch and SkippedStretch(to_text(stretch.from_at), to_text(stretch.to_at), stretch.count)
+        return cls.like(record, attempts=attempts, skipped=skipped, **more)
+
+
+class CancelledExecution(Execution, kw_only=True):
+    """An execution after a cancel: `result` says whether it came in time, as for a job."""
+
+    result: Annotated[str, one_of(Verdict)]
+
+
+class ExecutionPage(AnswerBody):
+    """Newest first. No `nextToken`: this is the last page."""
+
+    items: list[Execution]
+    next_token: str | None = None
+
+
+class HandledDead(AnswerBody):
+    """How many of the executions looked at were meant, and how many of these were changed by this call.
+
+    With a `nextToken` there may be more: the same call with it goes on.
+    """
+
+    matched: int
+    changed: int
+    next_token: str | None = None
+
+
+class Cancellation(AnswerBody):
+    """The truth about a cancel: cancelled: no attempt will start. running: one is under way, no other follows.
+
+    too_late: it was delivered, or may be.
+    """
+
+    job_id: str
+    result: Annotated[str, one_of(Verdict)]
+    reason: str
+    executions: Annotated[list[Execution], Meta(description="those that may still reach the target, or have")]
+
+    @classmethod
+    def of(cls, job_id: str, answer: CancelAnswer) -> Self:
+        """The answer about this job."""
+        return cls(job_id, answer.verdict, answer.reason, [Execution.of(record) for record in answer.executions])

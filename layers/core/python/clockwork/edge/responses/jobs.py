@@ -1,0 +1,121 @@
+"""The bodies of answers about anonymous jobs, and those that may be of either kind of job."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from clockwork.domain.executions import State
+from clockwork.domain.instants import to_text
+from clockwork.edge.http.answer import AnswerBody, Instant, one_of
+from clockwork.edge.http.problems import Problem
+from clockwork.edge.responses.executions import Execution
+from clockwork.edge.responses.named_jobs import ShownNamedJob, WrittenJob
+from clockwork.edge.responses.targets import Record, ShownRetryPolicy, ShownTarget, delivery, shown_payload
+from clockwork.flows.requests import create
+from clockwork.flows.requests.read import JobView
+
+
+class CreatedJob(AnswerBody, kw_only=True):
+    """An accepted job. RELEASED: it is due so soon that it is on its way already."""
+
+    job_id: str
+    client_id: str
+    state: Annotated[str, one_of(["SCHEDULED", "RELEASED"])]
+    due_at: Instant
+
+    @classmethod
+    def of(cls, job: create.CreatedJob, client_id: str) -> Self:
+        """The job that a create has accepted."""
+        return cls.like(job, client_id=client_id, state="RELEASED" if job.released else "SCHEDULED")
+
+
+class CreatedElement(CreatedJob):
+    """An accepted anonymous job of a batch."""
+
+    # Fields of the base are by keyword alone: msgspec writes them behind these two.
+    index: int
+    status: Literal[201]
+
+
+class WrittenElement(WrittenJob):
+    """A named job of a batch: created, or there already with the same definition."""
+
+    index: int
+    status: Literal[200, 201]
+
+
+class RefusedElement(AnswerBody):
+    """A refused job of a batch. The pointers of its problem start at the batch's body."""
+
+    index: int
+    status: Literal[409, 422]
+    problem: Problem
+
+
+Element = CreatedElement | WrittenElement | RefusedElement
+
+
+class CreatedBatch(AnswerBody):
+    """One result for each job of the batch, in their order."""
+
+    #: Each an `Element`: msgspec describes no union of objects that have no tag, `openapi` does.
+    results: list[Any]
+
+
+class ShownSchedule(AnswerBody):
+    """When the job is due."""
+
+    at: Instant
+
+
+class AnonymousJob(AnswerBody):
+    """An anonymous job and where it stands."""
+
+    job_id: str
+    client_id: str
+    state: Annotated[str, one_of(["SCHEDULED", "RELEASED", *State])]
+    due_at: Instant
+    created_at: Instant
+    schedule: ShownSchedule
+    target: ShownTarget
+    payload: Any
+    retry_policy: ShownRetryPolicy
+    record: Record
+    tags: dict[str, str]
+    relevancy_window_seconds: float | None = None
+    ordering_key: str | None = None
+    sequence: int | None = None
+    on_failure: ShownTarget | None = None
+    last_execution: Execution | None = None
+
+    @classmethod
+    def of(cls, view: JobView) -> Self:
+        """The job with its execution, once it has one."""
+        occurrence = view.job.occurrence
+        return cls.like(
+            view,
+            view.job,
+            occurrence,
+            schedule=ShownSchedule(to_text(occurrence.due_at)),
+            payload=shown_payload(occurrence.payload),
+            last_execution=view.last_execution and Execution.of(view.last_execution),
+            **delivery(occurrence),
+        )
+
+
+class Created:
+    """The accepted job: with a `revision` if it is named."""
+
+    either = (CreatedJob, WrittenJob)
+
+
+class Job:
+    """A job and where it stands."""
+
+    either = (AnonymousJob, ShownNamedJob)
+
+
+class Health(AnswerBody):
+    """The API answers."""
+
+    status: Literal["ok"]

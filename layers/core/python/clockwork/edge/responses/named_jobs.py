@@ -1,0 +1,249 @@
+"""The bodies of answers about named jobs, and about schedules that are not saved."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Annotated, Any, Self
+
+from msgspec import Meta
+
+from clockwork.domain import executions
+from clockwork.domain.cron.description import description
+from clockwork.domain.cron.zones import offset_at, zone_named
+from clockwork.domain.fires.chains import fire_after, ordinal_at
+from clockwork.domain.instants import to_text
+from clockwork.domain.lifecycle.cancels import Verdict
+from clockwork.domain.named_jobs import JobState, NamedJob
+from clockwork.domain.recurrence import Fire, Recurrence, next_occurrence
+from clockwork.edge.http.answer import AnswerBody, Instant, instant, one_of
+from clockwork.edge.responses.executions import Cancellation, Execution
+from clockwork.edge.responses.targets import Record, ShownRetryPolicy, ShownTarget, delivery, shown_payload
+from clockwork.flows.named.write import Written
+from clockwork.flows.requests.cancel import CancelAnswer
+
+#: So many next fires are shown with a job.
+SHOWN_FIRES = 10
+#: So many fires that a change released are listed, of what may be a day's; Lambda answers with 6 MB at the most.
+SHOWN_RELEASED = 1_000
+#: A fire that is due later than this cannot be written with four digits of a year.
+LAST_SHOWN_AT = 253_402_300_799_999
+NamedState = Annotated[str, one_of(JobState)]
+
+
+class WrittenJob(AnswerBody, kw_only=True):
+    """A named job as it stands."""
+
+    job_id: str
+    client_id: str
+    job_key: str
+    state: NamedState
+    revision: int
+    due_at: Annotated[Instant | None, Meta(description="of a job that fires once")] = None
+    next_fire_at: Instant | None = None
+
+    @classmethod
+    def of(cls, job: NamedJob, now: int, **more: object) -> Self:
+        """The job after a create or a change."""
+        at = job.definition.at
+        next_fire_at = next_fire_of(job, now) if at is None else None
+        return cls.like(job, state=state_of(job, now), due_at=instant(at), next_fire_at=next_fire_at, **more)
+
+
+class ReleasedFire(AnswerBody):
+    """A fire that is on its way already."""
+
+    execution_id: str
+    due_at: Instant
+
+
+class ChangedJob(WrittenJob, kw_only=True):
+    """A named job after a change."""
+
+    executions: Annotated[
+        list[Execution], Meta(description="under way from before the change; nothing else of that starts")
+    ]
+    released: Annotated[
+        list[ReleasedFire],
+        Meta(description="of the job as it now stands, on their way already; the first 1,000 of them"),
+    ]
+    released_count: int
+
+    @classmethod
+    def after(cls, change: Written, now: int) -> Self:
+        """The job as it stands, and which executions of its old version may still reach the target."""
+        return cls.of(
+            change.job,
+            now,
+            executions=[Execution.of(record) for record in change.running],
+            released=[ReleasedFire(one.execution_id, to_text(one.run_at)) for one in change.released[:SHOWN_RELEASED]],
+            released_count=len(change.released),
+        )
+
+
+class JobSummary(AnswerBody):
+    """A named job as a list shows it."""
+
+    job_id: str
+    client_id: str
+    job_key: str
+    state: NamedState
+    revision: int
+    created_at: Instant
+    changed_at: Instant
+    schedule: Annotated[
+        Any, Meta(description="as it was sent", extra_json_schema={"$ref": "#/components/schemas/ScheduleBody"})
+    ]
+    target: ShownTarget
+    retry_policy: ShownRetryPolicy
+    record: Record
+    tags: dict[str, str]
+    relevancy_window_seconds: float | None = None
+    ordering_key: str | None = None
+    sequence: int | None = None
+    on_failure: ShownTarget | None = None
+    reason: str | None = None
+    due_at: Instant | None = None
+    next_fire_at: Instant | None = None
+    description: Annotated[str | None, Meta(description="the cron expression in a sentence")] = None
+
+    @classmethod
+    def of(cls, job: NamedJob, now: int, **more: object) -> Self:
+        """The job with the first of its next fires."""
+        definition = job.definition
+        cron = definition.recurrence and definition.recurrence.cron
+        return cls.like(
+            job,
+            definition,
+            state=state_of(job, now),
+            schedule=json.loads(job.as_sent)["schedule"],
+            due_at=instant(definition.at),
+            next_fire_at=next_fire_of(job, now),
+            description=cron and description(cron),
+            **delivery(definition),
+            **more,
+        )
+
+
+class JobPage(AnswerBody):
+    """In the order of their keys. No `nextToken`: this is the last page; with one, a page may be short."""
+
+    items: list[JobSummary]
+    next_token: str | None = None
+
+
+class NextFire(AnswerBody):
+    """A fire to come, in UTC and in the local time of the schedule's zone with its offset."""
+
+    at: Instant
+    local: Annotated[str, Meta(examples=["2026-05-05T12:00:00.250+02:00"])]
+
+    @classmethod
+    def all_of(cls, fires: Sequence[Fire], recurrence: Recurrence | None) -> list[Self]:
+        """Each fire in the zone of its schedule."""
+        zone = "UTC" if recurrence is None else recurrence.timezone
+        return [cls(to_text(fire.due_at), _local(fire.due_at, zone)) for fire in fires]
+
+
+class ShownNamedJob(JobSummary, kw_only=True):
+    """A named job whole."""
+
+    payload: Any
+    next_fires: list[NextFire]
+    last_execution: Execution | None = None
+
+    @classmethod
+    def whole(cls, job: NamedJob, last: executions.Execution | None, now: int) -> Self:
+        """The job with its next fires and the execution that was due last."""
+        fires = list(islice(upcoming(job, now), SHOWN_FIRES))
+        return cls.of(
+            job,
+            now,
+            payload=shown_payload(job.definition.payload),
+            next_fires=NextFire.all_of(fires, job.definition.recurrence),
+            last_execution=last and Execution.of(last),
+        )
+
+
+class StartedRun(AnswerBody):
+    """An execution that was asked for by hand."""
+
+    execution_id: str
+
+
+class StartedBackfill(AnswerBody):
+    """A backfill and the number of its executions."""
+
+    backfill_id: str
+    count: int
+
+
+class Preview(AnswerBody):
+    """When a schedule would fire."""
+
+    next_fires: list[NextFire]
+    description: str
+
+    @classmethod
+    def of(cls, recurrence: Recurrence | None, at: int, count: int, now: int) -> Self:
+        """The next `count` fires of a recurrence; without one, the one fire at `at` (ms)."""
+        if recurrence is None:
+            return cls(NextFire.all_of([Fire(at, at, 1)], None), "Once.")
+        if recurrence.cron is not None:
+            text = description(recurrence.cron)
+        else:
+            assert recurrence.every is not None
+            text = f"Every {recurrence.every.every_ms / 1000:g} seconds."
+        return cls(NextFire.all_of(list(islice(_fires(recurrence, now), count)), recurrence), text)
+
+
+def deletion(answer: Written) -> Cancellation:
+    """The truth about the deletion of a named job."""
+    if answer.running:
+        others = "others may be" if answer.may_be_under_way else "nothing else starts"
+        verdict, reason = Verdict.RUNNING, f"what is listed is under way; {others}"
+    elif answer.may_be_under_way:
+        unseen = "record level none leaves no trace, and of many thousand old executions not all are read"
+        verdict, reason = Verdict.TOO_LATE, f"nothing more fires, but something may be under way: {unseen}"
+    else:
+        verdict, reason = Verdict.CANCELLED, "nothing of it starts any more"
+        # Of the schedule the horizon tells what may be under way; what was asked for by hand leaves a row among all.
+        if answer.job.definition.record == "none":
+            reason += "; at record level none an attempt of a run by hand or of a backfill cannot be seen"
+    return Cancellation.of(answer.job.job_id, CancelAnswer(verdict, reason, answer.running))
+
+
+def state_of(job: NamedJob, now: int) -> JobState:
+    """COMPLETED once nothing more fires."""
+    if job.state is JobState.ACTIVE and next_fire_of(job, now) is None:
+        return JobState.COMPLETED
+    return job.state
+
+
+def next_fire_of(job: NamedJob, now: int) -> str | None:
+    """When the job fires next after `now` (ms), if it does."""
+    return next((to_text(fire.due_at) for fire in upcoming(job, now)), None)
+
+
+def upcoming(job: NamedJob, now: int) -> Iterator[Fire]:
+    """The fires after `now` (ms); none of a job that is paused or gone."""
+    after_at = max(job.chain_after_at, now)
+    fire = fire_after(job, after_at, ordinal_at(job, after_at)) if job.state is JobState.ACTIVE else None
+    while fire is not None and fire.due_at <= LAST_SHOWN_AT:
+        yield fire
+        fire = fire_after(job, fire.base_at, fire.ordinal)
+
+
+def _fires(recurrence: Recurrence, now: int) -> Iterator[Fire]:
+    fire = next_occurrence(recurrence, now, 0, "")
+    while fire is not None and fire.due_at <= LAST_SHOWN_AT:
+        yield fire
+        fire = next_occurrence(recurrence, fire.base_at, fire.ordinal, "")
+
+
+def _local(at: int, zone: str) -> str:
+    offset_at(zone, at // 1000)  # one source of zones: unknown ones are refused alike
+    local = datetime.fromtimestamp(at / 1000, UTC).astimezone(zone_named(zone))
+    return local.isoformat(timespec="milliseconds")

@@ -1,0 +1,108 @@
+"""First records: each field of what is stored of an occurrence that had no record before, for any release."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clockwork.domain.executions import Attempt, Execution, State, kept_until
+from clockwork.domain.lifecycle.attempts import Claim, dead_execution, plan_claim
+from clockwork.domain.lifecycle.expiry import ended_execution
+from clockwork.domain.lifecycle.parking import parked_record
+from clockwork.domain.ordering import paced_execution
+from clockwork.domain.releases import Release
+from tests.support.examples import NOW, occurrence, release
+
+EXPIRES_AT = NOW + 30 * 86_400_000
+INSTANTS = st.integers(NOW - 100_000, NOW + 100_000)
+ATTEMPTS = st.builds(Attempt, st.integers(1, 99), st.sampled_from([State.FAILED, State.TIMED_OUT]), INSTANTS, INSTANTS)
+OCCURRENCES = st.builds(
+    occurrence,
+    client_id=st.sampled_from(["acme", "other"]),
+    due_at=INSTANTS,
+    record=st.sampled_from(["full", "none"]),
+    retention_days=st.none() | st.integers(1, 400),
+    ordering_key=st.none() | st.just("account-7"),
+)
+RELEASES = st.builds(
+    release,
+    occurrence=OCCURRENCES,
+    run_at=INSTANTS,
+    attempt=st.integers(1, 100),
+    run=st.sampled_from(["0", "r1"]),
+    partition_id=st.none() | st.just("p007"),
+    history=st.lists(ATTEMPTS, max_size=4).map(tuple),
+    lost_workers=st.integers(0, 3),
+    parkings=st.integers(0, 3),
+    waits=st.integers(0, 3),
+)
+
+
+def spelled_out(of: Release, **fields: Any) -> Execution:
+    """The oracle: `Execution` as five places of the core spelled it out, each with the fields that it gives below."""
+    return Execution(
+        job_id=of.job_id,
+        execution_id=of.execution_id,
+        client_id=of.occurrence.client_id,
+        due_at=of.occurrence.due_at,
+        **{"expires_at": EXPIRES_AT, **fields},
+    )
+
+
+@given(of=RELEASES)
+def test_what_is_claimed_first_is_running(of: Release) -> None:
+    expected = spelled_out(
+        of,
+        state=State.RUNNING,
+        revision=1,
+        attempt=of.attempt,
+        claimant="me",
+        claim_until=NOW + 60_000,
+        started_at=max(NOW, of.run_at),
+    )
+    assert plan_claim(of, None, Claim("me", NOW + 60_000, NOW, EXPIRES_AT)).execution == expected
+
+
+@given(of=RELEASES)
+def test_what_dies_without_a_record_is_kept_whole(of: Release) -> None:
+    expected = spelled_out(
+        of,
+        state=State.DEAD,
+        revision=1,
+        attempt=of.history[-1].number if of.history else 0,
+        attempts=of.history,
+        reason="why",
+        occurrence=of.occurrence,
+        dead_at=NOW,
+        dead_shard=of.shard,
+        unclaimed=of.occurrence.record == "none",
+    )
+    assert dead_execution(of, "why", of.history, NOW, EXPIRES_AT) == expected
+
+
+@given(of=RELEASES, state=st.sampled_from([State.EXPIRED, State.CANCELLED, State.SKIPPED]))
+def test_what_ends_otherwise_is_kept_as_long_as_its_client_wants(of: Release, state: State) -> None:
+    expected = spelled_out(
+        of,
+        state=state,
+        revision=1,
+        expires_at=kept_until(NOW, of.occurrence.retention_days, EXPIRES_AT),
+        attempt=of.history[-1].number if of.history else 0,
+        attempts=of.history,
+        reason="why",
+    )
+    assert ended_execution(of, state, "why", NOW, EXPIRES_AT) == expected
+
+
+@given(of=RELEASES)
+def test_what_is_parked_first_has_burnt_no_attempt(of: Release) -> None:
+    expected = spelled_out(of, state=State.PARKED, revision=1, reason="why")
+    assert parked_record(of, None, "why", EXPIRES_AT) == expected
+
+
+@given(of=RELEASES)
+def test_what_waits_for_its_slot_names_its_instant(of: Release) -> None:
+    expected = spelled_out(of, state=State.PENDING, revision=1, next_attempt_at=of.run_at)
+    assert paced_execution(of, None, EXPIRES_AT) == expected
