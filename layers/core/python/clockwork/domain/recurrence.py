@@ -84,8 +84,8 @@ def next_occurrence(
 
     `after_at` and `ordinal` are the `base_at` and the `ordinal` of the previous fire. If there was none, `ordinal` is 0
     and `after_at` is the instant of creation. So the chain itself carries the count that `max_fires` needs, and a step
-    taken twice yields the same fire. `job_id` only seeds the jitter. Raises `UnknownZone`, and `TooMuchWork` if `work` is
-    given and does not suffice.
+    taken twice yields the same fire. `job_id` only seeds the jitter. Raises `UnknownZone`, and `TooMuchWork` if the
+    given `work` does not suffice.
     """
     if recurrence.max_fires is not None and ordinal >= recurrence.max_fires:
         return None

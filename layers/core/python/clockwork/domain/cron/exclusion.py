@@ -34,7 +34,7 @@ class Exclusion(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=T
 
 
 class _Month(NamedTuple):
-    """What is excluded of one month: for each group of entries its days as bits and the seconds of each; masks by day."""
+    """What is excluded of one month: each group of entries as (its days, its seconds of a day), and masks by day."""
 
     of: tuple[int, int]
     matching: list[tuple[int, int]]
