@@ -11,7 +11,7 @@ SEEDS ?= 200
 RANDOM_MUTANTS ?= 40
 FAULTS ?=
 MINUTES ?= 5
-# `capacity` is held to what `lateness` measured just before.
+# The order matters: `capacity` calibrates its model with the result that `lateness` has just measured.
 BENCHES ?= units idle cpu throughput backlog cold_start order herd lateness capacity
 # `make test` is two runs at once: what deploys mostly waits, while the other computes. Together they are all there is.
 DEPLOYING := tests/infra tests/e2e
@@ -24,7 +24,7 @@ NIGHTLY := cron-exhaustive url-exhaustive crash-points simulate mutants chaos so
 # Further context for `make deploy`, for example: DEPLOY='-c shards=32 -c targetQueueArns=arn:aws:sqs:*:123456789012:jobs-*'
 DEPLOY ?=
 
-# The CDK's bridge to Node warns of releases past their end of life; the pinned one works on them and is tested there.
+# JSII, the CDK's bridge to Node, warns about Node releases past their end of life; the pinned JSII is tested on them.
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 export JSII_SILENCE_WARNING_DEPRECATED_NODE_VERSION := 1
 export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := 1
@@ -83,10 +83,10 @@ nightly: setup ## What is too long for every change: cron-exhaustive, url-exhaus
 		$(MAKE) --no-print-directory $$part SEEDS=$(SEEDS) || failed="$$failed $$part"; \
 	done; date +%T >&2; test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }
 
-simulate: setup ## The flows against an adversary, under SEEDS seeds (a minute)
+simulate: setup ## Simulate the flows with injected faults, under SEEDS seeds (a minute)
 	@$(PY) -m tests.simulation --seeds $(SEEDS)
 
-crash-points: setup ## A process dies at every call to AWS of a scenario, the adapters on moto (minutes)
+crash-points: setup ## Let the process die at every call to AWS of a scenario, with the adapters on moto (minutes)
 	@$(PY) -m tests.crash_points
 
 cron-exhaustive: setup ## The cron engine against its oracle: every zone, every change of a clock from 2000 to 2037 (minutes)
@@ -95,7 +95,7 @@ cron-exhaustive: setup ## The cron engine against its oracle: every zone, every 
 url-exhaustive: setup ## The parser of URLs against its later readers: every code point in a host (a minute)
 	@$(PY) -m tests.unit.domain.targets.exhaustive
 
-mutants: setup ## Break the flows in named and random ways: does anybody notice? (RANDOM_MUTANTS of the latter; a quarter of an hour)
+mutants: setup ## Break the flows in named and RANDOM_MUTANTS random ways: the tests must fail (a quarter of an hour)
 	@$(PY) -m tests.simulation.mutants --random $(RANDOM_MUTANTS)
 
 chaos: setup ## The deployed stack while its workers, targets and ticks are taken away (FAULTS="kind ..." for some; a quarter of an hour)
@@ -104,7 +104,7 @@ chaos: setup ## The deployed stack while its workers, targets and ticks are take
 soak: setup ## The deployed stack under a steady load for MINUTES (5): what is lost, late, or grows?
 	@$(PY) -m tests.soak --minutes $(MINUTES)
 
-openapi: setup ## The API's description, after a change of routes or models
+openapi: setup ## Write the API's description anew, after a change of routes or models
 	@$(PY) -m clockwork.edge.description.openapi
 
 synth: setup ## The CloudFormation template for an account, in build/cdk.out.account
@@ -120,7 +120,7 @@ run: setup ## The whole stack on this machine, until Ctrl-C
 demo: setup ## The whole stack on this machine, a guided tour with measured results, then stop
 	@$(PY) -m local.demo
 
-bench: setup ## Everything that is measured, into docs/performance.md and the README (ten minutes)
+bench: setup ## Run all benchmarks and write their results into docs/performance.md and the README (ten minutes)
 	@failed=; for part in $(BENCHES); do \
 		echo "$$(date +%T) bench.$$part" >&2; \
 		$(PY) -m bench.$$part --docs || failed="$$failed $$part"; \

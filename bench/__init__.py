@@ -1,1 +1,1 @@
-"""What Clockwork costs and how it performs, measured."""
+"""The benchmarks: they measure Clockwork's costs and performance."""

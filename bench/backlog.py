@@ -1,7 +1,7 @@
-"""What a poller needs of memory for a shard on which a million jobs are due: as much as for a page of them.
+"""The memory of a poller for a shard on which a million jobs are due: no more than for one page of them.
 
 The flow runs over the ports in memory, except that the timeline makes its rows when they are read and the queue keeps
-none of its messages, so that what is measured is the poller's own. botocore is loaded, as in the Lambda.
+no messages, so that the measured memory is the poller's own. botocore is loaded, as in the Lambda.
 
     python -m bench.backlog [--json] [--docs] [--jobs N]
 
@@ -23,20 +23,21 @@ from bench.stubbed.pending import AllDue, polls
 from bench.stubbed.stub_world import stub_world
 
 JOBS = 1_000_000
-#: What Linux counts `ru_maxrss` in, and macOS: https://man7.org/linux/man-pages/man2/getrusage.2.html
+#: The unit of `ru_maxrss` in bytes, on macOS and on Linux: https://man7.org/linux/man-pages/man2/getrusage.2.html
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 def measure(jobs: int) -> dict[str, float]:
-    """Poll a shard with so many due jobs, in this process; its peak is the process's."""
+    """Poll a shard with so many due jobs in this process, and measure the peak memory of the process."""
     with stub_world("http://127.0.0.1:1"):
         report = polls(AllDue(jobs))()
     return {"jobs": jobs, "released": report.released, "commits": report.commits, "peakMb": round(_peak_mb(), 1)}
 
 
 def _peak_mb() -> float:
-    """The most memory that this program has had. Linux counts its parent's into `ru_maxrss`: the kernel's own mark of
-    this address space does not.
+    """The most memory that this process has had, MB.
+
+    On Linux it is the kernel's mark of this address space (VmHWM), since `ru_maxrss` counts memory of the parent, too.
     """
     status = Path("/proc/self/status")
     if status.exists():

@@ -1,17 +1,18 @@
-"""What Clockwork would do on AWS at loads that no machine here can make: a model in virtual time, not a measurement.
+"""Predicts Clockwork's lateness and costs on AWS at loads that no machine here can make: a model, not a measurement.
 
-AWS's limits are modelled (partitions' write rates and splits, unprocessed items, the ramps of event sources, pollers
-and Lambda environments, messages in flight, latencies as distributions); what Clockwork decides is its own code: keys,
-the draw of a shard, horizon and cursor, sizes of pages and batches, delays, pauses between repeats, all settings.
+The model runs in virtual time. It has AWS's limits: partitions' write rates and splits, unprocessed items, the ramps of
+event sources, pollers and Lambda environments, messages in flight, latencies as distributions. Clockwork's decisions
+are made by its own code: keys, the draw of a shard, horizon and cursor, sizes of pages and batches, delays, pauses
+between repeats, all settings.
 
-It is held to `bench.lateness`: with the local stack's constants it must predict that benchmark's median within 30%.
+`bench.lateness` calibrates it: with the local stack's constants it must predict that benchmark's median within 30%.
 
     python -m bench.capacity [--json] [--docs] [--scenario NAME ...]
 
 The tables go to standard error, with --docs also into docs/performance.md, beside a chart; the last line of standard
-output is one JSON object. Takes less than a minute. `throttles` are writes and invocations that AWS refused for the
-moment; `dollarsPerMillion` are writes, reads, SQS and Lambda with its duration, per job delivered: not the API's
-requests, storage, logs and idle pollers.
+output is one JSON object. Takes less than a minute. `throttles` counts writes and invocations that AWS refused for the
+moment. `dollarsPerMillion` has writes, reads, SQS and Lambda with its duration, per job delivered; it leaves out the
+API's requests, storage, logs and idle pollers.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
 
 
 def outcomes_table(outcomes: Mapping[str, Outcome]) -> str:
-    """What each scenario showed, as Markdown."""
+    """The outcome of each scenario, as a Markdown table."""
     heads = ["scenario", "", "p50 ms", "p99 ms", "max ms", "throttles", "refused", "drained in s", "$ per million"]
     return table([*heads, "deliverers at once", "pollers, $/h"], [_row(*one) for one in outcomes.items()])
 
@@ -49,7 +50,7 @@ def _row(name: str, one: Outcome) -> list[str]:
 
 
 def settings_table(scenarios: Sequence[Scenario]) -> str:
-    """What is deployed in each scenario, as Markdown."""
+    """The deployment of each scenario, as a Markdown table."""
     heads = ["deployed", "shards", "lookahead s", "timeline warmed for writes/s *", "release queues"]
     rows = []
     for one in scenarios:
@@ -85,7 +86,7 @@ def told(calibration: Calibration) -> str:
 
 
 def report(outcomes: Mapping[str, Outcome], calibration: Calibration) -> None:
-    """Write the page's block and the chart."""
+    """Write the block in the documentation and the chart."""
     bars = [Bar(name, (one.p50_ms, one.p99_ms, one.max_ms)) for name, one in outcomes.items()]
     CHART.write_text(chart("Lateness by the model (logarithmic; the figure is the p99)", bars), encoding="utf-8")
     parts = [
@@ -100,7 +101,7 @@ def report(outcomes: Mapping[str, Outcome], calibration: Calibration) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The command line. 1 if the calibration is off."""
+    """The command line. It exits with 1 if the calibration is off."""
     parser = argparse.ArgumentParser(
         prog="python -m bench.capacity", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

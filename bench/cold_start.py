@@ -1,8 +1,8 @@
-"""CPU until a Lambda is ready for its first event, beside what botocore alone needs until it has one DynamoDB client.
+"""CPU until a Lambda is ready for its first event, beside the CPU until botocore alone has one DynamoDB client.
 
 `ours` imports the handler and wires its environment, as Lambda does when it starts one; `bare` makes a session of
-botocore and one client. Each start is a process of its own, in turns, and the least of many counts. Bytecode is
-cached, as it is in a Lambda's layers.
+botocore and one client. Each start is a process of its own. Both take turns, and the least of many starts counts.
+Bytecode is cached, as it is in a Lambda's layers.
 
     python -m bench.cold_start [--json] [--docs] [--starts N]
 
@@ -25,20 +25,20 @@ from clockwork.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 STARTS = 12
-#: The Lambdas that jobs wait for.
+#: The Lambdas whose cold start makes jobs wait.
 MOMENTS = ("poller", "deliverer")
 _OURS = "import handler"
 _BARE = "import botocore.session; botocore.session.get_session().create_client('dynamodb')"
 
 
 def measure(moment: str, starts: int) -> Cost:
-    """The CPU of both, ms."""
+    """The CPU of both kinds of start, ms."""
     costs = [(_cpu(_OURS, moment), _cpu(_BARE, moment)) for _ in range(starts + 1)][1:]
     return Cost(min(ours for ours, _ in costs) * 1000, min(bare for _, bare in costs) * 1000)
 
 
 def before_first_event(moment: str, statement: str) -> str:
-    """What the statement prints in a Lambda's environment that has just been wired."""
+    """The output of a statement in a Lambda's environment that has just been wired."""
     return _start(f"{_OURS}; {statement}", moment)
 
 
@@ -47,7 +47,7 @@ def _cpu(program: str, moment: str) -> float:
 
 
 def _start(program: str, moment: str) -> str:
-    """What the program prints in a new process with the environment of a Lambda."""
+    """The output of a program in a new process that has a Lambda's environment variables."""
     folders = [str(ROOT / "lambdas" / moment), str(ROOT / "layers/core/python")]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PYTHON"))}
     environment |= Settings.for_account().to_environment() | {

@@ -1,17 +1,17 @@
-"""CPU per job of what each Lambda does, beside the botocore calls that the job cannot do without.
+"""CPU per job of each Lambda's work, beside the CPU of the botocore calls that the work cannot do without.
 
 `ours` are the flows over the real adapters; `bare` are the calls that they make, recorded, and repeated by a low-level
-client of botocore with the same bytes, batches and threads. Both ask a stub in another process that answers at once
-with canned bytes, in turns, in this process: the least of many turns counts, in us per job. Machines differ; the
-ratio is what can be compared.
+client of botocore with the same bytes, batches and threads. Both run in this process in turns, and call a stub in
+another process that answers at once with canned bytes. The least of many turns counts, in us per job. Machines differ,
+so compare the ratio only.
 
-    create_single   one job a request: its row, and the look at its shard
-    create_batch    500 jobs a request, each due in a minute of its own: 20 batches of rows, and the look
-    create_packed   500 jobs a request, all due in one minute: they share rows, so it is 1 batch, and the look
+    create_single   one job a request: its row, and the check of its shard
+    create_batch    500 jobs a request, each due in a minute of its own: 20 batches of rows, and the check
+    create_packed   500 jobs a request, all due in one minute: they share rows, so it is 1 batch, and the check
     poll_release    a visit to a shard: lease, a page of 500 due rows, 50 batches of messages, commit
     deliver         a batch of 10 messages: 10 claims, targets that accept at once, 10 outcomes
 
-What the API's edge adds for a batch (parse, validate, answer) is said below the table.
+A sentence below the table gives the CPU that the API's edge adds for a batch (parse, validate, answer).
 
     python -m bench.cpu [--json] [--docs] [--chunks N]
 
@@ -37,16 +37,17 @@ from bench.stubbed.stub_world import stub_session, stub_world
 from bench.stubbed.workloads import Workload, workloads
 
 CHUNKS = 31
-#: What the JSON holds.
+#: The workloads in the JSON.
 KEYS = ("create_single", "create_batch", "poll_release", "deliver")
-#: So many jobs a chunk at least, so that the clock's steps do not count.
+#: Runs of a workload per chunk: enough that the steps of the CPU clock do not count.
 _RUNS = {"create_single": 20, "create_batch": 1, "create_packed": 5, "poll_release": 1, "deliver": 4}
-#: After so many runs an environment has read and leased what it keeps for a while: a job can do without that.
+#: After this many runs an environment has read and leased all that it keeps for a while. The calls for these are not
+#: among the calls that a job cannot do without.
 _WARM_UPS = 5
 
 
 def measure(names: Sequence[str], chunks: int) -> Iterator[tuple[str, Cost]]:
-    """The cost of each workload, both ways."""
+    """The cost of each workload, with Clockwork and with botocore alone."""
     wanted = workloads()
     with stub(answers()) as endpoint_url:
         for name in names:
@@ -54,7 +55,7 @@ def measure(names: Sequence[str], chunks: int) -> Iterator[tuple[str, Cost]]:
 
 
 def calls_of(workload: Workload, endpoint_url: str) -> Calls:
-    """The calls to AWS of one run."""
+    """The calls to AWS of one run of a workload."""
     recorder = Recorder(session := stub_session())
     with stub_world(endpoint_url, session) as world:
         for _ in range(_WARM_UPS):

@@ -1,20 +1,22 @@
 """One client among many: a capped client's herd keeps to its cap, another's jobs stay on time, and nothing is lost.
 
-In virtual time, with the shipped flows on the adapters in memory, service times as `bench.arrivals.virtual` says
-and as many deliverer environments as an account is made for:
+The first two measurements are in virtual time: the shipped flows on the adapters in memory, with service times as
+`bench.arrivals.virtual` has them and as many deliverer environments as an account is made for.
 
-- 5,000 jobs of a client that may have 200 deliveries a second, all due on one second, while another's 100 jobs fall
-  due in the same seconds; the other's 99th percentile of lateness beside the one that it has alone. Ten runs, since a
-  percentile of a hundred jobs would be chance: their jobs together, and the mean of their rates.
+- One client has 5,000 jobs due on one second and a cap of 200 deliveries a second; another has 100 jobs due in the
+  same seconds. The other's 99th percentile of lateness stands beside the one that it has alone. There are ten runs,
+  since a percentile of a hundred jobs would be chance: the percentile is of all their jobs, the rate the mean of the
+  runs' rates.
 - 300,000 such jobs, so that slots lie further away than a queue can delay a message (900 s) and are reached in hops.
 
-Then on the local stack, through its API and to a real receiver: 300 jobs on one second under a cap of 20 a second.
+The third is on the local stack, through its API and to a real receiver: 300 jobs on one second under a cap of 20 a
+second.
 
     python -m bench.herd [--json] [--docs]
 
-A rate is the number of deliveries but one over the time between the first and the last. `early` and `lost` count all
-jobs but those of the other client alone. The table goes to standard error, with --docs also into docs/performance.md;
-the last line of standard output is one JSON object. About two minutes.
+A rate is the number of deliveries less one, divided by the time between the first and the last. `early` and `lost`
+count all jobs except those of the other client alone. The table goes to standard error, with --docs also into
+docs/performance.md; the last line of standard output is one JSON object. About two minutes.
 """
 
 from __future__ import annotations
@@ -50,20 +52,20 @@ CAP = 200.0
 CAPPED = Client(client_id="capped", max_rate_per_second=CAP)
 OTHER = Client(client_id="other")
 HERD, LONG_HERD, OTHERS = 5_000, 300_000, 100
-#: How far ahead jobs are created: beyond where a create starts a poller, within a poller's lookahead.
+#: How far ahead jobs are created: too far for a create to start a poller, but within a poller's lookahead.
 LEAD_MS = 180_000
 RUNS = 10
 LARGEST_REQUEST = 500
 STACK_JOBS, STACK_CAP, STACK_LEAD_MS = 300, 20.0, 15_000
 STACK_PATIENCE_SECONDS = 90
-#: The flows by what the documentation calls them.
+#: Names of the flows in the documentation.
 _ALONE, _BESIDE = "another client, alone", "another client, beside the herd"
 _CAPPED, _IN_HOPS = f"the herd, capped at {CAP:.0f}/s", f"a longer herd, capped at {CAP:.0f}/s, in hops"
 _STACK = f"the local stack, capped at {STACK_CAP:.0f}/s"
 
 
 def simulate(herd: int, others: int, record: str, seed: int) -> dict[str, Flow]:
-    """The flow of each client that has jobs: `capped`, whose herd is due on one second, and `other`."""
+    """One run's flow of each client that has jobs: `capped`, whose herd is due on one second, and `other`."""
     virtual = VirtualClockwork(Settings.for_account(), seed)
     due_at, rng = virtual.now + LEAD_MS, random.Random(seed)
     within_ms = int(HERD / CAP * 1000)
@@ -99,7 +101,7 @@ def _flow(virtual: VirtualClockwork, client: Client, made: int) -> Flow:
 
 
 def together(herd: int, others: int) -> dict[str, Flow]:
-    """The flows of several runs, as those of one."""
+    """The flow of each client over several runs with different seeds."""
     flows = simulate(herd, others, "full", 0)
     for seed in range(1, RUNS):
         flows = {name: flow.and_(flows[name]) for name, flow in simulate(herd, others, "full", seed).items()}
@@ -107,7 +109,7 @@ def together(herd: int, others: int) -> dict[str, Flow]:
 
 
 def measure_stack() -> Flow:
-    """300 jobs on one instant under a cap of 20 a second, on the local stack."""
+    """The flow of 300 jobs on one instant under a cap of 20 a second, measured on the local stack."""
     with Target() as target, clockwork(target.port) as stack:
         body = {
             "principals": [stack.admin.arn],
@@ -132,9 +134,9 @@ def _await_arrivals(target: Target) -> None:
 
 
 def measure(say: Callable[[str], object]) -> dict[str, Flow]:
-    """All flows by name. Runs in virtual time are the same whoever else is at work, so they share the cores."""
+    """All flows by name. Runs in virtual time do not depend on the machine's other work, so they share the cores."""
     flows: dict[str, Flow] = {}
-    # A process of its own for each, not a copy of this one, whose threads it would lack.
+    # Each process is spawned, not forked: a copy of this process would lack its threads.
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as processes:
         in_hops = processes.submit(simulate, LONG_HERD, 0, "none", 0)
         alone = processes.submit(together, 0, OTHERS)
@@ -151,7 +153,7 @@ def measure(say: Callable[[str], object]) -> dict[str, Flow]:
 
 
 def result(flows: Mapping[str, Flow]) -> dict[str, Any]:
-    """What is printed as JSON."""
+    """The object that is printed as JSON."""
     counted = [flow for name, flow in flows.items() if name != _ALONE]
     return {
         "simulated": {

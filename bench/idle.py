@@ -1,9 +1,9 @@
-"""What a deployment costs in a month in which nobody asks anything of it, item by item.
+"""The cost of an idle month: AWS's bill, item by item, for a deployment without a job and without a request.
 
 The units are metered: an hour of ticks, polls and sweeps by the handlers that are deployed, at the real adapters and
-against the emulator, without a job. Lambda's time is reckoned from the calls that each makes, 10 ms each unless they
-are made at once; its logs from the lines that it writes and those that Lambda writes about it. Alarms and event sources
-are counted in the template of an account. The rest is prices (`bench/billing/prices.py`).
+against the emulator, without a job. A Lambda's time is reckoned from its calls, at 10 ms each unless they are made at
+once. Its logs are the lines that it writes and the lines that Lambda writes about it. Alarms and event sources are
+counted in the template of an account. The rest is prices (`bench/billing/prices.py`).
 
     python -m bench.idle [--json] [--docs]
 
@@ -35,10 +35,10 @@ METERED_MINUTES = 60
 MONTH_MINUTES = 730 * 60
 _MILLION = 1_000_000
 _GB = 10**9
-#: Assumed: what a call to DynamoDB, SQS or Lambda takes, and what an invocation takes besides (ms).
+#: Assumed durations (ms): of a call to DynamoDB, SQS or Lambda, and of an invocation besides its calls.
 CALL_MS = 10
 INVOCATION_MS = 5
-#: What Lambda itself writes about an invocation: the lines START, END and REPORT.
+#: Size of the lines that Lambda itself writes about an invocation: START, END and REPORT.
 LAMBDA_LOG_BYTES = 350
 #: Lambda keeps up to five receives of 20 s waiting at an idle queue:
 #: https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html
@@ -48,7 +48,7 @@ _MEMORY_MB = {"ticker": MEMORY_MB, "sweeper": MEMORY_MB, "poller": POLLER_MEMORY
 
 @dataclass(frozen=True, kw_only=True)
 class Minute:
-    """What an idle minute uses. `own_metrics`: how many metrics of Clockwork's own it writes."""
+    """The usage of an idle minute. `own_metrics`: how many of Clockwork's own metrics are written."""
 
     usage: Usage
     gb_seconds: float
@@ -71,7 +71,7 @@ def measure(running: Emulator, account: Credentials, minutes: int = METERED_MINU
 
 
 def minute_of(usage: Usage, minutes: int, idle: Scheduler) -> Minute:
-    """The mean of the minutes that a scheduler was idle."""
+    """The mean of the minutes for which a scheduler was idle."""
     gb_ms = sum(
         (idle.turns[name] * CALL_MS + count * INVOCATION_MS) * _MEMORY_MB[name] / 1_024
         for name, count in idle.invocations.items()
@@ -87,7 +87,7 @@ def minute_of(usage: Usage, minutes: int, idle: Scheduler) -> Minute:
 
 
 def bill(minute: Minute, stack: Deployed) -> dict[str, float]:
-    """Dollars a month by item, without dashboard and metrics of one's own."""
+    """Dollars a month by item, without the dashboard and Clockwork's own metrics."""
     used = minute.usage
     long_polls = stack.queues * prices.SQS_REQUEST + stack.fifo_queues * prices.SQS_FIFO_REQUEST
     per_million = {
@@ -105,7 +105,7 @@ def bill(minute: Minute, stack: Deployed) -> dict[str, float]:
 
 
 def besides(minute: Minute, stack: Deployed) -> dict[str, float]:
-    """What comes on top, dollars a month."""
+    """Dollars a month that come on top: Clockwork's own metrics, and the alarms on them."""
     return {
         f"{minute.own_metrics} metrics of its own": minute.own_metrics * prices.METRIC_MONTH,
         f"{stack.alarms_on_own_metrics} alarms on them": stack.alarms_on_own_metrics * prices.ALARM_MONTH,

@@ -1,14 +1,15 @@
 """How late jobs start, measured where they arrive: Clockwork's local stack, then other schedulers on the same machine.
 
 Each system gets the same jobs, posts to the same receiver and runs alone: a warm-up that is not counted, a steady
-rate, and a herd on one millisecond. Everything is scheduled before the first job is due. The designs differ: the
-others hold jobs in one process (APScheduler in memory, Celery in its one worker, Huey in a SQLite file), Clockwork
+rate, and a herd on one millisecond. All jobs are scheduled before the first one is due. The designs differ: the
+others hold jobs in one process (APScheduler in memory, Celery in its one worker, Huey in a SQLite file). Clockwork
 keeps them in several durable services, all of which an emulator in Python plays on the same two cores.
 
     python -m bench.lateness [--json] [--docs] [--per-second N] [--seconds N] [--herd N] [--only SYSTEM ...]
 
-Before each system it waits up to 20 seconds until nobody else needs the machine. The table goes to standard error, with
---docs also into docs/performance.md; the last line of standard output is one JSON object. Takes about five minutes.
+Before each system the benchmark waits up to 20 seconds until no other process needs the machine. The table goes to
+standard error, with --docs also into docs/performance.md; the last line of standard output is one JSON object. Takes
+about five minutes.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ from bench.rivals.process import RIVALS, RivalFailed, rival
 from infra import ROOT
 
 CLOCKWORK = "clockwork"
-#: Until the warm-up. Clockwork's other jobs are then further away than its lookahead, so that pollers find them; the
-#: rivals need only be ready.
+#: Time until the warm-up. With Clockwork's, its other jobs are further away than its lookahead, so that pollers find
+#: them; the rivals need only be ready.
 CLOCKWORK_LEAD_SECONDS = 70
 RIVAL_LEAD_SECONDS = 8
-#: How long stragglers are waited for after the last job was due, and strays after the last one arrived.
+#: How long the benchmark waits for late jobs after the last one was due, and for duplicates after the last one arrived.
 STRAGGLER_SECONDS = 30
 STRAY_SECONDS = 2
 RESULT = ROOT / "build/bench-lateness.json"
@@ -56,7 +57,7 @@ class Result:
 
 
 def measure(names: Sequence[str], wanted: Load) -> Iterator[tuple[str, Result]]:
-    """Run one system after the other."""
+    """Run one system after the other, each with its result."""
     for name in names:
         before = await_quiet()
         _say(f"{name}: {before:.1f} cores are busy without it")
@@ -98,7 +99,7 @@ def _system(name: str, target: Target, jobs: Sequence[Job], wanted: Load) -> Ite
 
 
 def _begin(lead_seconds: int, wanted: Load) -> int:
-    """A whole second, so far ahead that the first job of the warm-up is due `lead_seconds` from now."""
+    """When the load begins (ms): on a whole second, with the first job of the warm-up due `lead_seconds` from now."""
     return (int(time.time()) + lead_seconds) * 1000 + wanted.begins_before_ms
 
 
@@ -107,11 +108,11 @@ def _await_arrivals(target: Target, due_at: Mapping[int, int]) -> None:
     time.sleep(max(0, last_at - time.time()))
     while len(target.arrivals()) < len(due_at) and time.time() < last_at + STRAGGLER_SECONDS:
         time.sleep(0.2)
-    time.sleep(STRAY_SECONDS)  # for duplicates, which should not come: there is nothing to wait for
+    time.sleep(STRAY_SECONDS)  # for duplicates, which should not come: no event shows that none will
 
 
 def report(results: Mapping[str, Result]) -> dict[str, Any]:
-    """What is printed as JSON."""
+    """The object that is printed as JSON."""
     return {
         name: {"notRun": result.not_run} if result.not_run else result.scores["all"].as_json()
         for name, result in results.items()
@@ -143,7 +144,7 @@ def _rows(name: str, result: Result) -> Iterator[list[str]]:
 
 
 def _keep(results: Mapping[str, Result], wanted: Load) -> None:
-    """Leave what `bench.capacity` calibrates its model with."""
+    """Write the figures that `bench.capacity` calibrates its model with; nothing if Clockwork did not run."""
     result = results.get(CLOCKWORK)
     if result is None or result.not_run:
         return

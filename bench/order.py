@@ -1,11 +1,11 @@
-"""Do ordered jobs keep their order while attempts fail, processes crash and messages come twice?
+"""Checks that ordered jobs keep their order while attempts fail, processes crash and messages come twice.
 
-20,000 jobs of 500 keys through the shipped flows on the ports in memory, in virtual time. Half of each key's jobs are
-due within one second, several at one instant. The ordered queue keeps SQS' rules: a group is locked while something of
-it is in hand, and what was sent within five minutes is not taken again.
+20,000 jobs of 500 keys go through the shipped flows on the ports in memory, in virtual time. Half of each key's jobs
+are due within one second, several at one instant. The ordered queue keeps SQS' rules: a message group is locked while
+one of its messages is in hand, and a message that was sent within the last five minutes is not taken again.
 
-An inversion is an attempt that begins while an earlier job of its key has not ended. Lost is what neither was accepted
-nor ended otherwise. Duplicates are acceptances beyond the first: a crash between answer and record costs one.
+An inversion is an attempt that begins while an earlier job of its key has not ended. A job is lost if it neither was
+accepted nor ended otherwise. Duplicates are acceptances beyond the first: a crash between answer and record costs one.
 
     python -m bench.order [--json] [--docs] [--jobs N] [--seed N]
 
@@ -46,7 +46,7 @@ SPAN_MS = 900_000
 FAILING = 0.08
 CRASHING = 0.001
 ACK_LOST = 0.01
-#: A release is sent once more so much later (ms), when the queue has forgotten that it was sent.
+#: How much later some releases are sent once more (ms): the queue has then forgotten that they were sent.
 AGAIN_MS = 320_000
 SENT_AGAIN = 0.02
 CLIENT = Client(client_id="bench", principals=("arn:aws:iam::123456789012:user/bench",))
@@ -61,7 +61,7 @@ class Crashed(Exception):
 
 
 class Fragile:
-    """A port at whose calls the process may die."""
+    """A port at whose calls the process may die, before or after the call acts."""
 
     def __init__(self, port: Any, dies: Callable[[], bool]) -> None:
         self._port = port
@@ -82,7 +82,7 @@ class Fragile:
 
 
 class Place:
-    """One job's place in the order of its key, and what was seen of it."""
+    """One job's place in the order of its key, and how often it was accepted."""
 
     def __init__(self, job_id: str, due_at: int, sequence: int) -> None:
         self.job_id = job_id
@@ -91,7 +91,7 @@ class Place:
 
 
 class Run:
-    """One run; everything follows from the seed."""
+    """One run of the benchmark; its whole course follows from the seed."""
 
     def __init__(self, jobs: int, seed: int) -> None:
         self._random = random.Random(seed)
@@ -112,7 +112,7 @@ class Run:
         self.attempts = 0
 
     def go(self) -> dict[str, Any]:
-        """Carry it out, and say what came of it."""
+        """Carry the run out, and return its figures."""
         self._create()
         began_at = self._clockwork.clock.at
         while self._is_busy(began_at):
@@ -147,7 +147,7 @@ class Run:
         in_burst = number // KEYS % 2 == 0
         began_at = self._clockwork.clock.at + 60_000
         burst_at = began_at + SPAN_MS * key // KEYS
-        # Tenths of a second: several share an instant, and go by their sequence, which no two of a key share.
+        # Tenths of a second: several jobs of a key share an instant. Their sequence orders them, and no two share that.
         at = (
             burst_at + self._random.randrange(0, BURST_MS, 100)
             if in_burst
@@ -185,17 +185,17 @@ class Run:
             work()
         except Crashed:
             self.injected["crashes"] += 1
-            self._clockwork.targets.collect()  # what was under way ends with the process
+            self._clockwork.targets.collect()  # attempts that were under way end with the process
         finally:
             self._clockwork.world = self._sound
 
-    # What goes wrong.
+    # The faults.
 
     def _dies(self) -> bool:
         return self._random.random() < CRASHING
 
     def _forget_acknowledgements(self, held: dict[str, Any]) -> None:
-        """Some of what was deleted was not: it comes back after its visibility."""
+        """Put some deleted messages back, as if SQS had lost the deletes: they come back after their visibility."""
         queue = self._clockwork.ordered_queue
         for message_id in [one for one in held if one not in queue.messages]:
             if self._random.random() < ACK_LOST:
@@ -222,7 +222,7 @@ class Run:
         self._lines[key][number].accepted += 1
         return Outcome(State.SUCCEEDED, now, now, status_code=200)
 
-    # What must hold.
+    # The checks.
 
     def _judge(self, delivery: Delivery) -> None:
         key, number = self._places[delivery.job_id]
@@ -247,7 +247,7 @@ def page(found: Mapping[str, Any], attempts: int) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run, and print what came of it; 1 if an order was broken or a job lost."""
+    """Run and print the figures; returns 1 if an order was broken or a job lost."""
     parser = argparse.ArgumentParser(prog="python -m bench.order", description=__doc__)
     parser.add_argument("--json", action="store_true", help="only the last line")
     parser.add_argument("--docs", action="store_true", help="write the table into docs/performance.md")

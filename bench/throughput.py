@@ -1,9 +1,9 @@
-"""Jobs per second and core, and what a due job costs when more and more others are pending.
+"""Jobs per second and core, and the CPU per due job when more and more other jobs are pending.
 
     stub       the flows over the real adapters, against canned answers: create (single, batch) and poll + release
-    memory     the flows over the ports in memory: what Clockwork itself takes, without AWS
+    memory     the flows over the ports in memory: Clockwork's own CPU, without AWS
     pending    a visit to a shard that finds 1,000 due jobs among 1e3 to 1e6 pending ones, in memory: CPU us per due job
-    growth     the dearest of these, in multiples of the cheapest: 1 is, what is not due costs nothing
+    growth     the dearest of these, in multiples of the cheapest: at 1, jobs that are not due cost nothing
 
 One core is one second of CPU of all threads of this process.
 
@@ -39,7 +39,7 @@ _WAYS = ("create_single", "create_batch", "poll_release")
 
 
 def on_stub(chunks: int) -> dict[str, float]:
-    """Jobs per second of CPU by what is done for them, over the real adapters."""
+    """Jobs per second of CPU by workload, over the real adapters against the stub."""
     with stub(answers()) as endpoint_url, stub_world(endpoint_url) as world:
         wanted = workloads()
         costs = cheapest([partial(wanted[name].run, world) for name in _WAYS], chunks)
@@ -47,7 +47,7 @@ def on_stub(chunks: int) -> dict[str, float]:
 
 
 def in_memory(chunks: int) -> dict[str, float]:
-    """The same on the ports in memory."""
+    """Jobs per second of CPU by workload, over the ports in memory."""
     wanted = workloads()
     timeline = MemoryTimeline()
     timeline.put(due_rows(wanted["poll_release"].jobs))
@@ -57,13 +57,13 @@ def in_memory(chunks: int) -> dict[str, float]:
 
 
 def among_pending(counts: Sequence[int], chunks: int) -> dict[int, float]:
-    """CPU us per due job by how many are pending."""
+    """CPU us per due job, by the number of pending jobs."""
     costs = cheapest([polls(pending(count, DUE)) for count in counts], chunks)
     return {count: cost * 1e6 / DUE for count, cost in zip(counts, costs, strict=True)}
 
 
 def growth(costs: Mapping[int, float]) -> float:
-    """How much more the dearest takes than the cheapest."""
+    """The dearest of the costs, in multiples of the cheapest."""
     return max(costs.values()) / min(costs.values())
 
 

@@ -1,14 +1,14 @@
-"""How many billed units a job costs on each path, metered at the real adapters against the emulator, and in dollars.
+"""Billed units of a job on each path, metered at the real adapters against the emulator, and their price in dollars.
 
 Every call of every actor counts: the API's reads of the client and of the shard, the ticker, the pollers' leases,
-horizons and commits, the deliverers' claims and outcomes, receives and deletes. The handlers are those that are
-deployed; they run in this process and in virtual time. The delivery to a job's target is not counted.
+horizons and commits, the deliverers' claims and outcomes, receives and deletes. The handlers are the deployed ones;
+they run in this process and in virtual time. The delivery to a job's target is not counted.
 
-What is paid per visit of a poller (about 2 writes and 1 read) is shared by the jobs that the visit finds. All paths
-but `none_spread` are one shard's visit that finds them all; `none_spread` is an hour of 16 shards, almost idle.
+The units of a poller's visit (about 2 writes and 1 read) are shared by the jobs that the visit finds. On all paths
+except `none_spread`, one visit to one shard finds all jobs; `none_spread` is an hour of 16 shards, almost idle.
 
 Dollars are these units times `bench/billing/prices.py` and nothing else. A held batch is an invocation of the
-deliverer, which is paid while it waits: half a second on average.
+deliverer, which AWS bills while it waits: half a second on average.
 
     python -m bench.units [--json] [--docs] [--jobs N] [--path NAME ...]
 
@@ -34,12 +34,12 @@ from local.emulator import Credentials, emulator
 JOBS = 1_000
 
 
-#: Each with its own emulator, which answers one request at a time.
+#: Processes that meter at once, each with its own emulator, which answers one request at a time.
 PROCESSES = 2
 
 
 def measure(names: Sequence[str], jobs: int, *, silent: bool) -> Mapping[str, Usage]:
-    """The usage per job of each path. Counts are the same whatever else goes on, so some are metered at once."""
+    """The usage per job of each path. Counts do not depend on other work, so several paths are metered at once."""
     shares = [share for first in range(PROCESSES) if (share := names[first::PROCESSES])]
     with ProcessPoolExecutor(len(shares), mp_context=get_context("spawn")) as processes:
         found = [processes.submit(_meter, share, jobs, silent=silent) for share in shares]
@@ -48,7 +48,7 @@ def measure(names: Sequence[str], jobs: int, *, silent: bool) -> Mapping[str, Us
 
 
 def _meter(names: Sequence[str], jobs: int, *, silent: bool) -> Mapping[str, Usage]:
-    """Each path on tables of an account of its own."""
+    """Meter each path on tables of an account of its own."""
     usages = {}
     with emulator(secure=False) as running:
         for number, name in enumerate(names, start=1):

@@ -28,7 +28,7 @@ from infra.storage import Storage
 
 @dataclass(frozen=True, kw_only=True)
 class _Shape:
-    """How one Lambda differs from the others."""
+    """The properties in which one Lambda differs from the others."""
 
     purpose: str
     timeout_seconds: int

@@ -1,1 +1,1 @@
-"""When jobs arrive, and how late."""
+"""Measures when jobs arrive at their target, and how late."""

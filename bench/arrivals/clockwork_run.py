@@ -1,4 +1,4 @@
-"""Clockwork as it is deployed on this machine, under a load that is created ahead of time."""
+"""Runs Clockwork's local stack under a load that is created ahead of time."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ from clockwork.domain.instants import to_text
 from local.stack import LocalStack, say_on_terminal
 
 CLIENT = "bench"
-#: A batch draws one shard, so several are needed to reach them all.
+#: All jobs of a request go to one random shard, so it takes several requests to reach all shards.
 JOBS_PER_REQUEST = 50
 
 
 class CreateFailed(Exception):
-    """The API did not take a job; the message is its answer."""
+    """The API refused the client or a job; the message is its answer."""
 
 
 @contextmanager
 def clockwork(receiver_port: int) -> Iterator[LocalStack]:
-    """A deployed stack whose client may deliver to the receiver; nothing of it is left at the end."""
+    """A deployed stack whose client may deliver to the receiver; nothing of it is left at the end.
+
+    Raises CreateFailed if the API refuses the client.
+    """
     with LocalStack.start(say=say_on_terminal) as stack:
         stack.deploy()
         body = {"principals": [stack.admin.arn], "allowedPrivateTargets": [f"127.0.0.1:{receiver_port}"]}

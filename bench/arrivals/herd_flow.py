@@ -1,4 +1,4 @@
-"""How the jobs of one client were delivered: how fast, how late, and whether any went missing. Pure."""
+"""How the jobs of one client were delivered: how fast, how late, and whether any went missing. Pure functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bench.arrivals.percentiles import percentile
 
 @dataclass(frozen=True, kw_only=True)
 class Flow:
-    """How the jobs of one client were delivered, perhaps in several runs. `rate`: deliveries a second of each run."""
+    """How the jobs of one client were delivered, perhaps in several runs. `rates`: deliveries a second of each run."""
 
     rates: Sequence[float]
     most_in_a_second: int
@@ -26,16 +26,16 @@ class Flow:
 
     @property
     def early(self) -> int:
-        """Deliveries that began before they were due."""
+        """How many deliveries began before they were due."""
         return sum(ms < 0 for ms in self.lateness_ms)
 
     @property
     def p99_ms(self) -> int:
-        """The 99th percentile of lateness."""
+        """The 99th percentile of lateness, ms."""
         return int(percentile(sorted(self.lateness_ms), 0.99))
 
     def and_(self, other: Flow) -> Flow:
-        """This and another run together."""
+        """The flow of both runs together."""
         return Flow(
             rates=[*self.rates, *other.rates],
             most_in_a_second=max(self.most_in_a_second, other.most_in_a_second),
@@ -46,7 +46,7 @@ class Flow:
 
 
 def flow_of(deliveries: Mapping[str, Sequence[int]], due_at: Mapping[str, int], made: int) -> Flow:
-    """A flow from the instants (ms) at which each execution was delivered, and those at which it was due."""
+    """A flow from the instants (ms) at which each execution was delivered and was due. `made`: jobs created."""
     began_at = sorted(at for instants in deliveries.values() for at in instants)
     return Flow(
         rates=[(len(began_at) - 1) * 1000 / (began_at[-1] - began_at[0])],

@@ -1,4 +1,4 @@
-"""Which jobs `bench.lateness` asks of every system, and what it counts of what arrives. Pure."""
+"""The jobs that `bench.lateness` gives to every system, and the figures that it counts from their arrivals. Pure."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import NamedTuple
 from bench.arrivals.percentiles import percentile
 
 #: Parts of the load. Warm-up jobs fill pools, environments and connections; lone jobs calibrate `bench.capacity`.
-#: Neither is counted.
+#: The results count neither.
 WARM_UP, LONE, STEADY, HERD = "warm-up", "lone", "steady", "herd"
 COUNTED = (STEADY, HERD)
 
 
 class Job(NamedTuple):
-    """One job: due so long after the load begins (ms, negative for the warm-up), and the part it belongs to."""
+    """One job: how long after the beginning of the load it is due (ms, negative for the warm-up), and its part."""
 
     number: int
     part: str
@@ -24,21 +24,21 @@ class Job(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """`per_second` jobs a second for `seconds`; later `herd` jobs on one millisecond."""
+    """The load: `per_second` jobs a second for `seconds`, then `herd` jobs on one millisecond."""
 
     per_second: int = 20
     seconds: int = 25
     herd: int = 100
-    #: Two herds before it starts.
+    #: The warm-up: two herds before the load begins.
     warm_up_offsets_ms: tuple[int, ...] = (-15_000, -11_500)
-    #: One after the other, each with the machine to itself.
+    #: Lone jobs come one after the other, each with the machine to itself.
     lone: int = 20
     lone_step_ms: int = 400
-    #: Between the last steady job and the herd.
+    #: The pause between the last steady job and the herd.
     pause_ms: int = 3_000
 
     def jobs(self) -> list[Job]:
-        """All of them, in the order in which they are due."""
+        """All jobs, in the order in which they are due."""
         offsets = [(WARM_UP, offset) for offset in self.warm_up_offsets_ms for _ in range(self.herd)]
         offsets += [(LONE, -1_000 - index * self.lone_step_ms) for index in reversed(range(self.lone))]
         step_ms = 1_000 / self.per_second
@@ -48,13 +48,13 @@ class Load:
 
     @property
     def begins_before_ms(self) -> int:
-        """How long before its beginning the first job is due."""
+        """How long before the beginning of the load the first job of the warm-up is due."""
         return -min(self.warm_up_offsets_ms, default=0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Score:
-    """What became of some jobs. Lateness in ms, of the first arrival of each."""
+    """The figures of some jobs. Lateness is in ms and that of each job's first arrival."""
 
     jobs: int
     p50_ms: float
@@ -79,7 +79,7 @@ class Score:
 
 
 def score(due_at: Mapping[int, int], arrivals: Mapping[int, Sequence[float]]) -> Score:
-    """Count the jobs whose due instants (ms) are given by number. Raises ValueError if none arrived."""
+    """The score of the jobs whose due instants (ms) are given by number. Raises ValueError if none arrived."""
     came = {number: min(arrivals[number]) - at for number, at in due_at.items() if arrivals.get(number)}
     if not came:
         raise ValueError(f"none of {len(due_at)} jobs arrived")

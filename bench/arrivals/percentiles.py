@@ -1,4 +1,4 @@
-"""Percentiles by nearest rank: each is a value that was measured, none is invented between two."""
+"""Percentiles by nearest rank: each is a value that was measured, none is interpolated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Histogram:
         self.max = 0.0
 
     def add(self, value: float, count: int = 1) -> None:
-        """Count `value`, which is not negative, so many times."""
+        """Count `value`, which is not negative, `count` times."""
         self._counts[math.ceil(value / self._width)] += count
         self.count += count
         self.max = max(self.max, value)
@@ -35,7 +35,7 @@ class Histogram:
         self.max = max(self.max, max(values))
 
     def percentile(self, share: float) -> float:
-        """0 if nothing was counted."""
+        """The value at or below which `share` (0-1) of the values lie; 0 if nothing was counted."""
         wanted, seen = math.ceil(share * self.count), 0
         for step, count in sorted(self._counts.items()):
             seen += count
@@ -45,5 +45,5 @@ class Histogram:
 
     @property
     def counts(self) -> Mapping[int, int]:
-        """How many values fell into each class; the class n ends at n times the width."""
+        """How many values fell into each class; class n ends at n times the width."""
         return self._counts

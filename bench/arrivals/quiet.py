@@ -1,4 +1,4 @@
-"""Waits for a machine that has nothing else to do."""
+"""Waits until the machine has nothing else to do."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-#: Cores that others may keep busy.
+#: How many cores other processes may keep busy on a quiet machine.
 QUIET_CORES = 0.5
 LONGEST_WAIT_SECONDS = 20
 #: User, nice, system, idle, ... in hundredths of a second: https://man7.org/linux/man-pages/man5/proc_stat.5.html
@@ -15,7 +15,7 @@ _IDLE = (3, 4)
 
 
 def busy_cores(seconds: float = 1.0) -> float:
-    """How many cores are at work, over the next second; where nobody counts that, the load average."""
+    """How many cores are busy over the next second; on systems without /proc/stat, the load average."""
     if not _STAT.exists():
         return os.getloadavg()[0]
     before = _ticks()
@@ -26,7 +26,7 @@ def busy_cores(seconds: float = 1.0) -> float:
 
 
 def await_quiet(longest_seconds: float = LONGEST_WAIT_SECONDS) -> float:
-    """Wait until fewer than half a core is busy, but not for long; how many are then."""
+    """Wait until less than half a core is busy, for `longest_seconds` at most; returns how many are busy then."""
     deadline = time.monotonic() + longest_seconds
     while (busy := busy_cores()) >= QUIET_CORES and time.monotonic() < deadline:
         time.sleep(1)

@@ -1,7 +1,7 @@
-"""The shipped flows in virtual time: many deliverer environments at work at once, each call taking its time.
+"""Runs the shipped flows in virtual time, with many deliverer environments at work at once.
 
-Modelled is what a call takes, and how Lambda hands messages over; what is done is what is deployed, on the adapters in
-memory. An environment is a greenlet that hands over wherever time passes for it.
+Only two things are modelled: how long each call takes, and how Lambda hands messages over. The code is the deployed
+one, on the adapters in memory. Each environment is a greenlet, which switches to the others wherever it would wait.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from clockwork.memory.release_queue import MemoryReleaseQueue
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
 
-#: What each takes, ms, evenly distributed: a write or read of DynamoDB, a send to SQS, a target's answer, and the time
-#: from a message's becoming visible to the start of its invocation.
+#: Durations, ms, evenly distributed: of a write or read of DynamoDB, of a send to SQS, of a target's answer, and from
+#: the instant at which a message becomes visible to the start of its invocation.
 STORE_MS = (5, 10)
 SEND_MS = (10, 20)
 TARGET_MS = (20, 50)
@@ -38,7 +38,7 @@ BATCH = 10
 
 
 class Loop:
-    """What happens next, in virtual time (ms)."""
+    """The event loop of virtual time (ms)."""
 
     def __init__(self, clock: MemoryClock) -> None:
         self.clock = clock
@@ -47,21 +47,21 @@ class Loop:
         self._queue: list[tuple[int, int, Callable[[], object]]] = []
 
     def at(self, at: int, happen: Callable[[], object]) -> None:
-        """Let something happen at an instant."""
+        """Call `happen` at an instant; an instant in the past means now."""
         heapq.heappush(self._queue, (max(at, self.clock.at), next(self._numbers), happen))
 
     def spawn(self, work: Callable[[], object]) -> None:
-        """Somebody who acts, now, and may pause."""
+        """Start an actor now: a greenlet that does the work and may pause."""
         actor = greenlet(work, self._hub)
         self.at(self.clock.at, actor.switch)
 
     def pause(self, ms: int) -> None:
-        """Let time pass for whoever acts now."""
+        """Let time pass for the actor that is at work now."""
         self.at(self.clock.at + ms, getcurrent().switch)
         self._hub.switch()
 
     def run(self) -> None:
-        """Until nothing is left to happen."""
+        """Run until no event is left."""
         while self._queue:
             at, _, happen = heapq.heappop(self._queue)
             self.clock.at = at
@@ -83,7 +83,7 @@ class _Clock:
 
 
 class _Timed:
-    """Any port, each of whose calls takes its time before it is done."""
+    """A port whose calls each take a while before they act."""
 
     def __init__(self, inner: Any, loop: Loop, rng: random.Random, takes_ms: tuple[int, int]) -> None:
         self._inner, self._loop, self._rng, self._takes_ms = inner, loop, rng, takes_ms
@@ -100,7 +100,10 @@ class _Timed:
 
 
 class _Targets:
-    """`ports.Targets`: all of a batch at once, each taking its time; every delivery is noted when it begins."""
+    """`ports.Targets` of one environment: all deliveries of a batch run at once, and each takes a while.
+
+    `note` is called with every delivery when it begins.
+    """
 
     def __init__(self, loop: Loop, rng: random.Random, note: Callable[[Delivery], object]) -> None:
         self._loop, self._rng, self._note = loop, rng, note
@@ -126,7 +129,7 @@ class _Targets:
 
 
 class _Queue(MemoryReleaseQueue):
-    """A release queue that tells when a message becomes visible, and keeps none: nothing fails here."""
+    """A release queue that reports when a message becomes visible, and keeps none, since nothing fails here."""
 
     def __init__(self, loop: Loop, visible: Callable[[int, str], object]) -> None:
         super().__init__(loop.clock)
@@ -159,7 +162,7 @@ class VirtualClockwork:
         return self._loop.clock.at
 
     def run(self, ticks: int) -> None:
-        """That many minutes' ticks, and then until nothing is left to do."""
+        """Start this many ticks, a minute apart, and run until nothing is left to do."""
         for tick in range(ticks):
             self._loop.at(self.now + tick * self.world.settings.tick_seconds * 1000, self._tick)
         self._loop.run()
@@ -193,7 +196,7 @@ class VirtualClockwork:
         self._visible[at].append(body)
 
     def _hand_over(self, at: int) -> None:
-        """All that becomes visible now goes out in batches, in no order, each some time later."""
+        """Send the messages that become visible now out in batches, in no order, each batch some time later."""
         bodies = self._visible.pop(at)
         self._rng.shuffle(bodies)
         for first in range(0, len(bodies), BATCH):
@@ -207,7 +210,7 @@ class VirtualClockwork:
             self._loop.spawn(lambda: self._deliver(world))
 
     def _deliver(self, world: World) -> None:
-        """One environment, batch after batch for as long as there are any."""
+        """Deliver in one environment, batch after batch, until no batch is left."""
         while self._batches:
             bodies = self._batches.popleft()
             self.receives += len(bodies)

@@ -1,1 +1,1 @@
-"""What is billed, metered in virtual time."""
+"""Meters the units that AWS bills, in virtual time, and prices them."""

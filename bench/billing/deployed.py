@@ -1,4 +1,4 @@
-"""What a template has that costs something for as long as it stands, whatever is asked of it."""
+"""Counts the resources of a template that AWS bills by the month, whether or not there are requests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.infra.template import Template
 
 @dataclass(frozen=True, kw_only=True)
 class Deployed:
-    """Alarms on AWS's metrics and on Clockwork's own, and the queues at which event sources wait."""
+    """Counts of alarms, on AWS's metrics and on Clockwork's own, and of queues at which event sources wait."""
 
     alarms: int
     alarms_on_own_metrics: int
@@ -19,7 +19,7 @@ class Deployed:
 
 
 def deployed(template: Template, namespace: str) -> Deployed:
-    """Count in a template. `namespace`: of the metrics of Clockwork's own."""
+    """Count the resources of a template. `namespace`: the one of Clockwork's own metrics."""
     watched = [alarm["Properties"]["Namespace"] for alarm in template.all("CloudWatch::Alarm").values()]
     sources = template.all("Lambda::EventSourceMapping").values()
     fifo = [_is_fifo(template, source["Properties"]["EventSourceArn"]) for source in sources]

@@ -1,4 +1,4 @@
-"""Lambda's SQS event source in virtual time: messages in the seconds and batches in which their delays would end."""
+"""Lambda's SQS event source in virtual time: it hands messages over in the seconds in which their delays would end."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from clockwork.aws.session import Aws
 from clockwork.domain.storage.codec import decode_message
 
-#: Of one Lambda invocation and of one receive.
+#: The most messages of one Lambda invocation, and of one receive.
 BATCH = 10
 
 
 class Batch:
-    """Messages that are received at once, in the second in which the last became visible."""
+    """Messages that are received at once, in the second in which the last of them became visible."""
 
     def __init__(self, second: int) -> None:
         self.second = second
@@ -21,9 +21,10 @@ class Batch:
 
 
 class EventSource:
-    """Stands for Lambda's SQS event source. A message is visible from the whole second before it is to run.
+    """Stands for Lambda's SQS event source. A message becomes visible at the whole second before its run instant.
 
-    Those of one second come by their instants, as they were sent: by anything random the units would be, too.
+    Messages of one second come in the order of their run instants, as they were sent: in a random order, the metered
+    units would be random, too.
     """
 
     def __init__(self, aws: Aws, queue_url: str) -> None:
@@ -34,8 +35,9 @@ class EventSource:
     def next_batch(self, until: int | None) -> Batch | None:
         """The next messages, at most ten; None if there are none.
 
-        With `until` (ms) those that are visible at the same time before it, as an idle deployment sees them. Without,
-        the next ten, all at the second of the last: as one sees them where many more jobs fall into each second.
+        With `until` (ms), a batch has messages of one second before `until` only, as in an idle deployment. Without it,
+        a batch has the next ten, all received in the second of the last: as in a deployment where many more jobs fall
+        into each second.
         """
         self._fetch()
         if not self._waiting or (until is not None and self._waiting[0][0] * 1000 >= until):
@@ -49,7 +51,7 @@ class EventSource:
         return batch
 
     def _fetch(self) -> None:
-        """Take over all that was sent. These calls are not those that are billed: see `Meter.add_queue_batch`."""
+        """Take over all messages that were sent. `Meter.add_queue_batch` counts the billed calls, not these calls."""
         while messages := self._receive():
             entries = [{"Id": str(n), "ReceiptHandle": one["ReceiptHandle"]} for n, one in enumerate(messages)]
             self._sqs.delete_message_batch(QueueUrl=self._url, Entries=entries)

@@ -1,4 +1,4 @@
-"""Counts what AWS would bill for the calls of one botocore session."""
+"""Counts the units that AWS would bill for the calls of one botocore session."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _READS = frozenset({"GetItem", "BatchGetItem", "Query", "Scan"})
 
 
 class Meter:
-    """What was called so far. `capacity` is to be attached to the DynamoDB clients, which `Aws` does."""
+    """Counts the calls so far. `capacity` has to be attached to the DynamoDB clients, which `Aws` does."""
 
     def __init__(self, session: botocore.session.Session) -> None:
         self.capacity = CapacityMeter()
@@ -39,17 +39,20 @@ class Meter:
         session.register("after-call.*", self._add_call)
 
     def add_invocation(self, *, through_api: bool = False) -> None:
-        """A Lambda function was started, perhaps by API Gateway for a client."""
+        """Count an invocation of a Lambda function, perhaps by API Gateway for a client."""
         self._invocations += 1
         self._api_requests += through_api
 
     def add_queue_batch(self, bodies: list[str]) -> None:
-        """Lambda's event source received these messages at once, had them delivered, and deleted them at once."""
+        """Count a batch that Lambda's event source received at once, had delivered, and deleted at once."""
         self._sqs_consumed += _chunks(bodies) + 1
         self._held_batches += 1
 
     def usage(self) -> Usage:
-        """Everything so far. A refused condition is billed as a write, although DynamoDB reports nothing for it."""
+        """The usage so far.
+
+        AWS bills a write that its condition refused, although DynamoDB reports no capacity for it.
+        """
         writes = sum(units for (operation, _), units in self.capacity.units.items() if operation not in _READS)
         return Usage(
             write_units=writes + self.capacity.failed_conditions,
@@ -81,9 +84,9 @@ class Meter:
 
 
 def read_units(answer: Mapping[str, Any]) -> float:
-    """What a strong read is billed: what it reports, but not less than what it returns.
+    """The read units that AWS bills for a strong read: as reported, but at least those of the returned items.
 
-    The emulator reports one unit for any read, and none for BatchGetItem, whose items are billed one by one.
+    The emulator reports one unit for any read, and none for BatchGetItem, whose items AWS bills one by one.
     """
     consumed = answer.get("ConsumedCapacity", ())
     reported = sum(float(one["CapacityUnits"]) for one in ([consumed] if isinstance(consumed, Mapping) else consumed))
@@ -99,7 +102,8 @@ def _units(items: list[Mapping[str, Any]]) -> int:
 
 
 def item_bytes(item: Mapping[str, Mapping[str, Any]]) -> int:
-    """The size of an item of texts, numbers, binaries and sets of numbers, as DynamoDB reckons it:
+    """The size of an item of texts, numbers, binaries and sets of numbers, as DynamoDB reckons it.
+
     https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
     """
     return sum(len(name.encode()) + _value_bytes(value) for name, value in item.items())

@@ -1,7 +1,7 @@
-"""What a million one-shot jobs of 1 KB cost elsewhere, counted in the same units at the same prices.
+"""The cost of a million one-shot jobs of 1 KB with other schedulers, in the same units at the same prices.
 
-Each is counted from its public documentation or source, for its least wasteful use. Servers and brokers that one runs
-oneself are named and not counted.
+The units of each are counted from its public documentation or source, for its least wasteful use. Servers and brokers
+that its users run themselves are named and not counted.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from dataclasses import dataclass
 
 from bench.billing.prices import ON_DEMAND
 
-#: Who reads jobs from an SQS queue, ten at a time: receives and deletes, and 256 MB for 30 ms a batch.
+#: A consumer that reads jobs from an SQS queue, ten at a time: receives and deletes, and 256 MB for 30 ms a batch.
 _CONSUMER_REQUESTS = 0.2
 _CONSUMER = {"lambdaInvocations": 0.1, "gbSeconds": 0.1 * 0.030 * 256 / 1_024}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Other:
-    """Another scheduler, and what one job uses there, by the names of `bench.billing.prices`.
+    """Another scheduler, and the units that one job uses there, by the names of `bench.billing.prices`.
 
-    `source`: where that is said.
+    `source`: the page from which they are counted.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Other:
 
     @property
     def dollars_per_million(self) -> float:
-        """What a million jobs cost on demand."""
+        """The price of a million jobs on demand."""
         return ON_DEMAND.dollars_per_million(self.units)
 
 

@@ -1,4 +1,4 @@
-"""The ways of jobs through the scheduler whose units are metered."""
+"""The paths of jobs through the scheduler whose units `bench.units` meters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from clockwork.domain.releases import Delivery
 from clockwork.memory.clock import MemoryClock
 from local.emulator import Credentials, Emulator
 
-#: How far ahead the first job is due: beyond where a create starts a poller itself, within a poller's lookahead.
+#: How far ahead the first job is due: too far for a create to start a poller, but within a poller's lookahead.
 LEAD_SECONDS = 180
 TICK_SECONDS = 60
 PAYLOAD_BYTES = 200
@@ -28,11 +28,11 @@ _HOUR_SECONDS = 3_600
 
 @dataclass(frozen=True, kw_only=True)
 class Path:
-    """What a client asks for, how, and what its target says. All jobs are due within `within_seconds`.
+    """The jobs that a client creates on one path, and the answers of their target.
 
-    `bundled`: at one SQS queue, which takes many at once. `herd`: so many jobs, whatever was asked for, all on one
-    second. `schedule`: that of recurring jobs, of which the first fires are metered, not their creation. `client`: what
-    the client has besides. `parked`: nothing is delivered.
+    All jobs are due within `within_seconds`. `bundled`: they target one SQS queue, which takes many at once. `herd`:
+    this many jobs, whatever number was asked for, all due on one second. `schedule`: the one of recurring jobs; their
+    first fires are metered, not their creation. `client`: further fields of the client. `parked`: no job is delivered.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Path:
     parked: bool = False
 
     def run(self, running: Emulator, account: Credentials, jobs: int) -> Usage:
-        """Take so many jobs this way; what each used. Raises Unexpected if one does not arrive as it should."""
+        """Take so many jobs along this path; the usage of each. Raises Unexpected if one does not arrive as planned."""
         jobs = self.herd or jobs
         told = {"shards": self.shards, "answer": self._answer, "client": self.client}
         with scheduler(running, account, **told) as (scheduled, meter):
@@ -96,7 +96,7 @@ class Path:
     def _target(self, number: int) -> dict[str, str]:
         if self.bundled:
             return {"type": "sqs", "queueArn": QUEUE_ARN}
-        # Not so many failures at one host that its circuit opens.
+        # Several hosts, so that no host fails often enough to open its circuit.
         host = f"host-{number // 5}.example.com" if self.failures else "example.com"
         return {"type": "http", "url": f"https://{host}/hook"}
 
@@ -107,7 +107,7 @@ class Path:
                 raise Unexpected(f"a cancel answered {result}")
 
     def _drain(self, scheduled: Scheduler) -> None:
-        """As many ticks as all jobs need to be released, one minute apart; then what is left to be delivered."""
+        """Run as many ticks, a minute apart, as it takes to release all jobs; then deliver the rest."""
         for _ in range(max(1, self.within_seconds // TICK_SECONDS)):
             ticked_at = scheduled.clock.at
             scheduled.tick()

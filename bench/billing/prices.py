@@ -1,4 +1,4 @@
-"""What AWS asks: us-east-1, first tier, dollars, without free tiers. One place for all sums of the benchmarks.
+"""Prices of AWS for all sums of the benchmarks: us-east-1, first tier, dollars, without free tiers.
 
 DynamoDB as of 2026-09-23, SQS as of 2026-06, Lambda as of 2026-09-19, EventBridge, Step Functions, CloudWatch and the
 HTTP API as of 2026-11; the service's own page wins wherever it differs.
@@ -21,7 +21,8 @@ WRITE_UNIT = 0.625
 READ_UNIT = 0.125
 #: https://aws.amazon.com/sqs/pricing/ - standard queues; each 64 KB chunk of a request counts as one.
 SQS_REQUEST = 0.40
-#: Same page, fair queues: on top, for requests about messages with a message group; taken to be all three of them.
+#: Same page, fair queues: a surcharge for requests about messages with a message group. The sums add it to all three
+#: requests of a message.
 SQS_FAIR_SURCHARGE = 0.10
 #: Same page: FIFO queues.
 SQS_FIFO_REQUEST = 0.50
@@ -39,7 +40,7 @@ STATE_TRANSITION = 25.00
 #: https://aws.amazon.com/lambda/pricing/ - a GB-second on arm64; a provisioned poller of an event source for an hour.
 GB_SECOND = 0.0000133334
 POLLER_HOUR = 0.00925
-#: https://aws.amazon.com/cloudwatch/pricing/ - a month of an alarm, of a metric of one's own; a GB of logs taken in.
+#: https://aws.amazon.com/cloudwatch/pricing/ - a month of an alarm, a month of a custom metric, a GB of ingested logs.
 ALARM_MONTH = 0.10
 METRIC_MONTH = 0.30
 LOG_GB = 0.50
@@ -47,7 +48,7 @@ LOG_GB = 0.50
 PROVISIONED_WRITE_HOUR = 0.00065
 PROVISIONED_READ_HOUR = 0.00013
 
-#: How much of provisioned capacity is used on average. At 29% it costs what is paid on demand.
+#: How much of provisioned capacity is used on average. At 29% it costs as much as on-demand capacity.
 UTILISATION = 0.70
 #: How long a deliverer holds a batch until it is due, on average: messages come up to a second early, because SQS
 #: delays whole seconds.
@@ -56,14 +57,14 @@ HOLD_SECONDS = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class Tariff:
-    """The ways of paying that a deployment may choose from, dollars per million."""
+    """The prices that depend on how a deployment chooses to pay, dollars per million."""
 
     write_unit: float = WRITE_UNIT
     read_unit: float = READ_UNIT
     sqs_request: float = SQS_REQUEST
 
     def per_million(self) -> Mapping[str, float]:
-        """Dollars per million of each thing that is counted."""
+        """Dollars per million of each unit that is counted."""
         return {
             "writeUnits": self.write_unit,
             "readUnits": self.read_unit,
@@ -77,13 +78,13 @@ class Tariff:
         }
 
     def dollars_per_million(self, units: Mapping[str, float]) -> float:
-        """What a million jobs cost that use so many units each."""
+        """The price of a million jobs that use so many units each."""
         prices = self.per_million()
         return sum(amount * prices[name] for name, amount in units.items())
 
 
 def provisioned(dollars_per_hour: float, utilisation: float = UTILISATION) -> float:
-    """A million units of capacity that is paid by the hour, of which so much is used."""
+    """Dollars per million units of capacity that is paid by the hour and used to such a share."""
     return dollars_per_hour / _HOUR_SECONDS / utilisation * _MILLION
 
 
@@ -93,7 +94,7 @@ _PROVISIONED = {
 }
 _FAIR = {"sqs_request": SQS_REQUEST + SQS_FAIR_SURCHARGE}
 ON_DEMAND = Tariff()
-#: By the heads of their columns.
+#: The tariffs by the heads of their columns.
 TARIFFS = {
     "on demand": ON_DEMAND,
     "on demand, fair queues": Tariff(**_FAIR),

@@ -57,14 +57,14 @@ _MAKERS = {
 
 
 class Unexpected(Exception):
-    """Something did not go as the path says, so its figures would mean nothing."""
+    """Jobs did not go the way that the path describes, so its figures would mean nothing."""
 
 
 class Scheduler:
-    """One deployment with one client. `delivered` lists what its targets were handed.
+    """One deployment with one client. `delivered` lists the deliveries that its targets were handed.
 
-    By Lambda, but for the API's, are counted `invocations` and `turns`: calls to AWS, one after the other. `lines` are
-    those of metrics.
+    `invocations` and `turns` are counts by Lambda, without the api Lambda. Turns are calls to AWS that are made one
+    after the other; calls that are made at once share a turn. `lines` are the log lines of metrics.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Scheduler:
         self._source = source
 
     def request(self, method: str, path: str, body: object = None, key: str | None = None) -> Any:
-        """One call of the client's to the API; the parsed body of its answer. Raises Unexpected unless it is 2xx."""
+        """Call the API as the client; the parsed body of the answer. Raises Unexpected unless it is 2xx."""
         self._meter.add_invocation(through_api=True)
         answer = self._handlers["api"](_api_event(method, path, body, key), None)
         if answer["statusCode"] // 100 != 2:
@@ -98,7 +98,7 @@ class Scheduler:
         return json.loads(answer["body"])
 
     def tick(self) -> None:
-        """The minute's tick, and the pollers that it starts."""
+        """Run a tick and the pollers that it starts. Raises Unexpected if a poller stops before it is done."""
         self._invoke("ticker", {})
         asked, groups = set(self._invoker.asked), list(self._invoker.together)
         self._invoker.asked.clear()
@@ -107,14 +107,14 @@ class Scheduler:
         self.turns["ticker"] += len(events) + len(groups)
         visits = [self._invoke("poller", event) for event in events]
         for group in groups:
-            # Each has a thread of its own.
+            # Each shard of the group has a thread of its own, so their calls count as made at once.
             visits += self._invoke("poller", {"partitionIds": list(group)}, at_once=len(group))["visits"]
         stopped = {visit["partitionId"]: visit["outcome"] for visit in visits if visit["outcome"] != "dry"}
         if stopped:
             raise Unexpected(f"pollers stopped: {stopped}")
 
     def deliver(self, until: int | None = None) -> None:
-        """Deliver what becomes visible before `until` (ms), or everything."""
+        """Deliver the messages that become visible before `until` (ms), or all. Raises Unexpected if one comes back."""
         while batch := self._source.next_batch(until):
             self.clock.hold_until(batch.second * 1000)
             self._meter.add_queue_batch(batch.bodies)
@@ -125,7 +125,7 @@ class Scheduler:
                 raise Unexpected(f"{len(failures)} of {len(records)} messages came back")
 
     def sweep(self) -> None:
-        """The minute's sweep."""
+        """Run a sweep."""
         self._invoke("sweeper", {})
 
     def _invoke(self, name: str, event: dict[str, Any], at_once: int = 1) -> Any:
@@ -139,7 +139,7 @@ class Scheduler:
 
 @dataclass(frozen=True)
 class _Quiet(App):
-    """Metrics are kept: standard output is for the result."""
+    """An app that keeps its metrics in `lines`: standard output is for the result."""
 
     lines: list[str] = field(default_factory=list)
 
@@ -149,7 +149,7 @@ class _Quiet(App):
 
 
 class _Context:
-    """What a handler asks of Lambda's context."""
+    """Lambda's context, as far as a handler uses it."""
 
     def __init__(self, timeout_seconds: int) -> None:
         self._timeout_seconds = timeout_seconds
@@ -168,12 +168,13 @@ def scheduler(
     answer: Callable[[Delivery, MemoryClock], Outcome] | None = None,
     client: Mapping[str, Any] = MappingProxyType({}),
 ) -> Iterator[tuple[Scheduler, Meter]]:
-    """A scheduler in an account of the emulator that is empty, and the meter of all that it calls from now on.
+    """A scheduler in an empty account of the emulator, and the meter of all its calls from now on.
 
-    `answer`: what targets say, if not that all is well. `client`: what its one client has besides its name, principal
-    and queue.
+    `answer`: the outcome of a delivery; without it every delivery succeeds. `client`: fields that its one client has
+    besides its name, principal and queue.
     """
-    # Where minutes end decides which jobs share a row and a message: here, always, where that saves least.
+    # Where minutes end decides which jobs share a row. The clock starts on a whole minute, so that the figures do
+    # not depend on the time of day; jobs that are due within one minute then take the fewest rows.
     clock = MemoryClock(int(time.time()) // 60 * 60_000)
     settings = _create_resources(running, account, shards, ordered_shards)
     _prepare(running, account, settings, client)
@@ -194,13 +195,13 @@ def scheduler(
 def _create_resources(running: Emulator, account: Credentials, shards: int, ordered_shards: int) -> Settings:
     dynamodb, sqs = running.client("dynamodb", account), running.client("sqs", account)
     tables = {f"{kind}_table": create_table(dynamodb, kind, kind) for kind in KEYS}
-    # Nothing is sent to the ordered queue here, so it need not be one.
+    # No message is sent to the ordered queue here, so it need not be a FIFO queue.
     queues = {name: sqs.create_queue(QueueName=name)["QueueUrl"] for name in _QUEUES}
     return Settings.for_account().with_(shards=shards, ordered_shards=ordered_shards, **queues, **tables)
 
 
 def _prepare(running: Emulator, account: Credentials, settings: Settings, client: Mapping[str, Any]) -> None:
-    """What is written once in the life of a deployment: its shards and the client."""
+    """Write the rows that a deployment writes once in its life: those of its shards and of the client."""
     aws = Aws(_session(account), endpoint_url=running.endpoint_url)
     try:
         world = aws_world(settings, aws)

@@ -1,4 +1,4 @@
-"""What `bench.units` found as tables, each of whose dollars can be reckoned from the figures beside it."""
+"""The results of `bench.units` as tables; the dollars in them can be reckoned from the units and prices beside them."""
 
 from __future__ import annotations
 

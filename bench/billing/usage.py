@@ -1,4 +1,4 @@
-"""What was used, and what it costs."""
+"""The usage of AWS in billed units, and its price."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from bench.billing.prices import ON_DEMAND
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """Billed units, of a run or per job. `sqs_consumed` are receives and deletes; `held_batches` are the deliverer's
-    invocations, each of which holds its batch until that is due.
+    """Billed units, of a run or per job.
+
+    `sqs_consumed` counts receives and deletes. `held_batches` counts the deliverer's invocations, each of which holds
+    its batch until the batch is due.
     """
 
     write_units: float
@@ -23,11 +25,11 @@ class Usage:
     api_requests: float
 
     def since(self, earlier: Usage) -> Usage:
-        """What was used after `earlier`."""
+        """The units that were used after `earlier`."""
         return Usage(**{name: amount - getattr(earlier, name) for name, amount in vars(self).items()})
 
     def per_job(self, jobs: int) -> Usage:
-        """The same, shared among `jobs`."""
+        """The units per job, for so many jobs."""
         return Usage(**{name: amount / jobs for name, amount in vars(self).items()})
 
     @property
@@ -37,11 +39,11 @@ class Usage:
 
     @property
     def dollars_per_million(self) -> float:
-        """The price on demand of a million times what `as_json` tells, by `bench.billing.prices` and nothing else."""
+        """The price on demand of a million times the units of `as_json`, by `bench.billing.prices` and nothing else."""
         return ON_DEMAND.dollars_per_million(self.as_json())
 
     def as_json(self) -> Mapping[str, float]:
-        """The figures that a reader compares, by the names that `bench.billing.prices` has for them."""
+        """The units that a reader compares, by their names in `bench.billing.prices`."""
         return {
             "writeUnits": round(self.write_units, 4),
             "readUnits": round(self.read_units, 4),

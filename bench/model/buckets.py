@@ -1,4 +1,4 @@
-"""Rates that AWS grants: token buckets, and ramps."""
+"""Limits of rates that AWS grants: token buckets, and ramps."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 class TokenBucket:
-    """`rate` tokens a second, of which at most `depth` are kept. Full at the beginning."""
+    """A token bucket: it gets `rate` tokens a second and keeps at most `depth`. It is full at the beginning."""
 
     def __init__(self, rate: float, depth: float) -> None:
         self.rate = rate

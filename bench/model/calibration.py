@@ -1,8 +1,8 @@
-"""Holds the model to what was measured: with the local stack's constants it must predict the local stack's lateness.
+"""Calibrates the model: with the local stack's constants it must predict the local stack's lateness.
 
-What the model cannot know is how long a deliverer takes from a due instant to an arrival. For a lone job
-`bench.lateness` measures it on the stack, apart from the load that is to be predicted; for those that follow in the
-same batch it is measured here, with the deliverer's own code and no emulator. The other constants are `EMULATOR`.
+The model cannot know how long a deliverer takes from a due instant to an arrival. For a lone job `bench.lateness`
+measures it on the stack, apart from the load that is to be predicted. For the jobs that follow in the same batch this
+file measures it, with the deliverer's own code and no emulator. The other constants are `EMULATOR`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from clockwork.settings import Settings
 BATCH = 10
 ROUNDS = 12
 ROUNDS_APART = 4
-#: Between two deliveries that are due apart: as in the steady part of `bench.lateness`.
+#: Time between two deliveries that are due apart: as in the steady part of `bench.lateness`.
 STEP_MS = 50
 HOLD_MS = 60
 #: The first rounds open connections and start threads.
@@ -45,7 +45,7 @@ TOLERANCE = 0.3
 
 @dataclass(frozen=True)
 class Starts:
-    """From a due instant to the first arrival of a batch, and from each arrival to the next (ms)."""
+    """Times from a due instant to the first arrival of a batch, and from each arrival to the next (ms)."""
 
     first_ms: float
     next_ms: float
@@ -53,7 +53,7 @@ class Starts:
 
 @dataclass(frozen=True)
 class Lateness:
-    """Percentiles, in ms."""
+    """Percentiles of lateness, in ms."""
 
     p50_ms: float
     p99_ms: float
@@ -61,9 +61,9 @@ class Lateness:
 
 @dataclass(frozen=True)
 class Calibration:
-    """What was measured (None: not on this machine yet), and what the model says of the same load.
+    """The measured lateness (None: not on this machine yet), and the lateness that the model predicts for that load.
 
-    Held to is the median: the tail of the local stack is what else the machine has to do, which no model knows.
+    The medians are compared: the tail of the local stack comes from other work of the machine, which no model knows.
     """
 
     starts: Starts
@@ -72,32 +72,32 @@ class Calibration:
 
     @property
     def error(self) -> float | None:
-        """How far the prediction is off, as a share of what was measured."""
+        """The prediction's distance from the measured median, as a share of that; None without a measurement."""
         if self.measured is None:
             return None
         return relative_error(self.predicted.p50_ms, self.measured.p50_ms)
 
 
 def relative_error(predicted: float, measured: float) -> float:
-    """The distance as a share of what was measured, which is not 0."""
+    """The distance as a share of the measured value, which is not 0."""
     return abs(predicted - measured) / measured
 
 
 def starts_of(apart: Sequence[float], together: Sequence[Sequence[float]]) -> Starts:
-    """From the lateness (ms) of deliveries that were due apart, and of batches that were due together: medians."""
+    """The medians of both times, from the lateness (ms) of deliveries due apart, and of batches due together."""
     steps = [(max(late) - min(late)) / (len(late) - 1) for late in together]
     return Starts(round(statistics.median(apart), 2), round(statistics.median(steps), 2))
 
 
 class _NoSecrets:
-    """Nothing is signed here."""
+    """A store without secrets, since no delivery is signed here."""
 
     def get(self, name: str) -> str:
         raise KeyError(name)
 
 
 def measure_starts() -> Starts:
-    """Batches of ten, due apart or on one millisecond, through the deliverer's flow to a receiver in a thread."""
+    """Measure batches of ten, due apart or on one millisecond, from the deliverer's flow to a receiver in a thread."""
     clock = SystemClock()
     targets = ThreadedTargets({HttpTarget: HttpTransport(clock, _NoSecrets())}, clock)
     world = replace(MemoryClockwork().world, clock=clock, targets=targets)
@@ -125,7 +125,7 @@ def _message(url: str, due_at: int, number: int) -> Message:
 
 
 def predict(load: Load, starts: Starts) -> Lateness:
-    """The lateness that the model gives the local stack under the load of `bench.lateness`."""
+    """The lateness that the model predicts for the local stack under the load of `bench.lateness`."""
     limits: Limits = replace(EMULATOR, first_start_ms=starts.first_ms, next_start_ms=starts.next_ms)
     deployment = Deployment(settings=Settings.for_local(), warm_writes=EMULATOR.partition_writes, warm_environments=10)
     stack = Stack(deployment, limits, jittered_ticks=False)
@@ -140,7 +140,7 @@ def predict(load: Load, starts: Starts) -> Lateness:
 
 
 def calibrate(result: Path) -> Calibration:
-    """Compare with the result that `bench.lateness` left, if there is one."""
+    """Predict, and compare with the result that `bench.lateness` left, if there is one."""
     starts, measured, load = measure_starts(), None, Load()
     if result.exists():
         kept = json.loads(result.read_text(encoding="utf-8"))

@@ -30,6 +30,6 @@ class Latency:
         return math.exp(rng.gauss(middle, deviation))
 
     def slowest_of(self, calls: int, rng: random.Random) -> float:
-        """The latency of `calls` at once, of which all are awaited: by the inverse of its distribution."""
+        """The latency of `calls` at once that are all awaited (the slowest one), by the inverse of its distribution."""
         middle, deviation = self._shape
         return math.exp(middle + deviation * _NORMAL.inv_cdf(min(max(rng.random() ** (1 / calls), 1e-12), 1 - 1e-12)))

@@ -1,4 +1,4 @@
-"""A bar chart as SVG, written by hand: a page of text needs no plotting package."""
+"""Draws a bar chart as SVG, without a plotting package."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Bar(NamedTuple):
 
 
 def x_of(value: float) -> float:
-    """Where a value (ms) lies on the logarithmic axis, in pixels; what is below 1 ms lies at its beginning."""
+    """The position of a value (ms) on the logarithmic axis, in pixels; a value below 1 ms lies at its beginning."""
     share = math.log10(max(1.0, min(value, DECADES[-1]))) / math.log10(DECADES[-1])
     return round(LEFT + share * (WIDTH - LEFT - RIGHT), 1)
 
 
 def chart(title: str, bars: Sequence[Bar]) -> str:
-    """The picture of all rows."""
+    """The SVG of all rows."""
     height = TOP + ROW * len(bars) + 20
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}"',
@@ -59,7 +59,7 @@ def _axis(height: int) -> list[str]:
 
 
 def _row(number: int, bar: Bar) -> list[str]:
-    """The longest bar first, so that the shorter ones lie on it."""
+    """The shapes of one row, the longest bar first, so that the shorter ones lie on it."""
     y = TOP + ROW * number
     lines = [f'<text x="{LEFT - 8}" y="{y + 13}" text-anchor="end">{escape(bar.name)}</text>']
     for value, shade, inset in sorted(zip(bar.values, _SHADES, (6, 3, 0), strict=True), key=lambda one: one[2]):

@@ -1,4 +1,4 @@
-"""Clients that create jobs: what the table does not take is repeated as the adapter repeats it."""
+"""Clients that create jobs: rows that the table refuses are put again with the adapter's own backoff."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ from clockwork.memory.clock import SeededRandom
 
 
 class Creates:
-    """Requests of several jobs each. `release` hands over what lies behind a shard's horizon when it is put."""
+    """Requests of several jobs each.
+
+    `release` hands over the jobs of a row that lies at or before its shard's horizon when it is put. `wake` starts a
+    poller for a shard.
+    """
 
     def __init__(
         self,
@@ -35,14 +39,14 @@ class Creates:
         self._random = SeededRandom(world.rng.randrange(2**32))
 
     def start(self, per_second: int, seconds: int, delay_ms: int, spread_ms: int, jobs_per_request: int) -> None:
-        """A steady rate of jobs, each due `delay_ms` after its request and up to `spread_ms` later."""
+        """Plan a steady rate of jobs, each due `delay_ms` after its request and up to `spread_ms` later."""
         step_ms = 1_000 * jobs_per_request / per_second
         for number in range(int(seconds * 1_000 / step_ms)):
             at = (number + self._world.rng.random()) * step_ms
             self._world.events.at(at, partial(self._request, jobs_per_request, (int(at) + delay_ms, spread_ms)))
 
     def _request(self, jobs: int, due: tuple[int, int]) -> None:
-        """All jobs of a request draw one shard; those of one minute share rows."""
+        """Create the jobs of one request: all go to one random shard, and jobs of one minute share rows."""
         shard = self._shards[self._random.below(len(self._shards))]
         self._world.tally.api_requests += 1
         kinds = rows_of_request(jobs)
@@ -55,7 +59,10 @@ class Creates:
     def _round(
         self, shard: ShardModel, rows: Sequence[TimelineRow], rounds: Iterator[int], pauses: list[float]
     ) -> None:
-        """One round of BatchWriteItem; what comes back unprocessed is for the next, after the adapter's own pause."""
+        """Do one round of BatchWriteItem. Rows that come back unprocessed go into the next, after the adapter's pause.
+
+        After the last round the rest is counted as refused.
+        """
         if next(rounds, None) is None:
             self._world.tally.refused += sum(row.kind.jobs for row in rows)
             return
@@ -69,7 +76,10 @@ class Creates:
         self._world.events.after((pauses.pop() * 1000 if pauses else 0) + took, put)
 
     def _place(self, shard: ShardModel, row: TimelineRow) -> bool:
-        """Put, then look: what is at or before the horizon is released at once. False if the table refuses it."""
+        """Put a row, then check the shard: a row at or before the horizon is released at once.
+
+        Returns False if the table refuses the row.
+        """
         now, units = self._world.events.now, row.kind.write_units
         if not self._partitions.take(shard.partition_id, units, now):
             return False

@@ -9,7 +9,7 @@ from bench.model.buckets import TokenBucket
 from bench.model.world import World
 from clockwork.domain.releases import delay_seconds
 
-#: Time is looked at in steps of so many ms: shorter than the latencies that follow.
+#: Queues hand messages out in steps of this many ms: shorter than the latencies that follow.
 STEP_MS = 10
 #: Messages that Lambda takes at once from a queue without a window (`infra.triggers.BATCH`).
 BATCH = 10
@@ -17,7 +17,7 @@ NEVER = float("inf")
 
 
 class Account:
-    """The concurrent executions of the account."""
+    """The concurrent executions of Lambda in the account, up to the quota."""
 
     def __init__(self, quota: int) -> None:
         self._quota = quota
@@ -25,7 +25,7 @@ class Account:
         self.most_busy = 0
 
     def enter(self) -> bool:
-        """One more, unless all are taken."""
+        """Take one more; False if all are taken."""
         if self._busy == self._quota:
             return False
         self._busy += 1
@@ -33,7 +33,7 @@ class Account:
         return True
 
     def leave(self) -> None:
-        """One fewer."""
+        """Give one back."""
         self._busy -= 1
 
 
@@ -57,7 +57,7 @@ class QueueModel:
         self._pressed_since = 0.0
 
     def send(self, run_at: int, count: int) -> None:
-        """So many messages that are to run at an instant; the delay is Clockwork's own."""
+        """Send so many messages that are to run at an instant. Clockwork's own code chooses the delay."""
         now = self._world.events.now
         took = self._world.limits.send.draw(self._world.rng)
         visible_at = now + took + delay_seconds(run_at, int(now)) * 1000
@@ -70,15 +70,15 @@ class QueueModel:
         self._plan_step(step * STEP_MS)
 
     def _plan_step(self, at: float) -> None:
-        """Look again at `at`, unless that is to happen before anyway."""
+        """Plan a step at `at`, unless an earlier one is planned."""
         if at < self._next_step_at:
             self._next_step_at = at
             self._world.events.at(at, lambda: self._step(at))
 
     def _step(self, planned_at: float) -> None:
-        """Hand out what is visible, as far as the event source goes."""
+        """Hand out the visible messages, as many as the event source takes."""
         if planned_at != self._next_step_at:
-            return  # an earlier look was planned meanwhile, and has planned those that follow
+            return  # an earlier step was planned meanwhile, and has planned the steps that follow
         now, self._next_step_at = self._world.events.now, NEVER
         for step in [step for step in self._waiting if step * STEP_MS <= now]:
             self._visible.extend(_dealt(self._waiting.pop(step)))
@@ -90,7 +90,7 @@ class QueueModel:
             self._plan_step(min(self._waiting) * STEP_MS)
 
     def _grant(self, wanted: int, now: float) -> int:
-        """How many batches the event source takes."""
+        """How many of `wanted` batches the event source takes now."""
         limits, pollers = self._world.limits, self._world.deployment.pollers
         in_flight_room = (limits.in_flight - self._in_flight) // BATCH
         if pollers:
@@ -122,7 +122,7 @@ class QueueModel:
         self._deliver(sorted(messages), cold)
 
     def _environment(self) -> float | None:
-        """Take an environment; how long its start takes (ms), None if Lambda refuses one."""
+        """Take an environment; the duration of its start (ms, 0 if it is warm), or None if Lambda refuses one."""
         cold = 0.0
         if self._busy >= self._environments:
             if not self._new_environments.take(1, self._world.events.now):
@@ -135,7 +135,7 @@ class QueueModel:
         return cold
 
     def _deliver(self, run_at: list[int], cold: float) -> None:
-        """Claim, hold each until it is due, start it, await all answers, record the outcomes."""
+        """Deliver a batch: claim, hold each job until it is due, start it, await all answers, record the outcomes."""
         world, limits, rng, tally = self._world, self._world.limits, self._world.rng, self._world.tally
         called = world.events.now + limits.queue_to_lambda.draw(rng)
         ready = began = called + cold
@@ -166,6 +166,9 @@ class QueueModel:
 
 
 def _dealt(messages: list[int]) -> Iterator[list[int]]:
-    """Batches of what became visible together, dealt out like cards: a standard queue mixes what was sent together."""
+    """Batches of messages that became visible together, dealt out like cards.
+
+    A standard queue mixes messages that were sent together.
+    """
     piles = -(-len(messages) // BATCH)
     return (messages[pile::piles] for pile in range(piles))

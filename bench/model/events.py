@@ -1,4 +1,4 @@
-"""Virtual time: what is to happen, in order."""
+"""Virtual time: a queue of planned actions, carried out in order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class Events:
-    """A queue of actions. `now` is in ms; what is scheduled for the same instant happens in the order of scheduling."""
+    """A queue of actions. `now` is in ms; actions of one instant happen in the order in which they were planned."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -15,16 +15,16 @@ class Events:
         self._number = 0
 
     def at(self, instant: float, action: Callable[[], None]) -> None:
-        """Do something at an instant; what lies in the past happens now."""
+        """Plan an action at an instant; an instant in the past means now."""
         self._number += 1
         heapq.heappush(self._heap, (max(instant, self.now), self._number, action))
 
     def after(self, ms: float, action: Callable[[], None]) -> None:
-        """Do something so much later."""
+        """Plan an action this much later."""
         self.at(self.now + ms, action)
 
     def run(self, until: float) -> None:
-        """Let time pass until `until`, or until nothing is left to happen."""
+        """Let time pass until `until`, or until no action is left."""
         while self._heap and self._heap[0][0] <= until:
             self.now, _, action = heapq.heappop(self._heap)
             action()

@@ -1,4 +1,4 @@
-"""What AWS grants and how long it takes. Every figure is AWS's or marked as assumed; us-east-1, November 2026."""
+"""AWS's limits and latencies. Every figure is AWS's or marked as assumed; us-east-1, November 2026."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ class Limits:
 
     #: Writes a second of one partition of a table.
     partition_writes: int
-    #: How long a key must be throttled before it gets a partition of its own: between these.
+    #: How long a key must be throttled before it gets a partition of its own: a random time between these two.
     split_after_seconds: tuple[float, float]
-    #: One write, one page of a query, one batch of messages, one asynchronous invocation until its function runs.
+    #: Latencies of one write, one page of a query, one batch of messages, and of one asynchronous invocation until its
+    #: function runs.
     write: Latency
     query: Latency
     send: Latency
     invoke: Latency
-    #: From a message's visibility to the start of its function.
+    #: Time from a message's visibility to the start of its function.
     queue_to_lambda: Latency
     #: Messages of one queue that may be received and not yet deleted.
     in_flight: int
-    #: Batches of one queue at once, since when messages wait.
+    #: Batches of one queue at once; the bound grows from the instant at which messages began to wait.
     event_source: Ramp
-    #: Of a provisioned poller: receives a second, batches at once.
+    #: A provisioned poller's receives a second, and its batches at once.
     poller_receives: int
     poller_batches: int
-    #: New environments of one function: at once, and a second.
+    #: New environments of one function: how many at once, and how many a second.
     environments_burst: int
     environments_per_second: int
     cold_start: Latency
-    #: From a due instant to the start of the first attempt, and from each start of a batch to the next.
+    #: Time from a due instant to the start of the first attempt, and from each start of a batch to the next.
     first_start_ms: float
     next_start_ms: float
     #: How long a target takes to answer.
@@ -72,7 +73,7 @@ AWS = Limits(
     environments_per_second=100,
     # Assumed.
     cold_start=Latency(450, 900),
-    # Assumed: about twice what the benchmark's machine takes alone, since 1,024 MB are 0.6 of a core.
+    # Assumed: about twice the time of the benchmark's machine when it is idle, since 1,024 MB are 0.6 of a core.
     first_start_ms=4.0,
     next_start_ms=1.0,
     # Assumed.
@@ -84,7 +85,7 @@ AWS = Limits(
 )
 
 #: The local stack. Its launcher wakes the event source every 20 ms; a delayed message was measured to reach it after
-#: 31 ms (p50) and 52 ms (p90). It has at most ten batches of a queue under way (`infra.triggers.LOCAL_BATCHES`).
+#: 31 ms (p50) and 52 ms (p90). It works on at most ten batches of a queue at once (`infra.triggers.LOCAL_BATCHES`).
 EMULATOR = replace(
     AWS,
     partition_writes=1_000_000,

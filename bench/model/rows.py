@@ -1,4 +1,4 @@
-"""Rows of the timeline as requests make them, by Clockwork's code: how many jobs share one, and what it is billed."""
+"""Timeline rows of requests, made by Clockwork's own code: how many jobs share a row, and its billed units."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from clockwork.domain.storage.rows import row_of_job, row_of_many
 WRITE_UNIT_BYTES = 1_024
 READ_UNIT_BYTES = 4_096
 PAYLOAD_BYTES = 200
-#: Names of the attributes, and the time to live.
+#: Size of the attributes' names and of the time to live.
 FRAME_BYTES = 60
 _AT = 1_700_000_000_000
 _SAID = b'{"target":{"type":"http","url":"https://example.com/hook"}}'
@@ -29,12 +29,12 @@ class RowKind(NamedTuple):
 
     @property
     def write_units(self) -> int:
-        """What its put is billed."""
+        """The write units that AWS bills for its put."""
         return math.ceil(self.size / WRITE_UNIT_BYTES)
 
     @property
     def read_units(self) -> float:
-        """Its share of a strong query."""
+        """Its share of the read units of a strong query."""
         return self.size / READ_UNIT_BYTES
 
 
@@ -48,7 +48,7 @@ def rows_of_request(jobs: int) -> tuple[RowKind, ...]:
 
 @cache
 def row_kind(jobs: int) -> RowKind:
-    """A row of so many jobs, encoded to see its size."""
+    """A row of so many jobs, whose size comes from encoding one."""
     occurrence = Occurrence(
         client_id="acme",
         due_at=_AT,

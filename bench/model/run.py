@@ -1,4 +1,4 @@
-"""Puts the parts together: one run of a scenario, and its result."""
+"""Puts the parts of the model together: one run of a deployment, and its result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ from clockwork.flows.poll.shard import STOP_MARGIN_MS
 
 
 class Stack:
-    """A deployment in the model, empty. A tick falls anywhere in its minute, as a rule of EventBridge does."""
+    """A deployment in the model, without a job at first.
+
+    A tick comes at a random instant of its minute, as from an EventBridge rule, unless `jittered_ticks` is false.
+    """
 
     def __init__(
         self,
@@ -46,7 +49,7 @@ class Stack:
         self._plan_tick(0)
 
     def run(self, until_ms: int) -> Tally:
-        """Let time pass."""
+        """Let time pass until `until_ms`, and return the counts."""
         self.world.events.run(until_ms)
         return self.world.tally
 
@@ -66,7 +69,7 @@ class Stack:
         self._poll([shard])
 
     def _poll(self, shards: Sequence[ShardModel]) -> None:
-        """Invoke a poller. The first visit that finds work is lost in the middle, if one is to be."""
+        """Invoke a poller for these shards. With `lost_poller`, the first visit that finds work dies in the middle."""
 
         def begin() -> None:
             timeout_ms = self.world.settings.poller_timeout_seconds * 1000
@@ -88,7 +91,7 @@ class Stack:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a run showed."""
+    """The figures of a run."""
 
     jobs: int
     delivered: int
@@ -101,7 +104,7 @@ class Outcome:
     dollars_per_million: float
     #: The most environments of deliverers that were busy at once.
     environments: int
-    #: Of provisioned pollers.
+    #: The price of provisioned pollers.
     fixed_dollars_per_hour: float
 
     def as_json(self) -> dict[str, Any]:
@@ -117,7 +120,7 @@ class Outcome:
 
 
 def outcome_of(stack: Stack) -> Outcome:
-    """The result of a run. Drained is when the last delivery started, counted from the first due instant."""
+    """The result of a run. `drain_seconds` count from the first due instant to the start of the last delivery."""
     tally, deployment, settings = stack.world.tally, stack.world.deployment, stack.world.settings
     late = tally.lateness
     return Outcome(
@@ -136,8 +139,8 @@ def outcome_of(stack: Stack) -> Outcome:
 
 
 def dollars(tally: Tally, deployment: Deployment) -> float:
-    """What the run would be billed: writes, reads, requests and Lambda's duration; not the API, storage and logs."""
-    # At `full` a claim and an outcome each; a look per request.
+    """The run's bill: writes, reads, requests and Lambda's duration; without the API, storage and logs."""
+    # With `full` records, each job has a claim and an outcome. Each request reads its shard once.
     writes = tally.write_units + (2 * tally.delivered if deployment.record == "full" else 0)
     reads = tally.read_units + tally.api_requests
     sqs = tally.sends + 2 * tally.receives

@@ -1,4 +1,4 @@
-"""The scenarios: what is deployed, what is asked of it, and what goes wrong."""
+"""The scenarios of the model: the deployment, the load, and the faults of each."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from clockwork.settings import Settings
 HERD_AT = 300_000
 #: How far ahead a steady load is created.
 LEAD_MS = 300_000
-#: How long stragglers are waited for.
+#: How long a run goes on for late jobs.
 STRAGGLERS_MS = 600_000
 _ACCOUNT = Settings.for_account()
-#: Jobs of the requests that made a herd: the most that the API takes.
+#: Jobs of each request that creates a herd: the most that the API takes.
 JOBS_PER_REQUEST = 500
-#: What is deployed unless somebody asks for more.
+#: The default deployment.
 DEFAULT = Deployment(concurrency=5_000)
 HERD = Deployment(settings=_ACCOUNT.with_(shards=64, release_queues=14), pollers=100, concurrency=15_000)
 RATE_23K = Deployment(
@@ -32,7 +32,7 @@ RATE_100K = Deployment(
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """One run. `compares` names the scenario of which this one changes a single thing."""
+    """One run. `compares` names the scenario from which this one differs in a single thing."""
 
     name: str
     says: str
@@ -48,7 +48,7 @@ def herd(
     lost_poller: bool = False,
     missed_ticks: frozenset[int] = frozenset(),
 ) -> Outcome:
-    """Jobs that have been on the timeline for long, all due on one millisecond."""
+    """Run jobs that have long been on the timeline, all due on one millisecond."""
     stack = Stack(deployment, lost_poller=lost_poller, missed_ticks=missed_ticks)
     tally = stack.world.tally
     tally.api_requests = jobs // JOBS_PER_REQUEST
@@ -70,7 +70,7 @@ def steady(
     missed_ticks: frozenset[int] = frozenset(),
     jobs_per_request: int = JOBS_PER_REQUEST,
 ) -> Outcome:
-    """Jobs created at a steady rate, each due five minutes and up to a second after its request."""
+    """Run jobs that are created at a steady rate, each due five minutes and up to a second after its request."""
     stack = Stack(deployment, lost_poller=lost_poller, missed_ticks=missed_ticks)
     stack.creates.start(per_second, seconds, LEAD_MS, 1_000, jobs_per_request)
     stack.run(LEAD_MS + seconds * 1_000 + STRAGGLERS_MS)

@@ -1,4 +1,4 @@
-"""The timeline table: partitions with write limits, and what each shard still holds."""
+"""The timeline table's partitions and their write limits."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from bench.model.limits import Limits
 
 
 class Partitions:
-    """Which partition a shard's key lies in, and what that partition grants.
+    """The partitions of the table, by the shard keys that lie in them, and the writes that each partition grants.
 
-    Keys fall onto partitions by hash. A key that is throttled for minutes gets a partition of its own; nothing is
-    ever split inside a key, since keys of the timeline only increase:
+    Keys fall onto partitions by hash. A key that is throttled for minutes gets a partition of its own. DynamoDB never
+    splits the rows of one key, since the sort keys of the timeline only increase:
     https://aws.amazon.com/blogs/database/part-2-scaling-dynamodb-how-partitions-hot-keys-and-split-for-heat-impact-performance/
     """
 
@@ -33,7 +33,7 @@ class Partitions:
         return TokenBucket(self._limits.partition_writes, self._limits.partition_writes)
 
     def take(self, key: str, units: int, now: float) -> bool:
-        """Whether a write of so many units to a key is granted at `now` (ms); a refusal is counted."""
+        """Whether the key's partition grants a write of so many units at `now` (ms). A refusal counts as a throttle."""
         if self._buckets[self._place[key]].take_all(units, now):
             return True
         self.throttles += 1
@@ -41,11 +41,11 @@ class Partitions:
         return False
 
     def partition_of(self, key: str) -> int:
-        """Where a key lies."""
+        """The number of the partition in which a key lies."""
         return self._place[key]
 
     def _note_heat(self, key: str, now: float) -> None:
-        if now - self._throttled_at.get(key, -1e9) > 10_000:  # cooled down meanwhile: it counts from now
+        if now - self._throttled_at.get(key, -1e9) > 10_000:  # the key has cooled down: its time counts from now
             self._split_at[key] = now + self._rng.uniform(*self._limits.split_after_seconds) * 1000
         self._throttled_at[key] = now
         if now >= self._split_at[key] and self._keys_in[self._place[key]] > 1:

@@ -1,4 +1,4 @@
-"""What the shards hold, and what polls them: the loop of `clockwork.flows.poll.shard`, step by step in virtual time."""
+"""The shards' rows, and the pollers: the loop of `clockwork.flows.poll.shard`, step by step in virtual time."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from clockwork.domain.timeline import Shard
 from clockwork.flows.poll.portions import OCCURRENCES_AT_ONCE, ROWS_AT_ONCE
 from clockwork.flows.poll.shard import STOP_MARGIN_MS
 
-#: A page of a query. https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Query.Pagination.html
+#: The largest page of a query. https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Query.Pagination.html
 PAGE_BYTES = 1_048_576
-#: Hands over to the release queue of a shard: index, due instant, how many.
+#: Sends messages to the release queue of a shard: the shard's index, the due instant, the number of messages.
 Send = Callable[[int, int, int], None]
 
 
 class TimelineRow(NamedTuple):
-    """One row: when it is due, and what it is."""
+    """One row: its due instant and its kind."""
 
     due_at: int
     kind: RowKind
@@ -38,24 +38,24 @@ class ShardModel:
     horizon: str = keys.BEGINNING
     lease_until: int = 0
     epoch: int = 0
-    #: By the last visit, as of its last commit.
+    #: Occurrences that the last visit had released at its last commit. None: no visit has committed.
     released: int | None = None
     rows: list[TimelineRow] = field(default_factory=list)
-    #: Released since the last commit: what a lost poller's successor sends again.
+    #: Rows released since the last commit: the successor of a lost poller sends them again.
     uncommitted: list[TimelineRow] = field(default_factory=list)
 
     @property
     def partition_id(self) -> str:
-        """Its name."""
+        """The shard's name."""
         return keys.partition_of(self.index)
 
     @property
     def row(self) -> Shard:
-        """Its row, as ticks see it."""
+        """The shard's row in the table of shards, as ticks read it."""
         return Shard(self.partition_id, lease_until=self.lease_until, horizon=self.horizon, released=self.released)
 
     def put(self, due_at: int, kind: RowKind) -> None:
-        """Add a row."""
+        """Add a row to the timeline."""
         bisect.insort(self.rows, TimelineRow(due_at, kind))
 
     def page(self, horizon: str, limit: int) -> list[TimelineRow]:
@@ -72,7 +72,7 @@ class ShardModel:
 
 
 def portion_of(rows: Sequence[TimelineRow]) -> int:
-    """How many of the rows are handed over in one call, as `clockwork.flows.poll.portions` has it."""
+    """How many of the rows are sent in one call, as in `clockwork.flows.poll.portions`."""
     room = OCCURRENCES_AT_ONCE
     for number, row in enumerate(rows[:ROWS_AT_ONCE]):
         room -= most_in(row)
@@ -87,7 +87,7 @@ def most_in(row: TimelineRow) -> int:
 
 
 class Invocation:
-    """One poller: it is paid from its start until the last of its visits has ended, or until its end without one."""
+    """One poller. AWS bills it from its start until the last of its visits has ended."""
 
     def __init__(self, world: World, timeout_ms: float) -> None:
         self._world = world
@@ -96,14 +96,18 @@ class Invocation:
         world.tally.polls += 1
 
     def pay(self) -> None:
-        """A visit ends now."""
+        """Count the poller's time up to now, since a visit ends."""
         now = self._world.events.now
         self._world.tally.poller_ms += max(0.0, now - self._paid_until)
         self._paid_until = max(now, self._paid_until)
 
 
 class Visit:
-    """One poller's stay at one shard. `hand_over`: starts another for a shard that is not done when time runs short."""
+    """One poller's visit to one shard.
+
+    `hand_over` starts another poller for a shard that is not done when time runs short. `lost_after_portions`: the
+    poller dies after this many portions, before their commit.
+    """
 
     def __init__(
         self,
@@ -126,7 +130,7 @@ class Visit:
         self._committed_at = world.events.now
 
     def begin(self) -> None:
-        """Take the lease and publish the horizon, or leave it to who has it."""
+        """Take the lease and publish the horizon; nothing if another poller has the lease."""
         now = int(self._world.events.now)
         if self._shard.lease_until >= now:
             return
@@ -151,7 +155,7 @@ class Visit:
         self._later(self._world.limits.query.draw(self._world.rng), lambda: self._go_on(page, more=bool(page)))
 
     def _go_on(self, page: list[TimelineRow], *, more: bool) -> None:
-        """The next portion of a page, after a commit if one is due."""
+        """Release the next portion of a page, after a commit if one is due."""
         if not page:
             self._commit(lambda: self._read() if more else None, release_lease=not more)
             return
@@ -165,7 +169,7 @@ class Visit:
             self._release(page, size)
 
     def _release(self, page: list[TimelineRow], size: int) -> None:
-        """Hand a portion over, in as many threads as the adapter has."""
+        """Send a portion to the release queue, in as many threads as the adapter has."""
         count = sum(row.kind.jobs for row in page[:size])
         sends = -(-count // MESSAGES_PER_BATCH)
         waves = -(-sends // THREADS)
@@ -177,7 +181,7 @@ class Visit:
         self._shard.uncommitted += page[:size]
         self._released += count
         if self._is_lost():
-            # Its lease runs out; what it had read and not sent is still on the timeline.
+            # The poller is lost and its lease runs out. Rows that it had read and not sent are still on the timeline.
             for row in page[size:]:
                 self._shard.put(*row)
             return
@@ -193,7 +197,10 @@ class Visit:
     def _commit(
         self, then: Callable[[], None], *, release_lease: bool = False, left: Sequence[TimelineRow] = ()
     ) -> None:
-        """Move the cursor. Going on renews the lease and publishes the horizon anew. `left`: read and not released."""
+        """Move the cursor, then renew the lease and publish the horizon anew, or stop and release the lease.
+
+        `left`: rows that were read and not released.
+        """
         now = int(self._world.events.now)
         self._world.tally.write_units += 1
         self._shard.uncommitted.clear()

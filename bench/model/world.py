@@ -1,4 +1,4 @@
-"""What every part of the model shares: time, randomness, the cloud's limits, the deployment, and what is counted."""
+"""The world of the model, which all its parts share: time, randomness, AWS's limits, the deployment and the counts."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from infra.memory import DELIVERER_MEMORY_MB, POLLER_MEMORY_MB
 
 @dataclass(frozen=True, kw_only=True)
 class Deployment:
-    """What is deployed, and what is set beside the stack: its default is what the stack comes with."""
+    """The stack's settings, and values that are set beside the stack; the defaults are those of a new stack."""
 
     settings: Settings = field(default_factory=Settings.for_account)
-    #: Writes a second that the timeline is warmed for (a new on-demand table takes 4,000).
+    #: Writes a second for which the timeline table is warmed (a new on-demand table takes 4,000).
     warm_writes: int = 4_000
     #: Provisioned pollers per release queue, set at its event source; 0: Lambda's own scaling.
     pollers: int = 0
@@ -25,7 +25,7 @@ class Deployment:
     concurrency: int = 1_000
     #: Environments that are warm when the load comes, per deliverer.
     warm_environments: int = 0
-    #: Of the jobs: `full` writes a claim and an outcome each.
+    #: The jobs' `record`; with `full` each job writes a claim and an outcome.
     record: str = "full"
     deliverer_gb: float = DELIVERER_MEMORY_MB / 1_024
     poller_gb: float = POLLER_MEMORY_MB / 1_024
@@ -33,7 +33,7 @@ class Deployment:
 
 @dataclass
 class Tally:
-    """What is counted."""
+    """The counts of a run."""
 
     lateness: Histogram = field(default_factory=lambda: Histogram(0.1))
     created: int = 0
@@ -56,7 +56,7 @@ class Tally:
 
 
 class World:
-    """One run of the model."""
+    """The state that the parts share in one run of the model."""
 
     def __init__(self, deployment: Deployment, limits: Limits = AWS, seed: int = 0) -> None:
         self.deployment = deployment

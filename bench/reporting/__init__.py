@@ -1,1 +1,1 @@
-"""Results, into the documentation."""
+"""Writes the benchmarks' results into the documentation."""

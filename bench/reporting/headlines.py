@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-#: How these rows begin, by the first head of the table that they stand in.
+#: The beginnings of these rows, by the first head of the table in which they stand.
 HEADLINES = {
     "dollars per million jobs": (
         "`none_batch`",
@@ -28,7 +28,7 @@ def headlines(page: str) -> str:
 
 
 def _quote(table: Sequence[str]) -> Sequence[str]:
-    """What is quoted of one table, with its head; nothing if it has no headline."""
+    """The quoted rows of one table, with its head; none if it has no headline."""
     first_head = table[0].strip("| ").split(" | ")[0]
     wanted = tuple(f"| {row}" for row in HEADLINES.get(first_head, ()))
     rows = [row for row in table[2:] if row.startswith(wanted)] if wanted else []

@@ -1,4 +1,4 @@
-"""Writes what was measured into the documentation, between markers that name the block."""
+"""Writes results into the documentation, between markers that name the block."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ def publish(name: str, markdown: str) -> None:
 
 
 def write_block(name: str, markdown: str, page: Path) -> None:
-    """Replace what stands between `<!-- begin:name -->` and `<!-- end:name -->`; a page without them gets them last."""
+    """Replace the text between `<!-- begin:name -->` and `<!-- end:name -->`; a page without them gets them at its end.
+
+    A page that does not exist is made.
+    """
     begin, end = f"<!-- begin:{name} -->", f"<!-- end:{name} -->"
     text = page.read_text(encoding="utf-8") if page.exists() else "# Performance\n"
     before, found, rest = text.partition(begin)

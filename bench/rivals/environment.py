@@ -1,4 +1,4 @@
-"""The environment of the other schedulers, made when it is first needed."""
+"""The Python environment of the other schedulers, made when it is first needed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COMPLETE = FOLDER / ".complete"
 
 
 def ensure_environment() -> None:
-    """Install the pinned packages unless that has been done. Raises CalledProcessError; pip says why."""
+    """Install the pinned packages unless they are installed. Raises CalledProcessError if pip fails; pip says why."""
     if _COMPLETE.exists() and _COMPLETE.stat().st_mtime >= REQUIREMENTS.stat().st_mtime:
         return
     subprocess.run([sys.executable, "-m", "venv", str(FOLDER)], check=True, stdout=sys.stderr)

@@ -19,17 +19,17 @@ STOP_SECONDS = 3
 
 
 class RivalFailed(Exception):
-    """It did not accept its jobs; the message is the end of what it said."""
+    """The scheduler did not accept its jobs; the message is the end of its log."""
 
 
 @contextmanager
 def rival(name: str, jobs: Sequence[tuple[str, int]]) -> Iterator[None]:
-    """Hand over (url, due instant in ms) of all jobs and let it run until the end of the block.
+    """Hand a scheduler the (url, due instant in ms) of all jobs, and let it run until the end of the block.
 
     Raises RivalFailed.
     """
     program = Path(__file__).parent / f"run_{name}.py"
-    # What it leaves when it is killed goes with the folder.
+    # Files that the scheduler leaves when it is killed are removed with the folder.
     with tempfile.TemporaryFile("w+") as log, tempfile.TemporaryDirectory(prefix="clockwork-rival-") as folder:
         process = subprocess.Popen(
             [str(PYTHON), str(program)],
@@ -55,7 +55,7 @@ def rival(name: str, jobs: Sequence[tuple[str, int]]) -> Iterator[None]:
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """Ask, then kill it with its group: some wait for their workers first."""
+    """Ask the process to end, then kill it with its group: some schedulers wait for their workers first."""
     process.terminate()
     try:
         process.wait(STOP_SECONDS)

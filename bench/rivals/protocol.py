@@ -1,4 +1,4 @@
-"""What the programs of this folder have in common: jobs come in on standard input, deliveries go out as POSTs."""
+"""The protocol of the programs in this folder: jobs come in on standard input, deliveries go out as POSTs."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import urllib3
 
-#: Deliveries at once: as many as Clockwork's local stack has under way at the most.
+#: The most deliveries at once: as many as Clockwork's local stack makes at once.
 THREADS = 100
 _pool = urllib3.PoolManager(maxsize=THREADS, retries=False, timeout=15)
 
 
 class Job(NamedTuple):
-    """Post to `url` at `due_at` (epoch ms)."""
+    """One job: post to `url` at `due_at` (epoch ms)."""
 
     url: str
     due_at: int
@@ -26,10 +26,10 @@ def read_jobs() -> list[Job]:
 
 
 def say_ready() -> None:
-    """All jobs have been accepted."""
+    """Report that all jobs have been accepted."""
     print("ready", flush=True)
 
 
 def deliver(url: str) -> None:
-    """What each job does."""
+    """Do the work of a job: post to its url."""
     _pool.request("POST", url, body=b'{"hello":"world"}', headers={"Content-Type": "application/json"})

@@ -1,4 +1,4 @@
-"""APScheduler: one process, jobs in memory, one thread that wakes for the next of them, a pool that runs them."""
+"""Runs APScheduler: one process, jobs in memory, one thread that wakes for the next of them, a pool that runs them."""
 
 from __future__ import annotations
 

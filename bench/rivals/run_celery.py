@@ -1,4 +1,4 @@
-"""Celery: ETA tasks through a broker that is a folder; one worker takes them all at once and holds them in memory."""
+"""Runs Celery: ETA tasks through a broker that is a folder; one worker takes all at once and holds them in memory."""
 
 from __future__ import annotations
 

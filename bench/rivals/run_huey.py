@@ -1,4 +1,4 @@
-"""Huey: tasks in a SQLite file; its scheduler looks once a second, the shortest interval that it takes."""
+"""Runs Huey: tasks in a SQLite file; its scheduler checks them once a second, the shortest interval that it takes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def main() -> None:
         huey = SqliteHuey("bench", filename=str(Path(folder) / "tasks.db"), results=False)
         task = huey.task()(deliver)
         for url, due_at in read_jobs():
-            task.schedule((url,), eta=datetime.fromtimestamp(due_at / 1000, UTC))  # of local time it drops the fraction
+            task.schedule((url,), eta=datetime.fromtimestamp(due_at / 1000, UTC))  # in local time huey drops fractions
         say_ready()
         huey.create_consumer(
             workers=WORKERS,

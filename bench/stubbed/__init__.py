@@ -1,1 +1,1 @@
-"""The flows on canned answers, for CPU alone."""
+"""Runs the flows on canned answers of AWS, to measure CPU alone."""

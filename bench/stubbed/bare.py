@@ -1,4 +1,4 @@
-"""The calls to AWS that a workload cannot do without, alone: recorded once, then repeated with botocore and no more."""
+"""Records the calls to AWS that a workload cannot do without, and repeats them with botocore alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Calls = list[tuple[OperationModel, dict[str, Any]]]
 
 
 class Recorder:
-    """Notes the calls of a botocore session while it is `on`: the clients' methods and what they were given."""
+    """Notes all calls of a botocore session: the operation and its parameters."""
 
     def __init__(self, session: botocore.session.Session) -> None:
         self.calls: Calls = []
@@ -30,7 +30,7 @@ class Recorder:
 
 
 class Bare:
-    """Low-level clients as lean as botocore has them, and as many threads as the adapters use."""
+    """The leanest low-level clients of botocore, and as many threads as the adapters use."""
 
     def __init__(self, session: botocore.session.Session, endpoint_url: str) -> None:
         config = Config(parameter_validation=False, max_pool_connections=THREADS + 2)
@@ -40,7 +40,7 @@ class Bare:
         self._threads = ThreadPoolExecutor(THREADS)
 
     def replay(self, calls: Calls) -> Callable[[], None]:
-        """What makes the same calls: one operation after the other, each on all threads at once."""
+        """A function that makes the same calls: one operation after the other, each on all threads at once."""
         stages = [
             [self._call(model, params) for model, params in some]
             for _, same in groupby(calls, key=lambda call: call[0].name)

@@ -1,4 +1,4 @@
-"""What the stub answers: a shard of the timeline with one page that is due, stores and queues that take everything."""
+"""The stub's answers: a shard of the timeline with one page of due rows; stores and queues that accept every call."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PARTITION = "p000"
 CLIENT = "acme"
 TARGET = HttpTarget("https://example.com/hook")
 PAYLOAD_BYTES = 200
-#: Rows per page: what a poller asks for at once.
+#: Rows per page: as many as a poller asks for at once.
 PAGE = 500
 MINUTE_MS = 60_000
 _YEAR_MS = 365 * 86_400_000
@@ -73,7 +73,7 @@ def _item(row: Row) -> dict[str, Any]:
 
 
 def _shard() -> dict[str, Any]:
-    """A shard whose lease does not end while it is polled and whose horizon lies before whatever is created."""
+    """A shard whose lease does not end while it is polled, and whose horizon lies before all jobs that are created."""
     return {
         "partitionId": {"S": PARTITION},
         "owner": {"S": "c2hhcmQtb3duZXItMDAwMQ"},

@@ -1,4 +1,4 @@
-"""What the API's edge adds to a batch: it parses and validates the request, and writes the answer."""
+"""Measures the CPU that the API's edge adds to a batch: it parses and validates the request, and writes the answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _PRINCIPAL = "arn:aws:iam::111111111111:user/caller"
 
 
 def edge_us_per_job(chunks: int) -> float:
-    """CPU us per job of a batch, beyond what the flow takes. Both run over the ports in memory."""
+    """CPU us per job of a batch, without the CPU of the flow itself. Both run over the ports in memory.
+
+    Raises Unexpected if the API refuses a job.
+    """
     clockwork = MemoryClockwork(Settings.for_local().with_(shards=1))
     clockwork.clock.at = NOW
     clockwork.clients.put(Client(client_id=CLIENT, principals=(_PRINCIPAL,)))
@@ -39,7 +42,7 @@ def edge_us_per_job(chunks: int) -> float:
 
 
 class _Silent(App):
-    """Metrics go nowhere: standard output is for the result."""
+    """An app that drops its metrics: standard output is for the result."""
 
     def emit(self, metrics: Mapping[str, Any], **properties: object) -> None:
         pass

@@ -1,4 +1,4 @@
-"""Two ways of doing the same, measured side by side: on a busy machine their ratio holds, absolute times do not."""
+"""Measures two ways of doing the same work side by side: on a busy machine their ratio holds, absolute times do not."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Work = Callable[[], object]
 
 @dataclass(frozen=True)
 class Cost:
-    """CPU of two ways, us per job, and how many times the first takes what the second takes."""
+    """The CPU of two ways, us per job, and their ratio."""
 
     ours: float
     bare: float
 
     @property
     def ratio(self) -> float:
-        """1 is: nothing is added."""
+        """Our CPU in multiples of the bare one; at 1, ours adds nothing."""
         return self.ours / self.bare
 
     def as_json(self) -> dict[str, float]:
@@ -28,18 +28,18 @@ class Cost:
         return {"ours": round(self.ours, 2), "bare": round(self.bare, 2), "ratio": round(self.ratio, 3)}
 
     def as_cells(self) -> list[str]:
-        """The figures of a line of a table."""
+        """The figures as cells of a table's row."""
         return [f"{self.ours:,.1f}", f"{self.bare:,.1f}", f"{self.ratio:.2f}"]
 
 
 def compare(ours: Work, bare: Work, jobs: int, chunks: int, runs_per_chunk: int) -> Cost:
-    """Alternating chunks of both, the cheapest of each. `jobs` are done by one run."""
+    """Run chunks of both in turns; the cost of each way's cheapest chunk. `jobs`: the jobs of one run."""
     per_job = 1e6 / (jobs * runs_per_chunk)
     return Cost(*(seconds * per_job for seconds in cheapest([ours, bare], chunks, runs_per_chunk)))
 
 
 def cheapest(works: Sequence[Work], chunks: int, runs_per_chunk: int = 1) -> list[float]:
-    """The CPU seconds of each work's cheapest chunk, of so many that take turns."""
+    """The CPU seconds of each work's cheapest chunk; the works' chunks take turns."""
     for work in works:
         work()
     gc.collect()
@@ -50,7 +50,10 @@ def cheapest(works: Sequence[Work], chunks: int, runs_per_chunk: int = 1) -> lis
 
 
 def cpu_seconds(work: Work, runs: int = 1) -> float:
-    """What all threads of this process use while `work` runs so many times, without the garbage of what went before."""
+    """The CPU of all threads of this process while `work` runs so many times.
+
+    Earlier garbage is collected first, so that it does not count.
+    """
     gc.collect()
     started = time.process_time()
     for _ in range(runs):
@@ -59,5 +62,5 @@ def cpu_seconds(work: Work, runs: int = 1) -> float:
 
 
 def as_line(costs: dict[str, Cost]) -> str:
-    """The result as one line of JSON."""
+    """The costs as one line of JSON."""
     return json.dumps({name: cost.as_json() for name, cost in costs.items()})

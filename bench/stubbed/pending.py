@@ -1,4 +1,4 @@
-"""Shards with much on them, for whoever polls them in memory: nearly all of it far ahead, or all of it due."""
+"""Shards with many rows, to be polled in memory: nearly all rows are far ahead, or all of them are due."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ _HOUR_MS = 3_600_000
 
 
 class Sink(MemoryReleaseQueue):
-    """A release queue that keeps nothing: each message is made and let go."""
+    """A release queue that keeps nothing: each message is made and dropped."""
 
     def put(self, body: str, delay: int = 0) -> str:
+        """Drop a message."""
         return f"{len(body)} bytes in {delay} s"
 
 
 class AllDue(MemoryTimeline):
-    """A timeline of so many rows that are due within a minute, each made when it is read."""
+    """A timeline of `count` rows that are due within a minute; each row is made when it is read."""
 
     def __init__(self, count: int) -> None:
         super().__init__()
@@ -36,6 +37,7 @@ class AllDue(MemoryTimeline):
         (self._row,) = due_rows(1)
 
     def read(self, partition_id: str, after: str, until: str, limit: int) -> Page:
+        """Make the first rows after `after`, up to and with `until`, at most `limit`."""
         first = bisect_right(range(self._count), after, key=self._key)
         last = min(first + limit, bisect_right(range(self._count), until, key=self._key))
         rows = [Row(partition_id, self._key(n), self._row.blob, self._row.expires_at) for n in range(first, last)]
@@ -46,7 +48,7 @@ class AllDue(MemoryTimeline):
 
 
 def polls(timeline: MemoryTimeline) -> Callable[[], PollReport]:
-    """What polls the shard of this timeline as if for the first time, to its end, and keeps nothing of it."""
+    """A function that polls the shard of this timeline to its end; every call does so as if for the first time."""
     clockwork = MemoryClockwork()
     clockwork.clock.at = NOW
     world = replace(clockwork.world, timeline=timeline, releases=Sink(clockwork.clock))
@@ -60,7 +62,7 @@ def polls(timeline: MemoryTimeline) -> Callable[[], PollReport]:
 
 
 def pending(count: int, due: int) -> MemoryTimeline:
-    """A timeline of so many rows, of which so many are due and the others far ahead."""
+    """A timeline of `count` rows, of which `due` are due and the others far ahead."""
     timeline = MemoryTimeline()
     timeline.put(due_rows(due))
     timeline.put(list(_far_ahead(count - due)))

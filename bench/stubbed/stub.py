@@ -1,7 +1,8 @@
-"""AWS as canned bytes: a process of its own that answers each call at once, so that only the caller's CPU counts.
+"""A stub of AWS in a process of its own: it answers each call at once with canned bytes, so the caller's CPU counts.
 
 It speaks just enough HTTP/1.1 for botocore: requests with a Content-Length on connections that are kept alive. The
-answer depends on the operation (`X-Amz-Target: DynamoDB_20120810.Query`) and the table alone; none is a 400.
+answer depends on the operation (`X-Amz-Target: DynamoDB_20120810.Query`) and the table alone. A call for which there is
+no answer gets a 400.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def stub(answers: Mapping[str, Any]) -> Iterator[str]:
 
 
 class _Server(ThreadingTCPServer):
-    """Answers with bytes that are ready."""
+    """Answers every request with bytes that were made beforehand."""
 
     daemon_threads = True
 
@@ -59,7 +60,7 @@ class _Server(ThreadingTCPServer):
 
 
 class _Connection(StreamRequestHandler):
-    """One connection, request after request."""
+    """Answers one connection, request after request."""
 
     server: _Server
     disable_nagle_algorithm = True

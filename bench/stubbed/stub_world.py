@@ -1,4 +1,4 @@
-"""A Lambda's world on the stub: the real adapters, in stopped time, with targets that accept at once."""
+"""A Lambda's world on the stub of AWS: the real adapters, in stopped time, with targets that accept at once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TABLES = {f"{kind}_table": kind for kind in ("timeline", "jobs", "executions", 
 
 @contextmanager
 def stub_world(endpoint_url: str, session: botocore.session.Session | None = None) -> Iterator[World]:
-    """The world of one environment that asks the stub at `endpoint_url`."""
+    """The world of one environment that calls the stub at `endpoint_url`."""
     aws = Aws(session or stub_session(), endpoint_url=endpoint_url)
     queue_url = f"{endpoint_url}/111111111111/release"
     settings = Settings.for_account().with_(release_queue_url=queue_url, **_TABLES)
@@ -33,7 +33,7 @@ def stub_world(endpoint_url: str, session: botocore.session.Session | None = Non
 
 
 def stub_session() -> botocore.session.Session:
-    """With credentials as long as a Lambda's, since they are sent and signed with each call."""
+    """A session with credentials as long as a Lambda's, since botocore signs and sends them with each call."""
     session = botocore.session.Session()
     session.set_config_variable("region", "us-east-1")
     session.set_credentials("ASIAEXAMPLEEXAMPLE00", "x" * 40, "t" * 600)

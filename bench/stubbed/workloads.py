@@ -1,4 +1,4 @@
-"""What each Lambda does for jobs, ready to be repeated: the flows over the real adapters, in stopped time."""
+"""The work of each Lambda for jobs, ready to be repeated: the flows over the real adapters, in stopped time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from clockwork.flows.world import World
 #: The largest request, and the largest batch of messages that a deliverer is handed.
 REQUEST = 500
 BATCH = 10
-#: Beyond where a create starts a poller itself.
+#: The delay of the jobs: too long for a create to start a poller itself.
 DELAY_MS = 180_000
 
 
@@ -34,11 +34,11 @@ class Workload:
 
 
 class Unexpected(Exception):
-    """The flow did not do what is measured."""
+    """The flow did not do the work that is to be measured."""
 
 
 def create_request(jobs: int, apart_ms: int = 0) -> CreateRequest:
-    """A valid request for anonymous jobs, due so far apart, as the API's edge hands it to the flow."""
+    """A valid request for anonymous jobs, due `apart_ms` apart, as the API's edge hands it to the flow."""
     wanted = [
         NewJob(index=index, target=TARGET, payload=payload, delay_ms=DELAY_MS + index * apart_ms)
         for index, payload in enumerate(islice(payloads(), jobs))

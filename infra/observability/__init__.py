@@ -1,1 +1,1 @@
-"""Metrics, alarms, the dashboard."""
+"""CloudWatch: metrics, alarms and the dashboard."""

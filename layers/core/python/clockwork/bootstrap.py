@@ -1,7 +1,7 @@
 """The composition root: the only place where ports meet their AWS adapters.
 
-Inside Lambda an environment is wired when it starts, so that its clients are ready before the first event; elsewhere
-nothing happens before the first call, so that importing a handler needs no environment and no botocore.
+Inside Lambda, an environment wires its ports when it starts, so that its AWS clients are ready before the first event.
+Elsewhere nothing happens before the first call, so that importing a handler needs no environment and no botocore.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Every route of the HTTPS API: the stack makes one API Gateway route of each, the api Lambda answers them.
+"""The routes of the HTTPS API: the stack makes one API Gateway route of each, and the api Lambda answers them.
 
-An operation is the name of the function that answers; `admin` routes are for admin principals alone.
+An operation is the name of the function that answers. Only admin principals may call `admin` routes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class Route:
     path: str
     operation: str
     admin: bool = False
-    #: A route of the original Clockwork: text answers, and 400 for every request that is refused for what it says.
+    #: A route of the original Clockwork: text answers, and 400 for every request that is refused for its content.
     original: bool = False
     #: An older path of an operation that another route names: how the operation was called on it.
     former: str | None = None

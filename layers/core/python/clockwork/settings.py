@@ -1,4 +1,4 @@
-"""One frozen `Settings`: the CDK app writes the environment of every Lambda from it, the Lambdas read it back.
+"""Settings: the CDK app writes the environment of every Lambda from one frozen `Settings`, the Lambdas read it back.
 
 An environment variable is the upper-case name of its field. Durations say their unit. Nothing here is secret.
 """
@@ -22,11 +22,12 @@ class Settings:
     """
 
     stage: str = "account"
-    #: Plain shards. May change at any time; ids made before stay valid. With fewer, the others are drawn no more, and
-    #: leave once they hold nothing.
+    #: The number of plain shards. May change at any time; ids made before stay valid. With fewer, new jobs no longer go
+    #: to the surplus shards, and the sweeper retires these once they hold nothing.
     shards: int = 16
-    #: Ordered shards. FIXED for the life of a stack: with another number a key's later jobs would go to another shard
-    #: than those that wait, and overtake them. So ordered jobs are refused with another number than the first.
+    #: The number of ordered shards. FIXED for the life of a stack: with another number, later jobs of an ordering key
+    #: would go to another shard than those that wait, and overtake them. So Clockwork refuses ordered jobs while the
+    #: number is not the first one.
     ordered_shards: int = 16
     tick_seconds: int = 60
     sweep_seconds: int = 60
@@ -34,15 +35,15 @@ class Settings:
     lookahead_seconds: int = 240
     #: With more messages than this visible or in hand in a release queue, pollers release less far ahead: backpressure.
     backpressure_messages: int = 40_000
-    #: How far ahead they release then: from a poll to the next but one, and never more than `lookahead_seconds`.
+    #: How far ahead pollers release then: from one poll to the next but one, and never more than `lookahead_seconds`.
     backpressure_lookahead_seconds: int = 130
-    #: How many shards at which little happens share a poller's invocation.
+    #: How many quiet shards share one invocation of a poller.
     shards_together: int = 8
     lease_seconds: int = 20
     #: A poller commits its cursor after this many occurrences or seconds, whichever comes first.
     commit_occurrences: int = 500
     commit_seconds: int = 5
-    #: A create that is due this soon in a shard whose horizon is not ahead of it starts the shard's poller.
+    #: A create starts its shard's poller if its job is due this soon and lies beyond the shard's horizon.
     poller_invoke_seconds: int = 120
     api_timeout_seconds: int = 29
     ticker_timeout_seconds: int = 30
@@ -52,25 +53,28 @@ class Settings:
     ingester_timeout_seconds: int = 60
     visibility_seconds: int = 120
     max_receive_count: int = 100
-    #: Of the ordered queue: a head that fails is received again and again, since it is never sent anew.
+    #: The same of the ordered queue: a head that fails is received again and again, since it is never sent anew.
     ordered_max_receive_count: int = 1_000
-    #: How many deliverer environments the deployment is made for: a client without a cap may take a fifth of them.
+    #: How many deliverer environments the deployment is made for. A client without a concurrency limit of its own may
+    #: take a fifth of them.
     deliverer_concurrency: int = 100
-    #: First attempts at a target that one environment must have seen, half of them failing, before its circuit opens.
+    #: Attempts at a target that one environment must have seen, half of them failing, before its circuit opens. Failed
+    #: retries do not count.
     circuit_least_outcomes: int = 20
-    #: How long an open circuit leaves a target alone before the first probe; it doubles up to ten minutes.
+    #: How long an open circuit keeps all deliveries from a target before the first probe; it doubles up to ten minutes.
     circuit_cooldown_seconds: int = 30
     #: The longest `timeoutSeconds` a target may ask for.
     target_timeout_seconds: int = 30
-    #: Timeline rows live this long past their due instant; an outage must be shorter.
+    #: Timeline rows live this long past their due instant. An outage must be shorter.
     row_retention_seconds: int = 3 * 86_400
     execution_retention_seconds: int = 30 * 86_400
     idempotency_seconds: int = 86_400
-    #: A client's createsPerSecond is shared evenly by so many api environments; more of them let more in.
+    #: Each api environment admits an even share of a client's createsPerSecond, for so many environments. More
+    #: environments than that admit more in all.
     api_environments: int = 4
     #: How long an environment may act on a client's row as it last read it.
     client_cache_seconds: int = 10
-    #: The release queue treats every client as a group of its own. SQS bills it: 0.10 USD per million requests.
+    #: True: the release queue treats every client as a group of its own. SQS bills it: 0.10 USD per million requests.
     fair_queue: bool = False
     admin_principals: tuple[str, ...] = ()
     timeline_table: str = ""
@@ -78,10 +82,10 @@ class Settings:
     executions_table: str = ""
     shards_table: str = ""
     clients_table: str = ""
-    #: Plain release queues into which shards are dealt, each with a deliverer of its own. May change at any time: one
-    #: that is given up is left to its deliverer.
+    #: The number of plain release queues over which the shards are spread, each with a deliverer of its own. May change
+    #: at any time: a queue that is given up is left to its deliverer.
     release_queues: int = 1
-    #: The first of them. What the others are called derives from the stack's name, see `release_queue_name`.
+    #: The first of them. The names of the others derive from the stack's name, see `release_queue_name`.
     release_queue_url: str = ""
     release_dead_letter_queue_url: str = ""
     ordered_release_queue_url: str = ""
@@ -89,20 +93,20 @@ class Settings:
     poller_function: str = ""
     stack_name: str = ""
     metrics_namespace: str = "Clockwork"
-    #: Where the ingester puts messages that ask for what cannot be; it alone has it.
+    #: The queue to which the ingester sends messages that it rejects. No other Lambda has it.
     rejected_queue_url: str = ""
-    #: How long a topic may take to acknowledge a message. Well below the deliverer's timeout.
+    #: How long a Kafka topic may take to acknowledge a message. Well below the deliverer's timeout.
     kafka_timeout_seconds: int = 10
     #: Empty: this deployment has no Kafka.
     kafka_release_queue_url: str = ""
     kafka_release_dead_letter_queue_url: str = ""
     kafka_ordered_release_queue_url: str = ""
     kafka_ordered_release_dead_letter_queue_url: str = ""
-    #: host:port, separated by commas; only the Lambda that delivers to Kafka, and to nothing else, has them.
+    #: host:port, separated by commas. Only the Lambda that delivers to Kafka, and to nothing else, has them.
     kafka_bootstrap_servers: str = ""
     #: `plain`, `tls`, `scram` or `iam`.
     kafka_auth: str = "plain"
-    #: With `scram`, the name in Secrets Manager of {"username": ..., "password": ...}.
+    #: With `scram`: the name of the secret {"username": ..., "password": ...} in Secrets Manager.
     kafka_secret: str = ""
 
     @property
@@ -112,19 +116,19 @@ class Settings:
 
     @property
     def release_queue_urls(self) -> list[str]:
-        """All of them: the first, and the others beside it, whose URLs would not all fit into an environment."""
+        """The URLs of all plain release queues, derived from the first: all would not fit into an environment."""
         beside = self.release_queue_url.rpartition("/")[0]
         names = (release_queue_name(self.stack_name, index) for index in range(1, self.release_queues))
         return [self.release_queue_url, *(f"{beside}/{name}" for name in names)]
 
     @staticmethod
     def for_account() -> Settings:
-        """What `cdk deploy` puts into an AWS account."""
+        """The settings that `cdk deploy` deploys into an AWS account."""
         return Settings()
 
     @staticmethod
     def for_local() -> Settings:
-        """What `make run` deploys into the emulator: the same algorithm on a shorter scale."""
+        """The settings that `make run` deploys into the emulator: the same algorithm on a shorter scale."""
         return Settings(
             stage="local",
             shards=4,
@@ -171,7 +175,7 @@ class Settings:
 
 
 def release_queue_name(stack_name: str, index: int | str) -> str:
-    """What the release queue with this number, from 1 on, is called."""
+    """The name of the release queue with this number, from 1 on."""
     return f"{stack_name}-Release-{index}"
 
 

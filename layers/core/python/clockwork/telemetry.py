@@ -19,9 +19,10 @@ Value = float | Sequence[float]
 
 
 class JsonLines(logging.Formatter):
-    """A log record as one line of JSON with its stable `action` and whatever else it carries."""
+    """Formats a log record as one line of JSON with its stable `action` and its other extra fields."""
 
     def format(self, record: logging.LogRecord) -> str:
+        """The record as one line of JSON; a value that JSON does not know becomes its text."""
         line = {"level": record.levelname, "logger": record.name, "message": record.getMessage()}
         line |= {name: value for name, value in vars(record).items() if name not in _PLAIN}
         if record.exc_info:
@@ -30,7 +31,7 @@ class JsonLines(logging.Formatter):
 
 
 def configure_logging(level: int = logging.INFO) -> None:
-    """Send all logs to standard output as lines of JSON, in place of what the Lambda runtime set up."""
+    """Send all logs to standard output as lines of JSON, in place of the handlers that the Lambda runtime set up."""
     handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(JsonLines())
     root = logging.getLogger()

@@ -1,1 +1,1 @@
-"""Values and decisions: pure. No clock, no ids, no randomness, no I/O."""
+"""The domain: values and decisions as pure code. It asks no clock, draws no ids or random numbers, and does no I/O."""

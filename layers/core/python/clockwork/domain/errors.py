@@ -83,7 +83,7 @@ class TooManyRequests(ClockworkError):
 
 
 class Unreadable(ClockworkError):
-    """This version cannot read a stored value or a message. Nothing else may have to wait because of it."""
+    """A stored value or a message cannot be read by this version. Nothing else may have to wait because of it."""
 
 
 class NewerFormat(Unreadable):

@@ -1,4 +1,4 @@
-"""Executions: the record of an occurrence being carried out, and the words for where it stands."""
+"""Executions: the record of an occurrence that is being carried out, and its states."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from clockwork.domain.jobs import Occurrence
 
 
 class State(StrEnum):
-    """Where an execution or one of its attempts stands. Waiting states have a `next_attempt_at`."""
+    """The state of an execution or of one of its attempts. All waiting states but PARKED have a `next_attempt_at`."""
 
     PENDING = "PENDING"  # waiting for its first attempt, or again after a redrive; a deliverer's claim moves it on
     RUNNING = "RUNNING"  # claimed; its deliverer's outcome moves it on, or the next message once the claim has ended
     FAILED = "FAILED"  # the target refused or broke off; the next attempt's claim moves it on
     TIMED_OUT = "TIMED_OUT"  # the target did not answer in time; the next attempt's claim moves it on
-    WORKER_LOST = "WORKER_LOST"  # the deliverer did not live to say; the next attempt's claim moves it on
-    PARKED = "PARKED"  # set aside, no attempt burnt; the sweeper releases it, then a deliverer's claim moves it on
+    WORKER_LOST = "WORKER_LOST"  # its deliverer ended without an outcome; the next attempt's claim moves it on
+    PARKED = "PARKED"  # set aside, no attempt used up; the sweeper unparks it, then a deliverer's claim moves it on
     SUCCEEDED = "SUCCEEDED"  # final
     CANCELLED = "CANCELLED"  # final
     EXPIRED = "EXPIRED"  # final: too late to be of use
-    SKIPPED = "SKIPPED"  # final: not wanted, with the reason
-    DEAD = "DEAD"  # final until somebody redrives it
+    SKIPPED = "SKIPPED"  # final: not wanted, and `reason` says why
+    DEAD = "DEAD"  # final until its client redrives it
 
     @classmethod
     def _missing_(cls, value: object) -> State | None:
-        """Records that version 0.1.0 stored call a parked execution SIDELINED."""
+        """Read SIDELINED as PARKED: records that version 0.1.0 stored call a parked execution so."""
         return cls.PARKED if value == "SIDELINED" else None
 
 
@@ -37,7 +37,7 @@ WAITING = frozenset({State.PENDING, State.PARKED, State.FAILED, State.TIMED_OUT,
 
 
 class Attempt(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """One attempt that has ended. Instants in ms; lateness counts from the instant at which it was to run."""
+    """One attempt that has ended. Instants are in ms; lateness counts from the instant at which it was to run."""
 
     number: int
     state: State
@@ -50,7 +50,7 @@ class Attempt(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 def number_of_last(attempts: Sequence[Attempt]) -> int:
-    """How many attempts were made of which the last are given."""
+    """How many attempts were made in all, given the last of them."""
     return attempts[-1].number if attempts else 0
 
 
@@ -64,12 +64,12 @@ class Skipped(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The record of one occurrence. Every change raises `revision` by one and counts only if it was made of the latest.
+    """The record of one occurrence, changed by compare-and-set.
 
-    `attempt` is the number of the last attempt claimed (0 before the first), and `attempts` are the last of those that
-    have ended. `claimant` and `claim_until` belong to
-    RUNNING. `occurrence` is kept only where somebody may need it again (DEAD, or redriven and not claimed yet). `raw`
-    holds bytes nobody could read.
+    Every change raises `revision` by one, and is refused unless it was made of the latest revision. `attempt` is the
+    number of the last attempt claimed (0 before the first); `attempts` are the last attempts that have ended.
+    `claimant` and `claim_until` belong to RUNNING. `occurrence` is kept only where a delivery may need it again (DEAD,
+    or redriven and not claimed yet). `raw` holds bytes that could not be read.
     """
 
     job_id: str
@@ -82,7 +82,7 @@ class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     attempt: int = 0
     attempts: tuple[Attempt, ...] = ()
     lost_workers: int = 0
-    #: So many attempts were made before the last redrive: they do not count against `maxAttempts`.
+    #: How many attempts were made before the last redrive: these do not count against `maxAttempts`.
     budget_from: int = 0
     claimant: str | None = None
     claim_until: int | None = None
@@ -93,39 +93,39 @@ class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     occurrence: Occurrence | None = None
     raw: bytes | None = None
     skipped: Skipped | None = None
-    #: When it became DEAD (ms): the instant of its callback, the same whoever places it.
+    #: When it became DEAD (ms). Its callback is due at this instant, whichever Lambda puts it.
     dead_at: int | None = None
-    #: The shard of the release that it died of: where its callback lies, whoever places it.
+    #: The shard of the release with which it died. Its callback lies there, whichever Lambda puts it.
     dead_shard: str | None = None
-    #: Its attempts up to here left no claim (record level `none`): where a message came twice, one may yet begin.
+    #: Its attempts up to here left no claim (record level `none`): if a message came twice, one of them may yet begin.
     unclaimed: bool = False
 
     @property
     def is_final(self) -> bool:
-        """Nothing but a redrive moves it on."""
+        """True if only a redrive can change its state."""
         return self.state in FINAL
 
     @property
     def needs_attention(self) -> bool:
-        """Somebody should look at it: it is DEAD and not put away, or was redriven and nobody has claimed it yet."""
+        """True if it is DEAD and was not discarded, or was redriven and no deliverer has claimed it yet."""
         is_kept = self.occurrence is not None or self.raw is not None
         return is_kept and self.state in (State.DEAD, State.PENDING)
 
     @property
     def attention_key(self) -> str:
-        """Its place among its client's executions that need attention: by due instant."""
+        """Its sort key among its client's executions that need attention: by due instant."""
         return f"{self.due_at:013d}#{self.execution_id}"
 
 
 def kept_until(at: int, retention_days: int | None, otherwise_at: int) -> int:
-    """The TTL (ms) of the record of what ended at `at` for a client with `retention_days`, or else `otherwise_at`."""
+    """The TTL (ms) of the record of an execution that ended at `at`: `retention_days` later, or else `otherwise_at`."""
     return otherwise_at if retention_days is None else at + retention_days * DAY_MS
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What came of one attempt at a target. `permanent` failures are not tried again.
+    """The result of one attempt at a target. A `permanent` failure is not tried again.
 
-    `retry_after_seconds` is what the target asked for. `error` and `excerpt` never hold a secret.
+    `retry_after_seconds` is the wait that the target asked for. `error` and `excerpt` never hold a secret.
     """
 
     state: State
@@ -139,7 +139,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class DeadPage(msgspec.Struct, frozen=True):
-    """Executions that need attention, those that were due last first; `next_before` asks for those that follow."""
+    """A page of executions that need attention, the latest due instant first; `next_before` asks for the next page."""
 
     executions: Sequence[Execution]
     next_before: str | None

@@ -30,7 +30,7 @@ class InvalidId(ValueError):
 
 
 class AnonymousJob(msgspec.Struct, frozen=True):
-    """Where an anonymous job is stored: its timeline row (partition and key) and its place in the row."""
+    """The location of an anonymous job: its timeline row (partition and key) and its place in the row."""
 
     partition_id: str
     key: str

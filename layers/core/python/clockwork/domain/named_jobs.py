@@ -1,4 +1,4 @@
-"""Named jobs: a schedule, control over it, and the version that ties every pointer and execution to one definition."""
+"""Named jobs: their schedule and state, and the version that ties each pointer and execution to one definition."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ Overlap = Literal["allow", "skip"]
 
 
 class JobState(StrEnum):
-    """Where a named job stands. COMPLETED is never stored: it is ACTIVE with nothing more to fire."""
+    """The state of a named job. COMPLETED is never stored: it stands for an ACTIVE job with no fire left."""
 
     ACTIVE = "ACTIVE"
     PAUSED = "PAUSED"
     COMPLETED = "COMPLETED"
-    CANCELLED = "CANCELLED"  # a tombstone: the key used again is a new incarnation
+    CANCELLED = "CANCELLED"  # a tombstone: a job created later under the same key is a new incarnation
 
 
 class Definition(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """What a named job does, with all its instants resolved: either `at` (ms, once) or `recurrence`."""
+    """The definition of a named job, with all its instants resolved: either `at` (ms, once) or `recurrence`."""
 
     target: Target
     payload: Payload
@@ -41,18 +41,19 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     overlap: Overlap = "allow"
     relevancy_window_seconds: float | None = None
     retention_days: int | None = None
-    #: An ordered job has both.
+    #: An ordered job has both `ordering_key` and `sequence`.
     ordering_key: str | None = None
     sequence: int | None = None
-    #: Where a callback of each execution goes that ends DEAD.
+    #: The target of the callback of each execution that ends DEAD.
     on_failure: Target | None = None
 
 
 class NamedJob(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """The truth about a named job. `as_sent` is its definition as the client wrote it, to compare repeats with.
+    """A named job as stored: the single source of truth about it.
 
-    The chain of fires goes on strictly after `chain_after_at` (a base instant, ms), `chain_ordinal` fires having been
-    before. What was due at or before `active_from_at` was missed in a pause.
+    `as_sent` is its definition as the client wrote it: the api Lambda compares repeats of the request with it. The
+    chain of fires goes on strictly after `chain_after_at` (a base instant, ms), with `chain_ordinal` fires before that.
+    A fire that was due at or before `active_from_at` (ms) was missed in a pause.
     """
 
     client_id: str
@@ -69,32 +70,34 @@ class NamedJob(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
     chain_after_at: int
     chain_ordinal: int = 0
     active_from_at: int = 0
-    #: Up to when (ms) its fires had been released before it was paused: a change meanwhile does not move it.
+    #: Up to when (ms) its fires had been released when it was paused. A change during the pause leaves it as it is,
+    #: unless it changes the schedule.
     paused_at: int | None = None
     reason: str | None = None
-    #: Until then (ms) something of a version before this one may start that leaves no claim (record level `none`).
+    #: Until then (ms) an execution of an earlier version may start that leaves no claim (record level `none`).
     unrecorded_until: int = 0
 
     @property
     def job_id(self) -> str:
-        """The id under which its executions are kept."""
+        """The jobId, under which its executions are stored."""
         return ids.NamedJobId(self.client_id, self.job_key, self.incarnation).job_id
 
     @property
     def definition_digest(self) -> str:
-        """Tells one definition from another, whatever pauses were between."""
+        """The digest of its definition: it differs between definitions, and pauses do not change it."""
         return ids.digest_of([_canonical(self.definition)])[:22]
 
     @property
     def is_alive(self) -> bool:
-        """The key is taken."""
+        """True unless it is CANCELLED: its key is taken."""
         return self.state is not JobState.CANCELLED
 
 
 class Backfill(msgspec.Struct, frozen=True, rename="camel"):
-    """A past range that is fired again: up to `to_at` (ms), its `index`-th fire at `started_at` + index / rate.
+    """A past range of a schedule that is executed again, up to `to_at` (ms).
 
-    `definition` is the digest of the definition that was asked to be filled in: under another one it ends.
+    Its `index`-th fire runs at `started_at` (ms) + `index` / `per_second`. `definition` is the digest of the definition
+    for which the client asked for the backfill: once the job has another definition, the backfill ends.
     """
 
     backfill_id: str
@@ -112,10 +115,10 @@ class Backfill(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Pointer(msgspec.Struct, frozen=True, tag="pointer", rename="camel", omit_defaults=True):
-    """The timeline's hold on a named job: its next fire, and the version for which that was so.
+    """An element of a timeline row that points to a named job: its next fire, and the job's version at that time.
 
-    It counts only if its version and partition are those of the job; otherwise it is dropped when read. That of a
-    backfill has the backfill's id for a version, and counts as long as the job lives under the same definition.
+    It counts only if its version and partition are those of the job; otherwise its reader drops it. The pointer of a
+    backfill has the backfill's id as its version, and counts as long as the job lives under the same definition.
     """
 
     client_id: str
@@ -123,18 +126,18 @@ class Pointer(msgspec.Struct, frozen=True, tag="pointer", rename="camel", omit_d
     version: str
     fire: Fire
     backfill: Backfill | None = None
-    #: Of an ordered job.
+    #: The sequence of an ordered job; None for any other.
     sequence: int | None = None
 
     @property
     def key(self) -> str:
-        """The key of its row. The id holds the version, so that a losing write overwrites no valid pointer."""
+        """The key of its row. It derives from the version, so that a write which loses overwrites no valid pointer."""
         run_at = self.fire.due_at if self.backfill is None else self.backfill.run_at
         row_id = ids.derive("pointer", self.client_id, self.job_key, self.version)
         return keys.row_key(run_at, row_id_of(row_id, self.sequence))
 
     def counts_for(self, job: NamedJob, partition_id: str) -> bool:
-        """Whether it is the job's own as that stands: any other was refused, replaced or moved."""
+        """Whether it is the pointer of the job as it is now. Any other one's job was refused, replaced or moved."""
         if self.backfill is not None:
             asked = (self.backfill.incarnation, self.backfill.definition)
             return job.is_alive and asked == (job.incarnation, job.definition_digest)
@@ -143,21 +146,21 @@ class Pointer(msgspec.Struct, frozen=True, tag="pointer", rename="camel", omit_d
 
 
 def versioned(job: NamedJob) -> NamedJob:
-    """The job with the version that all that decides its fires makes: two that differ never share one."""
-    # All that decides what fires when; the version itself and what only tells of the job are left out.
+    """The job with its version: a digest of all that decides its fires, so two jobs that differ never share one."""
+    # All fields that decide what is delivered when. The version itself and fields that only describe the job are not.
     decisive = msgspec.structs.replace(job, version="", as_sent=b"", reason=None, unrecorded_until=0)
     digest = ids.digest_of([_canonical(decisive)])
     return msgspec.structs.replace(job, version=digest[:22])
 
 
 def _canonical(value: NamedJob | Definition) -> bytes:
-    """One text for equal values: a duration of 60 becomes 60.0 when it is stored and read, and is the same duration."""
+    """The same bytes for equal values: a duration of 60 becomes 60.0 when stored and read, and must stay the same."""
     encoded = msgspec.msgpack.encode(value)
     return msgspec.msgpack.encode(msgspec.msgpack.decode(encoded, type=type(value)))
 
 
 def occurrence_of(job: NamedJob, due_at: int) -> Occurrence:
-    """One occurrence of the job with all that its delivery needs."""
+    """The occurrence of the job that is due at `due_at` (ms), with all that its delivery needs."""
     definition = job.definition
     return Occurrence(
         client_id=job.client_id,

@@ -8,14 +8,14 @@ import msgspec
 
 from clockwork.domain import keys
 
-#: The `expires_at` of a row that TTL must leave alone.
+#: The `expires_at` of a row that TTL must not delete.
 NEVER = 0
 
 
 class Row(msgspec.Struct, frozen=True):
-    """One timeline row: an encoded list of pending occurrences under its earliest due instant.
+    """One timeline row: an encoded list of pending elements, under the earliest due instant among them.
 
-    `expires_at` in ms. `cancelled` holds the places of the elements that were cancelled.
+    `expires_at` is in ms. `cancelled` holds the places (in the row) of the elements that were cancelled.
     """
 
     partition_id: str
@@ -26,16 +26,16 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class Page(msgspec.Struct, frozen=True):
-    """Rows in key order. `more`: the range may hold more behind the last row read."""
+    """A page of rows in key order. `more`: the range may hold more rows behind the last one read."""
 
     rows: tuple[Row, ...]
     more: bool = False
 
 
 class ShardStatus(StrEnum):
-    """Whether a shard is polled. One that is LEAVING still is; one that has LEFT is not, until it is taken back.
+    """Whether a shard is polled: yes if it is USED or LEAVING; no if it has LEFT, until it is taken back.
 
-    Neither is one that was never registered, which counts as having LEFT.
+    A shard that was never registered counts as one that has LEFT.
     """
 
     USED = "used"
@@ -44,11 +44,12 @@ class ShardStatus(StrEnum):
 
 
 class Shard(msgspec.Struct, frozen=True):
-    """One partition of the timeline. Everything at or before `cursor` has been released; everything at or before
-    `horizon` may already be in someone's hands. Both are keys, `cursor <= horizon`, neither ever goes back.
+    """One partition of the timeline, with its lease, cursor and horizon.
 
-    `changes` counts how often its status was written, so that no late or repeated write of it counts.
-    `released`: how many occurrences its last visit had released at its last commit; None before the first.
+    Every row at or before `cursor` has been released. Every row at or before `horizon` may already have been read by a
+    poller. Both are keys, `cursor <= horizon`, and neither ever goes back. `epoch` is the lease's fencing token.
+    `changes` counts how often its status was written, so that a late or repeated write of the status has no effect.
+    `released`: how many occurrences its last visit had released at its last commit; None before the first commit.
     """
 
     partition_id: str
@@ -65,7 +66,7 @@ class Shard(msgspec.Struct, frozen=True):
 class Lease(msgspec.Struct, frozen=True):
     """The time-limited right of one poller to work on one shard, as of its last conditional update.
 
-    `released`: how many occurrences have been released under it.
+    `released`: how many occurrences the poller has released under it.
     """
 
     partition_id: str

@@ -1,1 +1,1 @@
-"""One file per moment, told as numbered steps. Flows touch the world only through ports."""
+"""The flows: a folder for each moment, each flow told as numbered steps. They touch the world only through ports."""

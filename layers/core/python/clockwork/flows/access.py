@@ -1,6 +1,7 @@
-"""Who may act for which client. An unknown client and somebody else's are the same answer.
+"""Access: the clients for which a caller may act, and a job by its id if the caller may see it.
 
-Find a job by its id, only ever for whom may see it: another's and none at all are the same answer.
+An unknown client and another caller's client get the same answer (NotAllowed). So do a missing job and another
+client's job (JobNotFound).
 """
 
 from __future__ import annotations
@@ -18,25 +19,28 @@ from clockwork.flows.world import World
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """Who asks. `client_ids` are filled in by `require_known`; an admin may act for every client."""
+    """The principal that makes a request. An admin may act for every client.
+
+    `client_ids`: the clients that list the principal, filled in by `require_known`.
+    """
 
     principal: str
     is_admin: bool = False
     client_ids: frozenset[str] = frozenset()
 
     def may_act_for(self, client_id: str) -> bool:
-        """Whether what belongs to this client exists for the caller."""
+        """Whether the caller may act for this client. If not, the client's jobs do not exist for the caller."""
         return self.is_admin or client_id in self.client_ids
 
 
 def identify(world: World, caller_arn: str) -> Caller:
-    """The caller behind an ARN, before any table is asked."""
+    """The caller behind an ARN. No table is read, so `client_ids` is still empty."""
     principal = principal_of(caller_arn)
     return Caller(principal, is_admin=principal in world.settings.admin_principals)
 
 
 def require_known(world: World, caller: Caller) -> Caller:
-    """The caller with the clients that list it. Raises NotAllowed for one whom nobody lists."""
+    """The caller with the clients that list it. Raises NotAllowed if no client does and it is no admin."""
     known = msgspec.structs.replace(caller, client_ids=frozenset(c.client_id for c in _own_clients(world, caller)))
     if not known.client_ids and not known.is_admin:
         raise NotAllowed("no client lists the caller's principal")
@@ -44,15 +48,16 @@ def require_known(world: World, caller: Caller) -> Caller:
 
 
 def require_admin(caller: Caller) -> None:
-    """Raises NotAllowed unless the caller is an admin principal."""
+    """Raise NotAllowed unless the caller is an admin principal."""
     if not caller.is_admin:
         raise NotAllowed("only an admin principal may do this")
 
 
 def client_for(world: World, caller: Caller, client_id: str | None) -> Client:
-    """The client for whom the caller acts: the one named, or else the only one that lists the caller's principal.
+    """The client for which the caller acts: the one named, or if None the only one that lists the caller's principal.
 
-    Raises NotAllowed if it does not exist or does not list the caller, or if none is named and not just one does.
+    Raises NotAllowed if the named client does not exist or does not list the caller, who is no admin. Raises it also
+    if no client is named and not exactly one lists the caller.
     """
     if client_id is None:
         own = _own_clients(world, caller)
@@ -71,7 +76,7 @@ def _own_clients(world: World, caller: Caller) -> list[Client]:
 
 
 class KeptJob(msgspec.Struct, frozen=True):
-    """An anonymous job as its row keeps it."""
+    """An anonymous job as its timeline row keeps it."""
 
     job_id: str
     job_ref: AnonymousJob
@@ -80,7 +85,7 @@ class KeptJob(msgspec.Struct, frozen=True):
 
 
 def get_kept_job(world: World, caller: Caller, job_id: str) -> KeptJob:
-    """The job, if its row is still kept and the caller may see it. Raises JobNotFound."""
+    """The anonymous job, if its row is still kept and the caller may see it. Otherwise raises JobNotFound."""
     job_ref = decode_anonymous(job_id)
     row = world.timeline.find([(job_ref.partition_id, job_ref.key)])[0]
     element = codec.decode_row(row.blob).get(job_ref.element) if row is not None else None
@@ -90,7 +95,7 @@ def get_kept_job(world: World, caller: Caller, job_id: str) -> KeptJob:
 
 
 def get_by_key(world: World, client_id: str, job_key: str) -> NamedJob | None:
-    """The job under a key, tombstones included. Raises Unreadable."""
+    """The named job under a client's jobKey, tombstones included; None if there is none. Raises Unreadable."""
     job = world.jobs.get([(client_id, job_key)])[0]
     if isinstance(job, Unreadable):
         raise job
@@ -113,7 +118,7 @@ def get_named(world: World, caller: Caller, job_id: str) -> NamedJob:
 
 
 def decode_anonymous(job_id: str) -> AnonymousJob:
-    """Where an anonymous job is kept. Raises JobNotFound."""
+    """The timeline row of an anonymous job, and its place in the row. Raises JobNotFound for any other id."""
     try:
         job_ref = ids.decode_job(job_id)
     except InvalidId:

@@ -1,13 +1,13 @@
-"""Call back clients whose executions ended DEAD: put the callback's row, then release it. It is due already.
+"""Deaths: call back clients whose executions ended DEAD, and send notices to the clients' own dead-letter queues.
 
-It is done before the message that brought the death is let go, and again whenever a message finds its execution DEAD:
-row and ids derive from the execution, so repeats are one job. Whoever dies between record and row leaves the message.
+A callback (`call_back`) is an ordinary job that is due already: its row is put, and then it is released. The caller
+does so before it acknowledges the message that brought the death, and again whenever a message finds its execution
+DEAD. Row and ids derive from the execution, so repeats are one job. If the caller dies between the record and the row,
+the message comes back.
 
-
-Tell clients of their dead: a message to the client's own dead-letter queue, if it has one.
-
-The record is the truth and the list of dead executions is complete; this is a call to look. It is made once, and not
-again if we die before it or it is refused, which the log says.
+A notice (`notify_dead`) is a message to the client's own dead-letter queue, if it has one: a call to look. The record
+is the truth, and the list of dead executions is complete without it. So a notice is sent once. It is not sent again if
+the process dies before, or if the queue refuses it; the log names a refusal.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from clockwork.flows.world import World
 
 
 def call_back(world: World, ended: Sequence[tuple[Release, Execution | None]]) -> Sequence[str | None]:
-    """Place the callback of each whose stored execution is DEAD and that has one.
+    """Put and release the callback of each execution that is stored as DEAD and whose job asks for one.
 
-    For each: None once the callback surely will come or none is wanted, otherwise why that is not certain.
+    `ended`: releases with their records as stored. Returns for each None if the callback will surely come or none is
+    wanted, otherwise why that is not certain.
     """
     results: list[str | None] = [None] * len(ended)
     placing: list[tuple[int, Row]] = []
@@ -46,7 +47,7 @@ def call_back(world: World, ended: Sequence[tuple[Release, Execution | None]]) -
 def _row_of(world: World, release: Release, dead: Execution) -> Row:
     client = world.clients.get(dead.client_id)
     policy = client.retry_policy if client is not None else None
-    # Anew from now: a message may find its execution dead days later.
+    # Counted from now, not from the death: a message may find its execution DEAD days later.
     expires_at = world.row_expires_at(world.clock.now())
     return callback_row(release, dead, policy or RetryPolicy(), expires_at)
 
@@ -68,7 +69,10 @@ log = logging.getLogger(__name__)
 
 
 def notify_dead(world: World, executions: Sequence[Execution]) -> None:
-    """Tell of those among records that were just stored which are DEAD. Never raises for what a queue answers."""
+    """Send a notice for each DEAD one of `executions`, records that were just stored.
+
+    A client without a dead-letter queue gets none. If a queue refuses a notice, that is logged and never raised.
+    """
     for execution in executions:
         if execution.state is not State.DEAD:
             continue

@@ -1,7 +1,7 @@
 """Replace records by compare-and-set (CAS): a change counts only if it was made of the latest revision.
 
 A change loses when another attempt or a cancel wrote first. The caller then plans again with the record as stored, at
-most `MOST_REPLANS` times; after that Unavailable, so that one record cannot use up the invocation.
+most `MOST_REPLANS` times. After that Unavailable is raised, so that one record cannot use up the invocation.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ class Planned(Protocol):
     """A decision about a record: `execution` replaces the stored one; None leaves it as it is."""
 
     @property
-    def execution(self) -> Execution | None: ...
+    def execution(self) -> Execution | None:
+        """The record to store in place of the one that was read, or None."""
 
 
 P = TypeVar("P", bound=Planned)
 
 
 def replans() -> Iterator[int]:
-    """One number for each time a change of one record may be planned again, then Unavailable is raised."""
+    """Yield a number for each time that a change of one record may be planned again; then raise Unavailable."""
     yield from range(1, MOST_REPLANS + 1)
     raise Unavailable("its record keeps changing")
 
@@ -36,10 +37,10 @@ def replans() -> Iterator[int]:
 def replace(
     world: World, stored: Execution | None, plan: Callable[[Execution | None], P], again: Iterator[int] | None = None
 ) -> tuple[P, Execution | None]:
-    """Replace the record `stored` as `plan` decides, once for each record that it meets.
+    """Replace the record `stored` as `plan` decides. If another writer came first, plan again with the new record.
 
     Returns the decision that stands, and the record as it is stored after it. `again`: the replans that are left, if
-    others have used some. Raises Unavailable if the store does not answer or the record keeps changing.
+    the caller has used some already. Raises Unavailable if the store does not answer or the record keeps changing.
     """
     again = replans() if again is None else again
     while (planned := plan(stored)).execution is not None:
@@ -52,7 +53,10 @@ def replace(
 
 
 def replace_all(world: World, changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
-    """Make each change once, and tell which of them won. Raises Unavailable if that is not certain of all."""
+    """Make each change (before, after) once; returns which of them won, in the same order.
+
+    Raises Unavailable unless that is certain for all of them.
+    """
     saves = world.executions.save(changes) if changes else ()
     for saved in saves:
         if saved.unavailable is not None:

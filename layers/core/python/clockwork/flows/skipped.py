@@ -1,4 +1,4 @@
-"""Record the stretches of fires that are not delivered: one record each, under its first fire."""
+"""Record skipped fires: one SKIPPED record for each stretch of them, under the executionId of its first fire."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from clockwork.flows.records import replace_all
 from clockwork.flows.world import World
 from clockwork.ports import Saved
 
-#: Records that are looked at in one go, the newest first.
+#: So many of a job's records are read, newest first, to find out which fires of a stretch have one.
 LOOKED_AT = 1_000
 
 
 class Stretch(msgspec.Struct, frozen=True):
-    """Fires of a job that are skipped together, from `first` on."""
+    """Consecutive fires of a job that are skipped together, from `first` on."""
 
     job: NamedJob
     first: Fire
@@ -28,11 +28,11 @@ class Stretch(msgspec.Struct, frozen=True):
 
 
 def record_skipped(world: World, stretches: Sequence[Stretch]) -> int:
-    """Record stretches once all that fires with them is sent; how many fires are recorded now.
+    """Record stretches of skipped fires; returns how many fires this call recorded.
 
-    A chain that is read again may begin with fires that were sent before they were missed, or with a stretch that was
-    recorded when it was shorter: what is recorded begins at the first fire without a record. Raises Unavailable if it
-    is not certain that all is recorded.
+    The caller has sent the fires beside them before. A chain that is read again may begin with fires that were sent
+    before they were missed, or with a stretch that was recorded when it was shorter. The new record then begins at the
+    first fire without a record. Raises Unavailable if it is not certain that every fire is recorded.
     """
     count = 0
     while stretches:
@@ -44,7 +44,7 @@ def record_skipped(world: World, stretches: Sequence[Stretch]) -> int:
 
 
 def _behind(world: World, stretch: Stretch, saved: Saved) -> Stretch | None:
-    """What is left of a stretch in whose place something is stored already."""
+    """The fires of a stretch that have no record yet; None if there are none. `saved`: the answer to its save."""
     if saved.ok:
         return None
     stored = None if saved.actual is None else saved.actual.skipped
@@ -54,7 +54,7 @@ def _behind(world: World, stretch: Stretch, saved: Saved) -> Stretch | None:
 
 
 def _fired(world: World, stretch: Stretch) -> int:
-    """How many fires from the first one on have records of their own."""
+    """How many fires in a row, from the stretch's first on, have records of their own."""
     job, last_at = stretch.job, stretch.skipped.to_at
     executions = world.executions.list(job.job_id, LOOKED_AT, str(ExecutionId(job.job_id, last_at + 1, "")))
     fired = {execution.execution_id for execution in executions if execution.skipped is None}

@@ -1,6 +1,7 @@
-"""What one Lambda environment remembers between its invocations. Losing it costs nothing but a little regulation.
+"""The world of a flow: the ports and settings of one actor, and the memory of its Lambda environment.
 
-All that one actor may touch: its ports and the settings. Flows take a World and nothing else of the outside.
+A flow takes a World and touches nothing else outside itself. The memory (`Environment`) lasts from one invocation to
+the next. If it is lost, that costs a little regulation and nothing else.
 """
 
 from __future__ import annotations
@@ -16,20 +17,24 @@ from clockwork.settings import Settings
 
 @dataclass
 class Environment:
-    """Ratios by (client, host), and by client until when (ms) its parking is noted and its targets count as slow."""
+    """The memory of one Lambda environment between its invocations.
 
-    #: Which environment this is, among all that ever lease permits.
+    `ratios`: the last outcomes by (clientId, host). `parking_noted_until` and `slow_until`, both by clientId: until
+    when (ms) the client's parking is noted, and until when its targets count as slow.
+    """
+
+    #: The name under which this environment leases permits: no other environment ever has it.
     name: str = ""
     ratios: dict[tuple[str, str], Ratio] = field(default_factory=lambda: defaultdict(Ratio))
     parking_noted_until: dict[str, int] = field(default_factory=dict)
     slow_until: dict[str, int] = field(default_factory=dict)
-    #: How many ordered shards the stack was made with, once it is known.
+    #: How many ordered shards the stack was made with; None until the registry has been read.
     ordered_shards: int | None = None
 
 
 @dataclass(frozen=True)
 class World:
-    """The ports of one actor, such as one Lambda environment."""
+    """The ports, settings and memory of one actor, such as one Lambda environment."""
 
     settings: Settings
     clock: ports.Clock
@@ -51,17 +56,20 @@ class World:
     environment: Environment = field(default_factory=Environment)
 
     def looking_ahead(self, seconds: int | None) -> World:
-        """The same with another lookahead, if one is given."""
+        """The same world with a lookahead of `seconds`; unchanged if that is None."""
         return self if seconds is None else replace(self, settings=self.settings.with_(lookahead_seconds=seconds))
 
     def execution_expires_at(self, at: int, retention_days: int | None = None) -> int:
-        """When the record of an execution that ended at `at` (ms) may go; `retention_days` if its client has any."""
+        """When (ms) TTL may delete the record of an execution that ended at `at` (ms).
+
+        `retention_days`: the client's own, if it has any; None: as long as the setting says.
+        """
         return kept_until(at, retention_days, at + self.settings.execution_retention_seconds * 1000)
 
     def execution_kept_ms(self, retention_days: int | None) -> int:
-        """For how long a record is sure to be there from its execution's end on: later it may have been and be gone."""
+        """How long (ms) a record surely exists after its execution ended. A record missing later may have expired."""
         return self.execution_expires_at(0, retention_days)
 
     def row_expires_at(self, at: int) -> int:
-        """When a timeline row due at `at` (ms) may go: an outage must be shorter."""
+        """When (ms) TTL may delete a timeline row that is due at `at` (ms): an outage must be shorter than that."""
         return at + self.settings.row_retention_seconds * 1000

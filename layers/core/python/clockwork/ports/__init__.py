@@ -1,8 +1,9 @@
-"""The ports: all that the flows know of the world. Each docstring is the contract that every adapter is held to.
+"""The ports: the only interfaces through which the flows reach the world. Each docstring is every adapter's contract.
 
-Every read is strong (it sees every write that was answered). Every call may raise `Unavailable`, which says nothing of
-whether it acted, unless its contract says that it reports failures one by one. Instants are UTC epoch ms.
-A call is the unit at which things crash and interleave: whatever an adapter does inside, flows see it as one step.
+Every read is strongly consistent: it sees every write that was answered. Every call may raise `Unavailable`, unless its
+contract says that it reports failures one by one. `Unavailable` does not say whether the call acted. Instants are UTC
+epoch ms. A call is the unit at which processes crash and interleave: whatever an adapter does inside a call, the flows
+see one step.
 """
 
 from __future__ import annotations

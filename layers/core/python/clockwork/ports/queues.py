@@ -1,4 +1,4 @@
-"""What is sent and received."""
+"""The ports for queues: all messages that Clockwork sends and receives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clockwork.domain.releases import Release
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """A release that was not taken: its place among those sent, and whether it can ever be."""
+    """A release that the queue did not take: its index among those sent, and whether it never will (`permanent`)."""
 
     index: int
     permanent: bool
@@ -20,48 +20,49 @@ class Refused(msgspec.Struct, frozen=True):
 
 
 class ReleaseQueue(Protocol):
-    """Our own queue between poller and deliverer. At least once; in no order, but for ordered occurrences.
+    """Clockwork's own queue between poller and deliverer: at least once, and in order for ordered occurrences only.
 
-    Those of one ordering key are handed out in the order of their sends, none while an earlier one is in hand. Of a
-    send nothing of a key is taken behind what was refused for now; what is sent twice within minutes is taken once.
+    Occurrences of one ordering key are handed out in the order of their sends, none while an earlier one is in hand. If
+    a send refuses one of them for now, it takes none of its key behind it. An ordered release that is sent twice within
+    minutes is taken once.
     """
 
     def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
-        """Send each with a delay of what is left until its `run_at` (whole seconds, rounded down, at most 900).
+        """Send each release, delayed by the time left until its `run_at` (whole seconds, rounded down, at most 900).
 
-        Reports what was not taken, after the adapter's own bounded retries; never raises Unavailable.
+        Returns the releases that were not taken, after the adapter's own bounded retries; never raises Unavailable.
         """
 
 
 class InHand(Protocol):
-    """The messages of the ordered queue that a deliverer has in hand."""
+    """The messages of the ordered queue that a deliverer has in hand (received and not yet acknowledged)."""
 
     def hide(self, receipts: Sequence[str], seconds: int) -> None:
-        """Let messages be handed out again after `seconds` from now (0 to 43,200), in their order.
+        """Hide messages for `seconds` from now (0 to 43,200). The queue then hands them out again, in their order.
 
-        A message that is not in hand any more is left as it is.
+        A message that is not in hand any more stays as it is.
         """
 
 
 class Backlog(Protocol):
-    """What deliverers have not kept up with."""
+    """The backlog: due messages that the deliverers have not kept up with."""
 
     def waiting(self) -> int:
-        """About how many messages are visible or in hand in the release queue that has most of them.
+        """About how many messages are visible or in hand in the fullest release queue.
 
-        Those that are still delayed do not count, nor do ordered ones: these wait for each other.
+        Messages that are still delayed do not count. Nor do ordered ones, which wait for each other.
         """
 
 
 class Notices(Protocol):
-    """What clients are told, in queues of their own."""
+    """Notices to clients, sent to queues of their own."""
 
     def send(self, queue_arn: str, execution: Execution) -> None:
-        """Send one message of an execution that became DEAD. Raises Unavailable if the queue did not take it."""
+        """Send one message about an execution that became DEAD. Raises Unavailable if the queue did not take it."""
 
 
 class DeadLetter(msgspec.Struct, frozen=True):
-    """A message that was received too often. `receipt` is what `delete` takes."""
+    """A message that was received too often. `DeadLetters.delete` takes its `receipt`."""
 
     receipt: str
     body: str
@@ -71,7 +72,7 @@ class DeadLetters(Protocol):
     """The release queue's dead-letter queue."""
 
     def receive(self) -> Sequence[DeadLetter]:
-        """Some of what lies there, hidden from others for a while; empty if nothing is to be had now."""
+        """Some of its messages, hidden from other readers for a while; empty if there are none to be had now."""
 
     def delete(self, receipt: str) -> None:
-        """Forget a message that was received."""
+        """Delete a message that was received."""

@@ -1,1 +1,1 @@
-"""Which fires a named job has, and how many: chains, backfills, counts."""
+"""The fires of a named job: chains, backfills, and how many fires there are."""

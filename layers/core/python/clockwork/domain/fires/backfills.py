@@ -1,4 +1,4 @@
-"""A past range of a schedule, to be fired again at a bounded rate."""
+"""Backfills: a past range of a schedule that is executed again at a bounded rate."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from clockwork.domain.errors import InvalidRequest, Problem
 from clockwork.domain.fires.chains import fire_after, ordinal_at
 from clockwork.domain.named_jobs import Backfill, NamedJob, Pointer
 
-#: Fires of one backfill: more would be counted for longer than a request may take.
+#: One backfill has at most this many fires: to count more would take longer than a request may take.
 MOST_FIRES = 100_000
 
 
 class PlannedBackfill(msgspec.Struct, frozen=True):
-    """A backfill with the number of its fires, and the pointer from which they follow (None if there are none)."""
+    """A backfill with the number of its fires, and the pointer to the first of them (None if there are none)."""
 
     backfill_id: str
     count: int
@@ -23,9 +23,10 @@ class PlannedBackfill(msgspec.Struct, frozen=True):
 def plan_backfill(
     job: NamedJob, backfill_id: str, from_at: int, to_at: int, per_second: float, now: int
 ) -> PlannedBackfill:
-    """Every fire of the job's schedule from `from_at` to `to_at` (ms, both included). Raises InvalidRequest.
+    """Plan a backfill of every fire of the job's schedule from `from_at` to `to_at` (ms, both included).
 
-    Behind the last one that `maxFires` allows there are none.
+    There are no fires behind the last one that `maxFires` allows. Raises InvalidRequest if the range holds more than
+    100,000 fires.
     """
     first = fire = fire_after(job, from_at - 1, ordinal_at(job, from_at - 1))
     count = 0

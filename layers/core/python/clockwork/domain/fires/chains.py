@@ -1,6 +1,7 @@
-"""The chain of a named job's fires: where it goes next, and what of it is delivered, missed or skipped.
+"""Chains: the series of a named job's fires, where it goes on, and which fires are delivered, missed or skipped.
 
-One function expands a chain for poller and API alike. Keys are derived, so a chain expanded twice does not fork.
+One function expands a chain for the poller and for the api Lambda. Keys are derived, so a chain that is expanded twice
+does not fork.
 """
 
 from __future__ import annotations
@@ -17,19 +18,19 @@ from clockwork.domain.named_jobs import NamedJob, Pointer, occurrence_of
 from clockwork.domain.recurrence import Fire, next_occurrence
 from clockwork.domain.releases import Release
 
-#: An occurrence read so much later than it was due was missed, and `catchUp` decides about it (ms).
+#: A fire that is read later than this after its due instant (ms) was missed, and `catchUp` decides about it.
 MISSED_AFTER_MS = 60_000
 
 
-#: So many missed fires are skipped in one go; a longer stretch goes on at the next visit.
+#: At most this many missed fires are skipped in one go. The next visit goes on with a longer stretch.
 MOST_SKIPPED = 20_000
 
 
 class Step(msgspec.Struct, frozen=True):
-    """What a visit makes of a chain: what to release, the stretch to skip, and where the chain goes on.
+    """The result of expanding a chain: the releases, the stretch of fires to skip, and the pointer to the next fire.
 
-    `following` is None when the schedule is over. `is_cut`: it stopped short of the horizon, so the chain goes on at
-    or before it and has to be read again.
+    `following` is None when the schedule is over. `is_cut`: the expansion stopped short of the horizon, so the next
+    fire lies at or before the horizon and the chain has to be read again.
     """
 
     releases: tuple[Release, ...]
@@ -39,19 +40,19 @@ class Step(msgspec.Struct, frozen=True):
 
 
 def first_pointer(job: NamedJob) -> Pointer | None:
-    """The pointer to the first fire of the job's chain as of its last change; None if nothing fires any more."""
+    """The pointer to the first fire of the job's chain as of its last change; None if the chain has no fire left."""
     return pointer_to(job, fire_after(job, job.chain_after_at, job.chain_ordinal))
 
 
 def pointer_to(job: NamedJob, fire: Fire | None) -> Pointer | None:
-    """The pointer of the job as it stands to one of its fires."""
+    """The pointer to a fire of the job, under the job's current version; None without a fire."""
     if fire is None:
         return None
     return Pointer(job.client_id, job.job_key, job.version, fire, sequence=job.definition.sequence)
 
 
 def fire_after(job: NamedJob, after_at: int, ordinal: int) -> Fire | None:
-    """The first fire whose base instant lies after `after_at`, `ordinal` fires having been before it."""
+    """The job's first fire with a base instant after `after_at` (ms), behind `ordinal` others; None if none is left."""
     if job.definition.recurrence is not None:
         return next_occurrence(job.definition.recurrence, after_at, ordinal, job.job_id)
     at = job.definition.at
@@ -59,7 +60,10 @@ def fire_after(job: NamedJob, after_at: int, ordinal: int) -> Fire | None:
 
 
 def expand(job: NamedJob, start: Pointer, horizon: str, now: int, limit: int) -> Step:
-    """The chain from `start` up to the horizon, at most `limit` fires of it, as the catch-up policy leaves them."""
+    """Expand the chain from `start` up to the horizon (a key), to at most `limit` fires.
+
+    The catch-up policy decides which missed fires are delivered. It does not apply to backfills.
+    """
     if start.backfill is not None:
         return _expand_backfill(job, start, horizon, limit)
     kept, skipped, fire = _catch_up(job, start.fire, horizon, now)
@@ -75,7 +79,11 @@ def expand(job: NamedJob, start: Pointer, horizon: str, now: int, limit: int) ->
 
 
 def is_missed(job: NamedJob, fire: Fire, now: int) -> bool:
-    """Whether the catch-up policy decides about this fire: it was due in a pause, or is read long after it was due."""
+    """Whether the fire was missed: it was due in a pause, or is read long after it was due.
+
+    Then the catch-up policy decides about it. A fire that catchUp `all` delivers does not count as missed, nor does the
+    one fire of a job that fires once.
+    """
     if job.definition.recurrence is None:
         return False
     is_late = fire.due_at <= job.active_from_at or now > fire.due_at + MISSED_AFTER_MS
@@ -95,7 +103,10 @@ def release_of(job: NamedJob, fire: Fire) -> Release:
 
 
 def run_of(job: NamedJob, due_at: int, run_at: int, run: str) -> Release:
-    """The release of an execution that was asked for by hand: a pause does not touch it, a change of the job does."""
+    """The release of an execution that a client asked for by hand, at once or in a backfill.
+
+    A pause of the job does not stop it; a change of the job does.
+    """
     return Release(
         job_id=job.job_id,
         occurrence=msgspec.structs.replace(occurrence_of(job, due_at), created_at=run_at),
@@ -107,7 +118,7 @@ def run_of(job: NamedJob, due_at: int, run_at: int, run: str) -> Release:
 
 
 def skipped_execution(job: NamedJob, skipped: Skipped, expires_at: int) -> Execution:
-    """The one record of a stretch of fires that are not delivered."""
+    """The one record for a stretch of fires that are not delivered."""
     return Execution(
         job_id=job.job_id,
         execution_id=str(ids.ExecutionId(job.job_id, skipped.from_at, job.version)),
@@ -122,7 +133,7 @@ def skipped_execution(job: NamedJob, skipped: Skipped, expires_at: int) -> Execu
 
 
 def without_first(job: NamedJob, first: Fire, skipped: Skipped, count: int) -> tuple[Fire, Skipped] | None:
-    """The stretch behind its first `count` fires, and the fire with which that begins; None if there were no more."""
+    """The fire behind the first `count` of a stretch, and the rest of the stretch from it on; None if none is left."""
     if count >= skipped.count:
         return None
     fire: Fire | None = first
@@ -134,7 +145,7 @@ def without_first(job: NamedJob, first: Fire, skipped: Skipped, count: int) -> t
 
 
 def going_on(job: NamedJob, before: NamedJob, at: int) -> NamedJob:
-    """The job with its chain at the first fire of `before` that is due after `at`, jitter and all."""
+    """`job`, with its chain going on at the first fire of `before` that is due, jitter included, after `at` (ms)."""
     jitter_ms = 0 if before.definition.recurrence is None else before.definition.recurrence.jitter_seconds * 1000
     after_at = max(before.chain_after_at, at - jitter_ms - 1)
     fire = fire_after(before, after_at, ordinal_at(before, after_at))
@@ -145,7 +156,10 @@ def going_on(job: NamedJob, before: NamedJob, at: int) -> NamedJob:
 
 
 def dropped_from(job: NamedJob, start: Fire, until_at: int, reason: str) -> tuple[Skipped, Fire | None]:
-    """The stretch of fires from `start`, which is due by then, up to `until_at` (ms), and the fire after it."""
+    """The stretch of fires from `start` on that are due by `until_at` (ms), and the fire after it.
+
+    `start` must be due by `until_at`. One stretch holds at most 20,000 fires.
+    """
     last, count = start, 1
     following = fire_after(job, start.base_at, start.ordinal)
     while following is not None and following.due_at <= until_at and count < MOST_SKIPPED:
@@ -155,9 +169,9 @@ def dropped_from(job: NamedJob, start: Fire, until_at: int, reason: str) -> tupl
 
 
 def ordinal_at(job: NamedJob, at: int) -> int:
-    """How many fires of the chain have their base instant at or before `at`; counted only where `maxFires` needs it.
+    """How many fires of the chain have their base instant at or before `at` (ms); 0 for a job without `maxFires`.
 
-    Counted back from where the chain stands it is 0 or less before the first fire.
+    The function counts on or back from the chain's position. So before the first fire the number is 0 or less.
     """
     recurrence = job.definition.recurrence
     if recurrence is None or recurrence.max_fires is None:
@@ -169,7 +183,10 @@ def ordinal_at(job: NamedJob, at: int) -> int:
 
 
 def not_beyond_last(job: NamedJob, at: int) -> int:
-    """`at`, or where the chain's last fire was if `maxFires` ended it before: from there its fires are counted back."""
+    """`at` (ms), or the base instant of the chain's last fire if `maxFires` ended the chain before `at`.
+
+    Fires are counted back from the chain's position, so it must not lie beyond the last fire.
+    """
     recurrence = job.definition.recurrence
     if recurrence is None or recurrence.max_fires is None or ordinal_at(job, at) < recurrence.max_fires:
         return at
@@ -183,7 +200,7 @@ def _expand_backfill(job: NamedJob, start: Pointer, horizon: str, limit: int) ->
     while pointer is not None and pointer.key <= horizon and len(releases) < limit:
         backfill = pointer.backfill
         assert backfill is not None
-        # With jitter a fire of the range may be due a little after its end, which may be now.
+        # With jitter, a fire of the range may be due a little after the range's end, which may be now.
         run_at = max(backfill.run_at, pointer.fire.due_at)
         releases.append(run_of(job, pointer.fire.due_at, run_at, backfill.backfill_id))
         fire = fire_after(job, pointer.fire.base_at, pointer.fire.ordinal)
@@ -194,9 +211,9 @@ def _expand_backfill(job: NamedJob, start: Pointer, horizon: str, limit: int) ->
 
 
 def _catch_up(job: NamedJob, start: Fire, horizon: str, now: int) -> tuple[Fire | None, Skipped | None, Fire | None]:
-    """The one missed fire to deliver after all, the stretch that is skipped, and the fire after both.
+    """The one missed fire to deliver after all, the stretch of fires to skip, and the fire after both.
 
-    What lies behind the horizon is in another's hands, also where it was missed.
+    Fires behind the horizon are left to their own reader, even if they were missed.
     """
     fire: Fire | None = start
     before_last, last = start, None

@@ -1,7 +1,7 @@
-"""How many fires a schedule has between two instants, found day by day instead of fire by fire.
+"""Counts the fires of a schedule between two instants, day by day instead of fire by fire.
 
-A day is a number with a bit for each of its 86,400 seconds, on the clock of the schedule's zone: what fires, less what
-is excluded, counts its bits. No schedule fires twice in a second.
+A day is a number with one bit for each of its 86,400 seconds, on the clock of the schedule's zone. The bits of the
+seconds with a fire, less those of excluded seconds, are counted. No schedule fires twice in a second.
 """
 
 from collections.abc import Iterator
@@ -15,10 +15,10 @@ from clockwork.domain.recurrence import Every, Recurrence
 
 
 def count_fires(recurrence: Recurrence, after_at: int, until_at: int) -> int:
-    """How many fires have their base instant after `after_at` and not after `until_at` (ms); `max_fires` is not asked.
+    """How many fires have their base instant after `after_at` and up to `until_at` (ms), disregarding `max_fires`.
 
-    The work is a few microseconds for each day between the two and, where something is excluded, for each entry of
-    that; none for an interval without exclusions. Raises `UnknownZone`.
+    The work is a few microseconds for each day between the two and, with exclusions, for each of their entries. An
+    interval without exclusions needs none of it. Raises `UnknownZone`.
     """
     after_at = max(after_at, -1 if recurrence.start_at is None else recurrence.start_at - 1)
     until_at = min(until_at, LATEST_SECOND * 1000 - 1)
@@ -35,12 +35,12 @@ def count_fires(recurrence: Recurrence, after_at: int, until_at: int) -> int:
 
 
 def _ticks(every: Every, at: int) -> int:
-    """How many times an interval has ended, its anchor included, at or before `at`."""
+    """How many fires of an interval, the one at its anchor included, lie at or before `at` (ms)."""
     return max(0, (at - every.anchor_at) // every.every_ms + 1)
 
 
 def _count_seconds(recurrence: Recurrence, first: int, last: int) -> int:
-    """How many UTC seconds from `first` to `last`, both included, something fires in."""
+    """The number of UTC seconds from `first` to `last`, both included, in which the schedule fires."""
     count, second = 0, first
     while second <= last:
         run = offset_at(recurrence.timezone, second)
@@ -60,7 +60,7 @@ def _catches_up(cron: CompiledCron, run: Offset, low: int) -> bool:
 
 
 def _shifted(overlap: str, run: Offset, low: int, high: int) -> tuple[int, int]:
-    """What of a stretch of local time in a run counts for a schedule that names times of day."""
+    """The part of a stretch of local time in a run that counts for a schedule which names times of day."""
     if overlap == "first":
         return max(low, run.repeats_until), high
     return low, min(high, run.repeated_from) if overlap == "second" else high
@@ -72,7 +72,7 @@ def _is_excluded(recurrence: Recurrence, local: int) -> bool:
 
 
 def _days(recurrence: Recurrence, offset: int, low: int, high: int) -> Iterator[int]:
-    """The seconds in which something fires, as bits, of each day from the local second `low` to before `high`."""
+    """For each day from the local second `low` to before `high`: the seconds in which the schedule fires, as bits."""
     for day in range(low // DAY_SECONDS, -(-high // DAY_SECONDS)):
         midnight = day * DAY_SECONDS
         begin, end = max(low - midnight, 0), min(high - midnight, DAY_SECONDS)
@@ -87,7 +87,7 @@ def _seconds(recurrence: Recurrence, offset: int, day: int) -> int:
     assert recurrence.every is not None
     every_ms = recurrence.every.every_ms
     first_ms = (recurrence.every.anchor_at - (day * DAY_SECONDS - offset) * 1000) % every_ms
-    # So many seconds later the same seconds come again, as often as a day may take.
+    # The pattern of seconds repeats after `period`, as often as a day has room for it.
     period = min(every_ms // gcd(every_ms, 1000), DAY_SECONDS)
     bits = 0
     for ms in range(first_ms, period * 1000, every_ms):

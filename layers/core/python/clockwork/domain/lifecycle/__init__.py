@@ -1,1 +1,1 @@
-"""What becomes of an execution: claimed, tried again, cancelled, expired, parked, redriven, called back."""
+"""The lifecycle of an execution: claims, outcomes, retries, cancels, expiry, parking, redrives and callbacks."""

@@ -1,7 +1,7 @@
-"""Callbacks: what a client hears of an execution that ended DEAD, and the ordinary job that brings it there.
+"""Callbacks: the facts that a client gets about an execution that ended DEAD, and the ordinary job that delivers them.
 
-Only DEAD is called back: EXPIRED, CANCELLED and SKIPPED are what the client itself asked for. A redrive that dies again
-is another death, with a callback of its own.
+Only DEAD has a callback: the client itself asked for EXPIRED, CANCELLED and SKIPPED. A redriven execution that ends
+DEAD again has another callback.
 """
 
 from __future__ import annotations
@@ -21,21 +21,22 @@ from clockwork.domain.timeline import Row
 
 
 def is_called_back(release: Release, stored: Execution) -> bool:
-    """Whether what is stored of a release asks for a callback."""
+    """Whether the release's execution, as stored, needs a callback: it is DEAD, and its job asks for one."""
     return stored.state is State.DEAD and release.occurrence.on_failure is not None
 
 
 def callback_row(release: Release, dead: Execution, policy: RetryPolicy, expires_at: int) -> Row:
-    """The row of the callback of a release that is called back: an anonymous job, due when the execution died.
+    """The row of a callback: an anonymous job, due at the instant at which the execution became DEAD.
 
-    Shard and key derive from the record, so a repeat is the same job, also of a message from another shard, as a run by
-    hand has one that is repeated after a change. It is recorded whatever the level of its cause, so that its repeats
-    are absorbed, and has no callback of its own.
+    `is_called_back` must be true of the release. Shard and key derive from the record, so a repeat is the same job. A
+    repeat may even come from a message of another shard, such as a run by hand that is repeated after its job was
+    changed. The callback is recorded whatever the record level of its cause, so that a claim absorbs its repeats. It
+    has no callback of its own.
     """
     cause = release.occurrence
     target = cause.on_failure
     assert target is not None, "asked for"
-    # A record of an older version has no instant of its death.
+    # A record of an older version does not hold the instant of its death.
     at = dead.due_at if dead.dead_at is None else dead.dead_at
     occurrence = Occurrence(
         client_id=cause.client_id,
@@ -48,13 +49,13 @@ def callback_row(release: Release, dead: Execution, policy: RetryPolicy, expires
         tags=cause.tags,
         retention_days=cause.retention_days,
     )
-    # A record of an older version has no shard of its death either.
+    # Nor does it hold the shard of its death.
     partition_id = _partition_of(dead.dead_shard or release.shard)
     return row_of_job(partition_id, ids.derive("callback", dead.execution_id), occurrence, expires_at)
 
 
 def facts_of(dead: Execution, tags: Mapping[str, str]) -> dict[str, Any]:
-    """What a client is told of a dead execution: whose it is, when it was due, how it failed. Never its payload."""
+    """The facts of a dead execution for its client: its ids, when it was due, how it failed. Never its payload."""
     job = ids.decode_job(dead.job_id)
     last = dead.attempts[-1] if dead.attempts else None
     return {
@@ -73,8 +74,9 @@ def facts_of(dead: Execution, tags: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _partition_of(shard: str) -> str:
-    """That shard, or for an ordered one the plain shard of its number: a callback waits for nothing.
+    """The given shard, or for an ordered shard the plain shard of its number: a callback waits for no other job.
 
-    However many shards there are then: it is released by whoever puts it, and a retry of it takes the shard into use.
+    That plain shard need not be in use. The Lambda that puts the callback also releases it, and a retry of the callback
+    takes the shard into use.
     """
     return keys.partition_of(keys.index_of(shard)) if keys.is_ordered(shard) else shard

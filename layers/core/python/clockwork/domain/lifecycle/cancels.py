@@ -1,4 +1,4 @@
-"""Cancel tells the truth: what the record says decides between cancelled, running and too late."""
+"""Cancels: the record of the execution decides whether the answer is cancelled, running or too late."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Verdict(StrEnum):
 
 
 class CancelPlan(msgspec.Struct, frozen=True):
-    """Save `execution` first, if given; if the record has changed meanwhile, plan anew. Then answer."""
+    """The plan of a cancel: save `execution` first, if given, then answer. If the record has changed, plan anew."""
 
     verdict: Verdict
     reason: str
@@ -26,7 +26,7 @@ class CancelPlan(msgspec.Struct, frozen=True):
 
 
 class Cancelled(msgspec.Struct, frozen=True):
-    """What the record of a cancelled execution holds if there was none."""
+    """The fields of the record that a cancel makes if the execution had none; instants in ms."""
 
     job_id: str
     execution_id: str
@@ -37,10 +37,10 @@ class Cancelled(msgspec.Struct, frozen=True):
 
 
 def plan_cancel(stored: Execution | None, cancelled: Cancelled) -> CancelPlan:
-    """What a cancel does, given the record: only a claim or an end is stronger than it.
+    """The plan of a cancel, given the stored record: only a claim or a final state is stronger than a cancel.
 
-    What was redriven at record level `none` is recorded from then on. It ends all the same, but attempts that left no
-    claim may not have been the last ones.
+    An execution at record level `none` is recorded from its redrive on. A cancel ends it as well, but answers too late:
+    its attempts from before the redrive left no claim, and may not have been the last ones.
     """
     plan = _plan_recorded(stored, cancelled)
     if stored is None or not stored.unclaimed or plan.verdict is Verdict.TOO_LATE:
@@ -75,7 +75,10 @@ def _plan_recorded(stored: Execution | None, cancelled: Cancelled) -> CancelPlan
 
 
 def plan_unrecorded_cancel(horizon: str, key: str) -> CancelPlan:
-    """What a cancel at record level `none` may say, given the shard's horizon read after the row was marked."""
+    """The answer to a cancel at record level `none`, from the row's key and its shard's horizon.
+
+    The caller must read the horizon after it marked the row as cancelled.
+    """
     if horizon < key:
         return CancelPlan(Verdict.CANCELLED, "nobody had it yet")
     return CancelPlan(Verdict.TOO_LATE, "it was released, and at record level none nobody can tell how far it got")

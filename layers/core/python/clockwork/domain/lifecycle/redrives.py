@@ -1,4 +1,4 @@
-"""Dead executions: what makes one wait for delivery again, and what puts it away for good."""
+"""Redrives: a dead execution waits for delivery again, or is discarded, which puts it away for good."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from clockwork.domain.releases import Release
 
 
 class RedrivePlan(msgspec.Struct, frozen=True):
-    """Save `execution` first, if given, then release `release`. Neither: it cannot be redriven, for this `reason`."""
+    """The plan of a redrive: save `execution` first, if given, then release `release`.
+
+    If both are None, the execution cannot be redriven, for this `reason`.
+    """
 
     reason: str
     execution: Execution | None = None
@@ -20,10 +23,11 @@ class RedrivePlan(msgspec.Struct, frozen=True):
 
 
 def plan_redrive(stored: Execution, partition_id: str, now: int) -> RedrivePlan:
-    """DEAD waits again, with a fresh budget of attempts under its old executionId.
+    """The plan by which a DEAD execution waits again, with a fresh budget of attempts under its old executionId.
 
-    Its age and its relevancy window count from now, and it is recorded whatever its level was. One that was redriven
-    and not claimed since gets the same release again: the first may have been lost between record and release.
+    Its age and its relevancy window count from `now` (ms), and it is recorded whatever its record level was. If it was
+    redriven before and not claimed since, the plan has the same release again: the first one may have been lost after
+    the record was saved.
     """
     if stored.occurrence is None:
         if stored.state is State.DEAD:
@@ -51,7 +55,10 @@ def plan_redrive(stored: Execution, partition_id: str, now: int) -> RedrivePlan:
 
 
 def discarded(stored: Execution) -> Execution | None:
-    """A dead execution that is put away, without what it would have delivered; None for any other."""
+    """The dead execution as put away: DEAD, but without its occurrence and raw bytes.
+
+    None if it is not DEAD, or was put away before.
+    """
     if stored.state is not State.DEAD or not stored.needs_attention:
         return None
     reason = f"discarded; {stored.reason}"

@@ -1,4 +1,4 @@
-"""When a failed attempt is tried again, and when it is not."""
+"""Retries: whether and when a failed attempt is tried again."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from clockwork.domain.executions import Outcome, State
 from clockwork.domain.jobs import Occurrence, RetryPolicy
 from clockwork.domain.lifecycle.expiry import is_expired, reason_of
 
-#: So many lost deliverers are our own fault and do not count against `maxAttempts`; later ones do, so attempts end.
+#: The first so many lost deliverers of an execution are Clockwork's own fault, and do not count against `maxAttempts`.
+#: Later ones count, so that the attempts end.
 FORGIVEN_LOST_WORKERS = 3
 
 
 class RetryPlan(msgspec.Struct, frozen=True):
-    """`retry_at` in ms, or None if no attempt follows and the execution `ends`; `reason` says why either way."""
+    """The plan after a failed attempt: retry at `retry_at` (ms), or, if that is None, the execution `ends` in a state.
+
+    `reason` says why either way.
+    """
 
     retry_at: int | None
     reason: str
@@ -23,10 +27,11 @@ class RetryPlan(msgspec.Struct, frozen=True):
 def plan_retry(
     occurrence: Occurrence, attempt: int, lost_workers: int, outcome: Outcome, now: int, jitter: float
 ) -> RetryPlan:
-    """What follows attempt `attempt`, which failed with `outcome`. `jitter` is drawn from 0 <= jitter < 1.
+    """The plan after attempt number `attempt`, which failed with `outcome`. `jitter` is drawn from 0 <= jitter < 1.
 
-    `maxAgeSeconds` and the relevancy window count from when the first attempt could run at the earliest.
-    `lost_workers` counts those among all attempts up to this one. A lost worker is followed up at once.
+    `maxAgeSeconds` and the relevancy window count from the earliest instant at which the first attempt could run.
+    `lost_workers` counts the lost deliverers among all attempts up to this one. After a lost deliverer the next attempt
+    follows at once.
     """
     policy = occurrence.retry_policy
     counted = attempt - min(lost_workers, FORGIVEN_LOST_WORKERS)
@@ -45,7 +50,9 @@ def plan_retry(
 
 
 def backoff_seconds(policy: RetryPolicy, failures: int, jitter: float) -> float:
-    """The wait after so many failures (1 after the first). Full jitter draws it evenly between 0 and the backoff:
+    """The wait (s) after so many failures (1 after the first).
+
+    Full jitter draws it evenly between 0 and the backoff:
     https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
     """
     if policy.backoff == "none":

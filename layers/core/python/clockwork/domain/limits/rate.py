@@ -1,8 +1,9 @@
-"""Rate limits: a poller spreads a herd of one client over the time that the client's rate limit will take anyway.
+"""Rate limits: a poller spreads a herd over the time that its client's rate limit will take anyway.
 
-The poller reserves no slots. A slot that it reserved a lookahead ahead would push back every occurrence that is created
-meanwhile for an earlier instant. The deliverers reserve slots when occurrences come due. The poller does not spread
-occurrences with a relevancy window: put off, they would find slots taken that they could have had.
+A herd is many releases of one client at once. The poller reserves no slots for them. A slot that it reserved a
+lookahead ahead would push back every occurrence that is created meanwhile for an earlier instant. The deliverers
+reserve slots when occurrences come due. The poller does not spread occurrences with a relevancy window: put off, they
+would find slots taken that they could have had.
 """
 
 from __future__ import annotations

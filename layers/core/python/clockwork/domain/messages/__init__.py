@@ -1,1 +1,1 @@
-"""Which releases travel in one message, and in which turns."""
+"""Messages: which releases travel in one message, and in which turns ordered releases are sent."""

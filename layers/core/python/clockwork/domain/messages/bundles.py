@@ -1,4 +1,4 @@
-"""Which releases travel in one message: requests to the queue are then paid by the bundle and not by the occurrence."""
+"""Bundles: which releases travel in one message, so that queue requests are paid by the bundle, not the occurrence."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from clockwork.domain.jobs import EventBridgeTarget, KafkaTarget, SqsTarget, Tar
 from clockwork.domain.releases import Release
 
 MOST_IN_BUNDLE = 16
-#: Of all payloads in a bundle (bytes). What else there is to an occurrence is bounded at create, and sixteen of the
-#: largest stay below what SQS takes in one message.
+#: The most bytes of all payloads in a bundle. Create bounds the other fields of an occurrence, and sixteen of the
+#: largest stay below the size that SQS takes in one message.
 LARGEST_BUNDLE = 64 * 1024
 
 
 class Bundle(msgspec.Struct, frozen=True):
-    """What one message carries: releases by their index, and the earliest instant at which one is to run (ms)."""
+    """The contents of one message: releases by their index, and the earliest instant at which one is to run (ms)."""
 
     indexes: tuple[int, ...]
     run_at: int
@@ -25,8 +25,9 @@ class Bundle(msgspec.Struct, frozen=True):
 def plan_bundles(releases: Sequence[Release], now: int) -> list[Bundle]:
     """A message for each release, or one for several first attempts of one client at one target in the same second.
 
-    Only where targets take many at once. What is overdue is due now. A retry goes alone, and so does what was `alone`
-    before: a bundle that came back was split, since one of its occurrences may have been why.
+    Releases share a message only if their target takes many messages at once. An overdue release counts as due now. A
+    retry goes alone, and so does a release that is marked `alone`: the deliverer split a bundle that came back, since
+    one of its occurrences may have been the cause.
     """
     filling: dict[tuple[str, str, int], int] = {}
     room: dict[int, int] = {}
@@ -47,7 +48,7 @@ def plan_bundles(releases: Sequence[Release], now: int) -> list[Bundle]:
 
 
 def _bundle_key(release: Release, now: int) -> tuple[str, str, int] | None:
-    """What releases have in common that may share a message; None for one that may not."""
+    """The key that releases have in common which may share a message; None for a release that must go alone."""
     destination = _destination(release.occurrence.target)
     if destination is None or release.alone or release.attempt > 1 or release.sweeps:
         return None
@@ -57,7 +58,7 @@ def _bundle_key(release: Release, now: int) -> tuple[str, str, int] | None:
 
 
 def _destination(target: Target) -> str | None:
-    """Where a target that takes many at once leads; None for the others."""
+    """The destination of a target that takes many messages at once; None for other targets."""
     if isinstance(target, SqsTarget):
         return target.queue_arn
     if isinstance(target, EventBridgeTarget):

@@ -1,4 +1,4 @@
-"""In which turns ordered releases are sent: at most one of a group is on its way at any time."""
+"""Turns: how ordered releases are sent so that at most one of a message group is on its way at any time."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ def turns_of(releases: Sequence[Release]) -> list[list[int]]:
 def send_in_turns(
     releases: Sequence[Release], send: Callable[[Sequence[Release]], Sequence[tuple[int, bool, str]]]
 ) -> list[tuple[int, bool, str]]:
-    """Send turn by turn, nothing of a group behind what was refused for now.
+    """Send the releases turn by turn. Behind a release that was refused for now, nothing of its group is sent.
 
-    `send` takes releases of different groups; it and this answer (index, whether for good, why) of what was not taken.
+    `send` takes releases of different groups. It and this function return (index, whether permanently, reason) for each
+    release that was not taken.
     """
     refused: list[tuple[int, bool, str]] = []
     blocked: set[str] = set()

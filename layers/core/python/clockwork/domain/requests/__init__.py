@@ -1,1 +1,1 @@
-"""What a valid request to create says, which of its jobs share a row, and how many a client may create."""
+"""Requests to create jobs: their contents, which of their jobs share a row, and how many a client may create."""

@@ -1,6 +1,6 @@
-"""What a valid request to create jobs says, before it has an instant, a shard or an id.
+"""Valid requests to create jobs, before their jobs have an instant, a shard or an id.
 
-Messages that ask for what cannot be.
+Also rejected messages, which ask for something impossible.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from clockwork.domain.jobs import Occurrence, Payload, RecordLevel, RetryPolicy,
 from clockwork.domain.ordering import policy_of
 from clockwork.domain.requests.packing import NOT_PACKED, Outline
 
-#: How long ago an `at` may lie and still be delivered, at once.
+#: An `at` may lie this far in the past (ms), and is then delivered at once.
 LATEST_PAST_MS = 86_400_000
 
 
-#: Ten years, the furthest an instant may lie ahead.
+#: An instant may lie this far ahead (ms): ten years.
 FURTHEST_AHEAD_MS = 315_360_000_000
 
 
 class NewJob(msgspec.Struct, frozen=True, kw_only=True):
-    """One anonymous job as asked for: either `at` (ms) or `delay_ms` after the request was first received.
+    """One anonymous job as the client asked for it: due `at` (ms), or `delay_ms` after the request was first received.
 
-    `index` is its place in the request, from which its id derives: a bad element beside it changes nothing.
+    `index` is its index in the request. Its id derives from the index, so a bad element beside it changes nothing.
     """
 
     index: int = 0
@@ -41,9 +41,9 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KeyRow(msgspec.Struct, frozen=True, rename="camel"):
-    """What a request with an Idempotency-Key promised: its digest, and what its ids, instants and shard derive from.
+    """The row of an Idempotency-Key: the request's digest, and the values from which ids, instants and shard derive.
 
-    `packing` is the version of `packing.groups_of` that tells which of its jobs share rows.
+    `packing` is the version of `packing.groups_of` that decides which of the request's jobs share rows.
     """
 
     client_id: str
@@ -57,9 +57,9 @@ class KeyRow(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class CreateRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request to create jobs. `digest` is of the request as sent; it matters only with an Idempotency-Key.
+    """A request to create jobs. `digest` is that of the request as sent; it matters only with an Idempotency-Key.
 
-    `outlines` tell the places of jobs that may share rows, those of the request's bad jobs among them.
+    `outlines` decide in which rows and places jobs may lie. They include those of the request's bad jobs.
     """
 
     client: Client
@@ -70,7 +70,7 @@ class CreateRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def occurrence_of(job: NewJob, client: Client, created_at: int) -> Occurrence:
-    """The occurrence of a job: all that its delivery needs is settled here, whatever the client changes later."""
+    """The occurrence of a job. It fixes all that the delivery needs, whatever the client changes later."""
     return Occurrence(
         client_id=client.client_id,
         due_at=created_at + job.delay_ms if job.at is None else job.at,
@@ -90,7 +90,7 @@ def occurrence_of(job: NewJob, client: Client, created_at: int) -> Occurrence:
 
 
 class Rejected(msgspec.Struct, frozen=True):
-    """A message and why it is rejected, in words for its sender."""
+    """A message that the ingester rejects, and the reason in words for its sender."""
 
     message_id: str
     lane: str

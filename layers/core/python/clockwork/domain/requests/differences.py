@@ -1,4 +1,4 @@
-"""Where two JSON documents differ."""
+"""Differences between two JSON documents."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 
 def differences(one: bytes, other: bytes) -> list[str]:
-    """The JSON pointers (RFC 6901) at which two encoded documents differ, as deep as both have the place."""
+    """The JSON pointers (RFC 6901) at which two encoded documents differ, each as deep as both documents go."""
     return sorted(_walk(msgspec.json.decode(one), msgspec.json.decode(other), ""))
 
 

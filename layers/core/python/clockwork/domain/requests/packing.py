@@ -1,7 +1,8 @@
-"""Which jobs of one request share a row, so that writes are paid by the kilobyte and not by the job.
+"""Packing: which jobs of one request share a row, so that writes are paid by the kilobyte and not by the job.
 
-The answer depends on nothing but the request as it was sent and the instant at which it first came: neither on what
-the client allows nor on which of its jobs are valid just now. So a repeat finds every job where it was put before.
+The answer depends only on the request as it was sent and on the instant at which it first came. It depends neither on
+the client's settings nor on which of the request's jobs are valid just now. So a repeat finds every job where it was
+put before.
 """
 
 from __future__ import annotations
@@ -10,28 +11,28 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-#: The version of `groups_of` that new key rows are written for.
+#: New key rows are written for this version of `groups_of`.
 PACKING = 1
-#: What every job had before there was packing: a row of its own.
+#: The version before packing existed: every job has a row of its own.
 NOT_PACKED = 0
-#: Of a whole row (bytes). A cancel rewrites the row, so a larger one would save little and make cancels dear.
+#: The most bytes of a whole row. A cancel rewrites the row, so larger rows would save little and make cancels costly.
 LARGEST_ROW = 8 * 1024
-#: So that a poller knows how much it has in hand before it has decoded a row.
+#: The most jobs in a row, so that a poller knows how much it may hold before it has decoded the row.
 MOST_IN_ROW = 50
 MINUTE_MS = 60_000
-#: A row's keys, its attributes' names, its TTL and what frames the lists in it (bytes).
+#: The bytes of a row's keys, attribute names and TTL, and of the framing of its lists.
 ROW_BYTES = 192
-#: The place, the instant and the marks of one job beside its payload (bytes).
+#: The bytes of one job's place, instant and marks, beside its payload.
 JOB_BYTES = 24
-#: What jobs that are alike share beyond what the request says: mostly what its client has set for them (bytes).
+#: The bytes that alike jobs share beyond the contents of the request: mostly their client's settings.
 ALIKE_BYTES = 1_200
 
 
 class Outline(msgspec.Struct, frozen=True):
-    """What a request says of one job, be it valid or not: enough to tell its place.
+    """The outline of one job in a request, valid or not: enough to decide its row and its place in it.
 
-    `at` (ms), or `delay_ms` after the request first came. `payload_bytes` are those that will be delivered.
-    `alike` is all else that was said of it: jobs with equal ones share it.
+    The job is due `at` (ms), or `delay_ms` after the request first came. `payload_bytes` counts the bytes that will be
+    delivered. `alike` is all else that the request says of the job; jobs with an equal `alike` share it in a row.
     """
 
     index: int
@@ -46,9 +47,9 @@ class Outline(msgspec.Struct, frozen=True):
 
 
 class Group(msgspec.Struct, frozen=True):
-    """Jobs that share a row, by their index in the request; a job's place in the row is its place here.
+    """Jobs that share a row, by their index in the request. A job's place in the row is its position in `indexes`.
 
-    `at` (ms) is the earliest instant that is asked for: the row's key, whatever becomes of the job that asks for it.
+    `at` (ms) is the earliest instant that any of them asks for. It makes the row's key, even if that job is refused.
     """
 
     at: int
@@ -56,7 +57,10 @@ class Group(msgspec.Struct, frozen=True):
 
 
 def groups_of(version: int, outlines: Iterable[Outline], created_at: int) -> list[Group]:
-    """The jobs that share rows, minute by minute and in their order, two in a row at least. Others have their own."""
+    """The groups of jobs that share rows, minute by minute and in their order, of two jobs at least.
+
+    Every other job has a row of its own.
+    """
     if version == NOT_PACKED:
         return []
     minutes: dict[int, list[Outline]] = {}
@@ -71,7 +75,7 @@ def groups_of(version: int, outlines: Iterable[Outline], created_at: int) -> lis
 
 
 def _fill(outlines: Sequence[Outline]) -> list[list[Outline]]:
-    """Rows filled one after the other, each as far as its bytes reach."""
+    """Fill rows one after the other, each up to its most bytes or its most jobs."""
     rows: list[list[Outline]] = []
     room, known = 0, set[bytes]()
     for outline in outlines:

@@ -1,4 +1,4 @@
-"""What a client may create: so many jobs a second, so many on a day of UTC."""
+"""Quotas: how many jobs a client may create per second, and how many per day of UTC."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import msgspec
 
 from clockwork.domain.executions import DAY_MS
 
-#: What one environment may let in beyond the pace, so that a client may be irregular (ms of its pace).
+#: One environment may admit this much beyond the pace (in ms of it), so that a client may create irregularly.
 BURST_MS = 1_000
-#: Jobs of a day are reserved a block at a time: a hundredth of the day's, at most so many.
+#: Environments reserve a day's jobs in blocks: a hundredth of the day's quota, at most so many.
 LARGEST_BLOCK = 100
 
 
 class Pace(msgspec.Struct, frozen=True):
-    """Whether a request is let in: then `paid_until_at` (ms) is the pace's new mark, otherwise when to ask again."""
+    """The decision about one request: admitted, with the pace's new mark (ms), or when the client may ask again."""
 
     admitted: bool
     paid_until_at: int
@@ -23,10 +23,11 @@ class Pace(msgspec.Struct, frozen=True):
 
 
 def plan_pace(paid_until_at: int, count: int, per_second: float, now: int) -> Pace:
-    """Let in `count` jobs at `per_second`, given up to when those before have used the pace up.
+    """Decide about a request of `count` jobs at `per_second`, by a token bucket that may go into debt.
 
-    A request is let in whole as soon as its predecessors are paid for but for a second's worth, however large it is:
-    the next one then waits the longer. So the average holds, and a batch larger than the pace is not refused for ever.
+    The bucket holds one second's worth. Earlier jobs have used the pace up until `paid_until_at` (ms). A request is
+    admitted whole, however large it is, once at most one second's worth of the earlier jobs is unpaid. The next request
+    then waits the longer. So the average holds, and a batch larger than the pace is not refused for ever.
     """
     ahead_ms = paid_until_at - now - BURST_MS
     if ahead_ms > 0:
@@ -35,7 +36,7 @@ def plan_pace(paid_until_at: int, count: int, per_second: float, now: int) -> Pa
 
 
 def block_of(jobs_per_day: int) -> int:
-    """How many jobs of a day are reserved by one write."""
+    """How many jobs of a day one write reserves."""
     return max(1, min(LARGEST_BLOCK, jobs_per_day // 100))
 
 

@@ -1,1 +1,1 @@
-"""How values lie in rows and messages."""
+"""Storage: how values are encoded in rows and messages."""

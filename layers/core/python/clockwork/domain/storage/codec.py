@@ -1,7 +1,8 @@
-"""How occurrences travel in rows and messages, and how records are kept: a format version, then MessagePack.
+"""The codec of rows, messages and records: one byte for the format version, then MessagePack.
 
-Readers ignore fields that they do not know; what an older reader must not ignore gets a new format version.
-Writers use the oldest version that can say it, so that as much as may be is read while versions are mixed.
+Readers ignore fields that they do not know. A change that an older reader must not ignore gets a new format version.
+Writers use the oldest format that can hold the value, so that while versions of Clockwork are mixed they can read as
+much as possible of each other.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from clockwork.domain.named_jobs import NamedJob, Pointer
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.packed import Packed, pack, unpack
 
-#: One after the other, or many in one: a packed row, a message that carries several releases.
+#: The format versions: elements one after the other (PLAIN), or many in one (MANY), which is a packed row or a message
+#: that carries several releases.
 PLAIN = 1
 MANY = 2
-#: The newest that this version reads.
+#: The newest format that this version of Clockwork reads.
 FORMAT = MANY
 Element = Occurrence | Release | Pointer
 Decoded = TypeVar("Decoded")
@@ -39,12 +41,12 @@ _job_decoder = msgspec.msgpack.Decoder(NamedJob)
 
 
 def encode_row(elements: Sequence[Element]) -> bytes:
-    """The blob of a timeline row: a list of what is due, from the first day."""
+    """The blob of a timeline row: a list of elements, as from the first version on."""
     return bytes([PLAIN]) + _encoder.encode(list(elements))
 
 
 def encode_packed(occurrences: Mapping[int, Occurrence]) -> bytes:
-    """The blob of a timeline row of many jobs, by their place in it."""
+    """The blob of a timeline row of many jobs, given by their place in the row."""
     return bytes([MANY]) + _encoder.encode(pack(occurrences))
 
 
@@ -65,7 +67,7 @@ def decode_row(blob: bytes) -> dict[int, Element]:
 
 
 def encode_release(release: Release) -> str:
-    """The body of a queue message. base64, since SQS refuses some control characters."""
+    """The body of a queue message that carries one release. It is base64, since SQS refuses some control characters."""
     return base64.b64encode(bytes([PLAIN]) + _encoder.encode(release)).decode()
 
 

@@ -1,4 +1,7 @@
-"""Many occurrences in one row: what they share is kept once, and of each only its place, its instant, its payload."""
+"""Packed rows: many occurrences in one row, which holds their common fields once.
+
+Of each occurrence it holds only the place, the instant and the payload besides.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 class PackedJob(msgspec.Struct, frozen=True, array_like=True):
-    """One occurrence: its place in the row, and in what it differs from entry `like` of the row's `alike`."""
+    """One occurrence: its place in the row, and its differences from entry `like` of the row's `alike`."""
 
     place: int
     later_ms: int
@@ -23,14 +26,14 @@ class PackedJob(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Packed(msgspec.Struct, frozen=True, array_like=True):
-    """A row of many. `alike` are occurrences without payload, due when the earliest of the row is."""
+    """A packed row. `alike` holds occurrences without payload, each due at the earliest instant of the row."""
 
     alike: tuple[Occurrence, ...]
     jobs: tuple[PackedJob, ...]
 
 
 def pack(occurrences: Mapping[int, Occurrence]) -> Packed:
-    """Occurrences by their place in the row, made small."""
+    """Pack occurrences, given by their place in the row."""
     earliest_at = min(occurrence.due_at for occurrence in occurrences.values())
     alike: dict[bytes, int] = {}
     kinds: list[Occurrence] = []
@@ -46,7 +49,7 @@ def pack(occurrences: Mapping[int, Occurrence]) -> Packed:
 
 
 def unpack(packed: Packed) -> dict[int, Occurrence]:
-    """The occurrences as they were, by their place in the row. Raises ValueError if the row refers to what it lacks."""
+    """The occurrences as they were, by their place in the row. Raises ValueError if a job refers to a missing entry."""
     return {job.place: _unpack_one(packed, job) for job in packed.jobs}
 
 

@@ -1,4 +1,4 @@
-"""From what was asked to rows of the timeline, and from rows back to releases."""
+"""Rows of the timeline: made from occurrences, releases and pointers, and read back into releases and pointers."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from clockwork.domain.releases import Release
 from clockwork.domain.storage import codec
 from clockwork.domain.timeline import Row
 
-#: Whose an unreadable row is, nobody can tell: no client's name looks like this.
+#: The clientId in the record of an unreadable row, whose client is unknown. No client's id looks like this.
 UNKNOWN_CLIENT = "?"
 
 
 def row_of(partition_id: str, key: str, elements: Sequence[codec.Element], expires_at: int) -> Row:
-    """A row of one or more occurrences; `key` carries the earliest instant at which one is to be released."""
+    """A row of one or more elements. `key` carries the earliest instant at which one of them is to run."""
     return Row(partition_id, key, codec.encode_row(elements), expires_at)
 
 
@@ -28,17 +28,17 @@ def row_of_job(partition_id: str, row_id: str, occurrence: Occurrence, expires_a
 
 
 def row_of_many(partition_id: str, key: str, occurrences: Mapping[int, Occurrence], expires_at: int) -> Row:
-    """The row of several anonymous jobs by their place in it. None may be due before the instant of `key`."""
+    """The row of several anonymous jobs, given by their place in it. None may be due before the instant of `key`."""
     return Row(partition_id, key, codec.encode_packed(occurrences), expires_at)
 
 
 def releases_of(row: Row) -> list[Release]:
-    """What a row still says is to be released: all but its cancelled elements. Raises NewerFormat or Undecodable."""
+    """The releases of a row, without its cancelled elements. Raises NewerFormat or Undecodable."""
     return read_row(row)[0]
 
 
 def read_row(row: Row) -> tuple[list[Release], list[Pointer]]:
-    """What a row still says: what to release, and which named jobs to look at. Raises NewerFormat or Undecodable."""
+    """The releases of a row, without its cancelled elements, and its pointers. Raises NewerFormat or Undecodable."""
     releases: list[Release] = []
     pointers: list[Pointer] = []
     for index, element in codec.decode_row(row.blob).items():
@@ -56,7 +56,7 @@ def _release_of(row: Row, index: int, element: Occurrence | Release) -> Release:
 
 
 def undecodable_execution(row: Row, client_id: str, reason: str, expires_at: int) -> Execution:
-    """The dead record of a row of which nobody can read what it stands for, with its raw bytes: its shard can go on."""
+    """The DEAD record of a row that cannot be decoded, with its raw bytes. It lets the poller pass the row."""
     due_at = keys.instant_of(row.key)
     job_id = AnonymousJob(row.partition_id, row.key, 0).job_id
     return Execution(

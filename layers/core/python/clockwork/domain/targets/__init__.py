@@ -1,1 +1,1 @@
-"""What is known of a target before it is called, and what a call of it carries."""
+"""Targets: the checks of a target before it is called, and the contents of a call."""

@@ -1,7 +1,7 @@
-"""Addresses: which IP addresses a webhook may be sent to, so that no client reaches into the network we run in.
+"""Addresses: which IP addresses a webhook may be sent to, so that no client reaches into Clockwork's own network.
 
-The ranges are those of the IANA special-purpose registries, written down here because what the standard library counts
-as global differs between Python versions:
+The ranges are those of the IANA special-purpose registries. They are written down here because Python versions differ
+in which addresses their standard library counts as global:
 https://www.iana.org/assignments/iana-ipv4-special-registry, https://www.iana.org/assignments/iana-ipv6-special-registry
 """
 
@@ -54,12 +54,12 @@ _V6 = [
 ]
 #: The well-known prefix by which IPv6-only networks reach IPv4; the last 32 bits are the address (RFC 6052).
 _NAT64 = IPv6Network("64:ff9b::/96")
-#: All that is handed out for the public Internet (RFC 4291).
+#: All addresses that are handed out for the public Internet lie in it (RFC 4291).
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 
 
 def check_address(ip: str) -> str | None:
-    """Why `ip` (one address as text) must not be connected to, as a sentence; None if it is public."""
+    """Why Clockwork must not connect to `ip` (one address as text), as a sentence; None if it is public."""
     try:
         address = ip_address(ip)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What a target without headers or attributes receives: one JSON object of the facts of an attempt and its payload."""
+"""Envelopes: one JSON object of an attempt's facts and its payload, for targets without headers or attributes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from clockwork.domain.releases import Delivery
 
 
 def envelope_of(delivery: Delivery) -> bytes:
-    """`{"executionId", "jobId", "attempt", "dueAt", "payload"}` in UTF-8, the payload as it was sent."""
+    """`{"executionId", "jobId", "attempt", "dueAt", "payload"}` in UTF-8, with the payload as a JSON value."""
     facts = {
         "executionId": delivery.execution_id,
         "jobId": delivery.job_id,
@@ -22,5 +22,5 @@ def envelope_of(delivery: Delivery) -> bytes:
 
 
 def json_of(payload: Payload) -> bytes:
-    """The payload as a JSON value: a text becomes a string, with what that needs escaped."""
+    """The payload as a JSON value. A text becomes a JSON string, escaped as needed."""
     return json.dumps(payload.body.decode(), ensure_ascii=False).encode() if payload.is_text else payload.body

@@ -1,6 +1,6 @@
-"""URLs and headers of HTTP targets: what is accepted at create, and the one way in which a URL is taken apart.
+"""URLs and headers of HTTP targets: the checks at create, and the one parser of URLs.
 
-The delivery reads a URL with the same `parse` that checked it, so that the two cannot disagree about its host.
+The delivery parses a URL with the same `parse` that checked it, so that the two cannot disagree about its host.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _OUTSIDE_RFC_3986 = re.compile(r"[^A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]")
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?P<query>\?[^#]*)?")
 _AUTHORITY = re.compile(r"(?P<host>\[[^\]]*\]|[^:\[\]]*)(?::(?P<port>[0-9]{1,5}))?")
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
-#: With such a last label resolvers read the host as a number: https://url.spec.whatwg.org/#ends-in-a-number-checker
+#: Resolvers read a host with such a last label as a number: https://url.spec.whatwg.org/#ends-in-a-number-checker
 _NUMERIC = re.compile(r"[0-9]+|0x[0-9a-f]*")
-#: What the IDNA of the standard library (2003) would turn into another name than today's registries do (UTS #46).
+#: The standard library's IDNA (2003) would turn these into another name than today's registries do (UTS #46).
 _IDNA_DEVIATIONS = frozenset("ßẞς\u200c\u200d")
 _LOCAL_SUFFIXES = (".localhost", ".local", ".internal")
 
@@ -39,11 +39,11 @@ _RESERVED_PREFIXES = ("proxy-", "webhook-", "clockwork-")
 
 
 class InvalidUrl(ValueError):
-    """A URL that cannot be delivered to; the message says why, as the end of a sentence that starts with the URL."""
+    """Clockwork cannot deliver to the URL. The message says why, as the end of a sentence that begins with the URL."""
 
 
 class Endpoint(msgspec.Struct, frozen=True):
-    """A URL taken apart. `host` is lower-case ASCII without brackets; `path` includes the query and starts with `/`."""
+    """The parts of a URL. `host` is lower-case ASCII without brackets; `path` begins with `/` and holds the query."""
 
     scheme: str
     host: str
@@ -62,7 +62,7 @@ class Endpoint(msgspec.Struct, frozen=True):
 
     @property
     def is_literal(self) -> bool:
-        """The host is an IP address, not a name."""
+        """True if the host is an IP address and not a name."""
         return ":" in self.host or _NUMERIC.fullmatch(self.host.rpartition(".")[2]) is not None
 
     @property
@@ -71,14 +71,14 @@ class Endpoint(msgspec.Struct, frozen=True):
 
 
 class UrlCheck(msgspec.Struct, frozen=True):
-    """What is wrong with a URL (sentences' ends, none if it is fine), and whether it may lead to a private address."""
+    """The faults of a URL (each the end of a sentence), and whether it may lead to a private address."""
 
     reasons: tuple[str, ...]
     private: bool = False
 
 
 def check_url(url: str, allowed_private: Collection[str]) -> UrlCheck:
-    """Judge the URL of a target. `allowed_private` holds `host:port`; only these may be http or not public."""
+    """Check the URL of a target. `allowed_private` lists `host:port`; only these may use http or be not public."""
     try:
         endpoint = parse(url)
     except InvalidUrl as fault:
@@ -89,9 +89,11 @@ def check_url(url: str, allowed_private: Collection[str]) -> UrlCheck:
 
 
 def is_listed(url: str, client: Client) -> bool:
-    """Whether the client may call the URL's host: anything if it lists none, an allowed private target in any case.
+    """Whether the client may call the URL's host, by its `allowed_target_hosts`.
 
-    `*.example.com` stands for every name below example.com and not for that itself. An unreadable URL is not judged.
+    A client that lists no host may call any host. It may call its `allowed_private_targets` in any case.
+    `*.example.com` stands for every name below example.com and not for example.com itself. An invalid URL is not
+    judged: True.
     """
     if not client.allowed_target_hosts:
         return True
@@ -108,7 +110,10 @@ def is_listed(url: str, client: Client) -> bool:
 
 
 def parse(url: str) -> Endpoint:
-    """Take a URL apart, accepting one spelling of everything. Raises InvalidUrl for what two readers may read apart."""
+    """The parts of a URL, accepting only one spelling of each.
+
+    Raises InvalidUrl for a URL that two readers might read differently.
+    """
     if len(url) > LONGEST_URL:
         raise InvalidUrl(f"has {len(url):,} characters, at most {LONGEST_URL:,} are allowed")
     if any(character <= " " or character == "\x7f" for character in url):
@@ -128,7 +133,7 @@ def parse(url: str) -> Endpoint:
 
 
 def check_headers(headers: Mapping[str, str]) -> list[tuple[str, str]]:
-    """What is wrong with a target's headers, as (name, the end of a sentence); the name is empty for all together."""
+    """The faults of a target's headers, as (name, end of a sentence); the name is empty for all headers together."""
     faults = [(name, fault) for name, value in headers.items() if (fault := _fault_of_header(name, value))]
     faults += [(name, "is there twice: names differ in more than case") for name in _repeated(headers)]
     if len(headers) > MOST_HEADERS:
@@ -172,7 +177,10 @@ def _parse_name(text: str) -> str:
 
 
 def _to_ascii(host: str) -> str:
-    """The form that is looked up: IDNA 2003 where today's IDNA agrees with it, refused where not."""
+    """The host in the ASCII form that is looked up: by IDNA 2003 where today's IDNA agrees with it.
+
+    Raises InvalidUrl where they differ.
+    """
     if host.isascii():
         return host
     try:

@@ -1,6 +1,7 @@
-"""Webhooks: what an HTTP delivery carries, and what the answer to it means.
+"""Webhooks: the headers and signature of an HTTP delivery, and the meaning of the target's answer.
 
-Signed as Standard Webhooks 1.0 says: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+Deliveries are signed as Standard Webhooks 1.0 says:
+https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 """
 
 from __future__ import annotations
@@ -14,24 +15,25 @@ from email.utils import parsedate_to_datetime
 from clockwork.domain.instants import EPOCH, MILLISECOND, to_text
 from clockwork.domain.releases import Delivery
 
-#: A target may ask for at most this much patience.
+#: The longest wait that a target may ask for.
 LONGEST_RETRY_AFTER_SECONDS = 86_400
-#: Below 500, a repeat may succeed after Request Timeout, Too Early, Too Many Requests (RFC 9110, 8470, 6585).
+#: The statuses below 500 after which a repeat may succeed: Request Timeout, Too Early, Too Many Requests (RFC 9110,
+#: 8470, 6585).
 _TRANSIENT = frozenset({408, 425, 429})
-#: Gone for good (RFC 9110 15.5.11), whatever a policy lists.
+#: Gone (RFC 9110 15.5.11) is permanent, whatever a retry policy lists.
 GONE = 410
 _BASE64_PREFIX = "whsec_"
 
 
 class InvalidSecret(ValueError):
-    """A signing secret that no key can be read from. The message never holds the secret."""
+    """The signing secret holds no key. The message says why, and never holds the secret."""
 
 
 def headers_for(delivery: Delivery, sent_at: int, secrets: Sequence[str]) -> dict[str, str]:
-    """The headers that tell the receiver what this is and prove who sent it, at `sent_at` (ms).
+    """The headers that identify a delivery, sent at `sent_at` (ms), to its receiver, and prove who sent it.
 
-    One signature per secret, so that a receiver may hold either during a rotation; no signature without secrets.
-    Raises InvalidSecret.
+    There is one signature per secret, so that a receiver may hold either secret during a rotation. Without secrets
+    there is no signature. Raises InvalidSecret.
     """
     timestamp = str(sent_at // 1000)
     headers = {
@@ -48,7 +50,10 @@ def headers_for(delivery: Delivery, sent_at: int, secrets: Sequence[str]) -> dic
 
 
 def key_of(secret: str) -> bytes:
-    """The HMAC key: `whsec_` and base64 as the specification has it, or any other text as its own bytes."""
+    """The HMAC key of a secret: of `whsec_` and base64, as the specification has it, or of any other text its bytes.
+
+    Raises InvalidSecret.
+    """
     try:
         is_base64 = secret.startswith(_BASE64_PREFIX)
         key = base64.b64decode(secret.removeprefix(_BASE64_PREFIX), validate=True) if is_base64 else secret.encode()
@@ -60,17 +65,23 @@ def key_of(secret: str) -> bytes:
 
 
 def is_success(status: int) -> bool:
-    """The answer with this status means that the webhook was accepted."""
+    """Whether an answer with this status means that the target accepted the webhook."""
     return 200 <= status < 300
 
 
 def is_permanent(status: int, listed: Collection[int] = ()) -> bool:
-    """The answer with this status means that a repeat would fail in the same way. `listed` ones are tried again."""
+    """Whether an answer with this status means that a repeat would fail in the same way.
+
+    Statuses in `listed` are tried again, except 410 Gone.
+    """
     return 300 <= status < 500 and (status == GONE or status not in _TRANSIENT.union(listed))
 
 
 def retry_after_seconds(value: str | None, now: int) -> float | None:
-    """What a Retry-After header asks for (RFC 9110 10.2.3: seconds or a date), 0 to a day; None if it is unreadable."""
+    """The wait (s) that a Retry-After header asks for, 0 to a day; None if there is none or it is unreadable.
+
+    The header holds seconds or a date (RFC 9110 10.2.3).
+    """
     if value is None:
         return None
     text = value.strip()

@@ -1,1 +1,1 @@
-"""A release comes due."""
+"""The deliverer: it attempts releases as they come due."""

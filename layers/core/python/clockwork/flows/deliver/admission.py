@@ -1,6 +1,7 @@
-"""One client among many: before anything is claimed, park what may not go, pace what is capped, count what runs.
+"""Admission: before anything is claimed, decide which items of each client may start now.
 
-An uncapped, unpaused client whose targets answer costs no write here.
+Items of a paused client or an open circuit are parked. A rate cap paces a client's items. A concurrency cap counts its
+deliveries under way. An uncapped, unpaused client whose targets answer costs no write here.
 """
 
 from __future__ import annotations
@@ -22,19 +23,20 @@ from clockwork.flows.deliver.items import Item
 from clockwork.flows.deliver.park import park
 from clockwork.flows.world import World
 
-#: A slot this far away goes back to the queue, whose delays are whole seconds: holding it would keep an environment.
+#: An item whose slot is this far away (ms) goes back to the queue, whose delays are whole seconds. To hold it would
+#: occupy an environment.
 FAR_SLOT_MS = 1_000
 
 
 def admit(batch: Batch, items: Sequence[Item]) -> list[Item]:
-    """Those that may go now. The others are parked, or go back to the queue for later."""
+    """The items that may start now. The others are parked, or go back to the queue for later."""
     admitted: list[Item] = []
     for client_id, group in groupby(sorted(items, key=_client_of), key=_client_of):
         items_of_client = list(group)
         try:
             admitted += _admit_client(batch, client_id, items_of_client)
         except (Unavailable, Unreadable) as error:
-            # Those parked or sent back before come a second time: a duplicate, which is absorbed.
+            # Items that were parked or sent back before the error come a second time: duplicates, which are absorbed.
             for item in items_of_client:
                 batch.fail(item, str(error))
     return admitted
@@ -52,7 +54,7 @@ def _client_of(item: Item) -> str:
 
 
 def _unparked(batch: Batch, client_id: str, client: Client | None, items: list[Item]) -> list[Item]:
-    """Those that neither the client's pause nor an open circuit holds back."""
+    """The items that neither the client's pause nor an open circuit holds back; the others are parked."""
     if client is not None and client.paused:
         park(batch, items, f"its client is paused: {client.pause_reason or 'no reason given'}")
         return []
@@ -67,7 +69,7 @@ def _unparked(batch: Batch, client_id: str, client: Client | None, items: list[I
         now, has_slot = batch.world.clock.now(), item.release.paced
         passage, probing = plan_passage(circuits.get(host or ""), now, has_slot=has_slot)
         if probing is not None and batch.world.regulation.save_circuit(circuits[probing.host], probing):
-            # Everybody else is held back by the later probe; ours is this one.
+            # This item is the probe. All others are held back until the later probe that is saved now.
             circuits = {**circuits, probing.host: probing}
             item.probes = probing
             going.append(item)
@@ -78,12 +80,15 @@ def _unparked(batch: Batch, client_id: str, client: Client | None, items: list[I
 
 
 def _paced(batch: Batch, client_id: str, client: Client | None, items: list[Item]) -> list[Item]:
-    """Under a rate cap each takes a slot once; one that is too far away to hold for goes back for its slot."""
+    """The items whose slots under the client's rate cap are near. An item with a far slot goes back for it.
+
+    Each item takes one slot only, however often it comes.
+    """
     if client is None or client.max_rate_per_second is None:
         return items
     interval_ms = 1000 / client.max_rate_per_second
     _take_slots(batch.world, client_id, interval_ms, [item for item in items if not item.release.paced])
-    # A slot beyond the relevancy window is no use waiting for.
+    # An item whose slot lies beyond its relevancy window need not wait for it.
     items = unexpired(batch, items)
     far_at = batch.world.clock.now() + FAR_SLOT_MS
     batch.send_back([item for item in items if item.release.run_at >= far_at])
@@ -91,15 +96,15 @@ def _paced(batch: Batch, client_id: str, client: Client | None, items: list[Item
 
 
 def _take_slots(world: World, client_id: str, interval_ms: float, waiting: list[Item]) -> None:
-    """Give each item its slot, or one beyond its window where no other is left: such a slot is not taken.
+    """Give each item a slot, or an instant beyond its window if no slot is left within it: that takes no slot.
 
-    Whoever can wait longest comes last. One reservation does if the cap leaves enough slots; otherwise there is at most
-    one for each instant at which a window ends.
+    Items that can wait longest come last. One reservation is enough if the cap leaves enough slots. Otherwise there is
+    at most one for each instant at which a window ends.
     """
     waiting = sorted(waiting, key=lambda item: urgency(item.release))
     now = world.clock.now()
     while waiting:
-        # No slot beyond the first window is asked for: whoever gets one can use it.
+        # No slot is reserved beyond the window that ends first: every item that gets one can use it.
         until = relevant_until(waiting[0].release.occurrence)
         first_at, count = world.regulation.reserve(client_id, len(waiting), interval_ms, now, until)
         for index, item in enumerate(waiting[:count]):

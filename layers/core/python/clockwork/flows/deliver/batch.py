@@ -1,4 +1,4 @@
-"""What a deliverer has in hand during one invocation."""
+"""The batch: all messages that a deliverer has in hand during one invocation."""
 
 from __future__ import annotations
 
@@ -16,29 +16,30 @@ from clockwork.ports import Saved
 
 log = logging.getLogger(__name__)
 
-#: What comes earlier than this goes back to the queue with the rest of its delay (ms).
+#: A deliverer holds an occurrence no longer than this (ms). One that comes earlier goes back to the queue with the rest
+#: of its delay.
 LONGEST_HOLD_MS = 2_000
 
 
 class Batch:
-    """The messages of one invocation and what became of them."""
+    """The messages of one invocation, the report on them, and the work that is left for its end."""
 
     def __init__(self, world: World, deadline_at: int, waiting: Waiting) -> None:
         self.world = world
         self.deadline_at = deadline_at
         self.waiting = waiting
         self.report = waiting.report
-        #: What became DEAD, of which its client is told.
+        #: Records that became DEAD, for which their clients get a notice.
         self.dead: list[Execution] = []
-        #: What was found or became DEAD, and is called back before its message is acknowledged.
+        #: Items that were found DEAD or became so: they are called back before their messages are acknowledged.
         self.called_back: list[tuple[Item, Execution]] = []
-        #: What did not end well of messages that carry others besides.
+        #: Failed items of messages that carry other items, too.
         self.failed_of_bundles: list[Item] = []
-        #: Blocks of permits by clientId.
+        #: Leased blocks of permits, by clientId.
         self.leased: dict[str, LeasedBlock] = {}
 
     def fail(self, item: Item, why: str) -> None:
-        """Let the occurrence come back: with its message, or alone if that carries others besides."""
+        """Let an item come back: with its message, or alone if the message carries other items, too."""
         execution_id = item.release.execution_id
         log.warning("message fails: %s", why, extra={"action": "message_failed", "executionId": execution_id})
         if item.bundled:
@@ -48,7 +49,10 @@ class Batch:
         self.waiting.failed(item)
 
     def may_replan(self, item: Item, actual: Execution | None) -> bool:
-        """Whether an item whose change lost to `actual` may be planned again. After too many times it fails."""
+        """Whether an item may be planned again, after its change lost to the record `actual`.
+
+        After too many such losses it fails.
+        """
         item.seen = actual
         try:
             next(item.replans)
@@ -58,24 +62,28 @@ class Batch:
         return True
 
     def send_back(self, items: Sequence[Item]) -> None:
-        """Let releases come again for their `run_at`."""
+        """Let items come again for their releases' `run_at`. An item for which that is not certain fails."""
         for item, why_not in self.waiting.later(items):
             self.fail(item, why_not)
 
     def absorb(self, item: Item, stored: Execution | None) -> None:
-        """Acknowledge an item whose work is done, as `stored` has it."""
+        """Acknowledge an item whose work is done, as its record `stored` says."""
         self.report.absorbed += 1
         self.owe_callback(item, stored)
 
     def owe_callback(self, item: Item, stored: Execution | None) -> None:
-        """See to a callback of what is DEAD: whoever recorded that may have died before placing it."""
+        """Note an item for a callback if its record is DEAD and asks for one.
+
+        The deliverer that recorded the death may have died before it put the callback.
+        """
         if stored is not None and is_called_back(item.release, stored):
             self.called_back.append((item, stored))
 
     def save_plans(self, plans: Sequence[tuple[Item, Plan]]) -> Iterator[tuple[int, Saved]]:
-        """Save what the plans want saved, and apply those that want nothing saved.
+        """Save the records that the plans ask for, and apply the plans that ask for none.
 
-        For each that was saved, or lost to another writer: its index and the store's answer. The others fail.
+        Yields for each record that was saved, or lost to another writer, the plan's index and the store's answer. Items
+        for which the store gave no definite answer fail.
         """
         for item, plan in plans:
             if plan.execution is None:
@@ -89,7 +97,7 @@ class Batch:
                 yield index, saved
 
     def apply_plan(self, item: Item, plan: Plan) -> None:
-        """Count what a plan means once it is saved, and note what it wants sent."""
+        """Count a plan that is saved or needs no save, and note the release and the callback that follow from it."""
         if plan.action is Action.ABSORB:
             self.absorb(item, item.seen)
         elif plan.action is Action.DEFER:

@@ -1,7 +1,9 @@
-"""Messages in and out of a deliverer's hands: a bundle's occurrences stand for themselves, its acknowledgement for all.
+"""Bundles, which are messages of several occurrences: take them apart, and send failed occurrences again alone.
 
-A bundle that is received a second time may hold the very occurrence that took down whoever had it before. So it is
-split before anything else, and so is what fails of one: alone, an occurrence retries alone and ends alone.
+The deliverer attempts each occurrence of a bundle by itself, and acknowledges the bundle for all of them. A bundle that
+is received a second time may hold the very occurrence that took down the deliverer that had it before. So it is split
+before anything else, and so are the occurrences of a bundle that fail: alone, an occurrence retries alone and ends
+alone.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class Message(msgspec.Struct, frozen=True):
-    """A message of the release queue, received so many times."""
+    """A message of the release queue, received `receive_count` times by now."""
 
     message_id: str
     body: str
@@ -30,13 +32,16 @@ class Message(msgspec.Struct, frozen=True):
 
 
 def unbundled(batch: Batch, messages: Sequence[Message]) -> list[Item]:
-    """What the messages carry, but for bundles that come a second time: those are split and acknowledged."""
+    """The items of all messages, except for bundles that come a second time: these are to be split, and acknowledged.
+
+    A message that cannot be decoded fails.
+    """
     items: list[Item] = []
     for message in messages:
         try:
             releases = decode_message(message.body)
         except Unreadable as error:
-            # It comes back until the dead-letter queue takes it: a newer version, or somebody, will know.
+            # The message comes back until the dead-letter queue takes it: a newer version, or an operator, will know.
             log.error("undecodable message: %s", error, extra={"action": "undecodable_message"})
             batch.report.fail_message(message.message_id)
             continue
@@ -51,14 +56,14 @@ def unbundled(batch: Batch, messages: Sequence[Message]) -> list[Item]:
 
 
 def resend_alone(batch: Batch) -> None:
-    """Release what failed of bundles again, each alone; a bundle of which that is not certain comes back whole."""
+    """Send the failed occurrences of bundles again, each alone; if one is not taken, its bundle comes back whole."""
     items = batch.failed_of_bundles
     for index in send_alone(batch.world, [item.release for item in items]):
         batch.report.fail_message(items[index].message_id)
 
 
 def send_alone(world: World, releases: Sequence[Release]) -> list[int]:
-    """Release each in a message of its own; the places of those that were not taken."""
+    """Send each release in a message of its own; returns the indexes of those that were not taken."""
     alone = [msgspec.structs.replace(release, alone=True) for release in releases]
     refused = world.releases.send(alone, world.clock.now()) if alone else ()
     return [refusal.index for refusal in refused]

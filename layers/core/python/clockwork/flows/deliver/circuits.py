@@ -1,4 +1,4 @@
-"""Watch how targets answer: open a circuit where they keep failing, close it when a probe is answered as it should."""
+"""Circuit breakers: open the circuit of a target that keeps failing, and close it when a probe is answered well."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ log = logging.getLogger(__name__)
 
 
 def update_circuits(world: World, ended: Sequence[tuple[Item, Outcome]]) -> None:
-    """Note the outcomes of attempts. What cannot be written is left to the next outcome: nothing depends on it."""
+    """Count the outcomes of attempts, and open or close circuits by them.
+
+    A circuit that cannot be written is left to the next outcome: nothing depends on it.
+    """
     for item, outcome in ended:
         host = host_of(item.release.occurrence.target)
         if host is None:
@@ -28,10 +31,11 @@ def update_circuits(world: World, ended: Sequence[tuple[Item, Outcome]]) -> None
 
 
 def give_probes_back(world: World, items: Sequence[Item]) -> None:
-    """Let others probe in place of items that are not started: they have ended, or are not wanted.
+    """Give back the turns of items that were to probe a circuit and are not started, so that others can probe.
 
-    One that waits for its slot or a permit is the probe of then: others would take slots for nothing meanwhile. Only
-    who has a slot already goes before it, which may lie at the end of a long backlog.
+    Such an item has ended, or is not wanted. An item that waits for a slot or a permit stays the probe, for the instant
+    of its own: until then others would take slots for nothing. Only an item that has its slot already may go before it,
+    since that instant may lie at the end of a long backlog.
     """
     for item in items:
         if item.probes is None or item.is_started:
@@ -40,7 +44,7 @@ def give_probes_back(world: World, items: Sequence[Item]) -> None:
         try:
             world.regulation.save_circuit(item.probes, unprobed(item.probes, probe_at))
         except Unavailable as error:
-            # The next probe comes when its cooldown ends.
+            # The next probe comes when the cooldown ends.
             log.warning("probe not given back: %s", error, extra={"action": "probe_not_given_back"})
 
 
@@ -48,13 +52,14 @@ def _note(world: World, item: Item, outcome: Outcome, host: str) -> None:
     client_id = item.release.occurrence.client_id
     ratio = world.environment.ratios[client_id, host]
     if item.probes is not None:
-        # A target that refuses what is wrong with one payload has recovered, too.
+        # A target that answers by refusing one faulty payload has recovered, too.
         if outcome.state is State.SUCCEEDED or (outcome.permanent and outcome.status_code is not None):
             ratio.forget()
             world.regulation.close_circuit(client_id, host)
         return
     if item.release.attempt > 1 and outcome.state is not State.SUCCEEDED:
-        # It says nothing new: one payload that its target does not take, tried ten times, would shut out all others.
+        # A failed retry says nothing new. If it counted, one payload that its target does not take, tried ten times,
+        # would shut out all others.
         return
     ratio.note(outcome)
     if ratio.is_failing(world.settings.circuit_least_outcomes):

@@ -1,4 +1,7 @@
-"""Claim attempts: one conditional write each, so that nobody else starts them. Who loses looks at what is there."""
+"""Claim attempts, each by one compare-and-set on its record, so that no other deliverer starts it.
+
+A deliverer that loses the compare-and-set plans again with the record that is stored.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,13 @@ from clockwork.flows.deliver.items import Item
 
 
 def claim(batch: Batch, items: Sequence[Item]) -> list[Item]:
-    """Those that are ours to start, by the instant at which they are to run. The others have ended or fail."""
-    # 1. Nothing is claimed at record level none: a duplicate is delivered twice. Only what comes too late is recorded.
+    """The items that this deliverer may start, in the order of their `run_at`. The others have ended, or fail."""
+    # 1. At level `none` claim nothing: a duplicate is delivered twice. Only items that come too late are recorded.
     started = [item for item in items if item.release.occurrence.record == "none" and not end_unclaimed(batch, item)]
     open_items = [item for item in items if item.release.occurrence.record == "full"]
-    # 2. Look at what a later attempt follows.
+    # 2. Read the records that later attempts follow.
     open_items = [item for item in open_items if find_seen(batch, item)]
-    # 3. Claim; whoever lost plans again with what is there.
+    # 3. Claim. An item that lost is planned again, with the record that is stored.
     while open_items:
         open_items = _claim_round(batch, open_items, started)
     return sorted(started, key=lambda item: item.release.run_at)
@@ -40,7 +43,10 @@ def _claim_round(batch: Batch, items: Sequence[Item], started: list[Item]) -> li
 
 
 def end_unclaimed(batch: Batch, item: Item) -> bool:
-    """Whether an item of which nothing is recorded before it ends comes too late to be started: it ends EXPIRED."""
+    """Whether an item at level `none` comes too late to be started: then it ends EXPIRED.
+
+    It is absorbed if another copy of its message has recorded an end already, and fails if the save is not certain.
+    """
     world, release = batch.world, item.release
     now = world.clock.now()
     if not is_expired(release.occurrence, max(now, release.run_at)):
@@ -57,9 +63,9 @@ def end_unclaimed(batch: Batch, item: Item) -> bool:
 
 
 def find_seen(batch: Batch, item: Item) -> bool:
-    """Look at what is recorded. A first attempt expects no record, so it needs no read; any other follows something.
+    """Read the item's record. A first attempt expects no record, so it needs no read; any other one follows a record.
 
-    False: nobody answered, or it cannot be read, and the item fails.
+    False: the store gave no answer, or the record cannot be read, and the item fails.
     """
     if item.seen is None and (item.release.attempt > 1 or item.release.sweeps):
         try:
@@ -71,13 +77,13 @@ def find_seen(batch: Batch, item: Item) -> bool:
 
 
 def wish(batch: Batch) -> Claim:
-    """The wish to make one attempt, under a token of its own, until this invocation ends."""
+    """A claim for one attempt, under a token of its own, until this invocation ends."""
     now = batch.world.clock.now()
     return Claim(batch.world.random.token(), batch.deadline_at, now, batch.world.execution_expires_at(now))
 
 
 def unexpired(batch: Batch, items: Sequence[Item]) -> list[Item]:
-    """The items that can still start in time. The others end EXPIRED, as far as their records let them."""
+    """The items that can still start in time. The others end EXPIRED, as far as their records allow."""
     now = batch.world.clock.now()
     late = [item for item in items if is_expired(item.release.occurrence, max(now, item.release.run_at))]
     if late:

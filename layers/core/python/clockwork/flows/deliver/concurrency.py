@@ -1,7 +1,8 @@
-"""Concurrency caps: so many deliveries of a client at once as its permits allow, counted in blocks.
+"""Concurrency cap of a client (a semaphore): as many deliveries at once as its permits allow, leased in blocks.
 
-A block is leased for one invocation and given back as soon as its deliveries have ended: an environment that kept it
-for its next batch would keep it from the others, to whom Lambda may hand the client's next messages.
+An invocation leases a block of permits, and gives it back as soon as its deliveries have ended. An environment that
+kept its block for the next batch would keep it from the other environments, to which Lambda may hand the client's next
+messages.
 """
 
 from __future__ import annotations
@@ -20,12 +21,15 @@ from clockwork.flows.deliver.items import Item, LeasedBlock
 
 log = logging.getLogger(__name__)
 
-#: Blocks tried before an environment takes the cap to be reached.
+#: An environment tries so many blocks before it takes the cap to be reached.
 BLOCKS_TRIED = 4
 
 
 def within_concurrency(batch: Batch, client: Client | None, items: Sequence[Item]) -> list[Item]:
-    """Of one client's items, as many as its permits let run at once; the others come back later."""
+    """Of one client's items, as many as its permits let run at once; the others are sent back for later.
+
+    A client without a cap needs permits only for a while after its targets were slow.
+    """
     world = batch.world
     now = world.clock.now()
     client_id = items[0].release.occurrence.client_id
@@ -47,7 +51,7 @@ def within_concurrency(batch: Batch, client: Client | None, items: Sequence[Item
 
 
 def note_ended(batch: Batch, ended: Sequence[tuple[Item, Outcome]]) -> None:
-    """Give blocks back whose deliveries have ended, and note whose targets are slow."""
+    """Give back the blocks whose deliveries have all ended, and note the clients whose targets are slow."""
     environment = batch.world.environment
     for item, outcome in ended:
         client_id = item.release.occurrence.client_id
@@ -61,13 +65,13 @@ def note_ended(batch: Batch, ended: Sequence[tuple[Item, Outcome]]) -> None:
 
 
 def give_back_all(batch: Batch) -> None:
-    """Give back the blocks of which some deliveries were never started."""
+    """Give back the remaining blocks: some of their deliveries were never started."""
     for client_id in list(batch.leased):
         _give_back(batch, client_id)
 
 
 def _lease(batch: Batch, client_id: str, blocks: Blocks, now: int) -> int | None:
-    """The number of a block that is this environment's until its invocation ends; None if none is free."""
+    """Lease a block until this invocation ends; returns its number, or None if none of those tried is free."""
     world = batch.world
     first = world.random.below(blocks.count)
     for step in range(min(blocks.count, BLOCKS_TRIED)):
@@ -82,5 +86,5 @@ def _give_back(batch: Batch, client_id: str) -> None:
     try:
         batch.world.regulation.give_back(client_id, leased.number, batch.world.environment.name)
     except Unavailable as error:
-        # Its lease ends with this invocation's time.
+        # The block is free again when its lease ends, with this invocation's time.
         log.warning("block not given back: %s", error, extra={"action": "block_not_given_back"})

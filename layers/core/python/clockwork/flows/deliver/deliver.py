@@ -1,7 +1,8 @@
-"""A released occurrence comes due: claim, hold to the millisecond, deliver, record, retry.
+"""Deliver released occurrences as they come due: claim, hold to the millisecond, deliver, record, retry.
 
-A message is acknowledged only when nothing depends on it any more: its outcome is recorded and what follows it is
-released. If the deliverer dies anywhere before, the message comes back and finds how far things got.
+The deliverer acknowledges a message only when nothing depends on it any more: its outcome is recorded, and the retry or
+callback that follows is released. If the deliverer dies before that, the message comes back, and the record tells how
+far the attempt got.
 """
 
 from __future__ import annotations
@@ -24,19 +25,22 @@ from clockwork.flows.deliver.start import hold_and_check
 from clockwork.flows.deliver.waiting import Resent
 from clockwork.flows.world import World
 
-#: What recording the outcomes may take at the end of an invocation (ms).
+#: This much time is kept at the end of an invocation to record the outcomes (ms).
 RECORD_MARGIN_MS = 1_500
-#: What handing over to an AWS service may take at the most (s).
+#: To hand an occurrence over to an AWS service may take this long at the most (s).
 AWS_TIMEOUT_SECONDS = 5.0
 
 
 def deliver_batch(world: World, messages: Sequence[Message], deadline_at: int) -> DeliverReport:
-    """Deliver each message of a batch that is due, and say which have to come back. One bad message fails alone."""
+    """Deliver each message of a batch that is due; the report names those that come back. One bad message fails alone.
+
+    `deadline_at` (ms): the end of the invocation.
+    """
     waiting = Resent(world)
     batch = Batch(world, deadline_at, waiting)
-    # 1. Attempt what is due.
+    # 1. Attempt the items that are due.
     attempt(batch, unbundled(batch, messages))
-    # 2. Release what follows, and what failed of bundles; only then are the messages acknowledged.
+    # 2. Release retries, and failed items of bundles. Only then are the messages acknowledged.
     results = send_retries(world, [release for _, release in waiting.following])
     for (item, _), why_not in zip(waiting.following, results, strict=True):
         if why_not is not None:
@@ -46,16 +50,16 @@ def deliver_batch(world: World, messages: Sequence[Message], deadline_at: int) -
 
 
 def attempt(batch: Batch, items: Sequence[Item]) -> None:
-    """Make an attempt at each item that is due, and record what came of it. The others go back or are parked."""
-    # 1. What is early, or cannot end in time, goes back with the rest of its delay.
+    """Make an attempt at each item that is due, and record its outcome. The others go back or are parked."""
+    # 1. Send back the items that are early, or cannot end in time, with the rest of their delay.
     items = _in_time(batch, items)
-    # 2. What its client's caps, a pause or an open circuit hold back waits or is parked, unless it is too late anyway.
+    # 2. End the items that are too late. Items that a cap, a pause or an open circuit holds back wait or are parked.
     admitted = admit(batch, items := unexpired(batch, items))
-    # 3. Claim: from here on nobody else starts these attempts.
+    # 3. Claim: from here on no other deliverer starts these attempts.
     claimed = claim(batch, admitted)
-    # 4. Hold each until it is due, look whether its job still wants it, start it; nothing waits for another's answer.
+    # 4. Hold each item until it is due, check that its job still wants it, start it. None waits for another's answer.
     targets = batch.world.targets
-    # An invocation that failed may have left attempts under way in this environment: their outcomes are nobody's here.
+    # An invocation that failed may have left attempts under way in this environment: their outcomes are not awaited.
     targets.forget()
     for slot in hold_and_check(batch, claimed):
         targets.begin(slot, _delivery(claimed[slot].release, batch.deadline_at - RECORD_MARGIN_MS))
@@ -68,7 +72,7 @@ def attempt(batch: Batch, items: Sequence[Item]) -> None:
         update_circuits(batch.world, outcomes)
         note_ended(batch, outcomes)
     give_back_all(batch)
-    # 6. Tell clients of what became DEAD, and call back where a job asks for it.
+    # 6. Send notices of the deaths, and call back where a job asks for it.
     notify_dead(batch.world, batch.dead)
     batch.dead.clear()
     _call_back(batch)
@@ -100,7 +104,7 @@ def _timeout_seconds(world: World, release: Release) -> float:
         return world.settings.kafka_timeout_seconds
     if not isinstance(target, HttpTarget):
         return AWS_TIMEOUT_SECONDS
-    # A job made under longer bounds is cut at today's, rather than put off for ever.
+    # An attempt of a job made under longer bounds is cut at today's bound: otherwise it would be put off for ever.
     return min(target.timeout_seconds, world.settings.target_timeout_seconds)
 
 

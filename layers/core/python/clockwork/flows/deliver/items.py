@@ -1,4 +1,4 @@
-"""Values of one invocation of a deliverer: the occurrences in hand, and the report on them."""
+"""Items: the occurrences that a deliverer has in hand during one invocation, and the report on them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from clockwork.flows.records import replans
 
 
 class DeliverReport(msgspec.Struct):
-    """How a batch went. The messages of `failed_messages` come back; all others are acknowledged."""
+    """Counts of one batch. The messages in `failed_messages` (ids) come back; all others are acknowledged."""
 
     failed_messages: list[str] = []
     lateness_ms: list[int] = []
@@ -28,7 +28,7 @@ class DeliverReport(msgspec.Struct):
     early: int = 0
 
     def fail_message(self, message_id: str) -> None:
-        """Let a message come back, with all that it carries."""
+        """Let a message come back, with all occurrences that it carries."""
         if message_id not in self.failed_messages:
             self.failed_messages.append(message_id)
 
@@ -36,8 +36,8 @@ class DeliverReport(msgspec.Struct):
 class Item(msgspec.Struct):
     """One occurrence in hand. `seen` is its record as last seen: with our claim on it once the item is started.
 
-    `probes`: the circuit, as it was saved for this, through which it was let to see whether its target has recovered.
-    `is_started`: its target may have seen it. `bundled`: its message carries others besides.
+    `probes`: if the item is a probe that tests whether its target has recovered, the circuit as saved for this probe.
+    `is_started`: its target may have seen it. `bundled`: its message carries other items, too.
     `replans`: how often a change of its record may still be planned again.
     """
 

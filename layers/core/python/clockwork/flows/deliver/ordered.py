@@ -1,8 +1,8 @@
-"""A released occurrence of an ordered job comes due: one of a key at a time, and none before the one ahead has ended.
+"""Deliver ordered occurrences: one of an ordering key at a time, and none before the one ahead of it has ended.
 
-A head that has to wait is never sent anew, which would put it behind its followers. It is reported as failed, and its
-followers with it, and all of them are hidden for as long as the head has to wait: the queue hands out nothing of a
-group of which something is in hand.
+A head that has to wait is never sent anew, which would put it behind its followers. The deliverer reports the head as
+failed, and its followers with it, and hides all of them for as long as the head has to wait. The queue hands out no
+message of a group while another message of the group is in hand.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ log = logging.getLogger(__name__)
 
 
 class OrderedMessage(Message, frozen=True, kw_only=True):
-    """A message of the ordered queue. `receipt` stands for this receive of it."""
+    """A message of the ordered queue. `receipt` names this receive of it, `group` its message group."""
 
     receipt: str
     group: str
 
 
 def deliver_ordered(world: World, messages: Sequence[OrderedMessage], deadline_at: int) -> DeliverReport:
-    """Deliver a batch of the ordered queue: of each group one after the other, up to the first that has to wait."""
+    """Deliver a batch of the ordered queue: of each group one message after the other, until one has to wait."""
     waiting = InPlace(world, {message.message_id: message.receive_count for message in messages})
     batch = Batch(world, deadline_at, waiting)
     groups: defaultdict[str, deque[OrderedMessage]] = defaultdict(deque)
     for message in messages:
         groups[message.group].append(message)
     while groups:
-        # 1. One attempt at the head of each group.
+        # 1. Make one attempt at the head of each group.
         heads = {group: in_group[0] for group, in_group in groups.items()}
         attempt(batch, _resumed(batch, list(heads.values())))
-        # 2. Where the head is done the next one moves up; where it is not, all of its group come back.
+        # 2. If the head is done, the next message moves up. If it is not, all messages of its group come back.
         for group, head in heads.items():
             if head.message_id in batch.report.failed_messages:
                 _come_back(batch, waiting, groups.pop(group))
@@ -53,7 +53,7 @@ def deliver_ordered(world: World, messages: Sequence[OrderedMessage], deadline_a
 
 
 def _resumed(batch: Batch, heads: Sequence[OrderedMessage]) -> list[Item]:
-    """The attempts that the heads stand for: of a message that was received before, its record tells how far it got."""
+    """The items of the heads, each at its next attempt. The record of a message received before tells which that is."""
     received_before = {message.message_id for message in heads if message.receive_count > 1}
     items = []
     for item in unbundled(batch, heads):
@@ -72,16 +72,16 @@ def _resumed(batch: Batch, heads: Sequence[OrderedMessage]) -> list[Item]:
 
 
 def _come_back(batch: Batch, waiting: InPlace, group: Sequence[OrderedMessage]) -> None:
-    """Hide a group's messages alike: a head alone would wait for its followers, which come back later by themselves."""
+    """Hide a group's messages alike. A head alone would wait for its followers, which come back later by themselves."""
     for message in group:
         batch.report.fail_message(message.message_id)
     back_at = waiting.back_at.get(group[0].message_id)
     if back_at is None:
-        return  # Nobody can read it: it comes back when the queue says.
+        return  # This version cannot read the head: it comes back when the queue says.
     seconds = (back_at - batch.world.clock.now()) // 1000
     most = LONGEST_RETRYING_SECONDS - batch.world.settings.deliverer_timeout_seconds
     try:
         batch.world.in_hand.hide([message.receipt for message in group], max(0, min(seconds, most)))
     except Unavailable as error:
-        # They come back when the queue says: later than they could, in the same order.
+        # The messages come back when the queue says: later than they could, in the same order.
         log.warning("messages not hidden: %s", error, extra={"action": "messages_not_hidden"})

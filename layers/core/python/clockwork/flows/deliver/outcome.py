@@ -1,4 +1,4 @@
-"""Record outcomes: each is one conditional write on the claim; a stale claimant's outcome is refused."""
+"""Record outcomes of attempts, each by one compare-and-set on the claim: a stale claimant's outcome is refused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Ended = tuple[Item, Outcome]
 
 
 def record(batch: Batch, ended: Sequence[Ended]) -> None:
-    """Record attempts that have ended, and send what follows from each."""
+    """Record attempts that have ended, and note the release that follows from each."""
     for item, outcome in ended:
         _count(batch, item, outcome)
     open_ends = list(ended)
@@ -29,10 +29,10 @@ def _record_round(batch: Batch, ended: Sequence[Ended]) -> list[Ended]:
         if saved.ok:
             batch.apply_plan(item, plan)
         elif item.seen is None:
-            # At record level none another copy of the message got here first, and what it recorded is as final.
+            # At record level `none` another copy of the message recorded an end first, and that record is as final.
             batch.absorb(item, saved.actual)
         elif saved.actual is not None and saved.actual.claimant == item.seen.claimant:
-            # Still our claim: a cancel was noted on it meanwhile.
+            # It is still our claim: a cancel was noted on it meanwhile.
             again += [ended[index]] * batch.may_replan(item, saved.actual)
         else:
             batch.fail(item, "our claim had ended, so its outcome is refused")

@@ -1,7 +1,8 @@
-"""Park occurrences that may not go: set aside in their client's own partition, visible, with no attempt burnt.
+"""Park occurrences that may not start: set each aside in its client's own partition, visible, with no attempt used up.
 
-Record, row, note, and only then is the message let go. If the deliverer dies between, the message comes back and
-either parks again, which is the same row, or finds the way free and claims what was parked.
+The deliverer records the occurrence as PARKED, writes the client's note, puts the row, and only then acknowledges the
+message. If the deliverer dies between, the message comes back. It is then parked again, which puts the same row, or it
+finds the way free, and its occurrence is claimed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from clockwork.flows.records import replace
 
 
 def park(batch: Batch, items: Sequence[Item], reason: str) -> None:
-    """Park items of one client. Those whose record says otherwise are handled like any message."""
+    """Park items of one client. An item whose record says otherwise is handled like any message."""
     parked = [item for item in items if _is_parked(batch, item, reason)]
     for item, why_not in batch.waiting.held(parked) if parked else ():
         batch.fail(item, why_not)
@@ -33,7 +34,10 @@ def _waits_for(seen: Execution, release: Release) -> bool:
 
 
 def _is_parked(batch: Batch, item: Item, reason: str) -> bool:
-    """Whether the item is to be parked: its record says so, or none is kept of it."""
+    """Whether the item is to be parked: it is recorded as PARKED, or is at level `none`, which keeps no record.
+
+    For any other item the plan is carried out instead.
+    """
     if item.release.occurrence.record == "none":
         return True
     if not find_seen(batch, item):
@@ -49,7 +53,7 @@ def _is_parked(batch: Batch, item: Item, reason: str) -> bool:
 
 
 def _plan(batch: Batch, release: Release, reason: str, stored: Execution | None) -> Plan:
-    """Park an attempt that its record waits for; of any other do what a claim would, which never starts it.
+    """Plan to park an attempt for which its record waits; plan any other as a claim would, which never starts it.
 
     So a lost worker is recorded before its message is acknowledged.
     """

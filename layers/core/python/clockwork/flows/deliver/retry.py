@@ -1,4 +1,4 @@
-"""Send what follows: retries and deferred releases, near ones through the queue, far ones through the timeline."""
+"""Send retries and deferred releases: near ones through the queue, far ones through the timeline."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from clockwork.flows.world import World
 
 
 def send_retries(world: World, releases: Sequence[Release]) -> Sequence[str | None]:
-    """Release each again for its `run_at`. For each: None once it surely will come, otherwise why not."""
+    """Release each again for its `run_at`. Returns for each None if it will surely come, otherwise why not."""
     results: list[str | None] = [None] * len(releases)
     now = world.clock.now()
     near = [i for i, release in enumerate(releases) if not _is_far(release, now)]
@@ -31,7 +31,7 @@ def _is_far(release: Release, now: int) -> bool:
 
 
 def _keep(world: World, release: Release) -> str | None:
-    """Put a far release on the timeline, in the shard of its job. Its key is derived: a repeat is the same row."""
+    """Put a far release on the timeline, in the shard of its job. Its key is derived: a repeat puts the same row."""
     key = ids.retry_row_key(release.execution_id, release.attempt, release.run_at)
     row = row_of(release.shard, key, [release], world.row_expires_at(release.run_at))
     try:

@@ -1,7 +1,8 @@
-"""Hold what is claimed until it is due, and look at the named jobs last of all before their occurrences are started.
+"""Start claimed items: hold each until its due instant, then check its named job, last of all before the start.
 
-Claim first, then look: a change of the job writes its row first and then looks for claims. So either this look sees
-the change, or the change sees the claim and its answer lists it.
+A changed, paused or deleted job ends the item unstarted. The deliverer claims first and checks then. A change of the
+job writes the job's row first and then reads the claims. So either the check sees the change, or the change sees the
+claim and its answer lists it.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from clockwork.flows.deliver.items import Item
 from clockwork.flows.records import replace
 from clockwork.flows.world import World
 
-#: Executions before one's own that are looked at to tell whether one is still under way: at first, and at most.
+#: So many executions before the item's own are read to tell whether one is still under way: at first, and at most.
 EARLIER = 10
 MOST_EARLIER = 1_000
 
 
 def hold_and_check(batch: Batch, claimed: Sequence[Item]) -> Iterator[int]:
-    """The indexes of those to be started, each no earlier than it is due. `claimed` is in that order."""
+    """Yield the indexes of the items to start, each no earlier than it is due. `claimed` is in order of `run_at`."""
     slot = 0
     while slot < len(claimed):
         batch.world.clock.hold_until(claimed[slot].release.run_at)
@@ -41,7 +42,7 @@ def hold_and_check(batch: Batch, claimed: Sequence[Item]) -> Iterator[int]:
 
 
 def _wanted_or_failed(batch: Batch, claimed: Sequence[Item], due: Sequence[int]) -> list[int]:
-    """As `_wanted`; where the tables do not answer nothing is started: those messages come back and find our claim."""
+    """As `_wanted`, but if a table does not answer nothing is started: the messages come back and find our claim."""
     try:
         return _wanted(batch, claimed, due)
     except Unavailable as error:
@@ -75,7 +76,7 @@ def _wanted(batch: Batch, claimed: Sequence[Item], due: Sequence[int]) -> list[i
 
 
 def _is_too_late(batch: Batch, item: Item) -> bool:
-    """Whether time ran out between claim and start: it ends EXPIRED."""
+    """Whether the item's relevancy window has passed between claim and start: then it ends EXPIRED."""
     if item.seen is None:
         return end_unclaimed(batch, item)
     occurrence = item.release.occurrence
@@ -89,7 +90,10 @@ def _is_too_late(batch: Batch, item: Item) -> bool:
 def _objection(
     world: World, item: Item, job_ref: NamedJobId, job: NamedJob | Unreadable | None
 ) -> tuple[State, str] | None:
-    """Why the occurrence is not wanted any more, and the state in which it ends. Raises Unreadable: nobody can tell."""
+    """The state in which an unwanted occurrence ends, and why it is unwanted; None if its job wants it.
+
+    Raises Unreadable if the job cannot be read, so that nobody can tell.
+    """
     if isinstance(job, Unreadable):
         raise job
     release = item.release
@@ -114,7 +118,7 @@ def _is_overlapping(world: World, release: Release) -> bool:
             return True
         if len(earlier) < at_once or earlier[-1].state is not State.SKIPPED:
             return False
-        # All that was skipped since may hide the one for whose sake it was.
+        # Executions that were skipped since then may hide the running one because of which they were skipped.
         before, looked_at = earlier[-1].execution_id, looked_at + at_once
     return False
 
@@ -124,7 +128,7 @@ def _is_under_way(execution: Execution, now: int) -> bool:
 
 
 def _drop(batch: Batch, item: Item, state: State, reason: str) -> None:
-    """End what is not to be started, visibly: at record level none its end is all that is recorded."""
+    """End an item that is not to be started, visibly: at level `none` its end is all that is recorded of it."""
     batch.report.dropped += 1
     try:
         _, stored = replace(batch.world, item.seen, partial(_plan_end, batch.world, item, state, reason), item.replans)
@@ -135,7 +139,7 @@ def _drop(batch: Batch, item: Item, state: State, reason: str) -> None:
 
 
 def _plan_end(world: World, item: Item, state: State, reason: str, stored: Execution | None) -> Plan:
-    """End the record while our claim stands on it, or, at record level none, while there is none."""
+    """Plan to end the record while our claim stands on it, or, at level `none`, while there is no record."""
     now = world.clock.now()
     if item.seen is None and stored is None:
         ended = ended_execution(item.release, state, reason, now, world.execution_expires_at(now))

@@ -1,8 +1,8 @@
-"""How an item that is not done waits: sent anew to its queue or parked (plain), or in its place (ordered).
+"""Waiting of an item that is not done: sent anew to its queue or parked (plain queue), or in its place (ordered queue).
 
-A batch of a plain queue sends each release again for its `run_at` and sets aside what a pause or an open circuit holds
-back. In an ordered queue a message that is sent anew would come behind its followers: it fails instead, and is hidden
-until `back_at`.
+For a plain queue the deliverer sends each release again for its `run_at`, and parks the items that a pause or an open
+circuit holds back. In an ordered queue a message that is sent anew would come behind its followers. So it fails
+instead, and is hidden until `back_at`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from clockwork.domain.timeline import Row
 from clockwork.flows.deliver.items import DeliverReport, Item
 from clockwork.flows.world import World
 
-#: A message that failed for a reason that should pass comes again after this (ms), at first.
+#: A message that failed for a reason that should pass comes again after this long (ms), at first.
 FAILED_AGAIN_MS = 5_000
-#: A head that a pause or an open circuit holds back looks so often whether it may go (ms), at first.
+#: A head that a pause or an open circuit holds back comes again this often, to see whether it may start (ms), at first.
 LOOK_AGAIN_MS = 60_000
 #: Items that fail because they could not be made to wait, each with the reason.
 Failing = Sequence[tuple[Item, str]]
@@ -33,23 +33,23 @@ class Waiting(Protocol):
     report: DeliverReport
 
     def failed(self, item: Item) -> None:
-        """The item's message fails, and comes back."""
+        """Note that the item's message fails, and comes back."""
 
     def later(self, items: Sequence[Item]) -> Failing:
-        """Let each come again for its `run_at`."""
+        """Let each item come again for its release's `run_at`."""
 
     def held(self, items: Sequence[Item]) -> Failing:
         """Set aside items of one client that a pause or an open circuit holds back."""
 
     def follow(self, item: Item, release: Release) -> None:
-        """Let `release` follow the item, once its message is done with."""
+        """Let `release` follow the item, once the item's message is done."""
 
     def patience(self, item: Item) -> int:
-        """How many times as long as at first the item waits until it looks again."""
+        """How many times as long as at first the item waits until it comes again."""
 
 
 class Resent:
-    """`Waiting` of a plain queue. `following` is to be sent before the items' messages are acknowledged."""
+    """`Waiting` in a plain queue. `following` is to be sent before the items' messages are acknowledged."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -60,14 +60,14 @@ class Resent:
         """Nothing to do: the queue shows the message again by itself."""
 
     def later(self, items: Sequence[Item]) -> Failing:
-        """Send each release anew; delays beyond the queue's longest travel like this in hops."""
+        """Send each release anew. Delays beyond the queue's longest one travel in such hops."""
         releases = [item.release for item in items]
         refused = self._world.releases.send(releases, self._world.clock.now()) if releases else ()
         self.report.deferred += len(items) - len(refused)
         return [(items[refusal.index], refusal.reason) for refusal in refused]
 
     def held(self, items: Sequence[Item]) -> Failing:
-        """Park each in a row of its own, in its client's partition of parked rows."""
+        """Park each item in a row of its own, in its client's partition of parked rows."""
         client_id = items[0].release.occurrence.client_id
         try:
             self._put(client_id, [parked_row(item.release) for item in items])
@@ -77,19 +77,21 @@ class Resent:
         return ()
 
     def follow(self, item: Item, release: Release) -> None:
+        """Note the release, to be sent once the batch is done."""
         self.following.append((item, release))
 
     def patience(self, _item: Item) -> int:
+        """Always 1: a release that is sent anew counts its own waits."""
         return 1
 
     def _put(self, client_id: str, rows: Sequence[Row]) -> None:
-        """The note first: a client with a note and no rows is harmless, rows without a note would be forgotten."""
+        """Write the note, then the rows: a note without rows is harmless, rows without a note would be forgotten."""
         began_at = self._world.clock.now()
         if began_at >= self._world.environment.parking_noted_until.get(client_id, 0):
             self._note(client_id, began_at)
         self._world.timeline.put_new(rows)
         if (now := self._world.clock.now()) > began_at + LONGEST_PARKING_MS:
-            # Before there was anything under it, the note may have been forgotten.
+            # A sweep may have forgotten the note before there was a row under it.
             self._note(client_id, now)
 
     def _note(self, client_id: str, now: int) -> None:
@@ -98,7 +100,7 @@ class Resent:
 
 
 class InPlace:
-    """`Waiting` of an ordered queue. `back_at`: when messages that are not done are to come again (ms)."""
+    """`Waiting` in an ordered queue. `back_at`: when each message that is not done is to come again (ms)."""
 
     def __init__(self, world: World, receive_counts: Mapping[str, int]) -> None:
         self._world = world
@@ -111,7 +113,7 @@ class InPlace:
         self.back_at.setdefault(item.message_id, self._look_again_at(item, FAILED_AGAIN_MS))
 
     def later(self, items: Sequence[Item]) -> Failing:
-        """Let each wait for its `run_at`. A slot under a rate cap is noted, or another would be taken next time."""
+        """Let each item wait for its `run_at`. A slot under a rate cap is noted, or it would take another next time."""
         failing = []
         for item in items:
             if item.release.paced and (why_not := self._note_slot(item)) is not None:
@@ -122,7 +124,7 @@ class InPlace:
         return failing
 
     def held(self, items: Sequence[Item]) -> Failing:
-        """Set nothing aside: an ordered item waits where it is, and so do its followers."""
+        """Set no item aside: an ordered one waits where it is, and so do its followers."""
         self.report.parked += len(items)
         for item in items:
             self._wait(item, self._look_again_at(item, LOOK_AGAIN_MS))
@@ -133,6 +135,7 @@ class InPlace:
         self._wait(item, release.run_at)
 
     def patience(self, item: Item) -> int:
+        """1 at first, and more the more often the message has been received."""
         return patience(self._receive_counts[item.message_id])
 
     def _look_again_at(self, item: Item, first_ms: int) -> int:
@@ -143,9 +146,9 @@ class InPlace:
         self.back_at[item.message_id] = until
 
     def _note_slot(self, item: Item) -> str | None:
-        """Note the item's slot in its record; why not, if that failed."""
+        """Note the item's slot under a rate cap in its record; returns why that failed, or None."""
         if item.seen is not None and item.seen.state not in WAITING:
-            return None  # Somebody has claimed it, and that must stand: another slot will be taken next time.
+            return None  # Another deliverer has claimed it, and the claim must stand: it takes another slot next time.
         noted = paced_execution(item.release, item.seen, self._world.execution_expires_at(self._world.clock.now()))
         saved = self._world.executions.save([(item.seen, noted)])[0]
         return None if saved.ok else saved.unavailable or "its record has changed"

@@ -1,1 +1,1 @@
-"""Somebody asks for a named job: its definition, its chain of fires, control over it."""
+"""Named jobs: create and change them, advance and repair their chains of fires, run them by hand."""

@@ -1,7 +1,7 @@
-"""Settle the chain of a named job from the API's side, after its row was written: look, advance, release.
+"""Advance the chain of a named job past the horizon, after its row was written: check, expand, release.
 
-The same expansion as the poller's, but not to be stopped before the pointer lies beyond the horizon: nobody else
-would read a pointer that was put behind it.
+The api expands a chain as the poller does. But the api does not stop before the pointer lies beyond the horizon, since
+no poller reads a pointer that is put at or before the horizon.
 """
 
 from __future__ import annotations
@@ -19,24 +19,25 @@ from clockwork.flows.timeline.put import release_now, wake_pollers
 from clockwork.flows.timeline.shards import check_shards
 from clockwork.flows.world import World
 
-#: Fires per round; a round ends with another look.
+#: Fires per round; each round begins with another check of the horizon.
 AT_ONCE = 500
 
 
 def put_pointer(world: World, job: NamedJob, pointer: Pointer) -> None:
-    """Put a pointer of the job on the timeline; if it is there already it stays."""
+    """Put a pointer of the job on the timeline; a pointer that is there already stays as it is."""
     world.timeline.put_new([pointer_row(job, pointer, world.row_expires_at(keys.instant_of(pointer.key)))])
 
 
 def advance_past_horizon(
     world: World, job: NamedJob, start: Pointer | None, until: str = keys.END, *, repairs: bool = False
 ) -> Sequence[Release]:
-    """Bring the chain from `start`, which has been put, beyond the horizon; what was released on the way.
+    """Advance the chain from `start`, a pointer that has been put, past the horizon; returns the releases sent.
 
-    `until`, a key, is where to stop although the horizon lies further: what follows is in another's hands. In a repair
-    (`repairs`) nothing else answers for the fires that are passed, and at level `none` nothing else tells a repeat that
-    they were: there they are released before the pointer that says so is put. Raises Unavailable if it is not certain
-    that everything will fire: then nothing may be promised.
+    `until` (a key): where to stop although the horizon lies further, because later fires are a poller's. The next
+    pointer is put before the fires that it passes are released, with two exceptions. In a repair (`repairs`) nothing
+    else answers for these fires. At level `none` nothing but the pointer tells a repeat that they were released. Then
+    they are released first. Raises Unavailable if it is not certain that every fire will be released: then nothing may
+    be promised.
     """
     pointer_tells = repairs or job.definition.record == "none"
     released: list[Release] = []
@@ -45,14 +46,15 @@ def advance_past_horizon(
     shards: Mapping[str, Shard] = {}
     pointer = start
     while pointer is not None:
-        # 1. Look.
+        # 1. Check the horizon. If the pointer lies beyond it, a poller will read the pointer.
         shards = check_shards(world, [job.partition_id])
         horizon = min(shards[job.partition_id].horizon, until)
         if horizon < pointer.key:
             wake_pollers(world, [(job.partition_id, pointer.key)], shards)
             break
-        # 2. Advance: unless it has to tell more, the pointer goes first, so that the chain lives on whatever becomes of
-        # this call. One that nobody would read is not put.
+        # 2. Expand up to the horizon, and put the next pointer. Unless the pointer has to tell that its fires were
+        #    released, it comes before their release, so that the chain lives on if this call dies. A pointer that no
+        #    poller would read is not put.
         step = expand(job, pointer, horizon, world.clock.now(), AT_ONCE)
         released += step.releases
         later += step.releases
@@ -64,7 +66,7 @@ def advance_past_horizon(
         pointer = step.following
         if pointer is not None and horizon < pointer.key <= until:
             put_pointer(world, job, pointer)
-    # 3. Release what lies behind the horizon, and record what does not fire.
+    # 3. Release the fires at or before the horizon, and record the skipped ones.
     _see_to(world, later, skipped, shards)
     return released
 

@@ -1,6 +1,7 @@
-"""After a change: what of a job's old version may still start, told from claims, or from the horizon without them.
+"""Fires in flight when a named job is changed: which of the old version may still start, and which never will.
 
-A named job is changed while nobody polls its shard: what of its fires has been released, and what never will be.
+Claims tell which executions may still start. At level `none` there are no claims, and the shard's horizon tells whether
+any may. If nobody polled the shard, the horizon also tells which fires were released and which never will be.
 """
 
 from __future__ import annotations
@@ -16,21 +17,22 @@ from clockwork.domain.releases import LONGEST_DELAY_SECONDS
 from clockwork.flows.skipped import Stretch, record_skipped
 from clockwork.flows.world import World
 
-#: Executions read at once, about what one answer holds. A job's records are read back to the oldest that its retry
-#: policy lets live, which may be a million.
+#: Executions read at once, about as many as one answer holds. A job's records are read back to the oldest that may
+#: still be retried under its retry policy, which may be a million.
 PAGE = 1_000
 
 
-#: What is older runs only if it was fired again (a backfill, a redrive, a fire that was caught up with). So many pages
-#: are read for that, a month's records of a job that fires every four minutes; behind them nobody knows.
+#: An older execution runs only if it was fired again (a backfill, a redrive, a fire that was caught up with). So many
+#: pages are read for these: a month's records of a job that fires every four minutes. Older records stay unread.
 OLDER_PAGES = 10
 
 
 def may_still_start(world: World, before: NamedJob, after: NamedJob) -> tuple[Sequence[Execution], bool]:
-    """Executions with a claim that is not of the version `after`, and whether there may be others that leave no claim.
+    """The claimed executions of versions other than that of `after`, and whether others may start unseen.
 
-    To be asked after the job's row was written: a deliverer claims and only then looks at that row, so either it sees
-    the change, or its claim is seen here: also that of a version which was recorded, before one that is not.
+    An execution is unseen if it leaves no claim, or if its record was not read. Call this after the job's row was
+    written. A deliverer claims first and reads that row last, so either it sees the change, or its claim is seen here.
+    Claims of all earlier versions are seen: also of one at level `full` that came before one at level `none`.
     """
     running, may_be_unseen = _before(world, before, after.version)
     if before.definition.record == "none":
@@ -39,17 +41,17 @@ def may_still_start(world: World, before: NamedJob, after: NamedJob) -> tuple[Se
 
 
 def still_under_way(world: World, job: NamedJob) -> tuple[Sequence[Execution], bool]:
-    """The same for a change that is asked for again: what may still start of all versions before the one that stands.
+    """The same as `may_still_start` for a repeat of a change: of all versions before the one that stands.
 
-    What the change that made it so could exclude by the horizon of its time may be told of as possible here.
+    The first call could exclude some executions by the horizon of its time. This call may count them as possible.
     """
     return _before(world, job, job.version)
 
 
 def unrecorded_until(job: NamedJob, now: int) -> int:
-    """Until when (ms) something of a job that is changed now, or of what it was before, may start without a claim.
+    """Until when (ms) executions of a job that is changed now, or of its earlier versions, may start without a claim.
 
-    At level `none`: as long as the retries of what may have been released by now are of use.
+    At level `none`: until the fires that may have been released by now are too old to be retried.
     """
     longest_ms = int(job.definition.retry_policy.max_age_seconds * 1000)
     released_by = now + LONGEST_DELAY_SECONDS * 1000
@@ -60,14 +62,14 @@ def unrecorded_until(job: NamedJob, now: int) -> int:
 
 
 def _before(world: World, job: NamedJob, version: str) -> tuple[Sequence[Execution], bool]:
-    """What runs of a job but of one version, and whether there may be what has no claim, or none that was read."""
+    """The running executions of a job but those of `version`, and whether others may run unseen."""
     running, all_seen = _running(world, job)
     may_be_unseen = not all_seen or world.clock.now() < job.unrecorded_until
     return [e for e in running if decode_execution(e.execution_id).run != version], may_be_unseen
 
 
 def _running(world: World, job: NamedJob) -> tuple[Sequence[Execution], bool]:
-    """What runs of a job, by its records, and whether these were all seen."""
+    """The running executions of a job by its records, and whether all of these were read."""
     oldest_at = world.clock.now() - int(job.definition.retry_policy.max_age_seconds * 1000)
     found: list[Execution] = []
     before: str | None = None
@@ -83,21 +85,21 @@ def _running(world: World, job: NamedJob) -> tuple[Sequence[Execution], bool]:
 
 
 def _is_behind_horizon(world: World, job: NamedJob) -> bool:
-    """Whether the old version had a fire at or before the horizon that its retry policy might still keep alive."""
+    """Whether the old version has a fire at or before the horizon that may still be retried under its retry policy."""
     horizon = world.shards.get([job.partition_id])[job.partition_id].horizon
     pointer = _oldest_alive(job, world.clock.now() - int(job.definition.retry_policy.max_age_seconds * 1000))
     return pointer is not None and pointer.key <= horizon
 
 
 def _oldest_alive(job: NamedJob, after_at: int) -> Pointer | None:
-    """The pointer to the job's first fire after an instant."""
+    """The pointer to the job's first fire after an instant (ms); None if there is none."""
     return pointer_to(job, fire_after(job, max(job.chain_after_at, after_at), 0))
 
 
 def released_to(world: World, job: NamedJob, now: int) -> int:
-    """Up to when (ms) fires of the job are in somebody's hands: where nobody polls that is less than `now`.
+    """Up to when (ms) fires of the job may have been released: `now`, or the horizon if nobody polled that far.
 
-    Read before the row is written, so that nothing between is lost: what follows is fired by the version to come.
+    Call this before the row is written, so that no fire between is lost: the new version fires all later ones.
     """
     if job.state is not JobState.ACTIVE:
         return now
@@ -105,9 +107,10 @@ def released_to(world: World, job: NamedJob, now: int) -> int:
 
 
 def record_dropped(world: World, before: NamedJob, after: NamedJob) -> None:
-    """Record what the old version had due before the new one begins, and nobody released: it is read no more.
+    """Record as SKIPPED the old version's fires that were due before the new one begins and that nobody released.
 
-    To be asked after the row was written: what lay beyond the horizon since then cannot have been released.
+    Pollers drop the old version's pointers, so nobody else tells of these fires. Call this after the row was written: a
+    fire that lies beyond the horizon then cannot have been released.
     """
     until_at = min(after.changed_at, after.chain_after_at)
     pointer = first_pointer(going_on(before, before, released_to(world, before, until_at)))

@@ -1,4 +1,4 @@
-"""Is the chain of a named job whole? A chain that lost its pointer never fires again unless somebody looks."""
+"""Repair the chain of a named job that lost its pointer: without a check it would never fire again."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
 
-#: Between cursor and horizon a chain has its pointer on one of so many fires at the most: one a second, and a jitter.
+#: Between cursor and horizon a chain has its pointer at one of at most so many fires: one a second, plus a jitter.
 MOST_CANDIDATES = 2_000
-#: How many of a job's newest records are searched for one of its version.
+#: So many of a job's newest records are searched for one of its version.
 RECORDS_READ = 20
-#: So long after its instant a one-shot that left no record is taken to be lost (ms).
+#: A one-shot that left no record counts as lost this long after its instant (ms).
 UNFIRED_AFTER_MS = 300_000
-#: An ordered one may leave none for as long as the one ahead of it is tried.
+#: An ordered one-shot may leave no record for as long as the job ahead of it is retried (ms).
 WAITING_AFTER_MS = LONGEST_RETRYING_SECONDS * 1000
 
 
 def check_chain(world: World, job: NamedJob) -> bool:
-    """Repair the job's chain if its pointer is gone; True if it was."""
+    """Repair the job's chain if its pointer is gone; returns whether it was."""
     if job.state is not JobState.ACTIVE:
         return False
     shard = check_shards(world, [job.partition_id])[job.partition_id]
@@ -45,10 +45,11 @@ def check_chain(world: World, job: NamedJob) -> bool:
 
 
 def advance_again(world: World, job: NamedJob) -> None:
-    """Do again what the call that wrote this row had to do after it, in case it did not live to.
+    """Do the steps after the write of this row again, in case the call that wrote it died before them.
 
-    It answered for what was at or before the horizon of its time, which was less than the longest delay ahead of it;
-    and only for as long as a repeat counts as the same request, so that nothing fires again that fired long ago.
+    That call answered for the fires at or before the horizon of its time, which was less than the longest delay (900 s)
+    ahead of it. The steps are repeated only for as long as a repeat counts as the same request, so that nothing fires
+    again that fired long ago.
     """
     age_ms = world.clock.now() - job.changed_at
     is_young = age_ms < world.settings.idempotency_seconds * 1000
@@ -60,8 +61,9 @@ def advance_again(world: World, job: NamedJob) -> None:
 
 
 def _is_known_to_go_on(world: World, job: NamedJob) -> bool:
-    """Whether a pointer tells that the first fires were released: at level none it is put behind them, and no record
-    would absorb them if they were released again.
+    """Whether a later pointer tells that the first fires were released, at level `none`.
+
+    There the pointer is put after those fires were released. If they were released again, no record would absorb them.
     """
     if job.definition.record != "none":
         return False
@@ -72,7 +74,7 @@ def _is_known_to_go_on(world: World, job: NamedJob) -> bool:
 
 
 def _is_unfired(world: World, job: NamedJob) -> bool:
-    """Whether a job that fires once has passed its instant without a trace; at record level none nobody can tell."""
+    """Whether a one-shot's instant has passed without a record. False at level `none`, where nobody can tell."""
     at = job.definition.at
     if at is None or job.definition.record == "none":
         return False
@@ -84,7 +86,7 @@ def _is_unfired(world: World, job: NamedJob) -> bool:
 
 
 def _candidates(job: NamedJob, shard: Shard) -> list[Pointer]:
-    """Pointers between cursor and horizon and the first one behind: that of a whole chain is among them."""
+    """The pointers between cursor and horizon and the first one beyond: a whole chain has its pointer among them."""
     pointers: list[Pointer] = []
     pointer = _pointer_from(job, keys.instant_of(shard.cursor))
     while pointer is not None and len(pointers) < MOST_CANDIDATES:
@@ -97,10 +99,11 @@ def _candidates(job: NamedJob, shard: Shard) -> list[Pointer]:
 
 
 def _last_known(world: World, job: NamedJob) -> Pointer | None:
-    """Where to go on: at the last fire that left a record, or where records begin; what fired since is absorbed.
+    """The pointer at which to go on: at the last fire that left a record, or where records begin.
 
-    At level none nothing absorbs it, and it goes on now; but with a young row from its beginning, which whoever wrote
-    it may have died over, or nobody would answer for what lay behind the horizon then.
+    Records absorb the fires that were released since. At level `none` nothing absorbs them, so the chain goes on from
+    now. But a chain with a young row goes on from its beginning: the call that wrote the row may have died after it,
+    and nobody else answers for the fires at or before the horizon of that time.
     """
     for execution in world.executions.list(job.job_id, RECORDS_READ, None):
         if execution.execution_id.endswith(f".{job.version}"):
@@ -113,7 +116,7 @@ def _last_known(world: World, job: NamedJob) -> Pointer | None:
 
 
 def _pointer_from(job: NamedJob, due_at: int) -> Pointer | None:
-    """The pointer to the first fire that may be due at `due_at` or later."""
+    """The pointer to the first fire that may be due at `due_at` (ms) or later."""
     after_at = max(job.chain_after_at, due_at - _jitter_ms(job) - 1)
     return pointer_to(job, fire_after(job, after_at, ordinal_at(job, after_at)))
 

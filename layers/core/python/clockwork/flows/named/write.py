@@ -1,7 +1,8 @@
-"""Create or change a named job: pointer, then row, then look and advance.
+"""Write a named job, to create or change it: put the pointer, then the row, then check the horizon and advance.
 
-A lost write leaves a pointer under a version that no row has: it is dropped when read. Who loses the condition reads
-once more and never puts again, so that a slow repeat cannot start a job's next life after its end.
+A lost write leaves a pointer under a version that no row has; a poller drops it when it reads it. A call that loses the
+compare-and-set on the row reads once more and never puts again. So a slow repeat cannot start a job's next life after
+its end.
 """
 
 from __future__ import annotations
@@ -34,35 +35,47 @@ from clockwork.flows.world import World
 
 
 class NamedRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A named job as asked for: as the client wrote it (canonical JSON), and with its instants resolved."""
+    """A request for a named job: its definition as the client wrote it, and with its instants resolved.
+
+    `as_sent` is canonical JSON.
+    """
 
     client: Client
     job_key: str
     as_sent: bytes
     definition: Definition
-    #: A one-shot that has ended gives its key up: to another definition at once, to the same one after the time for
-    #: which a repeat counts as the same request.
+    #: A one-shot that has ended gives up its key: to another definition at once, to the same definition as soon as a
+    #: repeat no longer counts as the same request.
     gives_up_key: bool = False
 
 
 class Written(msgspec.Struct, frozen=True):
-    """A named job as it stands after a call, and what of it may still start although this call says otherwise."""
+    """A named job as it stands after a call, and its executions that may still start although the call forbids it.
+
+    `created`: this call created the job. `released`: the releases that it sent. `running`: the executions that have a
+    claim.
+    """
 
     job: NamedJob
     created: bool = False
     released: Sequence[Release] = ()
     running: Sequence[Execution] = ()
-    #: At record level `none`, where claims cannot be seen: something may still be on its way.
+    #: Other executions may be under way unseen: at level `none`, which has no claims, or behind the records read.
     may_be_under_way: bool = False
 
 
 def create_named(world: World, request: NamedRequest, partitions: Sequence[str]) -> Written:
-    """Create a job under its key. The same as sent is the same job; another is NameTaken. Unavailable: repeat."""
-    # 1. Read first: a repeat writes nothing.
+    """Create a job under its key. A repeat of the same definition gets the job that exists.
+
+    `partitions`: the plain shards, from which an unordered job draws its own. Raises NameTaken if the key has another
+    definition, InvalidRequest if the schedule never fires, and RevisionConflict if the job was created and deleted
+    meanwhile. Raises Unavailable if the result is not certain: the caller may repeat.
+    """
+    # 1. Read the row first: a repeat writes nothing.
     stored = get_by_key(world, request.client.client_id, request.job_key)
     if stored is not None and stored.is_alive and not _is_given_up(world, stored, request):
         return _repeated(world, stored, request)
-    # 2. The pointer, then the row on condition that it is as it was read.
+    # 2. Put the pointer, then the row, on condition that the row is still as it was read.
     job = _first_revision(world, request, stored, partitions)
     if first_pointer(job) is None:
         raise InvalidRequest([Problem("/schedule", "never fires within the time that can be planned")])
@@ -71,18 +84,20 @@ def create_named(world: World, request: NamedRequest, partitions: Sequence[str])
         if winner is not None and winner.is_alive:
             return _repeated(world, winner, request)
         raise RevisionConflict("the job was created and deleted meanwhile; nothing was created by this request")
-    # 3. Look and advance.
+    # 3. Check the horizon, and advance the chain past it.
     return Written(job, created=True, released=advance_past_horizon(world, job, first_pointer(job)))
 
 
-#: What a change makes of a job: as it stands, now (ms), and up to when (ms) its fires have been released.
+#: A change of a job. It takes the job as it stands, now (ms), and up to when (ms) its fires have been released.
 Change = Callable[[NamedJob, int, int], NamedJob]
 
 
 def change(world: World, stored: NamedJob, revision: int | None, changed: Change) -> Written:
-    """Write what `changed` makes of the job, if it is still as read (and has `revision`, if one is given).
+    """Replace the row of a job by the one that `changed` makes of it, if it is still as it was read (`stored`).
 
-    Returns once it is certain what of the old version may still start. Raises RevisionConflict; Unavailable: repeat.
+    Returns once it is certain which executions of the old version may still start. Raises RevisionConflict if the row
+    has changed meanwhile, or is not at `revision` if that is given. Raises Unavailable if the result is not certain:
+    the caller may repeat.
     """
     now = world.clock.now()
     if revision is not None and revision != stored.revision:
@@ -111,9 +126,10 @@ def change(world: World, stored: NamedJob, revision: int | None, changed: Change
 
 
 def unchanged(world: World, stored: NamedJob) -> Written:
-    """The answer to a change that finds the job as it is to be: that of the call which made it so, told again.
+    """Answer a change that finds the job as it is to be, in the way of the call that made it so.
 
-    Nobody knows whether that call lived to do what follows the row's write, so it is done again. Unavailable: repeat.
+    That call may have died after it wrote the row, so the steps that follow are done again. Raises Unavailable if the
+    result is not certain: the caller may repeat.
     """
     advance_again(world, stored)
     running, unseen = still_under_way(world, stored)
@@ -121,7 +137,7 @@ def unchanged(world: World, stored: NamedJob) -> Written:
 
 
 def replaced(definition: Definition, as_sent: bytes, *, same_schedule: bool) -> Change:
-    """The change that a new definition is. An unchanged schedule goes on where it stands, paused or not."""
+    """The change to a new definition. An unchanged schedule goes on where it stands, paused or not."""
 
     def make(job: NamedJob, now: int, released_at: int) -> NamedJob:
         kept = msgspec.structs.replace(job, definition=definition, as_sent=as_sent, active_from_at=0)
@@ -138,19 +154,19 @@ def replaced(definition: Definition, as_sent: bytes, *, same_schedule: bool) -> 
 
 
 def with_schedule_of(job: NamedJob, definition: Definition) -> Definition:
-    """A definition whose schedule is the job's, as that was resolved when it was written."""
+    """The definition with the job's schedule in place of its own, as that was resolved when the job was written."""
     return msgspec.structs.replace(definition, at=job.definition.at, recurrence=job.definition.recurrence)
 
 
 def paused(reason: str | None) -> Change:
-    """The change that a pause is: nothing starts until it is resumed."""
+    """The change that pauses a job: nothing of its schedule starts until it is resumed."""
     return lambda job, _, released_at: msgspec.structs.replace(
         job, state=JobState.PAUSED, reason=reason, paused_at=released_at
     )
 
 
 def resumed(reason: str | None) -> Change:
-    """The change that ends a pause: what was due in it was missed, and the catch-up policy decides about it."""
+    """The change that ends a pause. Fires that were due in it were missed, and the catch-up policy decides on them."""
 
     def make(job: NamedJob, now: int, _: int) -> NamedJob:
         again = going_on(job, job, job.changed_at if job.paused_at is None else job.paused_at)
@@ -160,12 +176,15 @@ def resumed(reason: str | None) -> Change:
 
 
 def cancelled(reason: str | None) -> Change:
-    """The change that a delete is: a tombstone, so that the key used again is another job."""
+    """The change that deletes a job. The row stays as a tombstone, so that the key used again is another job."""
     return lambda job, *_: msgspec.structs.replace(job, state=JobState.CANCELLED, reason=reason)
 
 
 def has_ended(world: World, job: NamedJob) -> bool:
-    """Whether a recorded job that fires once has done so and its execution is final."""
+    """Whether a one-shot at level `full` has fired and its execution is final.
+
+    An active one whose record may have expired by now counts as ended, too.
+    """
     at = job.definition.at
     if at is None or job.definition.record == "none":
         return False
@@ -222,12 +241,18 @@ def _first_revision(
 
 
 def _home_of(world: World, client_id: str, definition: Definition, before: str | None) -> str | None:
-    """The shard of a job: that of its ordering key; without one the plain shard that it had, if new jobs go there."""
+    """The shard of a job: that of its ordering key; without one the plain shard that it had, if new jobs go there.
+
+    None: the caller draws a plain shard.
+    """
     if definition.ordering_key is not None:
         return ordered_home(world, client_id, definition.ordering_key)
     return None if before is None or is_ordered(before) or is_given_up(world, before) else before
 
 
 def _start_of(definition: Definition, now: int) -> int:
-    """A one-shot fires at its instant though that be past; a recurring job from now on."""
+    """The instant (ms) after which the chain begins.
+
+    A one-shot fires at its instant even if that is past. A recurring job fires from now on.
+    """
     return now if definition.at is None else definition.at - 1

@@ -1,1 +1,1 @@
-"""A minute passes, and a shard is polled."""
+"""The ticker and the poller: each minute pollers are started, and release the occurrences of their shards."""

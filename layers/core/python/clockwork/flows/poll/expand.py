@@ -1,4 +1,4 @@
-"""What the rows that a poller has read come to: releases, and the next pointers of the chains among them."""
+"""Expand the rows that a poller has read into releases, and into the next pointers of the chains among them."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
 
-#: What is stored of named jobs, by (client_id, job_key).
+#: Named jobs as stored, by (client_id, job_key): None if there is none, Unreadable if this version cannot read it.
 Jobs = Mapping[tuple[str, str], NamedJob | Unreadable | None]
 
 
 class Visited(msgspec.Struct):
-    """A row and what it comes to.
+    """A row, and the work that follows from it.
 
-    `following` are the pointers to put before anything is sent; `skipped` is what does not fire, and `records` tell of
-    what cannot be read. `goes_on`: a chain continues within the range that is being read, so nothing behind this row
-    may be passed.
+    `releases`: the occurrences to send. `following`: the pointers to put before anything is sent. `skipped`: the fires
+    that are not delivered. `records`: DEAD records of a row, or of a job behind it, that cannot be read. `goes_on`: a
+    chain continues within the range that is being read, so no row behind this one may be passed. `is_newer`: a newer
+    version wrote the row or the job behind it, so this row may not be passed either.
     """
 
     row: Row
@@ -42,7 +43,7 @@ class Visited(msgspec.Struct):
 
 
 class _Read(msgspec.Struct, frozen=True):
-    """A row decoded, or why not."""
+    """A decoded row, or the fault for which it cannot be decoded."""
 
     row: Row
     releases: list[Release] = []
@@ -51,7 +52,10 @@ class _Read(msgspec.Struct, frozen=True):
 
 
 def visit_rows(world: World, rows: Sequence[Row], horizon: str, limit: int) -> Iterator[Visited]:
-    """What each row comes to, its chains advanced up to `horizon` and all together to about `limit` occurrences."""
+    """Yield the work that follows from each row, in order, with its chains advanced up to `horizon` (a key).
+
+    All chains together are expanded to about `limit` occurrences.
+    """
     read = [_read(row) for row in rows]
     job_refs = sorted({(pointer.client_id, pointer.job_key) for one in read for pointer in one.pointers})
     jobs = dict(zip(job_refs, world.jobs.get(job_refs), strict=True)) if job_refs else {}
@@ -84,8 +88,9 @@ def _visit(world: World, read: _Read, jobs: Jobs, horizon: str, limit: int) -> V
 
 
 def _note_fault(world: World, visited: Visited, client_id: str, fault: Unreadable) -> None:
-    """A newer version's row, or job behind it, stops the shard. A damaged one is recorded; its chain, if it has one,
-    goes on once the audit finds the job whole again.
+    """Record a row as DEAD if it, or the job behind it, is damaged; stop the shard if a newer version wrote it.
+
+    The chain of a damaged job goes on once the audit finds the job whole again.
     """
     log.error("unreadable row: %s", fault, extra={"action": "unreadable_row", "key": visited.row.key})
     if isinstance(fault, NewerFormat):
@@ -102,5 +107,5 @@ def _advance(world: World, visited: Visited, job: NamedJob, pointer: Pointer, st
         visited.skipped.append(Stretch(job, pointer.fire, step.skipped))
     if step.following is not None:
         expires_at = world.row_expires_at(keys.instant_of(step.following.key))
-        # A backfill stays where it is read, also if its job has moved.
+        # A backfill's pointer stays in the shard where it was read, also if its job has moved to another.
         visited.following.append(row_of(visited.row.partition_id, step.following.key, [step.following], expires_at))

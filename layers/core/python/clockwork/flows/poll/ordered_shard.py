@@ -1,7 +1,7 @@
-"""An ordered shard is polled: nothing is released before it is due, so that nothing that comes later is overtaken.
+"""Poll an ordered shard: release no job before it is due, so that none overtakes a job that is created later.
 
-The horizon is now. So whoever creates a job at least a moment before it is due leaves it to the one poller that reads
-the shard in the order of its keys; the poller stays for as long as work is near.
+The poller publishes now as the horizon. So a job that is created at least a moment before it is due is left to the one
+poller, which reads the shard in the order of its keys. That poller stays for as long as work is near.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
 
-#: How often a poller that waits looks for work that came after it did (ms).
+#: A poller that waits reads the shard this often, for work that has come meanwhile (ms).
 LOOK_EVERY_MS = 500
-#: So long before its end a poller that still has work near starts its successor (ms).
+#: This long before its end a poller that still has work near starts its successor (ms).
 HAND_OVER_MS = 8_000
-#: How often a successor looks whether its lease is free (ms), and how long after the start of its own time it waits.
+#: A successor checks this often whether the lease is free (ms), and gives up this long after it began (ms).
 TAKE_EVERY_MS = 200
 MOST_TAKING_MS = 30_000
 
@@ -27,9 +27,10 @@ MOST_TAKING_MS = 30_000
 def poll_ordered_shard(
     world: World, partition_id: str, deadline_at: int, *, succeeds: bool = False, near_ms: int | None = None
 ) -> PollReport:
-    """Release what is due, and stay until nothing is due within `near_ms` (the longest between two ticks, if None).
+    """Release the occurrences that are due, and stay until none is due within `near_ms`.
 
-    `succeeds`: another poller is about to end, so its lease is waited for.
+    `near_ms` None: the longest time between two ticks. `succeeds`: this poller is the successor of one that is about to
+    end, so it waits for the lease. The poller commits and stops before `deadline_at` (ms).
     """
     near_ms = 2 * world.settings.tick_seconds * 1000 if near_ms is None else near_ms
     visit = _begin(world, partition_id, deadline_at, succeeds)
@@ -37,7 +38,7 @@ def poll_ordered_shard(
         return PollReport(outcome="no_lease")
     stay = _Stay(visit, near_ms)
     while True:
-        # 1. Release what is due, then wait for what is near.
+        # 1. Release the occurrences that are due, then wait for those that are near.
         visit.report.outcome = drain(visit, release_lease=False)
         if visit.report.outcome == "dry":
             visit.report.outcome = stay.wait()
@@ -47,8 +48,8 @@ def poll_ordered_shard(
             stay.hand_over()
         if visit.report.outcome != "dry":
             return visit.report
-        # 2. Nothing is near. Let the lease go and only then look for the last time: a create that still saw the lease
-        #    started nobody, so its row must be seen here.
+        # 2. Nothing is near. Release the lease, and only then read for the last time: a create that still saw the lease
+        #    started no poller, so this read must see its row.
         if not commit(visit, visit.lease.cursor, release_lease=True):
             visit.report.outcome = "fenced"
             return visit.report
@@ -61,7 +62,7 @@ def poll_ordered_shard(
 
 
 class _Stay:
-    """What a poller does between one thing that is due and the next."""
+    """A poller's wait between one due occurrence and the next."""
 
     def __init__(self, visit: Visit, near_ms: int) -> None:
         self._visit = visit
@@ -69,7 +70,7 @@ class _Stay:
         self._handed_over = False
 
     def wait(self) -> str:
-        """Return `due` with the horizon moved to now, `dry` if nothing is near, or why the poller must stop."""
+        """Return `due` once a row is due, with the horizon moved to now; `dry` if none is near; or why to stop."""
         visit = self._visit
         clock, settings = visit.world.clock, visit.world.settings
         while (due_at := self._next_at()) is not None:
@@ -86,11 +87,11 @@ class _Stay:
         return "dry"
 
     def is_near(self) -> bool:
-        """Whether something is due soon, or already."""
+        """Whether a row is due already, or soon."""
         return self._next_at() is not None
 
     def hand_over(self) -> None:
-        """Start the successor, once; it takes the lease as soon as that is let go."""
+        """Start the successor, once. It takes the lease as soon as this poller has released it."""
         if self._handed_over:
             return
         self._handed_over = True
@@ -98,11 +99,11 @@ class _Stay:
         try:
             self._visit.world.invoker.poll(partition_id, succeeds=True)
         except Unavailable as error:
-            # The next tick starts one: late, not lost.
+            # The next tick starts a poller: late, not lost.
             log.warning("no successor: %s", error, extra={"action": "poller_not_started", "shard": partition_id})
 
     def _next_at(self) -> int | None:
-        """When the next row is due (ms), if that is soon. Nothing that is read here is released."""
+        """When the next row is due (ms); None if none is due soon. This read releases nothing."""
         visit = self._visit
         until = keys.edge_key(visit.world.clock.now() + self._near_ms)
         rows = visit.world.timeline.read(visit.lease.partition_id, visit.lease.cursor, until, 1).rows

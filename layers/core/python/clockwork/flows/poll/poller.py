@@ -1,7 +1,8 @@
-"""Which poller a shard has: one that works ahead, or one that keeps the order; one of its own, or one of several.
+"""The poller of a shard: it works ahead in a plain shard, and keeps the order in an ordered one.
 
-A poller of several polls them at the same time, each under a lease of its own and as if it were alone, but for a share
-of time that a quiet shard does not need. A shard that is not done by then gets a poller of its own.
+A poller has one shard, or several. It polls several at the same time, each under a lease of its own and as if it were
+alone, but only for a share of the time. A quiet shard does not need more. A shard that is not done by then gets a
+poller of its own.
 """
 
 from __future__ import annotations
@@ -16,27 +17,30 @@ from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
 
-#: How long a poller of several works on one of them (ms): thousands of occurrences.
+#: A poller of several shards works this long on each of them (ms): enough for thousands of occurrences.
 SHARE_MS = 2_000
 
 
 def poll_any(world: World, partition_id: str, deadline_at: int, *, succeeds: bool = False) -> PollReport:
-    """Poll a shard in the way of its kind. `succeeds`: as the successor of a poller that is about to end."""
+    """Poll a plain or an ordered shard. `succeeds`: as the successor of a poller that is about to end."""
     if is_ordered(partition_id):
         return poll_ordered_shard(world, partition_id, deadline_at, succeeds=succeeds)
     return poll_shard(world, partition_id, deadline_at)
 
 
 def poll_among_others(world: World, partition_id: str, deadline_at: int) -> PollReport:
-    """Poll one of several shards of an invocation, for its share of the time."""
+    """Poll one of several shards of an invocation, for its share of the time.
+
+    If the shard is not done by then, a poller of its own is started. If none can be, this one goes on.
+    """
     report = poll_any(world, partition_id, min(deadline_at, world.clock.now() + SHARE_MS + STOP_MARGIN_MS))
-    # The poller of an ordered shard has started its successor by itself.
+    # The poller of an ordered shard starts its successor by itself.
     if report.outcome != "out_of_time" or is_ordered(partition_id):
         return report
     try:
         world.invoker.poll(partition_id, lookahead_seconds=world.settings.lookahead_seconds)
     except Unavailable as error:
-        # Then nobody else works on it: what is left of this invocation is its own.
+        # Then no other poller works on the shard: it gets the rest of this invocation.
         log.warning("not handed over: %s", error, extra={"action": "shard_not_handed_over", "shard": partition_id})
         return poll_any(world, partition_id, deadline_at)
     return report

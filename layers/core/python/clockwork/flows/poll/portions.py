@@ -1,4 +1,8 @@
-"""How much a poller hands to the queue in one call: often enough to look at the clock, few enough calls."""
+"""Portions of rows that a poller hands to the queue in one call.
+
+A portion is large enough for full SQS batches and few calls. It is small enough that the poller checks the clock and
+its lease often enough, between two portions.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,12 @@ from clockwork.domain.storage.codec import is_packed
 from clockwork.domain.timeline import Row
 
 ROWS_AT_ONCE = 100
-#: No more than a poller commits at once, since a row may hold many.
+#: A portion holds no more occurrences than a poller commits at once, since one row may hold many.
 OCCURRENCES_AT_ONCE = 500
 
 
 def portions(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
-    """The rows in order, in portions of as many rows and occurrences as are handed over in one call."""
+    """The rows in order, in portions of at most `ROWS_AT_ONCE` rows and `OCCURRENCES_AT_ONCE` occurrences."""
     portion: list[Row] = []
     room = OCCURRENCES_AT_ONCE
     for row in rows:
@@ -29,5 +33,5 @@ def portions(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
 
 
 def most_in(rows: Sequence[Row]) -> int:
-    """How many occurrences the rows hold at the most. What a pointer comes to is bounded where it is expanded."""
+    """How many occurrences the rows hold at the most. A pointer counts as one: `expand` bounds its chain."""
     return sum(MOST_IN_ROW if is_packed(row.blob) else 1 for row in rows)

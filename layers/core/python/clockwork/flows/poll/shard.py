@@ -1,7 +1,8 @@
-"""A shard is polled: lease, publish the horizon, read, release, commit. One owner at a time.
+"""Poll a shard: take the lease and publish the horizon, then read, release and commit, page by page.
 
-If the poller dies anywhere, the lease runs out and the next one goes on from the cursor: what was sent since the last
-commit is sent twice at most, and the deliverer's claim absorbs it.
+The lease gives the shard one owner at a time; its epoch is the fencing token. If the poller dies anywhere, the lease
+runs out, and the next poller goes on from the cursor. Releases sent since the last commit are then sent a second time
+at most, and the deliverer's claim absorbs the duplicates.
 """
 
 from __future__ import annotations
@@ -29,16 +30,20 @@ from clockwork.ports import Lease
 log = logging.getLogger(__name__)
 
 
-#: No send starts when the lease has less than this left: another poller might be at work already.
+#: A poller starts no send with less than this left of its lease (ms): another poller might be at work already.
 LEASE_MARGIN_MS = 5_000
 
 
-#: What a poller needs to commit and to stop before its invocation ends.
+#: A poller needs this long to commit and to stop before its invocation ends (ms).
 STOP_MARGIN_MS = 5_000
 
 
 class PollReport(msgspec.Struct):
-    """What one visit did. `outcome` is why it ended: dry, no_lease, fenced, out_of_time, stuck."""
+    """Counts of one visit, and why it ended (`outcome`).
+
+    `dry`: everything up to the horizon is released. `no_lease`: another poller has the lease. `fenced`: another poller
+    has taken the lease meanwhile. `out_of_time`: the invocation is about to end. `stuck`: a row could not be passed.
+    """
 
     outcome: str = "dry"
     released: int = 0
@@ -46,13 +51,17 @@ class PollReport(msgspec.Struct):
     skipped: int = 0
     expired: int = 0
     commits: int = 0
-    #: How far behind now the cursor was when the lease was taken, and the horizon at the end is ahead (ms).
+    #: How far the cursor was behind now when the lease was taken (ms), and how far the horizon is ahead of now at the
+    #: end (ms; None in an ordered shard, which is not read ahead).
     cursor_lag_ms: int = 0
     horizon_ahead_ms: int | None = None
 
 
 class Visit:
-    """One poller's stay at one shard: the lease as last written, and what has been released since."""
+    """One poller's stay at one shard: its lease as last written, and how many occurrences it released since then.
+
+    The cursor in `lease` runs ahead of the written one: it is moved as rows are done, and written by the next commit.
+    """
 
     def __init__(self, world: World, lease: Lease, deadline_at: int, lookahead_ms: int) -> None:
         self.world = world
@@ -73,26 +82,30 @@ class Visit:
         try:
             client = self.world.clients.get(client_id)
         except (Unavailable, Unreadable) as error:
-            # A shard does not wait for its clients: deliverers keep the caps all the same.
+            # A shard does not wait until its clients can be read: deliverers keep the caps all the same.
             log.warning("herd not spread: %s", error, extra={"action": "herd_not_spread"})
             return None
         return None if client is None else client.max_rate_per_second
 
 
 def poll_shard(world: World, partition_id: str, deadline_at: int) -> PollReport:
-    """Release everything of the shard that is due within the lookahead, or as much as fits before `deadline_at`."""
-    # 1. Take the lease and publish the horizon in one step: from now on creates know that we may have read past them.
+    """Release everything in the shard that is due within the lookahead, as far as time allows.
+
+    The poller commits and stops before `deadline_at` (ms).
+    """
+    # 1. Take the lease and publish the horizon in one step. From now on a create can see that this poller may have
+    #    read past its row.
     visit = begin_visit(world, partition_id, deadline_at, world.settings.lookahead_seconds * 1000)
     if visit is None:
         return PollReport(outcome="no_lease")
-    # 2. Read, release, commit, page by page, until the range is dry.
+    # 2. Read, release and commit, page by page, up to the horizon.
     visit.report.outcome = drain(visit)
     visit.report.horizon_ahead_ms = keys.instant_of(visit.lease.horizon) - world.clock.now()
     return visit.report
 
 
 def begin_visit(world: World, partition_id: str, deadline_at: int, lookahead_ms: int) -> Visit | None:
-    """Take the lease and publish the horizon `lookahead_ms` ahead of now; None if another has the lease."""
+    """Take the lease and publish the horizon `lookahead_ms` ahead of now; None if another poller has the lease."""
     now = world.clock.now()
     horizon = keys.edge_key(now + lookahead_ms)
     lease = world.shards.acquire(partition_id, world.random.token(), now, now + lease_ms(world), horizon)
@@ -100,9 +113,9 @@ def begin_visit(world: World, partition_id: str, deadline_at: int, lookahead_ms:
 
 
 def drain(visit: Visit, *, release_lease: bool = True) -> str:
-    """Release everything up to the horizon, page by page; returns why it ended.
+    """Release everything up to the horizon, page by page; returns why it ended, as in `PollReport.outcome`.
 
-    `release_lease`: give the lease up once the range is dry.
+    `release_lease`: release the lease, too, once everything up to the horizon is released.
     """
     world = visit.world
     while True:
@@ -111,11 +124,11 @@ def drain(visit: Visit, *, release_lease: bool = True) -> str:
         page = world.timeline.read(visit.lease.partition_id, visit.lease.cursor, until, limit)
         stopped = _release_rows(visit, page.rows, until)
         if stopped == "goes_on":
-            # A chain continues at or before the last key read: commit where it is and read again from there.
+            # A chain continues at or before the horizon: commit the cursor where it is, and read again from there.
             if not commit(visit, visit.lease.cursor):
                 return "fenced"
         elif stopped is not None:
-            # What was sent is committed as far as rows were finished; the lease is let go for whoever comes next.
+            # Commit as far as rows are done, and release the lease for the next poller.
             return stopped if stopped == "fenced" or commit(visit, visit.lease.cursor, release_lease=True) else "fenced"
         elif not page.more:
             return "dry" if commit(visit, until, release_lease=release_lease) else "fenced"
@@ -124,7 +137,10 @@ def drain(visit: Visit, *, release_lease: bool = True) -> str:
 
 
 def _release_rows(visit: Visit, rows: Sequence[Row], until: str) -> str | None:
-    """Release rows in order; None when all are, otherwise why not. `visit.lease.cursor` is as far as it got."""
+    """Release rows in order; returns None when all are released, otherwise why not.
+
+    `visit.lease.cursor` is moved as far as rows are done.
+    """
     for some in portions(rows):
         now = visit.world.clock.now()
         if now > visit.deadline_at - STOP_MARGIN_MS:
@@ -138,8 +154,11 @@ def _release_rows(visit: Visit, rows: Sequence[Row], until: str) -> str | None:
 
 
 def _release_batch(visit: Visit, rows: Sequence[Row], until: str) -> str | None:
-    """Put pointers, then send, then record; the cursor moves past what is done. Why it must stop, if it must."""
-    # One fire of a chain at a time where order counts: another job of its key may be due before its next one.
+    """Put the next pointers, then send, then record skipped fires; move the cursor past the rows that are done.
+
+    Returns None, or why the poller must not read on: `stuck`, or `goes_on` if it must read again from the cursor.
+    """
+    # In an ordered shard a chain is expanded one fire at a time: another job of its key may be due before the next one.
     limit = 1 if visit.keeps_order else visit.world.settings.commit_occurrences
     visited = list(_until_stop(visit_rows(visit.world, rows, until, limit)))
     newer = bool(visited) and visited[-1].is_newer
@@ -151,11 +170,11 @@ def _release_batch(visit: Visit, rows: Sequence[Row], until: str) -> str | None:
         visit.world.timeline.put_new(following)
     releases, expired = expire_releases(visit.world, [release for one in done for release in one.releases])
     visit.report.expired += expired
-    # Slots would turn an order around: of ordered occurrences each waits for its own when it is the head of its key.
+    # To spread ordered occurrences would change their order. Each waits for its slot when it is the head of its key.
     spread = releases if visit.keeps_order else visit.spreading.spread(releases)
     if not _send(visit, spread, [record for one in done for record in one.records]):
         return "stuck"
-    # What does not fire is read again until all that fires is sent, and may then be more: it is recorded last.
+    # Skipped fires are recorded last. Until the fires beside them are sent they are read again, and may be more then.
     if not _skip(visit, [stretch for one in done for stretch in one.skipped]):
         return "stuck"
     visit.lease = msgspec.structs.replace(visit.lease, cursor=done[-1].row.key)
@@ -165,7 +184,7 @@ def _release_batch(visit: Visit, rows: Sequence[Row], until: str) -> str | None:
 
 
 def _until_stop(visited: Iterator[Visited]) -> Iterator[Visited]:
-    """The rows up to the first behind which nothing may be passed."""
+    """The visited rows, up to and including the first one behind which no row may be passed."""
     for one in visited:
         yield one
         if one.goes_on or one.is_newer:
@@ -173,7 +192,11 @@ def _until_stop(visited: Iterator[Visited]) -> Iterator[Visited]:
 
 
 def _send(visit: Visit, releases: Sequence[Release], records: list[Execution]) -> bool:
-    """Send releases and save records; False if something was not taken that will be later."""
+    """Send releases, save records, and notify and call back for deaths; False if any of this has to be done again.
+
+    A release that the queue can never take becomes a DEAD record. If the queue refuses a release for now, the answer is
+    False, as it is if a record or a callback is not certain.
+    """
     world = visit.world
     now = world.clock.now()
     refused = world.releases.send(releases, now) if releases else ()
@@ -191,7 +214,7 @@ def _send(visit: Visit, releases: Sequence[Release], records: list[Execution]) -
 
 
 def _skip(visit: Visit, stretches: Sequence[Stretch]) -> bool:
-    """Record what does not fire; False if it is not certain that it is."""
+    """Record skipped fires; False if it is not certain that all of them are recorded."""
     try:
         visit.report.skipped += record_skipped(visit.world, stretches)
     except Unavailable as error:
@@ -216,7 +239,10 @@ def _commit_is_due(visit: Visit, now: int, coming: int) -> bool:
 
 
 def commit(visit: Visit, cursor: str, *, release_lease: bool = False) -> bool:
-    """Move the cursor. Going on renews the lease and publishes the horizon anew, again before the next read."""
+    """Write the cursor; False if the poller is fenced, which means that another one has taken the lease.
+
+    Unless `release_lease`, the same write renews the lease and publishes the horizon anew, again before the next read.
+    """
     now = visit.world.clock.now()
     ahead = max(visit.lease.horizon, keys.edge_key(now + visit.lookahead_ms))
     lease = msgspec.structs.replace(
@@ -235,7 +261,7 @@ def commit(visit: Visit, cursor: str, *, release_lease: bool = False) -> bool:
 
 
 def lease_ms(world: World) -> int:
-    """How long a lease lasts from each commit on."""
+    """How long a lease lasts from each commit on (ms)."""
     return world.settings.lease_seconds * 1000
 
 
@@ -244,9 +270,9 @@ def _lag_ms(world: World, lease: Lease) -> int:
 
 
 def expire_releases(world: World, releases: Sequence[Release]) -> tuple[list[Release], int]:
-    """A poller's releases less those that end EXPIRED instead, and how many these are.
+    """End releases that come too late as EXPIRED; returns the others, which are to be sent, and how many ended.
 
-    One that has a record already, or could not get one, is released all the same: its claim will decide.
+    A late release that has a record already, or could not get one, is sent all the same: its claim will decide.
     """
     now = world.clock.now()
     late = [release for release in releases if is_expired(release.occurrence, now)]

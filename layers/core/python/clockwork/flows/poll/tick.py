@@ -1,4 +1,4 @@
-"""A minute passes: start a poller for each shard, and one for several where little happens."""
+"""A tick, once a minute: start a poller for each shard, or one for several shards in which little happens."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ log = logging.getLogger(__name__)
 
 
 class TickReport(msgspec.Struct, frozen=True):
-    """For how many shards a poller was started, and for how many none could be; whether a setting is refused, and
-    whether the lookahead is narrowed.
+    """For how many shards a poller was started (`started`), and for how many none could be (`failed`).
+
+    `refused`: a setting is refused. `narrowed`: the lookahead is narrowed.
     """
 
     started: int
@@ -26,12 +27,12 @@ class TickReport(msgspec.Struct, frozen=True):
 
 
 def tick(world: World) -> TickReport:
-    """Start pollers for all registered shards. One that cannot be started does not stop the others."""
-    # 1. Register what is missing, and see what each shard's last visit came to.
+    """Start pollers for all registered shards. A poller that cannot be started does not stop the others."""
+    # 1. Register the shards that are missing, and read how much the last visit of each shard released.
     shards = all_shards(world)
-    # 2. Do deliverers keep up? If not, less is released ahead.
+    # 2. If deliverers do not keep up, let pollers release less far ahead (backpressure).
     lookahead = _plan_lookahead(world)
-    # 3. Start a poller for each that may be busy, and one for several of the others.
+    # 3. Start a poller for each shard that may be busy, and one for several of the others.
     started = failed = 0
     for poll in plan_polls(shards, world.clock.now(), world.settings.shards_together):
         if _start(world, poll, lookahead.lookahead_seconds):
@@ -49,7 +50,7 @@ def _plan_lookahead(world: World) -> Lookahead:
     try:
         waiting = world.backlog.waiting()
     except Unavailable as error:
-        # Ticks go on without knowing: releasing too far ahead costs little, not releasing costs lateness.
+        # The tick goes on without the count: to release too far ahead costs little, not to release costs lateness.
         log.warning("the backlog is not known: %s", error, extra={"action": "backlog_not_known"})
         waiting = 0
     lookahead = plan_lookahead(

@@ -1,1 +1,1 @@
-"""Somebody asks: create, cancel, read, redrive anonymous jobs and executions."""
+"""Requests of clients: create, cancel, read and redrive anonymous jobs and executions, by HTTPS or by message."""

@@ -1,4 +1,4 @@
-"""Someone changes their mind: cancel an anonymous job, and say truthfully whether that came in time."""
+"""Cancel an anonymous job or one execution, and answer truthfully whether the cancel came in time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from clockwork.flows.world import World
 
 
 class CancelAnswer(msgspec.Struct, frozen=True):
-    """The truth about a cancel, and the executions that may still reach the target."""
+    """The answer to a cancel: its verdict, and the executions that may still reach the target."""
 
     verdict: Verdict
     reason: str
@@ -25,12 +25,13 @@ class CancelAnswer(msgspec.Struct, frozen=True):
 
 
 def cancel_job(world: World, caller: Caller, job_id: str) -> CancelAnswer:
-    """Cancel a job. Raises JobNotFound; Unavailable if the answer is not certain (repeat it)."""
-    # 1. Is it theirs, and is it still kept?
+    """Cancel an anonymous job. Raises JobNotFound; Unavailable if the answer is not certain: the caller may repeat."""
+    # 1. Find the job, if its row is still kept and the caller may see it.
     job = get_kept_job(world, caller, job_id)
-    # 2. Mark the row, so that no poller releases it any more.
+    # 2. Mark the job in its row, so that no poller releases it any more.
     _mark(world, job)
-    # 3. What decides is the record, or, where none is kept, whether a poller may have read the row before the mark.
+    # 3. The record decides. At level `none`, which keeps none, it decides whether a poller may have read the row before
+    #    the mark.
     if job.occurrence.record == "none":
         plan = _cancel_unrecorded(world, job)
         return CancelAnswer(plan.verdict, plan.reason)
@@ -38,7 +39,7 @@ def cancel_job(world: World, caller: Caller, job_id: str) -> CancelAnswer:
 
 
 def _mark(world: World, job: KeptJob) -> None:
-    """Never delete the row: a repeated create would bring it back."""
+    """Mark the job as cancelled. The row is never deleted: a repeated create would bring it back."""
     world.timeline.cancel(job.job_ref.partition_id, job.job_ref.key, job.job_ref.element)
 
 
@@ -63,9 +64,10 @@ def _resolve(world: World, cancelled: Cancelled, stored: Execution | None) -> tu
 
 
 def cancel_execution(world: World, caller: Caller, execution_id: str) -> tuple[CancelAnswer, Execution]:
-    """Cancel one execution, and its record as it stands then. Raises ExecutionNotFound; Unavailable: repeat.
+    """Cancel one execution; returns the answer and the execution's record as it stands then.
 
-    One of an anonymous job is the job: it can be cancelled before anything is recorded of it.
+    An anonymous job has one execution only, so this one can be cancelled before it has a record. Raises
+    ExecutionNotFound; Unavailable if the answer is not certain: the caller may repeat.
     """
     try:
         job_id = ids.decode_execution(execution_id).job_id
@@ -81,7 +83,10 @@ def cancel_execution(world: World, caller: Caller, execution_id: str) -> tuple[C
 
 
 def _cancel_unseen(world: World, caller: Caller, job_id: str, execution_id: str) -> tuple[CancelAnswer, Execution]:
-    """Another's and none at all take the same way, so that neither answer nor reads tell them apart."""
+    """Cancel an execution that has no record which the caller may see.
+
+    Another client's record and no record at all take this same path, so that neither answer nor reads tell them apart.
+    """
     try:
         job = get_kept_job(world, caller, job_id)
     except JobNotFound:

@@ -1,8 +1,8 @@
-"""Someone asks through a queue or a topic: create and cancel jobs by message, in the order of each lane.
+"""Ingest messages of a queue or a topic: create and cancel jobs, in the order of each lane.
 
-A message is acknowledged once what it asks for is done, or it lies with its reason among the rejected. What cannot be
-done now comes back, and with it all that follows in its lane; what of that was done is done again under the same key,
-which makes it the same job.
+The ingester acknowledges a message once its request is done, or once it is stored with a reason among the rejected. A
+message whose request cannot be done now comes back, and with it all messages behind it in its lane. A request among
+them that was done already is done again under the same key, which makes it the same job.
 """
 
 from __future__ import annotations
@@ -34,12 +34,13 @@ from clockwork.ports import Refused
 
 log = logging.getLogger(__name__)
 
-#: A client over its caps is waited for this long (s); who has to wait longer would hold up its whole lane.
+#: A message of a client over its caps waits at most this long (s). A longer wait would hold up its whole lane, so then
+#: the message is rejected.
 LONGEST_WAIT_SECONDS = 60
 
 
 class Message(msgspec.Struct, frozen=True):
-    """A message as it came. `message_id` is the same whenever it comes again; a `lane` keeps its order."""
+    """A message as it came. `message_id` is the same each time it comes; the messages of a `lane` keep their order."""
 
     message_id: str
     lane: str
@@ -47,7 +48,7 @@ class Message(msgspec.Struct, frozen=True):
 
 
 class Cancel(msgspec.Struct, frozen=True):
-    """Cancel a job: by its id, or by its client and jobKey."""
+    """A request to cancel a job: by its id, or by its client and jobKey."""
 
     caller: Caller
     job_id: str | None = None
@@ -60,7 +61,7 @@ Read = Callable[[Message], Command]
 
 
 class IngestReport(msgspec.Struct):
-    """What became of a batch. `failed` come back; all others are acknowledged."""
+    """Counts of one batch. The messages in `failed` (ids) come back; all others are acknowledged."""
 
     failed: list[str] = []
     created: int = 0
@@ -70,14 +71,14 @@ class IngestReport(msgspec.Struct):
 
 
 class Rejects(Protocol):
-    """Where rejected messages are kept with their reasons."""
+    """The store of rejected messages and their reasons."""
 
     def send(self, rejected: Sequence[Rejected]) -> Sequence[Refused]:
-        """Keep them. Reports what was not taken and never raises Unavailable."""
+        """Store rejected messages. Reports those that were not taken, and never raises Unavailable."""
 
 
 class Ingestion:
-    """The messages of one invocation."""
+    """The messages of one invocation, and how far their requests are done."""
 
     def __init__(self, world: World, rejects: Rejects, intake: Intake, partitions: Sequence[str], read: Read) -> None:
         self._world = world
@@ -86,19 +87,19 @@ class Ingestion:
         self._partitions = partitions
         self._read = read
         self._report = IngestReport()
-        #: Lanes in which a message failed: what follows in them waits for it.
+        #: Lanes in which a message failed: the messages behind it wait for it.
         self._blocked: set[str] = set()
-        #: Anonymous creates in a row are written together.
+        #: Anonymous creates that directly follow each other: they are written together.
         self._waiting: list[tuple[Message, CreateRequest]] = []
         self._rejected: list[tuple[Message, str]] = []
 
     def run(self, messages: Sequence[Message]) -> IngestReport:
-        """Do what the messages ask for. Never raises for what a message says, or for what a store cannot do now."""
-        # 1. In order; a cancel comes after all creates that stand before it.
+        """Carry out the messages' requests. Never raises for a bad message, or for a store that cannot act now."""
+        # 1. Take the messages in order. A cancel is done after all creates that stand before it.
         for message in messages:
             self._take(message)
         self._create_waiting()
-        # 2. Only what lies among the rejected may be forgotten.
+        # 2. Store the rejected messages. Only a message that is stored there may be acknowledged.
         self._send_rejected()
         return self._report
 
@@ -166,7 +167,7 @@ class Ingestion:
         return not written.running and not written.may_be_under_way
 
     def _retry_or_reject(self, message: Message, fault: ClockworkError) -> None:
-        """What can be done later comes back, what never can is rejected."""
+        """Let a message come back if its request can be done later; reject it if it never can be."""
         waits = isinstance(fault, TooManyRequests) and fault.retry_after_seconds <= LONGEST_WAIT_SECONDS
         if waits or isinstance(fault, Unavailable | RevisionConflict):
             log.warning(
@@ -185,5 +186,5 @@ class Ingestion:
 
 
 def reason_of(fault: ClockworkError) -> str:
-    """Why a message is rejected, in words for its sender."""
+    """The reason for which a message is rejected, in words for its sender."""
     return f"there is no such job: {fault}" if isinstance(fault, JobNotFound) else str(fault)

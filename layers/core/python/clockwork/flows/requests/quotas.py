@@ -1,8 +1,9 @@
-"""May a client create so many jobs? Asked once a request, before anything is written; free for who has no caps.
+"""Quotas: whether a client may create so many jobs, checked once per request before anything is written.
 
-Both caps count jobs of accepted requests, repeated ones again. One environment knows only what it let in itself, so
-the pace is divided by the number of environments that are expected. Jobs of a day are reserved in a counter of the
-client, a block at a time; what an environment has reserved and not used is lost with it.
+For a client without caps the check is free. Both caps count the jobs of accepted requests, and count a repeated request
+again. One environment knows only the jobs that it let in itself. So the pace is divided by the number of environments
+that are expected. The jobs of a day are reserved in a counter of the client, a block at a time. Jobs that an
+environment has reserved and not used are lost with it.
 """
 
 from __future__ import annotations
@@ -14,15 +15,18 @@ from clockwork.flows.world import World
 
 
 class Intake:
-    """What one api environment has let in. Not for several threads."""
+    """The jobs that one api environment has let in. Not for several threads."""
 
     def __init__(self) -> None:
         self._paid_until: dict[str, int] = {}
-        #: The day, and how many jobs of it are reserved and unused.
+        #: By clientId: the day, and how many of its jobs are reserved and unused.
         self._reserved: dict[str, tuple[int, int]] = {}
 
     def admit(self, world: World, client: Client, count: int) -> None:
-        """Count `count` jobs. Raises TooManyRequests, having counted none of them; Unavailable."""
+        """Let in `count` jobs of the client, and count them.
+
+        Raises TooManyRequests if a cap forbids it; then none of them is counted. Raises Unavailable.
+        """
         if count == 0:
             return
         paid_until_at = self._pace(world, client, count)
@@ -53,7 +57,10 @@ class Intake:
 
 
 def _reserve(world: World, client: Client, most: int, missing: int, now: int) -> int:
-    """At least what is missing: a block, or what is left of the day if that is less."""
+    """Reserve the `missing` jobs of the day, as part of a block if the day has room for one; returns how many.
+
+    Raises TooManyRequests if the day has no room for the missing ones either.
+    """
     for wanted in sorted({max(missing, block_of(most)), missing}, reverse=True):
         if world.regulation.count_created(client.client_id, day_of(now), wanted, most):
             return wanted

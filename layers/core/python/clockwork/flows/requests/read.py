@@ -1,6 +1,6 @@
-"""Someone asks what became of a job: its row and its executions, only ever to whom may see it.
+"""Read a job's state, its executions, and a client's named jobs, page by page.
 
-Someone looks around: a client's named jobs, page by page.
+A job and its executions are shown only to a caller who may see them. For any other caller they do not exist.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from clockwork.flows.world import World
 
 
 class JobView(msgspec.Struct, frozen=True):
-    """A job and where it stands: SCHEDULED, RELEASED, CANCELLED or the state of its execution."""
+    """An anonymous job and its state: SCHEDULED, RELEASED, CANCELLED or the state of its execution."""
 
     job: KeptJob
     state: str
@@ -27,7 +27,7 @@ class JobView(msgspec.Struct, frozen=True):
 
 
 def view_job(world: World, caller: Caller, job_id: str) -> JobView:
-    """A job and where it stands. Raises JobNotFound."""
+    """The anonymous job with this id, and its state. Raises JobNotFound."""
     job = get_kept_job(world, caller, job_id)
     execution = world.executions.find(job_id, only_execution(job_id, job.occurrence.due_at))
     if execution is not None:
@@ -39,7 +39,7 @@ def view_job(world: World, caller: Caller, job_id: str) -> JobView:
 
 
 class ExecutionPage(msgspec.Struct, frozen=True):
-    """Executions of a job, newest first. `next_before` asks for those that follow, if there are any."""
+    """Executions of a job, newest first. `next_before` asks for the next page; None if there is none."""
 
     executions: Sequence[Execution]
     next_before: str | None
@@ -51,7 +51,7 @@ def list_executions(world: World, caller: Caller, job_id: str, limit: int, befor
         return _list_of_named(world, caller, job_id, limit, before)
     decode_anonymous(job_id)
     found = world.executions.list(job_id, limit + 1, before)
-    # Another's executions and none at all take the same way, so that neither answer nor reads tell them apart.
+    # Another client's executions and none at all take the same path: neither answer nor reads tell them apart.
     own = [execution for execution in found if caller.may_act_for(execution.client_id)]
     if not own:
         get_kept_job(world, caller, job_id)
@@ -59,7 +59,7 @@ def list_executions(world: World, caller: Caller, job_id: str, limit: int, befor
 
 
 def _page(found: Sequence[Execution], limit: int) -> ExecutionPage:
-    """A page of what was asked for with one more than fit."""
+    """A page of up to `limit` executions. `found` was read with one more, which tells whether another page follows."""
     page = found[:limit]
     return ExecutionPage(page, page[-1].execution_id if len(found) > limit else None)
 
@@ -81,15 +81,14 @@ def get_execution(world: World, caller: Caller, execution_id: str) -> Execution:
     return execution
 
 
-#: Jobs read at once, and in all for one page: a filter that lets little through gets a short page and a token.
+#: Jobs read at once.
 READ_AT_ONCE = 200
-
-
+#: Jobs read in all for one page. A filter that few jobs pass gets a short page and a token.
 MOST_READ = 2_000
 
 
 class JobPage(msgspec.Struct, frozen=True):
-    """Jobs in the order of their keys. `next_after` asks for those that follow, if there may be any."""
+    """Named jobs in the order of their keys. `next_after` asks for the next page; None if there is none."""
 
     jobs: Sequence[NamedJob]
     next_after: str | None
@@ -103,7 +102,10 @@ def list_jobs(
     limit: int,
     wanted: Callable[[NamedJob], bool],
 ) -> JobPage:
-    """Up to `limit` of a client's jobs that have the prefix and are wanted. A page may be short and not the last."""
+    """Up to `limit` of a client's named jobs whose key has the prefix and that `wanted` accepts.
+
+    A page may be short and not the last one.
+    """
     found: list[NamedJob] = []
     read = 0
     while read < MOST_READ:

@@ -1,4 +1,4 @@
-"""Somebody looks after what is dead: list it, deliver it after all, or put it away."""
+"""Redrive dead executions, which delivers them after all; list them; or discard them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from clockwork.flows.world import World
 
 
 class DeadFilter(msgspec.Struct, frozen=True):
-    """Which of a client's dead executions are meant: by the jobKey's beginning, and when they were due (ms)."""
+    """A filter of a client's dead executions: by the jobKey's beginning, and by due instants (ms, both included)."""
 
     prefix: str | None = None
     from_at: int | None = None
     to_at: int | None = None
 
     def matches(self, execution: Execution) -> bool:
-        """Whether an execution is meant. One of an anonymous job has no jobKey and begins with none."""
+        """Whether an execution passes the filter. One of an anonymous job has no jobKey, so it passes no prefix."""
         if self.from_at is not None and execution.due_at < self.from_at:
             return False
         if self.to_at is not None and execution.due_at > self.to_at:
@@ -40,7 +40,7 @@ class DeadFilter(msgspec.Struct, frozen=True):
 
 
 class Handled(msgspec.Struct, frozen=True):
-    """How many dead executions were looked at and how many were changed; `next_before` goes on behind them."""
+    """How many dead executions were seen, and how many were changed; `next_before` asks for those behind them."""
 
     seen: int
     changed: int
@@ -48,18 +48,20 @@ class Handled(msgspec.Struct, frozen=True):
 
 
 def list_dead(world: World, client_id: str, wanted: DeadFilter, limit: int, before: str | None) -> DeadPage:
-    """Up to `limit` of a client's dead executions, those that are meant. A page may be short and not the last.
+    """Those of up to `limit` of a client's dead executions that pass the filter.
 
-    What has changed in the last moments may be missing, or be there although it is not dead any more.
+    A page may be short and not the last one. An execution that changed in the last moments may be missing, or may be
+    listed although it is not DEAD any more.
     """
     page = world.executions.dead(client_id, limit, before)
     return DeadPage([execution for execution in page.executions if wanted.matches(execution)], page.next_before)
 
 
 def redrive(world: World, execution: Execution) -> Execution:
-    """Deliver a dead execution after all; its record as it waits.
+    """Redrive a dead execution: release it again, to be delivered after all; returns its record, which waits now.
 
-    Raises NotDead; ExecutionNotFound if its record is gone by now; Unavailable: repeat.
+    Raises NotDead; ExecutionNotFound if its record is gone by now; Unavailable if the result is not certain: the caller
+    may repeat.
     """
 
     def plan(stored: Execution | None) -> RedrivePlan:
@@ -75,26 +77,32 @@ def redrive(world: World, execution: Execution) -> Execution:
 
 
 def redrive_dead(world: World, client_id: str, wanted: DeadFilter, limit: int, before: str | None) -> Handled:
-    """Redrive those of up to `limit` dead executions that are meant, and say behind which to go on."""
+    """Redrive those of up to `limit` dead executions that pass the filter.
+
+    Raises Unavailable if the result is not certain: the caller may repeat.
+    """
     page = list_dead(world, client_id, wanted, limit, before)
     plans = [(execution, _plan(world, execution)) for execution in page.executions]
     changed = [(before_, plan.execution) for before_, plan in plans if plan.execution is not None]
     kept = _save(world, changed)
-    # Those that waited already are released again: an earlier call may have died before it did so.
+    # An execution that waits already is released again: an earlier call may have died before it released it.
     going = [plan.release for _, plan in plans if plan.release and (plan.execution is None or plan.execution in kept)]
     _release(world, going)
     return Handled(len(page.executions), len(kept), page.next_before)
 
 
 def discard_dead(world: World, client_id: str, wanted: DeadFilter, limit: int, before: str | None) -> Handled:
-    """Put away those of up to `limit` dead executions that are meant: they stay DEAD, and leave the list."""
+    """Discard those of up to `limit` dead executions that pass the filter: they stay DEAD, and leave the list."""
     page = list_dead(world, client_id, wanted, limit, before)
     changes = [(execution, after) for execution in page.executions if (after := discarded(execution)) is not None]
     return Handled(len(page.executions), len(_save(world, changes)), page.next_before)
 
 
 def _save(world: World, changes: Sequence[tuple[Execution, Execution]]) -> list[Execution]:
-    """The changes that won; a record that somebody else changed meanwhile is theirs. Raises Unavailable."""
+    """Make each change once; returns the records that were stored. Raises Unavailable.
+
+    A record that another writer changed meanwhile is left as it is.
+    """
     saves = replace_all(world, changes)
     return [after for (_, after), saved in zip(changes, saves, strict=True) if saved.ok]
 
@@ -104,7 +112,10 @@ def _plan(world: World, execution: Execution) -> RedrivePlan:
 
 
 def _partition_of(world: World, execution: Execution) -> str:
-    """Where a named job's release waits; the look ends it if its job is gone, so any shard will do then."""
+    """The shard in which the release waits: the job's. If a named job is gone, any shard will do.
+
+    The deliverer's check of the named job then ends the release.
+    """
     place_of = ids.decode_job(execution.job_id)
     if not isinstance(place_of, NamedJobId):
         return place_of.partition_id
@@ -113,7 +124,7 @@ def _partition_of(world: World, execution: Execution) -> str:
 
 
 def _release(world: World, releases: Sequence[Release]) -> None:
-    """Put, then look, like every row; its key is derived, so a repeat is the same row."""
+    """Put the releases on the timeline and check their shards. The keys are derived, so a repeat puts the same rows."""
     rows = []
     for release in releases:
         key = ids.retry_row_key(release.execution_id, release.attempt, release.run_at)

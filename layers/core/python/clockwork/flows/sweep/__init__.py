@@ -1,1 +1,1 @@
-"""Something was left behind."""
+"""The sweeper: it repairs things that other Lambdas left behind."""

@@ -1,4 +1,4 @@
-"""Something was left behind: look at the chain of every named job once a day, a slice of them at each sweep."""
+"""Audit the chain of every named job once a day, a slice of the jobs at each sweep."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from clockwork.flows.world import World
 log = logging.getLogger(__name__)
 
 DAY_MS = 86_400_000
-#: What checking one chain may take at the most (ms).
+#: The check of one chain may take this long at the most (ms).
 STOP_MARGIN_MS = 5_000
 
 
 class AuditReport(msgspec.Struct):
-    """How many jobs were looked at, how many chains were repaired, and what could not be looked at: should read 0."""
+    """How many jobs were audited, and how many chains repaired. `left`: jobs not audited; should read 0."""
 
     audited: int = 0
     repaired: int = 0
@@ -27,8 +27,11 @@ class AuditReport(msgspec.Struct):
 
 
 def audit_chains(world: World, deadline_at: int) -> AuditReport:
-    """Check the slice of jobs that belongs to this moment of the day, as far as there is time before `deadline_at`."""
-    # A slice has its turn for two sweeps' time, since two sweeps may be nearly that far apart: none is left out.
+    """Check the slice of jobs that belongs to this moment of the day, as far as time allows.
+
+    Jobs that are not checked before `deadline_at` (ms) are counted as left.
+    """
+    # A slice has its turn for the time of two sweeps, since two sweeps may be nearly that far apart: none is left out.
     turn_ms = 2 * world.settings.sweep_seconds * 1000
     slices = DAY_MS // turn_ms
     report = AuditReport()

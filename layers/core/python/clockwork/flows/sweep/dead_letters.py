@@ -1,4 +1,4 @@
-"""Something was left behind: take releases out of the dead-letter queue and see each to a visible end."""
+"""Dead letters: take releases out of the dead-letter queue, and bring each to a visible end."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from clockwork.ports import DeadLetter
 
 log = logging.getLogger(__name__)
 
-#: So often a release goes from the dead-letter queue back to the release queue; then it is dead.
+#: The sweeper sends a release from the dead-letter queue back to the release queue this often; then it is DEAD.
 MOST_SWEEPS = 3
-#: What handling one receive of dead letters may take at the most (ms).
+#: The letters of one receive may take this long at the most (ms).
 STOP_MARGIN_MS = 10_000
 
 
 class SweepReport(msgspec.Struct):
-    """What was found in the dead-letter queue; all of it should read 0."""
+    """Counts of the releases in the dead-letter queue; all should read 0. `left`: letters that stay there."""
 
     released: int = 0
     absorbed: int = 0
@@ -35,7 +35,10 @@ class SweepReport(msgspec.Struct):
 
 
 def sweep_dead_letters(world: World, deadline_at: int) -> SweepReport:
-    """Empty the dead-letter queue, or as much as fits before `deadline_at`. What cannot be handled now stays there."""
+    """Empty the dead-letter queue, as far as time allows before `deadline_at` (ms).
+
+    A letter that cannot be handled now stays there.
+    """
     report = SweepReport()
     while world.clock.now() < deadline_at - STOP_MARGIN_MS:
         letters = world.dead_letters.receive()
@@ -50,7 +53,7 @@ def sweep_dead_letters(world: World, deadline_at: int) -> SweepReport:
 
 
 def _sweep(world: World, letter: DeadLetter, report: SweepReport) -> bool:
-    """True once the letter may be forgotten. Whatever is wrong with one, the others are seen to."""
+    """Handle one letter; True if it may be deleted. A faulty letter is logged, and does not stop the others."""
     try:
         return _sweep_all(world, decode_message(letter.body), report)
     except Unreadable as error:
@@ -96,7 +99,10 @@ def _bury(world: World, release: Release, stored: Execution | None, report: Swee
 
 
 def _is_called_back(world: World, release: Release, stored: Execution) -> bool:
-    """Whether nothing depends on the letter any more. Otherwise it stays, and the next sweep finds the record."""
+    """Call back if the record asks for it; True if the letter may be deleted.
+
+    Otherwise it stays, and the next sweep finds the record.
+    """
     (why_not,) = call_back(world, [(release, stored)])
     if why_not is not None:
         extra = {"action": "callback_not_placed", "executionId": release.execution_id}

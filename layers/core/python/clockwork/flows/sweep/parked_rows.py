@@ -1,4 +1,7 @@
-"""The parked rows of one client, read page by page. What this version cannot read stays, and holds nothing else up."""
+"""The parked rows of one client, read page by page.
+
+A row that this version cannot read stays, and holds nothing else up.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ log = logging.getLogger(__name__)
 class ParkedRows:
     """One reading of a client's parked rows, up to the key `last`.
 
-    `is_over`: all were read. `finds_any`: there were some. `leaves_any`: some of them cannot be read and stay.
+    `is_over`: all rows were read. `finds_any`: there were rows. `leaves_any`: some rows cannot be read, and stay.
     """
 
     def __init__(self, world: World, client_id: str, last: str = keys.END) -> None:
@@ -27,7 +30,7 @@ class ParkedRows:
         self.is_over = self.finds_any = self.leaves_any = False
 
     def page(self, limit: int) -> list[tuple[Row, Release]]:
-        """Those of the next `limit` rows that can be read, each with what it holds."""
+        """Read the next `limit` rows, by due instant; returns those that can be decoded, each with its release."""
         page = self._world.timeline.read(parking_of(self._client_id), self._after, self._last, limit)
         self.is_over = not page.more
         if page.rows:
@@ -35,7 +38,7 @@ class ParkedRows:
         return [(row, release) for row in page.rows if (release := self._release(row)) is not None]
 
     def leave(self, row: Row, fault: Unreadable) -> None:
-        """Let a row stay where it is. Of the first the log says why: there may be any number of them."""
+        """Let a row stay where it is. Only the first one's fault is logged: there may be any number of them."""
         if not self.leaves_any:
             extra = {"action": "unreadable_parked_row", "clientId": self._client_id, "key": row.key}
             log.error("parked rows stay: %s", fault, extra=extra)

@@ -1,11 +1,12 @@
-"""The registry of shards: a shard's row is made before anybody uses the shard.
+"""Retire shards that were given up: each leaves the registry once it is drained.
 
-New jobs go to as many plain shards as the setting says. One beyond it is *given up*: it is polled until all that it
-holds has been released, and only then leaves the registry. For as long as it holds anything, that is refused.
+New jobs go to as many plain shards as the setting says. A shard beyond that number is *given up*: it is polled until
+all its rows have been released, and only then is it retired. As long as it holds a row, it is not.
 
-Whoever puts a row looks at its shard afterwards, and takes it back if it is leaving or has left. A shard leaves in two
-steps with a read between them. So either that read sees the row, or who put it sees the first step: nothing is ever put
-where nobody polls, although an api of another deployment may go on drawing what this one gives up.
+A shard leaves in two steps, LEAVING and LEFT, with a read between them. A flow that puts a row checks the row's shard
+afterwards, and takes it back if it is leaving or has left (flows/timeline/shards.py). So either the read sees the row,
+or the check sees the first step. No row is ever put where nobody polls, although the api of another deployment may go
+on drawing shards that this deployment gives up.
 """
 
 from __future__ import annotations
@@ -23,19 +24,22 @@ from clockwork.flows.world import World
 log = logging.getLogger(__name__)
 
 
-#: What letting one shard go may take at the most (ms).
+#: To retire one shard may take this long at the most (ms).
 STOP_MARGIN_MS = 10_000
 
 
 class Retirements(msgspec.Struct):
-    """How many of the shards that were given up left the registry, and how many still hold something."""
+    """How many of the given-up shards left the registry, and how many stay, such as those that still hold rows."""
 
     removed: int = 0
     kept: int = 0
 
 
 def retire_shards(world: World, deadline_at: int) -> Retirements:
-    """Let every shard that was given up leave the registry if it is drained; otherwise it stays, and is polled."""
+    """Retire every given-up shard that is drained, as far as time allows before `deadline_at` (ms).
+
+    The others stay, and are polled.
+    """
     retirements = Retirements()
     given_up = [partition_id for partition_id in world.shards.list() if is_given_up(world, partition_id)]
     for shard in world.shards.get(given_up).values() if given_up else ():
@@ -51,27 +55,27 @@ def _retires(world: World, shard: Shard) -> bool:
     try:
         return _retire(world, shard)
     except Unavailable as error:
-        # Wherever it stopped, whoever puts a row takes the shard back, and the next sweep begins again.
+        # Wherever this stopped, the next flow that puts a row takes the shard back, and the next sweep begins again.
         log.warning("shard kept: %s", error, extra={"action": "shard_kept", "shard": shard.partition_id})
         return False
 
 
 def _retire(world: World, shard: Shard) -> bool:
-    # 1. Nothing is written for a shard that plainly holds something.
+    # 1. Read: for a shard that plainly holds rows nothing is written.
     if _holds_rows(world, shard):
         return False
-    # 2. Tell everybody that it is about to leave: who puts a row from now on takes it back.
+    # 2. Mark the shard LEAVING: a flow that puts a row from now on sees the mark, and takes the shard back.
     if not world.shards.change(shard, ShardStatus.LEAVING):
         return False
-    # 3. Read again: this sees the rows of all who looked before, and saw nothing of it.
+    # 3. Read again: this sees the rows of all flows that checked the shard before, and saw no mark.
     if _holds_rows(world, shard):
         return False
-    # 4. Leave, unless it was taken back meanwhile.
+    # 4. Mark it LEFT, unless it was taken back meanwhile.
     leaving = msgspec.structs.replace(shard, changes=shard.changes + 1)
     return world.shards.change(leaving, ShardStatus.LEFT)
 
 
 def _holds_rows(world: World, shard: Shard) -> bool:
-    """Whether there is anything behind the cursor, as far as that was when the shard was read, or further."""
+    """Whether the shard has rows behind its cursor. The cursor may have moved on since the shard was read."""
     page = world.timeline.read(shard.partition_id, shard.cursor, keys.END, 1)
     return bool(page.rows) or page.more

@@ -1,4 +1,4 @@
-"""Repair what was left behind, one kind after the other. Whatever ends one kind of repair, the others go on."""
+"""A sweep: every kind of repair, one after the other. If one kind fails, the others go on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ R = TypeVar("R")
 
 
 class Repairs(msgspec.Struct):
-    """What each kind of repair did, nothing if it failed; and the failures."""
+    """The report of each kind of repair, an empty one if it failed; and the failures."""
 
     letters: SweepReport
     chains: AuditReport
@@ -30,7 +30,7 @@ class Repairs(msgspec.Struct):
 
 
 def repair_all(world: World, deadline_at: int) -> Repairs:
-    """Repair as much as fits before `deadline_at`. The caller raises what failed, once it has told what was done."""
+    """Repair as much as time allows before `deadline_at` (ms); the caller counts it, and then raises the failures."""
     failures: list[Exception] = []
 
     def repaired(repair: Callable[[World, int], R], nothing: R) -> R:

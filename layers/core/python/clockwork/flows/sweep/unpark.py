@@ -1,5 +1,7 @@
-"""What was parked is let go once nothing holds it back any more, on a ramp: a target that has just recovered, or a
-client that was paused for a week, is not hit by everything at once.
+"""Unpark: release parked occurrences that nothing holds back any more, on a ramp.
+
+The rate doubles with each sweep, from 5 a second. So a target that has just recovered does not get everything at once,
+nor does the target of a client that was paused for a week.
 """
 
 from __future__ import annotations
@@ -24,17 +26,18 @@ from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
 
-#: Where a probe is due, so many rows go, so long after each other (ms): the first that is started is the probe. Others
-#: may have been cancelled. No more than a few: once the circuit is closed the next sweep lets all go faster.
+#: If a circuit is due to be probed, so many rows are released, this long after each other (ms). The first one that is
+#: started is the probe; others may have been cancelled. A few are enough: once the circuit is closed, the next sweep
+#: releases all rows faster.
 MOST_TRIES = 10
 TRY_EVERY_MS = 1_000
-#: Rows read at once, and the time that is kept for one such page (ms).
+#: Rows read at once, and the time that is kept in hand for one such page (ms).
 PAGE = 100
 STOP_MARGIN_MS = 5_000
 
 
 class UnparkReport(msgspec.Struct):
-    """What was let go, what ended undelivered because somebody asked for it, and of how many clients some stays."""
+    """How many occurrences were released, how many ended undelivered on request, and for how many clients some stay."""
 
     released: int = 0
     discarded: int = 0
@@ -42,10 +45,10 @@ class UnparkReport(msgspec.Struct):
 
 
 def unpark(world: World, deadline_at: int) -> UnparkReport:
-    """Let parked occurrences go, of each client as many as its rate allows until the next sweep.
+    """Unpark occurrences, of each client as many as its rate allows until the next sweep.
 
-    Each has its share of the time that is left: who has more than can be looked at keeps nobody else waiting. Nor does
-    what this version cannot read: it stays.
+    Each client has its share of the time that is left before `deadline_at` (ms). So a client with more rows than can be
+    read keeps no other client waiting. A row that this version cannot read keeps nobody waiting either: it stays.
     """
     report = UnparkReport()
     everybody = world.regulation.parked()
@@ -55,7 +58,7 @@ def unpark(world: World, deadline_at: int) -> UnparkReport:
         try:
             is_done = _sweep_client(world, parked, until, report)
         except (Unavailable, Unreadable) as error:
-            # The next sweep goes on from what is left; other clients need not wait for that.
+            # The next sweep goes on with the rows that are left; other clients need not wait for that.
             log.warning("parked work stays parked: %s", error, extra={"action": "unpark_failed"})
             is_done = False
         report.left += not is_done
@@ -63,7 +66,7 @@ def unpark(world: World, deadline_at: int) -> UnparkReport:
 
 
 def _sweep_client(world: World, parked: Parked, until: int, report: UnparkReport) -> bool:
-    """Whether nothing of the client's stays."""
+    """Unpark or discard occurrences of one client; True if none of them stays parked."""
     if parked.discard_until is not None:
         return _discard_client(world, parked, parked.discard_until, until, report)
     client = world.clients.get(parked.client_id)
@@ -78,14 +81,15 @@ def _unpark_client(world: World, parked: Parked, until: int, report: UnparkRepor
     if parked.by_hand and circuits:
         for host in circuits:
             world.regulation.close_circuit(parked.client_id, host)
-        # Nothing starts before every deliverer knows; otherwise it would be parked again.
+        # No occurrence may start before every deliverer knows of the closed circuits: it would be parked again.
         start_at, circuits = start_at + KNOWN_WITHIN_MS, {}
     ramp = _Ramp(circuits, start_at, parked.rate, world.settings.sweep_seconds)
     reading = ParkedRows(world, parked.client_id)
     while ramp.room > 0 and world.clock.now() < until:
         rows = reading.page(min(PAGE, ramp.room))
         if circuits:
-            # A payload that its target never takes is retried for long: others show sooner that it has recovered.
+            # First attempts go first. A payload that the target never takes is retried for long; others show sooner
+            # that the target has recovered.
             rows.sort(key=lambda row: row[1].attempt > 1)
         going = [(row, release, at) for row, release in rows if (at := ramp.leaves_at(release)) is not None]
         _send(world, [(release, at) for _, release, at in going])
@@ -100,9 +104,9 @@ def _unpark_client(world: World, parked: Parked, until: int, report: UnparkRepor
 
 
 class _Ramp:
-    """When each may go until the next sweep: so many a second that nothing holds back, and tries of open circuits.
+    """The instants at which occurrences leave until the next sweep: `rate` a second, and the tries of open circuits.
 
-    `room`: for how many more there is time. `is_used`: some went that nothing held back.
+    `room`: how many more there is time for. `is_used`: some left that no circuit held back.
     """
 
     def __init__(self, circuits: Mapping[str, Circuit], start_at: int, rate: float, seconds: int) -> None:
@@ -113,7 +117,7 @@ class _Ramp:
         self.is_used = False
 
     def leaves_at(self, release: Release) -> int | None:
-        """When it is to run (ms); None if it stays."""
+        """The instant (ms) at which a release is to run; None if it stays parked."""
         host = host_of(release.occurrence.target) or ""
         passage, _ = plan_passage(self._circuits.get(host), self._start_at)
         if passage is Passage.PARK or self._tries[host] == MOST_TRIES:
@@ -128,19 +132,23 @@ class _Ramp:
 
 
 def _note_end(world: World, parked: Parked, empty_at: int | None) -> None:
-    """The whole partition was read: whatever was asked for is done, and the next backlog has a ramp of its own.
+    """Reset a client's directions once its whole partition was read; if they need no reset, forget a note without rows.
 
-    `empty_at`: when it was begun to be read (ms), if nothing was found.
+    All that the directions asked for is done then, and the next backlog has a ramp of its own. `empty_at`: when the
+    reading began (ms), if it found no row.
     """
     if not parked.goes_like(Parked(parked.client_id)):
         world.regulation.direct_parked(Parked(parked.client_id), before=parked)
     elif empty_at is not None and empty_at > parked.noted_at + NOTED_MS + LONGEST_PARKING_MS:
-        # Sooner, somebody might still have put a row under this note since it was read.
+        # Sooner than that, a deliverer might still have put a row under this note since the partition was read.
         world.regulation.forget_parked(parked)
 
 
 def _send(world: World, going: Sequence[tuple[Release, int]]) -> None:
-    """In the order in which they were due."""
+    """Release parked occurrences again in this order, each for its instant (ms) or its own `run_at` if that is later.
+
+    Raises Unavailable unless the queue took all of them.
+    """
     releases = []
     for release, leaves_at in going:
         run_at, parkings = max(release.run_at, leaves_at), release.parkings + 1
@@ -151,7 +159,7 @@ def _send(world: World, going: Sequence[tuple[Release, int]]) -> None:
 
 
 def _discard_client(world: World, parked: Parked, due_until: int, until: int, report: UnparkReport) -> bool:
-    # What was parked by then may have come that much before it was due.
+    # An occurrence that was parked by then may have been parked that much before it was due.
     reading = ParkedRows(world, parked.client_id, keys.edge_key(due_until + LONGEST_HOLD_MS))
     while world.clock.now() < until:
         discarded_rows = _discard(world, reading, reading.page(PAGE))
@@ -164,7 +172,7 @@ def _discard_client(world: World, parked: Parked, due_until: int, until: int, re
 
 
 def _discard(world: World, reading: ParkedRows, rows: Sequence[tuple[Row, Release]]) -> list[Row]:
-    """The rows that nobody needs any more."""
+    """Record the ends of parked occurrences; returns their rows, which nobody needs any more. Raises Unavailable."""
     ended: list[Row] = []
     changes: list[tuple[Execution | None, Execution]] = []
     for row, release in rows:

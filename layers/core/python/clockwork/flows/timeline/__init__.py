@@ -1,1 +1,1 @@
-"""Rows and shards of the timeline, as every moment uses them."""
+"""The timeline: how flows of every moment put rows, and register and check shards."""

@@ -1,7 +1,7 @@
-"""Place rows on the timeline so that somebody releases them: put, then look.
+"""Put rows on the timeline, then check their shards, so that each row is surely released.
 
-A poller publishes its horizon before it reads. So either its read sees the row, or this look sees its horizon; no
-transaction and no clock is trusted. Looking first, or not at all, loses occurrences.
+A poller publishes its horizon before it reads. So either the poller's read sees the row, or the check sees the
+poller's horizon. No transaction and no clock is trusted. To check first, or not at all, would lose occurrences.
 """
 
 from __future__ import annotations
@@ -22,22 +22,23 @@ log = logging.getLogger(__name__)
 
 
 def put_and_check(world: World, rows: Sequence[Row], *, ids_are_new: bool) -> set[str]:
-    """Put rows and see to it that each is released; the keys of those that were released here.
+    """Put rows and make sure that each is released; returns the keys of the rows that were released here.
 
-    `ids_are_new`: nobody has used these ids before, so nothing can stand in the way. Raises Unavailable if it is not
-    certain that every row will be released: then nothing may be promised, and the same call may be repeated.
+    `ids_are_new`: nobody has used these ids before, so no row with the same key can be stored. Otherwise a stored row
+    stays as it is. Raises Unavailable if it is not certain that every row will be released: then nothing may be
+    promised, and the caller may repeat the same call.
     """
     # 1. Put.
     if ids_are_new:
         world.timeline.put(rows)
     else:
         world.timeline.put_new(rows)
-    # 2. Look, always after the put.
+    # 2. Check the shards, always after the put.
     shards = check_shards(world, sorted({row.partition_id for row in rows}))
     behind = [row for row in rows if shards[row.partition_id].horizon >= row.key]
-    # 3. What lies at or before a horizon may have been missed: release what its row still says.
+    # 3. A poller may have missed a row at or before its horizon: release the occurrences that the row still holds.
     _release_again(world, behind, shards)
-    # 4. What no poller would read in time gets one now.
+    # 4. Start a poller now for each row that no poller would read in time.
     wake_pollers(world, [(row.partition_id, row.key) for row in rows], shards)
     return {row.key for row in behind}
 
@@ -50,10 +51,11 @@ def _release_again(world: World, rows: Sequence[Row], shards: Mapping[str, Shard
 
 
 def release_now(world: World, releases: Sequence[Release], shards: Mapping[str, Shard]) -> None:
-    """Release occurrences that lie at or before the horizon of their shard, as that was seen after their rows.
+    """Release occurrences that lie at or before the horizon of their shard.
 
-    Raises Unavailable unless all were taken; and for an ordered one that a poller has yet to read in its turn: the same
-    call may be repeated once that has passed it.
+    `shards`: as read after the occurrences' rows were put. Raises Unavailable unless the queue took all of them. Raises
+    it also for an ordered occurrence that its shard's poller has yet to read in its turn. The caller may repeat the
+    same call once that poller has passed it.
     """
     for release in releases:
         if is_for_its_poller(release, shards[release.shard].cursor):
@@ -64,15 +66,18 @@ def release_now(world: World, releases: Sequence[Release], shards: Mapping[str, 
 
 
 def wake_pollers(world: World, row_refs: Sequence[tuple[str, str]], shards: Mapping[str, Shard]) -> None:
-    """Start the pollers of shards in which something at (partition_id, key) is due before anybody would look."""
+    """Start the pollers of shards in which a row is due before any poller would read it.
+
+    `row_refs`: the (partition_id, key) of each row. A poller that cannot be started is logged, and never raised.
+    """
     now = world.clock.now()
     soon = keys.edge_key(now + world.settings.poller_invoke_seconds * 1000)
     unseen = {partition_id for partition_id, key in row_refs if shards[partition_id].horizon < key <= soon}
-    # The poller of an ordered shard stays while work is near, and reads once more after it has let its lease go.
+    # The poller of an ordered shard stays while work is near, and reads once more after it has released its lease.
     unseen = {p for p in unseen if not (keys.is_ordered(p) and shards[p].lease_until >= now)}
     for partition_id in sorted(unseen):
         try:
             world.invoker.poll(partition_id)
         except Unavailable as error:
-            # The row is kept and the next tick finds it: late, not lost.
+            # The row is kept, and the next tick starts a poller that finds it: late, not lost.
             log.warning("poller not started: %s", error, extra={"action": "poller_not_started", "shard": partition_id})

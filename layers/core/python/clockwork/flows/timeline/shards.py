@@ -1,11 +1,13 @@
-"""The registry of shards: a shard's row is made before anybody uses the shard.
+"""The registry of shards: register shards, check them after a put, and take them back if they are leaving.
 
-New jobs go to as many plain shards as the setting says. One beyond it is *given up*: it is polled until all that it
-holds has been released, and only then leaves the registry. For as long as it holds anything, that is refused.
+A shard's row is made before anybody uses the shard. New jobs go to as many plain shards as the setting says. A shard
+beyond that number is *given up*: it is polled until all its rows have been released, and only then does the sweeper
+retire it (flows/sweep/shards.py).
 
-Whoever puts a row looks at its shard afterwards, and takes it back if it is leaving or has left. A shard leaves in two
-steps with a read between them. So either that read sees the row, or who put it sees the first step: nothing is ever put
-where nobody polls, although an api of another deployment may go on drawing what this one gives up.
+A flow that puts a row checks the row's shard afterwards. The check takes the shard back into use if it is leaving or
+has left. The sweeper retires a shard in two steps with a read between them. So either that read sees the row, or the
+check sees the first step. No row is ever put where nobody polls, although the api of another deployment may go on
+drawing shards that this deployment gives up.
 """
 
 from __future__ import annotations
@@ -23,18 +25,18 @@ from clockwork.flows.world import World
 log = logging.getLogger(__name__)
 
 
-#: How often somebody else may have written a shard's status just before us.
+#: So often another writer may change a shard's status just before it is taken back here.
 MOST_TRIES = 5
 
 
 def ensure_shards(world: World) -> Sequence[str]:
-    """The plain shards that new jobs may go to, after all that the settings ask for have been registered."""
+    """Register all shards that the settings ask for; returns the plain ones, where new jobs may go."""
     all_shards(world)
     return keys.plain_partitions(world.settings.shards)
 
 
 def all_shards(world: World) -> Sequence[Shard]:
-    """All shards to be polled, in order, after all that the settings ask for have been registered."""
+    """Register all shards that the settings ask for; returns all shards to be polled, in order of partitionId."""
     registered = {shard.partition_id: shard for shard in world.shards.all()}
     _register_ordered(world, registered)
     polled = {p: shard for p, shard in registered.items() if shard.status is not ShardStatus.LEFT}
@@ -45,9 +47,9 @@ def all_shards(world: World) -> Sequence[Shard]:
 
 
 def _register_ordered(world: World, registered: Mapping[str, Shard]) -> None:
-    """As such that have left: nobody polls, and pays for, an ordered shard before the first job is put there."""
+    """Register ordered shards as LEFT: nobody polls, and pays for, one before the first job is put there."""
     ordered = [keys.index_of(partition_id) for partition_id in registered if keys.is_ordered(partition_id)]
-    # The last of them is registered first, so that from the first moment on the registry tells how many there are.
+    # The last one is registered first, so that from the first moment on the registry tells how many there are.
     made_with = max(ordered) + 1 if ordered else world.settings.ordered_shards
     world.environment.ordered_shards = made_with
     for partition_id in reversed(keys.ordered_partitions(made_with)):
@@ -56,21 +58,26 @@ def _register_ordered(world: World, registered: Mapping[str, Shard]) -> None:
 
 
 def check_shards(world: World, partition_ids: Sequence[str]) -> Mapping[str, Shard]:
-    """The shards as they are, all of them polled from now on.
+    """The shards as they are, by partitionId, all of them polled from now on.
 
-    Whoever put a row calls this *after* the put. Raises Unavailable if it is not certain that somebody polls.
+    A shard that is leaving or has left is taken back. A caller that puts a row calls this *after* the put. Raises
+    Unavailable if it is not certain that each shard is polled.
     """
     shards = world.shards.get(partition_ids)
     return {p: one if one.status is ShardStatus.USED else _taken_back(world, one) for p, one in shards.items()}
 
 
 def is_given_up(world: World, partition_id: str) -> bool:
-    """Whether it is a plain shard beyond those that the setting asks for."""
+    """Whether this is a plain shard beyond those that the setting asks for."""
     return not keys.is_ordered(partition_id) and keys.index_of(partition_id) >= world.settings.shards
 
 
 def ordered_home(world: World, client_id: str, ordering_key: str) -> str:
-    """The ordered shard of a key. Raises OrderedShardsChanged: elsewhere it would overtake what waits there."""
+    """The partitionId of an ordering key's ordered shard.
+
+    Raises OrderedShardsChanged if the setting asks for another number of ordered shards than there is: in another shard
+    the key's new jobs would overtake those that wait in this one.
+    """
     if world.environment.ordered_shards is None:
         all_shards(world)
     reason = refused_setting(world)
@@ -80,7 +87,10 @@ def ordered_home(world: World, client_id: str, ordering_key: str) -> str:
 
 
 def refused_setting(world: World) -> str | None:
-    """Why no ordered job can be placed, if the settings ask for another number of ordered shards than there is."""
+    """Why ordered jobs are refused, if the settings ask for another number of ordered shards than there is.
+
+    None if they are not refused, or if the number is not known yet.
+    """
     made_with, asked = world.environment.ordered_shards, world.settings.ordered_shards
     if made_with in (None, asked):
         return None
@@ -91,7 +101,7 @@ def refused_setting(world: World) -> str | None:
 
 
 def _taken_back(world: World, shard: Shard) -> Shard:
-    # Nobody has used it before: a callback of an ordered job goes to a plain shard whether or not there is one.
+    # Its row may not exist: a callback of an ordered job goes to a plain shard whether or not that was ever used.
     world.shards.register(shard.partition_id)
     for _ in range(MOST_TRIES):
         if world.shards.change(shard, ShardStatus.USED):
