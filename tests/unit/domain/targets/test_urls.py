@@ -196,6 +196,9 @@ def test_usual_headers_are_accepted() -> None:
         "Webhook-Id",
         "webhook-signature",
         "Clockwork-Attempt",
+        "webhook_id",
+        "Clockwork_Attempt",
+        "content_length",
     ],
 )
 def test_a_reserved_header_is_refused(name: str) -> None:
@@ -214,7 +217,9 @@ def test_a_value_cannot_break_out_of_its_line(value: str) -> None:
 
 
 def test_a_name_in_two_cases_is_refused() -> None:
-    assert check_headers({"X-A": "1", "x-a": "2"}) == [("x-a", "is there twice: names differ in more than case")]
+    assert check_headers({"X-A": "1", "x_a": "2"}) == [
+        ("x_a", "is there twice: names differ in more than case, `-` and `_`")
+    ]
 
 
 def test_twenty_headers_are_accepted_and_one_more_is_not() -> None:
