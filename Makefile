@@ -60,7 +60,7 @@ node_modules/.complete: package.json package-lock.json
 check: setup ## Lint, format, types
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
-	@$(PY) -m mypy
+	@$(PY) -m mypy --num-workers 2
 
 fmt: setup ## Format, and mend what lint can mend by itself
 	@$(PY) -m ruff check --fix .

@@ -69,7 +69,7 @@ def simulate(herd: int, others: int, record: str, seed: int) -> dict[str, Flow]:
     virtual = VirtualClockwork(Settings.for_account(), seed)
     due_at, rng = virtual.now + LEAD_MS, random.Random(seed)
     within_ms = int(HERD / CAP * 1000)
-    wishes = {
+    wishes: dict[Client, Sequence[Sequence[int]]] = {
         CAPPED: batches([due_at] * herd, LARGEST_REQUEST),
         OTHER: [[due_at + rng.randrange(within_ms)] for _ in range(others)],
     }

@@ -59,8 +59,8 @@ class Minute:
 def measure(running: Emulator, account: Credentials, minutes: int = METERED_MINUTES) -> Minute:
     """Meter some idle minutes with the settings of an account of AWS."""
     settings = Settings.for_account()
-    told = {"shards": settings.shards, "ordered_shards": settings.ordered_shards}
-    with scheduler(running, account, **told) as (idle, meter):
+    asked = scheduler(running, account, shards=settings.shards, ordered_shards=settings.ordered_shards)
+    with asked as (idle, meter):
         before = meter.usage()
         for _ in range(minutes):
             idle.tick()

@@ -97,11 +97,9 @@ class Run:
         self._random = random.Random(seed)
         self._clockwork = MemoryClockwork(Settings.for_local().with_(ordered_shards=16), answer=self._answer)
         self._clockwork.clients.put(CLIENT)
-        self._frail = replace(
-            self._clockwork.world,
-            **{name: Fragile(getattr(self._clockwork.world, name), self._dies) for name in CRASH_AT},
-        )
         self._sound = self._clockwork.world
+        frail: dict[str, Any] = {name: Fragile(getattr(self._sound, name), self._dies) for name in CRASH_AT}
+        self._frail = replace(self._sound, **frail)
         self._jobs = jobs
         self._lines: dict[str, list[Place]] = {}
         self._ended: Counter[str] = Counter()

@@ -1,3 +1,3 @@
-"""Fixtures for every suite; what starts a process lives in a module of its own."""
+"""Fixtures for every suite. Fixtures that start a process stand in a module of their own."""
 
 pytest_plugins = ["tests.support.emulator"]

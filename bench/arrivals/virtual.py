@@ -18,7 +18,8 @@ from greenlet import getcurrent, greenlet
 
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.releases import Delivery
-from clockwork.flows.deliver.deliver import Message, deliver_batch
+from clockwork.flows.deliver.bundles import Message
+from clockwork.flows.deliver.deliver import deliver_batch
 from clockwork.flows.poll.shard import poll_shard
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.flows.world import Environment, World
@@ -178,7 +179,7 @@ class VirtualClockwork:
             raise RuntimeError(f"the poller of {partition_id} stopped: {report.outcome}")
 
     def _timed(self, world: World) -> World:
-        store = {
+        store: dict[str, Any] = {
             name: _Timed(getattr(world, name), self._loop, self._rng, STORE_MS)
             for name in ("timeline", "shards", "executions", "jobs", "regulation")
         }

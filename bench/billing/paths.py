@@ -54,8 +54,8 @@ class Path:
     def run(self, running: Emulator, account: Credentials, jobs: int) -> Usage:
         """Take so many jobs along this path; the usage of each. Raises Unexpected if one does not arrive as planned."""
         jobs = self.herd or jobs
-        told = {"shards": self.shards, "answer": self._answer, "client": self.client}
-        with scheduler(running, account, **told) as (scheduled, meter):
+        asked = scheduler(running, account, shards=self.shards, answer=self._answer, client=self.client)
+        with asked as (scheduled, meter):
             before = meter.usage()
             job_ids = [answer["jobId"] for answer in self._create(scheduled, jobs)]
             if self.schedule is not None:

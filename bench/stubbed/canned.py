@@ -10,7 +10,7 @@ from typing import Any
 from clockwork.domain import ids, keys
 from clockwork.domain.clients import Client
 from clockwork.domain.jobs import HttpTarget, Occurrence, Payload
-from clockwork.domain.storage.codec import encode_client
+from clockwork.domain.storage.codec import encode
 from clockwork.domain.storage.rows import row_of_job
 from clockwork.domain.timeline import Row
 
@@ -85,7 +85,7 @@ def _shard() -> dict[str, Any]:
 
 
 def _client() -> dict[str, Any]:
-    definition = base64.b64encode(encode_client(Client(client_id=CLIENT))).decode()
+    definition = base64.b64encode(encode(Client(client_id=CLIENT))).decode()
     return {"clientId": {"S": CLIENT}, "item": {"S": "client"}, "definition": {"B": definition}}
 
 

@@ -1,4 +1,4 @@
-"""The product's sources as trees: which module imports what, wherever in the module it does."""
+"""The product's sources as syntax trees, and the imports of each module, wherever in the module they stand."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class Import(NamedTuple):
 
 
 def shipped() -> list[Path]:
-    """Every Python file that is no test and no benchmark."""
+    """Every Python file of the product: no tests and no benchmarks."""
     folders = (CORE / "clockwork", ROOT / "lambdas", ROOT / "infra", ROOT / "local")
     return [ROOT / "app.py", *(path for folder in folders for path in sorted(folder.rglob("*.py")))]
 
 
 @cache
 def tree(path: Path) -> ast.Module:
-    """A file as a tree."""
+    """The syntax tree of a file."""
     return ast.parse(path.read_text(encoding="utf-8"), str(path))
 
 

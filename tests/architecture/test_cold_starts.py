@@ -1,4 +1,4 @@
-"""What a Lambda loads before its first event: each only what it needs."""
+"""Cold starts: before its first event each Lambda loads only the packages that it needs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clockwork.settings import Settings
 from tests.architecture.sources import CORE, ROOT
 
 EDGE = {"pydantic", "pydantic_core", "aws_lambda_powertools"}
-#: Packages of the machine that tests, in no layer.
+#: Packages of the machine that runs the tests; no layer has them.
 ELSEWHERE = {"boto3", "tests", "infra", "local", "aws_cdk", "hypothesis"}
 
 IMPORT = """
@@ -30,8 +30,8 @@ print(roots(sys.modules))
 
 
 def loaded(moment: str, *, delivers: bool) -> tuple[set[str], set[str]]:
-    """The top-level packages in memory after the handler's import, and after its environment is wired."""
-    # Not inside Lambda, as the missing name of the function says: the import alone wires nothing.
+    """The top-level packages in memory after the import of the handler, and after the wiring of its environment."""
+    # Without the variable AWS_LAMBDA_FUNCTION_NAME the code is outside Lambda, where the import alone wires nothing.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     environment |= {"AWS_DEFAULT_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x"}
     ran = subprocess.run(
@@ -49,7 +49,7 @@ def loaded(moment: str, *, delivers: bool) -> tuple[set[str], set[str]]:
 @pytest.mark.parametrize("moment", ["api", "ticker", "poller", "deliverer", "sweeper"])
 def test_a_lambda_loads_what_it_needs_and_no_more(moment: str) -> None:
     imported, wired = loaded(moment, delivers=moment == "deliverer")
-    # Nobody needs an environment to import a handler; Powertools alone looks into botocore, for its user agent.
+    # The import of a handler loads no botocore; only the api's does, since Powertools sets botocore's user agent.
     assert ("botocore" in imported) == (moment == "api")
     assert {"botocore", "msgspec"} <= wired
     assert not wired & ELSEWHERE

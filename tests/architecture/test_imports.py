@@ -1,6 +1,6 @@
-"""Who may import whom: lambdas -> handlers -> bootstrap -> aws | memory -> ports -> domain.
+"""Imports point inward: lambdas -> handlers -> bootstrap -> aws | memory -> ports -> domain.
 
-handlers -> edge -> flows -> ports.
+And handlers -> edge -> flows -> ports.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 
 from tests.architecture.sources import CORE, ROOT, Import, imports, shipped, tree
 
-#: Part of the core -> what of the core and of others it may import, beside itself and the standard library.
+#: Part of the core -> the packages it may import, of the core and others, beside itself and the standard library.
 CORE_RULES = {
     "domain": {"msgspec"},
     "ports": {"clockwork.domain", "msgspec"},
@@ -41,14 +41,13 @@ CORE_RULES = {
             "clockwork.domain",
             "clockwork.ports",
             "clockwork.flows.world",
-            "clockwork.flows.world",
             "clockwork.settings",
         ),
         *("clockwork.telemetry", "clockwork.aws", "clockwork.kafka"),
     },
     "__init__.py": set[str](),
 }
-#: A whole Clockwork has its flows, and telemetry writes what they report.
+#: File -> further packages that it may import. A whole Clockwork in memory needs the flows and the settings.
 EXCEPTIONS = {"memory/world.py": {"clockwork.flows", "clockwork.settings"}}
 RULES = {
     "lambdas": {"clockwork.handlers"},
@@ -59,7 +58,7 @@ PACKAGE = CORE / "clockwork"
 
 
 def forbidden(found: Iterable[Import], allowed: set[str]) -> list[str]:
-    """What is imported and neither allowed nor of the standard library."""
+    """The imports that are neither allowed nor of the standard library."""
     return [
         str(one)
         for one in found

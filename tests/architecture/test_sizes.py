@@ -1,4 +1,4 @@
-"""A file that is read in one go, and handlers that are read in a minute."""
+"""Sizes: no file is too long to read in one go, and each handler is short enough to read in a minute."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clock, ids and randomness are injected: the core asks the machine for them in the adapters alone."""
+"""Time, ids and randomness are injected: only adapters of the core ask the machine for them."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ CLOCKS = {
     *("time.time", "time.time_ns", "time.localtime", "time.gmtime", "os.urandom"),
 }
 MAY_ASK_THE_TIME = {"aws/clock.py"}
-#: repeats.py spreads the repeats of a call over time, which changes nothing that anybody can see.
+#: repeats.py draws the jitter between repeats of a call, which has no visible effect.
 MAY_DRAW = {"aws/clock.py", "aws/repeats.py", "memory/clock.py"}
 
 
 def asked(module: ast.AST) -> list[str]:
-    """What a tree mentions of the machine's time and randomness, called or handed on."""
+    """The names of the machine's clocks and randomness in a tree, whether they are called or passed on."""
     names = [ast.unparse(node) for node in ast.walk(module) if isinstance(node, ast.Attribute)]
     return [name for name in names if name in CLOCKS]
 
 
 def name_of(path: Path) -> str:
-    """A file as the sets above name it."""
+    """The path of a file, in the form of the sets above."""
     return path.relative_to(PACKAGE).as_posix()
 
 

@@ -1,1 +1,1 @@
-"""Chaos on the deployed local stack: what it runs on is killed, stopped and taken away while jobs come due."""
+"""Chaos tests on the deployed local stack: its processes are killed, stopped and taken away while jobs come due."""

@@ -1,9 +1,9 @@
-"""Chaos: a round for each kind of fault, on a deployed stack of its own; then what became of every job.
+"""Chaos: plays one round per kind of fault on a deployed stack of its own, then accounts for every job.
 
     python -m tests.chaos [--only KIND ...] [--seed N]
 
-Progress goes to standard error, the last line of standard output is one JSON object. 1 if anything was lost, early or
-otherwise wrong, 2 if it could not run. All rounds take a quarter of an hour.
+Progress goes to standard error; the last line of standard output is one JSON object. The exit status is 1 if anything
+was lost, early or otherwise wrong, and 2 if the rounds could not run. All rounds together take a quarter of an hour.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.chaos.scene import scene
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line."""
+    """Parses the command line and runs the rounds; returns the exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.chaos", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _play(only: Sequence[str] | None, seed: int) -> int:
-    """All rounds, or those that are named; 1 if anything was wrong."""
+    """Play all rounds, or only the named ones; returns 1 if anything was wrong."""
     say_on_terminal(f"Seed {seed}")
     rng, outcomes = random.Random(seed), []
     with scene(say_on_terminal) as ready:
@@ -60,7 +60,7 @@ def told(outcome: Outcome) -> str:
 
 
 def report(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """What is printed as JSON."""
+    """The JSON object that is printed at the end."""
     return {
         "kinds": {outcome.fault.name: outcome.as_json() for outcome in outcomes},
         "occurrences": sum(outcome.audit.occurrences for outcome in outcomes),

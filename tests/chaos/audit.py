@@ -1,4 +1,4 @@
-"""Compares what was promised with what arrived. Pure."""
+"""Compares the promises of the API with the arrivals at the target. Pure."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from typing import Any
 from bench.arrivals.percentiles import percentile
 from tests.chaos.promises import CANCELLED, Arrival, Key, Promise
 
-#: How an execution ends that is not delivered, and says why.
+#: States in which an execution may end without a delivery; the API shows each of them to the client.
 VISIBLE_ENDS = frozenset({"DEAD", "EXPIRED", "SKIPPED"})
 
 
-#: Order is promised to what was acknowledged so long before it was due.
+#: Order is promised to jobs that were acknowledged at least this long before they were due.
 ORDERED_AHEAD_MS = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Audit:
-    """What became of some promises. Occurrences are named by their keys; lateness of first arrivals in ms."""
+    """Promises compared with arrivals. Occurrences are named by their keys; lateness (ms) is that of first arrivals."""
 
     occurrences: int
     delivered: int
     attempts: int
-    #: Promised, not cancelled, never accepted, and nothing says why.
+    #: Promised, not cancelled, never accepted by the target, and in no state that explains it.
     lost: Sequence[Key]
-    #: Any attempt before the due instant.
+    #: At least one attempt came before the due instant.
     early: Sequence[Key]
     #: Accepted more than once, by record level.
     duplicates: Mapping[str, Sequence[Key]]
-    #: Answered `cancelled`, and attempted all the same.
+    #: The API answered `cancelled`, and the target saw an attempt all the same.
     uncancelled: Sequence[Key]
-    #: Nobody was promised it.
+    #: Arrived, but the API had promised it to no client.
     unexpected: Sequence[Key]
-    #: Begun before what has the same ordering key and is due earlier had been accepted.
+    #: Its first attempt began before the target had accepted the previous occurrence of the same ordering key.
     disordered: Sequence[Key]
-    #: Given up although its target would have accepted it, or delivered although it never does.
+    #: Given up although its target would have accepted it, or delivered although its target never accepts.
     ended_wrongly: Sequence[Key]
     lateness_ms: Sequence[int]
 
@@ -52,7 +52,7 @@ class Audit:
         return int(percentile(self.lateness_ms, share)) if self.lateness_ms else 0
 
     def as_json(self) -> dict[str, Any]:
-        """The figures."""
+        """The figures as one JSON object."""
         return {
             "occurrences": self.occurrences,
             "delivered": self.delivered,
@@ -65,7 +65,7 @@ class Audit:
 
 
 def audit(promises: Collection[Promise], arrivals: Iterable[Arrival], ends: Mapping[Key, str]) -> Audit:
-    """`ends`: the state in which the API shows executions that no arrival accepted."""
+    """Compares promises with arrivals; `ends` holds the state that the API shows of executions never accepted."""
     by_key = _by_key(arrivals)
     accepted = {key: sum(arrival.accepted for arrival in some) for key, some in by_key.items()}
     known = {promise.key for promise in promises}
@@ -88,7 +88,7 @@ def audit(promises: Collection[Promise], arrivals: Iterable[Arrival], ends: Mapp
 
 
 def faults(outcome: Audit, *, may_repeat: bool) -> list[str]:
-    """What is wrong, in sentences; `may_repeat`: at level `full` too an attempt may be accepted twice."""
+    """The faults as sentences; `may_repeat`: an attempt may be accepted twice at record level `full`, too."""
     found = {
         "lost": outcome.lost,
         "early": outcome.early,
@@ -120,7 +120,7 @@ def _ended_wrongly(promise: Promise, accepted: Mapping[Key, int], ends: Mapping[
 
 
 def _disordered(promises: Collection[Promise], by_key: Mapping[Key, Sequence[Arrival]]) -> list[Key]:
-    """Compares neighbours: each attempt of the later one came after the first accepted one of the earlier."""
+    """The occurrences that overtook their predecessor: one began before the target first accepted the previous one."""
     found = []
     in_order = sorted(
         (p.ordering_key, p.key.due_at, p.key)
@@ -136,7 +136,7 @@ def _disordered(promises: Collection[Promise], by_key: Mapping[Key, Sequence[Arr
 
 
 def _lateness_ms(promise: Promise, arrivals: Sequence[Arrival]) -> int:
-    """Of the first attempt that arrived, after the occurrence was due or promised, whichever came later."""
+    """How long (ms) after it was due or promised, whichever came later, the occurrence's first attempt arrived."""
     return max(0, min(arrival.at for arrival in arrivals) - max(promise.key.due_at, promise.acknowledged_at))
 
 

@@ -15,7 +15,7 @@ from local.emulator import EmulatorFailed
 from local.stack import say_on_terminal
 from tests.chaos.sender import Refused
 
-#: What the stack, its services and the waiting for them end with when something is in the way.
+#: The errors that end a run when the stack, its services or a wait for them fails.
 FAILURES = (
     AssertionError,
     BotoCoreError,
@@ -30,7 +30,10 @@ FAILURES = (
 
 
 def run(work: Callable[[], int]) -> int:
-    """What `work` answers; 2 if it could not go on, 130 if it was told to end. What it started has ended by then."""
+    """Runs `work` and returns its exit status; 2 if the work could not go on, 130 if a signal ended it.
+
+    By then `work` has ended all processes that it started.
+    """
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
     try:

@@ -1,4 +1,4 @@
-"""What goes wrong, kind by kind. Each strikes while its jobs come due, and says how often it struck."""
+"""The faults of the chaos rounds. Each strikes while its jobs come due, and returns how often it struck."""
 
 from __future__ import annotations
 
@@ -13,22 +13,25 @@ from tests.chaos.sender import Sender
 from tests.e2e.waiting import await_value
 
 OUTAGE_SECONDS = 6
-#: Longer than a delivery takes on a slow machine, so that who is killed during it is killed before its answer.
+#: Longer than a delivery takes on a slow machine, so that a deliverer killed during a delivery has not been answered
+#: yet.
 HOLD_SECONDS = 0.5
 KILLS = 3
 #: Longer than a lease.
 SLEEP_SECONDS = 22
-#: How often it is looked whether a poller holds a lease: most give it back after some hundredths of a second.
+#: How often the shards are read to see whether a poller holds a lease: most pollers release theirs after some
+#: hundredths of a second.
 LOOK_SECONDS = 0.002
-#: How long before the first of its jobs is due a fault without ticks strikes.
+#: A fault without ticks strikes this long before the first of its jobs is due.
 LATE_SECONDS = 6
 
 
 @dataclass(frozen=True)
 class Fault:
-    """`strike` is called once the load runs. `may_repeat`: an attempt may be accepted twice, at level full too.
+    """A fault and how to cause it: `strike` is called once the load runs.
 
-    `without_ticks`: its jobs are created beyond every horizon, and until it has struck no tick comes.
+    `may_repeat`: an attempt may be accepted twice, at record level `full`, too. `without_ticks`: the jobs of the round
+    are created beyond every horizon, and no tick comes until the fault has struck.
     """
 
     name: str
@@ -39,12 +42,12 @@ class Fault:
 
 
 def nothing(scene: Scene, sender: Sender) -> int:
-    """The same load without any fault, to compare with."""
+    """Runs the load without any fault, to compare the other rounds with."""
     return 1
 
 
 def kill_deliverers(scene: Scene, sender: Sender, kills: int = KILLS) -> int:
-    """Each time in the midst of a delivery."""
+    """Kills the deliverers, each time in the middle of a delivery."""
     scene.target.order(f"hold {HOLD_SECONDS}")
     killed = 0
     for _ in range(kills):
@@ -56,7 +59,7 @@ def kill_deliverers(scene: Scene, sender: Sender, kills: int = KILLS) -> int:
 
 
 def stop_deliverers(scene: Scene, sender: Sender) -> int:
-    """For less than their time-out: they wake up in the midst of what they were doing."""
+    """Stops the deliverers for less than their time-out, so that they wake up in the middle of their work."""
     scene.target.await_arrival()
     stopped = scene.environments.signal("deliverer", signal.SIGSTOP)
     time.sleep(OUTAGE_SECONDS)
@@ -65,7 +68,7 @@ def stop_deliverers(scene: Scene, sender: Sender) -> int:
 
 
 def kill_apis(scene: Scene, sender: Sender) -> int:
-    """Each time while it has a request."""
+    """Kills the api environments, each time while they have a request."""
     killed = 0
     for _ in range(KILLS):
         sender.await_under_way()
@@ -75,7 +78,7 @@ def kill_apis(scene: Scene, sender: Sender) -> int:
 
 
 def kill_all(scene: Scene, sender: Sender) -> int:
-    """One Lambda after the other, whatever it is doing, and again."""
+    """Kills one Lambda after the other, whatever it is doing, and then all of them again."""
     killed = 0
     for _ in range(KILLS):
         for moment in scene.environments.functions:
@@ -85,7 +88,7 @@ def kill_all(scene: Scene, sender: Sender) -> int:
 
 
 def kill_target(scene: Scene, sender: Sender, seconds: float = OUTAGE_SECONDS) -> int:
-    """Connections are refused."""
+    """Kills the target for a while: connections are refused."""
     scene.target.await_arrival()
     scene.target.die()
     time.sleep(seconds)
@@ -94,7 +97,7 @@ def kill_target(scene: Scene, sender: Sender, seconds: float = OUTAGE_SECONDS) -
 
 
 def hang_target(scene: Scene, sender: Sender) -> int:
-    """Connections are taken and not answered; what waited in them is done when it wakes up."""
+    """Stops the target for a while: it answers no connection, and handles the waiting ones when it wakes up."""
     scene.target.await_arrival()
     scene.target.freeze()
     time.sleep(OUTAGE_SECONDS)
@@ -103,7 +106,7 @@ def hang_target(scene: Scene, sender: Sender) -> int:
 
 
 def fail_target(scene: Scene, sender: Sender) -> int:
-    """It answers 500."""
+    """Lets the target answer 500 for a while."""
     scene.target.await_arrival()
     scene.target.order("status 500")
     time.sleep(OUTAGE_SECONDS)
@@ -112,34 +115,34 @@ def fail_target(scene: Scene, sender: Sender) -> int:
 
 
 def stop_emulator(scene: Scene, sender: Sender) -> int:
-    """Queues, tables and api stand still."""
+    """Stops the emulator for a while: queues, tables and api stand still."""
     scene.target.await_arrival()
     scene.freeze(OUTAGE_SECONDS)
     return 1
 
 
 def restart_emulator(scene: Scene, sender: Sender) -> int:
-    """Every environment is gone, and whatever had not been answered."""
+    """Restarts the emulator: every Lambda environment and every request without an answer is gone."""
     scene.target.await_arrival()
     scene.stack.emulator.restart()
     return 1
 
 
 def no_ticks(scene: Scene, sender: Sender) -> int:
-    """Until some of the jobs are overdue."""
+    """Withholds ticks until some of the jobs are overdue."""
     time.sleep(OUTAGE_SECONDS + LATE_SECONDS)
     return 1
 
 
 def kill_pollers(scene: Scene, sender: Sender) -> int:
-    """With leases in their hands."""
+    """Kills pollers while they hold leases."""
     leased = _stop_with_leases(scene)
     scene.environments.signal("poller", signal.SIGKILL)
     return leased
 
 
 def put_poller_to_sleep(scene: Scene, sender: Sender) -> int:
-    """With leases in their hands, and beyond the end of these; others take over before they wake up."""
+    """Stops pollers until the leases they hold have ended; other pollers take over before they wake up."""
     leased = _stop_with_leases(scene)
     sleeping = [process.id for process in scene.environments.of("poller")]
     time.sleep(SLEEP_SECONDS)
@@ -149,7 +152,7 @@ def put_poller_to_sleep(scene: Scene, sender: Sender) -> int:
 
 
 def _stop_with_leases(scene: Scene) -> int:
-    """Start all pollers and stop them; how many hold a lease."""
+    """Starts all pollers and stops them while some hold a lease; returns how many leases are held."""
     scene.tick()
 
     def stopped() -> int | None:

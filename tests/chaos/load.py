@@ -1,4 +1,4 @@
-"""Which jobs are asked for, and when: all kinds, mixed. Pure."""
+"""The load of a round: which jobs are requested, and when, with all kinds mixed. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clockwork.domain.instants import to_text
 
 
 class Kind(StrEnum):
-    """What a job is there to show."""
+    """The kinds of jobs in the load; each shows one promise of the API."""
 
     FULL = "one-shot, full"
     NONE = "one-shot, none"
@@ -25,7 +25,7 @@ class Kind(StrEnum):
     HOPELESS = "never accepted"
 
 
-#: How many of each kind are among twenty requests.
+#: How many requests of each kind are among twenty.
 MIX = {
     Kind.FULL: 5,
     Kind.NONE: 5,
@@ -41,11 +41,11 @@ PATHS = {Kind.FLAKY: "/flaky", Kind.HOPELESS: "/hopeless"}
 BATCH_JOBS = 8
 ORDERED_JOBS = 4
 JOBS = {Kind.BATCH: BATCH_JOBS, Kind.ORDERED: ORDERED_JOBS}
-#: The jobs of a batch are due one after the other, and so are the fires of what recurs.
+#: Time between the due instants of a batch's jobs; a recurring job fires every EVERY_SECONDS.
 BATCH_STEP_MS = 300
 EVERY_SECONDS = 2
 FIRES = 5
-#: Patient enough for every fault; what is never accepted is given up soon.
+#: Enough retries to outlast every fault; a job that its target never accepts is given up soon.
 RETRIES = {"maxAttempts": 50, "backoff": "fixed", "initialSeconds": 1, "jitter": "none"}
 FEW_RETRIES = {**RETRIES, "maxAttempts": 2}
 TIMEOUT_SECONDS = 5
@@ -53,17 +53,17 @@ TIMEOUT_SECONDS = 5
 
 @dataclass(frozen=True)
 class Ask:
-    """One request: sent `offset_ms` after the load begins, its (first) occurrence due `delay_ms` after that."""
+    """A request to create, sent `offset_ms` after the load begins; its first occurrence is due `delay_ms` later."""
 
     kind: Kind
     offset_ms: int
     delay_ms: int
-    #: Of what recurs.
+    #: How many fires a recurring job has.
     fires: int = FIRES
 
 
 def plan(rng: random.Random, *, seconds: float, per_second: float, delays_ms: tuple[int, int]) -> list[Ask]:
-    """Requests at a steady rate; every twenty of them have the mix, in an order of their own."""
+    """Plans requests at a steady rate; each twenty of them contain MIX, in an order drawn from `rng`."""
     step_ms = 1_000 / per_second
     kinds: list[Kind] = []
     while len(kinds) < seconds * per_second:
@@ -77,7 +77,7 @@ def plan(rng: random.Random, *, seconds: float, per_second: float, delays_ms: tu
 
 
 def ends_ms(asks: Sequence[Ask]) -> int:
-    """How long after its beginning the last occurrence of a load is due."""
+    """How long (ms) after the load begins its last occurrence is due."""
 
     def lasts_ms(ask: Ask) -> int:
         if ask.kind is Kind.RECURRING:
@@ -89,9 +89,9 @@ def ends_ms(asks: Sequence[Ask]) -> int:
 
 @dataclass(frozen=True)
 class Request:
-    """What is posted, without the client; `dues` are the due instants (epoch ms) of each of its jobs.
+    """The body and path of a POST, without the client; `dues` are the due instants (epoch ms) of each of its jobs.
 
-    `ordering_key` is theirs, if they have one.
+    `ordering_key` is the ordering key of its jobs, if they have one.
     """
 
     path: str
@@ -101,7 +101,10 @@ class Request:
 
 
 def request_of(ask: Ask, url: str, name: str, now: int) -> Request:
-    """The request of `now` (epoch ms) to targets below `url`; `name` is its own. Repeats of it are the same."""
+    """Builds the request that is sent at `now` (epoch ms) to targets below `url`; repeats send this same request.
+
+    `name` is unique to this request.
+    """
     job: dict[str, Any] = {
         "target": {"type": "http", "url": url + PATHS.get(ask.kind, "/ok"), "timeoutSeconds": TIMEOUT_SECONDS},
         "payload": {"name": name},
@@ -129,10 +132,10 @@ def record_of(kind: Kind) -> str:
 
 
 def fires_of(kind: Kind, dues: Sequence[int], answered_at: int) -> list[tuple[int, bool]]:
-    """The occurrences of a job that was accepted by `answered_at`, and whether each of them is sure.
+    """The occurrences of a job that was accepted by `answered_at`, and whether each of them is sure to come.
 
-    What recurs fires so often from its creation on: if that took until after the first instants, these may have been
-    left out, and as many further ones of the same series come in their place.
+    A recurring job has a fixed number of fires, counted from its creation. If it was created after its first fires were
+    due, these may have been left out; then as many later fires of the same series come in their place.
     """
     if kind is not Kind.RECURRING or answered_at < dues[0]:
         return [(due_at, True) for due_at in dues]

@@ -1,4 +1,4 @@
-"""The processes of a running emulator: itself, and one for each environment of a Lambda."""
+"""The processes of a running emulator: the emulator itself, and one for each environment of a Lambda."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PROC = Path("/proc")
 
 
 class Process(NamedTuple):
-    """What the operating system says of one; `group` is its process group, memory is resident."""
+    """A process as the operating system describes it. `group` is the process group; the memory is resident memory."""
 
     id: int
     group: int
@@ -25,7 +25,7 @@ class Process(NamedTuple):
 
 
 class Environments:
-    """The environments in which the Lambdas of a stack run at the moment, by moment (`deliverer`)."""
+    """The Lambda environments of a stack that run at the moment, by moment (`deliverer`)."""
 
     def __init__(self, stack: LocalStack) -> None:
         self._stack = stack
@@ -36,19 +36,19 @@ class Environments:
         }
 
     def of(self, moment: str) -> list[Process]:
-        """All of one Lambda."""
+        """All processes of one Lambda."""
         return [process for process in self._all() if f"ministack-lambda-{self.functions[moment]}-" in process.command]
 
     def emulator(self) -> Process:
-        """The emulator itself."""
+        """The emulator's own process."""
         return self.other(self._stack.emulator.process_group)
 
     def other(self, process_id: int) -> Process:
-        """Any process of this machine."""
+        """The process with this id, whichever it is on this machine."""
         return next(process for process in processes() if process.id == process_id)
 
     def signal(self, moment: str, number: signal.Signals) -> int:
-        """Send a signal to all of one Lambda; to how many."""
+        """Sends a signal to all processes of one Lambda; returns how many received it."""
         return sum(send(process.id, number) for process in self.of(moment))
 
     def _all(self) -> list[Process]:
@@ -57,7 +57,7 @@ class Environments:
 
 
 def send(process_id: int, number: signal.Signals) -> bool:
-    """Send a signal; whether there was still such a process."""
+    """Sends a signal; returns False if the process no longer exists."""
     with suppress(ProcessLookupError):
         os.kill(process_id, number)
         return True
@@ -65,7 +65,7 @@ def send(process_id: int, number: signal.Signals) -> bool:
 
 
 def processes() -> Iterator[Process]:
-    """All processes of this machine that may be looked at."""
+    """All processes of this machine that this user may read."""
     if not (_PROC / "self/stat").exists():  # not Linux
         yield from map(
             _of_ps, subprocess.check_output(["ps", "-axwwo", "pid=,pgid=,rss=,args="], text=True).splitlines()
@@ -73,7 +73,7 @@ def processes() -> Iterator[Process]:
         return
     for folder in _PROC.iterdir():
         if folder.name.isdecimal():
-            with suppress(OSError):  # it has ended meanwhile
+            with suppress(OSError):  # the process has ended meanwhile
                 yield _of_proc(folder)
 
 

@@ -1,4 +1,4 @@
-"""What the API promised and what its target saw: the two sides that an audit compares. Pure values."""
+"""The promises of the API and the arrivals at its target: the two sides that an audit compares. Pure values."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Key(NamedTuple):
 class Promise:
     """An occurrence that the API acknowledged; instants are epoch ms.
 
-    `hopeless`: its target accepts no attempt, so it is to end DEAD. `cancel` is the answer to a cancel. Not `sure` are
-    those fires of a recurring job of which nobody can say whether it had been created in time for them.
+    `hopeless`: its target accepts no attempt, so it is to end DEAD. `cancel` is the API's answer to a cancel, empty if
+    there was none. `sure` is False for a fire of a recurring job that may have been due before the job was created.
     """
 
     key: Key
@@ -35,13 +35,13 @@ class Promise:
 
     @property
     def expects_delivery(self) -> bool:
-        """Nothing but an accepted attempt keeps it. What a cancel came too late for may or may not be delivered."""
+        """Only an accepted attempt keeps this promise. After a late cancel, a delivery may come or not."""
         return self.sure and not self.cancel and not self.hopeless
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """One attempt as the target saw it; `at` (epoch ms) is its beginning, `accepted` what it was answered."""
+    """One attempt as the target saw it; `at` (epoch ms) is when it began, `accepted` whether it answered 200."""
 
     key: Key
     attempt: int
@@ -50,6 +50,6 @@ class Arrival:
 
 
 def arrival_of(line: dict[str, str | int]) -> Arrival:
-    """From what the target's process wrote down."""
+    """The arrival that one line of the target's log describes."""
     key = Key(str(line["jobId"]), from_text(str(line["dueAt"])))
     return Arrival(key, int(line["attempt"]), int(line["at"]), line["status"] == 200)

@@ -1,4 +1,4 @@
-"""A round: a load, a fault in its midst, the wait until everything has come to its end, and the audit."""
+"""A round: a load, a fault in the middle of it, the wait until every job has ended, and the audit."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from tests.chaos.load import ends_ms, plan
 from tests.chaos.promises import Arrival, Key, Promise
 from tests.chaos.scene import Scene
 
-#: Of the load of a round.
+#: Length of a round's load, and its requests a second.
 SECONDS = 14
 PER_SECOND = 3.0
-#: The first jobs are due by then.
+#: The first jobs are due this long after the load begins.
 LEAD_SECONDS = 3
 NEAR_MS = (1_500, 5_000)
-#: Beyond the lookahead of the local stage, so that nothing but a poller finds them.
+#: Beyond the lookahead of the local stage, so that only a poller releases these jobs.
 FAR_MS = (76_000, 80_000)
 FAR_SECONDS = 4
-#: After the last job was due: visibility timeout, open circuit, leases and ticks, one after the other.
+#: Wait after the last due instant: visibility timeout, open circuit, leases and ticks may follow one another.
 SETTLE_SECONDS = 180
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a round showed."""
+    """The result of a round."""
 
     fault: Fault
     audit: Audit
@@ -41,12 +41,12 @@ class Outcome:
 
     @property
     def wrong(self) -> list[str]:
-        """In sentences; a fault that struck nothing shows nothing either."""
+        """The faults found, as sentences; a fault that struck nothing counts, since its round proves nothing."""
         missed = [] if self.strikes else ["the fault struck nothing"]
         return missed + faults(self.audit, may_repeat=self.fault.may_repeat)
 
     def as_json(self) -> dict[str, Any]:
-        """The figures."""
+        """The figures as one JSON object."""
         return {**self.audit.as_json(), "strikes": self.strikes, "repeatedRequests": self.repeats}
 
 
@@ -77,7 +77,7 @@ def play(
 
 
 def await_settled(scene: Scene, promises: Sequence[Promise], seen: int, until: float) -> None:
-    """Until all is due, what is expected has been accepted and no message is left; or until it is too late."""
+    """Waits until all jobs are due, all expected ones are accepted and no message is left; not beyond `until`."""
     expected = {promise.key for promise in promises if promise.expects_delivery}
     last_due_at = max(promise.key.due_at for promise in promises)
     while time.monotonic() < until:
@@ -88,6 +88,6 @@ def await_settled(scene: Scene, promises: Sequence[Promise], seen: int, until: f
 
 
 def ends_of_missing(scene: Scene, promises: Sequence[Promise], arrivals: Sequence[Arrival]) -> dict[Key, str]:
-    """How the API says that those ended which should have been accepted and were not."""
+    """The state in which the API shows each execution that should have been accepted and was not."""
     accepted = {arrival.key for arrival in arrivals if arrival.accepted}
     return scene.ends_of([p.key for p in promises if p.sure and not p.cancel and p.key not in accepted])

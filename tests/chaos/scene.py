@@ -1,4 +1,4 @@
-"""A deployed stack with a client, its target, and everything that a fault needs to get hold of."""
+"""A deployed stack with a client, its target, and a handle on every part that a fault strikes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CLIENT = "chaos"
 
 
 class Scene:
-    """The stack as chaos finds it: a client whose jobs all go to one target."""
+    """The deployed stack of the chaos rounds, with one client whose jobs all go to one target."""
 
     def __init__(self, deployment: Deployment, to: Target, client_id: str) -> None:
         self.deployment = deployment
@@ -31,11 +31,11 @@ class Scene:
         self._tenant = deployment.tenant(client_id, allowedPrivateTargets=[to.place])
 
     def sender(self, run: str) -> Sender:
-        """Sends this client's requests; `run` makes their names differ from those of other runs."""
+        """A sender of this client's requests; `run` makes their names differ from those of other runs."""
         return Sender(self._tenant.api, self.client_id, f"http://{self.target.place}", run)
 
     def freeze(self, seconds: float) -> None:
-        """Stop the emulator for a while: neither queue, table nor api answers, and no time-out of its own counts."""
+        """Stops the emulator for a while: queues, tables and api do not answer, and its time-outs do not run."""
         emulator = self.stack.emulator.process_group
         send(emulator, signal.SIGSTOP)
         try:
@@ -44,15 +44,15 @@ class Scene:
             send(emulator, signal.SIGCONT)
 
     def tick(self) -> None:
-        """A tick, now: the ticker is run as its rule runs it."""
+        """Invokes the ticker now, as its rule does."""
         self.deployment.invoke("ticker", {})
 
     def sweep(self) -> None:
-        """A sweep, now."""
+        """Invokes the sweeper now."""
         self.deployment.invoke("sweeper", {})
 
     def leased(self) -> set[str]:
-        """The shards that are in a poller's hands."""
+        """The shards whose lease a poller holds."""
         now = time.time_ns() // 1_000_000
         rows = self.stack.client("dynamodb").scan(TableName=self.stack.outputs["ShardsTable"])["Items"]
         return {row["partitionId"]["S"] for row in rows if int(row["leaseUntil"]["N"]) > now}
@@ -63,18 +63,18 @@ class Scene:
         return sum(self.deployment.depth(url) for url in urls)
 
     def ends_of(self, keys: Collection[Key]) -> dict[Key, str]:
-        """Of those whose execution ended without a delivery, the state in which the API shows them."""
+        """The state of each execution that ended without a delivery, as the API shows it."""
         return {key: state for key in keys if (state := self._state_of(key)) in VISIBLE_ENDS}
 
     def _state_of(self, key: Key) -> str:
-        """Of the execution that is due at an instant; empty if there is none."""
+        """The state of the execution that is due at the key's instant; empty if there is none."""
         items = self._tenant.get(f"/v1/jobs/{key.job_id}/executions")["items"]
         return next((str(item["state"]) for item in items if from_text(item["dueAt"]) == key.due_at), "")
 
 
 @contextmanager
 def scene(say: Callable[[str], None]) -> Iterator[Scene]:
-    """Start and deploy a stack of its own, on free ports; at the end nothing of it is left."""
+    """Starts and deploys a stack of its own on free ports, and removes all of it at the end."""
     with LocalStack.start(say=say) as stack, target(stack.emulator.folder) as to:
         stack.deploy()
         yield Scene(Deployment(stack, "", ""), to, CLIENT)

@@ -1,4 +1,4 @@
-"""Sends a load to the API as a careful client does: each request is repeated, the same, until it is answered."""
+"""Sends a load to the API as a careful client does: it repeats each request, unchanged, until it is answered."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from tests.chaos.promises import Key, Promise
 from tests.e2e.waiting import await_value
 
 REPEAT_SECONDS = 0.2
-#: So many requests may wait for their answers at once.
+#: How many requests may wait for their answers at once.
 THREADS = 4
-#: How long a request is repeated before the run fails.
+#: How long the sender repeats a request before the run fails.
 PATIENCE_SECONDS = 60
 
 
 class Refused(Exception):
-    """The API refused what it has to accept, or gave no answer for a minute."""
+    """The API refused a request that it has to accept, or gave no answer for a minute."""
 
 
 class Sender:
-    """One client's requests. `promises` are those that were answered, `repeats` how many requests got no answer."""
+    """Sends one client's requests. `promises` come from answered ones, `repeats` counts tries without success."""
 
     def __init__(self, api: SignedApi, client_id: str, url: str, run: str) -> None:
         self._api = api
@@ -45,12 +45,12 @@ class Sender:
 
     @property
     def promises(self) -> list[Promise]:
-        """All so far."""
+        """All promises so far."""
         with self._lock:
             return list(self._promises)
 
     def send(self, asks: Sequence[Ask]) -> None:
-        """Send each at its time. Returns when all are answered; raises Refused."""
+        """Sends each request at its time, and returns when all are answered. Raises Refused."""
         begun = time.monotonic()
         with ThreadPoolExecutor(THREADS) as threads:
             try:
@@ -66,11 +66,11 @@ class Sender:
                 raise
 
     def stop(self) -> None:
-        """Ask for nothing more, and repeat nothing."""
+        """Sends no more requests, and repeats none."""
         self._stopped.set()
 
     def await_under_way(self, seconds: float = 10) -> None:
-        """Wait until a request is with the API."""
+        """Waits until the api has a request under way."""
         await_value(lambda: True if self._under_way else None, "a request is under way", seconds, 0.001)
 
     def _ask(self, ask: Ask) -> None:
@@ -112,7 +112,7 @@ class Sender:
 
 
 def _promises_of(ask: Ask, request: Request, answer: dict[str, Any], answered_at: int) -> list[Promise]:
-    """Raises Refused if not every job was accepted, or one for another instant than it asked for."""
+    """The promises of an answer. Raises Refused unless every job was accepted for the instant it asked for."""
     jobs = answer.get("results", [answer])
     for job, dues in zip(jobs, request.dues, strict=True):
         if "jobId" not in job or ("dueAt" in job and from_text(job["dueAt"]) != dues[0]):

@@ -1,4 +1,4 @@
-"""The target of all jobs, in a process of its own, which can be killed, stopped, and told to refuse."""
+"""The target of all jobs: a process of its own, which a round can kill, stop, and order to fail."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROGRAM = "tests.chaos.target_program"
 
 
 class Target:
-    """Keeps its port and all arrivals over each of its deaths."""
+    """The target's process. The port and the list of arrivals outlive each time it is killed."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "arrivals.jsonl"
@@ -33,16 +33,16 @@ class Target:
 
     @property
     def process_id(self) -> int:
-        """Of the process that answers at the moment."""
+        """The id of the process that answers at the moment."""
         return self._process.pid
 
     @property
     def place(self) -> str:
-        """Its host and port."""
+        """The target's host and port."""
         return f"127.0.0.1:{self.port}"
 
     def arrivals(self) -> list[Arrival]:
-        """All so far, in the order in which they came."""
+        """All arrivals so far, in the order in which they came."""
         with self._reading, self._file.open("rb") as opened:
             opened.seek(self._read)
             whole, _, _ = opened.read().rpartition(b"\n")
@@ -52,35 +52,35 @@ class Target:
             return list(self._arrivals)
 
     def await_arrival(self, seconds: float = 60) -> None:
-        """Wait for the next attempt: it is under way when this returns, if the target holds it."""
+        """Waits for the next attempt; the attempt is still under way on return if the target holds its answers."""
         seen = len(self.arrivals())
         await_value(lambda: True if len(self.arrivals()) > seen else None, "the next attempt", seconds, 0.005)
 
     def order(self, order: str) -> None:
-        """What it answers from now on (`status 500`), and after how long (`hold 0.5`)."""
+        """Orders the status of further answers (`status 500`), or their delay in seconds (`hold 0.5`)."""
         assert self._process.stdin
         self._process.stdin.write(f"{order}\n")
         self._process.stdin.flush()
 
     def die(self) -> None:
-        """Nobody listens at its port any more."""
+        """Kills the process: nothing listens at its port any more."""
         self._process.kill()
         self._end()
 
     def rise(self) -> None:
-        """It is back, and accepts."""
+        """Starts the process again; it accepts all attempts."""
         self._process = self._launch()
 
     def freeze(self) -> None:
-        """Connections are taken, and nothing is answered."""
+        """Stops the process: connections are taken, and nothing is answered."""
         os.kill(self.process_id, signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """It goes on with whatever came meanwhile."""
+        """Continues the stopped process; it answers the requests that came meanwhile."""
         os.kill(self.process_id, signal.SIGCONT)
 
     def close(self) -> None:
-        """End it, in whatever state it is."""
+        """Ends the process, in whatever state it is."""
         self._process.kill()
         self._end()
 
@@ -106,7 +106,7 @@ class Target:
 
 @contextmanager
 def target(folder: Path) -> Iterator[Target]:
-    """A target that accepts everything, on a free port of 127.0.0.1."""
+    """Runs a target that accepts everything, on a free port of 127.0.0.1."""
     running = Target(folder)
     try:
         yield running

@@ -2,8 +2,9 @@
 
     python -m tests.chaos.target_program PORT FILE
 
-It prints its port, takes orders on standard input (`status 500`, `hold 0.5`: what it answers, after how many seconds)
-and ends with it. `/ok` is answered as ordered, `/flaky` 503 at the first attempt, `/hopeless` 500 at every one.
+The program prints its port, takes orders on standard input, and ends when standard input does. `status 500` sets the
+status of its answers, `hold 0.5` delays them by so many seconds. It answers `/ok` as ordered, `/flaky` with 503 at the
+first attempt, and `/hopeless` with 500 at every attempt.
 """
 
 from __future__ import annotations
@@ -18,17 +19,17 @@ from local.receiver import Answer, Post, Receiver
 
 
 class Server(Receiver):
-    """`status` and `hold_seconds` are as last ordered."""
+    """The HTTP server; `status` and `hold_seconds` are as last ordered."""
 
     def __init__(self, port: int, file: Path) -> None:
         super().__init__(port)
         self.status = 200
         self.hold_seconds = 0.0
-        # One write per line, and none is buffered: what was written outlives this process, however it ends.
+        # One unbuffered write per line: the lines outlive this process, however it ends.
         self._descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
     def obey(self, order: str) -> None:
-        """Take one order. Raises ValueError if it is none."""
+        """Carries out one order. Raises ValueError for an unknown one."""
         word, value = order.split()
         if word == "status":
             self.status = int(value)
@@ -38,7 +39,7 @@ class Server(Receiver):
             raise ValueError(f"no order: {order}")
 
     def answer(self, post: Post) -> Answer:
-        """Write the attempt down, then answer it as its path says."""
+        """Writes the attempt down, then answers it as its path says."""
         attempt = int(post.headers["clockwork-attempt"])
         status = {"/flaky": 503 if attempt == 1 else self.status, "/hopeless": 500}.get(post.path, self.status)
         facts = {"jobId": post.headers["clockwork-job-id"], "dueAt": post.headers["clockwork-due-at"]}
@@ -49,7 +50,7 @@ class Server(Receiver):
 
 
 def main() -> None:
-    """Serve until standard input ends."""
+    """Serves until standard input ends."""
     with Server(int(sys.argv[1]), Path(sys.argv[2])) as server:
         print(server.port, flush=True)
         for order in sys.stdin:

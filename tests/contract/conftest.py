@@ -1,4 +1,4 @@
-"""Each contract test runs against every world that keeps its rule."""
+"""Runs each contract test against every world that keeps the test's rule."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from local.emulator import Emulator, emulator
 from tests.contract.leniencies import EMULATOR, MEMORY, MOTO, NOT_KEPT
 from tests.contract.worlds import AwsWorld, MemoryWorld, World
 
-#: Fixtures by the worlds they stand for.
+#: By fixture: the worlds that it stands for.
 _WORLDS = {"world": (MEMORY, MOTO, EMULATOR), "aws_world": (MOTO, EMULATOR), "emulated": (EMULATOR,)}
 
 
@@ -50,14 +50,14 @@ def emulated(request: pytest.FixtureRequest) -> Iterator[AwsWorld]:
 
 @pytest.fixture(autouse=True)
 def no_ambient_aws(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither an endpoint nor a profile of whoever runs the tests; moto would not intercept a given endpoint."""
+    """Hide the environment's AWS endpoint and profile from the tests; moto would not intercept a given endpoint."""
     for name in ("AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_CA_BUNDLE"):
         monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
 def no_pauses_of_botocore(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its own repeats come at once."""
+    """Let botocore's own repeats come at once."""
     monkeypatch.setattr("botocore.endpoint.time", SimpleNamespace(sleep=lambda _: None))
 
 

@@ -27,7 +27,7 @@ def occurrence(body: bytes = b'{"order":1}', client_id: str = "acme") -> Occurre
 
 
 def release(run_at: int = DUE, body: bytes = b'{"order":1}') -> Release:
-    """A first attempt."""
+    """A release of a first attempt."""
     return Release(JOB.job_id, occurrence(body), run_at)
 
 

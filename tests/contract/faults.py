@@ -1,4 +1,4 @@
-"""What can happen to a request on its way, made to happen: at botocore's last step before the wire."""
+"""Faults of a request on its way: lost, late, throttled and more, injected at botocore's last step before the wire."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Fault = Callable[[AWSPreparedRequest], AWSResponse | None]
 class Wire:
     """Stands between a client and the network for one operation. `sent` counts what the client sent.
 
-    The first fault meets the first request, the second the second, and what comes after goes through.
+    The first fault meets the first request, the second fault the second one, and all later requests go through.
     """
 
     def __init__(self, client: Any, operation: str, faults: Sequence[Fault] = ()) -> None:
@@ -34,7 +34,7 @@ class Wire:
 
 
 def body_of(request: AWSPreparedRequest) -> Any:
-    """What a request in JSON says."""
+    """The JSON value in the body of a request."""
     assert isinstance(request.body, bytes)
     return json.loads(request.body)
 
@@ -55,7 +55,7 @@ def lost_request(request: AWSPreparedRequest) -> AWSResponse:
 
 
 def late_copy(kept: list[AWSPreparedRequest]) -> Fault:
-    """The request hangs on its way, so that the client gives up; deliver what is `kept` to let it arrive."""
+    """The request hangs on its way, so that the client gives up; `deliver` the request in `kept` to let it arrive."""
 
     def fault(request: AWSPreparedRequest) -> AWSResponse:
         kept.append(request)
@@ -65,7 +65,7 @@ def late_copy(kept: list[AWSPreparedRequest]) -> Fault:
 
 
 def deliver(request: AWSPreparedRequest) -> int:
-    """Let a request arrive; the status of the answer, which nobody hears."""
+    """Let a request arrive. Returns the status of the answer, which the client never gets."""
     session = URLLib3Session()
     status: int = session.send(request).status_code
     session.close()
@@ -73,7 +73,7 @@ def deliver(request: AWSPreparedRequest) -> int:
 
 
 def answer(status: int, body: Any) -> Fault:
-    """An answer of the service's own making, in JSON."""
+    """A fault that answers with this status and body (JSON) in place of the service."""
     return lambda request: _response(request, status, body)
 
 
@@ -84,17 +84,17 @@ def throttled(request: AWSPreparedRequest) -> AWSResponse:
 
 
 def broken(request: AWSPreparedRequest) -> AWSResponse:
-    """The service says itself that it does not know."""
+    """An internal error of the service, after which the effect of the request is unknown."""
     return _response(request, 500, {"__type": "InternalServerError", "message": "An error occurred."})
 
 
 def unprocessed(request: AWSPreparedRequest) -> AWSResponse:
-    """A BatchWriteItem of which nothing was written."""
+    """The answer of a BatchWriteItem that wrote nothing."""
     return _response(request, 200, {"UnprocessedItems": body_of(request)["RequestItems"]})
 
 
 def unanswered(request: AWSPreparedRequest) -> AWSResponse:
-    """A BatchGetItem of which nothing was read."""
+    """The answer of a BatchGetItem that read nothing."""
     return _response(request, 200, {"Responses": {}, "UnprocessedKeys": body_of(request)["RequestItems"]})
 
 

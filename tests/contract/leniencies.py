@@ -1,6 +1,6 @@
-"""Rules that a stand-in is known not to keep, by the test that states the rule. Such a pair is not collected.
+"""Leniencies: rules that a stand-in is known not to keep. Pytest does not collect the rule's test for that stand-in.
 
-The emulator keeps every rule: it is the judge.
+The emulator keeps every rule: it is the reference.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The clients of one service, as transports ask for them: a role makes no difference."""
+"""The clients of one service, for transports: whatever the role, a transport gets the same client."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class OneClient:
-    """`roles.ServiceClients` that always hand out the same client and note what they were asked for."""
+    """`service_attempts.ServiceClients` that always hand out the same client, and keep the arguments of each call."""
 
     def __init__(self, client: Any) -> None:
         self._client = client

@@ -1,4 +1,4 @@
-"""Calls at once."""
+"""Races: runs several calls at the same moment."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def at_once(*calls: Callable[[], object]) -> list[Any]:
-    """What the calls return, in order, that all start at the same moment."""
+    """Start all calls at the same moment, on threads; returns their results in order."""
     barrier = Barrier(len(calls))
 
     def start(call: Callable[[], object]) -> object:

@@ -1,4 +1,4 @@
-"""A webhook receiver on 127.0.0.1 that does to its connections exactly what a test says, and what deliveries need."""
+"""A webhook receiver on 127.0.0.1 that treats connections as a test's script says; a clock, and deliveries for it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import msgspec
 from clockwork.domain.jobs import Occurrence, Payload, Target
 from clockwork.domain.releases import Delivery
 
-#: What a connection is to be treated to: called once per connection with its socket, which is closed afterwards.
+#: The treatment of a connection: called once per connection with its socket, which is closed afterwards.
 Script = Callable[["Exchange"], object]
 
 
@@ -65,20 +65,20 @@ class Exchange:
         self.sock.sendall(content)
 
     def drip(self, content: bytes) -> None:
-        """One byte every 20 ms until the sender hangs up or the receiver is closed."""
+        """Send one byte every 20 ms until the sender hangs up or the receiver is closed."""
         for value in content:
             if self.closing.wait(0.02):
                 return
             self.send(bytes((value,)))
 
     def stall(self) -> None:
-        """Say nothing until the sender hangs up."""
+        """Send nothing until the sender hangs up."""
         while self.sock.recv(4096):
             pass
 
 
 class Receiver:
-    """Listens while it is entered. Counts connections, keeps requests."""
+    """Listens inside its `with` block. It counts connections and keeps requests."""
 
     def __init__(self, script: Script, tls: ssl.SSLContext | None = None) -> None:
         self._script = script
@@ -141,7 +141,7 @@ class Receiver:
 
 
 def answering(*answers: bytes) -> Script:
-    """A well-behaved receiver: each answer once per connection, the last for ever, until the sender hangs up."""
+    """A well-behaved receiver: per connection it gives each answer once, then repeats the last until hang-up."""
 
     def script(exchange: Exchange) -> None:
         remaining: Iterator[bytes] = iter(answers)

@@ -1,4 +1,4 @@
-"""The tables as the adapters expect them: keys and the one index."""
+"""The schema of the tables that the adapters expect: keys and the one index."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ATTENTION = ("attentionClientId", "attentionKey")
 
 
 def create_table(dynamodb: Any, kind: str, name: str) -> str:
-    """Create an empty table of a kind; its name."""
+    """Create an empty table of a kind; returns its name."""
     request: dict[str, Any] = {"TableName": name, "BillingMode": "PAY_PER_REQUEST", "KeySchema": _schema(KEYS[kind])}
     attributes = set(KEYS[kind])
     if kind == "executions":

@@ -1,4 +1,4 @@
-"""What AWS refuses and the stand-ins let pass, refused here for every call that a contract test makes."""
+"""Strictness: refuses, in every call of a contract test, requests that AWS refuses and the stand-ins let pass."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def enforce(events: Any) -> None:
 
 
 def _refuse_plain_names(params: Mapping[str, Any], **_: object) -> None:
-    """A plain attribute name in an expression may be one of the 573 reserved words: only aliases are safe."""
+    """Refuse plain attribute names in expressions: only aliases are safe, since 573 words are reserved."""
     for parameter, expression in params.items():
         if parameter.endswith("Expression"):
             plain = set(_NAME.findall(expression)) - _WORDS
@@ -26,7 +26,7 @@ def _refuse_plain_names(params: Mapping[str, Any], **_: object) -> None:
 
 
 def _refuse_weak_reads(params: Mapping[str, Any], model: Any, **_: object) -> None:
-    """An eventually consistent read may miss what was answered as written; a stand-in's reads never do."""
+    """Refuse eventually consistent reads: on AWS they may miss an acknowledged write; a stand-in's reads never do."""
     if model.name == "BatchGetItem":
         assert all(keys.get("ConsistentRead") for keys in params["RequestItems"].values()), "a weak BatchGetItem"
     elif model.name in ("GetItem", "Query", "Scan") and "IndexName" not in params:

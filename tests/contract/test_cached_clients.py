@@ -1,4 +1,4 @@
-"""What a client that is kept for a while may and may not be."""
+"""Cached clients: how old a cached client may be, and which clients are never cached."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import pytest
 from clockwork.domain.executions import DeadPage, Execution, Outcome, State
 from clockwork.domain.jobs import Payload
 from clockwork.domain.lifecycle.attempts import ATTEMPTS_KEPT, attempt_of
-from clockwork.domain.storage.codec import encode_execution
+from clockwork.domain.storage.codec import encode
 from clockwork.domain.storage.rows import undecodable_execution
 from clockwork.ports import Executions, Saved
 from tests.contract.examples import DUE, JOB, attempt, execution, occurrence, release, row
@@ -29,7 +29,7 @@ def changed(before: Execution, **changes: object) -> Execution:
 
 
 def dead_one(due_at: int) -> Execution:
-    """A record of something that was given up."""
+    """The record of an execution that ended DEAD."""
     return msgspec.structs.replace(execution(due_at=due_at, state=State.DEAD), occurrence=occurrence())
 
 
@@ -203,13 +203,13 @@ def test_what_is_redriven_is_listed_until_it_is_claimed_and_what_is_put_away_is_
 
 
 def test_a_page_of_which_nothing_is_dead_any_more_is_not_the_last(aws_world: AwsWorld) -> None:
-    """The index lags behind the table: what it still lists is read as it stands."""
+    """The index lags behind the table: an execution that the index still lists is read from its record as it stands."""
     executions = aws_world.executions
     dead = [dead_one(DUE + n) for n in range(2)]
     executions.save([(None, one) for one in dead])
     table = aws_world.table("executions")
     key = {"jobId": {"S": dead[1].job_id}, "executionId": {"S": dead[1].execution_id}}
-    ended = encode_execution(changed(dead[1], state=State.SUCCEEDED, occurrence=None))
+    ended = encode(changed(dead[1], state=State.SUCCEEDED, occurrence=None))
     aws_world.aws.client("dynamodb").update_item(
         TableName=table,
         Key=key,
@@ -222,7 +222,7 @@ def test_a_page_of_which_nothing_is_dead_any_more_is_not_the_last(aws_world: Aws
 
 
 def size_of(item: dict[str, dict[str, str | bytes]]) -> int:
-    """Bytes as billed, numbers taken at their length as text, which is more than they are billed.
+    """The size of an item in bytes as billed. A number counts with its length as text, which is more than AWS bills.
 
     https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
     """

@@ -1,4 +1,4 @@
-"""What the adapters make of DynamoDB's refusals, of lost answers and of late copies."""
+"""Faults of DynamoDB: the adapters' answer to refusals, lost answers and late copies."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def stored(world: AwsWorld) -> list[str]:
 
 
 def batch_wire(world: AwsWorld, *faults: Fault) -> Wire:
-    """Between the timeline and BatchWriteItem, which goes through a client that repeats nothing."""
+    """A wire between the timeline and BatchWriteItem, on the client that does not repeat requests."""
     world.timeline.read("p000", keys.BEGINNING, HORIZON, 1)
     return Wire(world.aws.client("dynamodb", 1, 5), "BatchWriteItem", faults)
 

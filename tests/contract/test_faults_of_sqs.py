@@ -1,4 +1,4 @@
-"""What the release queue makes of refusals and lost answers of SQS."""
+"""Faults of SQS: the release queue's answer to refusals and lost answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NOW = DUE
 
 
 def sqs_wire(world: AwsWorld, *faults: Fault) -> Wire:
-    """Between the release queue and SQS, through a client that repeats nothing itself."""
+    """A wire between the release queue and SQS, on the client that does not repeat requests itself."""
     return Wire(world.aws.client("sqs", attempts=1), "SendMessageBatch", faults)
 
 

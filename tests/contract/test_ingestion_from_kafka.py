@@ -1,4 +1,4 @@
-"""From a topic to jobs: every message of every partition once and in its order, whatever has to come again."""
+"""Ingestion from Kafka: every message of a topic is done once and in the order of its partition, despite repeats."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from clockwork.domain.errors import Unavailable
+from clockwork.domain.named_jobs import NamedJob
 from tests.handlers.handlers import CONTEXT
 from tests.handlers.test_ingester import NIGHTLY, Ingester, create
 from tests.support.kafka.cluster import KafkaCluster, kafka_cluster
@@ -46,12 +47,12 @@ def test_a_create_and_its_cancel_keep_their_order_though_the_first_has_to_come_a
             raise Unavailable("throttled")
         return save(*args)
 
-    ingester.clockwork.jobs.save = moody  # type: ignore[method-assign]
+    ingester.clockwork.jobs.save = moody  # type: ignore[method-assign, assignment]
     with event_source(cluster, topic, ingester.handle, CONTEXT) as source:
         while ingester.payloads() != [b"last"]:
             source.feed(5)
     (job,) = ingester.clockwork.jobs.get([("acme", "nightly")])
-    assert job is not None
+    assert isinstance(job, NamedJob)
     assert (job.is_alive, job.incarnation, job.definition.payload.body) == (True, 2, b"new")
     assert [one.body for one in ingester.rejects.rejected] == [b"no json"]
 

@@ -1,4 +1,4 @@
-"""The contract of `ports.Invoker`, against a function that really runs."""
+"""The contract of `ports.Invoker`, tested with a function that really runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from clockwork.domain.errors import Unavailable
 from tests.contract.faults import Wire, answer
 from tests.contract.worlds import AwsWorld
 
-#: Tells a queue what it was invoked with.
+#: The code of a function that sends the event of each invocation to a queue.
 HANDLER = """
 import json, os
 import botocore.session

@@ -1,4 +1,4 @@
-"""The contract of `ports.Regulation` as to the jobs that a client may create on a day."""
+"""The contract of `ports.Regulation` for the number of jobs that a client may create on a day."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the producer says who it is, in each way that a cluster may ask for."""
+"""The Kafka producer: its configuration for each kind of authentication that a cluster may ask for."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Vault:
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """The configurations of the producers that are made."""
+    """The configurations of the producers that a test makes; none of them is really built."""
     configurations: list[dict[str, Any]] = []
     monkeypatch.setattr(producer, "Producer", lambda configuration, **_: configurations.append(configuration))
     return configurations

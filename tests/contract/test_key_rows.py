@@ -7,6 +7,7 @@ from functools import partial
 import msgspec
 import pytest
 
+from clockwork.domain.requests.packing import NOT_PACKED
 from clockwork.ports import KeyRow, KeyRows
 from tests.contract.examples import DAY, DUE
 from tests.contract.races import at_once
@@ -65,3 +66,28 @@ def test_a_key_row_never_stands_where_a_job_of_that_name_would(aws_world: AwsWor
     (item,) = aws_world.raw("jobs")
     assert item["jobKey"]["S"] < " "
     assert int(item["expiresAt"]["N"]) * 1_000 >= FIRST.expires_at
+
+
+def test_a_key_row_is_stored_under_names_that_never_change(aws_world: AwsWorld) -> None:
+    aws_world.key_rows.claim(msgspec.structs.replace(FIRST, expires_at=NOW + 1, packing=3), NOW)
+    (item,) = aws_world.raw("jobs")
+    assert item == {
+        "clientId": {"S": "acme"},
+        "jobKey": {"S": "\x01order-1"},
+        "digest": {"S": "digest"},
+        "createdAt": {"N": str(NOW)},
+        "seed": {"S": "seed"},
+        "partitionId": {"S": "p000"},
+        "packing": {"N": "3"},
+        "expiresAt": {"N": str(NOW // 1000 + 1)},
+        "expiresAtMs": {"N": str(NOW + 1)},
+    }
+
+
+def test_a_key_row_from_before_jobs_shared_rows_promised_none(aws_world: AwsWorld) -> None:
+    aws_world.key_rows.claim(FIRST, NOW)
+    (item,) = aws_world.raw("jobs")
+    del item["packing"]
+    aws_world.aws.client("dynamodb").put_item(TableName=aws_world.table("jobs"), Item=item)
+    assert aws_world.key_rows.claim(SECOND, NOW) == FIRST
+    assert FIRST.packing == NOT_PACKED

@@ -1,4 +1,4 @@
-"""The list of rules that stand-ins do not keep names tests that exist."""
+"""Leniencies: the list of rules that stand-ins do not keep names only tests that exist."""
 
 from __future__ import annotations
 

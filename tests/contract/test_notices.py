@@ -1,4 +1,4 @@
-"""The contract of `ports.Notices` on SQS: what a client is told of a dead execution, once, without its payload."""
+"""The contract of `ports.Notices` on SQS: one notice to the client of a dead execution, without the payload."""
 
 from __future__ import annotations
 

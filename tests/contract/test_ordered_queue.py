@@ -32,7 +32,7 @@ Received = tuple[bytes, str, str]
 
 
 class Queue(Protocol):
-    """An ordered queue and the way in which an event source takes from it."""
+    """An ordered queue, with the calls by which an event source receives and deletes messages."""
 
     @property
     def releases(self) -> ReleaseQueue: ...
@@ -96,7 +96,7 @@ def payload_of(body: str) -> bytes:
 
 
 def ordered(payload: bytes, key: str = "order-17", **changes: Any) -> Release:
-    """A release of an ordered job of its own."""
+    """A release of an ordered job; each payload makes a job of its own."""
     plain = release(NOW, payload)
     occurrence = msgspec.structs.replace(plain.occurrence, ordering_key=key)
     job_id = f"a{uuid.uuid5(uuid.NAMESPACE_OID, payload.decode()).hex}"
@@ -157,7 +157,7 @@ def test_what_is_sent_twice_is_taken_once_though_it_was_deleted_meanwhile(queue:
 
 
 @pytest.mark.parametrize("again", [{"attempt": 2}, {"sweeps": 1}])
-def test_what_is_sent_again_on_purpose_is_taken(queue: Queue, again: dict[str, int]) -> None:
+def test_what_is_sent_again_on_purpose_is_taken(queue: Queue, again: dict[str, Any]) -> None:
     queue.releases.send([ordered(b"1")], NOW)
     ((_, receipt, _),) = queue.receive()
     queue.delete(receipt)
@@ -192,7 +192,7 @@ def test_a_call_never_holds_two_of_a_key_and_nothing_goes_behind_what_was_not_ta
     sent = [ordered(b"%d" % n, f"key-{n % 2}") for n in range(8)]
     refused = queue.releases.send(sent, NOW)
     assert all(len(set(groups)) == len(groups) for groups in calls)
-    # The first of each key was taken, the second never answered for, and nothing behind was tried.
+    # SQS took the first release of each key, failed the second, and the later ones were not tried.
     assert [one.index for one in refused] == [2, 3, 4, 5, 6, 7]
     assert not any(one.permanent for one in refused)
     assert [one.reason for one in refused if one.index > 3] == ["an earlier one of its ordering key was not taken"] * 4

@@ -37,7 +37,7 @@ def test_no_slot_is_taken_that_would_come_too_late(regulation: Regulation) -> No
     assert regulation.reserve("acme", 10, 100, NOW + 50, NOW + 899) == (NOW + 900, 0)
     assert regulation.reserve("acme", 10, 100, NOW + 50, NOW + 1_000) == (NOW + 900, 2)
     assert regulation.reserve("acme", 2, 100, NOW + 50, NOW + 1_200) == (NOW + 1_100, 2)
-    # After a pause the first slot is now, whatever comes of it.
+    # After a time without reservations the first slot is now, even if that is later than the caller can use.
     assert regulation.reserve("acme", 2, 100, NOW + 5_000, NOW + 4_000) == (NOW + 5_000, 1)
     assert regulation.reserve("acme", 1, 100, NOW + 5_000, NOW + 4_000) == (NOW + 5_100, 0)
     assert regulation.reserve("acme", 1, 100, NOW + 5_000) == (NOW + 5_100, 1)

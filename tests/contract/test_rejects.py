@@ -1,4 +1,4 @@
-"""Rejected messages lie in a queue, each with its reason, whatever they are made of."""
+"""Rejects: the queue keeps each rejected message with the reason, whatever bytes the message has."""
 
 from __future__ import annotations
 

@@ -6,10 +6,11 @@ import pytest
 
 from clockwork.aws.queues.release_queue import AwsReleaseQueue
 from clockwork.domain.jobs import Occurrence
-from clockwork.domain.storage.codec import decode_release, encode_release
+from clockwork.domain.storage.codec import encode_release
 from clockwork.ports import ReleaseQueue
 from tests.contract.examples import DAY, DUE, release
 from tests.contract.worlds import AwsWorld, World
+from tests.support.examples import release_in
 
 NOW = DUE
 
@@ -21,14 +22,14 @@ def releases(world: World) -> ReleaseQueue:
 
 def bodies_of(world: World, count: int) -> list[bytes]:
     """The payloads that came through the queue, sorted."""
-    received = [decode_release(body).occurrence for body in world.receive(count)]
+    received = [release_in(body).occurrence for body in world.receive(count)]
     return sorted(occurrence.payload.body for occurrence in received if isinstance(occurrence, Occurrence))
 
 
 def test_a_release_arrives_whole(releases: ReleaseQueue, world: World) -> None:
     sent = release(NOW, bytes(range(32)))
     assert list(releases.send([sent], NOW)) == []
-    assert [decode_release(body) for body in world.receive(1)] == [sent]
+    assert [release_in(body) for body in world.receive(1)] == [sent]
 
 
 @pytest.mark.parametrize("count", [0, 10, 11, 25])

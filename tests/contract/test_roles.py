@@ -1,8 +1,7 @@
-"""Roles that targets name: taken on once, under the client's own ExternalId, and renewed before they end."""
+"""Roles that targets name: assumed once, under the client's own ExternalId, and renewed before they expire."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -21,7 +20,7 @@ ROLE = "arn:aws:iam::210987654321:role/clockwork-in"
 
 
 class Asked:
-    """The calls of AssumeRole that a connection made."""
+    """Records the calls of AssumeRole that a connection makes."""
 
     def __init__(self, aws: Aws) -> None:
         self.calls: list[dict[str, Any]] = []
@@ -36,7 +35,7 @@ class Asked:
 
 
 @pytest.fixture
-def asked(aws_world: AwsWorld) -> Iterator[Asked]:
+def asked(aws_world: AwsWorld) -> Asked:
     return Asked(aws_world.aws)
 
 

@@ -12,7 +12,7 @@ from clockwork.domain.timeline import Shard, ShardStatus
 from clockwork.ports import Lease, Shards
 from tests.contract.examples import DUE
 from tests.contract.races import at_once
-from tests.contract.worlds import World
+from tests.contract.worlds import AwsWorld, World
 
 NOW = DUE
 UNTIL = NOW + 20_000
@@ -26,7 +26,7 @@ def shards(world: World) -> Shards:
 
 
 def take(shards: Shards, owner: str, now: int = NOW, horizon: str = HORIZON) -> Lease:
-    """A lease that must be free."""
+    """Acquire a lease, which must be free."""
     lease = shards.acquire("p000", owner, now, now + 20_000, horizon)
     assert lease is not None
     return lease
@@ -66,7 +66,7 @@ def test_registering_again_changes_nothing(shards: Shards) -> None:
 
 
 def change(shards: Shards, status: ShardStatus) -> Shard:
-    """The shard after a change that nothing stands in the way of."""
+    """Change the status of a shard, which must succeed; returns the shard afterwards."""
     assert shards.change(stored(shards), status)
     assert stored(shards).status is status
     return stored(shards)
@@ -266,3 +266,29 @@ def test_a_commit_and_a_takeover_at_once_never_both_count(shards: Shards) -> Non
         )
         assert successor.cursor == (moved.cursor if committed else lease.cursor)
         assert shards.commit(msgspec.structs.replace(successor, until=0))
+
+
+def test_a_row_is_stored_under_names_that_never_change(aws_world: AwsWorld) -> None:
+    shards = aws_world.shards
+    shards.register("p000", ShardStatus.LEAVING)
+    beginning = {"cursor": {"S": keys.BEGINNING}, "horizon": {"S": keys.BEGINNING}}
+    free = {"owner": {"S": ""}, "epoch": {"N": "0"}, "leaseUntil": {"N": "0"}}
+    first = {"partitionId": {"S": "p000"}, "standing": {"S": "leaving"}, **beginning, **free}
+    assert aws_world.raw("shards") == [first]
+    lease = take(shards, "one")
+    shards.commit(msgspec.structs.replace(lease, cursor=HORIZON, released=7))
+    shards.change(Shard("p000"), ShardStatus.USED)
+    polled = {"cursor": {"S": HORIZON}, "horizon": {"S": HORIZON}, "released": {"N": "7"}}
+    taken = {"owner": {"S": "one"}, "epoch": {"N": "1"}, "leaseUntil": {"N": str(UNTIL)}}
+    changed = {"standing": {"S": "used"}, "changes": {"N": "1"}}
+    assert aws_world.raw("shards") == [{"partitionId": {"S": "p000"}, **polled, **taken, **changed}]
+    assert stored(shards) == Shard("p000", "one", 1, UNTIL, HORIZON, HORIZON, changes=1, released=7)
+
+
+def test_a_row_from_before_shards_could_leave_is_of_a_shard_in_use(aws_world: AwsWorld) -> None:
+    aws_world.shards.register("p000")
+    (item,) = aws_world.raw("shards")
+    del item["standing"]
+    aws_world.aws.client("dynamodb").put_item(TableName=aws_world.table("shards"), Item=item)
+    assert list(aws_world.shards.list()) == ["p000"]
+    assert stored(aws_world.shards) == Shard("p000", status=ShardStatus.USED)

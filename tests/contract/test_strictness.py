@@ -1,4 +1,4 @@
-"""That the checks which accompany every contract test do find what AWS would refuse."""
+"""Strictness: the checks of every contract test find the requests that AWS would refuse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attempts at one queue that begin together go in few calls, and each still has an outcome of its own."""
+"""Gathering: attempts at one SQS queue that begin together share few calls, and each still has its own outcome."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OTHER = SqsTarget("arn:aws:sqs:us-east-1:123456789012:others")
 
 
 class Recorder:
-    """Takes whatever comes, and remembers in which calls."""
+    """A transport that delivers everything, and keeps the payloads of each call."""
 
     def __init__(self, fault: Exception | None = None) -> None:
         self.calls: list[list[bytes]] = []
@@ -95,7 +95,7 @@ def client() -> Iterator[Any]:
 
 def test_a_bad_payload_fails_alone_among_those_of_its_call() -> None:
     with mock_aws():
-        client = botocore.session.Session().create_client(
+        client: Any = botocore.session.Session().create_client(
             "sqs", region_name="us-east-1", aws_access_key_id="test", aws_secret_access_key="test"
         )
         url = client.create_queue(QueueName="jobs")["QueueUrl"]

@@ -1,4 +1,4 @@
-"""Attempts at one bus that begin together go in few calls; one bad event neither fails nor ends with the others."""
+"""Gathering: attempts at one event bus that begin together share few calls; a bad event fails alone."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_every_event_of_a_call_reaches_the_rules_of_its_bus(emulator: Emulator, 
 
 def test_a_bad_detail_among_good_ones_ends_alone_by_the_answer_of_the_service() -> None:
     with mock_aws():
-        client = botocore.session.Session().create_client(
+        client: Any = botocore.session.Session().create_client(
             "events", region_name="us-east-1", aws_access_key_id="test", aws_secret_access_key="test"
         )
         bus = client.create_event_bus(Name="orders")["EventBusArn"]

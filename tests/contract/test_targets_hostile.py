@@ -1,4 +1,4 @@
-"""Targets that harm others if one lets them: what one delivery leaves behind must not reach the next."""
+"""Hostile targets: one delivery must leave nothing behind that harms the next one."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def timed(transport: HttpTransport, target: HttpTarget) -> tuple[Outcome, float]
     return outcome, time.monotonic() - began
 
 
-# What a receiver gets
+# The request that a receiver gets
 
 
 def test_a_delivery_carries_the_payload_and_the_facts_and_a_2xx_is_success(transport: HttpTransport) -> None:
@@ -103,7 +103,7 @@ def test_no_proxy_of_the_environment_is_used(transport: HttpTransport, monkeypat
         assert transport.deliver(delivery_to(to(receiver))).state is State.SUCCEEDED
 
 
-# What an answer means
+# The meaning of an answer
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_of_a_huge_answer_64_kib_are_read(transport: HttpTransport, chunked: boo
         outcome, seconds = timed(transport, to(receiver))
     assert (outcome.state, outcome.excerpt) == (State.FAILED, "y" * 1024)
     assert seconds < 1
-    assert sent < 20_000_000  # what the kernel's buffers took, not what was read
+    assert sent < 20_000_000  # the bytes that the kernel's buffers took; far fewer were read
 
 
 def test_headers_beyond_64_kib_are_not_read(transport: HttpTransport) -> None:

@@ -1,4 +1,4 @@
-"""Kafka deliveries to a cluster that speaks the real protocol, with the faults that a cluster has."""
+"""Kafka deliveries to a test cluster that speaks the real protocol, with the faults of a real cluster."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def cluster() -> Iterator[KafkaCluster]:
 
 @pytest.fixture
 def connect(cluster: KafkaCluster) -> Iterator[Callable[..., KafkaTargets]]:
-    """Makes targets whose producer is the shipped one."""
+    """Makes Kafka targets with the producer that ships."""
     made: TARGETS = []
 
     def make(timeout_seconds: int = 5) -> KafkaTargets:
@@ -50,7 +50,7 @@ def to_topic(topic: str, payload: bytes = b'{"n":1}', key: str | None = None, **
 
 
 def deliver(targets: KafkaTargets, deliveries: Sequence[Delivery]) -> list[Outcome]:
-    """The outcomes of a batch, in its order."""
+    """Deliver a batch; returns the outcomes in the order of the batch."""
     for slot, delivery in enumerate(deliveries):
         targets.begin(slot, delivery)
     outcomes: dict[int, Outcome] = {}
@@ -217,7 +217,7 @@ def test_what_is_forgotten_is_not_collected_and_the_same_producer_goes_on(
 
 
 class _Late:
-    """A producer that acknowledges what it was given first, and refuses the rest, once it is flushed."""
+    """A producer that, once flushed, acknowledges the first message that it was given and refuses the others."""
 
     def __init__(self) -> None:
         self.given: list[Callable[..., None]] = []
@@ -268,7 +268,7 @@ def test_another_kind_of_target_fails_and_says_that_it_is_in_the_wrong_place(
 
 
 class _Broken:
-    """A producer that can only be replaced: what librdkafka answers once the cluster has lost its sequence."""
+    """A producer with a fatal error, as after the cluster has lost librdkafka's sequence: it can only be replaced."""
 
     def produce(self, *_: object, **__: object) -> None:
         raise KafkaException(KafkaError(KafkaError._FATAL))

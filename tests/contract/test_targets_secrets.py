@@ -1,4 +1,4 @@
-"""Signing secrets: read by name from either store, remembered for a while, never told."""
+"""Signing secrets: read by name from either store, cached for a while, and never disclosed."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class SetClock:
 
 
 class Store:
-    """One of the stores, whose reads are counted, and what reads from it."""
+    """One of the stores of secrets, which counts its reads, with the `Secrets` that read from it."""
 
     service: str
-    #: What a name begins with, so that it is asked for here.
+    #: The beginning of the names that are read from this store.
     prefix: str
     missing: str
 

@@ -1,4 +1,4 @@
-"""Deliveries to Lambda, EventBridge and SNS: what arrives, and what refusals mean."""
+"""Deliveries to Lambda, EventBridge and SNS: the messages that arrive, and the outcomes of refusals."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def local_client(service: str) -> Any:
 
 @pytest.fixture(params=["moto", "emulator"])
 def make(request: pytest.FixtureRequest) -> Iterator[Make]:
-    """Makes a client of a service of one of two imitations of AWS."""
+    """Makes clients of AWS services, played by moto or by the emulator."""
     if request.param == "emulator":
         emulator, account = request.getfixturevalue("emulator"), request.getfixturevalue("account")
         yield lambda service: emulator.client(service, account)
@@ -67,7 +67,7 @@ def make(request: pytest.FixtureRequest) -> Iterator[Make]:
 
 
 def queue_of(make: Make, name: str = "heard", **attributes: str) -> tuple[Any, str, str]:
-    """A queue to listen with: its client, URL and ARN."""
+    """A queue in which a test reads the messages that arrived: its client, URL and ARN."""
     sqs = make("sqs")
     url = sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
     arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]

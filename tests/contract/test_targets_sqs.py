@@ -1,4 +1,4 @@
-"""SQS deliveries to queues of two imitations of SQS, and what its refusals mean."""
+"""SQS deliveries to queues of two imitations of SQS, and the outcomes of its refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attempts on threads: all at once, none lost, none waited for beyond its deadline."""
+"""Attempts on threads: all run at once, none is lost, and the deliverer waits for none beyond its deadline."""
 
 from __future__ import annotations
 

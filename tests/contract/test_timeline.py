@@ -23,7 +23,7 @@ def timeline(world: World) -> Timeline:
 
 
 def pages(timeline: Timeline, until: str, limit: int) -> list[Page]:
-    """Page after page from the beginning, as a poller reads."""
+    """Read all pages from the beginning, as a poller does."""
     read = [timeline.read("p000", keys.BEGINNING, until, limit)]
     while read[-1].more:
         read.append(timeline.read("p000", read[-1].rows[-1].key, until, limit))

@@ -1,4 +1,4 @@
-"""Where a contract is held to: the ports in memory, on moto in this process, on the emulator."""
+"""The worlds in which the contracts are tested: the ports in memory, on moto in this process, and on the emulator."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from clockwork.aws.stores.regulation import AwsRegulation
 from clockwork.aws.stores.shards import AwsShards
 from clockwork.aws.stores.timeline import AwsTimeline
 from clockwork.domain.errors import Unreadable
-from clockwork.domain.storage.codec import decode_job
+from clockwork.domain.named_jobs import NamedJob
+from clockwork.domain.storage.codec import decode
 from clockwork.memory.clients import MemoryClients, MemoryKeyRows
 from clockwork.memory.clock import MemoryClock
 from clockwork.memory.executions import MemoryExecutions
@@ -78,7 +79,7 @@ class World(Protocol):
         """How many messages of the release queue cannot be received yet."""
 
     def damage_job(self, client_id: str, job_key: str, blob: bytes) -> None:
-        """Let a named job's row hold bytes that cannot be read."""
+        """Overwrite a named job's row with bytes that cannot be read."""
 
 
 class MemoryWorld:
@@ -103,14 +104,14 @@ class MemoryWorld:
 
     def damage_job(self, client_id: str, job_key: str, blob: bytes) -> None:
         try:
-            decode_job(blob)
+            decode(blob, NamedJob)
         except Unreadable as fault:
             self.jobs.unreadable[client_id, job_key] = fault
 
 
 @dataclass
 class AwsWorld:
-    """The ports on AWS or what stands in for it. Tables and queues are made when first asked for."""
+    """The ports on a stand-in for AWS. Tables and queues are created when they are first used."""
 
     endpoint_url: str | None
     account: str = "123456789012"
@@ -121,7 +122,10 @@ class AwsWorld:
         return self.connect()
 
     def connect(self, *, meter: CapacityMeter | None = None, endpoint_url: str | None = None) -> Aws:
-        """A connection of its own, which pauses for nothing but notes how long it would have. The caller closes it."""
+        """A connection of its own. Instead of pausing between repeats it notes in `pauses` how long it would pause.
+
+        The caller closes it.
+        """
         session = botocore.session.Session()
         session.register_component("data_loader", _LOADER)
         session.set_config_variable("region", "us-east-1")
@@ -201,7 +205,7 @@ class AwsWorld:
         )
 
     def raw(self, kind: str) -> list[dict[str, Any]]:
-        """Every item of a table as it is stored."""
+        """Every stored item of a table, as DynamoDB returns it."""
         items: list[dict[str, Any]]
         items = self.aws.client("dynamodb").scan(TableName=self.table(kind), ConsistentRead=True)["Items"]
         return items

@@ -1,4 +1,4 @@
-"""`python -m tests.crash_points [scene ...]`: a process dies at every call to AWS there is, equal points among them."""
+"""`python -m tests.crash_points [scene ...]`: kills a process at every call to AWS, including equal points."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.simulation.scenes import SCENES
 
 
 def main(scenes: Sequence[str]) -> int:
-    """Try the scenes named, or all; 1 if an invariant does not hold somewhere."""
+    """Tries the named scenes, or all of them; returns 1 if an invariant does not hold at some point."""
     points = violations = 0
     for scene in scenes or SCENES:
         with services() as aws:

@@ -1,8 +1,8 @@
-"""Every point of a scene at which a process can die, each tried in a world of its own.
+"""Tries every point of a scene at which a process can die, each in a world of its own.
 
-The scene is played once. At each point the whole test process forks: in the child the actor dies there, and the child
-plays on to the end and tells what it found; the parent plays on as if nothing had happened. So what leads up to a point
-is played once for all of them.
+The scene is played once. At each point the whole test process forks. In the child the actor dies at that point; the
+child then plays the scene to its end and reports the violations it found. The parent plays on as if nothing had
+happened. So the part of the scene before a point is played once for all points.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from tests.crash_points.services import Services
 from tests.crash_points.stage import Point, play_on_moto
 from tests.simulation.stage import Stage
 
-#: What a pipe holds at least without anybody who reads.
+#: A pipe holds at least this many bytes without a reader.
 LONGEST_REPORT = 4_000
 
 
 @dataclass(frozen=True)
 class Tried:
-    """What came of one point: the invariants that did not hold there."""
+    """The result of one point: the invariants that did not hold there."""
 
     point: Point
     violations: str
@@ -34,22 +34,22 @@ class Tried:
 
 @dataclass
 class Enumeration:
-    """One scene, and all that was found in it."""
+    """One scene, and the results of all its points."""
 
     services: Services
     scene: str
-    #: Also points that are equal to others.
+    #: Whether points that are equal to others are tried, too.
     every: bool = False
-    #: So many worlds at once.
+    #: How many worlds are tried at once.
     width: int = field(default_factory=lambda: os.cpu_count() or 1)
     tried: list[Tried] = field(default_factory=list)
     _under_way: deque[tuple[Point, int, int]] = field(default_factory=deque)
     _reports_to: int | None = None
 
     def run(self) -> Stage:
-        """Try them all. The stage is that of the world in which nobody died."""
+        """Tries all points. Returns the stage of the world in which no process died."""
         gc.collect()
-        gc.freeze()  # children share what there is, and are gone before they have made much garbage
+        gc.freeze()  # children share the parent's objects, and end before they have made much garbage
         gc.disable()
         try:
             stage = self._play()
@@ -61,7 +61,7 @@ class Enumeration:
         return stage
 
     def _play(self) -> Stage:
-        """A child does not come back from this."""
+        """Plays the scene. In a child this never returns: the child reports and exits."""
         try:
             stage = play_on_moto(self.services, self.scene, self._dies_at, every=self.every)
             if self._reports_to is not None:
@@ -79,7 +79,7 @@ class Enumeration:
             self._reap()
         reads_from, reports_to = os.pipe()
         with warnings.catch_warnings():
-            # Python warns of threads of others; the child uses none and ends without cleaning up.
+            # Python warns of forking beside other threads; the child uses none and exits without cleaning up.
             warnings.simplefilter("ignore", DeprecationWarning)
             pid = os.fork()
         if pid == 0:
@@ -90,7 +90,7 @@ class Enumeration:
         return False
 
     def _report(self, told: str) -> NoReturn:
-        """The end of a child. It cleans nothing up: all that it has is its parent's."""
+        """Reports and ends a child. The child cleans nothing up: everything it has belongs to its parent."""
         assert self._reports_to is not None
         os.write(self._reports_to, told.encode()[:LONGEST_REPORT])
         os._exit(0)
@@ -104,5 +104,5 @@ class Enumeration:
 
 
 def failed(tried: list[Tried]) -> Iterator[Tried]:
-    """Those at which some invariant did not hold."""
+    """The points at which some invariant did not hold."""
     return (one for one in tried if one.violations)

@@ -1,4 +1,4 @@
-"""What Lambda's event source does with a queue on moto: receive, delete, and know when to look again."""
+"""A queue on moto as Lambda's event source uses it: receive, delete, and know when to look again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.crash_points.services import QUEUES, Services
 
 @dataclass(frozen=True)
 class Received:
-    """A message in hand."""
+    """A received message."""
 
     message_id: str
     body: str
@@ -25,7 +25,7 @@ class Received:
 class MotoQueue:
     """A release queue and its dead letters, as the simulated event source and the verdict see them."""
 
-    #: No adversary doubles what waits here.
+    #: The adversary doubles no message in this queue.
     may_double = False
 
     def __init__(self, services: Services, name: str, clock: MemoryClock) -> None:
@@ -38,7 +38,7 @@ class MotoQueue:
 
     @property
     def messages(self) -> Mapping[str, MotoMessage]:
-        """All that wait or are in hand, by id."""
+        """All messages that are waiting or received but not deleted, by id."""
         return {message.id: message for message in self._services.queue(self._name)._messages}
 
     @property
@@ -47,7 +47,7 @@ class MotoQueue:
         return {message.id: message for message in self._services.queue(QUEUES[self._name])._messages}
 
     def receive(self, limit: int = 10) -> Sequence[Received]:
-        """Up to `limit` visible messages."""
+        """Receives up to `limit` visible messages."""
         self._free_groups()
         asked = {"AttributeNames": ["ApproximateReceiveCount", "MessageGroupId"], "MaxNumberOfMessages": limit}
         sqs = self._services.aws.client("sqs")
@@ -68,20 +68,22 @@ class MotoQueue:
         return received
 
     def delete(self, message_id: str) -> None:
-        """Acknowledge a message."""
+        """Deletes a message, which acknowledges it."""
         url = self._services.url(self._name)
         self._services.aws.client("sqs").delete_message(QueueUrl=url, ReceiptHandle=self._receipts[message_id])
         self.tell()
 
     def tell(self) -> None:
-        """Something has changed: say when messages may be received."""
+        """After a change, reports when each message may be received."""
         for message in self.messages.values():
             visible_at = int(max(message.visible_at, message.delayed_until, self._clock.at))
-            self.on_put(visible_at + 1)  # moto hands out what was visible before now
+            self.on_put(visible_at + 1)  # moto hands out messages that became visible before now
 
     def _free_groups(self) -> None:
-        """Messages whose time is over are in hand no more, all at once. moto forgets them one by one while it hands
-        out, so that what is behind the head of a group would come before it.
+        """Frees all messages whose visibility timeout has ended, at once.
+
+        moto frees them one by one while it hands messages out, so that a message behind the head of its group would be
+        handed out before the head.
         """
         queue = self._services.queue(self._name)
         queue._pending_messages = {message for message in queue._pending_messages if not message.visible}

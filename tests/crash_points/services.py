@@ -33,42 +33,42 @@ T = TypeVar("T")
 R = TypeVar("R")
 ACCOUNT = "123456789012"
 REGION = "us-east-1"
-#: Queue names, each with that of its dead letters.
+#: Each queue's name, with the name of its dead-letter queue.
 QUEUES = {"release": "release-dead", "ordered.fifo": "ordered-dead.fifo"}
 Invoked = Callable[[Mapping[str, Any]], None]
 
 
 class Witness(Protocol):
-    """Sees each call of an actor, and may end the actor there by raising."""
+    """Sees each call of an actor to AWS, and may end the actor there by raising."""
 
     def before(self, call: str) -> None:
-        """A call such as `dynamodb.PutItem` is about to be made."""
+        """Called before a call such as `dynamodb.PutItem` is made."""
 
     def after(self, call: str, asked: Mapping[str, Any], answer: Mapping[str, Any], *, done: bool) -> None:
-        """It was carried out, or refused (`done` is False), and its caller has not learned of it yet."""
+        """Called after AWS carried out the call or refused it (`done` is False), before its caller learns of it."""
 
 
 class InTurn(Parallel):
-    """Calls one after the other: which ones were made before a crash is then the same each time."""
+    """Makes calls one after the other, so that the same calls precede a crash in every run."""
 
     def map(self, work: Callable[[T], R], items: Sequence[T]) -> list[R]:
         return [work(item) for item in items]
 
 
 class Services:
-    """DynamoDB and SQS on moto; of Lambda only that an asynchronous invocation is taken."""
+    """DynamoDB and SQS on moto. Of Lambda it only accepts asynchronous invocations."""
 
     def __init__(self) -> None:
-        #: The instant (ms).
+        #: The current instant (ms).
         self.now: Callable[[], int] = lambda: 0
-        #: Who sees the calls that are made now; None: nobody, as for what the test itself does.
+        #: Returns the witness of calls made now; None while the test itself makes them.
         self.witness: Callable[[], Witness | None] = lambda: None
         self.invoked: Invoked = lambda _: None
         self.aws = Aws(self._session(), backoff=Backoff(sleep=lambda _: None))
         self.aws.parallel = InTurn(1)
 
     def start(self, settings: Settings) -> None:
-        """Empty tables and queues, and nobody who watches."""
+        """Empties tables and queues, and removes the witness."""
         self.witness, self.invoked = lambda: None, lambda _: None
         mock_random.seed(0)
         backends: tuple[BackendDict[Any], ...] = (dynamodb_backends, sqs_backends)
@@ -91,12 +91,12 @@ class Services:
 
     @staticmethod
     def queue(name: str) -> Queue:
-        """The queue itself, for looking into it."""
+        """moto's own queue object, to look into the queue."""
         return sqs_backends[ACCOUNT][REGION].queues[name]
 
     @staticmethod
     def stored(table: str, key: str) -> Mapping[str, Any]:
-        """The item under a key of a table without a sort key, as it is stored."""
+        """The stored item under a key of a table without a sort key."""
         item = dynamodb_backends[ACCOUNT][REGION].get_table(table).get_item(DynamoType({"S": key}))
         assert item is not None, f"there is no {key} in {table}"
         return {name: {value.type: value.value} for name, value in item.attrs.items()}
@@ -144,13 +144,13 @@ class Services:
 
 @contextmanager
 def services() -> Iterator[Services]:
-    """AWS for a while. Its time is `Services.now` (ms)."""
+    """Runs AWS in this process. Its time is `Services.now` (ms)."""
     with mock_aws(), ExitStack() as patches:
         running = Services()
         changes: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
             (moto.sqs.models, "unix_time_millis", lambda: float(running.now())),
             (moto.sqs.models, "unix_time", lambda: running.now() / 1000),
-            # An eighth of each call's time.
+            # Saves an eighth of each call's time.
             (moto.core.responses, "method_names_from_class", cache(method_names_from_class)),
             (moto.core.responses, "gen_amzn_requestid_long", lambda _: "request"),
         )

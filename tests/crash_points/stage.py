@@ -1,4 +1,4 @@
-"""The simulator's stage on moto: each call to AWS is a point at which its process may die."""
+"""The simulator's stage on moto: a process may die at each of its calls to AWS."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Moment = Literal["before", "after"]
 
 @dataclass(frozen=True)
 class Point:
-    """Where a process may die: at this call of all, before or after its effect."""
+    """A place at which a process may die: the `number`-th call, before or after its effect."""
 
     number: int
     moment: Moment
@@ -30,18 +30,18 @@ class Point:
     call: str
 
 
-#: Whether the actor ends here.
+#: Decides whether the actor ends at a point.
 DiesAt = Callable[[Point], bool]
 #: Calls without an effect.
 READS = frozenset({"dynamodb.GetItem", "dynamodb.BatchGetItem", "dynamodb.Query", "dynamodb.Scan"})
 
 
 class MotoStage(Stage):
-    """Everything of one run, on moto. It is also the witness of the calls that actors make.
+    """A whole run on moto. It is also the witness of the actors' calls to AWS.
 
-    All that an actor does to the world are its calls to AWS and the attempts that it starts. Who dies before a call
-    might as well have died after its last effect, and after a read or a refused write as well as before it: such points
-    are equal, and only one of them is tried, unless `every` is.
+    An actor affects the world only by its calls to AWS and by the attempts that it starts. Dying before a call is equal
+    to dying after the last effect; dying after a read or a refused write is equal to dying before it. Only one of
+    several equal points is tried, unless `every` is set.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class MotoStage(Stage):
         self._every = every
         #: How many calls have been made.
         self.calls = 0
-        #: By actor, how many attempts had been started when it was last at a point.
+        #: By actor: how many attempts had been started when the actor was last at a point.
         self._last_seen: dict[Actor, int] = {}
         super().__init__(0, settings, adversary)
         self.cloud.invoker = AwsInvoker(services.aws, "poller")
@@ -100,7 +100,7 @@ class MotoStage(Stage):
 
 
 def _actions(call: str, asked: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The tables that a call is about, each with the action that IAM asks for."""
+    """The tables of a call, each with the IAM action that the call needs."""
     service, _, action = call.partition(".")
     if service != "dynamodb":
         return []
@@ -111,7 +111,7 @@ def _actions(call: str, asked: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def play_on_moto(services: Services, scene: str, dies_at: DiesAt, *, every: bool = False) -> Stage:
-    """A scene from beginning to end on the shipped adapters. `every`: also points that are equal to others."""
+    """Plays a scene from beginning to end on the shipped adapters; `every`: dies at points equal to others, too."""
     return play(
         OnePoint(), scene, lambda settings, adversary: MotoStage(services, dies_at, settings, adversary, every=every)
     )

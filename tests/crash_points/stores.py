@@ -1,4 +1,4 @@
-"""The shipped adapters on moto as the stores of a simulated run, and a mirror of what they hold for its watcher."""
+"""The shipped adapters on moto as the stores of a simulated run, mirrored into memory for the run's watcher."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from clockwork.aws.queues.backlog import AwsBacklog
 from clockwork.aws.queues.dead_letters import AwsDeadLetters
 from clockwork.aws.queues.ordered_queue import AwsInHand, AwsOrderedQueue
 from clockwork.aws.queues.release_queue import AwsReleaseQueue
-from clockwork.aws.queues.routing import JoinedDeadLetters
 from clockwork.aws.stores.clients import AwsClients, CachedClients
 from clockwork.aws.stores.executions import AwsExecutions
 from clockwork.aws.stores.jobs import AwsJobs
@@ -18,7 +17,10 @@ from clockwork.aws.stores.regulation import AwsRegulation
 from clockwork.aws.stores.shards import AwsShards, _from_item
 from clockwork.aws.stores.timeline import AwsTimeline
 from clockwork.aws.targets.notices import AwsNotices
-from clockwork.domain.storage.codec import decode_execution, decode_job, decode_message
+from clockwork.domain.errors import Unreadable
+from clockwork.domain.executions import Execution
+from clockwork.domain.named_jobs import NamedJob
+from clockwork.domain.storage.codec import decode, decode_message
 from clockwork.domain.timeline import NEVER, Row, Shard
 from clockwork.memory.clock import MemoryClock
 from clockwork.ports.routing import Routed, by_order
@@ -31,7 +33,7 @@ from tests.simulation.watcher import Watcher
 
 
 class AwsStores(Stores):
-    """Stores on moto. What the watcher looks at is the memory stores of the simulation: `mirror` keeps them alike."""
+    """Stores on moto. The watcher reads the simulation's memory stores; `mirror` keeps these equal to moto."""
 
     def __init__(
         self, services: Services, clock: MemoryClock, settings: Settings, adversary: Adversary, watcher: Watcher
@@ -60,7 +62,7 @@ class AwsStores(Stores):
                 )
             ),
             "backlog": lambda: AwsBacklog(aws, [url("release")]),
-            "dead_letters": lambda: JoinedDeadLetters([AwsDeadLetters(aws, url(dead)) for dead in QUEUES.values()]),
+            "dead_letters": lambda: AwsDeadLetters(aws, [url(dead) for dead in QUEUES.values()]),
             "notices": lambda: AwsNotices(aws),
             "in_hand": lambda: AwsInHand(aws, url("ordered.fifo")),
             "clients": lambda: CachedClients(AwsClients(aws, "clients"), clock, settings.client_cache_seconds),
@@ -69,11 +71,11 @@ class AwsStores(Stores):
         }
 
     def port(self, name: str) -> object:
-        """A new adapter: no process knows what another knew."""
+        """A new adapter for each process, since no process shares memory with another."""
         return self._adapters[name]()
 
     def mirror(self, call: str, asked: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
-        """What an actor's call has changed."""
+        """Applies the change of an actor's call to the memory stores."""
         if call == "sqs.SendMessageBatch":
             self._mirror_send(asked, answer)
         elif call == "sqs.ChangeMessageVisibilityBatch":
@@ -109,18 +111,23 @@ class AwsStores(Stores):
         self.timeline.cancel(asked["Key"]["partitionId"]["S"], asked["Key"]["scheduleTime"]["S"], int(element))
 
     def _mirror_execution(self, asked: Mapping[str, Any], _: object) -> None:
-        after = decode_execution(asked["Item"]["record"]["B"])
+        after = decode(asked["Item"]["record"]["B"], Execution)
         (saved,) = self.executions.save([(self.executions.find(after.job_id, after.execution_id), after)])
         assert saved.ok, f"{after.execution_id} is {saved.actual} where memory is asked"
 
     def _mirror_job(self, asked: Mapping[str, Any], _: object) -> None:
         if not asked["Item"]["jobKey"]["S"].startswith(PREFIX):
-            after = decode_job(asked["Item"]["job"]["B"])
+            after = decode(asked["Item"]["job"]["B"], NamedJob)
             (before,) = self.jobs.get([(after.client_id, after.job_key)])
+            assert not isinstance(before, Unreadable)
             assert self.jobs.save(before, after), f"{after.job_key} cannot be saved where memory is asked"
 
     def _mirror_shard(self, asked: Mapping[str, Any], _: object) -> None:
-        """As it is stored now: who takes it begins an epoch, whatever else changes it is a commit or about its use."""
+        """Mirrors a shard as it is stored now.
+
+        A new epoch means that a poller took the shard. Any other change of cursor or horizon is a commit; a change of
+        neither is about the shard's use, and the watcher is not told.
+        """
         partition_id = (asked.get("Key") or asked["Item"])["partitionId"]["S"]
         before = self.shards._rows.get(partition_id)
         after = self.shards._rows[partition_id] = _from_item(self._services.stored("shards", partition_id))
@@ -135,7 +142,7 @@ class AwsStores(Stores):
 
 
 def _polled(shard: Shard) -> tuple[object, ...]:
-    """What pollers change of a shard."""
+    """The fields of a shard that pollers change."""
     return shard.epoch, shard.lease_until, shard.cursor, shard.horizon
 
 

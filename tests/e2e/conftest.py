@@ -1,4 +1,4 @@
-"""What tests from end to end share on the one deployed stack: queues, hooks, a tenant whose webhooks are signed."""
+"""Fixtures of the end-to-end tests on the one deployed stack: queues, hooks, a client whose webhooks are signed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 
 class FirstJob(NamedTuple):
-    """The answer to the very first create, and the delivery."""
+    """The answer to the stack's very first create, and the delivery of that job."""
 
     created: dict[str, Any]
     arrival: Post
@@ -27,7 +27,7 @@ class FirstJob(NamedTuple):
 
 @pytest.fixture(scope="session")
 def deployment(stack: LocalStack) -> Deployment:
-    """The stack, with a standard and a FIFO queue."""
+    """The deployed stack, with a standard and a FIFO queue as targets."""
     sqs = stack.client("sqs")
     for name, attributes in (("target-standard", {}), ("target-orders.fifo", {"FifoQueue": "true"})):
         sqs.create_queue(QueueName=name, Attributes=attributes)
@@ -37,20 +37,20 @@ def deployment(stack: LocalStack) -> Deployment:
 
 @pytest.fixture(scope="session")
 def webhooks() -> Iterator[Hooks]:
-    """Where hooks are received."""
+    """The running webhook receiver."""
     with Hooks() as running:
         yield running
 
 
 @pytest.fixture
 def hook(webhooks: Hooks) -> Hook:
-    """A URL of this test's own that accepts everything."""
+    """A URL of this test's own; the receiver accepts every request to it."""
     return webhooks.hook()
 
 
 @pytest.fixture(scope="session")
 def newcomer(deployment: Deployment, webhooks: Hooks) -> Tenant:
-    """The client acme, who has not created a job yet."""
+    """The client acme, which has not created a job yet."""
     deployment.stack.client("secretsmanager").create_secret(Name=SECRET_NAME, SecretString=SECRET)
     return deployment.tenant(
         "acme",
@@ -62,7 +62,7 @@ def newcomer(deployment: Deployment, webhooks: Hooks) -> Tenant:
 
 @pytest.fixture(scope="session")
 def first_job(newcomer: Tenant, webhooks: Hooks) -> FirstJob:
-    """The first job of the stack's life: due in two seconds, while no Lambda has ever run and no tick has come."""
+    """The first job of the stack's life: due in two seconds, while no Lambda has run and no tick has come before."""
     hook = webhooks.hook()
     created = newcomer.create(hook, schedule={"delaySeconds": 2})
     return FirstJob(created, hook.await_arrivals(1)[0])
@@ -70,7 +70,7 @@ def first_job(newcomer: Tenant, webhooks: Hooks) -> FirstJob:
 
 @pytest.fixture(scope="session")
 def acme(newcomer: Tenant, first_job: FirstJob) -> Tenant:
-    """The client acme on a stack that is warm."""
+    """The client acme, on a stack that is warm."""
     return newcomer
 
 

@@ -1,4 +1,4 @@
-"""The deployed stack in the hands of an operator: its tenants, queues, shards and Lambdas."""
+"""The deployed stack as an operator sees it: its clients, queues, shards and Lambdas."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PARTITIONS = keys.plain_partitions(Settings.for_local().shards)
 
 
 class Deployment:
-    """The stack with two tenants. `standard` and `fifo` are the ARNs of queues that jobs may target."""
+    """The deployed stack. `standard` and `fifo` are the ARNs of queues that jobs may target."""
 
     def __init__(self, stack: LocalStack, standard: str, fifo: str) -> None:
         self.stack = stack
@@ -34,7 +34,7 @@ class Deployment:
         self._rule = next(r["Name"] for r in self._client("events").list_rules()["Rules"] if "Tick" in r["Name"])
 
     def tenant(self, name: str, **definition: Any) -> Tenant:
-        """A client whose only principal is a user of its own, who may call the API."""
+        """Makes a client whose only principal is a user of its own, who may call the API."""
         user = self.caller(name)
         body = {"principals": [user.arn], **definition}
         answer = self.stack.api().request("PUT", f"/v1/clients/{name}", body)
@@ -42,12 +42,12 @@ class Deployment:
         return Tenant(name, self.stack.api(user))
 
     def caller(self, name: str) -> Credentials:
-        """A user who may call the API, for no client."""
+        """Makes a user who may call the API but is a principal of no client."""
         allowed = f"arn:aws:execute-api:{REGION}:*:{self.stack.outputs['ApiId']}/*"
         return self.stack.create_user(name, {"Effect": "Allow", "Action": "execute-api:Invoke", "Resource": allowed})
 
     def invoke(self, moment: str, event: dict[str, Any]) -> dict[str, Any]:
-        """Run a Lambda and wait for what it returns."""
+        """Invokes a Lambda and returns its answer. Fails the test if the Lambda fails."""
         name = self.stack.outputs[f"{moment.capitalize()}Function"]
         answer = self._client("lambda").invoke(FunctionName=name, Payload=json.dumps(event).encode())
         said = answer["Payload"].read()
@@ -55,11 +55,11 @@ class Deployment:
         return dict(json.loads(said))
 
     def send_dead_letter(self, body: str, queue: str = "DeadLetterQueueUrl") -> None:
-        """Put a message where SQS puts what was received too often."""
+        """Puts a message into a dead-letter queue, as SQS does with messages that were received too often."""
         self._client("sqs").send_message(QueueUrl=self.stack.outputs[queue], MessageBody=body)
 
     def await_empty(self, queue: str = "ReleaseQueueUrl") -> None:
-        """Wait until nothing is in a queue, in flight or delayed."""
+        """Waits until a queue is empty; messages in flight and delayed ones count, too."""
         await_value(lambda: True if self.depth(self.stack.outputs[queue]) == 0 else None, f"{queue} is empty")
 
     def depth(self, url: str) -> int:
@@ -69,7 +69,7 @@ class Deployment:
         return sum(int(attributes[name]) for name in names)
 
     def receive(self, arn: str) -> dict[str, Any]:
-        """The next message of a target queue, which is deleted."""
+        """Receives and deletes the next message of a target queue."""
         sqs = self._client("sqs")
         url = sqs.get_queue_url(QueueName=arn.rpartition(":")[2])["QueueUrl"]
         asked: dict[str, Any] = {"MessageAttributeNames": ["All"], "AttributeNames": ["All"], "WaitTimeSeconds": 1}
@@ -79,7 +79,7 @@ class Deployment:
 
     @contextmanager
     def without_ticks(self) -> Iterator[None]:
-        """No tick comes, and none that came before is still at work."""
+        """Disables the rule of ticks for the block, once the pollers of earlier ticks have ended."""
         events = self._client("events")
         events.disable_rule(Name=self._rule)
         try:
@@ -89,7 +89,7 @@ class Deployment:
             events.enable_rule(Name=self._rule)
 
     def miss_ticks(self) -> None:
-        """Leave the plain shards as they are when ticks have been missed: all horizons lie where now is."""
+        """Sets the plain shards as missed ticks leave them: cursor and horizon of each lie at the present instant."""
         now = keys.edge_key(time.time_ns() // 1_000_000)
         for partition_id in _PARTITIONS:
             self._client("dynamodb").update_item(
@@ -102,7 +102,7 @@ class Deployment:
 
     @contextmanager
     def world(self) -> Iterator[World]:
-        """The ports as a Lambda of this deployment has them, in this process."""
+        """The ports of a Lambda of this deployment, in this process."""
         outputs = self.stack.outputs
         tables = {f"{name.lower()}_table": outputs[f"{name}Table"] for name in _TABLES}
         settings = Settings.for_local().with_(release_queue_url=outputs["ReleaseQueueUrl"], **tables)
@@ -117,11 +117,11 @@ class Deployment:
             aws.close()
 
     def poll_all(self) -> list[dict[str, Any]]:
-        """Run the poller of every plain shard, one after the other; what each reports."""
+        """Runs the poller of every plain shard, one after the other; returns their reports."""
         return [self.invoke("poller", {"partitionId": partition_id}) for partition_id in _PARTITIONS]
 
     def await_free(self, partition_id: str) -> None:
-        """Wait until the lease of a shard has ended."""
+        """Waits until the lease of a shard has ended."""
 
         def ended() -> bool | None:
             until = next(int(i["leaseUntil"]["N"]) for i in self._shards() if i["partitionId"]["S"] == partition_id)
@@ -130,7 +130,7 @@ class Deployment:
         await_value(ended, f"the lease of {partition_id} ends")
 
     def _await_rest(self) -> None:
-        """Until no shard has changed hands for a second."""
+        """Waits until no lease has changed for a second."""
         seen, since = self._epochs(), time.monotonic()
 
         def rest() -> bool | None:

@@ -15,9 +15,9 @@ from tests.e2e.waiting import PATIENCE_SECONDS
 
 
 class Hook:
-    """A URL of the receiver. Its first `failures` requests per execution are answered 503, the others 200.
+    """A URL of the receiver. It answers 503 to the first `failures` requests of each execution, and 200 to all others.
 
-    Each answer takes `seconds`; `most_at_once` is how many requests have been under way together.
+    Each answer takes `seconds`; `most_at_once` is the greatest number of requests that were under way together.
     """
 
     def __init__(self, url: str, failures: int, seconds: float) -> None:
@@ -37,14 +37,14 @@ class Hook:
             return list(self._arrivals)
 
     def await_arrivals(self, count: int, seconds: float = PATIENCE_SECONDS) -> list[Post]:
-        """The arrivals, once there are at least `count`. Fails the test if they do not come."""
+        """Waits for at least `count` requests and returns all so far. Fails the test if they do not come."""
         with self._changed:
             came = self._changed.wait_for(lambda: len(self._arrivals) >= count, seconds)
             assert came, f"{len(self._arrivals)} of {count} requests came within {seconds} s"
             return list(self._arrivals)
 
     def answer(self, post: Post) -> Answer:
-        """Note a request, and fail it or not."""
+        """Records a request, and answers 503 or 200."""
         with self._changed:
             self._arrivals.append(post)
             self._under_way += 1
@@ -60,7 +60,7 @@ class Hook:
 
 
 class Hooks(Receiver):
-    """The server of all hooks."""
+    """The HTTP server of all hooks."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,18 +68,18 @@ class Hooks(Receiver):
         self._numbers = itertools.count(1)
 
     def hook(self, failures: int = 0, seconds: float = 0) -> Hook:
-        """A URL that nothing else uses."""
+        """A hook with a URL of its own."""
         path = f"/hook-{next(self._numbers)}"
         self._hooks[path] = Hook(f"http://{self.place}{path}", failures, seconds)
         return self._hooks[path]
 
     def answer(self, post: Post) -> Answer:
-        """As the hook of its path does."""
+        """Answers as the hook with the request's path."""
         return self._hooks[post.path].answer(post)
 
 
 def is_signed(arrival: Post, secret: str) -> bool:
-    """As a receiver of Standard Webhooks checks it."""
+    """Checks the signature as a receiver of Standard Webhooks does."""
     signed = f"{arrival.headers['webhook-id']}.{arrival.headers['webhook-timestamp']}.".encode() + arrival.body
     digest = hmac.new(base64.b64decode(secret.removeprefix("whsec_")), signed, hashlib.sha256).digest()
     return f"v1,{base64.b64encode(digest).decode()}" in arrival.headers["webhook-signature"].split()

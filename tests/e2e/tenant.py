@@ -17,7 +17,7 @@ class Tenant:
         self.api = api
 
     def create(self, hook: Hook | None = None, *, key: str | None = None, **job: Any) -> dict[str, Any]:
-        """POST /v1/jobs, which must answer 201. Due in 2 s and recorded unless `job` says otherwise."""
+        """Creates a job; the API must answer 201. It is due in 2 s and recorded unless `job` says otherwise."""
         job = {"schedule": {"delaySeconds": 2}, **job}
         if hook is not None:
             job["target"] = {"type": "http", "url": hook.url}
@@ -27,19 +27,19 @@ class Tenant:
         return dict(answer.body)
 
     def get(self, path: str) -> Any:
-        """The body of a GET, which must answer 200."""
+        """Returns the body of a GET, which must answer 200."""
         answer = self.api.request("GET", path)
         assert answer.status == 200, answer
         return answer.body
 
     def cancel(self, job_id: str) -> dict[str, Any]:
-        """DELETE /v1/jobs/{jobId}, which must answer 200."""
+        """Cancels a job (DELETE /v1/jobs/{jobId}), which must answer 200."""
         answer = self.api.request("DELETE", f"/v1/jobs/{job_id}")
         assert answer.status == 200, answer
         return dict(answer.body)
 
     def await_job(self, job_id: str, state: str) -> dict[str, Any]:
-        """The job as soon as it is in a state."""
+        """Waits until a job is in a state, and returns it."""
         return await_value(lambda: _in_state(self.get(f"/v1/jobs/{job_id}"), state), f"{job_id} is {state}")
 
 

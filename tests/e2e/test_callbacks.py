@@ -1,4 +1,4 @@
-"""onFailure on the deployed stack: what ends DEAD is called back once, with its facts, signed like any webhook."""
+"""onFailure on the deployed stack: each DEAD job is called back once, with its facts, signed like any webhook."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_dead_execution_is_called_back_once_with_what_became_of_it(
         "tags": {"team": "billing"},
     }
     assert (is_signed(arrival, SECRET), arrival.headers["x-why"]) == (True, "dead")
-    # It is a job like any other, and has ended; nothing of it is to come.
+    # The callback is a job like any other; it has ended, and nothing more comes of it.
     assert acme.await_job(arrival.headers["clockwork-job-id"], "SUCCEEDED")["record"] == "full"
     assert (len(failing.arrivals), len(told.arrivals)) == (2, 1)
 
@@ -51,7 +51,7 @@ def test_a_callback_that_fails_has_none_of_its_own(acme: Tenant, webhooks: Hooks
     (arrival, *_) = deaf.await_arrivals(1)
     job = acme.get(f"/v1/jobs/{arrival.headers['clockwork-job-id']}")
     assert "onFailure" not in job
-    # The client's policy, not that of the job.
+    # The retry policy of the client, not of the dead job.
     assert job["retryPolicy"]["maxAttempts"] == 5
     assert acme.cancel(job["jobId"])["result"] in ("cancelled", "running")
 

@@ -1,4 +1,4 @@
-"""Who may ask, and what they learn of others."""
+"""Which callers the deployed API admits, and how little they learn of other clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The CDK's own command line, unmodified, takes an empty account to a running stack and back to nothing."""
+"""The CDK's own command line, unmodified, deploys a running stack into an empty account and removes all of it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,13 +21,13 @@ CDK = ROOT / "node_modules/.bin/cdk"
 
 @pytest.fixture(scope="module")
 def empty() -> Iterator[LocalStack]:
-    """A stack of its own that nothing has been deployed into."""
+    """A local stack of its own, with nothing deployed into it."""
     with LocalStack.start() as stack:
         yield stack
 
 
 def cdk(*arguments: str, environment: dict[str, str] | None = None) -> str:
-    """Run the command line; returns all it said. Fails the test if it fails."""
+    """Runs the command line and returns its output. Fails the test if the command fails."""
     inherited = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     quiet = {"CI": "true", "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "20"}
     ran = subprocess.run(
@@ -44,7 +45,7 @@ def cdk(*arguments: str, environment: dict[str, str] | None = None) -> str:
 
 
 def as_user(stack: LocalStack, credentials: Credentials) -> dict[str, str]:
-    """The environment that points the command line, and the SDK inside it, to a stack."""
+    """The environment variables that point the command line and the SDK inside it to a stack."""
     return {
         "AWS_ENDPOINT_URL": f"https://localhost:{stack.emulator.port}",
         "AWS_ACCESS_KEY_ID": credentials.access_key,
@@ -94,14 +95,14 @@ def test_bootstrap_deploy_again_and_destroy(empty: LocalStack, tmp_path: Path) -
     assert left_over(empty) == {"tables": [], "queues": [], "functions": [], "rules": [], "stacks": ["CDKToolkit"]}
 
 
-def stack_named(stack: LocalStack, name: str) -> dict[str, object]:
-    """What CloudFormation says about a stack."""
-    found: dict[str, object] = stack.client("cloudformation").describe_stacks(StackName=name)["Stacks"][0]
+def stack_named(stack: LocalStack, name: str) -> dict[str, Any]:
+    """CloudFormation's description of a stack."""
+    found: dict[str, Any] = stack.client("cloudformation").describe_stacks(StackName=name)["Stacks"][0]
     return found
 
 
 def left_over(stack: LocalStack) -> dict[str, list[str]]:
-    """Whatever could still cost money."""
+    """The remaining resources that could still cost money."""
     client = stack.client
     stacks = client("cloudformation").describe_stacks()["Stacks"]
     return {

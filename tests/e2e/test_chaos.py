@@ -15,7 +15,10 @@ from tests.e2e.tenant import Tenant
 
 
 def kill_deliverers_then_target(scene: Scene, sender: Sender) -> int:
-    """0 if either of the two struck nothing. The target is back before a circuit opens, which would take a minute."""
+    """Kills deliverers, then the target; returns 0 if either fault struck nothing.
+
+    The target is back before a circuit opens, since an open circuit would take a minute.
+    """
     return kill_deliverers(scene, sender, kills=1) * kill_target(scene, sender, seconds=2)
 
 

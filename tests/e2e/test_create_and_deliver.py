@@ -1,4 +1,4 @@
-"""From a signed request to a delivery, through everything that is deployed."""
+"""A job on the deployed stack, from a signed request to its delivery."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tests.e2e.hooks import Hook, is_signed
 from tests.e2e.tenant import Tenant
 from tests.e2e.waiting import lateness_ms
 
-#: Poller and deliverer start one after the other, half a second each and more on a machine that is busy, within the
-#: two seconds before the job is due: what they need beyond that is lateness (20 to 300 ms where this was written).
+#: The poller and the deliverer start one after the other, in half a second each or more on a busy machine, within the
+#: two seconds before the job is due. Any time beyond that is lateness (20 to 300 ms where this was written).
 COLD_MS = 3_000
 WARM_MS = 2_000
 
@@ -100,7 +100,7 @@ def test_a_create_repeated_under_its_idempotency_key_is_one_job_and_one_delivery
 ) -> None:
     first = acme.create(hook, key="order-17")
     acme.await_job(first["jobId"], "SUCCEEDED")
-    # By now the repeat finds its row behind the horizon and releases it again, for the record to absorb.
+    # By now the repeat finds its row behind the horizon and releases it again; the record absorbs that release.
     again = acme.create(hook, key="order-17")
     other = {"clientId": "acme", "schedule": {"delaySeconds": 3}, "target": {"type": "http", "url": hook.url}}
     refused = acme.api.request("POST", "/v1/jobs", other, {"Idempotency-Key": "order-17"})

@@ -1,4 +1,4 @@
-"""How much a client may create, on the deployed stack: refused with Retry-After, nothing of it written."""
+"""Quotas of creates on the deployed stack: a create beyond them is refused with Retry-After, and writes nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.e2e.waiting import await_value
 
 
 def _created_until_refused(tenant: Tenant, job: dict[str, object], most: int) -> tuple[list[str], Answer]:
-    """The jobIds that were accepted, and the first answer that refused one."""
+    """Creates jobs until one is refused; returns the accepted jobIds and that refusal."""
     accepted: list[str] = []
     while len(accepted) < most:
         answer = tenant.api.request("POST", "/v1/jobs", {"clientId": tenant.client_id, **job})

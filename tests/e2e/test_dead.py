@@ -1,4 +1,4 @@
-"""What is dead on the deployed stack: its client finds it, delivers it after all, or puts it away."""
+"""Dead executions on the deployed stack: the client lists them, redrives them, or discards them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ONCE = {"maxAttempts": 1}
 
 
 def listed(acme: Tenant, job_id: str) -> dict[str, Any] | None:
-    """The job's execution among the dead; the index may lag for moments."""
+    """The job's execution in the list of dead ones, or None; the index may lag for moments."""
     items = acme.get(f"/v1/clients/{acme.client_id}/dead")["items"]
     return next((item for item in items if item["jobId"] == job_id), None)
 
@@ -43,7 +43,7 @@ def test_what_is_put_away_stays_dead_and_leaves_the_list(acme: Tenant, webhooks:
 
 
 def test_the_dead_of_an_outage_are_redriven_page_by_page_with_progress(deployment: Deployment, webhooks: Hooks) -> None:
-    # A client of its own: no circuit remembers what failed in other tests.
+    # A client of its own, without circuits that failures in other tests have opened.
     outage = deployment.tenant("outage", allowedPrivateTargets=[webhooks.place])
     hook = webhooks.hook(failures=1)
     target = {"type": "http", "url": hook.url}

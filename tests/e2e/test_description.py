@@ -1,6 +1,7 @@
-"""Whatever the deployed API is asked, it answers as its description says, and never with a fault of its own.
+"""The deployed API answers every request as its description says, and never with a server error.
 
-The handler alone is asked far more, in memory; here API Gateway, IAM, the real adapters and the tables take part.
+Other tests send far more requests to the handler alone, in memory; here API Gateway, IAM, the real adapters and the
+tables take part.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from tests.e2e.tenant import Tenant
 from tests.handlers.description import check_answer
 
 CLIENT = "described"
-#: The examples of the description, and a few requests drawn from its schemas.
+#: Requests from the examples of the description, and a few drawn from its schemas.
 SCHEMA = schemathesis.openapi.from_dict(
     openapi.describe(),
     config=SchemathesisConfig.from_dict({"phases": {"coverage": {"enabled": False}, "stateful": {"enabled": False}}}),
@@ -39,15 +40,15 @@ few = settings(
     suppress_health_check=list(HealthCheck),
 )
 ADMINS = frozenset(route.key for route in ROUTES if route.admin)
-#: What HTTP and the signature keep from being generated at will.
+#: Headers that HTTP and the signature own, so they cannot be drawn.
 OWN_HEADERS = ("authorization", "host", "content-length", "content-type")
 
 
 @pytest.fixture(scope="module")
 def described(deployment: Deployment) -> Iterator[Tenant]:
-    """A client of this module alone, which is paused, changed and emptied at will: it can reach no other's work.
+    """A client of this module alone, which may be paused, changed and emptied: it reaches no other client's work.
 
-    In the end it is paused: what was drawn for it keeps nobody busy.
+    It is paused in the end, so that its drawn jobs keep no Lambda busy.
     """
     yield deployment.tenant(CLIENT)
     paused = deployment.stack.api().request("POST", f"/v1/clients/{CLIENT}/pause", {"reason": "described"})
@@ -56,13 +57,13 @@ def described(deployment: Deployment) -> Iterator[Tenant]:
 
 @pytest.fixture(scope="module")
 def definition(described: Tenant) -> dict[str, Any]:
-    """How the client is before each operation."""
+    """The client's definition before each operation."""
     return {"principals": described.get(f"/v1/clients/{CLIENT}")["principals"]}
 
 
 @pytest.fixture
 def ids(admin: SignedApi, described: Tenant) -> dict[str, str]:
-    """What the parameters of paths are filled in with: things that are there, made anew once they were deleted."""
+    """Existing ids for the parameters of paths, made anew for each test, since operations may delete them."""
     hourly = described.create(
         jobKey=uuid4().hex,
         schedule={"every": {"seconds": 3_600}},
@@ -74,7 +75,7 @@ def ids(admin: SignedApi, described: Tenant) -> dict[str, str]:
 
 @pytest.fixture
 def admin(deployment: Deployment, definition: dict[str, Any]) -> SignedApi:
-    """Who may change clients, once the client is as it was."""
+    """The API as an admin calls it, once the client has its definition again."""
     api = deployment.stack.api()
     assert api.request("PUT", f"/v1/clients/{CLIENT}", definition).status == 200
     return api
@@ -83,7 +84,7 @@ def admin(deployment: Deployment, definition: dict[str, Any]) -> SignedApi:
 @SCHEMA.parametrize()
 @few
 def test_the_deployed_api_keeps_its_description(
-    case: Case, admin: SignedApi, described: Tenant, ids: dict[str, str]
+    case: Case[Any], admin: SignedApi, described: Tenant, ids: dict[str, str]
 ) -> None:
     key = f"{case.method.upper()} {case.operation.path}"
     api = admin if key in ADMINS else described.api
@@ -94,7 +95,7 @@ def test_the_deployed_api_keeps_its_description(
         check_answer(key, answer.status, answer.headers["content-type"], text)
 
 
-def _path(case: Case, ids: dict[str, str]) -> str:
+def _path(case: Case[Any], ids: dict[str, str]) -> str:
     path = case.operation.path
     for name, value in ids.items():
         path = path.replace(f"{{{name}}}", value)
@@ -103,17 +104,17 @@ def _path(case: Case, ids: dict[str, str]) -> str:
 
 
 def _body(body: Any) -> object:
-    """The same in the name of somebody who exists; None where the operation takes no body."""
+    """The body as JSON, with an existing client in place of a drawn one; None where the operation takes no body."""
     if isinstance(body, dict) and "clientId" in body:
         body = {**body, "clientId": CLIENT}
     return json.dumps(body) if isinstance(body, dict | list | str | int | float | bool) else None
 
 
-def _headers(case: Case) -> dict[str, str]:
+def _headers(case: Case[Any]) -> dict[str, str]:
     drawn = {name: str(value) for name, value in (case.headers or {}).items() if name.lower() not in OWN_HEADERS}
     return {name: value for name, value in drawn.items() if value.isascii() and value.isprintable() and value.strip()}
 
 
 def _is_of_the_gateway(answer: Answer) -> bool:
-    """Whether API Gateway refused the request by itself, before the API was asked."""
+    """Whether API Gateway itself refused the request, before it reached the API."""
     return 400 <= answer.status < 500 and isinstance(answer.body, dict) and list(answer.body) == ["message"]

@@ -1,4 +1,4 @@
-"""The emulator is a guest: it leaves when its host leaves, however that happens."""
+"""The emulator ends with its host process, however that one ends, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ with emulator(secure=False) as running:
 
 
 def await_true(condition: Callable[[], bool], seconds: float = 10) -> bool:
-    """Whether the condition came true in time."""
+    """Waits for a condition; returns whether it came true in time."""
     deadline = time.monotonic() + seconds
     while not (met := condition()) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -37,7 +37,7 @@ def await_true(condition: Callable[[], bool], seconds: float = 10) -> bool:
 
 
 def is_alive(process_group: int) -> bool:
-    """Whether any process of a group is left."""
+    """Whether any process of a group is still alive."""
     try:
         os.killpg(process_group, 0)
     except ProcessLookupError:
@@ -94,7 +94,7 @@ def test_an_emulator_that_is_restarted_knows_what_it_held_and_still_leaves_nothi
     assert not running.folder.exists()
 
 
-#: Says that it has begun, and answers with its configuration once it may.
+#: A function that reports its start, and answers with its configuration once it may end.
 WAITS = """
 import os, pathlib, time
 def handler(event, context):
@@ -146,7 +146,7 @@ def test_a_function_that_is_updated_ends_the_event_it_has_in_hand(
     assert answers == ["old", "new"]
 
 
-#: Answers with what its layer says, and with where that lies.
+#: A function that answers with a word from its layer, and the path of the layer's file.
 READS = """
 import said
 def handler(event, context):

@@ -1,4 +1,4 @@
-"""What the deployed stack survives: missed ticks, pollers that meet or die, releases that nobody could deliver."""
+"""Faults on the deployed stack: missed ticks, pollers that collide or die, releases in the dead-letter queue."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from tests.e2e.hooks import Hook
 from tests.e2e.tenant import Tenant
 from tests.e2e.waiting import lateness_ms
 
-#: Late enough for a poller to start, be it from nothing.
+#: Enough for a poller to start, even without a warm environment.
 ON_TIME_MS = 3_000
 HOUR_MS = 3_600_000
 
 
 class Killed(Exception):
-    """The process is gone."""
+    """Stands for the end of the process."""
 
 
 class DiesSending:
-    """The release queue of a poller that is killed while it sends: half of what it holds is sent by then."""
+    """The release queue of a poller that is killed while it sends, after half of its releases."""
 
     def __init__(self, queue: ReleaseQueue) -> None:
         self._queue = queue
@@ -57,7 +57,7 @@ def occurrence(hook: Hook, due_at: int) -> Occurrence:
 
 
 def in_parallel(work: Callable[[Any], Any], arguments: Sequence[Any]) -> list[Any]:
-    """Start all at the same moment."""
+    """Runs all calls at the same moment, in threads."""
     start = threading.Barrier(len(arguments))
 
     def run(argument: Any) -> Any:
@@ -78,7 +78,7 @@ def test_a_job_created_after_missed_ticks_is_on_time(deployment: Deployment, acm
 
 
 def cancelled_rows(partition_id: str, hook: Hook, count: int) -> list[Row]:
-    """Work for a poller that leads to nothing: rows that are due now, each of them cancelled."""
+    """Rows that give a poller work without deliveries: due now, and each cancelled."""
     now = time.time_ns() // 1_000_000
     rows = [row_of_job(partition_id, f"{n:022d}", occurrence(hook, now + n), now + HOUR_MS) for n in range(count)]
     return [Row(r.partition_id, r.key, r.blob, r.expires_at, frozenset({0})) for r in rows]
@@ -95,7 +95,7 @@ def test_of_two_pollers_of_one_shard_at_once_one_works_and_the_other_leaves(
         def poll(partition_id: str) -> str:
             return str(deployment.invoke("poller", {"partitionId": partition_id})["outcome"])
 
-        # Two shards at once first: two environments that are warm, so that neither comes late to the race.
+        # Two different shards first, so that two environments are warm and neither comes late to the race.
         assert in_parallel(poll, ["q000", "q001"]) == ["dry", "dry"]
         assert sorted(in_parallel(poll, ["q002", "q002"])) == ["dry", "no_lease"]
         assert world.shards.get(["q002"])["q002"].epoch == 1
@@ -120,7 +120,10 @@ def test_a_poller_killed_between_its_sends_and_its_commit_loses_nothing_and_deli
 
 
 def kill_a_poller(world: World, partition_id: str, hook: Hook, jobs: int) -> int:
-    """Create jobs due in two seconds in a shard, and let a poller in this process die over them; how many it sent."""
+    """Creates jobs due in two seconds in one shard, and kills a poller in this process while it sends them.
+
+    Returns how many releases the poller had sent.
+    """
     client = world.clients.get("acme")
     assert client is not None
     new_jobs = tuple(

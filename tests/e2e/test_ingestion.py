@@ -1,4 +1,4 @@
-"""Jobs by message, from end to end: what is sent to the inbound queue is delivered, cancelled or rejected."""
+"""Jobs by message on the deployed stack: a message to the inbound queue creates or cancels a job, or is rejected."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tests.e2e.waiting import await_value
 
 @pytest.fixture(scope="module")
 def sender(deployment: Deployment, webhooks: Hooks) -> Tenant:
-    """A client whose jobs come by message, and no others."""
+    """A client that no other test uses; its jobs come by message."""
     return deployment.tenant("sender", allowedPrivateTargets=[webhooks.place])
 
 
 def send(deployment: Deployment, *messages: Any, group: str = "orders") -> None:
-    """Messages of one group, in order."""
+    """Sends messages of one group, in order."""
     sqs = deployment.stack.client("sqs")
     for message in messages:
         body = message if isinstance(message, str) else json.dumps(message)

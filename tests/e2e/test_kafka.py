@@ -1,4 +1,4 @@
-"""From a signed request to a message in a topic, through a stack that names a cluster."""
+"""Jobs with a Kafka target, from a signed request to a message in a topic, on a stack deployed with a cluster."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.e2e.tenant import Tenant
 from tests.e2e.waiting import lateness_ms
 from tests.support.kafka.cluster import KafkaCluster, headers_of
 
-#: As for webhooks, and the producer's first connection.
+#: As late as webhooks may be, and the producer's first connection.
 COLD_MS = 4_000
 
 

@@ -1,4 +1,4 @@
-"""The deployed local stack has what its template says, also where the emulator's CloudFormation looks away."""
+"""The deployed local stack has what its template says, even where the emulator's CloudFormation ignores it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_pollers_have_their_concurrency_and_may_recur(stack: LocalStack) -> None
     functions, poller = stack.client("lambda"), stack.outputs["PollerFunction"]
     reserved = functions.get_function_concurrency(FunctionName=poller)["ReservedConcurrentExecutions"]
     local = Settings.for_local()
-    # Two for an ordered shard: a poller that stays hands over to its successor while both live.
+    # Two for each ordered shard: a long-running poller and its successor both live while it hands over.
     assert reserved == local.shards + 2 * local.ordered_shards
     assert functions.get_function_recursion_config(FunctionName=poller)["RecursiveLoop"] == "Allow"
 

@@ -1,4 +1,4 @@
-"""A recurring job on the deployed stack: control over it holds from the answer on."""
+"""A recurring job on the deployed stack: each change of it takes effect with its answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def ask(tenant: Tenant, method: str, path: str, body: Any, status: int = 200) ->
 
 
 def dues(hook: Hook) -> list[int]:
-    """The instants at which the occurrences were due that arrived."""
+    """The due instants of the occurrences that arrived."""
     return [from_text(arrival.headers["clockwork-due-at"]) for arrival in hook.arrivals]
 
 

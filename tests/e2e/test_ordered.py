@@ -1,4 +1,4 @@
-"""Ordered jobs through the deployed stack: real FIFO queues, and a poller that stays."""
+"""Ordered jobs on the deployed stack: real FIFO queues, and a long-running poller."""
 
 from __future__ import annotations
 

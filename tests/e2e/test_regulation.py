@@ -1,4 +1,4 @@
-"""One client among many on the deployed stack: caps, a pause, a target that is down, and two clients side by side."""
+"""Regulation of clients on the deployed stack: caps, a pause, a target that is down, and two clients side by side."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tests.e2e.tenant import Tenant
 from tests.e2e.waiting import PATIENCE_SECONDS, await_value
 
 DUE = {"delaySeconds": 2}
-#: A target is up again; its circuit, the deliverers' memory of it and the ramp each take their time.
+#: Time for a recovered target: its circuit closes, the deliverers forget its state, and the ramp goes up.
 RECOVERY_SECONDS = 40
 
 
 def create_many(tenant: Tenant, hook: Hook, count: int, **job: Any) -> list[str]:
-    """A batch of jobs that are due together; their ids."""
+    """Creates a batch of jobs that are due together; returns their ids."""
     target = {"type": "http", "url": hook.url}
     jobs = [{"schedule": DUE, "target": target, "payload": [tenant.client_id, n], **job} for n in range(count)]
     answer = tenant.api.request("POST", "/v1/jobs/batch", {"clientId": tenant.client_id, "jobs": jobs})
@@ -40,7 +40,7 @@ def await_states(tenant: Tenant, job_ids: list[str], wanted: str) -> None:
 
 
 def order(deployment: Deployment, tenant: Tenant, path: str, body: dict[str, Any] | None = None) -> None:
-    """An admin's call about the client."""
+    """Sends a POST about the client as an admin."""
     answer = deployment.stack.api().request("POST", f"/v1/clients/{tenant.client_id}/{path}", body or {})
     assert answer.status in (200, 202), answer
 
@@ -48,7 +48,7 @@ def order(deployment: Deployment, tenant: Tenant, path: str, body: dict[str, Any
 def sweep_until(
     deployment: Deployment, is_done: Callable[[], bool], what: str, seconds: float = RECOVERY_SECONDS
 ) -> None:
-    """Sweep as often as it takes, since it is not waited for the minute's sweep."""
+    """Invokes the sweeper until it is done, without waiting for the sweep of each minute."""
 
     def swept() -> bool | None:
         if is_done():
@@ -60,13 +60,13 @@ def sweep_until(
 
 
 def sweep_until_arrived(deployment: Deployment, hook: Hook, count: int) -> None:
-    """Until so many requests have come."""
+    """Sweeps until `count` executions have reached the hook."""
     sweep_until(deployment, lambda: len({a.headers["webhook-id"] for a in hook.arrivals}) >= count, f"{count} came")
 
 
 @pytest.fixture
 def private(webhooks: Hooks) -> dict[str, Any]:
-    """What every client needs to reach the receiver."""
+    """The setting that lets a client reach the receiver."""
     return {"allowedPrivateTargets": [webhooks.place]}
 
 
@@ -74,7 +74,7 @@ def test_a_rate_cap_is_kept(deployment: Deployment, hook: Hook, private: dict[st
     tenant = deployment.tenant("paced", maxRatePerSecond=10, **private)
     create_many(tenant, hook, 40)
     came = sorted(arrival.at for arrival in hook.await_arrivals(40))
-    # Up to a second's worth may run early in its second.
+    # Up to a second's worth of the cap may run early in its second.
     assert 3.9 - 1 <= (came[-1] - came[0]) / 1000 <= 3.9 / 0.8
 
 
@@ -116,7 +116,7 @@ def test_what_was_parked_is_discarded_by_hand_and_never_delivered(
     await_states(tenant, job_ids, "SKIPPED")
     order(deployment, tenant, "resume")
     deployment.invoke("sweeper", {})
-    # Skipped is final: whatever message of them there might be is absorbed.
+    # Skipped is final: the record absorbs any message that may still be there.
     await_states(tenant, job_ids, "SKIPPED")
     assert hook.arrivals == []
 
@@ -133,7 +133,7 @@ def test_a_target_that_is_down_is_left_alone_probed_and_gets_its_backlog_when_it
     await_states(tenant, later, "PARKED")
     asked = len(hook.arrivals)
     hook.failures = 0
-    # Each has come once already, and failed: so not only their coming is waited for.
+    # Each has already come once and failed, so their arrival alone proves nothing: wait for their success.
     everything, seconds = [*job_ids, *later], RECOVERY_SECONDS + PATIENCE_SECONDS
     sweep_until(deployment, lambda: states(tenant, everything) == {"SUCCEEDED"}, "all are SUCCEEDED", seconds)
     assert asked < 3 * 40

@@ -1,4 +1,4 @@
-"""The number of release queues changes while jobs wait in them: every job is delivered, once."""
+"""The number of release queues changes while jobs wait in them: each job is delivered exactly once."""
 
 from __future__ import annotations
 
@@ -17,31 +17,32 @@ from tests.e2e.waiting import await_value, lateness_ms
 
 JOBS = 20
 DELAY_SECONDS = 25
-#: How long after their creation the last of them may come: a shard whose poller is lost waits for its lease and a tick.
+#: The last job may come this long after its creation: a shard whose poller is lost waits for its lease to end and a
+#: tick.
 LATEST_SECONDS = DELAY_SECONDS + Settings.for_local().lease_seconds + Settings.for_local().tick_seconds
 
 
 @pytest.fixture(scope="module")
 def assemblies(options: dict[str, str]) -> dict[int, Path]:
-    """The cloud assemblies of one release queue, as it is deployed, and of three, made before time counts."""
+    """The cloud assemblies with one release queue, as deployed, and with three, made before any job is due."""
     context = {"stage": "local", "adminPrincipals": ADMIN_ARN, **options}
     return {1: synth.assembly(context), 3: synth.assembly({**context, "releaseQueues": "3"})}
 
 
 @pytest.fixture(scope="module")
 def patient(deployment: Deployment, webhooks: Hooks) -> Tenant:
-    """A client whose jobs wait."""
+    """A client for the jobs that wait."""
     return deployment.tenant("patient", allowedPrivateTargets=[webhooks.place])
 
 
 def fewest_waiting(deployment: Deployment) -> int:
-    """Messages in the emptiest of the three release queues."""
+    """The number of messages in the emptiest of the three release queues."""
     outputs = deployment.stack.outputs
     return min(deployment.depth(outputs[f"ReleaseQueue{number}Url"]) for number in ("", 1, 2))
 
 
 def create(patient: Tenant, hook: Hook, delay_seconds: int = DELAY_SECONDS) -> dict[str, str]:
-    """Jobs that are due when the next deployment is over, or sooner; their due instants by jobId."""
+    """Creates jobs that are due when the next deployment is over, or sooner; returns their due instants by jobId."""
     job: dict[str, Any] = {"schedule": {"delaySeconds": delay_seconds}, "target": {"type": "http", "url": hook.url}}
     answers = [patient.create(None, **job) for _ in range(JOBS)]
     return {answer["jobId"]: answer["dueAt"] for answer in answers}
@@ -59,7 +60,7 @@ def test_queues_come_and_go_while_jobs_wait_in_them(
     arrivals = hook.await_arrivals(len(due), LATEST_SECONDS)
     assert len(arrivals) == len({arrival.headers["webhook-id"] for arrival in arrivals}) == 3 * JOBS
     assert all(lateness_ms(one.at, due[one.headers["webhook-id"].partition(".")[0]]) >= 0 for one in arrivals)
-    # What was given up is left behind, in the hands of the deliverer, until somebody deletes it.
+    # The removed queues stay, still mapped to the deliverer, until an operator deletes them.
     mapped = deployment.stack.client("lambda").list_event_source_mappings()["EventSourceMappings"]
     left = {one["EventSourceArn"].rpartition(":")[2] for one in mapped if "Release-" in one["EventSourceArn"]}
     assert left == {"Clockwork-Release-1", "Clockwork-Release-2"}

@@ -1,4 +1,4 @@
-"""Targets that fail, and clients that change their mind."""
+"""Targets that fail, and clients that cancel, on the deployed stack."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.e2e.hooks import Hook, Hooks
 from tests.e2e.tenant import Tenant
 
 EVERY_SECOND = {"backoff": "fixed", "initialSeconds": 1, "jitter": "none"}
-#: Further ahead than a create wakes a poller, not as far as a poller looks: until a poller comes, nobody has it.
+#: Too late for a create to wake a poller, yet within a poller's lookahead: only a poller's regular visit releases it.
 UNREAD_SECONDS = 65
 
 

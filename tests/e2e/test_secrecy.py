@@ -1,4 +1,4 @@
-"""After the tests before this one: no signing secret stands in any log, any table or any answer."""
+"""After all earlier tests, no log, table or answer contains a signing secret."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _RAW = base64.b64decode(_ENCODED)
 
 
 def tells(text: bytes) -> bool:
-    """Whether the secret can be read off, in any of its forms."""
+    """Whether the text contains the secret in any of its forms."""
     return any(form in text for form in (_ENCODED.encode(), _RAW, _RAW.hex().encode(), base64.b64encode(_RAW)))
 
 

@@ -1,4 +1,4 @@
-"""Signing secrets of both stores on the deployed stack."""
+"""Webhook signatures on the deployed stack, with signing secrets from both secret stores."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Targets that are AWS services, each on the deployed stack: what arrives behind them, and under whose permission.
+"""AWS services as targets on the deployed stack: the messages that arrive behind them, and the permissions used.
 
-The emulator carries them all. What it does not have is held by `tests/contract/test_targets_services.py`: refusals and
-throttles of the services, and roles of other accounts, since all of its accounts trust each other.
+The emulator carries all of these services. `tests/contract/test_targets_services.py` covers the cases it lacks:
+refusals and throttles of the services, and roles of other accounts, since all of its accounts trust each other.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.e2e.tenant import Tenant
 _FUNCTION = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:target-orders"
 _BUS = f"arn:aws:events:{REGION}:{ACCOUNT}:event-bus/target-orders"
 _TOPIC = f"arn:aws:sns:{REGION}:{ACCOUNT}:target-orders"
-#: Hands the event that it is invoked with to a webhook receiver.
+#: A function that passes its event on to a webhook receiver.
 _CODE = """
 import json, os, urllib.request
 
@@ -33,7 +33,7 @@ def handler(event, context):
 
 @pytest.fixture(scope="module")
 def services(deployment: Deployment, webhooks: Hooks) -> Tenant:
-    """A client that may use one of each."""
+    """A client that may use one target of each kind."""
     arns = [_FUNCTION, _BUS, _TOPIC]
     queues = [_arn("target-heard-bus"), _arn("target-heard-topic")]
     for queue in queues:
@@ -50,7 +50,7 @@ def _arn(queue: str) -> str:
 
 
 def _envelope(created: dict[str, Any], execution_id: str, payload: Any) -> dict[str, Any]:
-    """What a function receives, and an event holds."""
+    """The event of a function, and the detail of an EventBridge event."""
     return {
         "executionId": execution_id,
         "jobId": created["jobId"],

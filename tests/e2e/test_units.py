@@ -1,4 +1,4 @@
-"""What a job may cost: nothing may write per job on the success path but what the design names."""
+"""Upper bounds on the cost of a job: the success path writes per job only what the design names."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from clockwork.settings import Settings
 from local.emulator import Credentials, Emulator
 
 JOBS = 200
-#: What a visit of a poller writes besides (lease and commit), shared by 200 jobs: a fifth of what the targets leave.
+#: Writes of one poller visit (lease and commit), shared by 200 jobs: a fifth of the margin that the targets leave.
 PER_VISIT = 2 / JOBS
 
 
 @pytest.fixture(scope="module")
 def plain(emulator: Emulator) -> Usage:
-    """What jobs of a batch cost whose client has no caps."""
+    """The cost of jobs created in a batch by a client without caps."""
     return PATHS["none_batch"].run(emulator, Credentials.root("222222222222"), JOBS)
 
 
@@ -71,7 +71,7 @@ def test_jobs_of_a_minute_at_one_queue_share_rows_and_messages(emulator: Emulato
 
 def test_plain_batches_cost_a_dollar_per_million_at_most_with_the_time_for_which_they_are_held(plain: Usage) -> None:
     assert plain.held_batches == 0.1
-    # Of 200 jobs each has a larger share of the visit than of the 1,000 for which the bound is meant.
+    # With 200 jobs each has a larger share of the visit than with the 1,000 for which the bound is meant.
     assert plain.dollars_per_million - ON_DEMAND.dollars_per_million({"writeUnits": PER_VISIT}) <= 1.00
 
 
@@ -109,7 +109,8 @@ def test_a_cap_adds_writes_per_batch_of_ten_and_parking_one_per_job(
     emulator: Emulator, account: Credentials, plain: Usage, path: str, writes: float
 ) -> None:
     usage = PATHS[path].run(emulator, account, JOBS)
-    # A few more: a slot after a pause takes a second try (two units), and that something is parked is noted.
+    # A margin: a slot after a pause takes a second try (two units), and the deliverer notes that it has parked
+    # something.
     assert writes <= usage.write_units - plain.write_units + 1e-9 <= writes + 4 / JOBS
     assert usage.read_units - plain.read_units <= 0.1
 
@@ -119,7 +120,7 @@ def test_an_idle_minute_is_a_lease_and_a_commit_for_each_plain_shard(emulator: E
     minute = idle.measure(emulator, account, minutes=2)
     assert 0 < minute.usage.write_units <= 2 * settings.shards
     assert minute.usage.read_units <= settings.shards + 6
-    # From the second minute on quiet shards share pollers; nobody polls ordered shards before their first job.
+    # From the second minute on quiet shards share pollers; ordered shards are not polled before their first job.
     assert minute.usage.lambda_invocations < settings.shards
     assert minute.usage.held_batches == minute.usage.api_requests == 0
 

@@ -1,4 +1,4 @@
-"""The API's description as a judge: whatever the api Lambda answers in any test has to be what it promises."""
+"""Checks each answer of the api Lambda in any test against the API's description."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ DESCRIPTION: dict[str, Any] = json.loads(SERVED.read_text(encoding="utf-8"))
 
 
 def check_answer(route_key: str, status: int, content_type: str, text: str) -> None:
-    """Hold the answer of a route to the description: its status, its media type and its body."""
+    """Assert that the answer of a route is as described: its status, its media type and its body."""
     method, _, path = route_key.partition(" ")
     responses = DESCRIPTION["paths"][path][method.lower()]["responses"]
     assert str(status) in responses, f"{route_key} answers {status}, which it does not promise"
     content = _resolved(responses[str(status)])["content"]
     assert content_type in content, f"{route_key} answers {status} as {content_type}"
-    body = text if content_type == "text/plain" else json.loads(text)
+    body: Any = text if content_type == "text/plain" else json.loads(text)
     _validator(json.dumps(content[content_type]["schema"])).validate(body)
     if content_type == "application/problem+json":
         assert body["status"] == status

@@ -1,4 +1,4 @@
-"""Every fault that a field of a job may have, and how a refusal looks."""
+"""Faults that the field of a job may have, and the form of a refusal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FUNCTION = "arn:aws:lambda:us-east-1:111111111111:function:orders"
 BUS = "arn:aws:events:us-east-1:111111111111:event-bus/orders"
 TOPIC = "arn:aws:sns:us-east-1:111111111111:orders"
 ROLE = "arn:aws:iam::222222222222:role/clockwork-in"
-#: What the client acme of these tests lists.
+#: The ARNs that the client acme of these tests may target.
 LISTED_ARNS = (FUNCTION, BUS, f"{TOPIC}*", ROLE)
 LAMBDA = {"type": "lambda", "functionArn": FUNCTION}
 EVENTBRIDGE = {"type": "eventbridge", "busArn": BUS, "source": "shop", "detailType": "order due"}
@@ -22,7 +22,7 @@ NOW = "2023-11-14T22:13:20"
 
 
 class Fault(NamedTuple):
-    """A body, or changes of a valid one, and what the answer must hold."""
+    """A faulty body, or changes of a valid one, and the pointer and text that the answer must contain."""
 
     id: str
     body: Any
@@ -31,7 +31,7 @@ class Fault(NamedTuple):
 
 
 def refused(answer: Answer, status: int) -> None:
-    """The answer is a problem document of this status, and tells nothing of the inside."""
+    """Assert that the answer is a problem document of this status that discloses nothing of the implementation."""
     assert answer.status == status, answer.text
     assert answer.content_type == "application/problem+json"
     document = answer.body

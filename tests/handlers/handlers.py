@@ -1,4 +1,4 @@
-"""The Lambdas' handlers on a Clockwork in memory, every call of every port recorded."""
+"""The Lambdas' handlers on a Clockwork in memory, which records every call of every port."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.events import NO_ROUTE, LambdaContext, encoded, http_event
 from tests.support.examples import ACME, ADMIN, ALICE, BOB
 
 GLOBEX = Client(client_id="globex", principals=(BOB,))
-#: What only looks. Every other call of a port counts as a write.
+#: The calls that only read. Every other call of a port counts as a write.
 READS = frozenset(
     f"{port}.{method}"
     for port, methods in {
@@ -30,13 +30,13 @@ READS = frozenset(
     }.items()
     for method in methods
 )
-#: The longest sort key of DynamoDB, in bytes; an empty one is refused as well.
+#: The longest sort key of DynamoDB, in bytes. DynamoDB refuses an empty one as well.
 LONGEST_KEY = 1_024
 _NOT_PORTS = ("settings", "clock", "random")
 
 
 class Recorded:
-    """A port that notes what it is asked, and bears no key that DynamoDB would refuse."""
+    """A port that records its calls, and fails on a key that DynamoDB would refuse."""
 
     def __init__(self, name: str, port: Any, calls: list[str]) -> None:
         self._name = name
@@ -55,7 +55,7 @@ class Recorded:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """The texts among arguments, those in lists of keys included."""
+    """The texts among the arguments of a call, including texts in lists of keys."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list | tuple):
@@ -65,7 +65,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the API answered."""
+    """An answer of the API."""
 
     status: int
     content_type: str
@@ -79,12 +79,12 @@ class Answer:
 
     @property
     def pointers(self) -> list[str]:
-        """Where the faults are that the problem document lists."""
+        """The JSON pointers of the faults that the problem document lists."""
         return [fault["pointer"] for fault in self.body.get("errors", [])]
 
     @property
     def details(self) -> list[str]:
-        """What the problem document says is wrong, in general or fault by fault."""
+        """The details of the faults that the problem document lists, or else its own detail."""
         return [fault["detail"] for fault in self.body.get("errors", [])] or [self.body["detail"]]
 
 
@@ -100,7 +100,7 @@ class Api:
 
     @property
     def writes(self) -> list[str]:
-        """The calls that were more than a look."""
+        """The recorded calls that are not reads."""
         return [call for call in self.calls if call not in READS]
 
     def call(
@@ -113,12 +113,12 @@ class Api:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
     ) -> Answer:
-        """A request. Text and bytes are sent as they are, any other body as JSON."""
+        """Send a request. Text and bytes are sent as they are, any other body as JSON."""
         sent = body if body is None or isinstance(body, str | bytes) else encoded(body)
         return self.send(http_event(method, path, sent, caller=caller, headers=headers, query=query))
 
     def send(self, event: dict[str, Any]) -> Answer:
-        """A request as API Gateway hands it over. Its answer must be one that the API's description promises."""
+        """Send a request as API Gateway's event. The answer must be one that the API's description promises."""
         self.calls.clear()
         raw = self.handle(event, CONTEXT)
         answer = Answer(raw["statusCode"], raw["headers"]["Content-Type"], raw["body"], raw["headers"])
@@ -127,7 +127,7 @@ class Api:
         return answer
 
     def create(self, **changes: Any) -> Answer:
-        """POST /v1/jobs of a valid job with some fields changed."""
+        """Send POST /v1/jobs of a valid job with some fields changed."""
         return self.call("POST", "/v1/jobs", job_body(**changes))
 
 
@@ -153,4 +153,5 @@ def make_handler(moment: str, world: World) -> Handler:
 def recorded(world: World, calls: list[str]) -> World:
     """The world with all its ports recorded."""
     ports = [port.name for port in fields(world) if port.name not in _NOT_PORTS]
-    return replace(world, **{name: Recorded(name, getattr(world, name), calls) for name in ports})
+    recording: dict[str, Any] = {name: Recorded(name, getattr(world, name), calls) for name in ports}
+    return replace(world, **recording)

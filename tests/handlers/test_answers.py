@@ -1,4 +1,4 @@
-"""Bodies of answers are taken from what is kept, field by field: none is lost, and none is sent that is not set."""
+"""Bodies of answers are copied from stored structs field by field: no field is lost, and no unset field is sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever arrives, the answer is the client's fault or a success, never ours."""
+"""Arbitrary input to the API: the answer is a success or a fault of the client (4xx), never a 5xx."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ quick = settings(max_examples=150, deadline=None, suppress_health_check=[HealthC
 
 
 def never_our_fault(event: dict[str, Any]) -> None:
-    """Whatever the answer is, it is one that a client can act on."""
+    """Assert that the answer is not a 5xx, and that a refusal is a problem document."""
     answer = API.send(event)
     assert answer.status < 500, answer.text
     if answer.status >= 400:

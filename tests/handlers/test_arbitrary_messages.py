@@ -1,4 +1,4 @@
-"""Whatever lies in a queue, a topic or a token: it is done, rejected with its reason, or left where it is."""
+"""Arbitrary messages and tokens: each message is carried out, rejected with the reason, or left where it is."""
 
 from __future__ import annotations
 

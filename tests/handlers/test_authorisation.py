@@ -1,4 +1,4 @@
-"""Who may do what: every route for every kind of caller, and nothing of another client seen, changed or guessed."""
+"""Authorisation: every route for every kind of caller; no caller sees, changes or guesses another client's data."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ADMINS = {"admin", "admin's session"}
 OWN = {"own client", "own client's session"}
 STRANGERS = {"unknown principal", "same name elsewhere", "session called like the admin"}
 OPEN = {"get_health", "get_openapi"}
-#: What whoever acts for any client may ask, since it is about nobody's.
+#: Routes that concern no client's data: a caller who acts for any client may use them.
 ANYBODYS = {"preview_schedule"}
 HOURLY = {"every": {"seconds": 3_600}}
 BODIES: dict[str, Any] = {
@@ -62,12 +62,12 @@ BODIES: dict[str, Any] = {
     "delete_schedule": {"clientId": "acme", "scheduleKey": "no such key"},
 }
 QUERIES = {"list_jobs": {"clientId": "acme"}}
-#: What was delivered is not dead.
+#: The status of routes that do not answer 200. A delivered execution is not dead, so it cannot be redriven (409).
 STATUS = {"redrive_execution": 409, "create_job": 201, "delete_schedule": 400} | dict.fromkeys(
     ("run_job", "backfill_job", "release_parked", "discard_parked"), 202
 )
 NAMED_ONLY = {"put_job", "patch_job", "pause_job", "resume_job", "run_job", "backfill_job"}
-#: What a `{parameter}` of a path may be filled with that nobody ever made.
+#: Well-formed ids that were never created, for the `{parameter}`s of paths.
 UNKNOWN_JOB = AnonymousJob("p000", row_key(NOW + 30_000, "x" * 22), 0).job_id
 UNKNOWN_NAMED = NamedJobId("acme", "no-such-key", 1).job_id
 UNKNOWN = {
@@ -77,7 +77,7 @@ UNKNOWN = {
 
 
 def expected(route: Route, who: str, kind: str) -> int:
-    """The status by the rules of the contract, whatever the route."""
+    """The status that the rules of authorisation give, for any route."""
     if who == "unsigned":
         return 403
     if route.operation in OPEN or (route.operation in ANYBODYS and who not in STRANGERS):
@@ -88,20 +88,20 @@ def expected(route: Route, who: str, kind: str) -> int:
 
 
 def is_owned(route: Route) -> bool:
-    """The route's path names something that belongs to a client."""
+    """Whether the route's path names a job or an execution, which belong to a client."""
     return "{jobId}" in route.path or "{executionId}" in route.path
 
 
 @pytest.fixture
 def api() -> Api:
-    """Acme may be called for by ALICE and by the role app."""
+    """An API where ALICE and the role app may act for acme."""
     api = Api()
     api.clockwork.clients.put(msgspec.structs.replace(ACME, principals=(ALICE, APP)))
     return api
 
 
 def acmes(api: Api, kind: str) -> dict[str, str]:
-    """A job of acme's that was delivered, and its execution."""
+    """The ids of a delivered job of acme's and of its execution."""
     named = {"jobKey": f"key-of-{kind}", "schedule": {"every": {"seconds": 60}}} if kind == "named" else {}
     job_id = api.create(**{"schedule": {"delaySeconds": 1}, **named}).body["jobId"]
     api.clockwork.run_until(api.clockwork.clock.at + 100_000)
@@ -110,7 +110,7 @@ def acmes(api: Api, kind: str) -> dict[str, str]:
 
 
 def ask(api: Api, route: Route, ids: dict[str, str], caller: str | None) -> Answer:
-    """The route with its parameters filled in."""
+    """Call a route with its parameters filled in."""
     path, body = route.path.format(**ids), BODIES.get(route.operation)
     return api.call(route.method, path, body, caller=caller, query=QUERIES.get(route.operation))
 
@@ -132,7 +132,7 @@ def test_every_route_for_every_caller(api: Api, route: Route, who: str, kind: st
     if answer.status >= 400:
         assert answer.content_type == "application/problem+json"
         assert api.writes == []
-        # Nothing of acme's can be read out of a refusal.
+        # A refusal discloses nothing of acme's.
         for secret in (*ids.values(), ALICE, APP, "example.com", "key-of"):
             assert secret not in answer.text
 
@@ -243,7 +243,7 @@ def test_anothers_client_and_none_at_all_are_one_403(api: Api, method: str, path
         answers.append((answer, list(api.calls)))
     assert answers[0] == answers[1] == answers[2]
     assert answers[0][0].status == 403
-    # What can be no clientId is told apart by what is known to everybody, and no table is asked.
+    # Everybody knows the form of a clientId, so a malformed one is refused without reading a table.
     for client_id in ("A", "a" * 65, "a b"):
         named = body and {**body, "clientId": client_id}
         answer = api.call(method, path.format(client_id), named, caller=BOB, query={"clientId": client_id})

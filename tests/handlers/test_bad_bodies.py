@@ -1,4 +1,4 @@
-"""Bodies that are no JSON, too large, or no object: refused before anything reads them."""
+"""Bodies that are not JSON, too large, or not an object: refused, and nothing is written."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_body_that_is_not_the_base64_it_is_said_to_be_is_400(text: str) -> Non
 @pytest.mark.parametrize("is_binary", [False, True], ids=["text", "base64"])
 def test_a_body_over_its_bound_is_413_before_anything_reads_it(path: str, bound: int, is_binary: bool) -> None:
     api = Api()
-    # Not JSON either: the size is judged first.
+    # The body is not JSON either: the api checks the size first.
     body = "[" * (bound + 1)
     answer = api.call("POST", path, body.encode() if is_binary else body)
     refused(answer, 413)

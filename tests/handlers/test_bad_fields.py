@@ -1,4 +1,4 @@
-"""Every fault of a field that the contract names: 422, pointed at, nothing written."""
+"""Faults of fields: each one gives 422 and a pointer to the field, and nothing is written."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from clockwork.domain.storage.codec import encode_job
+from clockwork.domain.named_jobs import NamedJob
+from clockwork.domain.storage.codec import encode
 from tests.handlers.faults import (
     EVENTBRIDGE,
     FIELDS,
@@ -188,7 +189,8 @@ def test_the_row_of_a_named_job_holds_the_largest_of_everything() -> None:
     assert created.status == 201, created.text
     (job,) = api.clockwork.jobs.scan(0, 1)
     # https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
-    assert len(encode_job(job)) < 400 * 1024 - 2_048
+    assert isinstance(job, NamedJob)
+    assert len(encode(job)) < 400 * 1024 - 2_048
     assert api.create(**changes).body["jobId"] == created.body["jobId"]
     shown = api.call("PATCH", f"/v1/jobs/{created.body['jobId']}", {"tags": None})
     assert shown.body["revision"] == 2

@@ -1,4 +1,4 @@
-"""onFailure over the API: a target like any other, whose faults point at it; shown and changed like the rest."""
+"""Callbacks (onFailure) over the API: checked, shown and changed like any target, with pointers at onFailure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def api_with_targets(**client: Any) -> Api:
 
 
 def as_callback(fault: Fault) -> Fault:
-    """The same fault of the callback's target."""
+    """The same fault, in the callback's target."""
     pointer = fault.pointer.replace("/target", "/onFailure", 1)
     return Fault(fault.id, {"onFailure": fault.body["target"]}, pointer, fault.says)
 

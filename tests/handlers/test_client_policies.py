@@ -1,4 +1,4 @@
-"""What a client's policies mean for its jobs: defaults, lists of what they may reach, and caps on creating."""
+"""Policies of a client for its jobs: defaults, lists of allowed targets, and caps on creates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ POLICY = {"maxAttempts": 2, "backoff": "fixed", "initialSeconds": 7, "retryStatu
 
 
 def api_with(**client: Any) -> Api:
-    """Acme as an admin wrote it, one api environment."""
+    """An API with one api environment, where an admin wrote the client acme with these fields."""
     api = Api(api_environments=1)
     answer = api.call("PUT", "/v1/clients/acme", {"principals": [ALICE], **client}, caller=ADMIN)
     assert answer.status == 200, answer.text

@@ -1,4 +1,4 @@
-"""Dead executions over the API: listed, redriven and put away by their client, and executions cancelled."""
+"""Dead executions over the API: their client lists, redrives and discards them. Also cancels of executions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ONCE = {"maxAttempts": 1}
 
 
 def api_with_dead(*keys: str | None) -> Api:
-    """Acme with one dead execution a key, a second apart; None: an anonymous job."""
+    """An API where acme has one dead execution per key, due a second apart. Key None: of an anonymous job."""
     api = Api()
 
     def fail(_: Any) -> Outcome:
@@ -32,7 +32,7 @@ def api_with_dead(*keys: str | None) -> Api:
 
 
 def dead(api: Api, **query: str) -> list[dict[str, Any]]:
-    """All pages of the list."""
+    """The dead executions on all pages of the list."""
     items: list[dict[str, Any]] = []
     while True:
         answer = api.call("GET", "/v1/clients/acme/dead", query=query)

@@ -1,4 +1,4 @@
-"""The API's description: current, complete, valid, and kept by every operation whatever it is asked."""
+"""The API's description: current, complete, valid, and true of every operation for any request."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ JOB = API.create(schedule={"delaySeconds": 1}).body["jobId"]
 API.clockwork.run_until(API.clockwork.clock.at + 100_000)
 IDS = {"jobId": JOB, "executionId": API.clockwork.executions.all()[0].execution_id, "clientId": "acme"}
 SCHEMA = schemathesis.openapi.from_wsgi("/v1/openapi.json", Gateway(API, ADMIN))
-CHECKED = CHECKS.get_by_names(
+CHECKED: list[Any] = CHECKS.get_by_names(  # the library's types say that not all of them are functions
     [
         "not_a_server_error",
         "status_code_conformance",
@@ -43,9 +43,9 @@ bounded = settings(max_examples=30, deadline=None, suppress_health_check=list(He
 
 @SCHEMA.parametrize()
 @bounded
-def test_every_operation_keeps_the_description(case: Case) -> None:
+def test_every_operation_keeps_the_description(case: Case[Any]) -> None:
     case.call_and_validate(checks=CHECKED)
-    # The same request of something that is there, in the name of somebody who exists.
+    # The same request again, for a job and a client that exist.
     case.path_parameters = {name: IDS[name] for name in case.path_parameters}
     if case.method == "POST" and isinstance(case.body, dict):
         case.body["clientId"] = "acme"
@@ -93,18 +93,18 @@ def test_every_example_is_taken(route: Any, example: dict[str, Any]) -> None:
     api = Api(kafka_release_queue_url="https://sqs.us-east-1.amazonaws.com/123456789012/kafka")
     lists = {"allowedQueueArns": ["arn:aws:sqs:us-east-1:123456789012:orders"], "allowedTopics": ["orderTopic"]}
     api.call("PUT", "/v1/clients/acme", {"principals": [ALICE], **lists}, caller=ADMIN)
-    # The instants of the examples lie ahead, or behind, when the examples are read.
+    # The instants in the examples have to be in the future; those of a backfill in the past.
     in_backfill = route.operation == "backfill_job"
     api.clockwork.clock.at = 1_778_000_000_000 if in_backfill else 1_777_000_000_000
     job_id = api.create(jobKey="k", schedule={"every": {"seconds": 3_600}}).body["jobId"]
     anonymous = api.create(schedule={"at": "2026-06-01T00:00:00Z"}).body["jobId"]
     execution_id = only_execution(anonymous, from_text("2026-06-01T00:00:00Z"))
     if route.operation == "redrive_execution":
-        # Only what is dead can be.
+        # Only a dead execution can be redriven.
         lost = execution(State.DEAD, job_id=anonymous, execution_id=execution_id, occurrence=occurrence())
         api.clockwork.executions.save([(None, lost)])
     if route.operation == "delete_schedule":
-        # Only what was scheduled can be cancelled.
+        # Only an existing job can be cancelled.
         api.call("POST", "/schedule", OPERATIONS["post_schedule"].examples[0])
     path = route.path.format(jobId=job_id, clientId="acme", executionId=execution_id)
     answer = api.call(route.method, path, example, caller=ADMIN if route.admin else ALICE)

@@ -1,4 +1,4 @@
-"""The ingester on the events of both its sources: done once, in order, or rejected with the reason."""
+"""The ingester on events of both sources: it does each message once and in order, or rejects it with the reason."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from clockwork.bootstrap import App, Handler
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import Occurrence
+from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.requests.create import Rejected
 from clockwork.domain.storage.codec import decode_row
 from clockwork.domain.timeline import Row
@@ -39,13 +40,13 @@ class Ingester:
         self.handle: Handler = module.make_handler(App(self.clockwork.world, self.rejects))
 
     def take(self, *messages: Any, group: str = "g", first: int = 0) -> list[Any]:
-        """A batch of one group of the queue; what comes back."""
+        """Hand over a batch of one message group of the queue; returns the failures (`batchItemFailures`)."""
         records = [record(first + number, one, group) for number, one in enumerate(messages)]
         failures: list[Any] = self.handle({"Records": records}, CONTEXT)["batchItemFailures"]
         return failures
 
     def payloads(self, *, cancelled: bool = False) -> list[bytes]:
-        """The payloads of anonymous jobs that wait on the timeline, or that were cancelled there."""
+        """The payloads of the anonymous jobs that wait on the timeline, or of those that were cancelled there."""
         kept = self._anonymous()
         return sorted(one.payload.body for row, element, one in kept if (element in row.cancelled) == cancelled)
 
@@ -68,7 +69,7 @@ def record(number: int, message: Any, group: str = "g") -> dict[str, Any]:
 
 def kafka_event(**lanes: Sequence[Any]) -> dict[str, Any]:
     """Messages by partition (`p0`), their offsets counted from 5."""
-    records = {}
+    records: dict[str, list[dict[str, Any]]] = {}
     for lane, values in lanes.items():
         partition = int(lane[1:])
         records[f"jobs-{partition}"] = [
@@ -99,7 +100,12 @@ def test_a_batch_of_creates_becomes_jobs_that_are_written_together(monkeypatch: 
     ingester = Ingester()
     put: list[int] = []
     put_new = ingester.clockwork.timeline.put_new
-    monkeypatch.setattr(ingester.clockwork.timeline, "put_new", lambda rows: (put.append(len(rows)), put_new(rows)))
+
+    def counted(rows: Sequence[Row]) -> object:
+        put.append(len(rows))
+        return put_new(rows)
+
+    monkeypatch.setattr(ingester.clockwork.timeline, "put_new", counted)
     assert ingester.take(*[create(n) for n in range(5)]) == []
     assert ingester.payloads() == [b"0", b"1", b"2", b"3", b"4"]
     assert put == [5]
@@ -138,7 +144,7 @@ def test_a_named_job_is_created_and_a_later_message_cancels_it() -> None:
     ingester = Ingester()
     assert ingester.take(create(**NIGHTLY), {"op": "cancel", "clientId": "acme", "jobKey": "nightly"}) == []
     (job,) = ingester.clockwork.jobs.get([("acme", "nightly")])
-    assert job is not None
+    assert isinstance(job, NamedJob)
     assert not job.is_alive
     assert ingester.take({"op": "cancel", "clientId": "acme", "jobKey": "nightly"}, first=9) == []
     assert ingester.rejects.rejected == []
@@ -149,7 +155,7 @@ def test_a_cancel_and_another_create_of_one_key_keep_their_order() -> None:
     cancel = {"op": "cancel", "clientId": "acme", "jobKey": "nightly"}
     ingester.take(create("old", **NIGHTLY), create(7), cancel, create("new", **NIGHTLY))
     (job,) = ingester.clockwork.jobs.get([("acme", "nightly")])
-    assert job is not None
+    assert isinstance(job, NamedJob)
     assert (job.is_alive, job.incarnation, job.definition.payload.body) == (True, 2, b"new")
     assert b"7" in ingester.payloads()
 

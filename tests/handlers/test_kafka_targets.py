@@ -1,4 +1,4 @@
-"""Kafka topics as targets: whose deployment has a cluster, and whose client lists the topic."""
+"""Kafka topics as targets: the deployment must have a cluster, and the client must list the topic."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import msgspec
 import pytest
 
 from clockwork.domain.jobs import KafkaTarget
-from clockwork.domain.storage.codec import decode_release
 from tests.handlers.handlers import Api
-from tests.support.examples import ACME, ADMIN
+from tests.support.examples import ACME, ADMIN, release_in
 
 TARGET = {"type": "kafka", "topic": "orders.created", "key": "order-17"}
 
@@ -68,7 +67,7 @@ def test_a_kafka_target_that_is_due_now_is_released_with_its_target() -> None:
     api.clockwork.poll_all()
     assert api.create(target=TARGET, schedule={"delaySeconds": 1}).status == 201
     (message,) = api.clockwork.queue.messages.values()
-    assert decode_release(message.body).occurrence.target == KafkaTarget("orders.created", "order-17")
+    assert release_in(message.body).occurrence.target == KafkaTarget("orders.created", "order-17")
 
 
 def test_a_client_lists_its_topics() -> None:

@@ -18,7 +18,7 @@ from tests.support.examples import NOW, failure
 
 
 def receive(clockwork: MemoryClockwork) -> dict[str, Any]:
-    """What Lambda's event source takes from the release queue once pollers have run, as an event."""
+    """The event that Lambda's event source makes of the release queue's messages once pollers have run."""
     clockwork.poll_all()
     return sqs_event([(message.message_id, message.body) for message in clockwork.queue.receive()])
 
@@ -109,7 +109,7 @@ def test_nothing_is_started_that_the_invocation_has_no_time_for() -> None:
         "batchItemFailures": []
     }
     assert api.clockwork.targets.delivered == []
-    # It is back in the queue, as a new message beside the one that is acknowledged.
+    # The deliverer sent it again as a new message, beside the old one, which is acknowledged.
     assert len(api.clockwork.queue.messages) == 2
 
 

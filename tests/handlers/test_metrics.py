@@ -1,4 +1,4 @@
-"""The lines of metrics: of the form that CloudWatch extracts, one for each batch, and named as the stack has them."""
+"""The lines of metrics: in the format that CloudWatch extracts, one per batch, with the names that the stack uses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNITS = {"Milliseconds", "Count"}
 
 
 def check_line(line: dict[str, Any]) -> dict[str, Any]:
-    """Hold a line to the specification; its metrics with their values."""
+    """Assert that a line keeps the specification; returns its metrics with their values."""
     assert set(line["_aws"]) == {"Timestamp", "CloudWatchMetrics"}
     assert isinstance(line["_aws"]["Timestamp"], int)
     (directive,) = line["_aws"]["CloudWatchMetrics"]
@@ -44,14 +44,14 @@ def check_line(line: dict[str, Any]) -> dict[str, Any]:
 
 
 def metrics_of(output: str) -> list[dict[str, Any]]:
-    """The metrics of each line that has any."""
+    """The metrics of each line of metrics in the output."""
     lines = output.splitlines()
     assert all(len(line.encode()) <= MOST_BYTES for line in lines)
     return [check_line(line) for line in map(json.loads, lines) if "_aws" in line]
 
 
 def day(api: Api, output: pytest.CaptureFixture[str]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """One invocation of each Lambda, with the metrics that it wrote."""
+    """Invoke each Lambda once; yields its name with the metrics that it wrote."""
     world, queue = api.clockwork.world, api.clockwork.queue
     api.call("POST", "/v1/jobs/batch", {"jobs": [job_body(schedule={"delaySeconds": 0}) for _ in range(7)] + [{}]})
     yield "api", metrics_of(output.readouterr().out)

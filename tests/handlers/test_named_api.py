@@ -1,4 +1,4 @@
-"""Named jobs over the HTTPS API: create, see, change, control, and clear answers to what is wrong."""
+"""Named jobs over the HTTPS API: create, read, change and control them, with clear refusals."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def job_id(api: Api, **changes: Any) -> str:
 
 
 def run(api: Api, seconds: float) -> int:
-    """Let time pass; how many occurrences were delivered meanwhile."""
+    """Let time pass; returns how many occurrences were delivered meanwhile."""
     before = len(api.clockwork.targets.delivered)
     api.clockwork.run_until(api.clockwork.clock.at + int(seconds * 1000))
     return len(api.clockwork.targets.delivered) - before
@@ -142,7 +142,7 @@ def test_of_all_that_a_resume_releases_an_answer_lists_the_first_and_counts_the_
     assert resumed["releasedCount"] > 3_600
     assert resumed["released"][0]["dueAt"] < resumed["released"][-1]["dueAt"]
     assert len(resumed["released"]) == 1_000
-    # The first pointer, and one beyond the horizon.
+    # The two pointers: the first one, and the one beyond the horizon.
     assert api.writes.count("timeline.put_new") == puts + 2
 
 

@@ -1,4 +1,4 @@
-"""Ordered jobs at the edge: what they need, what they are shown as, where they go."""
+"""Ordered jobs at the edge: their required fields, their representation, and their shards."""
 
 from __future__ import annotations
 

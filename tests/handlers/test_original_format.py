@@ -1,4 +1,4 @@
-"""The original Clockwork's wire format, line by line, and what went wrong in the original."""
+"""The original Clockwork's wire format, line by line, and regression tests for defects of the original."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOPICS = Client(client_id="acme", principals=(ALICE,), allowed_topics=("orders.*
 
 
 def body(**changes: Any) -> dict[str, Any]:
-    """A valid POST, due in ten seconds."""
+    """The body of a valid POST, due in ten seconds."""
     values = {
         "clientId": "acme",
         "scheduleKey": "order1-create",
@@ -45,13 +45,13 @@ def said(answer: Answer) -> tuple[int, str, str]:
 
 
 def run(api: Api, ms: int) -> list[str]:
-    """Let time pass; what was delivered by then."""
+    """Let time pass; returns all payloads delivered by then."""
     api.clockwork.run_until(api.clockwork.clock.at + ms)
     return [delivery.occurrence.payload.body.decode() for delivery in api.clockwork.targets.delivered]
 
 
 def refused(answer: Answer, *words: str) -> None:
-    """400, as JSON that says why."""
+    """Assert that the answer is a 400 whose problem document contains these words."""
     assert (answer.status, answer.content_type) == (400, "application/problem+json")
     assert all(word in answer.text for word in words), answer.text
 
@@ -86,7 +86,7 @@ def test_the_same_body_again_is_the_same_job() -> None:
     for _ in range(3):
         assert said(post(api)) == (200, "text/plain", "order1")
     assert run(api, 30_000) == ["payload"]
-    # Also when the answer was lost and the job is delivered meanwhile.
+    # The same holds for a client that lost the answer and repeats after the delivery.
     assert post(api).status == 200
     assert run(api, 30_000) == ["payload"]
 
@@ -178,7 +178,7 @@ def test_whatever_is_wrong_with_a_request_is_400_and_says_where(changes: dict[st
     api = Api()
     answer = post(api, **changes)
     if pointer == "/clientId":
-        assert answer.status == 403  # nobody's client: as on every route
+        assert answer.status == 403  # a client that the caller may not act for: 403, as on every route
         return
     refused(answer)
     assert pointer in answer.pointers
@@ -206,7 +206,7 @@ def test_a_topic_is_written_to_with_the_ordering_key_as_the_key_of_its_message()
     refused(post(api, scheduleKey="other", delivery={"topic": "secrets"}), "allowedTopics")
 
 
-# What went wrong in the original.
+# Defects of the original.
 
 
 def test_two_jobs_on_one_millisecond_are_both_delivered() -> None:

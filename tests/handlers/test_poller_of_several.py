@@ -1,4 +1,4 @@
-"""The poller's handler with several shards: at the same time, each for itself."""
+"""The poller's handler with several shards: it polls them at the same time, each independently of the others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.events import poller_of_several_event
 
 EIGHT = keys.plain_partitions(8)
 P = EIGHT[0]
-#: How long a thread waits for what must come.
+#: The longest that a thread waits for an event that must come (s).
 PATIENCE_SECONDS = 20
 
 
@@ -38,7 +38,7 @@ def horizons(clockwork: MemoryClockwork) -> set[str]:
 
 
 def read_by(clockwork: MemoryClockwork, monkeypatch: pytest.MonkeyPatch, read: Any) -> None:
-    """Let `read(partition_id)` happen before each read of the timeline."""
+    """Call `read(partition_id)` before each read of the timeline."""
     inner = clockwork.timeline.read
 
     def reading(partition_id: str, after: str, until: str, limit: int) -> Page:
@@ -59,7 +59,8 @@ def test_every_shard_is_visited_and_has_a_line_of_metrics_of_its_own(capsys: pyt
 
 def test_a_shard_whose_calls_hang_keeps_no_other_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     clockwork = ready()
-    others, came = threading.Semaphore(0), []
+    others = threading.Semaphore(0)
+    came: list[bool] = []
 
     def read(partition_id: str) -> None:
         if partition_id != P:

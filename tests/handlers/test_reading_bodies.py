@@ -1,4 +1,4 @@
-"""Reading a body: what the standard library reads, within the bounds, and never slower than its length."""
+"""Reading a body: the same values as the standard library, within the bounds, in time linear in the length."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_no_body_takes_longer_to_read_than_its_length_explains(body: str) -> Non
     began = time.perf_counter()
     with pytest.raises(NotJson):
         read_body({"body": body}, BATCH_BYTES)
-    # A tenth of this on an idle machine; what is quadratic takes hours.
+    # A tenth of this on an idle machine; a quadratic reader takes hours.
     assert time.perf_counter() - began < 8
 
 

@@ -1,4 +1,4 @@
-"""No payload, header, secret's name or credential of a URL ever reaches a log, a metric or a stranger."""
+"""Secrecy: no payload, header, secret's name or credential in a URL reaches a log, a metric or another caller."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def logging_as_in_lambda() -> Iterator[None]:
 
 
 def written(capsys: pytest.CaptureFixture[str]) -> str:
-    """Everything on both streams since the last time."""
+    """Everything written to both streams since the last call."""
     captured = capsys.readouterr()
     return captured.out + captured.err
 
@@ -56,7 +56,7 @@ def test_nothing_of_a_job_is_logged_on_any_way_that_it_may_go(capsys: pytest.Cap
 
 
 def run_a_marked_job_in_every_way() -> None:
-    """Accepted, repeated, refused, released, tried again, dead, and garbage in the queue beside it."""
+    """Let marked jobs be accepted, repeated, refused, released, retried and DEAD, with garbage in the queue."""
     api = Api(max_receive_count=1)
     clockwork = api.clockwork
     clockwork.targets._answer = lambda _: failure(status_code=500, error="HTTP 500", excerpt=MARK)

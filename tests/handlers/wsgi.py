@@ -1,4 +1,4 @@
-"""The api Lambda as a WSGI application: what API Gateway does between HTTP and an event, for testers of HTTP."""
+"""The api Lambda as a WSGI application: it does API Gateway's part between HTTP and events, for HTTP test tools."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ StartResponse = Callable[[str, list[tuple[str, str]]], Any]
 
 
 class Gateway:
-    """One API, called by `caller` whatever a request's Authorization says."""
+    """An API whose every request is by `caller`, whatever its Authorization header says."""
 
     def __init__(self, api: Api, caller: str) -> None:
         self._api = api
@@ -28,7 +28,7 @@ class Gateway:
 
     def _event(self, environ: dict[str, Any]) -> dict[str, Any]:
         body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
-        # WSGI has the bytes of path and query as if they were Latin-1: https://peps.python.org/pep-3333/#unicode-issues
+        # WSGI decodes the bytes of path and query as Latin-1: https://peps.python.org/pep-3333/#unicode-issues
         path = environ["PATH_INFO"].encode("latin-1").decode("utf-8", "replace")
         query = parse_qs(environ.get("QUERY_STRING", ""), keep_blank_values=True)
         headers = {
@@ -42,6 +42,6 @@ class Gateway:
             body or None,
             caller=self._caller,
             headers=headers,
-            # A parameter that is there twice arrives joined.
+            # API Gateway joins the values of a repeated parameter with commas.
             query={name: ",".join(values) for name, values in query.items()},
         )

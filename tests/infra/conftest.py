@@ -9,7 +9,7 @@ import pytest
 
 from infra import ROOT
 
-# Before anything imports the CDK, whose bridge to Node warns at its start.
+# Set before anything imports the CDK: its bridge to Node would print a warning at its start.
 os.environ.setdefault("JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION", "20")
 
 import aws_cdk as cdk
@@ -23,7 +23,7 @@ TARGETS = "arn:aws:sqs:*:123456789012:jobs-*"
 
 
 def compose(outdir: str | None = None, **context: str) -> cdk.App:
-    """The app for this context, not yet synthesized."""
+    """The app with this context, not synthesized yet."""
     flags = json.loads((ROOT / "cdk.json").read_text())["context"]
     app = cdk.App(outdir=outdir, context={**flags, "aws:cdk:bundling-stacks": [], **context})
     ClockworkStack(app, "Clockwork", options=Options.from_context(app.node))
@@ -31,17 +31,17 @@ def compose(outdir: str | None = None, **context: str) -> cdk.App:
 
 
 def synthesize(**context: str) -> Template:
-    """The template for this context."""
+    """The template with this context."""
     return Template(compose(**context).synth().get_stack_by_name("Clockwork").template)
 
 
 @pytest.fixture(scope="session")
 def account() -> Template:
-    """What an account gets."""
+    """The template for an AWS account."""
     return synthesize(adminPrincipals=ADMIN, targetQueueArns=TARGETS)
 
 
 @pytest.fixture(scope="session")
 def local() -> Template:
-    """What the emulator gets."""
+    """The template for the emulator."""
     return synthesize(stage="local")

@@ -1,4 +1,4 @@
-"""A CloudFormation template as the tests ask about it."""
+"""A CloudFormation template, with the questions that the tests ask of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TABLES = ("Timeline", "Jobs", "Executions", "Shards", "Clients")
 
 
 class Template:
-    """Resources by type, or by type and the start of their logical id."""
+    """Finds resources by type, or by type and the start of their logical id."""
 
     def __init__(self, template: dict[str, Any]) -> None:
         self.body = template
@@ -22,17 +22,17 @@ class Template:
         return {key: one for key, one in self.body["Resources"].items() if one["Type"] == f"AWS::{kind}"}
 
     def one(self, kind: str, prefix: str) -> Resource:
-        """The one resource of a type whose logical id starts so. Fails unless there is exactly one."""
+        """The one resource of a type whose logical id starts with `prefix`. Fails unless there is exactly one."""
         found = [one for key, one in self.all(kind).items() if key.startswith(prefix)]
         assert len(found) == 1, f"{len(found)} resources of {kind} start with {prefix}"
         return found[0]
 
     def table(self, name: str) -> Resource:
-        """A table by the name it has in the design."""
+        """The table with this name in the design."""
         return self.one("DynamoDB::GlobalTable", f"Storage{name}")
 
     def function(self, moment: str) -> Resource:
-        """A Lambda by its moment."""
+        """The Lambda with this moment."""
         functions = {
             key.removeprefix("Functions"): one
             for key, one in self.all("Lambda::Function").items()
@@ -43,7 +43,7 @@ class Template:
 
     def logical_id(self, resource: Resource) -> str:
         """The logical id under which a resource stands."""
-        return next(key for key, one in self.body["Resources"].items() if one is resource)
+        return next(str(key) for key, one in self.body["Resources"].items() if one is resource)
 
     def statements(self, moment: str) -> list[Resource]:
         """The policy statements of a Lambda's own role."""
@@ -66,7 +66,7 @@ class Template:
 
 
 def as_list(value: Any) -> list[Any]:
-    """CloudFormation writes lists of one without the brackets."""
+    """The value as a list: CloudFormation writes a list of one without brackets."""
     return value if isinstance(value, list) else [value]
 
 

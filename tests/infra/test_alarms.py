@@ -1,4 +1,4 @@
-"""What wakes somebody, and what a silent scheduler looks like."""
+"""The alarms: each sign of a fault, or of a scheduler that has gone silent, wakes an operator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may knock, and what starts by itself."""
+"""The API's access control, and the triggers that start Lambdas: rules and event sources."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_releases_reach_the_deliverer_at_once_in_tens_and_fail_one_by_one(accoun
         (queue, _) = properties["EventSourceArn"]["Fn::GetAtt"]
         windows[queue] = properties.get("MaximumBatchingWindowInSeconds")
     plain, ordered = (account.one("SQS::Queue", f"Queues{name}") for name in ("Release", "OrderedRelease"))
-    # Lambda refuses a window for a FIFO queue.
+    # Lambda refuses a batching window for a FIFO queue.
     assert windows == {account.logical_id(plain): 0, account.logical_id(ordered): None}
 
 

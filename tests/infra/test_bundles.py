@@ -1,4 +1,4 @@
-"""What is shipped is complete: each Lambda imports with nothing but its layers, here and in an account."""
+"""The shipped bundles are complete: each Lambda imports with only its layers, on this machine and in an account."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.infra.template import MOMENTS, Resource, Template
 
 LAYERS = {moment: ("vendor", "edge") if moment == "Api" else ("vendor",) for moment in MOMENTS}
 LAYERS |= {"KafkaDeliverer": ("vendor", "kafka"), "Ingester": ("vendor", "edge")}
-#: The machine of an ELF file, at offset 18: https://refspecs.linuxfoundation.org/elf/gabi4+/ch4.eheader.html
+#: The machine field of an ELF file, at offset 18: https://refspecs.linuxfoundation.org/elf/gabi4+/ch4.eheader.html
 AARCH64 = 183
 
 IMPORT = """
@@ -32,12 +32,12 @@ for module in list(sys.modules.values()):
 
 
 def layers_of(moment: str, *, local: bool) -> list[Path]:
-    """What Lambda puts on the path of a function besides its own folder."""
+    """The layers that Lambda puts on a function's path, besides the function's own folder."""
     return [packages(layer, local=local) / "python" for layer in LAYERS[moment]]
 
 
 def in_the_account() -> Iterator[Path]:
-    """All layers of packages as an account gets them."""
+    """All package layers as built for an account."""
     for layer in ("vendor", "edge", "kafka"):
         yield packages(layer, local=False) / "python"
 
@@ -58,7 +58,7 @@ def layer(template: Template, name: str) -> Resource:
 def test_a_lambda_starts_with_nothing_but_its_layers(moment: str) -> None:
     folder = "deliverer" if moment == "KafkaDeliverer" else moment.lower()
     shipped = [ROOT / "lambdas" / folder, *layers_of(moment, local=True), core(local=True) / "python"]
-    # Inside Lambda an environment is wired as soon as the handler is imported: clients are made, nothing is called.
+    # Inside Lambda the import of the handler wires the environment: it makes clients, and calls no service.
     inside_lambda = {"AWS_LAMBDA_FUNCTION_NAME": moment, "AWS_REGION": "us-east-1", "AWS_DEFAULT_REGION": "us-east-1"}
     settings = Settings.for_local()
     if moment == "KafkaDeliverer":
@@ -96,7 +96,7 @@ def imported(folder: Path) -> Iterator[str]:
 
 
 def _running(node: ast.AST) -> Iterator[ast.AST]:
-    """A node and all below it, without what is for type checkers only."""
+    """A node and all nodes below it, without code for type checkers only."""
     yield node
     for child in ast.iter_child_nodes(node):
         if not (isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"):

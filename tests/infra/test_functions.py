@@ -1,4 +1,4 @@
-"""The Lambdas: their limits, and that each finds every setting in its environment."""
+"""The Lambdas: their limits, and that the environment of each holds all of its settings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.infra.template import MOMENTS, Resource, Template
 
 
 def environment(function: Resource) -> dict[str, str]:
-    """The variables of a function; what CloudFormation fills in stands as a text."""
+    """The environment variables of a function; a value that CloudFormation fills in is replaced by a marker."""
     variables: dict[str, object] = function["Properties"]["Environment"]["Variables"]
     return {name: value if isinstance(value, str) else "<resource>" for name, value in variables.items()}
 
@@ -94,7 +94,7 @@ def test_a_lambda_has_a_log_of_its_own_that_ends_after_a_month(account: Template
 def test_an_environment_fits_with_ten_admins() -> None:
     # 4 KB in all: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
     ten = ",".join(f"arn:aws:iam::123456789012:role/SchedulerAdministrators{number}" for number in range(10))
-    named = 120  # the longest that CloudFormation makes of a table's or a function's name, or a queue's address
+    named = 120  # the longest name of a table or function, or address of a queue, that CloudFormation makes
     filled = {
         name: value if value != "<resource>" else "x" * named
         for name, value in environment(synthesize(adminPrincipals=ten).function("Api")).items()

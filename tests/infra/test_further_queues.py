@@ -1,4 +1,4 @@
-"""Several release queues: each like the first, each with a deliverer, and none that takes its messages with it."""
+"""Several release queues: each like the first, with a deliverer of its own, and kept with its messages when removed."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ FURTHER = (1, 2)
 
 @pytest.fixture(scope="module")
 def three() -> Template:
-    """A deployment of three release queues."""
+    """The template with three release queues."""
     return synthesize(releaseQueues="3")
 
 
 def queue_of(template: Template, number: int) -> Resource:
-    """A further queue."""
+    """One of the queues after the first."""
     name = f"Clockwork-Release-{number}"
     (found,) = [one for one in template.all("SQS::Queue").values() if one["Properties"].get("QueueName") == name]
     return found
 
 
 def deliverer_of(template: Template, number: int) -> Resource:
-    """The deliverer of a further queue."""
+    """The deliverer of a queue after the first."""
     mapping = mapping_of(template, number)
     return dict(template.body["Resources"][mapping["Properties"]["FunctionName"]["Ref"]])
 
 
 def mapping_of(template: Template, number: int) -> Resource:
-    """What hands a further queue's messages to its deliverer."""
+    """The event source mapping from a queue after the first to its deliverer."""
     arn = {"Fn::GetAtt": [template.logical_id(queue_of(template, number)), "Arn"]}
     mappings = template.all("Lambda::EventSourceMapping").values()
     (found,) = [one for one in mappings if one["Properties"]["EventSourceArn"] == arn]
@@ -44,7 +44,7 @@ def mapping_of(template: Template, number: int) -> Resource:
 
 
 def first_of(template: Template, kind: str, output: str) -> Resource:
-    """The resource that an output names."""
+    """The resource that an output of the stack names."""
     found: Resource = template.all(kind)[template.body["Outputs"][output]["Value"]["Ref"]]
     return found
 

@@ -1,4 +1,4 @@
-"""What an idle month of the account's own template costs, at most."""
+"""An upper bound on the cost of an idle month of the account's template."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bench.idle import Minute, bill
 from clockwork.settings import Settings
 from tests.infra.template import Template
 
-#: No less than what an idle minute is held to where it is metered, in tests/e2e/test_units.py.
+#: At least the bound on a metered idle minute in tests/e2e/test_units.py.
 MOST = Minute(
     usage=Usage(
         write_units=32,

@@ -1,4 +1,4 @@
-"""Jobs by message: a queue if the deployment asks for one, a topic if it names one, and otherwise nothing."""
+"""Jobs by message: a queue or a topic if the deployment asks for one, and otherwise no resource for it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ KAFKA = {"bootstrapServers": "b-1.example.com:9098", "clusterArn": CLUSTER, "aut
 
 @pytest.fixture(scope="module")
 def queue() -> Template:
-    """What an account gets that asks for the queue."""
+    """The template of an account that asks for the inbound queue."""
     return synthesize(ingestionQueue="true")
 
 
 @pytest.fixture(scope="module")
 def topic() -> Template:
-    """What an account gets that names a topic."""
+    """The template of an account that names a topic."""
     return synthesize(kafka=json.dumps(KAFKA))
 
 
@@ -87,7 +87,7 @@ def test_a_topic_feeds_the_ingester_in_the_clusters_network_and_not_in_one_of_it
         "TRIM_HORIZON",
         ["ReportBatchItemFailures"],
     )
-    # Of a topic, Lambda takes partial answers in provisioned mode only.
+    # For topics, Lambda supports partial batch answers in provisioned mode only.
     assert mapping["ProvisionedPollerConfig"] == {"MinimumPollers": 1, "MaximumPollers": 4}
     assert "VpcConfig" not in ingester["Properties"]
     assert [key for key in topic.all("SQS::Queue") if "Inbound" in key] == []

@@ -1,4 +1,4 @@
-"""With a Kafka cluster there is a queue and a deliverer for it, and without one there is nothing of it."""
+"""A Kafka cluster brings a queue and a deliverer of its own; without a cluster neither exists."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ IAM = {
 
 @pytest.fixture(scope="module")
 def kafka() -> Template:
-    """What an account gets that names a cluster of its own."""
+    """The template of an account that names an existing cluster."""
     return synthesize(kafka=json.dumps(IAM))
 
 

@@ -1,4 +1,4 @@
-"""MSK on request alone: a serverless cluster in its network, and brokers that are asked for where nobody names them."""
+"""MSK on request only: a serverless cluster in a network of its own, and a lookup of brokers if none are named."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.infra.template import Resource, Template, as_list, strings
 
 EXISTING = "arn:aws:kafka:us-east-1:123456789012:cluster/jobs/abc-1"
 NETWORK = {"subnetIds": ["subnet-1", "subnet-2"], "securityGroupIds": ["sg-1"]}
-#: What a stack has of these only if it makes a cluster or a network, or asks MSK.
+#: Types of resources that a stack has only if it makes a cluster or a network, or asks MSK for brokers.
 ON_REQUEST = ("EC2::", "MSK::", "Custom::")
 
 
@@ -22,7 +22,7 @@ def template_of(**kafka: Any) -> Template:
 
 @pytest.fixture(scope="module")
 def made() -> Template:
-    """What an account gets that asks for a cluster and names nothing else."""
+    """The template of an account that asks for a new cluster."""
     return template_of(create="serverless", ingestionTopic="requests", topics=["orders"])
 
 

@@ -1,4 +1,4 @@
-"""The release queue waits longer than its reader works, and forgets nothing for two weeks."""
+"""The release queue's visibility timeout exceeds its reader's timeout, and it keeps messages for two weeks."""
 
 from __future__ import annotations
 

@@ -23,12 +23,12 @@ KAFKA = json.dumps(
         "ingestionTopic": "requests",
     }
 )
-#: The cluster and its network are made by the stack.
+#: The stack makes the cluster and its network.
 MADE = json.dumps({"create": "serverless", "ingestionTopic": "requests"})
 _ARN = "Resource::arn:<AWS::Partition>"
 _WILDCARDS = "Clockwork/Functions/DelivererRole/DefaultPolicy/Resource AwsSolutions-IAM5"
 _IN_NETWORK = "Clockwork/Functions/KafkaDelivererRole/DefaultPolicy/Resource AwsSolutions-IAM5"
-#: Finding -> why it stands.
+#: Accepted findings, each with the reason why it stands.
 ACKNOWLEDGED = {
     f"{_WILDCARDS}[{_ARN}:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:clockwork/*]": (
         "clients name their signing secrets at run time; the prefix keeps every other secret of the account out"
@@ -66,7 +66,7 @@ ACKNOWLEDGED = {
 }
 _TOPICS = "the topics that jobs may target are chosen by whoever deploys; clients list their own among them"
 _PART = '{"Fn::Select":[%d,{"Fn::Split":[":cluster/",{"Fn::GetAtt":["KafkaCluster4E7B4D9B","Arn"]}]}]}'
-#: The same of what a stack has besides, by its `kafka`.
+#: Further accepted findings of stacks with Kafka, by their `kafka` option.
 ACKNOWLEDGED_OF = {
     KAFKA: {f"{_IN_NETWORK}[Resource::arn:aws:kafka:us-east-1:123456789012:topic/jobs/abc-1/*]": _TOPICS},
     MADE: {
@@ -76,7 +76,7 @@ ACKNOWLEDGED_OF = {
         ),
     },
 }
-#: cfn-lint rule -> why it is not asked.
+#: cfn-lint rules that are left out, each with the reason.
 NOT_ASKED = {
     "W3005": "the CDK writes DependsOn beside a GetAtt on purpose: the role's policy must exist too",
     "W3037": "the emulator knows an action by a name of its own, see infra/permissions.py",

@@ -1,4 +1,4 @@
-"""What is built is built once, whole or not at all, and the past does not pile up."""
+"""The shelf of builds: each digest is built once, completely or not at all, and old builds are removed."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def an_old_thing(folder: Path) -> None:
-    """Fills a folder with a file, and gives it the times of long ago, as a copy of something old has them."""
+    """Fills a folder with a file, and gives the folder an old modification time, as a copy of something old has."""
     (folder / "thing").write_text("made")
     os.utime(folder, (0, 0))
 
 
 def test_the_same_digest_is_built_once() -> None:
-    built = []
+    built: list[Path] = []
     for _ in range(2):
         folder = shelved("thing", "1234", built.append)
         assert folder.is_dir()

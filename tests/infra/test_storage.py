@@ -1,4 +1,4 @@
-"""What the emulator ignores in a table, and an account must have."""
+"""Properties of tables that the emulator ignores and an account must have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One sequence of operations on several Clockworks and on the page: every answer, delivery and state must agree."""
+"""Runs one sequence of operations on several Clockworks and the page; answers, deliveries and states must agree."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.model.page import EITHER, Page
 from tests.model.subject import Answer, Subject
 from tests.support.examples import ALICE, BOB
 
-#: What the page knows of a body.
+#: The fields of an answer's body that the page models.
 WRITTEN = frozenset({"jobId", "jobKey", "state", "revision", "dueAt", "nextFireAt"})
 RECORD = frozenset({"dueAt", "state", "attempts"})
 KNOWN: dict[str, frozenset[str]] = {
@@ -27,23 +27,23 @@ KNOWN: dict[str, frozenset[str]] = {
     "run": frozenset(),
     "list": WRITTEN | {"items"},
 }
-#: Where the page says less than the records: stretches that were not delivered, and what was dropped.
+#: States of a named job's executions that the page leaves out: skipped stretches, and dropped fires.
 UNTOLD = frozenset({"SKIPPED", "CANCELLED"})
 
 
 class Disagreement(AssertionError):
-    """Two of them answered, delivered or hold something else."""
+    """Two of the compared sides answered, delivered or hold something different."""
 
 
 class Client:
-    """A client of one Clockwork, which knows its jobs by the order in which they were made."""
+    """A client of one Clockwork, which numbers its jobs in the order in which they were created."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
         self.ids: list[str] = []
 
     def carry_out(self, op: Operation) -> Answer:
-        """Ask for an operation."""
+        """Sends an operation as a request, and returns the answer."""
         answer = self._ask(op)
         if op.kind in ("create", "create_batch", "name") and answer.status < 300:
             for made in answer.body.get("results", [answer.body]):
@@ -83,7 +83,7 @@ class Client:
             query = {**query, "nextToken": answer.body["nextToken"]}
 
     def reduced(self, op: Operation, answer: Answer) -> Any:
-        """What the page would say."""
+        """The answer, cut down to the fields that the page models."""
         if answer.status >= 400:
             return None
         body = self._reduced(answer.body, KNOWN.get(op.kind, WRITTEN))
@@ -113,12 +113,12 @@ class Client:
         return "waiting" if value in ("SCHEDULED", "RELEASED") else value
 
     def reached(self, delivery: Delivery) -> tuple[int, int, int]:
-        """A delivery as the page has it."""
+        """A delivery in the page's terms: job number, due instant, attempt."""
         return self.ids.index(delivery.job_id), delivery.occurrence.due_at, delivery.attempt
 
 
 class Comparison:
-    """Several Clockworks and the page, step by step."""
+    """Compares several Clockworks and the page, step by step."""
 
     def __init__(self, subjects: Sequence[Subject], make_page: Callable[[int], Page] = Page) -> None:
         self._page = make_page(subjects[0].clock.at)
@@ -127,7 +127,7 @@ class Comparison:
         self.heard: Counter[tuple[str, int]] = Counter()
 
     def run(self, operations: Sequence[Operation]) -> None:
-        """Carry out operations everywhere, and look at everything at the end. Raises Disagreement."""
+        """Carries out operations everywhere, then reads every job and execution. Raises Disagreement."""
         for op in operations:
             self._step(op)
         for number in range(len(self._page.jobs)):
@@ -160,7 +160,7 @@ class Comparison:
 
 
 def _compare_deliveries(page: Page, delivered: list[tuple[int, int, int]], op: Operation) -> None:
-    """What is not recorded comes again when its create is repeated; all else comes exactly as the page has it."""
+    """Checks deliveries: an unrecorded job may come again if its create was repeated; all others match the page."""
     expected, page.delivered = sorted(page.delivered), []
     again = (Counter(delivered) - Counter(expected)).elements()
     repeated = [one for one in again if page.may_come_again(one[0])]
@@ -168,7 +168,7 @@ def _compare_deliveries(page: Page, delivered: list[tuple[int, int, int]], op: O
 
 
 def _decided(expected: Any, told: Any) -> Any:
-    """Where the page allows several results, that one of them which was told."""
+    """The expected answer; where the page allows several results, the one that Clockwork gave."""
     if expected == {"result": EITHER} and told is not None and told["result"] in EITHER:
         return told
     return expected

@@ -1,4 +1,4 @@
-"""What the page of promises keeps: time, jobs, and the executions that happen when they are due."""
+"""The state of the page: time, jobs, and the executions that happen when they are due."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any
 from tests.model.operations import MAX_ATTEMPTS, RETRY_SECONDS, Operation
 
 Job = dict[str, Any]
-#: A status and what the page says of the body.
+#: An HTTP status, and the part of the body that the page models.
 Expected = tuple[int, Any]
 
 
 def by_instant(run: Any) -> Any:
-    """The order in which executions are compared: those of one instant have none."""
+    """Sort key for comparing executions; executions of the same instant have no order among themselves."""
     return run["dueAt"], run["state"], len(run["attempts"])
 
 
 class Ledger:
-    """Jobs in dictionaries, without ids: each is its number. Nothing is released early; it waits, then it happens."""
+    """Jobs in dictionaries, each identified by a number. An occurrence waits until it is due, and happens then."""
 
     def __init__(self, now: int) -> None:
         self.now = now
@@ -32,7 +32,7 @@ class Ledger:
         self._numbers = itertools.count()
 
     def wait(self, ms: int) -> None:
-        """Let time pass."""
+        """Lets `ms` pass, and carries out all that comes due meanwhile."""
         until = self.now + ms
         while self._events and self._events[0][0] <= until:
             at, _, happen = heapq.heappop(self._events)
@@ -70,7 +70,7 @@ class Ledger:
             self._plan(self.now + RETRY_SECONDS * 1000, lambda: self._attempt(job, run, wanted))
 
     def _shown_runs(self, job: Job) -> list[Any]:
-        """Newest first, without what was only skipped or dropped."""
+        """The executions that the API lists, newest first, without waiting and dropped ones."""
         runs = [run for run in job["runs"] if run["state"] not in ("waiting", "dropped")]
         return sorted(runs, key=lambda run: run["dueAt"], reverse=True)
 

@@ -1,4 +1,4 @@
-"""What the API promises of named jobs."""
+"""The part of the page about named jobs: a plain model of the API's promises."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.model.operations import Operation
 
 
 class NamedPage(Ledger):
-    """One definition under a key, one chain of fires, and changes after which nothing old starts."""
+    """Named jobs: one definition per key, one chain of fires, and changes after which no old fire starts."""
 
     def name(self, op: Operation) -> Expected:
         assert op.key is not None
@@ -91,7 +91,7 @@ class NamedPage(Ledger):
         return 200, self._stands(job)
 
     def _catch_up(self, job: Job) -> None:
-        """What was due in a pause: one-shots fire all the same, of the others as many as the policy says."""
+        """Fires the instants missed in a pause: all of a one-shot, of a recurring job as many as its policy says."""
         missed, at = [], self._fire_after(job, job["paused_at"])
         while at is not None and at <= self.now:
             missed.append(at)
@@ -141,14 +141,14 @@ class NamedPage(Ledger):
         return told
 
     def _changeable(self, op: Operation) -> tuple[Job | None, int]:
-        """The named job meant, or the status with which a change of it is refused."""
+        """The named job of an operation and 200, or None and the status that refuses a change."""
         job = self._job(op)
         if job is None or (job["named"] and (self._is_replaced(job) or job["state"] == "CANCELLED")):
             return None, 404
         return (job, 200) if job["named"] else (None, 409)
 
     def _is_replaced(self, job: Job) -> bool:
-        """Its key names another job since: nobody finds it any more."""
+        """Whether a newer job has taken over its key; the API then no longer finds the older one."""
         return bool(job["named"] and self.jobs[self._names[job["key"]]] is not job)
 
 

@@ -1,4 +1,4 @@
-"""What callers ask for: drawn operations, each a request that names jobs by the order in which they were made."""
+"""The operations of callers: drawn requests, which name jobs by the order in which they were created."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal
 
-#: Few of each, so that requests meet.
+#: Few keys of each sort, so that requests collide.
 JOB_KEYS = ("a", "b", "b/c")
 IDEMPOTENCY_KEYS = ("k1", "k2", "k3")
-#: Of a target that has no circuit: many failures would set its jobs aside.
+#: A queue as target: it has no circuit, which would park jobs after many failures.
 QUEUE_ARN = "arn:aws:sqs:us-east-1:111111111111:jobs"
-#: Two attempts, the second ten seconds after the first; no chance in it.
+#: Two attempts, the second ten seconds after the first; nothing random.
 RETRY_SECONDS = 10
 MAX_ATTEMPTS = 2
 POLICY = {"maxAttempts": MAX_ATTEMPTS, "backoff": "fixed", "initialSeconds": RETRY_SECONDS, "jitter": "none"}
@@ -28,12 +28,12 @@ WEIGHTS: dict[Kind, int] = {
 
 @dataclass(frozen=True)
 class Operation:
-    """One request. Which fields count depends on its kind."""
+    """One request. Its kind decides which fields count."""
 
     kind: Kind
-    #: The body of a create or change; of a batch a list of them.
+    #: The body of a create or change; for a batch, a list of bodies.
     body: Any = None
-    #: The job meant, by number; taken modulo how many there are.
+    #: The number of the job it is about, modulo the number of jobs.
     job: int = 0
     key: str | None = None
     wait_ms: int = 0
@@ -41,7 +41,7 @@ class Operation:
 
 
 def draw(rng: Random, count: int) -> list[Operation]:
-    """A sequence of operations."""
+    """Draws a sequence of operations."""
     kinds = rng.choices(list(WEIGHTS), list(WEIGHTS.values()), k=count)
     return [_draw(rng, kind) for kind in kinds]
 

@@ -1,4 +1,4 @@
-"""What the API promises, on a page: a plain model of jobs in dictionaries, told one operation at a time."""
+"""The API's promises on a page: a plain model of jobs in dictionaries, which carries out one operation at a time."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from tests.model.ledger import Expected, by_instant
 from tests.model.named_page import NamedPage
 from tests.model.operations import Operation
 
-#: What a cancel of an unrecorded job may come to before it is due: how far it got is not for the client to know.
+#: Possible results of cancelling an unrecorded job before it is due: the client cannot know how far it has got.
 EITHER = frozenset({"cancelled", "too_late"})
 
 
 class Page(NamedPage):
-    """All that a client may rely on."""
+    """Everything that a client may rely on."""
 
     def create(self, op: Operation) -> Expected:
         status, made = self._keyed(op, [op.body])
@@ -80,13 +80,13 @@ class Page(NamedPage):
         return 404, None
 
     def note(self, op: Operation, told: Any) -> None:
-        """What Clockwork said where either was right: now it is bound to it."""
+        """Notes which of two allowed answers Clockwork gave; from then on it is bound to that answer."""
         job = self._job(op)
         if op.kind == "cancel" and told.get("result") == "cancelled" and job is not None and not job["named"]:
             job["gone"] = True
 
     def may_come_again(self, number: int) -> bool:
-        """Whether nobody promised that it comes once: it is not recorded, and its create was repeated."""
+        """Whether the job may be delivered twice: it is not recorded, and its create was repeated."""
         job = self.jobs[number]
         return job["body"]["record"] == "none" and bool(job.get("repeated"))
 

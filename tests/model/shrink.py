@@ -8,12 +8,12 @@ from dataclasses import replace
 from tests.model.comparison import Disagreement
 from tests.model.operations import Operation
 
-#: An operation is about one of so many jobs when all is told that matters.
+#: Shrinking tries to replace an operation's job by one of the first this many.
 FIRST_JOBS = 3
 
 
 def shortest(operations: Sequence[Operation], compare: Callable[[Sequence[Operation]], None]) -> str | None:
-    """Nothing if they agree; otherwise what is left when no operation can be left out, and the disagreement."""
+    """None if both sides agree; otherwise the operations left when none can be left out, and their disagreement."""
     told = _disagreement(operations, compare)
     if told is None:
         return None
@@ -30,7 +30,7 @@ def shortest(operations: Sequence[Operation], compare: Callable[[Sequence[Operat
 
 
 def _simpler(operations: list[Operation], place: int) -> Iterator[list[Operation]]:
-    """Without an operation, or with one that is about an earlier job."""
+    """The sequences without one operation, or with that operation on an earlier job."""
     before, op, behind = operations[:place], operations[place], operations[place + 1 :]
     yield before + behind
     for job in range(min(op.job, FIRST_JOBS)):

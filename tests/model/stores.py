@@ -1,4 +1,4 @@
-"""The adapters that are compared: in memory, and on AWS or what stands in for it."""
+"""The compared adapters: in memory, and on AWS or the emulator in its place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Clockwork under comparison: the api and the shipped flows over some adapters, in virtual time."""
+"""A Clockwork under comparison: the api and the shipped flows on some adapters, in virtual time."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ class Stores(Protocol):
     def releases(self) -> ReleaseQueue: ...
 
     def take(self) -> str:
-        """The body of the one message in the release queue, which is gone then."""
+        """Receives and deletes the one message in the release queue; returns its body."""
 
 
 class Held:
-    """`ports.ReleaseQueue` that sends what is due and holds the rest: the delays of a real queue take real time."""
+    """`ports.ReleaseQueue` that holds each release until it is due: the delays of a real queue take real time."""
 
     def __init__(self, inner: ReleaseQueue) -> None:
         self._inner = inner
@@ -78,11 +78,11 @@ class Held:
         return ()
 
     def next_at(self) -> int | None:
-        """When the next of them is due (ms)."""
+        """When the next held release is due (ms); None if none is held."""
         return self._held[0][0] if self._held else None
 
     def send_one(self, now: int) -> None:
-        """Send the next one, which is due."""
+        """Sends the next held release, which is due."""
         _, _, release = heapq.heappop(self._held)
         refused = self._inner.send([release], now)
         assert not refused, refused
@@ -90,14 +90,14 @@ class Held:
 
 @dataclass(frozen=True)
 class Answer:
-    """What was answered, as it is."""
+    """An answer of the API, unchanged."""
 
     status: int
     body: Any
 
 
 class Subject:
-    """One Clockwork. Targets refuse the first `fails` attempts, as the payload has it."""
+    """One Clockwork. Its targets refuse the first attempts, as many as the payload's `fails`."""
 
     def __init__(self, stores: Stores) -> None:
         self.clock = MemoryClock()
@@ -140,7 +140,7 @@ class Subject:
         key: str | None = None,
         query: Mapping[str, str] | None = None,
     ) -> Answer:
-        """One request, and what it sets off at once."""
+        """Sends one request, and carries out the work that it causes at once."""
         headers = {} if key is None else {"Idempotency-Key": key}
         sent = None if body is None else json.dumps(body)
         raw = self._handle(http_event(method, path, sent, caller=caller, headers=headers, query=query), CONTEXT)
@@ -148,7 +148,7 @@ class Subject:
         return Answer(raw["statusCode"], json.loads(raw["body"]))
 
     def wait(self, ms: int) -> None:
-        """Let time pass: a tick a minute, pollers as they are asked for, each release when it is due."""
+        """Lets time pass: ticks once a minute, runs the invoked pollers, and delivers each release when it is due."""
         until = self.clock.at + ms
         while True:
             self._poll_asked()
@@ -165,7 +165,7 @@ class Subject:
         self.clock.at = until
 
     def delivered(self) -> list[Delivery]:
-        """What has reached targets since it was asked for last."""
+        """The deliveries since the last call of this method."""
         delivered, self._targets.delivered = self._targets.delivered, []
         return delivered
 

@@ -1,4 +1,4 @@
-"""What the API promises on a page, the adapters in memory and those on AWS: whatever is asked, they agree."""
+"""The page of the API's promises, the memory adapters and the AWS adapters agree on every sequence of operations."""
 
 from __future__ import annotations
 
@@ -56,28 +56,28 @@ def test_the_emulator_does_what_memory_does_and_the_page_promises(
 
 
 class CancelsNothing(MemoryTimeline):
-    """A timeline that only says that it has marked what is cancelled."""
+    """A timeline that reports a row as cancelled but does not mark it."""
 
     def cancel(self, partition_id: str, key: str, element: int) -> bool:
         return self.find([(partition_id, key)])[0] is not None
 
 
 class LosesChanges(MemoryJobs):
-    """Jobs that stay as they were first."""
+    """A job store that ignores every change after the first save."""
 
     def save(self, before: NamedJob | None, after: NamedJob) -> bool:
         return before is not None or super().save(before, after)
 
 
 class OldestFirst(MemoryExecutions):
-    """Executions that are listed the wrong way round."""
+    """Executions listed in the reverse order."""
 
     def list(self, job_id: str, limit: int, before: str | None) -> Sequence[Execution]:
         return super().list(job_id, limit, before)[::-1]
 
 
 class EasyPage(Page):
-    """A page that lets everybody cancel in time."""
+    """A page on which every cancel comes in time."""
 
     def cancel(self, op: Operation) -> Expected:
         status, told = super().cancel(op)
@@ -85,7 +85,7 @@ class EasyPage(Page):
 
 
 def broken(**parts: Any) -> MemoryStores:
-    """Stores in memory of which a part is another."""
+    """Memory stores in which some parts are replaced."""
     stores = MemoryStores()
     vars(stores).update(parts)
     return stores

@@ -1,1 +1,1 @@
-"""Deterministic simulation: the shipped flows on the shipped memory adapters, against an adversary, under one seed."""
+"""Deterministic simulation: one seed runs the shipped flows on the shipped memory adapters, against an adversary."""

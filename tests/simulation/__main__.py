@@ -21,18 +21,18 @@ from tests.simulation.history import History
 from tests.simulation.run import OPERATIONS_PER_RUN, Result, Run
 from tests.simulation.shrink import shrink
 
-#: From so many seeds on, a run must have met every operation's answers and every kind of fault.
+#: From this many seeds on, a run must have met every operation's answers and every kind of fault.
 SEEDS_TO_MEET_ALL = 200
-#: So many lines of a history are shown: the last ones explain.
+#: This many lines of a history are shown: the last ones, which explain the violation.
 LINES = 120
-#: After so many seeds each a long run tells how far it is.
+#: A long run reports its progress each time after this many seeds.
 TELL_EVERY = 1_000
 Work = Callable[[int], tuple[Result, Arcs | None]]
 
 
 @dataclass
 class Totals:
-    """What many runs add up to."""
+    """The sum over many runs."""
 
     seeds: int = 0
     operations: int = 0
@@ -44,7 +44,7 @@ class Totals:
     arcs: list[Arcs] = field(default_factory=list)
 
     def add(self, result: Result, arcs: Arcs | None) -> None:
-        """Count one run, and the steps of the flows that it took if that was measured."""
+        """Adds one run, and the branches it took if they were measured."""
         if arcs is not None:
             self.arcs.append(arcs)
         self.seeds += 1
@@ -57,7 +57,7 @@ class Totals:
 
 
 def main(arguments: list[str]) -> int:
-    """Simulate; 1 if an invariant was violated or something was not met."""
+    """Simulates; returns 1 if an invariant was violated or something required was not met."""
     options = _options(arguments)
     logging.disable(logging.CRITICAL)
     seeds = (
@@ -83,7 +83,7 @@ def main(arguments: list[str]) -> int:
 
 
 def simulate(seeds: Sequence[int], options: argparse.Namespace) -> Totals:
-    """Run seeds on all cores, and explain each that fails. Tracing is slow: only the first seeds measure branches."""
+    """Runs seeds on all cores, and explains each failing one. Only the first measure branches: tracing is slow."""
     totals = Totals()
     traced = frozenset() if options.no_coverage else frozenset(seeds[: options.coverage_seeds])
     for result, arcs in _results(seeds, partial(go, options.operations, options.faults, traced), options.jobs):
@@ -99,8 +99,8 @@ def simulate(seeds: Sequence[int], options: argparse.Namespace) -> Totals:
 
 
 def go(operations: int, faults: int | None, traced: frozenset[int], seed: int) -> tuple[Result, Arcs | None]:
-    """One run, without its history, which is long; and the steps that it took, where they are traced."""
-    # All of a run is garbage at its end and hardly any before: to look for it once is a tenth faster.
+    """Runs one seed. Returns its result without the long history, and the branches it took if the seed is traced."""
+    # Nearly all of a run becomes garbage at its end only: one collection then is a tenth faster.
     gc.disable()
     try:
         run = Run(seed, operations, faults)
@@ -120,7 +120,7 @@ def _results(seeds: Sequence[int], work: Work, jobs: int) -> Iterator[tuple[Resu
 
 
 def explain(result: Result) -> None:
-    """Print the smallest failing history that is found, and how to repeat it."""
+    """Shrinks a failing run, and prints its history and the command that repeats it."""
     smallest, operations, faults = shrink(result)
     violation = smallest.violations[0]
     print(f"seed {result.seed} ({result.profile}): {violation}")

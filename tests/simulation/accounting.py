@@ -1,4 +1,4 @@
-"""I12 at every moment: what is accepted and has not ended is kept somewhere, and never in a process's memory alone."""
+"""Invariant I12, checked during a run: accepted, unended work is stored, never only in a process's memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.simulation.watcher import Watcher
 
 
 def check_accounted(stores: Stores, watcher: Watcher) -> None:
-    """Every acknowledged job that has not ended waits in a row, in a message, or among what somebody may redrive."""
+    """Requires that each acknowledged, unended job waits in a row or a message, or is listed for a redrive."""
     kept: set[str] | None = None
     for promise in watcher.promises.values():
         if promise.cancel_asked or where_it_stands(watcher, promise) != "pending":
@@ -34,7 +34,7 @@ def check_accounted(stores: Stores, watcher: Watcher) -> None:
 
 
 def _kept(stores: Stores) -> Iterator[str]:
-    """The jobs of all that waits: in messages, in rows that no cursor has passed, and in parked rows."""
+    """The ids of all waiting jobs: in messages, in rows that no cursor has passed, and in parked rows."""
     for queue in (stores.queue, stores.ordered_queue):
         for message in (*queue.messages.values(), *queue.dead.values()):
             yield from _jobs_of_message(message.body)

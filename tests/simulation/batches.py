@@ -1,4 +1,4 @@
-"""Clients that ask for many jobs at once, for more than they may, or without saying for whom."""
+"""Clients that create many jobs at once, create more than they may, or do not name the client they act for."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tests.support.examples import outline
 
 
 def with_jobs(asked: CreateRequest, jobs: Sequence[NewJob]) -> CreateRequest:
-    """The request for other jobs."""
+    """The same request with other jobs."""
     return msgspec.structs.replace(asked, jobs=tuple(jobs), outlines=tuple(map(outline, jobs)))
 
 
 def _alike(visit: Visit, count: int, delay_ms: int, apart_ms: int) -> CreateRequest:
-    """A request for jobs that differ in nothing but payload and instant."""
+    """A request for jobs that differ only in payload and instant."""
     asked = request_of(visit, count, f"alike-{visit.rng.getrandbits(64):x}")
     jobs = [
         msgspec.structs.replace(
@@ -38,7 +38,7 @@ def _alike(visit: Visit, count: int, delay_ms: int, apart_ms: int) -> CreateRequ
 
 
 def create_alike(visit: Visit) -> None:
-    """A batch whose jobs share rows: alike, close together, some left out of it at first."""
+    """Creates a batch whose jobs share rows: alike, close together, some left out in the first request."""
     count, delay_ms = visit.rng.randint(10, 40), visit.rng.choice((30_000, 200_000, 500_000))
     whole = _alike(visit, count, delay_ms, 10)
     some = msgspec.structs.replace(whole, jobs=tuple(job for job in whole.jobs if job.index % 7))
@@ -47,7 +47,7 @@ def create_alike(visit: Visit) -> None:
 
 
 def create_large(visit: Visit) -> None:
-    """A batch of which few jobs fit into one row, so that a poller finds many full rows in one page."""
+    """Creates a batch of jobs so large that few fit into one row: a poller finds many full rows in one page."""
     whole = _alike(visit, 26, 300_000, 1)
     large = [
         msgspec.structs.replace(
@@ -59,7 +59,7 @@ def create_large(visit: Visit) -> None:
 
 
 def create_bundled(visit: Visit) -> None:
-    """Jobs of one second for one queue or topic; one of them may take down whoever delivers it."""
+    """Creates jobs of one second for one queue or topic; one of them may kill the deliverer that delivers it."""
     target = visit.rng.choice((SqsTarget(QUEUE_ARN), KafkaTarget(TOPIC)))
     whole = _alike(visit, visit.rng.randint(2, 8), visit.rng.choice((2_000, 40_000)), 0)
     record = visit.rng.choice(("full", "none"))
@@ -73,7 +73,7 @@ def create_bundled(visit: Visit) -> None:
 
 
 def create_mixed(visit: Visit) -> None:
-    """A batch of anonymous and named jobs, or of either alone; each named one is answered on its own."""
+    """Creates a batch of anonymous jobs, named ones, or both; each named one is answered on its own."""
     asked = request_of(visit, visit.rng.randint(0, 3), visit.rng.choice((None, f"mixed-{visit.rng.getrandbits(64)}")))
     wanted = [definition(visit.rng, visit.now, visit.desk.began_at) for _ in range(visit.rng.randint(0, 2))]
     keys = visit.rng.sample(KEYS, len(wanted))
@@ -99,7 +99,7 @@ def create_mixed(visit: Visit) -> None:
 
 
 def create_metered(visit: Visit) -> None:
-    """Create as the client that may create so many jobs and no more."""
+    """Creates as the client with a limit on how many jobs it may create."""
     visit.client = METERED
     count = visit.rng.choice((1, 1, 2, 4))
     if visit.rng.random() < 0.5:
@@ -109,7 +109,7 @@ def create_metered(visit: Visit) -> None:
 
 
 def create_unnamed(visit: Visit) -> None:
-    """Create without naming the client, which only a principal of just one may."""
+    """Creates without naming the client, which only a principal of exactly one client may do."""
     visit.client = visit.rng.choice((visit.client, visit.client, *SHARING))
     request = request_of(visit, 1, None)
 
@@ -122,7 +122,7 @@ def create_unnamed(visit: Visit) -> None:
 
 
 def create_crowd(visit: Visit) -> None:
-    """Some jobs at once, more than the client may have under way; each is tried once, and briefly."""
+    """Creates more jobs at once than the client's concurrency cap; each has one attempt with a short timeout."""
     visit.client = NARROW
     asked, delay_ms = request_of(visit, 5, None), visit.rng.choice((5_000, 100_000))
     target, once = HttpTarget("https://good.example.com/", timeout_seconds=5), RetryPolicy(max_attempts=1)
@@ -134,7 +134,7 @@ def create_crowd(visit: Visit) -> None:
 
 
 def create_down(visit: Visit) -> None:
-    """Jobs one after the other for a target that is down, so many that its circuit opens, and some for later."""
+    """Creates jobs for a target that is down, one after the other: enough to open its circuit, and some for later."""
     visit.client = DOWNCAST
     asked = request_of(visit, 34, f"down-{visit.rng.getrandbits(64):x}")
     target, once = HttpTarget(DOWN_HOST, timeout_seconds=1), RetryPolicy(max_attempts=1)
@@ -142,9 +142,7 @@ def create_down(visit: Visit) -> None:
     jobs = [
         msgspec.structs.replace(
             job,
-            payload=Payload(
-                b"down %d" % visit.rng.getrandbits(64)
-            ),  # poison among what is parked never ends: see the page
+            payload=Payload(b"down %d" % visit.rng.getrandbits(64)),  # parked poison never ends
             delay_ms=5_000 + 1_500 * job.index + (40_000 if job.index > 28 else 0),
             target=target,
             record=record,
@@ -158,7 +156,7 @@ def create_down(visit: Visit) -> None:
 
 
 def hold_back(visit: Visit) -> None:
-    """Many jobs of the client that operators pause, due soon."""
+    """Creates many jobs, due soon, of the client that operators pause."""
     visit.client = REGULATED
     whole = _alike(visit, visit.rng.randint(5, 12), visit.rng.choice((5_000, 30_000)), 5)
     ask_again(visit, KeyedRequest(whole, visit.now))

@@ -1,4 +1,4 @@
-"""Which share of the flows' branches runs take: measured where they run, and added up."""
+"""Measures which share of the flows' branches the runs take: in the process of each run, then summed up."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import coverage
 import clockwork.flows
 
 R = TypeVar("R")
-#: By file, the steps from line to line that were taken.
+#: By file: the line-to-line steps that were taken.
 Arcs = Mapping[str, set[tuple[int, int]]]
 FLOWS = Path(next(iter(clockwork.flows.__path__)))
 
 
 def measured(work: Callable[[], R]) -> tuple[R, Arcs]:
-    """What some work comes to, and the steps of the flows that it took."""
+    """The result of some work, and the steps of the flows that it took."""
     measuring = _measuring()
     measuring.start()
     try:
@@ -32,7 +32,7 @@ def measured(work: Callable[[], R]) -> tuple[R, Arcs]:
 
 
 def share_of(runs: Iterable[Arcs]) -> float:
-    """0-1: of all branches of all flows, those that the runs took together."""
+    """The share (0-1) of all branches of all flows that the runs took together."""
     together: defaultdict[str, set[tuple[int, int]]] = defaultdict(set)
     for arcs in runs:
         for file, steps in arcs.items():

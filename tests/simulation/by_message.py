@@ -1,4 +1,4 @@
-"""Clients that ask by message: create and cancel, in the order of a lane, with repeats and with faults of their own."""
+"""Clients that ask by message: they create and cancel, in the order of a lane, with repeats and faults of their own."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tests.simulation.requested import Wish
 from tests.simulation.requests import METERED
 from tests.simulation.stores import NEVER_SENDABLE
 
-#: What messages ask for, as operations of their own: each must have been done and have been rejected.
+#: The kinds of messages, counted as operations of their own: a full run must have done and have rejected each kind.
 MESSAGES = ("create by message", "create named by message", "cancel by message")
 LANES = ("first lane", "second lane")
 
 
 def send_messages(visit: Visit) -> None:
-    """Some messages, one behind the other."""
+    """Sends some messages, one after the other."""
     if visit.rng.random() < 0.2:
         visit.client = METERED
     for _ in range(visit.rng.randint(1, 4)):
@@ -35,14 +35,15 @@ def send_messages(visit: Visit) -> None:
 def _create(visit: Visit, lane: str) -> Wish:
     request = request_of(visit, 1, "its own")
     job = request.jobs[0]
-    # What the release queue will never take stays in its lane until that gives it up, and whatever is behind it waits.
+    # A message whose job the release queue never takes stays in its lane until the lane gives it up, and the messages
+    # behind it wait: here each job can be sent.
     sendable = Payload(job.payload.body.replace(NEVER_SENDABLE, b"payload"))
     job = msgspec.structs.replace(job, payload=sendable)
     if visit.rng.random() < 0.2:
         job = msgspec.structs.replace(
             job, record="full", ordering_key=visit.rng.choice(ORDERING_KEYS), relevancy_window_seconds=None
         )
-    # A key that others use too: whoever comes second asks for something else under it.
+    # A key that other messages use, too: the second request asks for something else under the same key.
     key = visit.rng.choice((None, None, f"key-{visit.client.client_id}-{visit.rng.randrange(3)}"))
     request = msgspec.structs.replace(request, jobs=(job,), digest=digest_of([job.payload.body]))
 
@@ -53,7 +54,7 @@ def _create(visit: Visit, lane: str) -> Wish:
 
 
 def _accept(visit: Visit, request: CreateRequest) -> None:
-    """Its message is acknowledged: from now on it is a job like any other."""
+    """Notes the job of an acknowledged message: from now on it is a job like any other."""
     found = visit.watcher.job_of(
         request.jobs[0].payload.body, [s.partition_id for s in visit.desk.cloud.stores.shards.all()]
     )

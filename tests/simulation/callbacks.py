@@ -1,4 +1,4 @@
-"""Callbacks of jobs that died: every one is delivered, or has ended otherwise."""
+"""Callbacks of dead jobs: the target receives each callback, or the callback ends in another way."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.simulation.watcher import Promise, Watcher
 
 
 def uncalled(watcher: Watcher) -> Iterator[str]:
-    """The jobs that are dead as things stand, and whose callback has not ended."""
+    """The ids of dead jobs whose callback has not ended."""
     for promise in watcher.promises.values():
         occurrence = promise.occurrence
         release = Release(promise.job_id, occurrence, occurrence.due_at)
@@ -26,7 +26,7 @@ def uncalled(watcher: Watcher) -> Iterator[str]:
 
 
 def _has_ended_unrecorded(watcher: Watcher, promise: Promise) -> bool:
-    """At level none a repeat of the message may succeed, or be discarded, and nobody looks at the record any more."""
+    """At level none the same message may later succeed or be discarded, and then nobody updates the record."""
     has_ended = watcher.seen[promise.job_id].accepted > 0 or promise.occurrence.client_id in watcher.discarded
     return promise.occurrence.record == "none" and has_ended
 

@@ -1,4 +1,4 @@
-"""The watcher of caps (I8): how many deliveries of a client are under way at once, and whether each has its slot."""
+"""Watches the caps of clients (I8): how many deliveries are under way at once, and whether each has a reserved slot."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from dataclasses import dataclass
 from clockwork.domain.clients import Client
 from tests.simulation.scheduler import Actor
 
-#: Starts are counted over so long (ms).
+#: Starts are counted over a window of this length (ms).
 WINDOW_MS = 10_000
-#: How far the clocks of who reserves a slot and of who uses it may be apart (ms).
+#: Greatest difference (ms) between the clocks of the machine that reserves a slot and the one that uses it.
 CLOCKS_APART_MS = 1_000
-#: Slots that were passed while their messages waited for a permit or a machine may be used all at once: so many (s).
+#: Slots may pass while their messages wait for a permit or a machine; this many seconds' worth may be used at once.
 OVERSHOOT_SECONDS = 5
 
 
 @dataclass(frozen=True)
 class UnderWay:
-    """An attempt: who makes it, and when it ends (true time, ms)."""
+    """An attempt under way: the actor that makes it, and when it ends (true time, ms)."""
 
     actor: Actor
     end_at: int
 
 
 class Caps:
-    """What is known of the deliveries of clients that have caps."""
+    """The known deliveries of clients that have caps."""
 
     def __init__(self, clients: Mapping[str, Client]) -> None:
         self._clients = clients
         self._under_way: defaultdict[str, list[UnderWay]] = defaultdict(list)
-        #: Whether all reservations are told here.
+        #: Whether this object is told of every reservation.
         self.knows_slots = True
         self._slots: defaultdict[str, list[int]] = defaultdict(list)
         self._attempts: defaultdict[str, set[tuple[str, int]]] = defaultdict(set)
@@ -39,11 +39,14 @@ class Caps:
         self.most_started: defaultdict[str, int] = defaultdict(int)
 
     def reserved(self, client_id: str, first_at: int, count: int, interval_ms: float) -> None:
-        """Somebody has reserved slots."""
+        """Notes slots that a deliverer has reserved."""
         self._slots[client_id] += [first_at + int(place * interval_ms) for place in range(count)]
 
     def objection(self, actor: Actor, client_id: str, attempt: tuple[str, int], now: int, end_at: int) -> str | None:
-        """Note an attempt that begins; why it must not. What a process that is over had begun does not count."""
+        """Notes an attempt that begins; returns the reason why it must not, or None.
+
+        An attempt counts no more once the invocation that began it is over.
+        """
         client = self._clients.get(client_id)
         if client is None:
             return None
@@ -61,7 +64,7 @@ class Caps:
         return None
 
     def rate_objection(self) -> str | None:
-        """For a run without faults: whether some client's rate cap was overshot by more than is allowed for."""
+        """A sentence about a client whose rate cap was overshot by more than the allowance. For runs without faults."""
         for client_id, most in self.most_started.items():
             rate = self._clients[client_id].max_rate_per_second
             if rate is not None and most > rate * (WINDOW_MS / 1000 + OVERSHOOT_SECONDS):

@@ -1,4 +1,4 @@
-"""Clients: each operation is what one client does, repeats included. A new operation is one function and one entry."""
+"""The clients: an operation is what one client does, repeats included. A new one is a function and a dict entry."""
 
 from __future__ import annotations
 
@@ -29,30 +29,30 @@ from tests.support.examples import outline
 T = TypeVar("T")
 Flow = Callable[[World, Sequence[str]], T]
 STRANGER = "arn:aws:iam::999999999999:user/stranger"
-#: A client calls so often before it gives up.
+#: A client calls at most this many times before it gives up.
 TRIES = 4
-#: So long before a tick comes who waits for it (ms).
+#: A client that waits for the next tick stops waiting up to this long (ms) before the tick.
 LONGEST_AHEAD_MS = 4_000
 
 
 class GaveUp(Exception):
-    """No answer that tells anything, however often the client asked."""
+    """The client got no definite answer, however often it asked."""
 
 
 @dataclass
 class Step:
-    """One operation of the script: when, what, by whom, and its own random numbers."""
+    """One operation of the script: when it happens, its name, its client, and the seed of its random numbers."""
 
     at: int
     operation: str
     client: Client
     seed: int
-    #: It is asked for by a principal that no client lists, so it must be refused.
+    #: Whether a principal asks that no client lists; the api must then refuse.
     by_stranger: bool = False
 
 
 class Desk:
-    """What all clients of a run know: the jobs they were promised, and the keys they used."""
+    """State shared by all clients of a run: the jobs they were promised, and the keys they used."""
 
     def __init__(self, cloud: Cloud, watcher: Watcher, herd_at: int) -> None:
         self.began_at = cloud.scheduler.now
@@ -64,11 +64,11 @@ class Desk:
         self.outcomes: Counter[tuple[str, str]] = Counter()
 
     def count(self, operation: str, outcome: str) -> None:
-        """An operation has come to this."""
+        """Counts the outcome of an operation."""
         self.outcomes[operation, outcome] += 1
 
     def carry_out(self, step: Step, work: Callable[[Visit], None]) -> None:
-        """Let a client carry out a step, on its own."""
+        """Lets a client carry out a step, as an actor of its own."""
 
         def run(actor: Actor) -> None:
             visit = Visit(self, actor, step)
@@ -106,24 +106,24 @@ class Visit:
 
     @property
     def principal(self) -> str:
-        """Who calls."""
+        """The principal that calls."""
         return STRANGER if self.step.by_stranger else self.client.principals[0]
 
     @property
     def may_act(self) -> bool:
-        """What it asks for may be done."""
+        """Whether the principal may do what it asks for."""
         return not self.step.by_stranger
 
     def caller(self, world: World) -> access.Caller:
-        """The caller as the edge finds out who it is."""
+        """The caller, identified as the edge does it."""
         return access.require_known(world, access.identify(world, self.principal))
 
     def acting_for(self, world: World, client_id: str | None) -> Client:
-        """The client that the request names, or else the only one of the caller's."""
+        """The client that the request names, or the caller's only client if it names none."""
         return access.client_for(world, access.identify(world, self.principal), client_id)
 
     def call(self, flow: Flow[T], creates: int | None = None) -> T:
-        """One request to the api, to create so many jobs if any. Raises what it answers, GaveUp without an answer."""
+        """Sends a request to the api, `creates` jobs counted against the quota. Raises the api's error, or GaveUp."""
 
         def work(world: World, environment: ApiEnvironment) -> T:
             if creates is not None:
@@ -148,7 +148,7 @@ class Visit:
         return called.result  # type: ignore[return-value]
 
     def call_until_answered(self, flow: Flow[T], creates: int | None = None) -> T:
-        """The same request again while nothing certain is answered."""
+        """Repeats the same request until it gets a definite answer. Raises GaveUp after TRIES calls."""
         for number in range(TRIES):
             if number:
                 self.desk.cloud.adversary.counts[Fault.CLIENT_REPEATS] += 1
@@ -160,14 +160,14 @@ class Visit:
         raise GaveUp
 
     def known_job(self, client: Client | None = None) -> Promise | None:
-        """Some job that the client was promised, of late rather than long ago."""
+        """Some job that the client was promised, rather a recent one than an old one."""
         mine = [
             p for p in self.watcher.promises.values() if p.occurrence.client_id == (client or self.client).client_id
         ]
         return mine[-1 - min(int(self.rng.expovariate(0.1)), len(mine) - 1)] if mine else None
 
     def job_at_edge(self) -> Promise | None:
-        """The client's unrecorded job that a horizon reaches next: whether somebody has it is about to change."""
+        """The client's unrecorded job that a horizon reaches next, so that a poller is about to release it."""
         edge = max(self.watcher.edges(), default=0)
         mine = [p for p in self.watcher.promises.values() if p.occurrence.client_id == self.client.client_id]
         wanted = [p for p in mine if p.occurrence.record == "none" and not p.cancel_asked]
@@ -175,17 +175,17 @@ class Visit:
         return min(beyond, key=lambda p: p.occurrence.due_at) if beyond else self.known_job()
 
     def wait_for_tick(self) -> None:
-        """Until shortly before pollers are started and horizons move, if they have not been in this minute."""
+        """Waits until shortly before the minute's tick, which starts pollers and moves horizons, if it is to come."""
         left_ms = self.desk.cloud.fires_at["tick"] - self.now
         self.actor.pause(max(0, left_ms - self.rng.randrange(LONGEST_AHEAD_MS)))
 
     def other(self) -> Client:
-        """Another client."""
+        """Some other client."""
         return self.rng.choice([client for client in CLIENTS if client is not self.client])
 
 
 def accept(visit: Visit, request: CreateRequest, created: Sequence[create.CreatedJob]) -> None:
-    """The client was told 201."""
+    """Notes that the client was answered 201."""
     visit.watcher.require(len(created) == len(request.jobs), "I1", "not every job of a request was answered")
     for job, new in zip(created, request.jobs, strict=True):
         created_at = job.due_at - new.delay_ms if new.at is None else 0
@@ -196,7 +196,7 @@ def accept(visit: Visit, request: CreateRequest, created: Sequence[create.Create
 def request_of(visit: Visit, count: int, key: str | None) -> CreateRequest:
     cloud = visit.desk.cloud
     edges = [at for at in visit.watcher.edges() if at > visit.now]
-    # What finds no permit is sent anew, so poison of a client with a cap would never have been received too often.
+    # A message without a permit is sent anew, so poison of a client with a cap would never be received too often.
     has_cap = visit.client.max_concurrency is not None
     jobs = tuple(
         new_job(
@@ -217,7 +217,7 @@ def create_once(visit: Visit, count: int) -> None:
 
 
 def create_asked(visit: Visit, request: CreateRequest) -> None:
-    """Ask once: without a key a repeat would be another job."""
+    """Asks once: without a key a repeat would create another job."""
     created = visit.call(lambda world, shards: _create(visit, world, shards, request), len(request.jobs))
     accept(visit, request, created)
 
@@ -254,7 +254,7 @@ def ask_again(visit: Visit, keyed: KeyedRequest) -> None:
 
 
 def _valid_now(visit: Visit, request: CreateRequest) -> CreateRequest:
-    """The request with those of its jobs that pass just now: what a client may ask for changes between repeats."""
+    """The request with only those jobs that are valid now: between repeats, the client's rights may change."""
     if len(request.jobs) == 1 or not visit.desk.cloud.adversary.is_active or visit.rng.random() < 0.6:
         return request
     valid = [job for job in request.jobs if visit.rng.random() < 0.7] or [visit.rng.choice(request.jobs)]
@@ -267,7 +267,7 @@ def repeat_keyed(visit: Visit) -> None:
         visit.desk.cloud.adversary.counts[Fault.CLIENT_REPEATS] += 1
         keyed = visit.rng.choice(mine)
         if keyed.answers and visit.rng.random() < 0.1:
-            # Once its key has been forgotten, it is another request.
+            # Wait until the key is forgotten, so that the repeat counts as another request.
             visit.actor.pause(max(0, keyed.known_until + 1 - visit.now))
         ask_again(visit, keyed)
     else:
@@ -275,7 +275,7 @@ def repeat_keyed(visit: Visit) -> None:
 
 
 def reuse_key(visit: Visit) -> None:
-    """Another request under a key that was used: it must be refused while the key is remembered."""
+    """Sends another request under a used key: the api must refuse it as long as it remembers the key."""
     memory = visit.desk.cloud.settings.idempotency_seconds * 1000
     mine = [k for k in visit.desk.keyed if k.answers and k.request.client is visit.client]
     mine = [k for k in mine if visit.now < k.first_at + memory - 200_000]
@@ -289,7 +289,7 @@ def reuse_key(visit: Visit) -> None:
 
 
 def trespass(visit: Visit) -> None:
-    """Name another client at create."""
+    """Creates a job in the name of another client, which must be refused."""
     request = msgspec.structs.replace(request_of(visit, 1, None), client=visit.other())
     visit.call(lambda world, shards: _create(visit, world, shards, request), 1)
     visit.watcher.violated("I9", "a job was made for another client")
@@ -309,7 +309,7 @@ def cancel_one(visit: Visit) -> None:
 
 
 def note_cancel(visit: Visit, promise: Promise, answer: cancel.CancelAnswer) -> None:
-    """The client was told what its cancel came to."""
+    """Notes the answer that a client got to its cancel."""
     if answer.verdict is Verdict.CANCELLED:
         visit.watcher.cancelled(promise.job_id)
     elif answer.verdict is Verdict.RUNNING:
@@ -351,7 +351,7 @@ def get_execution(visit: Visit) -> None:
 
 
 def snoop(visit: Visit) -> None:
-    """Ask for what is another client's, in every way there is."""
+    """Asks for another client's job in one of several ways, each of which must be refused."""
     promise = visit.known_job(visit.other())
     job_id = promise.job_id if promise is not None else visit.rng.choice(("nonsense", "a", "aXXXX"))
     due_at = promise.occurrence.due_at if promise is not None else 0
@@ -385,7 +385,7 @@ ANONYMOUS_OPERATIONS: dict[str, Callable[[Visit], None]] = {
     "snoop": snoop,
     "trespass": trespass,
 }
-#: How often each is drawn.
+#: How often each operation is drawn.
 ANONYMOUS_WEIGHTS = {
     "create": 24, "create batch": 6, "create keyed": 16, "create keyed batch": 6, "repeat": 12, "reuse key": 3,
     "cancel": 22, "get": 8, "list": 3, "get execution": 3, "snoop": 4, "trespass": 2,

@@ -1,4 +1,4 @@
-"""What AWS does around the flows: invocations with deadlines, the event source, rules that fire, deploys, TTL."""
+"""The part of AWS around the flows: invocations with deadlines, event sources, rules that fire, deploys, TTL."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.simulation.targets import MoodyTargets, UnderWay
 from tests.simulation.watcher import MOST_SKEW_MS, Watcher
 
 PORTS = tuple(field.name for field in fields(World))
-#: The event source hands over at most so many messages at once.
+#: Most messages that the event source hands over at once.
 BATCH = 10
 
 
@@ -43,18 +43,18 @@ class ApiEnvironment:
     skew_ms: int
     partitions: Sequence[str] = field(default_factory=tuple)
     intake: Intake = field(default_factory=Intake)
-    #: It carries out a request; another one meanwhile goes to another environment.
+    #: Whether it carries out a request; another request then goes to another environment.
     is_busy: bool = False
 
     def shards(self, world: World) -> Sequence[str]:
-        """The registered shards, as this environment learned of them once."""
+        """The registered shards; the environment reads them once."""
         if not self.partitions:
             self.partitions = ensure_shards(world)
         return self.partitions
 
 
 class Machine:
-    """One Lambda environment of the deliverer: what it keeps from one invocation to the next."""
+    """One Lambda environment of the deliverer: the state that it keeps from one invocation to the next."""
 
     def __init__(self, number: int, skew_ms: int) -> None:
         self.skew_ms = skew_ms
@@ -98,9 +98,9 @@ class Cloud:
         self._environments = itertools.count()
         self._idle: list[Machine] = []
         self._pumps: set[tuple[int, bool]] = set()
-        #: When each rule fires in its present period, or has fired (ms).
+        #: When each rule fires, or fired, in its present period (ms).
         self.fires_at: dict[str, int] = {}
-        #: How pollers are asked for.
+        #: How the flows invoke pollers.
         self.invoker: Invoker = self
         self.environments = [ApiEnvironment(settings, self.skew()) for _ in range(3)]
         stores.queue.on_put = self._pump_at
@@ -114,7 +114,7 @@ class Cloud:
         return self._rng.randint(-most, most)
 
     def world(self, actor: Actor, settings: Settings, skew_ms: int, machine: Machine | None = None) -> World:
-        """The world of one actor."""
+        """The world that one actor works in."""
         stores = self.stores
         gate = Gate(actor, self.scheduler, self.adversary, self.history, stores.acting)
         clock = proxies.SkewedClock(actor, self.scheduler, skew_ms)
@@ -141,7 +141,7 @@ class Cloud:
         after: int = 0,
         on_end: Callable[[Actor], None] | None = None,
     ) -> Actor:
-        """Run `work(world, deadline_at)` as an invocation that is ended at its timeout."""
+        """Runs `work(world, deadline_at)` as an invocation, which ends at its timeout."""
 
         def run(actor: Actor) -> object:
             self.end_at_deadline(actor, timeout_seconds)
@@ -151,7 +151,7 @@ class Cloud:
         return self.scheduler.spawn(name, run, after=after, on_end=on_end)
 
     def end_at_deadline(self, actor: Actor, timeout_seconds: int) -> None:
-        """End the actor when its invocation's time is over, or somewhat later."""
+        """Ends the actor when its invocation's time is over, or somewhat later."""
         actor.deadline_at = self.scheduler.now + timeout_seconds * 1000
         late = 0
         if self.adversary.is_active and self._rng.random() < self.adversary.profile.machines:
@@ -165,7 +165,7 @@ class Cloud:
             actor.kill()
 
     def call_api(self, name: str, work: Callable[[World, ApiEnvironment], object]) -> Actor:
-        """Run `work(world, environment)` in one of the api's environments, a new one if all are busy."""
+        """Runs `work(world, environment)` in one of the api's environments, a new one if all are busy."""
 
         def run(actor: Actor) -> object:
             free = [one for one in self.environments if not one.is_busy]
@@ -182,10 +182,10 @@ class Cloud:
 
         return self.scheduler.spawn(name, run, after=self._rng.randrange(1, 30))
 
-    # Pollers: `ports.Invoker` itself.
+    # Pollers: this class is itself the `ports.Invoker`.
 
     def poll(self, partition_id: str, *, succeeds: bool = False, lookahead_seconds: int | None = None) -> None:
-        """An asynchronous invocation of the poller was accepted."""
+        """Accepts an asynchronous invocation of the poller; the adversary may lose or double it."""
         rate = self.adversary.profile.machines
         if self.adversary.strikes(Fault.INVOKE_LOST, rate):
             return
@@ -201,7 +201,7 @@ class Cloud:
         self.invoke(f"poller {partition_id}", timeout, work, after=self._rng.randrange(5, 400))
 
     def poll_together(self, partition_ids: Sequence[str], *, lookahead_seconds: int | None = None) -> None:
-        """The same of a poller of several shards."""
+        """Accepts an asynchronous invocation of a poller of several shards, which may be lost or doubled, too."""
         rate = self.adversary.profile.machines
         if self.adversary.strikes(Fault.INVOKE_LOST, rate):
             return
@@ -209,7 +209,7 @@ class Cloud:
             self._poller_of_several(partition_ids, lookahead_seconds)
 
     def _poller_of_several(self, partition_ids: Sequence[str], lookahead_seconds: int | None) -> None:
-        """An actor for each thread; where one dies all do, since the process does."""
+        """Starts an actor for each of the poller's threads; where one dies all die, since the process does."""
         threads: list[Actor] = []
 
         def on_end(ended: Actor) -> None:
@@ -228,12 +228,12 @@ class Cloud:
     # Rules.
 
     def start_rules(self) -> None:
-        """The ticker's and the sweeper's rules fire from now on."""
+        """Lets the ticker's and the sweeper's rules fire from now on."""
         self._every("tick", self.settings.tick_seconds * 1000, self._tick)
         self._every("sweep", self.settings.sweep_seconds * 1000, self._sweep)
 
     def _every(self, rule: str, period_ms: int, fire: Callable[[], None]) -> None:
-        """Once in each period, anywhere in it."""
+        """Fires once in each period, at a random instant in it."""
 
         def minute() -> None:
             after_ms = self._rng.randrange(period_ms)
@@ -259,7 +259,7 @@ class Cloud:
     # The event source.
 
     def _pump_at(self, visible_at: int, *, is_ordered: bool = False) -> None:
-        """A message will be visible then: look for it, once."""
+        """Schedules one look at the queue for the instant at which a message becomes visible."""
         if (visible_at, is_ordered) not in self._pumps:
             self._pumps.add((visible_at, is_ordered))
             pump = self._pump_ordered if is_ordered else self._pump
@@ -285,7 +285,10 @@ class Cloud:
     def _deliverer(
         self, messages: Sequence[Message], delete: Callable[[str], None], work: Callable[[World, int], DeliverReport]
     ) -> None:
-        """A warm machine if one is free. One that crashed or ran out of time is gone; one that raised is used again."""
+        """Starts a deliverer on a warm machine if one is free.
+
+        A machine that crashed or ran out of time is not used again; one whose invocation raised an error is.
+        """
         machine = self._idle.pop() if self._idle else Machine(next(self._environments), self.skew())
         timeout = self.settings.deliverer_timeout_seconds
 
@@ -313,12 +316,12 @@ class Cloud:
     # Operators.
 
     def deploy(self, settings: Settings) -> None:
-        """New settings for new environments; one old environment of the api lives on."""
+        """Deploys new settings with new environments; one old environment of the api lives on."""
         self.adversary.counts[Fault.DEPLOY] += 1
         self.settings = settings
         self.environments[1:] = [ApiEnvironment(settings, self.skew()) for _ in range(2)]
 
     def expire(self) -> None:
-        """TTL takes what has expired."""
+        """DynamoDB's TTL deletes expired rows."""
         self.adversary.counts[Fault.TTL] += 1
         self.stores.timeline.expire(self.scheduler.now)

@@ -1,4 +1,4 @@
-"""What a run of many seeds must have met, so that its silence means something."""
+"""The faults, answers and branches that a run of many seeds must have met, or its silence would mean nothing."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from tests.simulation.by_message import MESSAGES
 from tests.simulation.faults import Fault
 from tests.simulation.operations import ASKED_BY_MESSAGE, OPERATIONS
 
-#: Of the branches of the flows, this share is taken.
+#: Least share of the flows' branches that the runs must take.
 LEAST_COVERAGE = 0.95
 VERDICTS = ("cancelled", "running", "too_late")
-#: These ask for what nobody may have.
+#: Operations that no client may do: each must be refused every time.
 NEVER_SUCCEED = frozenset({"snoop", "snoop named", "trespass", "usurp"})
-#: By what each must have been refused, beside the refusal of a caller that no client lists.
+#: The errors with which each operation must have been refused at least once, besides that of an unknown caller.
 REFUSALS: dict[str, tuple[type[ClockworkError], ...]] = {
     "snoop": (JobNotFound, ExecutionNotFound),
     "snoop named": (JobNotFound,),
@@ -53,7 +53,7 @@ REFUSALS: dict[str, tuple[type[ClockworkError], ...]] = {
 
 
 def what_is_missing(faults: Counter[Fault], outcomes: Counter[tuple[str, str]], coverage: float | None) -> list[str]:
-    """Faults that never struck, operations that never succeeded or were never refused, and branches not taken."""
+    """Faults that never struck, operations that never succeeded or were never refused, and coverage below the least."""
     missing = [f"fault {fault}" for fault in Fault if not faults[fault]]
     missing += [f"cancel answered {verdict}" for verdict in VERDICTS if not outcomes["cancel", verdict]]
     for operation in OPERATIONS.keys() - ASKED_BY_MESSAGE:

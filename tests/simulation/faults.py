@@ -1,4 +1,4 @@
-"""The adversary: which fault strikes which call, drawn from the seed. Each kind is counted."""
+"""The adversary: draws from the seed which fault strikes which call, and counts each kind of fault."""
 
 from __future__ import annotations
 
@@ -9,54 +9,54 @@ from enum import StrEnum
 
 
 class Fault(StrEnum):
-    """What can go wrong, by the place where it does."""
+    """The kinds of faults, by the place where they occur."""
 
-    # In a call of a port.
-    CRASH_BEFORE = "crash_before"  # the process dies, the call never acted
-    CRASH_AFTER = "crash_after"  # it acted, and nobody learned of it
-    CRASH_BETWEEN = "crash_between"  # some of several things were done
-    THROTTLED = "throttled"  # an error, and nothing was done
-    ANSWER_LOST = "answer_lost"  # an error, and yet it was done
-    LANDS_LATE = "lands_late"  # an error, and it is done later
-    LANDS_TWICE = "lands_twice"  # done, and a first copy that was under way arrives later
-    SPLIT = "split"  # several things done one after the other, with others acting between
-    SLOW = "slow"  # seconds
+    # Faults in a call of a port.
+    CRASH_BEFORE = "crash_before"  # the process dies before the call has an effect
+    CRASH_AFTER = "crash_after"  # the process dies after the effect, before it learns of it
+    CRASH_BETWEEN = "crash_between"  # the process dies when some of several things are done
+    THROTTLED = "throttled"  # an error, and no effect
+    ANSWER_LOST = "answer_lost"  # an error, though the effect took place
+    LANDS_LATE = "lands_late"  # an error, and the effect takes place later
+    LANDS_TWICE = "lands_twice"  # the effect takes place, and an earlier copy of the same call arrives later
+    SPLIT = "split"  # several things done one after the other, with other actors acting between
+    SLOW = "slow"  # the call takes seconds
     BEYOND_LEASE = "beyond_lease"  # a process sleeps past its lease
     BEYOND_VISIBILITY = "beyond_visibility"  # a process sleeps past the visibility of its messages
-    # Of machines.
+    # Faults of machines.
     DEADLINE = "invocation_deadline"
-    OVERRUN = "invocation_overrun"  # it is ended, seconds after its deadline
-    POISON = "poison"  # a payload that takes its deliverer down, every time
+    OVERRUN = "invocation_overrun"  # the invocation ends seconds after its deadline
+    POISON = "poison"  # a payload that kills its deliverer at every attempt
     CLOCK_SKEW = "clock_skew"
     TICK_MISSED = "tick_missed"
     TICK_TWICE = "tick_twice"
     INVOKE_LOST = "invoke_lost"
     INVOKE_TWICE = "invoke_twice"
     DEPLOY = "deploy"
-    MISDEPLOY = "misdeploy"  # with a setting that nobody may change: what it is about is refused until it is undone
-    # Of the queue.
+    MISDEPLOY = "misdeploy"  # a setting that must not change was changed: its calls are refused until it is undone
+    # Faults of the queue.
     MESSAGE_TWICE = "message_twice"
     MESSAGE_LATE = "message_late"
     MESSAGE_EARLY = "message_early"
-    MESSAGE_SHOWN_TWICE = "message_shown_twice"  # the same message in two hands: who deletes it, deletes it for both
+    MESSAGE_SHOWN_TWICE = "message_shown_twice"  # two deliverers have it; if one deletes it, it is gone for both
     DELETE_LOST = "delete_lost"
     NEVER_SENDABLE = "never_sendable"
     DEAD_LETTERED = "dead_lettered"
     GARBAGE_MESSAGE = "garbage_message"
-    REJECTS_REFUSED = "rejects_refused"  # the queue for rejected messages takes none
-    REQUEST_AGAIN = "request_again"  # a message that asks for something is handed out once more
-    # Of rows.
+    REJECTS_REFUSED = "rejects_refused"  # the queue for rejected messages refuses them
+    REQUEST_AGAIN = "request_again"  # a message with a request is handed out once more
+    # Faults of rows.
     GARBAGE_ROW = "garbage_row"
     NEWER_ROW = "newer_row"
-    POINTER_LOST = "pointer_lost"  # a chain's next pointer is gone: nothing fires until somebody looks
+    POINTER_LOST = "pointer_lost"  # a chain's next pointer is gone: nothing fires until the audit or a read repairs it
     TTL = "ttl"
-    # Of targets.
+    # Faults of targets.
     TARGET_REFUSES = "target_refuses"
     TARGET_REJECTS = "target_rejects"
     TARGET_HANGS = "target_hangs"
     TARGET_ANSWERS_LATE = "target_answers_late"
     TARGET_ASKS_PATIENCE = "target_asks_patience"
-    # Of clients.
+    # Faults of clients.
     CLIENT_GIVES_UP = "client_gives_up"
     CLIENT_REPEATS = "client_repeats"
     HERD = "herd"
@@ -65,10 +65,10 @@ class Fault(StrEnum):
 CRASHES = (Fault.CRASH_BEFORE, Fault.CRASH_AFTER)
 PAUSES = (Fault.SLOW, Fault.SLOW, Fault.BEYOND_LEASE, Fault.BEYOND_VISIBILITY)
 ERRORS = (Fault.THROTTLED, Fault.ANSWER_LOST, Fault.LANDS_LATE)
-#: What strikes a call, by what the call may do.
+#: The faults that may strike a call, by its kind.
 OF_READ = (*CRASHES, *PAUSES, Fault.THROTTLED)
 OF_WRITE = (*CRASHES, *CRASHES, *PAUSES, *ERRORS, Fault.LANDS_TWICE)
-#: A write that its adapter never repeats.
+#: A write whose adapter never repeats it.
 OF_WRITE_ONCE = (*CRASHES, *CRASHES, *PAUSES, *ERRORS)
 OF_TARGET = (*CRASHES, *PAUSES)
 OF_SEVERAL = (Fault.CRASH_BETWEEN, Fault.CRASH_BETWEEN, Fault.SPLIT, Fault.SPLIT)
@@ -76,7 +76,7 @@ OF_SEVERAL = (Fault.CRASH_BETWEEN, Fault.CRASH_BETWEEN, Fault.SPLIT, Fault.SPLIT
 
 @dataclass(frozen=True)
 class Profile:
-    """How hostile a run is. Rates are per call, per message, per target's answer..."""
+    """How hostile a run is. Each rate is per call, per message, per answer of a target, and so on."""
 
     name: str
     calls: float = 0.0
@@ -85,14 +85,14 @@ class Profile:
     targets: float = 0.0
     rows: float = 0.0
     skew_ms: int = 500
-    #: Only these kinds strike calls, if given, and only calls that mention one of these words.
+    #: If given, only these faults strike calls, and only calls that mention one of the words in `focus`.
     only: tuple[Fault, ...] = ()
     focus: tuple[str, ...] = ("",)
 
 
-#: The calls between which a poller must not slip.
+#: Calls of a create or cancel between which a poller may slip in.
 PLACING = ("timeline.put", "shards.get", "timeline.cancel")
-#: Where the sweeper sends what a deliverer died over.
+#: Calls with which the sweeper handles a message that its deliverer died of.
 SWEEPING_UP = ("sweeper releases", "targets.begin")
 CALM = Profile("calm", skew_ms=0)
 PROFILES = (
@@ -131,23 +131,23 @@ class Adversary:
         self._stopped = False
 
     def stop(self) -> None:
-        """From now on nothing goes wrong any more."""
+        """Lets no more faults strike."""
         self._stopped = True
 
     @property
     def is_active(self) -> bool:
-        """Faults may still strike."""
+        """Whether faults may still strike."""
         return not self._stopped and self._left > 0
 
     def strikes(self, fault: Fault, rate: float) -> bool:
-        """Whether this fault happens here."""
+        """Whether this fault strikes here; counts it if so."""
         if self.is_active and self.rng.random() < rate:
             self.count(fault)
             return True
         return False
 
     def on_call(self, actor: str, call: str, kinds: tuple[Fault, ...]) -> Fault | None:
-        """The fault that strikes a call, if one does."""
+        """The fault that strikes a call, or None."""
         if not self.is_active or self.rng.random() >= self.profile.calls:
             return None
         if not any(word in f"{actor} {call}" for word in self.profile.focus):
@@ -161,12 +161,12 @@ class Adversary:
         return fault
 
     def count(self, fault: Fault) -> None:
-        """A fault has struck."""
+        """Counts a fault that has struck."""
         self.counts[fault] += 1
         self._left -= 1
 
     def sleep_ms(self, fault: Fault) -> int:
-        """How long a fault keeps a call from going on."""
+        """How long (ms) a fault delays a call."""
         first, last = {
             Fault.SLOW: (500, 8_000),
             Fault.BEYOND_LEASE: (20_500, 50_000),
@@ -175,11 +175,11 @@ class Adversary:
         return self.rng.randrange(first, last)
 
     def latency_ms(self) -> int:
-        """How long half a call takes when nothing is wrong."""
+        """How long (ms) half a call takes when nothing is wrong."""
         return int(self.rng.random() * 12)
 
     def some(self, count: int) -> set[int]:
-        """A drawn, non-empty part of `count` things."""
+        """The indexes of a drawn, non-empty part of `count` things."""
         if count == 1:
             return {0}
         return set(self.rng.sample(range(count), self.rng.randint(1, count)))

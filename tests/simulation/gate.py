@@ -1,4 +1,4 @@
-"""The gate: every call of a port passes it, lets others act before and after its effect, and may be struck."""
+"""The gate: every call of a port passes it. Others act before and after the call's effect, and a fault may strike."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 
 class NoAnswer:
-    """What is known of an item whose call got no definite answer: nothing."""
+    """Stands for the answer of an item whose call got no definite answer."""
 
 
 NO_ANSWER: Final = NoAnswer()
@@ -24,7 +24,7 @@ Effect = Callable[[Sequence[I]], Sequence[R]]
 
 
 class Striking(Protocol):
-    """What the gate asks of an adversary."""
+    """The adversary, as the gate uses it."""
 
     def on_call(self, actor: str, call: str, kinds: tuple[Fault, ...]) -> Fault | None: ...
 
@@ -36,14 +36,14 @@ class Striking(Protocol):
 
 
 class Acting:
-    """Who is acting on the stores at this very moment; late effects are their caller's."""
+    """Which actor is acting on the stores at this moment; a late effect belongs to the actor that made the call."""
 
     def __init__(self) -> None:
         self.actor: Actor | None = None
 
 
 class Gate:
-    """The way of one actor to the world."""
+    """The gate through which one actor makes all its calls."""
 
     def __init__(
         self, actor: Actor, scheduler: Scheduler, adversary: Striking, history: History, acting: Acting
@@ -55,15 +55,15 @@ class Gate:
         self._acting = acting
 
     def read(self, call: str, effect: Callable[[], R], *about: object) -> R:
-        """A call that changes nothing."""
+        """Makes a call that changes nothing."""
         return self._one(call, effect, OF_READ, about)
 
     def write(self, call: str, effect: Callable[[], R], *about: object) -> R:
-        """A call that changes one thing. Adapters repeat it, so it may land twice."""
+        """Makes a call that changes one thing. Adapters repeat it, so the change may take place twice."""
         return self._one(call, effect, OF_WRITE, about)
 
     def attempt(self, call: str, effect: Callable[[], R], *about: object) -> R:
-        """A call to targets, which reports all faults as outcomes."""
+        """Makes a call to targets, which reports all faults as outcomes."""
         return self._one(call, effect, OF_TARGET, about)
 
     def _one(self, call: str, effect: Callable[[], R], kinds: tuple[Fault, ...], about: tuple[object, ...]) -> R:
@@ -80,7 +80,7 @@ class Gate:
         *about: object,
         kinds: tuple[Fault, ...] = OF_WRITE,
     ) -> Sequence[R | NoAnswer]:
-        """A call that does several things, each on its own. Of nothing, it is no call at all."""
+        """Makes a call that does several things, each on its own; makes no call if there are no items."""
         if not items:
             return []
         return self._struck(call, items, effect, kinds + OF_SEVERAL if len(items) > 1 else kinds, about)

@@ -1,4 +1,4 @@
-"""What happened, in order: enough to repeat, compare and explain a run."""
+"""The history of a run: the events in order, enough to repeat, compare and explain it."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ Entry = tuple[int, str, str, object, tuple[object, ...]]
 
 
 class History:
-    """A list of entries: (true time, who, what, the fault that struck it, about what)."""
+    """A list of entries: (true time, name of the actor, call or event, the fault that struck it, its objects)."""
 
     def __init__(self, began_at: int) -> None:
         self._began_at = began_at
         self.entries: list[Entry] = []
 
     def add(self, at: int, who: str, what: str, fault: object, about: tuple[object, ...]) -> None:
-        """Note an entry. What it is about must not change any more."""
+        """Adds an entry. The objects it is about must not change any more."""
         self.entries.append((at, who, what, fault, about))
 
     def lines(self, about: str = "") -> Iterator[str]:
-        """Readable lines, of those entries that mention `about`, and of all faults."""
+        """Readable lines of the entries that mention `about`, and of all faults."""
         for at, who, what, fault, subject in self.entries:
             told = " ".join(_tell(part) for part in subject)
             if about in told or fault is not None:
@@ -33,7 +33,7 @@ class History:
                 yield f"{(at - self._began_at) / 1000:10.3f}  {who:<22} {what:<20} {told}{struck}"
 
     def digest(self) -> str:
-        """The same for two runs if and only if they went the same way."""
+        """A digest: equal for two runs if and only if they went the same way."""
         sha = hashlib.sha256()
         for entry in self.entries:
             sha.update(repr(entry).encode())

@@ -24,18 +24,18 @@ from tests.simulation.named_watcher import Life
 from tests.simulation.requests import CALLED_BACK
 from tests.simulation.watcher import MOST_SKEW_MS
 
-#: Few keys for many calls, so that they meet.
+#: Few keys for many calls, so that calls collide.
 ORDERING_KEYS = ("first key", "second key")
 KEYS = tuple(f"job-{n}" for n in range(4))
-#: Whatever recurs ends so long after the simulation began (ms), for a run has to end.
+#: A recurring job ends this long after the simulation began (ms), since a run has to end.
 RECURS_UNTIL_MS = 2_100_000
-#: It never fires.
+#: A recurrence that never fires.
 ENDLESSLY_PAST = Recurrence(every=Every(every_ms=60_000, anchor_at=0), end_at=60_000)
 CATCH_UPS: tuple[CatchUp, ...] = ("all", "latest", "none")
 
 
 def definition(rng: random.Random, now: int, began_at: int) -> Definition:
-    """A definition as a client may want it."""
+    """Draws a definition as a client may want it."""
     overlap: Overlap = rng.choice(("allow", "allow", "skip"))
     recurrence = None
     at: int | None = now + rng.choice((0, 1_000, 60_000, 250_000, 500_000)) + rng.randrange(1_000)
@@ -62,10 +62,10 @@ def definition(rng: random.Random, now: int, began_at: int) -> Definition:
 
 
 def answered(visit: Visit, written: write.Written, *, is_change: bool = False, is_new: bool = False) -> None:
-    """The client was told how its job stands; `is_new`: this call made it so.
+    """Notes that the client was told the state of its job; `is_new`: this call caused that state.
 
-    Who made it so may have died over it. A repeat settles that as long as it counts as the same request; one that
-    comes later promises nothing of what lay behind the horizon then.
+    A call that caused it may have died before its fires were released. A repeat repairs that as long as it counts as
+    the same request; a later one promises nothing about fires that were behind the horizon by then.
     """
     changed_at, promises_from = written.job.changed_at, 0
     memory_ms = visit.desk.cloud.settings.idempotency_seconds * 1000 - 4 * MOST_SKEW_MS
@@ -76,7 +76,7 @@ def answered(visit: Visit, written: write.Written, *, is_change: bool = False, i
 
 
 def create(visit: Visit, key: str | None = None) -> None:
-    """Create under one of few keys: it may be taken by another definition."""
+    """Creates under one of few keys; another definition may already hold it."""
     key = key or visit.rng.choice(KEYS)
     wanted = definition(visit.rng, visit.now, visit.desk.began_at)
     if visit.rng.random() < 0.05:
@@ -92,7 +92,7 @@ def create(visit: Visit, key: str | None = None) -> None:
 
 
 def repeat(visit: Visit) -> None:
-    """Create again what is there, as it was sent: the same job, and its chain is settled again."""
+    """Creates an existing job again, exactly as it was sent: the api answers the same job and repairs its chain."""
     mine = [life.truths[-1] for (c, _), life in visit.watcher.named.lives.items() if c == visit.client.client_id]
     job = visit.rng.choice([job for job in mine if job.is_alive] or [None])
     if job is None:
@@ -108,7 +108,7 @@ def repeat(visit: Visit) -> None:
 
 
 def known(visit: Visit) -> str:
-    """The id of one of the client's named jobs; sometimes of a job that is not named, or of none."""
+    """The id of one of the client's named jobs; sometimes of an anonymous job, or of none at all."""
     promise = visit.known_job() if visit.rng.random() < 0.05 else None
     if promise is not None:
         return promise.job_id
@@ -118,7 +118,7 @@ def known(visit: Visit) -> str:
 
 
 def life_of(visit: Visit, job_id: str) -> Life:
-    """All that is known of a named job."""
+    """Everything the watcher knows of a named job."""
     place = decode_job(job_id)
     if not isinstance(place, NamedJobId):
         raise TypeError(f"{job_id} is not named")
@@ -126,7 +126,7 @@ def life_of(visit: Visit, job_id: str) -> Life:
 
 
 def living(visit: Visit, world: World, job_id: str) -> NamedJob:
-    """The job, if it is the caller's and lives."""
+    """The job, if it is the caller's and not deleted. Raises JobNotFound otherwise."""
     job = get_named(world, visit.caller(world), job_id)
     if not job.is_alive:
         raise JobNotFound(job_id)
@@ -134,7 +134,7 @@ def living(visit: Visit, world: World, job_id: str) -> NamedJob:
 
 
 def change(visit: Visit, changed: write.Change, is_as_wanted: Callable[[NamedJob], bool]) -> None:
-    """Write a change of the job, unless it stands so already; some clients repeat it until they have an answer."""
+    """Changes the job unless it already is as wanted; some clients repeat the call until they have an answer."""
     job_id = known(visit)
     revision = visit.rng.choice((None, None, None, 1))
     ask = visit.rng.choice((visit.call, visit.call_until_answered))
@@ -152,12 +152,12 @@ def change(visit: Visit, changed: write.Change, is_as_wanted: Callable[[NamedJob
 
 
 def in_state(state: JobState) -> Callable[[NamedJob], bool]:
-    """Whether a job is in a state."""
+    """A test whether a job is in a state."""
     return lambda job: job.state is state
 
 
 def replace(visit: Visit) -> None:
-    """PUT another definition, with another schedule or with the same."""
+    """Replaces the definition by PUT, with the same schedule or another one."""
     wanted = definition(visit.rng, visit.now, visit.desk.began_at)
     same = visit.rng.random() < 0.4
     text = b'{"n": %d}' % visit.rng.getrandbits(64)
@@ -170,7 +170,7 @@ def replace(visit: Visit) -> None:
 
 
 def run_now(visit: Visit) -> None:
-    """Run once by hand."""
+    """Runs a job once by hand."""
     job_id = known(visit)
     key = visit.rng.choice((None, f"run-{visit.rng.getrandbits(64)}"))
     ask = visit.call if key is None else visit.call_until_answered
@@ -179,7 +179,7 @@ def run_now(visit: Visit) -> None:
 
 
 def backfill(visit: Visit) -> None:
-    """Fire a past range again."""
+    """Fires the instants of a past range again."""
     job_id = known(visit)
     from_at = visit.now - visit.rng.randrange(100_000, 600_000)
     key = f"backfill-{visit.rng.getrandbits(64)}"
@@ -191,7 +191,7 @@ def backfill(visit: Visit) -> None:
 
 
 def look(visit: Visit) -> None:
-    """GET a job, which checks its chain, its executions, and list the client's jobs."""
+    """Gets a job, which checks its chain, lists its executions, and lists the client's jobs."""
     job_id = known(visit)
 
     def flow(world: World, _: Sequence[str]) -> int:
@@ -204,7 +204,7 @@ def look(visit: Visit) -> None:
 
 
 def snoop(visit: Visit) -> None:
-    """Look at another client's named job."""
+    """Reads another client's named job, which must be refused."""
     lives = visit.watcher.named.lives
     others = [life.truths[-1].job_id for (c, _), life in lives.items() if c != visit.client.client_id and life.truths]
     job_id = visit.rng.choice(others or ["?"])

@@ -1,4 +1,4 @@
-"""Clients of named jobs, further: the original wire format, requests that meet at one key, lists and single runs."""
+"""More clients of named jobs: the original wire format, requests that collide at one key, lists and single runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.simulation.requests import HOARDER
 
 
 def schedule(visit: Visit) -> None:
-    """POST /schedule of the original Clockwork: ordered, recorded, and a key that has ended may be used again."""
+    """POST /schedule of the original Clockwork: ordered, recorded, and the key of an ended job may be used again."""
     at = visit.now + visit.rng.choice((0, 5_000, 60_000, 250_000)) + visit.rng.randrange(1_000)
     wanted = msgspec.structs.replace(
         definition(visit.rng, visit.now, visit.desk.began_at),
@@ -46,7 +46,7 @@ def schedule(visit: Visit) -> None:
 
 
 def unschedule(visit: Visit) -> None:
-    """DELETE /schedule of the original Clockwork."""
+    """Sends DELETE /schedule of the original Clockwork."""
     key = visit.rng.choice(KEYS)
 
     def flow(world: World, _: Sequence[str]) -> write.Written:
@@ -59,7 +59,7 @@ def unschedule(visit: Visit) -> None:
 
 
 def contend(visit: Visit) -> None:
-    """Two creates and a delete of one key at the same moment."""
+    """Makes two creates and a delete of one key at the same moment."""
     key = visit.rng.choice(KEYS)
     for work in (create_under(key), delete_under(key)):
         step = Step(visit.now, "contend", visit.client, visit.rng.getrandbits(64), visit.step.by_stranger)
@@ -68,12 +68,12 @@ def contend(visit: Visit) -> None:
 
 
 def create_under(key: str) -> Callable[[Visit], None]:
-    """Create under this key."""
+    """An operation that creates a job under this key."""
     return lambda visit: create(visit, key=key)
 
 
 def delete_under(key: str) -> Callable[[Visit], None]:
-    """Delete whatever is there, again and again for a moment."""
+    """An operation that deletes the key's job, several times within about a second."""
 
     def work(visit: Visit) -> None:
         for _ in range(5):
@@ -92,7 +92,7 @@ def delete_under(key: str) -> Callable[[Visit], None]:
 
 
 def list_named(visit: Visit) -> None:
-    """Page through a client's jobs: those that are there all the while are listed, once, and nobody else's."""
+    """Pages through a client's jobs: each job that exists throughout is listed once, and no other client's job is."""
     visit.client = visit.rng.choice((visit.client, visit.client, HOARDER))
     client_id, prefix = visit.client.client_id, visit.rng.choice((None, "job-", "other"))
     lives = visit.watcher.named.lives
@@ -125,7 +125,7 @@ def _page(visit: Visit, prefix: str | None, after: str | None) -> Flow[JobPage]:
 
 
 def reuse_run_key(visit: Visit) -> None:
-    """Run two jobs by hand under one key: the second must be refused."""
+    """Runs two jobs by hand under one key: the second run must be refused."""
     lives = visit.watcher.named.lives
     mine = [life.truths[-1] for (owner, _), life in lives.items() if owner == visit.client.client_id]
     alive = [job.job_id for job in mine if job.is_alive]
@@ -141,7 +141,7 @@ def reuse_run_key(visit: Visit) -> None:
 
 
 def cancel_named_execution(visit: Visit) -> None:
-    """Cancel one execution of a named job, or one that never was."""
+    """Cancels one execution of a named job, or one that never existed."""
     job_id = known(visit)
 
     def flow(world: World, _: Sequence[str]) -> tuple[Verdict, str]:
@@ -158,7 +158,7 @@ def cancel_named_execution(visit: Visit) -> None:
 
 
 def hoard(now: int, count: int) -> Sequence[NamedJob]:
-    """What the hoarder has deleted in earlier years."""
+    """The jobs that the hoarder deleted in earlier years."""
     wanted = Definition(target=HttpTarget("https://good.example.com/"), payload=Payload(b"old"), record="full", at=now)
     return [
         NamedJob(

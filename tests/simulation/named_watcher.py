@@ -1,4 +1,4 @@
-"""The watcher of named jobs: nothing fires from a refused or replaced schedule, and every promised fire is settled."""
+"""Watches named jobs: no fire starts from a refused or replaced schedule, and every promised fire ends."""
 
 from __future__ import annotations
 
@@ -17,42 +17,42 @@ from tests.simulation.order import Order, Placed
 from tests.simulation.scheduler import Scheduler
 
 Place = tuple[str, str]
-#: Exclusions are not drawn, so that this oracle stays simple: fires are anchor + n * interval, and a jitter.
+#: The simulator draws no exclusions, which keeps this oracle simple: fires are anchor + n * interval, plus a jitter.
 MOST_FIRES = 10_000
 FOREVER_MS = 10**12
 
 
 @dataclass
 class Answered:
-    """A change that a client was told of: which version stands since, and what else may still start."""
+    """A change that was answered to a client: the version since then, and which earlier executions may still start."""
 
     index: int
     job_id: str
     listed: frozenset[str]
     unseen: bool
-    #: Fires due from then on (ms) were promised by it.
+    #: The answer promised all fires due from this instant on (ms).
     promises_from: int
 
 
 @dataclass
 class Life:
-    """All that was ever the truth about one key, and what was answered."""
+    """Every version of the job under one key, and the answers about it."""
 
     truths: list[NamedJob] = field(default_factory=list)
     answered: list[Answered] = field(default_factory=list)
-    #: Executions that were asked for by hand and acknowledged.
+    #: Acknowledged executions that were asked for by hand.
     by_hand: set[str] = field(default_factory=set)
-    #: Backfills that were acknowledged: the job, how many fires each has, and how often the job had changed before.
-    #: What a backfill comes to when its job's schedule is changed under it is not promised.
+    #: Acknowledged backfills: the job, its number of fires, and how often the job had changed before. No result is
+    #: promised if the job's schedule changes during a backfill.
     backfills: dict[str, tuple[str, int, int]] = field(default_factory=dict)
 
     def index_of(self, version: str) -> int | None:
-        """When this version was the truth."""
+        """The position of a version among all versions, or None."""
         return next((i for i, job in enumerate(self.truths) if job.version == version), None)
 
 
 class NamedWatcher:
-    """What is known of named jobs from outside the flows."""
+    """Everything known of named jobs from outside the flows."""
 
     def __init__(self, scheduler: Scheduler, order: Order) -> None:
         self._scheduler = scheduler
@@ -60,24 +60,24 @@ class NamedWatcher:
         self.executions = MemoryExecutions()
         self.lives: defaultdict[Place, Life] = defaultdict(Life)
         self.accepted: set[str] = set()
-        #: Executions that somebody has delivered after all, whatever became of their job but its end.
+        #: Redriven executions: these may start whatever has become of their job since.
         self.redriven: set[str] = set()
-        #: Executions of which a client was told that they are cancelled.
+        #: Executions that the api answered to be cancelled.
         self.cancelled: set[str] = set()
-        #: From when on (ms) fires of jobs, by id, may be missing: their chains were cut, and nobody may have looked
-        #: before the horizon was beyond their end.
+        #: From this instant (ms) on fires of a job, by its id, may be missing: its chain was cut, and perhaps no repair
+        #: came before the horizon was beyond the chain's end.
         self.cut_at: dict[str, int] = {}
 
     def changed(self, job: NamedJob) -> None:
-        """A row was written: this is the truth now."""
+        """Notes the version of a job that a store has just saved."""
         life = self.lives[job.client_id, job.job_key]
         if not life.truths or life.truths[-1].version != job.version:
             life.truths.append(job)
 
     def answered(self, written: Written, *, is_change: bool = False, promises_from: int = 0) -> str | None:
-        """A client was told that this is how the job stands; why it must not have been.
+        """Notes that a client was told the state of a job; returns why the answer is wrong, or None.
 
-        Only a change's answer tells what of the job's past may still start.
+        Only the answer to a change tells which earlier executions of the job may still start.
         """
         life = self.lives[written.job.client_id, written.job.job_key]
         index = life.index_of(written.job.version)
@@ -91,21 +91,21 @@ class NamedWatcher:
         return None
 
     def _place(self, job: NamedJob) -> None:
-        """An ordered job that fires once has its place from now on."""
+        """Gives an ordered one-shot its position in the order, from now on."""
         at, wanted = job.definition.at, job.definition
         if job.state is JobState.ACTIVE and at is not None:
             placed = Placed(job.job_id, str(ExecutionId(job.job_id, at, job.version)), at, wanted.sequence or 0)
             self._order.accepted(job.client_id, wanted.ordering_key, placed, self._scheduler.now)
 
     def is_outdated(self, execution_id: str) -> bool:
-        """Whether its job has changed since, or was deleted."""
+        """Whether the execution's job has changed since, or was deleted."""
         place = decode_job(decode_execution(execution_id).job_id)
         assert isinstance(place, NamedJobId)
         truth = self.lives[place.client_id, place.job_key].truths[-1]
         return truth.version != decode_execution(execution_id).run or truth.incarnation != place.incarnation
 
     def objection(self, delivery: Delivery) -> str | None:
-        """Why an attempt must not start, as far as named jobs go."""
+        """The reason why an attempt of a named job must not start, or None."""
         place = decode_job(delivery.job_id)
         if not isinstance(place, NamedJobId) or delivery.execution_id in self.redriven:
             return None
@@ -134,7 +134,7 @@ class NamedWatcher:
         return None
 
     def unsettled(self) -> Iterator[str]:
-        """Promised executions that have neither been delivered nor ended."""
+        """The ids of promised executions that were neither delivered nor ended."""
         for life in self.lives.values():
             yield from (e for e in life.by_hand if not self._is_settled(life, e))
             yield from self._unsettled_backfills(life)
@@ -146,7 +146,7 @@ class NamedWatcher:
         job = life.truths[-1]
         promises = [answer.promises_from for answer in life.answered if answer.index == len(life.truths) - 1]
         if not promises:
-            return  # Never acknowledged: nothing was promised.
+            return  # Never acknowledged, so nothing was promised.
         cut_at = self.cut_at.get(job.job_id, job.changed_at + FOREVER_MS)
         skipped = [e.skipped for e in self.executions.list(job.job_id, MOST_FIRES, None) if e.skipped is not None]
         fire = fire_after(job, job.chain_after_at, job.chain_ordinal)

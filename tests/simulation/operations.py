@@ -1,4 +1,4 @@
-"""All that clients do in a run, how often, and by what each must have been refused."""
+"""All operations of clients in a run, and how often each is drawn."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OPERATIONS: dict[str, Callable[[Visit], None]] = {
     **FURTHER_OPERATIONS,
     **REGULATED_OPERATIONS,
 }
-#: How often each is drawn.
+#: How often each operation is drawn.
 WEIGHTS: dict[str, float] = {
     **ANONYMOUS_WEIGHTS,
     **BATCH_WEIGHTS,
@@ -28,5 +28,6 @@ WEIGHTS: dict[str, float] = {
     **FURTHER_WEIGHTS,
     **REGULATED_WEIGHTS,
 }
-#: Who sends messages is the business of the queue's policy; what comes of each counts as an operation of its own.
+#: A queue policy decides who may send messages, so strangers are not tried here; each kind of message is counted as an
+#: operation of its own.
 ASKED_BY_MESSAGE = frozenset(MESSAGE_OPERATIONS)

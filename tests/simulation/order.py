@@ -1,4 +1,4 @@
-"""The watcher of ordered jobs (I11): nothing of a key starts before what is ahead of it has ended."""
+"""Watches ordered jobs (I11): no job of a key starts before the jobs ahead of it have ended."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from clockwork.domain.jobs import Occurrence
 
-#: Who asks for an ordered job so long before it is due (ms) is sure of its place, whatever clocks and calls take.
+#: A job created at least this long (ms) before it is due is sure of its position, whatever time clocks and calls take.
 IN_TIME_MS = 2_000
 
 
 @dataclass(frozen=True)
 class Placed:
-    """An execution that has its place: by its due instant (ms), then by its sequence."""
+    """An execution with its position in the order: by due instant (ms), then by sequence."""
 
     job_id: str
     execution_id: str
@@ -23,28 +23,28 @@ class Placed:
 
     @property
     def place(self) -> tuple[int, int]:
-        """What is sorted by."""
+        """The sort key."""
         return self.due_at, self.sequence
 
 
 class Order:
-    """The places of ordered jobs that were accepted in time."""
+    """The positions of ordered jobs that were accepted in time."""
 
     def __init__(self) -> None:
         self._placed: defaultdict[tuple[str, str], dict[str, Placed]] = defaultdict(dict)
         self._lost: set[str] = set()
 
     def accepted(self, client_id: str, ordering_key: str | None, placed: Placed, at: int) -> None:
-        """A job that fires once was acknowledged at `at` (ms)."""
+        """Notes a job with one fire that was acknowledged at `at` (ms)."""
         if ordering_key is not None and at <= placed.due_at - IN_TIME_MS:
             self._placed[client_id, ordering_key].setdefault(placed.execution_id, placed)
 
     def loses(self, execution_ids: Iterable[str]) -> None:
-        """These lose their places: received too often, they are sent anew by the sweeper, behind their followers."""
+        """Notes executions that lose their position: received too often, the sweeper sends them anew, at the end."""
         self._lost.update(execution_ids)
 
     def ahead_of(self, execution_id: str, occurrence: Occurrence) -> Iterator[Placed]:
-        """What has to end before this one starts."""
+        """The executions that have to end before this one starts."""
         if occurrence.ordering_key is None:
             return
         placed = self._placed[occurrence.client_id, occurrence.ordering_key]

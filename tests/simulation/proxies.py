@@ -1,4 +1,4 @@
-"""The ports as one actor has them: the shared stores behind its gate."""
+"""The ports as one actor sees them: the shared stores behind its gate."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tests.simulation.gate import Gate, NoAnswer
 from tests.simulation.scheduler import Actor, Scheduler
 
 R = TypeVar("R")
-#: Calls that change nothing. Whatever is not named here counts as a write, which is struck harder.
+#: Calls that change nothing. Every other call counts as a write, which more faults may strike.
 READS = frozenset(
     {"list", "all", "get", "find", "read", "scan", "of_principal", "receive", "dead", "parked", "circuits"}
 )
 
 
 class GatedPort:
-    """Any port whose calls do one thing each."""
+    """Any port whose calls each do one thing."""
 
     def __init__(self, name: str, inner: Any, gate: Gate) -> None:
         self._name = name
@@ -44,7 +44,7 @@ class GatedPort:
 
 
 class SkewedClock:
-    """`ports.Clock` of one machine. Reading it is no call: nobody else acts meanwhile."""
+    """`ports.Clock` of one machine. Reading it is not a call, so no other actor acts meanwhile."""
 
     def __init__(self, actor: Actor, scheduler: Scheduler, skew_ms: int) -> None:
         self._actor = actor
@@ -60,7 +60,7 @@ class SkewedClock:
 
 
 class NotedRandom:
-    """`ports.Random` from the seed; notes who drew which token."""
+    """`ports.Random` from the seed; notes which actor drew which token."""
 
     def __init__(self, random: SeededRandom, actor: Actor) -> None:
         self._tokens = actor.tokens
@@ -75,7 +75,7 @@ class NotedRandom:
 
 
 class GatedTimeline(GatedPort):
-    """`ports.Timeline`: puts and finds are about several rows, each stored on its own."""
+    """`ports.Timeline`: puts and finds take several rows, each stored on its own."""
 
     def __init__(self, inner: ports.Timeline, gate: Gate) -> None:
         super().__init__("timeline", inner, gate)
@@ -108,7 +108,7 @@ class GatedTimeline(GatedPort):
 
 
 class GatedExecutions(GatedPort):
-    """`ports.Executions`: saves are about several records, and report what got no answer one by one."""
+    """`ports.Executions`: saves take several records, and report the unanswered ones one by one."""
 
     def __init__(self, inner: ports.Executions, gate: Gate) -> None:
         super().__init__("executions", inner, gate)
@@ -127,7 +127,7 @@ class GatedExecutions(GatedPort):
 
 
 class GatedReleases(GatedPort):
-    """`ports.ReleaseQueue`: sends are about several messages, and report what was not taken one by one."""
+    """`ports.ReleaseQueue`: sends take several messages, and report the refused ones one by one."""
 
     def __init__(self, inner: ports.ReleaseQueue, gate: Gate) -> None:
         super().__init__("releases", inner, gate)
@@ -142,7 +142,7 @@ class GatedReleases(GatedPort):
         return sorted(refused, key=lambda refusal: refusal.index)
 
     def _send_all(self, releases: Sequence[Release], now: int) -> Sequence[ports.Refused]:
-        """Those of one ordering key fail together: nothing may be taken behind what was refused."""
+        """Sends releases of one ordering key, which fail together: none may be taken behind a refused one."""
         try:
             return self._gate.write("releases.send", partial(self._inner.send, releases, now), releases)
         except Unavailable as error:

@@ -1,4 +1,4 @@
-"""Ordered jobs, the client with caps, and operators who pause it, resume it, and see to what is parked or dead."""
+"""Ordered jobs, the client with caps, and operators who pause it, resume it, and handle its parked and dead work."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 def _regulated(work: Callable[[Visit], None], client: Client = REGULATED) -> Callable[[Visit], None]:
-    """The same, done by a client with caps."""
+    """The same operation, done by a client with caps."""
 
     def visit_as_regulated(visit: Visit) -> None:
         visit.client = client
@@ -41,7 +41,7 @@ def _regulated(work: Callable[[Visit], None], client: Client = REGULATED) -> Cal
 
 
 def create_ordered(visit: Visit) -> None:
-    """Some jobs of one key, soon and close together."""
+    """Creates some jobs of one ordering key, soon and close together."""
     asked = request_of(visit, visit.rng.randint(1, 5), f"ordered-{visit.rng.getrandbits(64):x}")
     key = visit.rng.choice(ORDERING_KEYS)
     jobs = [
@@ -59,7 +59,7 @@ def create_ordered(visit: Visit) -> None:
 
 
 def create_each(visit: Visit) -> None:
-    """Requests of one job each that came in one batch, each under its own key; one of them may come twice."""
+    """Creates one job per request, all in one batch, each under its own key; one key may come twice."""
     asked = [request_of(visit, 1, f"each-{visit.rng.getrandbits(64):x}") for _ in range(visit.rng.randint(1, 4))]
     if visit.rng.random() < 0.3:
         asked.append(msgspec.structs.replace(asked[0], digest="another digest"))
@@ -75,7 +75,7 @@ def create_each(visit: Visit) -> None:
 
 
 def operate(visit: Visit, work: Callable[[World], T], *, as_operator: bool = True) -> T:
-    """What only an operator may do with the client that has caps."""
+    """Does something with the client that has caps, as only an operator may."""
     is_operator = as_operator and not visit.step.by_stranger
 
     def flow(world: World, _: Sequence[str]) -> T:
@@ -88,7 +88,7 @@ def operate(visit: Visit, work: Callable[[World], T], *, as_operator: bool = Tru
 
 
 def usurp(visit: Visit) -> None:
-    """A client tries to resume itself."""
+    """A client tries to resume itself, which must be refused."""
     operate(visit, lambda world: world.clients.put(REGULATED), as_operator=False)
     visit.watcher.violated("I9", "somebody who is no operator acts as one")
 
@@ -98,7 +98,7 @@ def pause_client(visit: Visit) -> None:
 
 
 def resume_client(visit: Visit) -> None:
-    """Resume the client, and perhaps think better of it while what was parked is let go."""
+    """Resumes the client, and perhaps pauses it again while its parked occurrences are unparked."""
     operate(visit, lambda world: world.clients.put(REGULATED))
     if visit.rng.random() < 0.6:
         visit.actor.pause(visit.rng.randrange(5_000, 90_000))
@@ -122,18 +122,18 @@ def discard_parked(visit: Visit) -> None:
 
 
 def redriving(visit: Visit) -> None:
-    """What was dead of the client may be delivered from now on."""
+    """Notes that dead executions of the client may be delivered from now on."""
     if visit.may_act:
         visit.watcher.redriven.add(visit.client.client_id)
 
 
 def redrive_one(visit: Visit) -> None:
-    """Deliver after all what the client finds dead."""
+    """Redrives one of the client's dead executions."""
     client_id = visit.client.client_id
     redriving(visit)
 
     if visit.step.operation == "redrive" and visit.rng.random() < 0.5:
-        # Somebody else asks for the same at the same moment.
+        # Another client actor redrives at the same moment.
         again = Step(visit.now, "redrive again", visit.client, visit.rng.getrandbits(64), visit.step.by_stranger)
         visit.desk.carry_out(again, redrive_one)
 
@@ -147,7 +147,7 @@ def redrive_one(visit: Visit) -> None:
 
 
 def redrive_any(visit: Visit) -> None:
-    """Try to deliver again what need not be dead."""
+    """Redrives a job that need not be dead."""
     promise = visit.known_job()
     if promise is None:
         create_once(visit, 1)
@@ -162,14 +162,14 @@ def redrive_any(visit: Visit) -> None:
 
 
 def redrive_many(visit: Visit) -> None:
-    """Everything dead of the client, or what of it is meant."""
+    """Redrives the client's dead executions, all of them or those that a filter selects."""
     redriving(visit)
     wanted = visit.rng.choice((redrive.DeadFilter(), redrive.DeadFilter(prefix="job-")))
     visit.call_until_answered(lambda w, _: redrive.redrive_dead(w, own(visit, w), wanted, 20, None))
 
 
 def discard_dead(visit: Visit) -> None:
-    """Put away what is dead, of a time or of all times."""
+    """Discards the client's dead executions, of a range of time or of all times."""
     redriving(visit)
     now = visit.now
     wanted = visit.rng.choice((redrive.DeadFilter(), redrive.DeadFilter(from_at=now - 200_000, to_at=now - 50_000)))
@@ -177,12 +177,12 @@ def discard_dead(visit: Visit) -> None:
 
 
 def own(visit: Visit, world: World) -> str:
-    """The caller's client, once it is certain that it may act for it."""
+    """The id of the caller's client, once access is checked."""
     return visit.acting_for(world, visit.client.client_id).client_id
 
 
 def cancel_execution(visit: Visit) -> None:
-    """Cancel a job by its execution."""
+    """Cancels a job by its execution."""
     promise = visit.known_job()
     if promise is None:
         create_once(visit, 1)

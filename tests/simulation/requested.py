@@ -1,4 +1,4 @@
-"""What is asked for by message: a FIFO queue of wishes, the ingesters that read it, and what came of each wish."""
+"""Requests by message: a FIFO queue of wishes, the ingesters that read it, and the result of each wish."""
 
 from __future__ import annotations
 
@@ -9,30 +9,31 @@ from functools import partial
 from clockwork.domain.errors import InvalidRequest, Problem
 from clockwork.domain.requests.create import Rejected
 from clockwork.flows.requests.ingest import Command, Ingestion, IngestReport, Message
-from clockwork.memory.ordered_queue import GroupedMessage, MemoryOrderedQueue
+from clockwork.memory.ordered_queue import MemoryOrderedQueue
 from clockwork.memory.outboxes import MemoryRejects
+from clockwork.memory.queue import Message as Received
 from clockwork.ports import Refused
 from tests.simulation.cloud import BATCH, ApiEnvironment, Cloud
 from tests.simulation.faults import Fault
 from tests.simulation.scheduler import Actor
 
-#: How often a message comes that is never done: what a lane waits for must end some day.
+#: A message is received at most this often before the queue gives it up, so that a lane does not wait for ever.
 MOST_RECEIVES = 10_000
 
 
 @dataclass
 class Wish:
-    """What one message asks for: its name as an operation, how it is read, and what follows once it is done.
+    """The request in one message: its name as an operation, how it is read, and what follows once it is done.
 
-    `command` raises what the reader of a message would; `None` if nobody can read it. `done` is told whether this was
-    the only cancel of a batch and in time.
+    `command` raises the errors of the reader of a message; it is None for an unreadable message. `done` is told whether
+    this was the only cancel of its batch and in time.
     """
 
     operation: str
     lane: str
     command: Callable[[Message], Command] | None
     done: Callable[[bool], None]
-    #: When its message was acknowledged (ms).
+    #: When the ingester acknowledged its message (ms).
     settled_at: int | None = None
     rejected: bool = False
 
@@ -53,14 +54,14 @@ class Requests:
         self._looks: set[int] = set()
 
     def send(self, wish: Wish) -> None:
-        """Somebody sends a message."""
+        """Sends a message to the queue."""
         self.wishes.append(wish)
         number = str(len(self.wishes) - 1)
         self.queue.put(number, wish.lane, number)
         self._look()
 
     def _look(self) -> None:
-        """Look for messages as soon as one may be received."""
+        """Schedules a look at the queue for the instant at which a message may be received."""
         at = self.queue.next_visible_at()
         if at is not None and at not in self._looks:
             self._looks.add(at)
@@ -72,7 +73,7 @@ class Requests:
             self._ingest(received)
         self._look()
 
-    def _ingest(self, received: Sequence[GroupedMessage]) -> None:
+    def _ingest(self, received: Sequence[Received]) -> None:
         cloud = self.cloud
         messages = [Message(one.message_id, one.group, one.body.encode()) for one in received]
         rejects = MemoryRejects()
@@ -97,7 +98,7 @@ class Requests:
             raise InvalidRequest([Problem("/op", "must be one of 'create', 'cancel'")])
         return command(message)
 
-    def _settle(self, received: Sequence[GroupedMessage], report: IngestReport, rejected: set[str]) -> None:
+    def _settle(self, received: Sequence[Received], report: IngestReport, rejected: set[str]) -> None:
         done = [one for one in received if one.message_id not in report.failed]
         accepted = [one for one in done if one.message_id not in rejected]
         cancels = [one for one in accepted if self.wishes[int(one.body)].operation == "cancel by message"]
@@ -114,7 +115,7 @@ class Requests:
 
 
 class _Rejects:
-    """`flows.requests.ingest.Rejects`, which sometimes takes nothing."""
+    """`flows.requests.ingest.Rejects`, which sometimes refuses every message."""
 
     def __init__(self, cloud: Cloud, inner: MemoryRejects) -> None:
         self._cloud = cloud

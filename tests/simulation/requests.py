@@ -1,4 +1,4 @@
-"""What clients ask for: jobs of every kind, drawn from the seed."""
+"""The requests of clients: jobs of every kind, drawn from the seed."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ REGULATED = Client(
     max_concurrency=4,
     dead_letter_queue_arn="arn:aws:sqs:us-east-1:123456789012:dead",
 )
-#: A client with a concurrency cap alone: nothing spreads what it sends at once.
+#: A client with only a concurrency cap: nothing spreads the load it sends at once.
 NARROW = Client(
     client_id="narrow",
     principals=("arn:aws:iam::123456789012:user/narrow",),
     max_concurrency=3,
 )
 CAPPED = (REGULATED, NARROW)
-#: The client that may create so many jobs and no more.
+#: The client with a quota of jobs it may create.
 METERED = Client(
     client_id="metered",
     principals=("arn:aws:iam::123456789012:user/metered",),
     creates_per_second=0.5,
     jobs_per_day=400,
 )
-#: One principal for two clients: it has to name the one that it acts for.
+#: Two clients with the same principal, which has to name the client that it acts for.
 SHARING = tuple(
     Client(client_id=f"sharing-{n}", principals=("arn:aws:iam::123456789012:user/sharing",)) for n in range(2)
 )
-#: The client that looks back on more jobs than are read for one page of a list.
+#: The client with more old jobs than one page of a list reads.
 HOARDER = Client(client_id="hoarder", principals=("arn:aws:iam::123456789012:user/hoarder",))
 #: The client whose target is down.
 DOWNCAST = Client(client_id="downcast", principals=("arn:aws:iam::123456789012:user/downcast",))
@@ -53,7 +53,7 @@ EVERYBODY = (*CLIENTS, *CAPPED, METERED, *SHARING, HOARDER, DOWNCAST)
 ADMIN = "arn:aws:iam::123456789012:role/operator"
 TOPIC = "jobs"
 QUEUE_ARN = "arn:aws:sqs:us-east-1:123456789012:jobs"
-#: Where half of the jobs are called back.
+#: The target of callbacks, which half of the jobs ask for.
 CALLED_BACK = HttpTarget("https://callbacks.example.com/", timeout_seconds=5)
 RETRY_POLICIES = (
     RetryPolicy(max_attempts=1),
@@ -64,7 +64,7 @@ RETRY_POLICIES = (
     RetryPolicy(max_attempts=4, backoff="linear", initial_seconds=10, jitter="none"),
     RetryPolicy(max_attempts=5, backoff="fixed", initial_seconds=30, max_age_seconds=100),
 )
-#: Delays by how far they reach: at once, within a hold, the queue, and beyond; more are drawn around the lookahead.
+#: Delays by reach: at once, within a hold, within the queue's delay, and beyond; more are drawn around the lookahead.
 LONGEST_POISON_SECONDS = 800
 DELAYS_MS = (
     (0, 1),
@@ -77,13 +77,13 @@ DELAYS_MS = (
 
 @dataclass
 class KeyedRequest:
-    """A request under an Idempotency-Key, and all that was answered to it."""
+    """A request under an Idempotency-Key, and all answers to it."""
 
     request: CreateRequest
     first_at: int
-    #: When the key has surely been forgotten, by the last answer (ms).
+    #: When the key is surely forgotten, counted from the last answer (ms).
     known_until: int = 0
-    #: Per answer: true time, ids by the job's index.
+    #: For each answer: its true time, and job ids by the job's index.
     answers: list[tuple[int, dict[int, str]]] = field(default_factory=list)
 
 
@@ -98,8 +98,8 @@ def new_job(
     *,
     may_poison: bool = True,
 ) -> NewJob:
-    """One job as a client may want it. `edges` are instants of the horizons of shards, where comparisons matter."""
-    # No two jobs have the same payload, so that a job made twice is told apart from two jobs.
+    """Draws one job as a client may want it. `edges` are the instants of shards' horizons, where comparisons matter."""
+    # No two jobs have the same payload, so that two jobs are told apart from one job created twice.
     oddity, number = _oddity(rng, adversary, settings, may_poison), rng.getrandbits(64)
     payload = Payload(oddity + b" %d" % number)
     around = settings.lookahead_seconds * 1000
@@ -130,7 +130,7 @@ def _oddity(rng: random.Random, adversary: Adversary, settings: Settings, may_po
     kind = rng.random() if adversary.profile.rows else 1.0
     if kind < 0.005:
         return NEVER_SENDABLE
-    # Where messages are shown often before they are given up, a poisonous one outlives every run.
+    # Where messages are received often before they are given up, a poisonous one outlives every run.
     lasting_seconds = settings.max_receive_count * settings.visibility_seconds
     return POISON if may_poison and kind < 0.012 and lasting_seconds <= LONGEST_POISON_SECONDS else b"payload"
 

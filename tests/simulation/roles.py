@@ -1,4 +1,4 @@
-"""What the calls of ports ask of the tables, held against what the caller's role may do there."""
+"""Checks the table actions that calls of ports need against the IAM role of the caller."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 from infra.table_actions import TABLE_ACTIONS
 
-#: The table and action behind a call, by how many things it is about. `tests/crash_points` holds the adapters to roles.
+#: The table and action behind a call, by its number of items. `tests/crash_points` checks the adapters' roles.
 Needs = Callable[[int], tuple[str, str]]
 
 
 class AccessDenied(Exception):
-    """On AWS this call would have been refused."""
+    """AWS would have refused this call."""
 
 
 def _needs(table: str, action: str, of_several: str | None = None) -> Needs:
@@ -56,12 +56,12 @@ NEEDS: Mapping[str, Needs] = {
     "regulation.direct_parked": _needs("clients", "UpdateItem"),
     "regulation.forget_parked": _needs("clients", "DeleteItem"),
 }
-#: Ports behind which there is no table.
+#: Ports without a table behind them.
 NO_TABLE = frozenset({"releases", "backlog", "dead_letters", "notices", "in_hand", "invoker", "targets", "rejects"})
 
 
 def require_allowed(actor: str, call: str, items: Sequence[object], about: Sequence[object]) -> None:
-    """Raises AccessDenied if the role of the Lambda that acts does not allow what its call needs."""
+    """Raises AccessDenied if the acting Lambda's role does not allow the table actions of its call."""
     port = call.partition(".")[0]
     if port in NO_TABLE:
         return
@@ -71,7 +71,7 @@ def require_allowed(actor: str, call: str, items: Sequence[object], about: Seque
 
 
 def require(actor: str, table: str, action: str) -> None:
-    """Raises AccessDenied if the role of the Lambda that acts does not allow this action."""
+    """Raises AccessDenied if the acting Lambda's role does not allow this action."""
     kind = actor.split()[0].partition("<")[0]
     if action not in TABLE_ACTIONS[kind].get(table, "").split():
         raise AccessDenied(f"the {kind} may not {action} in {table}")

@@ -1,4 +1,4 @@
-"""Rows of the timeline as somebody sees them who reads everything."""
+"""Reads all rows of a timeline."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def every_row(timeline: Timeline, partition_id: str, after: str = BEGINNING, unt
 
 
 def elements_of(row: Row) -> Mapping[int, Element]:
-    """What a row holds; nothing if nobody can read it."""
+    """The elements of a row; none if the row is unreadable."""
     try:
         return decode_row(row.blob)
     except (Undecodable, NewerFormat):

@@ -1,4 +1,4 @@
-"""One run: a script of operations, an adversary, incidents; everything follows from the seed."""
+"""One run: a script of operations, an adversary, and incidents, all drawn from the seed."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from tests.simulation.verdict import check_calm
 from tests.simulation.watcher import Violation
 
 OPERATIONS_PER_RUN = 200
-#: Where sweepers sleep, what is parked is many pages, and they have little time.
+#: Profiles with sleeping sweepers: their parked rows fill many pages, and their sweepers have little time.
 SWEEPING = tuple(profile for profile in PROFILES if profile.name in ("slow sweeps", "sleepy sweeps"))
-#: Jobs that the client with a cap has created earlier in the day, and how many it may.
+#: How many jobs the client with a quota has created earlier in the day, and its quota.
 CREATED_EARLIER = (METERED.jobs_per_day or 0) - 30, METERED.jobs_per_day or 0
-#: In one of so many seeds a client has a long list of jobs.
+#: In one of this many seeds, a client has a long list of jobs.
 HOARDS_EVERY = 9
-#: The clients are busy for so long (ms); then faults stop.
+#: The clients are busy for this long (ms); then faults stop.
 BUSY_MS = 1_500_000
 
 
 @dataclass
 class Result:
-    """What came of a run."""
+    """The result of a run."""
 
     seed: int
     profile: str
@@ -57,7 +57,7 @@ class Result:
 
 
 class Run:
-    """Everything of one seed. `operations` and `faults` cut it short, which is how a failure is made smaller."""
+    """The run of one seed. `operations` and `faults` cut it short, which makes a failure smaller."""
 
     def __init__(self, seed: int, operations: int = OPERATIONS_PER_RUN, faults: int | None = None) -> None:
         self.seed = seed
@@ -72,7 +72,7 @@ class Run:
         self._remember_earlier_days()
 
     def go(self) -> Result:
-        """Carry it out."""
+        """Runs the script and returns its result."""
         for step in self.script:
             work = OPERATIONS[step.operation]
             self.stage.scheduler.after(step.at, partial(self.stage.desk.carry_out, step, work))
@@ -96,14 +96,14 @@ class Run:
         )
 
     def _remember_earlier_days(self) -> None:
-        """What clients have done before the run begins."""
+        """Stores what clients did before the run begins."""
         stores = self.stage.stores
         stores.regulation.count_created(METERED.client_id, day_of(BEGAN_AT), *CREATED_EARLIER)
         if self.seed % HOARDS_EVERY == 0:
             for job in hoard(BEGAN_AT, MOST_READ + 100):
                 MemoryJobs.save(stores.jobs, None, job)
 
-    # What happens beside the clients' doing.
+    # Incidents, which happen beside the clients' operations.
 
     def _plan_incidents(self) -> None:
         scheduler = self.stage.scheduler
@@ -124,10 +124,10 @@ class Run:
         self.stage.cloud.deploy(self.settings.with_(shards=shards, lookahead_seconds=lookahead))
 
     def _misdeploy(self) -> None:
-        """Another number of ordered shards, for a minute or two."""
+        """Deploys another number of ordered shards, for a minute or two."""
         cloud = self.stage.cloud
         right = cloud.settings.ordered_shards
-        # Before there is an ordered shard any number is the first, and so the right one.
+        # Before the first ordered shard exists, any number is right.
         is_first = not any(keys.is_ordered(shard.partition_id) for shard in self.stage.stores.shards.all())
         if not is_first and self.adversary.strikes(Fault.MISDEPLOY, 1.0):
             cloud.deploy(cloud.settings.with_(ordered_shards=right + 1))
@@ -144,7 +144,7 @@ class Run:
             self.stage.stores.timeline.put([self._strange_row(bytes([FORMAT]) + b"\xff\xff")])
 
     def _newer_row(self) -> None:
-        """A row of a newer version stops its shard until that version is deployed, which here makes it readable."""
+        """Puts a row of a newer version: its shard stops until that version is deployed; here the row is rewritten."""
         if self.adversary.strikes(Fault.NEWER_ROW, 1.0):
             timeline = self.stage.stores.timeline
             row = self._strange_row(bytes([FORMAT + 1]) + b"from the future")
@@ -159,7 +159,7 @@ class Run:
             self.stage.garbage.add(self.stage.stores.ordered_queue.put_garbage(body))
 
     def _lost_pointer(self) -> None:
-        """The pointer of a recurring job is gone: within a day somebody looks, and it goes on."""
+        """Removes the pointer of a recurring job: within a day the audit or a read repairs its chain."""
         stores, named = self.stage.stores, self.stage.watcher.named
         recurring = [life.truths[-1] for life in named.lives.values() if life.truths[-1].definition.recurrence]
         for job in recurring:
@@ -178,7 +178,7 @@ def _points_to(row: Row, job: NamedJob) -> bool:
 
 
 def _settings(rng: random.Random, profile: Profile) -> Settings:
-    patient = profile.name == "slow puts"  # the longest of everything, so that much may happen within one call
+    patient = profile.name == "slow puts"  # the longest timeout, so that much may happen within one call
     deliverer_timeout = 200 if patient else rng.choice((60, 60, 200))
     if profile.name == "overruns":  # so short that a sleeper wakes up after its claim, and before its end
         deliverer_timeout = 30
@@ -201,7 +201,7 @@ def _settings(rng: random.Random, profile: Profile) -> Settings:
 
 
 def _script(rng: random.Random, seed: int) -> list[Step]:
-    """What clients do; one operation, another one in each seed, is tried by a stranger besides."""
+    """Draws the operations of clients; one of them, another in each seed, is tried by a stranger."""
     names = list(OPERATIONS)
     weights = [WEIGHTS[name] for name in names]
     at = 0

@@ -1,4 +1,4 @@
-"""A fixed scenario, scene by scene, that takes every step there is: to be killed at each call in turn."""
+"""A fixed scenario of several scenes that takes every step there is, to be killed at each call in turn."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.simulation.requests import ADMIN, CLIENTS
 from tests.simulation.scenes import SCENES
 from tests.simulation.stage import BEGAN_AT, Stage
 
-#: Few shards and ticks: idle polls are calls like any other and would be killed one by one too.
+#: Few shards and ticks: calls of idle polls would be killed one by one, too.
 SETTINGS = Settings.for_account().with_(
     shards=1,
     ordered_shards=1,
@@ -29,7 +29,7 @@ SETTINGS = Settings.for_account().with_(
 
 
 class OnePoint(Adversary):
-    """Strikes one call only: the `number`-th, counted from 0. Without a fault it only counts."""
+    """Strikes only call number `number`, counted from 0. Without a fault it only counts the calls."""
 
     def __init__(self, number: int = -1, fault: Fault | None = None) -> None:
         super().__init__(random.Random(0), CALM)
@@ -39,7 +39,7 @@ class OnePoint(Adversary):
 
     @property
     def is_active(self) -> bool:
-        """Nothing else is drawn: no impatience of clients, no other jobs of a repeat."""
+        """False: no client loses patience, and no repeat leaves jobs out."""
         return False
 
     def on_call(self, actor: str, call: str, kinds: tuple[Fault, ...]) -> Fault | None:
@@ -48,7 +48,7 @@ class OnePoint(Adversary):
 
 
 def play(adversary: Adversary, scene: str, make_stage: Callable[[Settings, Adversary], Stage] | None = None) -> Stage:
-    """A scene from beginning to end, with what the adversary does to it."""
+    """Plays a scene from beginning to end, under an adversary."""
     stage = make_stage(SETTINGS, adversary) if make_stage is not None else Stage(0, SETTINGS, adversary)
     steps = SCENES[scene]()
     for number, (at, work) in enumerate(steps):

@@ -1,4 +1,4 @@
-"""The scenes of the scenario: what clients do, and when."""
+"""The scenes of the scenario: the operations of clients, and when."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.simulation.stores import POISON
 from tests.simulation.targets import FAILS_ONCE, REJECTING_HOST
 from tests.support.examples import outline
 
-#: What a client does, and when (ms after the beginning).
+#: The operations of a client, each with its time (ms after the beginning).
 Steps = Sequence[tuple[int, Callable[[Visit], None]]]
 NEAR = RetryPolicy(max_attempts=2, backoff="fixed", initial_seconds=5, jitter="none")
 FAR = RetryPolicy(max_attempts=2, backoff="fixed", initial_seconds=905, jitter="none")
@@ -34,7 +34,7 @@ TARGET = HttpTarget("https://good.example.com/", timeout_seconds=5)
 
 
 def created() -> Steps:
-    """Jobs for soon and for later, repeated under their key."""
+    """Jobs for soon and for later, created again under their key."""
     asked = _keyed("keyed", [_job(b"soon", 1_000), _job(b"keyed", 90_000)])
     return [
         (1_000, partial(ask_again, keyed=asked)),
@@ -53,7 +53,7 @@ def far() -> Steps:
 
 
 def retried() -> Steps:
-    """Attempts that fail, with retries within the queue's reach and beyond it, recorded and not."""
+    """Attempts that fail, with retries within the queue's delay and beyond it, recorded and unrecorded."""
     return [
         (1_000, _ask("near retry", [_job(FAILS_ONCE + b"1", 2_000)])),
         (2_000, _ask("far retry", [_job(FAILS_ONCE + b"2", 2_500, FAR)])),
@@ -62,12 +62,12 @@ def retried() -> Steps:
 
 
 def poisoned() -> Steps:
-    """A payload that takes down every deliverer, until it lies among the dead letters."""
+    """A payload that kills every deliverer, until its message is a dead letter."""
     return [(1_000, _ask("poison", [_job(POISON, 0, record="none")]))]
 
 
 def called_back() -> Steps:
-    """Jobs that die at once, after a retry, one of many, in order, by lost deliverers: each with a callback."""
+    """Jobs that die, each with a callback: at once, unrecorded, first of an ordering key, or by lost deliverers."""
     dying = [_dying(_job(b"dies", 1_000)), _dying(_job(b"unrecorded", 1_500, record="none"))]
     behind = [_dying(_job(b"first of a key", 3_000)), _job(b"second", 3_500)]
     in_order = [msgspec.structs.replace(job, ordering_key="a key", sequence=n) for n, job in enumerate(behind)]
@@ -81,7 +81,7 @@ def called_back() -> Steps:
 
 
 def cancelled() -> Steps:
-    """Cancels at both record levels, and a look."""
+    """Cancels at both record levels, and a read."""
     return [
         (1_000, _ask("cancelled", [_job(b"cancelled", 40_000)])),
         (10_000, _if_any(cancel_one)),
@@ -115,7 +115,7 @@ def recurring() -> Steps:
 
 
 def packed() -> Steps:
-    """Jobs that share a row; some are left out at first, one is cancelled."""
+    """Jobs that share a row; some are left out in the first request, one is cancelled."""
     jobs = [_job(b"alike %d" % n, 130_000 + n) for n in range(12)]
     whole = _request("packed", jobs)
     some = with_outlines_of(whole, [job for job in whole.jobs if job.index % 5])
@@ -127,7 +127,7 @@ def packed() -> Steps:
 
 
 def ordered() -> Steps:
-    """Jobs of one ordering key, of which the first fails once."""
+    """Jobs of one ordering key; the first one fails once."""
     jobs = [_job(FAILS_ONCE + b"1", 3_000), _job(b"second", 3_000), _job(b"third", 3_500)]
     jobs = [msgspec.structs.replace(job, ordering_key="a key", sequence=n) for n, job in enumerate(jobs)]
     asked = msgspec.structs.replace(_request("ordered", jobs), outlines=())
@@ -135,7 +135,7 @@ def ordered() -> Steps:
 
 
 def parked() -> Steps:
-    """A client with caps is paused while a job of it comes due, and resumed."""
+    """A client with caps is paused while one of its jobs comes due, and resumed."""
     asked = msgspec.structs.replace(
         _request("parked", [_job(b"parked", 15_000), _job(b"too", 16_000)]), client=REGULATED
     )
@@ -154,12 +154,12 @@ SCENES: dict[str, Callable[[], Steps]] = {
 
 
 def with_outlines_of(whole: CreateRequest, jobs: Sequence[NewJob]) -> CreateRequest:
-    """The same request, of which only these jobs pass."""
+    """The same request with only these jobs, but all outlines."""
     return msgspec.structs.replace(whole, jobs=tuple(jobs))
 
 
 def _if_any(work: Callable[[Visit], None]) -> Callable[[Visit], None]:
-    """Do it if the client has been promised a job."""
+    """The operation, skipped unless the client has been promised a job."""
     return lambda visit: work(visit) if visit.known_job() is not None else None
 
 
@@ -182,7 +182,7 @@ def _job(payload: bytes, delay_ms: int, policy: RetryPolicy = NEAR, record: Reco
 
 
 def _dying(job: NewJob) -> NewJob:
-    """The same job, refused by its target for good."""
+    """The same job with a target that refuses it for good, and a callback."""
     return msgspec.structs.replace(job, target=HttpTarget(REJECTING_HOST, timeout_seconds=5), on_failure=CALLED_BACK)
 
 

@@ -1,4 +1,4 @@
-"""Virtual time and actors: each is a greenlet that hands over at each pause, so a seed decides every interleaving."""
+"""Virtual time and actors: each actor is a greenlet that yields at each pause, so a seed decides every interleaving."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ import itertools
 import random
 from collections.abc import Callable
 
-from greenlet import GreenletExit, getcurrent, greenlet  # type: ignore[import-untyped]
+from greenlet import GreenletExit, getcurrent, greenlet
 
 from clockwork.domain.errors import ClockworkError
 from clockwork.memory.clock import MemoryClock
 
-#: So many events are far more than any run that gets anywhere needs.
+#: Far more events than any run needs that makes progress.
 MOST_EVENTS = 600_000
 
 
 class Livelock(Exception):
-    """The actors keep each other busy for ever."""
+    """The actors keep each other busy without end."""
 
 
 class Killed(BaseException):
-    """The actor ends here: its process crashed, or its invocation ran out of time. No `except Exception` stops it."""
+    """Ends an actor: its process crashed, or its invocation ran out of time. `except Exception` does not catch it."""
 
 
 class Actor:
-    """Somebody who acts: a Lambda invocation, or a client. Ends with a result, an error of ours, or killed."""
+    """A Lambda invocation, or a client. It ends with a result, with an error of Clockwork's own, or killed."""
 
     def __init__(self, scheduler: Scheduler, name: str, work: Callable[[Actor], object]) -> None:
         self._scheduler = scheduler
@@ -36,10 +36,10 @@ class Actor:
         self.error: ClockworkError | None = None
         self.ended = False
         self.killed = False
-        #: The true instant (ms) at which its invocation is over; it may be ended a little later.
+        #: The true instant (ms) at which its invocation is over; the process may end a little later.
         self.deadline_at: int | None = None
         self.on_end: Callable[[Actor], None] | None = None
-        #: The unguessable tokens that were drawn by this actor, such as its claims.
+        #: The random tokens that this actor drew, such as its claims.
         self.tokens: set[str] = set()
 
     def start(self) -> None:
@@ -54,12 +54,12 @@ class Actor:
             self._greenlet.switch()
 
     def pause(self, ms: int) -> None:
-        """Let `ms` of virtual time pass for this actor, and others act."""
+        """Lets `ms` of virtual time pass for this actor, while others act."""
         self._scheduler.after(ms, self.resume)
         self._scheduler.hub.switch()
 
     def kill(self) -> None:
-        """End the actor wherever it is. Called by the hub only."""
+        """Ends the actor wherever it is. Only the hub calls this."""
         if self.ended:
             return
         if self._greenlet is None:
@@ -68,7 +68,7 @@ class Actor:
             self._greenlet.throw(Killed())
 
     def is_over(self, now: int) -> bool:
-        """Its invocation has ended, whether or not the process has."""
+        """Whether its invocation has ended, even if the process still runs."""
         return self.ended or (self.deadline_at is not None and now >= self.deadline_at)
 
     def _run(self) -> None:
@@ -86,13 +86,13 @@ class Actor:
 
 
 class Scheduler:
-    """The queue of what happens next. Ties are broken by the seed."""
+    """The queue of coming events. The seed breaks ties."""
 
     def __init__(self, clock: MemoryClock, rng: random.Random) -> None:
         self.clock = clock
         self.hub = getcurrent()
         self.stopped = False
-        #: What to do with an exception that no flow expected.
+        #: Called with an exception that no flow expects.
         self.unexpected: Callable[[Actor, Exception], None] = _raise
         self._rng = rng
         self._numbers = itertools.count()
@@ -105,7 +105,7 @@ class Scheduler:
         return self.clock.at
 
     def after(self, ms: int, happen: Callable[[], None]) -> None:
-        """Let something happen `ms` from now."""
+        """Schedules a call for `ms` from now."""
         heapq.heappush(self._queue, (self.now + max(0, ms), self._rng.random(), next(self._numbers), happen))
 
     def spawn(
@@ -116,7 +116,7 @@ class Scheduler:
         after: int = 0,
         on_end: Callable[[Actor], None] | None = None,
     ) -> Actor:
-        """A new actor that starts `after` ms from now."""
+        """Starts a new actor `after` ms from now."""
         actor = Actor(self, name, work)
         actor.on_end = on_end
         self._actors.append(actor)
@@ -124,7 +124,7 @@ class Scheduler:
         return actor
 
     def run(self, until: int) -> None:
-        """Let everything happen up to `until` (ms), or until somebody sets `stopped`."""
+        """Runs all events up to `until` (ms), or until `stopped` is set. Raises Livelock."""
         while self._queue and not self.stopped and self._queue[0][0] <= until:
             at, _, number, happen = heapq.heappop(self._queue)
             if number > MOST_EVENTS:
@@ -135,7 +135,7 @@ class Scheduler:
             self.clock.at = max(self.clock.at, until)
 
     def close(self) -> None:
-        """End whoever is left, so that nothing of this run lives on."""
+        """Kills all remaining actors, so that nothing of this run lives on."""
         self.stopped = True
         for actor in self._actors:
             actor.on_end = None

@@ -1,4 +1,4 @@
-"""Make a failing run smaller: fewer operations, then fewer faults, as long as it fails for the same invariant."""
+"""Makes a failing run smaller: fewer operations, then fewer faults, as long as the same invariant fails."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.simulation.run import Result, Run
 
 
 def shrink(failed: Result) -> tuple[Result, int, int]:
-    """The smallest failing run found by halving: its result, and how many operations and faults it was allowed."""
+    """The smallest failing run found by halving: its result, and its limits of operations and faults."""
     invariant = failed.violations[0].invariant
     faults = failed.faults.total()
 
@@ -24,7 +24,7 @@ def shrink(failed: Result) -> tuple[Result, int, int]:
 
 
 def _least(known_to_fail: int, fails: Callable[[int], bool]) -> int:
-    """The least count that was seen to fail, found by halving (which takes it to be monotone, and checks each step)."""
+    """The least count that was seen to fail. Halving assumes that failing is monotone, and checks each step."""
     passes, failing = -1, known_to_fail
     while failing - passes > 1:
         middle = (passes + failing) // 2

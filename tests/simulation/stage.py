@@ -1,4 +1,4 @@
-"""A stage: everything a run consists of, wired together, and the way to its end."""
+"""A stage: all parts of a run wired together, which runs it to its end."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from tests.simulation.verdict import ALL_DUE_AT, check_end, is_drained
 from tests.simulation.watcher import Watcher
 
 BEGAN_AT = 1_700_000_000_000
-#: When faults have stopped, all must have drained within the bound (ms).
+#: After faults have stopped, all work must have drained within this time (ms).
 DRAIN_BOUND_MS = 5_400_000
 SLICE_MS = 120_000
 
 
-#: More than a client has dead.
+#: More dead executions than any client has.
 MOST_DEAD = 10_000
 
 
@@ -37,7 +37,7 @@ def _redrive(execution: Execution, world: World, _: ApiEnvironment) -> None:
 
 
 class Stage:
-    """World, clients and watcher of one run."""
+    """The world, clients and watcher of one run."""
 
     def __init__(
         self,
@@ -59,17 +59,17 @@ class Stage:
             self.stores.clients.put(client)
         self.cloud = Cloud(self.scheduler, adversary, self.watcher, self.stores, settings, self.history)
         self.desk = Desk(self.cloud, self.watcher, herd_at)
-        #: No schedule goes on for longer (ms, true time).
+        #: No schedule goes on after this instant (ms, true time).
         self.all_due_at = ALL_DUE_AT
-        #: Messages that nobody can read, so that they stay where they are.
+        #: Ids of unreadable messages, which stay where they are.
         self.garbage: set[str] = set()
 
     def make_stores(self, settings: Settings) -> Stores:
-        """What outlives invocations, here the adapters in memory."""
+        """The stores that outlive invocations; here the memory adapters."""
         return Stores(self.clock, settings, self.adversary, self.watcher, self._page_bytes)
 
     def run(self, busy_ms: int) -> int:
-        """Let clients be busy, stop all faults, let everything drain, judge. How long it took to drain (ms)."""
+        """Lets clients be busy, stops faults, lets everything drain, and judges. Returns the time to drain (ms)."""
         self.cloud.start_rules()
         stopped_at = self.scheduler.now + busy_ms
         try:
@@ -91,13 +91,13 @@ class Stage:
             if has_read and is_drained(self.cloud, self.watcher, self.garbage, self.all_due_at):
                 return
             check_accounted(self.stores, self.watcher)
-            # However long a pause was under way, it ends.
+            # Resume the client: every pause ends.
             self.stores.clients.put(REGULATED)
             self._repeat_redrives()
             self.scheduler.run(self.scheduler.now + SLICE_MS)
 
     def _repeat_redrives(self) -> None:
-        """Whoever got no answer to a redrive asks again: it is listed as long as that."""
+        """Repeats redrives that got no answer; such an execution stays listed as dead until then."""
         for client_id in sorted(self.watcher.redriven):
             for execution in self.stores.executions.dead(client_id, MOST_DEAD, None).executions:
                 if execution.state is State.PENDING:

@@ -1,10 +1,11 @@
-"""The shared stores of a run: the shipped memory adapters, which tell the watcher what changed and who changed it."""
+"""The shared stores of a run: the shipped memory adapters, which tell the watcher each change and its actor."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from clockwork.domain.clients import Client
+from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import Execution
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.releases import Release
@@ -13,10 +14,11 @@ from clockwork.memory.clients import MemoryClients, MemoryKeyRows
 from clockwork.memory.clock import MemoryClock
 from clockwork.memory.executions import MemoryExecutions
 from clockwork.memory.jobs import MemoryJobs
-from clockwork.memory.ordered_queue import GroupedMessage, MemoryOrderedQueue
+from clockwork.memory.ordered_queue import MemoryOrderedQueue
 from clockwork.memory.outboxes import MemoryDeadLetters
+from clockwork.memory.queue import Message
 from clockwork.memory.regulation import MemoryRegulation
-from clockwork.memory.release_queue import MemoryReleaseQueue, Message
+from clockwork.memory.release_queue import MemoryReleaseQueue
 from clockwork.memory.shards import MemoryShards
 from clockwork.memory.timeline import MemoryTimeline
 from clockwork.memory.world import MemoryClockwork
@@ -27,22 +29,22 @@ from tests.simulation.faults import Adversary, Fault
 from tests.simulation.gate import Acting
 from tests.simulation.watcher import Watcher
 
-#: A payload that the queue will never take: what SQS says of characters it refuses, for one.
+#: A payload that the queue refuses for good, as SQS refuses some characters.
 NEVER_SENDABLE = b'"never sendable"'
-#: A payload that takes down whoever delivers it.
+#: A payload that kills the deliverer that delivers it.
 POISON = b'"poison"'
 
 
-#: Bytes of a page that DynamoDB reads.
+#: How many bytes DynamoDB reads for a page.
 LARGEST_PAGE = 1_048_576
-#: In so many slices the audit has looked at every job.
+#: The audit looks at every job within this many slices.
 SLICES_A_DAY = 2
-#: Where so many messages wait none is doubled.
+#: No message is doubled while this many wait.
 MOST_DOUBLED = 50
 
 
 class WatchedShards(MemoryShards):
-    """Shards whose every change is seen."""
+    """Shards that report every lease and commit to the watcher."""
 
     def __init__(self, watcher: Watcher, acting: Acting) -> None:
         super().__init__()
@@ -65,7 +67,7 @@ class WatchedShards(MemoryShards):
 
 
 class WatchedExecutions(MemoryExecutions):
-    """Executions whose every change is seen."""
+    """Executions that report every change to the watcher."""
 
     def __init__(self, watcher: Watcher, acting: Acting) -> None:
         super().__init__()
@@ -84,7 +86,7 @@ class WatchedExecutions(MemoryExecutions):
 
 
 class WatchedJobs(MemoryJobs):
-    """Named jobs whose every change is seen."""
+    """Named jobs that report every change to the watcher."""
 
     def __init__(self, watcher: Watcher) -> None:
         super().__init__()
@@ -96,13 +98,13 @@ class WatchedJobs(MemoryJobs):
             self._watcher.named.changed(after)
         return done
 
-    def scan(self, part: int, parts: int) -> Sequence[NamedJob]:
-        """A day of a run has so few slices that each job is audited some times in it."""
+    def scan(self, part: int, parts: int) -> Sequence[NamedJob | Unreadable]:
+        """Scans with so few slices a day that each job is audited several times in a run."""
         return super().scan(part % min(parts, SLICES_A_DAY), min(parts, SLICES_A_DAY))
 
 
 class WatchedRegulation(MemoryRegulation):
-    """Regulation whose slots are counted."""
+    """Regulation that reports every reserved slot to the watcher."""
 
     def __init__(self, watcher: Watcher) -> None:
         super().__init__()
@@ -117,7 +119,7 @@ class WatchedRegulation(MemoryRegulation):
 
 
 class WatchedClients(MemoryClients):
-    """Clients whose every change is seen."""
+    """Clients that report every change to the watcher."""
 
     def __init__(self, watcher: Watcher) -> None:
         super().__init__()
@@ -129,7 +131,7 @@ class WatchedClients(MemoryClients):
 
 
 class UnrulyQueue(MemoryReleaseQueue):
-    """The release queue with what SQS does on bad days: messages twice, later than asked, in another order."""
+    """The release queue with SQS's faults: messages come twice, later than asked, or in another order."""
 
     def __init__(self, clock: MemoryClock, settings: Settings, adversary: Adversary, watcher: Watcher) -> None:
         self._world: MemoryClock
@@ -149,7 +151,7 @@ class UnrulyQueue(MemoryReleaseQueue):
 
     @property
     def may_double(self) -> bool:
-        """What comes again every second would otherwise multiply without end, at the rates of a simulation."""
+        """Whether messages may be doubled; at a simulation's rates they would otherwise multiply without end."""
         return len(self.messages) < MOST_DOUBLED
 
     def put(self, body: str, delay: int = 0) -> str:
@@ -167,7 +169,7 @@ class UnrulyQueue(MemoryReleaseQueue):
         return received
 
     def put_garbage(self, body: str) -> str:
-        """A message that nobody of ours sent; its id."""
+        """Puts a message that Clockwork never sent; returns its id."""
         return self._put_one(body, 0, 0.0)
 
     def _put_one(self, body: str, delay: int, rate: float) -> str:
@@ -182,9 +184,9 @@ class UnrulyQueue(MemoryReleaseQueue):
 
 
 class UnrulyOrderedQueue(MemoryOrderedQueue):
-    """The ordered queue: tells when there may be something to receive, and refuses some for now.
+    """The ordered queue, which tells when messages may be received, and refuses some for now.
 
-    Its order is what SQS promises.
+    It keeps the order that SQS promises.
     """
 
     def __init__(self, clock: MemoryClock, settings: Settings, adversary: Adversary, watcher: Watcher) -> None:
@@ -201,15 +203,15 @@ class UnrulyOrderedQueue(MemoryOrderedQueue):
         self.on_put(self._clock.at)
         return refused
 
-    def _send_turn(self, turn: Sequence[Release]) -> Sequence[tuple[int, bool, str]]:
+    def _send_turn(self, turn: Sequence[Release]) -> Sequence[Refused]:
         rate = self._adversary.profile.queue
         struck = {place for place, _ in enumerate(turn) if self._adversary.strikes(Fault.THROTTLED, rate)}
         going = [place for place, _ in enumerate(turn) if place not in struck]
         refused = super()._send_turn([turn[place] for place in going])
-        later = [(place, False, "the queue does not take it now") for place in sorted(struck)]
-        return [*later, *((going[place], permanent, reason) for place, permanent, reason in refused)]
+        later = [Refused(place, False, "the queue does not take it now") for place in sorted(struck)]
+        return [*later, *(Refused(going[one.index], one.permanent, one.reason) for one in refused)]
 
-    def receive(self, limit: int = 10) -> Sequence[GroupedMessage]:
+    def receive(self, limit: int = 10) -> Sequence[Message]:
         known = set(self.dead)
         received = super().receive(limit)
         for message_id in self.dead.keys() - known:
@@ -219,7 +221,7 @@ class UnrulyOrderedQueue(MemoryOrderedQueue):
         return received
 
     def put_garbage(self, body: str) -> str:
-        """A message that nobody of ours sent; its id."""
+        """Puts a message that Clockwork never sent; returns its id."""
         self.put(body, "garbage", "garbage")
         self.on_put(self._clock.at)
         return next(m.message_id for m in self.messages.values() if m.group == "garbage")
@@ -234,7 +236,7 @@ class UnrulyOrderedQueue(MemoryOrderedQueue):
 
 
 class Stores:
-    """All that outlives an invocation."""
+    """All state that outlives an invocation."""
 
     def __init__(
         self,
@@ -262,5 +264,5 @@ class Stores:
         watcher.named.executions = self.executions
 
     def port(self, name: str) -> object:
-        """The shared store behind a port. One that nothing here watches is as the memory adapters ship it."""
+        """The shared store behind a port; the shipped memory adapter for ports that are not watched."""
         return getattr(self, name) if hasattr(self, name) else getattr(self._shipped, name)

@@ -1,4 +1,4 @@
-"""Targets with moods: they accept, refuse, reject, hang, answer late and recover, as the seed has it."""
+"""Targets with moods: the seed decides whether they accept, refuse, reject, hang, answer late or recover."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.simulation.scheduler import Actor, Killed, Scheduler
 from tests.simulation.stores import POISON
 from tests.simulation.watcher import Watcher
 
-#: A target that is down is so for everybody, until it recovers.
+#: The host of a target that is down for everybody, until it recovers.
 DOWN_HOST = "https://down.example.com/"
-#: A target that never accepts anything, whatever happens.
+#: The host of a target that never accepts anything.
 REJECTING_HOST = "https://rejecting.example.com/"
-#: A payload that is refused at its first attempt.
+#: A payload that its target refuses at the first attempt.
 FAILS_ONCE = b"fails once"
 MOODS = (
     Fault.TARGET_REFUSES,
@@ -32,7 +32,7 @@ MOODS = (
 
 @dataclass(frozen=True)
 class Answer:
-    """What a target makes of an attempt: accepted or not, and the outcome after so many ms."""
+    """A target's answer to an attempt: whether it accepts, and the outcome after `after_ms`."""
 
     accepts: bool
     after_ms: int
@@ -43,7 +43,7 @@ class Answer:
 
 
 def answer_of(adversary: Adversary, delivery: Delivery) -> Answer:
-    """Draw what the target does."""
+    """Draws a target's answer."""
     rng, target = adversary.rng, delivery.occurrence.target
     url = target.url if isinstance(target, HttpTarget) else ""
     if url == REJECTING_HOST:
@@ -65,15 +65,15 @@ def answer_of(adversary: Adversary, delivery: Delivery) -> Answer:
     }[mood]
 
 
-#: An attempt that has begun: when it ends (ms), and how.
+#: An attempt under way: when it ends (ms), and its outcome.
 UnderWay = tuple[int, Outcome]
 
 
 class MoodyTargets:
-    """`ports.Targets` of one deliverer. What has begun reaches the target even if the deliverer dies.
+    """`ports.Targets` of one deliverer. An attempt that has begun reaches the target even if the deliverer dies.
 
-    `under_way` belongs to its environment, as the threads of the real one do: an invocation that ended with an error
-    leaves there what it began.
+    `under_way` belongs to the environment, as the threads of the real adapter do: an invocation that ended with an
+    error leaves its attempts there.
     """
 
     def __init__(

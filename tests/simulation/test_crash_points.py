@@ -1,4 +1,4 @@
-"""Whatever call a process dies at, before its effect or after: the invariants hold, and everything ends."""
+"""A process may die at any call, before or after its effect: the invariants hold, and every job ends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.simulation.scenes import SCENES
 
 
 def _calls(scene: str) -> list[str]:
-    """The port calls of a scene when nothing goes wrong."""
+    """The port calls of a scene without faults."""
     adversary = OnePoint()
     stage = play(adversary, scene)
     assert stage.watcher.violations == []

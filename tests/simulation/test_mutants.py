@@ -1,4 +1,4 @@
-"""The mutants are about the code as it is, and what tries them can tell a failure from what says nothing."""
+"""The mutants fit the present code, and a trial tells a failing check from one that could not be carried out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.simulation.mutants.tree import Tree
 from tests.simulation.mutants.trial import Void, simulator_notices, some_tests_notice, tried
 
 INVARIANTS = {*(f"I{number}" for number in range(1, 13)), "L1"}
-#: Some of the named ones that are noticed soon, so that every run of the tests sees the checker fail.
+#: Named mutants that the simulator notices soon, so that every run of the tests sees the checker fail.
 NOTICED_SOON = (
     "no look after the put",
     "commit before send",
@@ -22,7 +22,7 @@ NOTICED_SOON = (
     "anybody's job is shown",
 )
 SEEDS = 14
-#: A small decision, and the tests of it.
+#: A small decision, and its tests.
 DECISION, TESTS_OF_IT = "domain/lifecycle/expiry.py", ["tests/unit/flows/deliver/test_expiry.py"]
 
 

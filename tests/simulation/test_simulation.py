@@ -1,4 +1,4 @@
-"""The simulator as part of every test run: some seeds, seeds that once found something, and that a seed repeats."""
+"""The simulator in every test run: some seeds, seeds that once found a fault, and whether a seed repeats exactly."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tests.simulation.faults import PROFILES
 from tests.simulation.run import Run
 from tests.simulation.shrink import shrink
 
-#: Every profile three times.
+#: Each profile three times.
 SEEDS = range(3 * len(PROFILES))
-#: Seeds that once found something, by what that was. A seed goes its way only with the code it found it in; later it is
+#: Seeds that once found a fault, with the fault. A seed takes the same way only with the code of that time; later it is
 #: one more seed.
 REGRESSIONS = {
     79: "a note of parked work was forgotten while a slow deliverer relied on it: its rows were let go by nobody",
@@ -42,7 +42,7 @@ REGRESSIONS = {
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    """What the flows log of injected faults is expected."""
+    """Silences the flows' logs, which report injected faults."""
     logging.disable(logging.CRITICAL)
     yield
     logging.disable(logging.NOTSET)
@@ -75,6 +75,6 @@ def test_a_violation_is_made_smaller_and_fails_again_as_said(monkeypatch: pytest
 
 
 def test_a_call_that_a_role_does_not_allow_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(TABLE_ACTIONS["poller"], "shards", "GetItem")  # type: ignore[index]
+    monkeypatch.setitem(TABLE_ACTIONS["poller"], "shards", "GetItem")
     found = [str(violation) for violation in Run(1).go().violations]
     assert any("the poller may not UpdateItem in shards" in one for one in found)

@@ -1,4 +1,4 @@
-"""The end of a run: faults have stopped and everything has drained. What is left to be true of every promise?"""
+"""The verdict at the end of a run, when faults have stopped and everything has drained: every promise must be kept."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from tests.simulation.requests import CAPPED
 from tests.simulation.stores import NEVER_SENDABLE
 from tests.simulation.watcher import Promise, Watcher, place_of
 
-#: No schedule of a run goes on for longer (ms, true time).
+#: No schedule of a run goes on after this instant (ms, true time).
 ALL_DUE_AT = 1_700_000_000_000 + 2_200_000
-#: Without faults no first attempt starts later than this after it was due or acknowledged, whichever came last (ms).
+#: Without faults, each first attempt starts within this time (ms) after the job was due or acknowledged, whichever came
+#: last.
 CALM_LATENESS_MS = 2_500
 
 
 def where_it_stands(watcher: Watcher, promise: Promise) -> str:
-    """The one class of an acknowledged job: succeeded, dead, cancelled, or pending."""
+    """The one state of an acknowledged job: succeeded, dead, cancelled, expired, skipped, or pending."""
     record = watcher.executions.find(promise.job_id, only_execution(promise.job_id, promise.occurrence.due_at))
     if record is not None and record.is_final:
         return str(record.state).lower()
     if record is not None and promise.occurrence.payload.body.startswith(NEVER_SENDABLE) and record.reason:
-        return "dead"  # Redriven in vain: whoever asked for that was refused.
+        return "dead"  # It cannot be sent, and its redrive was refused.
     if promise.occurrence.record == "none" and watcher.seen[promise.job_id].accepted:
         return "succeeded"
     if promise.occurrence.record == "none" and promise.occurrence.client_id in watcher.discarded:
@@ -35,14 +36,14 @@ def where_it_stands(watcher: Watcher, promise: Promise) -> str:
 
 
 def _is_marked(watcher: Watcher, promise: Promise) -> bool:
-    """The row says cancelled (or is gone): a cancel that got no answer may have got so far."""
+    """Whether the row is marked as cancelled, or gone: a cancel that got no answer may have got so far."""
     place = place_of(promise.job_id)
     row = watcher.timeline.find([(place.partition_id, place.key)])[0]
     return row is None or place.element in row.cancelled
 
 
 def is_drained(cloud: Cloud, watcher: Watcher, garbage: set[str], all_due_at: int = ALL_DUE_AT) -> bool:
-    """Nothing is left to be done: no message or dead letter but those that nobody can read, no job that is pending."""
+    """Whether no work is left: no readable message or dead letter, no open callback, and no pending job."""
     if _left(cloud, garbage) or list(uncalled(watcher)):
         return False
     recurs = bool(watcher.named.lives) and cloud.scheduler.now < all_due_at
@@ -52,13 +53,13 @@ def is_drained(cloud: Cloud, watcher: Watcher, garbage: set[str], all_due_at: in
 
 
 def _left(cloud: Cloud, garbage: set[str]) -> set[str]:
-    """Messages and dead letters of both queues, but for those that nobody can read."""
+    """The ids of readable messages and dead letters of both queues."""
     queues = (cloud.stores.queue, cloud.stores.ordered_queue)
     return {message_id for queue in queues for message_id in (*queue.messages, *queue.dead)} - garbage
 
 
 def check_end(cloud: Cloud, watcher: Watcher, garbage: set[str]) -> None:
-    """L1, I1, I4, I12 over the whole run."""
+    """Checks L1, I1, I4, I5 and I12 over the whole run."""
     left = _left(cloud, garbage)
     watcher.require(not left, "L1", f"{len(left)} messages or dead letters are left: {sorted(left)[:3]}")
     for execution_id in watcher.named.unsettled():
@@ -94,13 +95,13 @@ def _check_promise(watcher: Watcher, promise: Promise) -> None:
 
 
 def check_calm(watcher: Watcher) -> None:
-    """I3, and that nothing went twice: only for a run in which nothing went wrong."""
+    """Checks I3 and the rate caps (I8); only for a run in which nothing went wrong."""
     capped = {client.client_id for client in CAPPED}
     objection = watcher.caps.rate_objection()
     watcher.require(objection is None, "I8", str(objection))
     for promise in watcher.promises.values():
         if promise.occurrence.client_id in capped or promise.occurrence.ordering_key is not None:
-            continue  # It waits for its slot, a permit, for somebody to resume its client, or for what is ahead of it.
+            continue  # It may wait for a slot, a permit, a resume of its client, or the jobs ahead of it.
         seen = watcher.seen[promise.job_id]
         if seen.starts:
             late = seen.starts[0][0] - max(promise.occurrence.due_at, promise.acknowledged_at)

@@ -1,4 +1,4 @@
-"""The watcher: holds every change and every attempt to the invariants, at the instant at which it happens."""
+"""The watcher: checks every change and every attempt against the invariants, at the instant at which it happens."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from tests.simulation.order import Order, Placed
 from tests.simulation.rows import elements_of, every_row
 from tests.simulation.scheduler import Actor, Scheduler
 
-#: No clock of a run is as far as this from true time, so two differ by less than the grace of a claim.
+#: No clock of a run differs by as much as this (ms) from true time, so two differ by less than the grace of a claim.
 MOST_SKEW_MS = 500
 
 
-#: What only an attempt leads to.
+#: States that only an attempt leads to.
 ATTEMPTED = frozenset({State.SUCCEEDED, State.FAILED, State.TIMED_OUT, State.WORKER_LOST})
 
 
@@ -47,7 +47,7 @@ class Violation:
 
 @dataclass
 class Promise:
-    """An acknowledged job, and what was said and seen of it."""
+    """An acknowledged job, and the answers and attempts about it."""
 
     job_id: str
     occurrence: Occurrence
@@ -59,7 +59,7 @@ class Promise:
 
 @dataclass
 class Seen:
-    """What was seen of one job's delivery."""
+    """The observed deliveries of one job."""
 
     starts: list[tuple[int, int]] = field(default_factory=list)  # (true time, attempt)
     accepted: int = 0
@@ -67,12 +67,12 @@ class Seen:
 
 
 class Watcher:
-    """All that is known of a run from outside the flows."""
+    """Everything known of a run from outside the flows."""
 
     def __init__(self, scheduler: Scheduler, settings: Settings, capped: Iterable[Client] = ()) -> None:
         self._scheduler = scheduler
         self._memory_ms = settings.idempotency_seconds * 1000 - 4 * MOST_SKEW_MS
-        #: What an invocation found at its beginning is no older than this (ms) as long as it is not over.
+        #: State that an invocation read at its beginning is at most this old (ms) while the invocation runs.
         self._invocation_ms = settings.deliverer_timeout_seconds * 1000 + MOST_SKEW_MS
         self._paused_since: dict[str, int] = {}
         self.order = Order()
@@ -88,30 +88,30 @@ class Watcher:
         self._cursors: defaultdict[str, str] = defaultdict(lambda: keys.BEGINNING)
         self._not_before: dict[str, int] = {}
         self._successes: set[tuple[str, int]] = set()
-        #: Clients that asked to deliver after all, or to put away, what of theirs is dead.
+        #: Clients that have redriven or discarded dead executions.
         self.redriven: set[str] = set()
-        #: Clients of which what was parked was discarded.
+        #: Clients whose parked occurrences were discarded.
         self.discarded: set[str] = set()
         self.caps = Caps({client.client_id: client for client in capped})
         self._payloads: dict[bytes, tuple[str, int]] = {}
         self._claimants: dict[str | None, Actor | None] = {}
 
     def violated(self, invariant: str, what: str, about: str = "") -> None:
-        """Note a violation; the run ends."""
+        """Notes a violation, and ends the run."""
         self.violations.append(Violation(invariant, what, about))
         self._scheduler.stopped = True
 
     def require(self, holds: bool, invariant: str, what: str, about: str = "") -> None:
-        """Note a violation unless it holds."""
+        """Notes a violation unless `holds`."""
         if not holds:
             self.violated(invariant, what, about)
 
     def edges(self) -> list[int]:
-        """The instants of the horizons (ms): where comparing instants in place of keys goes wrong."""
+        """The instants of the horizons (ms), where comparing instants instead of keys goes wrong."""
         return [keys.instant_of(horizon) for horizon in self._horizons.values()]
 
     def job_of(self, payload: bytes, partition_ids: Iterable[str]) -> tuple[str, Occurrence] | None:
-        """The latest job with this payload: earlier ones were made under its key before that was forgotten."""
+        """The latest job with this payload; older ones were created under the same key before it was forgotten."""
         found = [
             (AnonymousJob(row.partition_id, row.key, index).job_id, element)
             for partition_id in partition_ids
@@ -121,10 +121,10 @@ class Watcher:
         ]
         return max(found, key=lambda job: job[1].created_at, default=None)
 
-    # What clients were told.
+    # Answers to clients.
 
     def acknowledged(self, job_id: str, occurrence: Occurrence) -> None:
-        """A client was told that this job is accepted."""
+        """Notes that a client was told that this job is accepted."""
         if job_id not in self.promises:
             self.promises[job_id] = Promise(job_id, occurrence, self._scheduler.now)
             execution_id = only_execution(job_id, occurrence.due_at)
@@ -133,7 +133,7 @@ class Watcher:
             self._check_released(job_id)
 
     def cancelled(self, job_id: str) -> None:
-        """A client was told `cancelled`."""
+        """Notes that a client was answered `cancelled`."""
         promise = self.promises[job_id]
         promise.cancelled_at = promise.cancelled_at or self._scheduler.now
         is_redriven = only_execution(job_id, promise.occurrence.due_at) in self.named.redriven
@@ -141,29 +141,29 @@ class Watcher:
             self.require(not self.seen[job_id].starts, "I5", "cancelled at level none, though an attempt began", job_id)
 
     def client_changed(self, client: Client) -> None:
-        """A client was written: paused, or not."""
+        """Notes that a client was saved, paused or not."""
         if client.paused:
             self._paused_since.setdefault(client.client_id, self._scheduler.now)
         else:
             self._paused_since.pop(client.client_id, None)
 
-    # What the queue took.
+    # Messages that the queue took.
 
     def sent(self, releases: Iterable[Release]) -> None:
-        """The release queue has these."""
+        """Notes releases that the release queue has taken."""
         self._sent.update((release.job_id, release.attempt) for release in releases)
 
-    # What pollers did.
+    # Changes by pollers.
 
     def shard_taken(self, before: Shard, after: Shard, actor: Actor | None) -> None:
-        """A lease was taken."""
+        """Checks a shard whose lease a poller has taken."""
         self._horizons[after.partition_id] = after.horizon
         self._check_monotone(before, after)
         self.require(after.epoch == before.epoch + 1, "I6", f"epoch {before.epoch} -> {after.epoch}")
         self._takers[after.partition_id] = actor
 
     def shard_moved(self, before: Shard, after: Shard, actor: Actor | None) -> None:
-        """A commit was accepted."""
+        """Checks a shard whose commit was accepted."""
         self._check_monotone(before, after)
         self.require(
             self._takers.get(after.partition_id) is actor, "I6", f"{actor and actor.name} commits though fenced"
@@ -180,7 +180,7 @@ class Watcher:
         self.require(after.cursor <= after.horizon, "I6", f"the cursor passes the horizon: {after}")
 
     def _check_row_released(self, row: Row) -> None:
-        """The cursor passes this row: if it was promised, it is in somebody's hands."""
+        """The cursor passes this row: each promised job in it must have been released or have ended."""
         try:
             elements = decode_row(row.blob)
         except (Undecodable, NewerFormat):
@@ -200,23 +200,23 @@ class Watcher:
             record = self.executions.find(job_id, execution_id)
             has_ended = record is not None and record.is_final
             self.require(
-                has_ended or execution_id in self.named.redriven,  # What is redriven has a row of its own.
+                has_ended or execution_id in self.named.redriven,  # A redriven execution has a row of its own.
                 "I6",
                 "the cursor passes an acknowledged, unreleased row",
                 job_id,
             )
 
     def _check_released(self, job_id: str) -> None:
-        """A job is acknowledged: if the cursor is past its row, it was released."""
+        """Checks a job that was just acknowledged: if the cursor is past its row, the job must have been released."""
         place = place_of(job_id)
         row = self.timeline.find([(place.partition_id, place.key)])[0]
         if row is not None and place.element not in row.cancelled and self._cursors[place.partition_id] >= place.key:
             self._check_in_hands(job_id)
 
-    # What deliverers did.
+    # Changes by deliverers.
 
     def execution_changed(self, before: Execution | None, after: Execution, actor: Actor | None) -> None:
-        """A record was stored in place of another."""
+        """Checks a record that was stored in place of another."""
         about = after.job_id
         self.require(after.revision == (before.revision if before else 0) + 1, "I4", "a revision was skipped", about)
         self._check_transition(before, after)
@@ -245,7 +245,7 @@ class Watcher:
             self.require(bool(after.reason) or after.state is State.SUCCEEDED, "I1", "an end without a reason", about)
 
     def _check_transition(self, before: Execution | None, after: Execution) -> None:
-        """Only an attempt under way has an outcome."""
+        """Requires that only an attempt under way has an outcome."""
         from_running = before is not None and before.state is State.RUNNING
         is_outcome = after.state in ATTEMPTED
         told = f"{before and before.state} -> {after.state}"
@@ -259,7 +259,7 @@ class Watcher:
         self.require(noted or ours or ended, "I4", f"{after.state} replaces a live claim", after.job_id)
 
     def started(self, actor: Actor, delivery: Delivery, clock_now: int) -> None:
-        """An attempt begins: the target may see it from now on."""
+        """Checks an attempt that begins: the target may see it from now on."""
         job_id, occurrence = delivery.job_id, delivery.occurrence
         seen = self.seen[job_id]
         seen.starts.append((self._scheduler.now, delivery.attempt))
@@ -271,7 +271,7 @@ class Watcher:
             self._check_made_once(job_id, occurrence)
         self._check_bounded(delivery)
         if actor.is_over(self._scheduler.now):
-            return  # Its claim has ended: nobody but its host's end keeps it from starting.
+            return  # Its claim has ended; only the end of its host keeps such an attempt from starting.
         self.require(objection is None, "I7", str(objection), job_id)
         self._check_order(delivery)
         self._check_wanted_now(job_id, occurrence)
@@ -292,9 +292,9 @@ class Watcher:
         )
 
     def _check_made_once(self, job_id: str, occurrence: Occurrence) -> None:
-        """One wish is one job, however often it was asked for while its key is remembered."""
+        """Requires that one request makes one job, however often it is repeated while its key is remembered."""
         promise = self.promises.get(job_id)
-        occurrence = occurrence if promise is None else promise.occurrence  # a redriven one counts as made anew
+        occurrence = occurrence if promise is None else promise.occurrence  # a redriven job counts as made anew
         known, created_at = self._payloads.setdefault(occurrence.payload.body, (job_id, occurrence.created_at))
         if known != job_id:
             apart = abs(occurrence.created_at - created_at)
@@ -307,7 +307,7 @@ class Watcher:
         self.require(listed is None or attempt <= listed, "I5", "an attempt begins after running was answered", job_id)
 
     def _check_order(self, delivery: Delivery) -> None:
-        """What was accepted in time and is ahead in the order of its key has ended."""
+        """Requires that the jobs ahead in the order of its key, accepted in time, have ended."""
         for ahead in self.order.ahead_of(delivery.execution_id, delivery.occurrence):
             record = self.executions.find(ahead.job_id, ahead.execution_id)
             has_ended = record is not None and record.is_final
@@ -316,12 +316,12 @@ class Watcher:
             self.require(has_ended, "I11", told, delivery.job_id)
 
     def _is_called_off(self, placed: Placed) -> bool:
-        """Its client has said, perhaps without an answer, that it is not to be delivered."""
+        """Whether its client has asked, perhaps without an answer, that it is not delivered."""
         promise = self.promises.get(placed.job_id)
         return self.named.is_outdated(placed.execution_id) if promise is None else promise.cancel_asked
 
     def _check_wanted_now(self, job_id: str, occurrence: Occurrence) -> None:
-        """When its invocation began it was not too late, and its client was not paused."""
+        """Requires that when its invocation began, the job had not expired and its client was not paused."""
         began_at = self._scheduler.now - self._invocation_ms
         window_seconds = occurrence.relevancy_window_seconds
         earliest_at = max(occurrence.due_at, occurrence.created_at)
@@ -342,24 +342,24 @@ class Watcher:
         self.require(early <= 0, "I2", f"a retry begins {early} ms early", about)
 
     def under_way(self, actor: Actor, delivery: Delivery, lasts_ms: int) -> None:
-        """An attempt that has begun goes on for so long."""
+        """Checks the caps of its client for an attempt that takes `lasts_ms`."""
         now, client_id = self._scheduler.now, delivery.occurrence.client_id
         attempt = delivery.execution_id, delivery.attempt
         objection = self.caps.objection(actor, client_id, attempt, now, now + lasts_ms)
         self.require(objection is None or actor.is_over(now), "I8", str(objection), delivery.job_id)
 
     def succeeded(self, delivery: Delivery) -> None:
-        """This attempt will be answered with success, if it lives to hear that."""
+        """Notes an attempt whose answer is success, if the deliverer lives to receive it."""
         self._successes.add((delivery.execution_id, delivery.attempt))
 
     def accepted(self, delivery: Delivery) -> None:
-        """The target has taken a delivery."""
+        """Notes a delivery that the target has taken."""
         self.seen[delivery.job_id].accepted += 1
         self.named.accepted.add(delivery.execution_id)
 
 
 def place_of(job_id: str) -> AnonymousJob:
-    """Where an anonymous job's row is."""
+    """The row and element of an anonymous job."""
     place = decode_job(job_id)
     if not isinstance(place, AnonymousJob):
         raise TypeError(f"{job_id} is not anonymous")

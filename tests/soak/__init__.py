@@ -1,1 +1,1 @@
-"""A soak: a steady load on the deployed local stack for some minutes; does anything grow that should not?"""
+"""A soak: a steady load on the deployed local stack for some minutes, to find memory or lateness that grows."""

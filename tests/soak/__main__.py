@@ -1,9 +1,9 @@
-"""Soak: a steady load for some minutes on a deployed stack of its own; then whether anything grew that should not.
+"""Soak: puts a steady load on a deployed stack of its own for some minutes, then checks that nothing grew.
 
     python -m tests.soak [--minutes N] [--seed N]
 
-Progress goes to standard error, the last line of standard output is one JSON object. 1 if anything was lost or early,
-or grew; 2 if it could not run. Takes as long as asked for and a minute more.
+Progress goes to standard error; the last line of standard output is one JSON object. The exit status is 1 if anything
+was lost or early, or grew; 2 if the soak could not run. It takes the given minutes and one more.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SHORTEST_MINUTES, LONGEST_MINUTES = 2, 120
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line."""
+    """Parses the command line and runs the soak; returns the exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.soak", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _soak(minutes: float, seed: int) -> int:
-    """All of it; 1 if anything was wrong."""
+    """Runs the whole soak; returns 1 if anything was wrong."""
     say_on_terminal(f"Seed {seed}")
     with scene(say_on_terminal) as ready:
         windows, total = Soak(ready, random.Random(seed), minutes * 60, _show).run()
@@ -50,7 +50,7 @@ def _soak(minutes: float, seed: int) -> int:
 
 
 def _show(number: int, over: Window) -> None:
-    """One window in a line. What is open may still come."""
+    """Shows one window in a line. Deliveries still missing from it may come later."""
     seen = over.audit
     memory = ", ".join(f"{part} {most / 1e6:.0f}" for part, most in over.memory.items())
     say_on_terminal(
@@ -61,7 +61,7 @@ def _show(number: int, over: Window) -> None:
 
 
 def report(minutes: float, windows: Sequence[Window], total: Audit, bad: Sequence[str]) -> dict[str, Any]:
-    """What is printed as JSON."""
+    """The JSON object that is printed at the end."""
     figures = total.as_json()
     return {
         "minutes": minutes,

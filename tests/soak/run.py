@@ -1,4 +1,4 @@
-"""One soak: sends the load, takes samples of memory, and cuts what it saw into windows."""
+"""One soak: sends the load, samples memory, and cuts the results into windows."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ from tests.soak.windows import EMULATOR, Sample, Window, stretches, window
 
 WINDOWS = 10
 SAMPLE_SECONDS = 2
-#: A window is shown so long after its end, when its last occurrences have arrived.
+#: A window is shown this long after its end, when its last occurrences have arrived.
 SHOWN_AFTER_MS = 5_000
-#: Requests a second: most jobs are due soon, some so late that pollers find them.
+#: Requests a second: most jobs are due soon, some so late that pollers release them.
 NEAR_PER_SECOND, NEAR_MS = 1.5, (2_000, 10_000)
 FAR_PER_SECOND, FAR_MS = 0.5, (72_000, 90_000)
-#: Jobs that recur from the beginning to the end.
+#: How many jobs recur from the beginning to the end.
 LASTING = 2
-#: What is asked for last is due before the end, fires and batches included.
+#: Requests stop this long before the end, so that their last occurrences, fires and batches included, are due before
+#: it.
 NEAR_TAIL_SECONDS, FAR_TAIL_SECONDS = 20, 100
 SETTLE_SECONDS = 120
 TARGET = "target"
-#: Parts that are always there.
+#: Parts whose memory must be measured.
 PARTS = frozenset({EMULATOR, TARGET, "api", "deliverer", "poller", "sweeper", "ticker"})
 
 
@@ -40,9 +41,9 @@ def load(rng: random.Random, seconds: float) -> list[Ask]:
 
 
 class Soak:
-    """A soak of so many seconds on a scene; `show` is given each window once it is over.
+    """A soak of `seconds` on a scene; `show` is called with each window once it is over.
 
-    Ticker and sweeper run once before it, so that there is an environment of each from the beginning.
+    The ticker and the sweeper run once before it, so that an environment of each exists from the beginning.
     """
 
     def __init__(self, scene: Scene, rng: random.Random, seconds: float, show: Callable[[int, Window], None]) -> None:
@@ -56,7 +57,7 @@ class Soak:
         self._stretches = stretches(_now(), seconds, WINDOWS)
 
     def run(self) -> tuple[list[Window], Audit]:
-        """All of it: the windows as they look in the end, and everything together."""
+        """Runs the soak; returns the windows as they look at the end, and the audit of the whole load."""
         with ThreadPoolExecutor(1) as thread:
             sending = thread.submit(self._sender.send, self._asks)
             try:
@@ -70,7 +71,7 @@ class Soak:
         return self._windows(self._stretches, ends), audit(promises, arrivals, ends)
 
     def _watch(self) -> None:
-        """Take samples until the last window is over, and show each when it is."""
+        """Samples memory until the last window is over, and shows each window when it is."""
         shown = 0
         while shown < len(self._stretches):
             self._sample()

@@ -1,4 +1,4 @@
-"""A soak in windows of time, and the verdict over them. Pure."""
+"""Windows of time in a soak, and the verdict over them. Pure."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from tests.chaos.audit import Audit, audit
 from tests.chaos.promises import Arrival, Key, Promise
 
 EMULATOR = "emulator"
-#: The emulator holds tables, queues and logs in memory, so it grows with the jobs; nothing else has a reason to.
+#: Memory may grow this many times. The emulator holds tables, queues and logs in memory, so it grows with the jobs.
 MEMORY_RATIO = 1.25
 EMULATOR_RATIO = 2.0
-#: Half of all lateness is below a millisecond or two, where a ratio says nothing; the local stack looks for messages
-#: whose delay has ended in steps of so much.
+#: Lateness is rounded up to steps of this length. Half of all lateness is below a millisecond or two, where a ratio
+#: says nothing; the local stack looks for messages whose delay has ended in steps of this length.
 LATENESS_STEP_MS = 20
 LATENESS_RATIO = 5.0
-#: The first window has the cold starts. Of the last two the better one counts: what grows is in both.
+#: The window to compare with is the second: the first has the cold starts. Of the last two the better one counts, since
+#: real growth shows in both.
 BASE = 1
 FEWEST_WINDOWS = 4
 
@@ -35,18 +36,18 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True)
 class Window:
-    """What was due in a stretch of time, and the largest process of each part (bytes) meanwhile."""
+    """The occurrences due in a stretch of time, and the memory (bytes) of each part's largest process in it."""
 
     audit: Audit
     memory: Mapping[str, int]
 
     def as_json(self) -> dict[str, Any]:
-        """The figures."""
+        """The figures as one JSON object."""
         return {**self.audit.as_json(), "memoryMb": {part: megabytes(most) for part, most in self.memory.items()}}
 
 
 class Growth(NamedTuple):
-    """A figure of the second window and of the end, and how many times the former the latter may be."""
+    """A figure in the second window and at the end, and the limit of the ratio between them."""
 
     what: str
     before: float
@@ -55,12 +56,12 @@ class Growth(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """How many times as much."""
+        """The figure at the end, divided by that of the second window."""
         return self.after / self.before
 
     @property
     def fault(self) -> str | None:
-        """Said if it is too much."""
+        """A sentence if the ratio is over its limit, otherwise None."""
         if self.ratio <= self.limit:
             return None
         grew = f"{self.what} grew {self.ratio:.2f}-fold, from {self.before:g} to {self.after:g}"
@@ -74,7 +75,7 @@ def window(
     samples: Iterable[Sample],
     stretch: tuple[int, int],
 ) -> Window:
-    """What was due, and how much memory was used, from the first instant of a stretch to before its second."""
+    """The window of a stretch, from its first instant (inclusive) to its second (exclusive)."""
     begin_at, end_at = stretch
     memory: defaultdict[str, int] = defaultdict(int)
     for sample in samples:
@@ -86,13 +87,13 @@ def window(
 
 
 def stretches(begin_at: int, seconds: float, count: int) -> list[tuple[int, int]]:
-    """A time of so many seconds from `begin_at` (epoch ms) on, cut into equal parts."""
+    """The time of `seconds` from `begin_at` (epoch ms) on, cut into `count` equal parts."""
     edges = [begin_at + round(n * seconds * 1_000 / count) for n in range(count + 1)]
     return list(itertools.pairwise(edges))
 
 
 def growths(windows: Sequence[Window]) -> list[Growth]:
-    """Of the memory of parts that are there in the second window and at the end, and of lateness.
+    """The growth of lateness, and of memory for each part that is there in the second window and at the end.
 
     Raises ValueError for too few windows.
     """
@@ -114,7 +115,7 @@ def growths(windows: Sequence[Window]) -> list[Growth]:
 
 
 def wrong(windows: Sequence[Window], needed: Collection[str]) -> list[str]:
-    """What the windows show that must not be, in sentences; `needed` are the parts whose memory must be known."""
+    """The faults that the windows show, as sentences; `needed` are the parts whose memory must be known."""
     silent = [n for n, one in enumerate(windows) if not one.audit.delivered]
     unseen = [part for part in sorted(needed) if any(part not in one.memory for one in (windows[BASE], *windows[-2:]))]
     return [
@@ -125,7 +126,7 @@ def wrong(windows: Sequence[Window], needed: Collection[str]) -> list[str]:
 
 
 def megabytes(count: int) -> float:
-    """Bytes as megabytes, to a tenth."""
+    """Bytes as megabytes, rounded to a tenth."""
     return round(count / 1e6, 1)
 
 

@@ -1,4 +1,4 @@
-"""The emulator as suites share it: started when the first test asks, gone when the session ends."""
+"""The emulator that test suites share: it starts when the first test asks, and ends with the session."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _numbers = itertools.count(1)
 
 @pytest.fixture(scope="session")
 def emulator() -> Iterator[Emulator]:
-    """An emulator without IAM, over HTTP: for the adapters, which it judges."""
+    """An emulator without IAM, over HTTP, for tests of the adapters."""
     from local.emulator import emulator
 
     with emulator(secure=False) as running:
@@ -36,7 +36,7 @@ def account() -> Credentials:
 
 @pytest.fixture(scope="session")
 def kafka() -> Iterator[KafkaCluster]:
-    """The Kafka cluster that the stack writes to: which one is settled when the stack is deployed."""
+    """The Kafka cluster that the stack writes to; its addresses must be known before the stack is deployed."""
     from tests.support.kafka.cluster import kafka_cluster
 
     with kafka_cluster() as running:
@@ -45,7 +45,7 @@ def kafka() -> Iterator[KafkaCluster]:
 
 @pytest.fixture(scope="session")
 def options(kafka: KafkaCluster) -> dict[str, str]:
-    """How the stack is deployed: with all that tests need, so that one deployment serves them all.
+    """The options of the deployment, with everything that some test needs, so that one deployment serves them all.
 
     Jobs may target queues, functions, buses and topics whose names begin with `target-`.
     """
@@ -62,7 +62,7 @@ def options(kafka: KafkaCluster) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def stack(options: dict[str, str]) -> Iterator[LocalStack]:
-    """The deployed stack, with IAM and TLS: for tests from end to end. Who deploys it otherwise deploys it back."""
+    """The deployed stack, with IAM and TLS, for end-to-end tests. A test that deploys other options restores these."""
     from local.stack import LocalStack
 
     with LocalStack.start() as running:

@@ -1,4 +1,4 @@
-"""What AWS hands to each Lambda, in full: the fields that we do not read are part of what a handler must bear."""
+"""Complete events as AWS hands them to each Lambda: a handler must bear the fields that it does not read, too."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from clockwork.routes import ROUTES
 from tests.support.examples import ALICE
 
 REGION = "us-east-1"
-#: The key of a request that no route takes.
+#: The route key of a request that no route takes.
 NO_ROUTE = "$default"
 
 
 @dataclass(frozen=True)
 class LambdaContext:
-    """The context of an invocation, as far as anybody may ask it."""
+    """The context of an invocation, as far as the handlers use it."""
 
     remaining_ms: int = 20_000
     function_name: str = "Clockwork"
@@ -41,9 +41,10 @@ def http_event(
     headers: Mapping[str, str] | None = None,
     query: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """A request through an HTTP API (payload format 2.0); no `caller`: through a route without its authorizer.
+    """A request through an HTTP API (payload format 2.0); without a `caller` it came by a route without authorizer.
 
-    Bytes arrive as base64. https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html
+    A body of bytes is encoded as base64.
+    https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html
     """
     route_key, parameters = _matched(method, path)
     event: dict[str, Any] = {
@@ -127,12 +128,12 @@ def scheduled_event() -> dict[str, Any]:
 
 
 def poller_event(partition_id: str) -> dict[str, Any]:
-    """What the ticker and the API ask a poller."""
+    """The event with which the ticker and the API invoke a poller."""
     return {"partitionId": partition_id}
 
 
 def poller_of_several_event(partition_ids: Sequence[str]) -> dict[str, Any]:
-    """What the ticker asks a poller of quiet shards."""
+    """The event with which the ticker invokes one poller of several quiet shards."""
     return {"partitionIds": list(partition_ids)}
 
 

@@ -1,4 +1,4 @@
-"""Small valid values that tests build on."""
+"""Small valid values for tests to build on."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from clockwork.domain.keys import row_key
 from clockwork.domain.releases import Release
 from clockwork.domain.requests.create import CreateRequest, NewJob
 from clockwork.domain.requests.packing import Outline
+from clockwork.domain.storage.codec import decode_message
 
 NOW = 1_700_000_000_000
 ALICE = "arn:aws:iam::111111111111:user/alice"
@@ -22,7 +23,7 @@ BOB = "arn:aws:iam::111111111111:user/bob"
 ADMIN = "arn:aws:iam::111111111111:role/Admin"
 ACME = Client(client_id="acme", principals=(ALICE,))
 TARGET = HttpTarget("https://example.com/hook")
-#: No chance in it: the first retry after 5 s, the second after 10 s.
+#: Nothing random in it: the first retry comes after 5 s, the second after 10 s.
 STEADY = RetryPolicy(max_attempts=3, jitter="none")
 
 
@@ -32,20 +33,20 @@ def new_job(**changes: Any) -> NewJob:
 
 
 def request(*jobs: NewJob, key: str | None = None, digest: str = "d") -> CreateRequest:
-    """A request of the client acme."""
+    """A request of the client acme to create these jobs."""
     numbered = tuple(msgspec.structs.replace(job, index=index) for index, job in enumerate(jobs or (new_job(),)))
     return CreateRequest(client=ACME, jobs=numbered, idempotency_key=key, digest=digest)
 
 
 def packed_request(*jobs: NewJob, key: str | None = None, refused: Sequence[int] = ()) -> CreateRequest:
-    """A batch as the edge hands it over: with the outlines of all its jobs, those refused at the moment among them."""
+    """A batch as the edge hands it over: it has the outlines of all jobs, those refused at the moment included."""
     whole = request(*jobs, key=key)
     good = tuple(job for job in whole.jobs if job.index not in refused)
     return msgspec.structs.replace(whole, jobs=good, outlines=tuple(map(outline, whole.jobs)))
 
 
 def outline(job: NewJob) -> Outline:
-    """What a request says of a job."""
+    """The outline of a job in a request."""
     alike = msgspec.json.encode([job.target, job.retry_policy, job.tags, job.record])
     return Outline(job.index, job.at, job.delay_ms, len(job.payload.body), alike)
 
@@ -61,6 +62,12 @@ def release(**changes: Any) -> Release:
     due = changes.pop("occurrence", occurrence())
     job_id = AnonymousJob("p000", row_key(due.due_at, "x" * 22), 0).job_id
     return Release(**{"job_id": job_id, "occurrence": due, "run_at": due.due_at, **changes})
+
+
+def release_in(body: str) -> Release:
+    """The only release that a message's body holds."""
+    (only,) = decode_message(body)
+    return only
 
 
 def execution(state: State, **changes: Any) -> Execution:
@@ -79,10 +86,10 @@ def execution(state: State, **changes: Any) -> Execution:
 
 
 def failure(**changes: Any) -> Outcome:
-    """An answer 500."""
+    """A failed attempt: the target answered 500."""
     return Outcome(**{"state": State.FAILED, "started_at": NOW, "ended_at": NOW + 5, "error": "HTTP 500", **changes})
 
 
 def success(at: int = NOW) -> Outcome:
-    """An answer 200."""
+    """A successful attempt: the target answered 200."""
     return Outcome(State.SUCCEEDED, at, at + 5, status_code=200)

@@ -1,4 +1,4 @@
-"""A Clockwork in memory where everything fails but callbacks, for tests."""
+"""A Clockwork in memory whose deliveries fail, apart from callbacks, for tests."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ DEAD = execution(State.DEAD, attempt=1, dead_at=NOW + 7, reason="given up")
 
 
 class Crash(BaseException):
-    """The deliverer's process ends."""
+    """Stands for the end of the deliverer's process."""
 
 
 class Failing:
-    """A Clockwork of which everything fails but callbacks, or these too."""
+    """A Clockwork whose deliveries all fail, apart from callbacks; with `back_fails` these fail, too."""
 
     def __init__(self, *, back_fails: bool = False, **client: Any) -> None:
         self.back_fails = back_fails
@@ -51,7 +51,7 @@ class Failing:
         self.clockwork.run_until(self.clockwork.clock.at + int(seconds * 1000))
 
     def crash_while_delivering(self) -> None:
-        """Run until the deliverer dies."""
+        """Runs until the deliverer's process ends."""
         with pytest.raises(Crash):
             self.run()
 
@@ -74,7 +74,7 @@ def facts(delivery: Delivery) -> dict[str, Any]:
 def breaking(
     failing: Failing, monkeypatch: pytest.MonkeyPatch, port: str, fault: BaseException, *, after: bool
 ) -> None:
-    """The first call of a port that is about a callback ends with a fault: `after` it has acted, or before."""
+    """Makes the first call of a port with a callback in it raise `fault`, before or `after` it takes effect."""
     owner, name = {
         "put_new": (failing.clockwork.timeline, "put_new"),
         "send": (failing.clockwork.queue, "send"),

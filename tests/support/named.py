@@ -48,7 +48,7 @@ class Named:
         return get_named(self.clockwork.world, MINE, self.job.job_id)
 
     def run(self, seconds: float) -> list[float]:
-        """Let time pass; the seconds since the start at which occurrences were due that were delivered meanwhile."""
+        """Lets time pass; returns the due instants (seconds since the start) of occurrences delivered meanwhile."""
         before = len(self.clockwork.targets.delivered)
         self.clockwork.run_until(self.clockwork.clock.at + int(seconds * 1000))
         return [(d.occurrence.due_at - self.start) / 1000 for d in self.clockwork.targets.delivered[before:]]

@@ -17,7 +17,7 @@ from tests.support.examples import ACME, failure, new_job, request, success
 
 
 class Regulated:
-    """A Clockwork in memory with the client acme, whose targets do as `accepts` says."""
+    """A Clockwork in memory with the client acme; `accepts` decides whether its targets accept."""
 
     def __init__(self, **client: Any) -> None:
         self.clockwork = MemoryClockwork(answer=self._answer)

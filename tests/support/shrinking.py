@@ -1,4 +1,4 @@
-"""A deployment whose number of shards falls, while the one before it still is at work."""
+"""A deployment whose number of shards falls while the previous deployment is still at work."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from clockwork.flows.world import Environment, World
 from clockwork.memory.world import MemoryClockwork
 from tests.support.examples import ACME, NOW, new_job, request
 
-#: When all that the tests create has come.
+#: By this instant all jobs of the tests have been delivered.
 LATER = NOW + 1_000_000
-#: The first of the shards that are given up.
+#: The first of the shards that are retired.
 GIVEN_UP = "p002"
 
 
 class Shrinking:
-    """A deployment with six plain shards that becomes one with two; both may be at work."""
+    """A deployment with six plain shards that is replaced by one with two; both may be at work."""
 
     def __init__(self) -> None:
         self.clockwork = MemoryClockwork()

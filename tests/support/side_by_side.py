@@ -1,9 +1,10 @@
-"""Several commands at once, such as runs of pytest that wait for different things and share the cores.
+"""Runs several commands at once, such as pytest runs that wait for different things and share the cores.
 
     python -m tests.support.side_by_side 'NAME=COMMAND' ...
 
-Each line that a command prints appears at once, behind its name; the last lines are the closing lines of each, as they
-are. The exit status is 0 if it is that of every command, else the first other one.
+Each line that a command prints appears at once, behind the command's name. At the end the last line of each command
+follows, without the name. The exit status is 0 if every command exits with 0, otherwise that of the first command that
+does not.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import NoReturn
 
 
 class Running:
-    """A command whose lines are passed on as they come. `last` is the last one that is not empty."""
+    """A running command. Its lines are printed as they come; `last` is the last one that is not empty."""
 
     def __init__(self, name: str, command: Sequence[str], width: int) -> None:
         self.name = name
@@ -36,13 +37,13 @@ class Running:
         self._reader.start()
 
     def wait(self) -> int:
-        """Its exit status, once it has ended and all is said."""
+        """Waits until the command has ended and its output is printed; returns its exit status."""
         status = self._process.wait()
         self._reader.join()
         return status
 
     def end(self) -> None:
-        """End it, if it has not ended; whatever it started ends with its standard input."""
+        """Terminates the command if it still runs; processes that it started end with their standard input."""
         self._process.terminate()
         self.wait()
 
@@ -55,7 +56,7 @@ class Running:
 
 
 def run_all(commands: Mapping[str, Sequence[str]]) -> int:
-    """Run all at once; the exit status."""
+    """Runs all commands at once; returns the exit status."""
     width = max(map(len, commands))
     running = [Running(name, command, width) for name, command in commands.items()]
     try:

@@ -1,4 +1,4 @@
-"""Flows that take turns: each does one call to its ports at a time, in whatever order a test wants, and may die."""
+"""Flows that take turns: each makes one call to its ports at a time, in the order that a test decides, and may die."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from clockwork.flows.world import World
 
 
 class Died(BaseException):
-    """The process ends between two calls."""
+    """Stands for the end of a process between two calls."""
 
 
 class Turn:
@@ -22,24 +22,24 @@ class Turn:
         self.fault: Exception | None = None
         self._dies = False
         self._go, self._stopped = Semaphore(0), Semaphore(0)
-        own = replace(world, **{name: _Stopping(getattr(world, name), self._stop) for name in ports})
-        self._thread = Thread(target=self._run, args=(work, own), daemon=True)
+        stopping: dict[str, Any] = {name: _Stopping(getattr(world, name), self._stop) for name in ports}
+        self._thread = Thread(target=self._run, args=(work, replace(world, **stopping)), daemon=True)
         self._thread.start()
         self._stopped.acquire()
 
     def step(self) -> None:
-        """Let it make its next call, unless it has ended."""
+        """Lets the flow make its next call, unless it has ended."""
         if not self.ended:
             self._go.release()
             self._stopped.acquire()
 
     def die(self) -> None:
-        """Let it make no call any more."""
+        """Ends the flow before its next call."""
         self._dies = True
         self.step()
 
     def finish(self) -> None:
-        """Let it make all calls that are left."""
+        """Lets the flow make all remaining calls."""
         while not self.ended:
             self.step()
         self._thread.join()
@@ -64,7 +64,7 @@ class Turn:
 
 
 class _Stopping:
-    """A port before each of whose calls its flow stops."""
+    """A port whose flow stops before each call."""
 
     def __init__(self, inner: Any, stop: Callable[[], None]) -> None:
         self._inner = inner

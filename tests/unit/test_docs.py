@@ -1,4 +1,4 @@
-"""The documentation says what is so, as far as a machine can tell."""
+"""The documentation is true, as far as a program can check."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.examples import ADMIN
 
 DOCS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 BILLING = "arn:aws:iam::123456789012:role/Billing"
-#: Where a path in a text may start.
+#: The folders to which a path in a text may be relative.
 PLACES = (ROOT, ROOT / "layers/core/python", ROOT / "layers/core/python/clockwork")
 _LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -39,7 +39,7 @@ def fenced(path: Path, language: str) -> list[str]:
 
 
 def coded(text: str) -> str:
-    """What a reader would type, in fences or between backticks: elsewhere `make` is a verb."""
+    """The code of a page, in fences or between backticks: elsewhere `make` is a verb."""
     blocks = [body for language, body in _FENCE.findall(text) if language == "sh"]
     lines = [line.partition("#")[0] for block in blocks for line in block.splitlines()]
     return "\n".join([*lines, *re.findall(r"`[^`\n]+`", _FENCE.sub("", text))])
@@ -53,7 +53,7 @@ def anchors(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("path", DOCS, ids=lambda path: str(path.relative_to(ROOT)))
 class TestEveryPage:
-    """Of whoever wrote it."""
+    """Every page keeps these rules."""
 
     def test_links_to_what_is_there(self, path: Path) -> None:
         broken = []
@@ -84,7 +84,7 @@ class TestEveryPage:
 
 
 def test_the_handbook_lists_every_setting_and_its_defaults() -> None:
-    rows = {}
+    rows: dict[str, list[str]] = {}
     for line in text_of(ROOT / "docs/operations.md").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) == 4:

@@ -17,7 +17,7 @@ CORE = ROOT / "layers/core/python/clockwork"
 OVERVIEWS = {"README.md", "states.md", "glossary.md"}
 PAGES = sorted(ARCHITECTURE.glob("*.md"))
 MECHANISMS = [path for path in PAGES if path.name not in OVERVIEWS]
-#: What a stranger asks first.
+#: The questions that the index must answer.
 QUESTIONS = (
     "A job comes due",
     "A job is cancelled",
@@ -27,15 +27,15 @@ QUESTIONS = (
     "A named job is changed",
     "A shard lost its poller",
 )
-#: An answer stands in so many lines below the title.
+#: The answer of a page stands within this many lines below its title.
 LINES_OF_AN_ANSWER = 10
 #: How every mechanism's page begins, after its answer.
 OPENING = ("Who", "When", "Reads and writes", "Promise", "When it fails")
 DIAGRAMS = ("sequenceDiagram", "flowchart ", "stateDiagram-v2")
-#: Words that were given up for another, so that one word stands for one thing.
+#: Words that the pages no longer use, so that one word stands for one thing.
 GIVEN_UP = re.compile(r"\b(sidelined?|lets? go|letting go|valve|settles?|settled|standing)\b")
 WIDEST = 120
-#: `file.py: name`, the file below the core package, the name a function, a class or Class.method of it.
+#: `file.py: name`: a file below the core package, and a function, a class or a Class.method in it.
 _NAMED = re.compile(r"`([\w/]+\.py): ([\w.]+)`")
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -60,7 +60,7 @@ def defined_in(file: str) -> set[str]:
 
 
 def answers() -> dict[str, tuple[str, list[tuple[str, str]]]]:
-    """Of each question in the table that the index begins with: the page, and the code that it names."""
+    """By question of the table at the head of the index: the page, and the code (file, name) that answers it."""
     rows = {}
     for line in text_of(ARCHITECTURE / "README.md").splitlines()[1:]:
         if line.startswith("|"):
@@ -80,7 +80,7 @@ class TestEveryPage:
         assert [f"{file}: {name}" for file, name in named if name not in defined_in(file)] == []
 
     def test_keeps_to_the_words(self, path: Path) -> None:
-        # `SIDELINED` in capitals is a stored text, and is explained.
+        # The pattern is case-sensitive: `SIDELINED` in capitals is a stored text, and the pages explain it.
         assert GIVEN_UP.findall(text_of(path)) == []
 
     def test_is_as_wide_as_code(self, path: Path) -> None:

@@ -1,1 +1,1 @@
-"""Do the checks notice? Copies of the tree with one thing broken each, put before the checks."""
+"""Mutation tests: break one thing at a time in copies of the tree, and see whether the checks notice."""

@@ -1,4 +1,4 @@
-"""`python -m tests.simulation.mutants [--random N]`: break the shipped sources one way at a time; who notices?"""
+"""`python -m tests.simulation.mutants [--random N]`: break the sources one way at a time, and run the checks."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from tests.simulation.mutants.trial import (
 )
 from tests.simulation.mutants.workers import Workers, workers
 
-#: A named mutant must be noticed within so many seeds: each profile of adversity ten times.
+#: The simulator must notice a named mutant within this many seeds: each profile of faults ten times.
 NAMED_SEEDS = 10 * len(PROFILES)
-#: A random one gets so many, each profile three times, beside the unit tests and the crash points.
+#: A random mutant gets this many seeds, each profile three times, besides the unit tests and the crash points.
 RANDOM_SEEDS = 3 * len(PROFILES)
-#: What share of the random ones must be noticed.
+#: The share of random mutants that must be noticed.
 LEAST_SHARE = 0.9
 
 
 def main(arguments: list[str]) -> int:
-    """Try all; 1 if a named mutant is not noticed, or fewer of the random ones than LEAST_SHARE."""
+    """Tries all mutants; returns 1 if a named one is not noticed, or fewer random ones than LEAST_SHARE."""
     options = _options(arguments)
     with workers(options.workers) as these:
         for said in _said_of_what_is_shipped(these, with_tests=options.random > 0):
@@ -56,7 +56,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _said_of_what_is_shipped(these: Workers, *, with_tests: bool) -> list[Noticed]:
-    """What the same checks say of a tree in which nothing is broken: nothing, or no mutant proves anything."""
+    """The failures of the same checks in an unbroken tree. There must be none, or mutants would prove nothing."""
     checks: list[Callable[[Tree], Noticed | None]] = [partial(simulator_notices, seeds=NAMED_SEEDS)]
     if with_tests:
         checks.append(partial(some_tests_notice, tests=UNIT_TESTS, by="unit tests"))
@@ -76,7 +76,7 @@ def _try_named(these: Workers, mutants: Sequence[Mutant]) -> list[Trial]:
 
 
 def _try_random(these: Workers, count: int, seed: int, among: str) -> list[Trial]:
-    """So many trials that are not void: in place of one that is, the next that is drawn is tried."""
+    """Tries drawn changes until `count` trials are valid: the next drawn change replaces a void trial."""
     (covering,) = these.each(lambda tree, tests: measure(tree, tests, SECONDS_FOR_TESTS), [UNIT_TESTS])
     places = [place for place in shuffled(seed) if place.file.startswith(among)]
     print(f"\n{count} of {len(places)} random changes, drawn by the seed {seed}", flush=True)

@@ -1,6 +1,6 @@
-"""A plugin of pytest's for tests of mutants: bounded memory, and an example that fails is enough, none is made smaller.
+"""A pytest plugin for tests of mutants: it bounds memory, and lets Hypothesis stop at the first failing example.
 
-Pytest keeps the time of each test by itself.
+Pytest itself bounds the time of each test.
 """
 
 from __future__ import annotations

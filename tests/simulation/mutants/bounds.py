@@ -1,4 +1,4 @@
-"""What a mutant that runs amok may use: so much time and memory, and no more."""
+"""Bounds on the time and memory of a mutant that runs amok."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ MOST_BYTES = 4 * 1024**3
 
 
 class NoEnd(BaseException):
-    """The time is over. No `except Exception` stops it."""
+    """The time is over. `except Exception` does not catch it."""
 
 
 def bound_memory() -> None:
-    """Let this process have no more memory than MOST_BYTES: asking for more raises MemoryError."""
+    """Limits this process to MOST_BYTES of memory: allocating more raises MemoryError."""
     _, most = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_BYTES, most))
 
 
 @contextmanager
 def bound_time(seconds: int) -> Iterator[None]:
-    """Raises NoEnd in the midst of whatever takes longer."""
+    """Raises NoEnd inside the block if it takes longer than `seconds`."""
     before = signal.signal(signal.SIGALRM, _end)
     signal.alarm(seconds)
     try:

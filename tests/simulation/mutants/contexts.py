@@ -1,4 +1,4 @@
-"""A plugin of pytest's: measures which lines of the package each test takes, every test being a context of its own."""
+"""A pytest plugin that measures which lines of the package each test takes; each test is a coverage context."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import clockwork
 
 
 class Contexts:
-    """The measuring, from the collection of tests to their end."""
+    """Measures coverage from the collection of tests to their end."""
 
     def __init__(self, destination: str) -> None:
         (package,) = clockwork.__path__

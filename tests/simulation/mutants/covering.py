@@ -1,4 +1,4 @@
-"""Which unit tests take which line: measured on what is shipped, so that a mutant meets those that may notice it."""
+"""Which unit tests take which line of the unbroken package, so that a mutant meets the tests that may notice it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import coverage
 
 from tests.simulation.mutants.tree import Tree
 
-#: What is measured in time fails by itself on a machine that is busy with mutants, and proves nothing.
+#: Timed tests fail by themselves on a machine that is busy with mutants, and prove nothing.
 UNTIMED = ("--ignore=tests/unit/bench/test_budgets.py",)
 PLUGINS = ("-p", "no:cacheprovider", "-p", "tests.simulation.mutants.contexts")
 
@@ -23,14 +23,14 @@ class Covering:
         self._found.read()
 
     def tests_of(self, file: str, lines: Iterable[int]) -> list[str]:
-        """The tests that take one of the lines, in order. None: it is taken as its module is loaded, or never."""
+        """The tests that take one of the lines, sorted. Empty if the lines run only at import, or never."""
         by_line = self._found.contexts_by_lineno(str(self._package / file))
-        # A test stands with all its parameters: their names are not always such as a command line takes.
+        # Parameters are cut off, since a command line does not take all of their names.
         return sorted({test.partition("[")[0] for line in lines for test in by_line.get(line, ()) if test})
 
 
 def measure(tree: Tree, tests: Sequence[str], seconds: float) -> Covering:
-    """Run tests in a tree, and note what each of them takes."""
+    """Runs tests in a tree, and records which lines each of them takes. Raises RuntimeError if they do not pass."""
     measured = tree.root / ".measured"
     done = tree.run(["-m", "pytest", "-q", *PLUGINS, *UNTIMED, f"--contexts-into={measured}", *tests], seconds)
     if done.code != 0:

@@ -1,4 +1,4 @@
-"""Random mutants that change nothing which anybody could see, each with the reason. Nothing else is excluded."""
+"""Random mutants that change no observable behaviour, each with the reason. No other change is excluded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A mutant: one thing broken in the shipped sources, told as the texts to replace."""
+"""A mutant: a small edit that breaks the shipped sources, given as the texts to replace."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from pathlib import Path
 
 import clockwork
 
-#: The shipped sources, as this process sees them.
+#: The folder of the shipped sources, as this process imports them.
 PACKAGE = Path(next(iter(clockwork.__path__)))
 
 
 class Rotten(Exception):
-    """A mutant whose line is no longer in the sources."""
+    """A mutant is out of date: its line is no longer in the sources."""
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """An edit of a file of the package: texts that occur exactly once, and what stands there instead.
+    """An edit of a file of the package: pairs of a text that occurs exactly once, and its replacement.
 
-    `invariant` is the one that the edit takes the ground from; the checker may well notice by another one first.
+    `invariant` is the one that the edit breaks; the checker may notice a violation of another one first.
     """
 
     name: str

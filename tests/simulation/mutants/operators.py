@@ -1,4 +1,4 @@
-"""Random mutants of the decisions and flows: one operator or constant changed at a place that the seed draws."""
+"""Random mutants of decisions and flows: one operator or constant changed, at a place that the seed draws."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
 
 @dataclass(frozen=True)
 class Place:
-    """An expression in a file of the package, and what may stand there instead. `lines` are those of its statement."""
+    """An expression in a file of the package, and its replacement. `lines` are those of its statement."""
 
     file: str
     lines: Sequence[int]
     node: ast.expr
     source: Sequence[str]
     instead: str
-    #: Which one it is of those in the file that are written alike.
+    #: Its number among the changes of the file that are written alike.
     number: int = 1
 
     @property
     def name(self) -> str:
-        """What identifies the change, whatever line it moves to: file, line as written, what of it becomes what."""
+        """Identifies the change independently of line numbers: file, line as written, expression and replacement."""
         _, text, _ = self._parts()
         written = self.source[self.node.lineno - 1].strip()
         which = f" (no. {self.number})" if self.number > 1 else ""
         return f"{self.file}: {written}: {' '.join(text.split())} -> {self.instead}{which}"
 
     def mutant(self) -> Mutant:
-        """The edit: all of the file, so that what is replaced occurs once."""
+        """The mutant. It replaces the whole file, so that the replaced text occurs exactly once."""
         before, text, after = self._parts()
         return Mutant(self.name, self.file, ((before + text + after, f"{before}({self.instead}){after}"),))
 
@@ -68,23 +68,23 @@ class Place:
 
 
 def shuffled(seed: int) -> list[Place]:
-    """All changes that may be made to decisions and flows but known equivalents, in an order that the seed decides.
+    """All possible changes of decisions and flows without known equivalents, in an order that the seed decides.
 
-    Where one stands depends on nothing but its name, so that a draw stays the same but for the lines that change.
+    The position of a change depends only on its name, so a draw stays the same except for lines that change.
     """
     places = [place for place in all_places() if place.name not in EQUIVALENT]
     return sorted(places, key=lambda place: hashlib.sha256(f"{seed} {place.name}".encode()).digest())
 
 
 def all_places() -> Iterator[Place]:
-    """All changes that may be made, file by file."""
+    """All possible changes of decisions and flows, file by file."""
     for part in ("domain", "flows"):
         for file in sorted(PACKAGE.glob(f"{part}/**/*.py")):
             yield from places_in(str(file.relative_to(PACKAGE)), file.read_text())
 
 
 def places_in(file: str, source: str) -> Iterator[Place]:
-    """All changes that may be made to a source."""
+    """All possible changes of one source."""
     alike: Counter[str] = Counter()
     for place in _places_below(file, source.splitlines(keepends=True), ast.parse(source), ()):
         alike[place.name] += 1
@@ -94,11 +94,11 @@ def places_in(file: str, source: str) -> Iterator[Place]:
 def _places_below(file: str, source: Sequence[str], parent: ast.AST, lines: Sequence[int]) -> Iterator[Place]:
     for node in ast.iter_child_nodes(parent):
         if isinstance(node, ast.keyword) and node.arg in ("frozen", "kw_only", "strict"):
-            continue  # assertions, which types see to, or that what is walked side by side is equally long
+            continue  # assertions: about types, which mypy checks, or about the equal length of two sides
         if isinstance(node, ast.Assign) and isinstance(parent, ast.Module):
-            continue  # a margin or bound that is declared by name: one more of it is another choice, and no fault
+            continue  # a named margin or bound: one more is another choice, not a fault
         if isinstance(node, ast.arg | ast.AnnAssign) and node.annotation is not None:
-            node.annotation = ast.Name("_")  # types decide nothing
+            node.annotation = ast.Name("_")  # types decide nothing at run time
         if isinstance(node, ast.expr):
             for changed in changes_of(node):
                 yield Place(file, lines, node, source, ast.unparse(changed))
@@ -114,7 +114,7 @@ def _lines_of(node: ast.AST) -> Sequence[int]:
 
 
 def changes_of(node: ast.expr) -> Iterator[ast.expr]:
-    """What an expression may become: comparisons flipped, and/or swapped, `not` dropped, numbers and signs changed."""
+    """Replacements of an expression: comparisons flipped, and/or swapped, `not` dropped, numbers and signs changed."""
     match node:
         case ast.Compare(ops=[op], left=left, comparators=comparators) if type(op) in COMPARISONS:
             yield ast.Compare(left, [COMPARISONS[type(op)]()], comparators)
@@ -131,7 +131,7 @@ def changes_of(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def _is_of_text(node: ast.BinOp) -> bool:
-    """`+` of texts and the like make no sense with `-`; they would fail at once and prove nothing."""
+    """Whether it adds texts, lists or tuples: these have no `-`, so the change would fail at once and prove nothing."""
     sides = [side for side in (node.left, node.right) if isinstance(side, ast.JoinedStr | ast.List | ast.Tuple)]
     return bool(sides) or any(isinstance(c, ast.Constant) and isinstance(c.value, str | bytes) for c in _sides(node))
 

@@ -1,4 +1,4 @@
-"""What is printed of trials: a line for each as it ends, and a table of the invariants at the end."""
+"""Prints trials: a line for each as it ends, and a table by invariant at the end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WIDTH = 150
 
 
 def print_trial(number: int, count: int, trial: Trial) -> None:
-    """Tell how one trial went."""
+    """Prints the result of one trial."""
     verdict = "VOID" if trial.fault else "caught" if trial.noticed else "SURVIVES"
     told = trial.fault or "nobody noticed"
     if trial.noticed is not None:
@@ -23,7 +23,7 @@ def print_trial(number: int, count: int, trial: Trial) -> None:
 
 
 def print_table(trials: Sequence[Trial]) -> None:
-    """Invariant by invariant, the mutants that take the ground from it, and the seed at which each was noticed."""
+    """Prints for each invariant the mutants that break it, and the seed at which each was noticed."""
     print(f"\n{'':4s} {'the edit':62s} {'seed':>4s}  what the checker said")
     for trial in sorted(trials, key=_by_invariant):
         found = trial.noticed
@@ -32,7 +32,7 @@ def print_table(trials: Sequence[Trial]) -> None:
 
 
 def print_score(trials: Sequence[Trial]) -> None:
-    """Who noticed how many of the random mutants."""
+    """Prints how many random mutants each kind of check noticed."""
     by = Counter(trial.noticed.by if trial.noticed else "nobody" for trial in trials)
     print("\nrandom mutants noticed by: " + ", ".join(f"{who} {count}" for who, count in by.most_common()))
 

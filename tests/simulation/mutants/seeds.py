@@ -1,6 +1,7 @@
-"""`python -m tests.simulation.mutants.seeds COUNT`: simulate seed by seed until the checker finds something.
+"""`python -m tests.simulation.mutants.seeds COUNT`: simulates seed by seed until the checker finds a violation.
 
-Ends with FOUND and tells what as one JSON object, or with 0. Any other end says nothing about the code under test.
+Its exit status is FOUND, with the violation as one JSON object, or 0. Any other status says nothing about the code
+under test.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ import sys
 from tests.simulation.mutants.bounds import NoEnd, bound_memory, bound_time
 from tests.simulation.run import Run
 
-#: The exit status that tells of a violation: Python itself never ends with it.
+#: The exit status that reports a violation; Python itself never exits with it.
 FOUND = 10
-#: A seed takes a third of a second; one that is not through after so many has no end (s).
+#: A seed takes a third of a second; one that takes longer than this (s) counts as endless.
 SECONDS_PER_SEED = 60
 
 
 def main(arguments: list[str]) -> int:
-    """Try the seeds from 0 on; FOUND at the first violation."""
+    """Runs the seeds from 0 on; returns FOUND at the first violation."""
     (count,) = map(int, arguments)
     logging.disable(logging.CRITICAL)
     bound_memory()

@@ -17,13 +17,13 @@ from pathlib import Path
 from tests.simulation.mutants.mutant import PACKAGE, Mutant
 
 ROOT = Path(__file__).parents[3]
-#: What no check reads: environments, what was built, and caches, which are the copy's own.
+#: Left out of the copy, since no check reads them: environments, build output, and caches.
 LEFT_OUT = (".*", "build", "node_modules", "__pycache__")
 
 
 @dataclass(frozen=True)
 class Done:
-    """How a command ended. `code` is None if it had not ended when its time was over."""
+    """The result of a command. `code` is None if it did not end in time."""
 
     code: int | None
     out: str
@@ -31,20 +31,20 @@ class Done:
 
 
 class Tree:
-    """The copy. Whatever happens to the tree that is being worked on, this one stays as it was taken."""
+    """The copy. It stays as it was when taken, whatever happens to the working tree."""
 
     def __init__(self, place: Path) -> None:
         self.root = place / "tree"
         shutil.copytree(ROOT, self.root, ignore=shutil.ignore_patterns(*LEFT_OUT))
         self._sources = self.root / "layers" / "core" / "python"
         self.package = self._sources / PACKAGE.name
-        # Bytecode that is trusted by the digest of its source: two edits within a second may have the same size.
+        # Bytecode is validated by a hash of its source: two edits within a second may have the same time and size.
         checked = py_compile.PycInvalidationMode.CHECKED_HASH
         compileall.compile_dir(self.root, quiet=1, invalidation_mode=checked, workers=1)
 
     @contextmanager
     def broken(self, mutant: Mutant) -> Iterator[None]:
-        """Let the mutant's edit be in the copy. Raises Rotten."""
+        """Keeps the mutant's edit in the copy for the block. Raises Rotten."""
         file = self.package / mutant.file
         source = file.read_text()
         file.write_text(mutant.of(source))
@@ -54,7 +54,7 @@ class Tree:
             file.write_text(source)
 
     def run(self, arguments: Sequence[str], seconds: float) -> Done:
-        """Run Python in the copy, on the copy's sources, for so long at the most."""
+        """Runs Python in the copy, on the copy's sources, and kills it after `seconds`."""
         environment = {
             **os.environ,
             "PYTHONPATH": f"{self._sources}{os.pathsep}{self.root}",

@@ -1,4 +1,4 @@
-"""A trial: who notices? A check notices by failing. One that cannot be carried out says nothing: the trial is void."""
+"""A trial of a mutant. A check notices it by failing; a check that cannot be carried out makes the trial void."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tests.simulation.mutants.operators import Place
 from tests.simulation.mutants.seeds import FOUND
 from tests.simulation.mutants.tree import Done, Tree
 
-#: What pytest ends with when tests were run and all passed, or some failed. Anything else says nothing of the code:
+#: pytest's exit status when all tests passed, or some failed. Any other status says nothing about the code:
 #: https://docs.pytest.org/en/stable/reference/exit-codes.html
 PASSED, FAILED = 0, 1
 CRASH_POINTS = "tests/simulation/test_crash_points.py"
-#: Those of decisions and flows, and of handlers, all in memory.
+#: Tests of decisions, flows and handlers, all in memory.
 UNIT_TESTS = ("tests/unit", "tests/handlers")
-#: Many times what these take where nothing is broken (s).
+#: Many times as long (s) as these checks take in an unbroken tree.
 SECONDS_PER_TEST = 60
 SECONDS_FOR_TESTS = 900
 SECONDS_FOR_SEEDS = 1_200
@@ -38,7 +38,7 @@ class Void(Exception):
 
 @dataclass(frozen=True)
 class Noticed:
-    """Who noticed, and what was said of it. `seed` is the simulator's."""
+    """The check that noticed, and its message. `seed` is the simulator's."""
 
     by: str
     told: str
@@ -47,7 +47,7 @@ class Noticed:
 
 @dataclass(frozen=True)
 class Trial:
-    """What came of a mutant. `fault`: why its trial says nothing."""
+    """The result of a mutant's trial. `fault` says why the trial is void."""
 
     mutant: Mutant
     noticed: Noticed | None
@@ -56,7 +56,7 @@ class Trial:
 
 
 def tried(tree: Tree, mutant: Mutant, noticing: Callable[[Tree], Noticed | None]) -> Trial:
-    """Break the tree and let it be checked."""
+    """Breaks the tree, runs the checks, and returns the trial."""
     began = time.monotonic()
     noticed, fault = None, ""
     try:
@@ -68,7 +68,7 @@ def tried(tree: Tree, mutant: Mutant, noticing: Callable[[Tree], Noticed | None]
 
 
 def simulator_notices(tree: Tree, seeds: int) -> Noticed | None:
-    """What the simulator says of the tree within so many seeds. Raises Void."""
+    """The violation that the simulator finds within `seeds` seeds, or None. Raises Void."""
     done = tree.run(["-m", "tests.simulation.mutants.seeds", str(seeds)], SECONDS_FOR_SEEDS)
     if done.code == FOUND:
         found = json.loads(done.out)
@@ -79,7 +79,7 @@ def simulator_notices(tree: Tree, seeds: int) -> Noticed | None:
 
 
 def some_tests_notice(tree: Tree, tests: Sequence[str], by: str) -> Noticed | None:
-    """The first of these tests that fails. Raises Void."""
+    """The first of these tests that fails, or None. Raises Void."""
     plugins = ["-p", "no:cacheprovider", "-p", "tests.simulation.mutants.bounded_tests"]
     options = ["-q", "-x", "--no-header", "--tb=line", "-o", f"timeout={SECONDS_PER_TEST}"]
     done = tree.run(["-m", "pytest", *plugins, *options, *UNTIMED, *tests], SECONDS_FOR_TESTS)
@@ -92,9 +92,9 @@ def some_tests_notice(tree: Tree, tests: Sequence[str], by: str) -> Noticed | No
 
 
 def anybody_notices(tree: Tree, place: Place, covering: Covering, seeds: int) -> Noticed | None:
-    """Who notices a random mutant, the quickest first: the unit tests that take its lines, simulator, crash points.
+    """The first check that notices a random mutant: unit tests that take its lines, then simulator, then crash points.
 
-    A line that is taken as its module is loaded may matter to any test. Raises Void.
+    A line that only runs while its module is loaded may matter to any test, so all unit tests are run. Raises Void.
     """
     loaded = tree.run(["-c", LOAD_ALL], SECONDS_PER_TEST)
     if loaded.code != 0:

@@ -17,7 +17,7 @@ R = TypeVar("R")
 
 
 class Workers:
-    """Copies of the tree, all taken now."""
+    """A pool of threads with copies of the tree, all taken when it is made."""
 
     def __init__(self, count: int, place: Path) -> None:
         self._pool = ThreadPoolExecutor(count)
@@ -26,7 +26,7 @@ class Workers:
             self._trees.put(Tree(place / str(number)))
 
     def each(self, work: Callable[[Tree, T], R], items: Iterable[T]) -> Iterator[R]:
-        """What the work comes to for each item, in the order of the items."""
+        """The results of the work, in the order of the items."""
 
         def with_tree(item: T) -> R:
             tree = self._trees.get()
@@ -38,13 +38,13 @@ class Workers:
         return self._pool.map(with_tree, items)
 
     def close(self) -> None:
-        """Let what is under way end, and nothing else begin."""
+        """Waits for the work under way, and starts no more."""
         self._pool.shutdown(cancel_futures=True)
 
 
 @contextmanager
 def workers(count: int) -> Iterator[Workers]:
-    """So many workers, in a folder that is removed at the end."""
+    """Runs `count` workers in a folder that is removed at the end."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as place:
         these = Workers(count, Path(place))
         try:

@@ -1,7 +1,7 @@
 """A Kafka cluster as a process: librdkafka's mock, which speaks the real protocol and fails on demand.
 
-Prints its addresses, then obeys lines of JSON on standard input, each a method of `Cluster` and its arguments, and
-answers each with a line. Ends with its input. It knows neither SASL nor TLS nor permissions.
+The process prints its addresses. It then reads lines of JSON from standard input, each with a method of `Cluster` and
+its arguments, and answers each with a line. It ends with its input. It supports neither SASL nor TLS nor permissions.
 
 https://github.com/confluentinc/librdkafka/blob/master/src/rdkafka_mock.h
 """
@@ -21,7 +21,7 @@ PRODUCE = 0  # https://kafka.apache.org/protocol#protocol_api_keys
 
 
 class Cluster:
-    """The cluster, through the C library that the wheel of confluent-kafka brings along."""
+    """The cluster, through the C library in confluent-kafka's wheel."""
 
     def __init__(self) -> None:
         (path,) = Path(confluent_kafka.__file__).parent.with_suffix(".libs").glob("librdkafka*.so*")
@@ -41,36 +41,36 @@ class Cluster:
         return str(self._c.rd_kafka_mock_cluster_bootstraps(self._cluster).decode())
 
     def make_topic(self, topic: str, partitions: int) -> None:
-        """A topic with one replica, which every broker leads a share of."""
+        """Makes a topic with one replica; the brokers share the lead of its partitions."""
         assert self._c.rd_kafka_mock_topic_create(self._cluster, topic.encode(), partitions, 1) == 0
 
     def refuse(self, *codes: int) -> None:
-        """Answer the next requests to produce with these errors, one each."""
+        """Answers the next requests to produce with these errors, one each."""
         array = (ctypes.c_int * len(codes))(*codes)
         self._c.rd_kafka_mock_push_request_errors_array(
             self._cluster, ctypes.c_int16(PRODUCE), ctypes.c_size_t(len(codes)), array
         )
 
     def lose_topic(self, topic: str, code: int) -> None:
-        """Answer all questions about a topic with this error (0: none)."""
+        """Answers all questions about a topic with this error (0: none)."""
         self._c.rd_kafka_mock_topic_set_error(self._cluster, topic.encode(), code)
 
     def lead(self, topic: str, partition: int, broker: int) -> None:
-        """Make a broker (from 1) the leader of a partition."""
+        """Makes a broker (from 1) the leader of a partition."""
         self._c.rd_kafka_mock_partition_set_leader(self._cluster, topic.encode(), partition, broker)
 
     def set_down(self, broker: int, down: bool) -> None:
-        """Cut a broker (from 1) off, or connect it again."""
+        """Disconnects a broker (from 1), or connects it again."""
         act = self._c.rd_kafka_mock_broker_set_down if down else self._c.rd_kafka_mock_broker_set_up
         act(self._cluster, broker)
 
     def set_latency(self, milliseconds: int) -> None:
-        """Let every broker answer so late."""
+        """Delays every broker's answers."""
         self._c.rd_kafka_mock_broker_set_rtt(self._cluster, -1, milliseconds)
 
 
 def main() -> None:
-    """Serve until standard input ends."""
+    """Serves until standard input ends."""
     cluster = Cluster()
     print(cluster.addresses, flush=True)
     for line in sys.stdin:

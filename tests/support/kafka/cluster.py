@@ -1,4 +1,4 @@
-"""The Kafka cluster of the tests: started when the first asks, its faults ordered by name, its topics read back."""
+"""The Kafka cluster of the tests: it runs in a process, fails by name on demand, and its topics can be read back."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _names = itertools.count(1)
 
 
 class KafkaCluster:
-    """A cluster of three brokers on 127.0.0.1. What is asked beside `topic` and `read` is in broker.py."""
+    """A cluster of three brokers on 127.0.0.1. broker.py has the methods that can be called besides those here."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
@@ -33,14 +33,14 @@ class KafkaCluster:
         return name
 
     def __call__(self, method: str, *arguments: object) -> None:
-        """Order something of the broker process, and wait until it is done."""
+        """Calls a method in the broker process, and waits until it is done."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps([method, arguments]) + "\n")
         self._process.stdin.flush()
         assert self._answer() == "done"
 
     def write(self, topic: str, *values: Any, key: str | None = None) -> None:
-        """Produce values (JSON, or bytes as they are), in order."""
+        """Produces values, in order: bytes unchanged, all others as JSON."""
         producer = Producer({"bootstrap.servers": self.addresses})
         for value in values:
             body = value if isinstance(value, bytes) else json.dumps(value).encode()
@@ -48,7 +48,7 @@ class KafkaCluster:
         assert producer.flush(READ_SECONDS) == 0
 
     def read(self, topic: str, count: int, partition: int = 0) -> list[Message]:
-        """The first `count` messages of a partition. Fails if they do not come."""
+        """The first `count` messages of a partition. Fails the test if they do not come."""
         with consumer(self.addresses) as reader:
             reader.assign([TopicPartition(topic, partition, OFFSET_BEGINNING)])
             found: list[Message] = []
@@ -70,7 +70,7 @@ class KafkaCluster:
 
 
 def headers_of(message: Message) -> dict[str, str]:
-    """The headers of a message that was read."""
+    """The headers of a received message."""
     headers = message.headers()
     assert isinstance(headers, list)
     return {name: value.decode() for name, value in headers if isinstance(value, bytes)}
@@ -78,7 +78,7 @@ def headers_of(message: Message) -> dict[str, str]:
 
 @contextmanager
 def consumer(addresses: str, group: str = "reader") -> Iterator[Consumer]:
-    """A consumer that commits nothing by itself."""
+    """A consumer that does not commit offsets by itself."""
     opened = Consumer(
         {"bootstrap.servers": addresses, "group.id": group, "enable.auto.commit": False, "fetch.wait.max.ms": 20}
     )
@@ -90,7 +90,7 @@ def consumer(addresses: str, group: str = "reader") -> Iterator[Consumer]:
 
 @contextmanager
 def kafka_cluster() -> Iterator[KafkaCluster]:
-    """A cluster in a process of its own; at the end nothing of it is left."""
+    """Runs a cluster in a process of its own, which ends with the block."""
     command = [sys.executable, str(Path(__file__).with_name("broker.py"))]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:

@@ -1,4 +1,4 @@
-"""What Lambda does with a topic: reads it in a group, calls a handler with events of its form, and goes on from there.
+"""A topic as Lambda reads it: in a consumer group, it calls a handler with events and commits the handled offsets.
 
 https://docs.aws.amazon.com/lambda/latest/dg/with-msk-process.html
 """
@@ -17,15 +17,15 @@ from confluent_kafka import Consumer, Message, TopicPartition
 from tests.support.kafka.cluster import READ_SECONDS, KafkaCluster
 
 ARN = "arn:aws:kafka:us-east-1:123456789012:cluster/jobs/abc-1"
-#: The cluster of the tests hands nothing to a group that all have left before.
+#: A new group each time: the cluster of the tests hands no messages to a group whose members have all left.
 _groups = itertools.count(1)
 Handler = Callable[[dict[str, Any], Any], Any]
 
 
 class EventSource:
-    """Feeds a handler from a topic. A partition whose message failed is read from there again.
+    """Feeds a handler from a topic. After a failed message, it reads that partition again from there.
 
-    A handler that raises TimeoutError stands for an invocation that was ended before it answered.
+    A handler that raises TimeoutError stands for an invocation that ended before it answered.
     """
 
     def __init__(self, consumer: Consumer, handler: Handler, context: Any) -> None:
@@ -34,7 +34,7 @@ class EventSource:
         self._context = context
 
     def feed(self, count: int, batch: int = 100) -> int:
-        """One invocation with the next messages, once there are some; how many it was given (at most `count`)."""
+        """Waits for messages and invokes the handler once with them; returns how many these were (at most `count`)."""
         messages: list[Message] = []
         ends = time.monotonic() + READ_SECONDS
         while not messages:
@@ -43,7 +43,7 @@ class EventSource:
         event = _event(messages)
         try:
             failures = self._handler(event, self._context)["batchItemFailures"]
-        except TimeoutError:  # the invocation was ended: all of it comes again
+        except TimeoutError:  # the invocation ended early: all of its messages come again
             failures = [
                 {"itemIdentifier": {"partition": lane, "offset": records[0]["offset"]}}
                 for lane, records in event["records"].items()
@@ -67,7 +67,7 @@ class EventSource:
 
 @contextmanager
 def event_source(cluster: KafkaCluster, topic: str, handler: Handler, context: Any) -> Iterator[EventSource]:
-    """A source at the first message of the topic."""
+    """An event source that begins at the first message of the topic."""
     consumer = Consumer(
         {
             "bootstrap.servers": cluster.addresses,
@@ -88,7 +88,7 @@ def _event(messages: list[Message]) -> dict[str, Any]:
     records: dict[str, list[dict[str, Any]]] = {}
     for one in messages:
         kind, at = one.timestamp()
-        record = {
+        record: dict[str, Any] = {
             "topic": one.topic(),
             "partition": one.partition(),
             "offset": one.offset(),

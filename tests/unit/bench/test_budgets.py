@@ -1,7 +1,7 @@
-"""What the work of a Lambda may cost, as a multiple of what botocore alone takes for the same in the same minute.
+"""Budgets of the Lambdas' work, as multiples of the cost of botocore alone for the same calls in the same minute.
 
-Each bound is tried in several rounds, since the machine may have others to serve: noise makes a ratio worse or better
-at random, a regression makes every round worse. No absolute time is judged.
+Each bound is tried in several rounds, because other processes may share the machine: noise makes a ratio worse or
+better at random, a regression makes every round worse. No absolute time is judged.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from bench.stubbed.workloads import workloads
 
 ROUNDS = 4
 CHUNKS = 4
-#: A poller's bound in an account: the smallest Lambda that it could run in, with room to spare.
+#: The bound of a poller's memory (MB) in an account: the smallest Lambda that it could run in, with room to spare.
 MOST_MB = 256
 
 
@@ -38,7 +38,7 @@ def endpoint_url() -> Iterator[str]:
 
 
 def best(measured: Callable[[], float], bound: float) -> float:
-    """The least of some rounds, or the first within the bound."""
+    """The first ratio within the bound, or the lowest of all rounds."""
     ratio = measured()
     for _ in range(ROUNDS - 1):
         if ratio <= bound:

@@ -1,4 +1,4 @@
-"""The bill of a month in which nothing happens: what is counted times what is asked for it."""
+"""The bill of an idle month: the units counted times the price of a unit."""
 
 from __future__ import annotations
 

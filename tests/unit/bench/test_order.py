@@ -1,4 +1,4 @@
-"""The benchmark of order sees what it is there to see."""
+"""The benchmark of order finds inversions and lost jobs when the queue is broken, and none when it is not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import pytest
 
 from bench.order import Run
-from clockwork.memory.ordered_queue import GroupedMessage, MemoryOrderedQueue
+from clockwork.memory.ordered_queue import MemoryOrderedQueue
+from clockwork.memory.queue import Message
 from infra import ROOT
 
 
@@ -24,7 +25,7 @@ def test_nothing_is_out_of_order_or_lost_though_much_goes_wrong() -> None:
 def test_a_queue_that_locks_no_groups_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     receive = MemoryOrderedQueue.receive
 
-    def unlocked(queue: MemoryOrderedQueue, limit: int = 10) -> Sequence[GroupedMessage]:
+    def unlocked(queue: MemoryOrderedQueue, limit: int = 10) -> Sequence[Message]:
         visible = {key: one for key, one in queue.messages.items() if one.visible_at <= queue._world.at}
         everything, queue.messages = queue.messages, visible
         received = receive(queue, limit)

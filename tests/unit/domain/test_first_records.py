@@ -1,4 +1,4 @@
-"""First records: each field of what is stored of an occurrence that had no record before, for any release."""
+"""First records: every field of the first record of an execution, for any release."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clockwork.domain.executions import Attempt, Execution, State, kept_until
-from clockwork.domain.lifecycle.attempts import Claim, dead_execution, plan_claim
+from clockwork.domain.lifecycle.attempts import Claim, plan_claim, plan_death
 from clockwork.domain.lifecycle.expiry import ended_execution
 from clockwork.domain.lifecycle.parking import parked_record
 from clockwork.domain.ordering import paced_execution
@@ -41,7 +41,7 @@ RELEASES = st.builds(
 
 
 def spelled_out(of: Release, **fields: Any) -> Execution:
-    """The oracle: `Execution` as five places of the core spelled it out, each with the fields that it gives below."""
+    """The oracle: an `Execution` with every field written out, as five places of the core once did."""
     return Execution(
         job_id=of.job_id,
         execution_id=of.execution_id,
@@ -78,8 +78,9 @@ def test_what_dies_without_a_record_is_kept_whole(of: Release) -> None:
         dead_at=NOW,
         dead_shard=of.shard,
         unclaimed=of.occurrence.record == "none",
+        expires_at=kept_until(NOW, of.occurrence.retention_days, EXPIRES_AT),
     )
-    assert dead_execution(of, "why", of.history, NOW, EXPIRES_AT) == expected
+    assert plan_death(of, None, "why", NOW, EXPIRES_AT) == expected
 
 
 @given(of=RELEASES, state=st.sampled_from([State.EXPIRED, State.CANCELLED, State.SKIPPED]))

@@ -1,4 +1,4 @@
-"""Instants, keys and ids: what is written is what is read, and nothing else is accepted."""
+"""Instants, keys and ids: a text is read back as it was written, and any other text is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is stored leaves out what is as usual: so a default that changes would change what was stored before."""
+"""Defaults of stored structs never change: a stored struct leaves out its defaults, so they are part of the format."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from clockwork.domain.errors import Undecodable
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.storage import codec
 
-#: By struct, what stands for what is left out; whatever is not listed is None, or empty.
+#: By struct: the value of each field that is left out. The default of a field that is not listed is None, or empty.
 LEFT_OUT: dict[str, dict[str, Any]] = {
     "Attempt": {"lateness_ms": 0},
     "Client": {"record": "full", "paused": False},
@@ -71,7 +71,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
 
 
 def stored_structs() -> Iterator[type[msgspec.Struct]]:
-    """All structs of the domain that leave out what is as usual."""
+    """All structs of the domain that leave out fields at their default."""
     for found in pkgutil.walk_packages(domain.__path__, "clockwork.domain."):
         module = importlib.import_module(found.name)
         for one in vars(module).values():
@@ -90,7 +90,7 @@ def test_every_struct_that_leaves_something_out_is_listed() -> None:
 @pytest.mark.parametrize("name", LEFT_OUT)
 def test_what_is_left_out_means_what_it_always_has(name: str) -> None:
     defaults = {f.name: f.default for f in msgspec.structs.fields(STORED[name]) if f.default is not msgspec.NODEFAULT}
-    # A struct within another is one of those that are listed.
+    # A default that is itself a struct is checked under its own name in the list.
     telling = {
         field: value
         for field, value in defaults.items()
@@ -101,13 +101,13 @@ def test_what_is_left_out_means_what_it_always_has(name: str) -> None:
 
 def test_a_record_that_version_0_1_0_parked_reads_as_parked() -> None:
     record = Execution("a000x", "a000x.1.0", "acme", 1, State.PARKED, 1, 2, reason="the circuit of its target is open")
-    stored = codec.encode_execution(record)
+    stored = codec.encode(record)
     as_before = stored.replace(b"\xa6PARKED", b"\xa9SIDELINED")
     assert as_before != stored
-    assert codec.decode_execution(as_before) == record
+    assert codec.decode(as_before, Execution) == record
 
 
 def test_a_state_that_no_version_knows_is_not_read() -> None:
-    stored = codec.encode_execution(Execution("a000x", "a000x.1.0", "acme", 1, State.PARKED, 1, 2))
+    stored = codec.encode(Execution("a000x", "a000x.1.0", "acme", 1, State.PARKED, 1, 2))
     with pytest.raises(Undecodable):
-        codec.decode_execution(stored.replace(b"\xa6PARKED", b"\xa6PORKED"))
+        codec.decode(stored.replace(b"\xa6PARKED", b"\xa6PORKED"), Execution)

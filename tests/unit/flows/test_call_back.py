@@ -1,8 +1,9 @@
-"""Callbacks of executions that end DEAD: of what, when and how, and what it costs."""
+"""Callbacks of executions that end DEAD: their content, their instant, their delivery and their cost."""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import msgspec
 import pytest
@@ -25,7 +26,7 @@ from clockwork.flows.named.write import NamedRequest, change, create_named, repl
 from clockwork.flows.requests.redrive import redrive
 from clockwork.flows.sweep.unpark import unpark
 from clockwork.flows.timeline.shards import ensure_shards
-from tests.support.examples import ACME, NOW, TARGET, execution, failure, occurrence, release, success
+from tests.support.examples import ACME, NOW, TARGET, execution, failure, occurrence, release, release_in, success
 from tests.support.failing import BACK, DEAD, ONCE, QUEUE, Failing, facts
 
 
@@ -76,7 +77,7 @@ def test_a_success_is_not_called_back_and_costs_no_row() -> None:
 def test_nothing_but_death_is_called_back(state: State) -> None:
     failing = Failing()
     stored = execution(state)
-    assert call_back(failing.world, [(release(occurrence=occurrence(on_failure=BACK)), stored)]) == [None]
+    assert call_back(failing.world, [(release(occurrence=occurrence(on_failure=BACK)), stored)]) == {}
     assert not failing.clockwork.queue.messages
 
 
@@ -114,7 +115,7 @@ def test_the_row_of_a_callback_derives_from_the_execution_alone() -> None:
 
     assert key_of(DEAD) == key_of(msgspec.structs.replace(DEAD, reason="discarded", revision=9), RetryPolicy())
     assert key_of(DEAD) != key_of(msgspec.structs.replace(DEAD, execution_id=f"{DEAD.execution_id}x"))
-    # One that is redriven and dies again is called back again.
+    # An execution that is redriven and dies again is called back again.
     assert key_of(DEAD) != key_of(msgspec.structs.replace(DEAD, dead_at=NOW + 8))
 
 
@@ -134,7 +135,7 @@ def test_whichever_message_finds_it_dead_a_callback_lies_in_the_shard_of_the_dea
 def test_a_run_by_hand_that_is_repeated_after_a_change_of_shards_is_called_back_once() -> None:
     failing = Failing()
     every = Recurrence(every=Every(86_400_000, NOW))
-    steady = {"target": TARGET, "payload": Payload(b"1"), "recurrence": every, "record": "full"}
+    steady: dict[str, Any] = {"target": TARGET, "payload": Payload(b"1"), "recurrence": every, "record": "full"}
     steady |= {"retry_policy": ONCE, "on_failure": BACK}
     ordered = Definition(**steady, ordering_key="order-8")
     wish = NamedRequest(client=ACME, job_key="daily", as_sent=b"x", definition=ordered)
@@ -200,11 +201,11 @@ def test_rows_messages_and_records_keep_the_callback_and_those_without_are_what_
     cause = occurrence(on_failure=on_failure)
     assert codec.decode_row(codec.encode_packed({0: cause, 1: cause})) == {0: cause, 1: cause}
     sent = release(occurrence=cause)
-    assert codec.decode_release(codec.encode_release(sent)) == sent
+    assert release_in(codec.encode_release(sent)) == sent
     assert (b"onFailure" in codec.encode_row([cause])) == (on_failure is not None)
     dead = msgspec.structs.replace(DEAD, occurrence=cause)
-    assert codec.decode_execution(codec.encode_execution(dead)) == dead
-    assert b"deadAt" not in codec.encode_execution(execution(State.SUCCEEDED))
+    assert codec.decode(codec.encode(dead), Execution) == dead
+    assert b"deadAt" not in codec.encode(execution(State.SUCCEEDED))
 
 
 def test_sixteen_of_the_largest_with_callbacks_fit_into_a_message() -> None:

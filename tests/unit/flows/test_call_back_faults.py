@@ -1,9 +1,9 @@
-"""Callbacks of executions that end DEAD: placed at least once, delivered once, and never the cause of another.
+"""Faults of callbacks: the row is put at least once, the callback is delivered once, and none causes another callback.
 
-How it can go wrong, each with its test below: the deliverer dies between the dead record and the callback's row; the
-row is put and the answer lost; the row is put and its release is not taken; two deliverers find the same execution
-dead; the sweeper gives up; a poller cannot send; the message is a bundle's; the job is ordered; its client is paused or
-has no permit; the callback itself fails.
+Each fault has its test below: the deliverer dies between the dead record and the callback's row; the row is put and the
+answer lost; the row is put and the queue does not take its release; two deliverers find the same execution dead; the
+sweeper gives up; a poller cannot send; the message is a bundle's; the job is ordered; its client is paused or has no
+permit; the callback itself fails.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def test_a_deliverer_that_dies_before_its_callback_is_certain_leaves_it_to_the_m
     assert failing.record(job_id).state is State.DEAD
     failing.run()
     assert len(failing.backs) == 1
-    # At level none nothing tells a repeat that its attempt was made already.
+    # At level none no record tells the repeated message that the attempt was made already, so it is made again.
     assert failing.tries == (1 if record == "full" else 2)
     assert not failing.clockwork.queue.messages
 
@@ -88,8 +88,8 @@ def test_a_client_that_cannot_be_read_delays_its_callback(monkeypatch: pytest.Mo
     ended = [(release(occurrence=occurrence(on_failure=BACK)), DEAD), (release(), DEAD)]
     with monkeypatch.context() as broken:
         broken.setattr(failing.clockwork.clients, "get", unread)
-        assert call_back(failing.world, ended) == ["acme", None]
-    assert call_back(failing.world, ended) == [None, None]
+        assert call_back(failing.world, ended) == {0: "acme"}
+    assert call_back(failing.world, ended) == {}
     assert len(failing.clockwork.queue.messages) == 1
 
 
@@ -100,7 +100,7 @@ def test_two_deliverers_that_find_one_execution_dead_call_back_once() -> None:
     (message,) = failing.clockwork.queue.messages.values()
     copy = failing.clockwork.queue.put(message.body)
     failing.run()
-    # Days later a third copy turns up: its callback's row is gone by then, its record is not.
+    # A third copy arrives days later: the callback's row is gone by then, its record is not.
     failing.clockwork.timeline._rows.clear()
     failing.clockwork.timeline._keys.clear()
     failing.clockwork.queue.put(message.body)
@@ -143,7 +143,7 @@ def test_what_the_sweeper_gives_up_is_called_back_before_its_letter_is_forgotten
     failing.run()
     (back,) = failing.backs
     assert "dead-letter queue" in facts(back)["reason"]
-    # Not as late as what was given up.
+    # The callback's lateness counts from the death, not from the due instant of the job that was given up.
     waited_ms = 0 if answers else failing.clockwork.settings.visibility_seconds * 1000
     assert failing.record(back.job_id).attempts[0].lateness_ms == waited_ms
 

@@ -1,4 +1,4 @@
-"""A record that changes whenever it is about to be replaced: whoever wants it gives up soon, and fails alone."""
+"""Lost races: a caller whose compare-and-set on a record keeps failing gives up soon, and only its own item fails."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ from clockwork.ports import Saved
 from tests.support.examples import ACME, ALICE, NOW, execution, occurrence, release
 
 Changed = Callable[[Execution | None], Execution]
-#: Of a deliverer that did not live to say what came of its attempt.
+#: The record of a deliverer that died before it could record the outcome of its attempt.
 LOST = execution(State.RUNNING, attempt=1, claimant="lost", claim_until=NOW - 60_000, started_at=NOW - 90_000)
 DEAD = execution(State.DEAD, occurrence=occurrence())
 
 
 class Restless:
-    """A Clockwork with two messages that are due. The record of the first becomes what `changed` makes of it whenever
-    it is about to be replaced, and `spares` does not say otherwise.
+    """A Clockwork with two messages that are due, where compare-and-sets on the first one's record fail.
+
+    Just before each of them the record is replaced by `changed(record)`, unless `spares(after)` is true.
     """
 
     def __init__(self, changed: Changed, spares: Callable[[Execution], bool] = lambda _: False, **first: Any) -> None:
@@ -55,7 +56,7 @@ def is_claim(after: Execution) -> bool:
 
 
 def noted(before: Execution | None) -> Execution:
-    """A claim that stands, with something noted on it."""
+    """The claim as it was, with a cancel noted on it."""
     assert before is not None
     return msgspec.structs.replace(before, cancel_noted_at=NOW)
 

@@ -1,4 +1,4 @@
-"""A row that this version cannot read, damaged or of a newer version: it waits, and nothing else waits for it."""
+"""Unreadable rows, damaged or of a newer version: an unreadable row stays, and others do not wait for it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _release(client_id: str, number: int) -> Release:
 
 
 def _parked(*blobs: bytes) -> MemoryClockwork:
-    """Some of acme's parked rows cannot be read; one of acme's and one of globex's can."""
+    """A Clockwork with a parked row for each of acme and globex, and one of acme's for each of `blobs`, unreadable."""
     clockwork = MemoryClockwork()
     for client in (ACME, GLOBEX):
         clockwork.clients.put(client)
@@ -150,7 +150,7 @@ def test_a_record_that_cannot_be_read_fails_its_message_alone(monkeypatch: pytes
 
 
 def _two_jobs(fault: Unreadable) -> Named:
-    """Two jobs in one shard, of which `tick` cannot be read."""
+    """Two named jobs in one shard; the job `tick` cannot be read."""
     named = Named(every_ms=60_000)
     other = named.create("other", "y", every_ms=60_000).job
     assert other.partition_id == named.job.partition_id
@@ -168,7 +168,7 @@ def _audits_of_a_day(named: Named) -> list[AuditReport]:
 
 
 def _fired(named: Named) -> list[bool]:
-    """Of all that was delivered, whether it was of `tick`."""
+    """For each delivery, whether it was one of the job `tick`."""
     return [delivery.job_id == named.job.job_id for delivery in named.clockwork.targets.delivered]
 
 

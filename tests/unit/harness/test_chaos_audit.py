@@ -1,4 +1,4 @@
-"""The audit of chaos and soak: it sees what it is there to see."""
+"""The audit of chaos and soak finds lost, early, duplicate, unpromised and out-of-order deliveries."""
 
 from __future__ import annotations
 

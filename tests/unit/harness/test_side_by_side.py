@@ -1,4 +1,4 @@
-"""Runs of pytest at once: all that each of them prints is passed on, and none fails unnoticed."""
+"""Runs of pytest side by side: every line that a run prints is passed on, and no run fails unnoticed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from infra import ROOT
 from tests.support.side_by_side import run_all
 
-#: Nothing of this project's own configuration.
+#: The command of a run of pytest without this project's configuration.
 ALONE = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir")
 MEETS = """
 import pathlib, time
@@ -34,7 +34,7 @@ def test_of_it():
 
 @pytest.fixture(autouse=True)
 def _no_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They take seconds to load."""
+    """Load no plugins of pytest: that would take seconds."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
 
 

@@ -1,4 +1,4 @@
-"""The verdict of a soak: it sees what grows, what is silent and what was never measured."""
+"""The verdict of a soak: it names figures that grow, windows without arrivals, and processes never measured."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MEGABYTES = [80, 50, 52, 51, 50]
 
 
 def soak(lateness: list[int], deliverer: list[int], emulator: list[int] | None = None) -> list[Window]:
-    """Windows with one job each, so late, and with such processes (MB)."""
+    """Windows with one job each, with the job's lateness (ms) and the processes' memory (MB) in each window."""
     windows = []
     for n, (begin_at, end_at) in enumerate(STRETCHES):
         key = Key(f"j{n}", begin_at + 1)

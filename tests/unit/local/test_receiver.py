@@ -17,7 +17,7 @@ from local.receiver import Answer, Post, Receiver
 
 
 class Keeping(Receiver):
-    """Keeps what comes; a post to `/wrong` is a fault of its own, one to `/slow` is answered once it may be."""
+    """Keeps each post. A post to `/wrong` makes it raise, one to `/slow` is answered once `may_answer` is set."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -148,12 +148,11 @@ def _backlog(aws: Any, settings: Settings) -> ports.Backlog:
 
 def _dead_letters(aws: Any, settings: Settings) -> ports.DeadLetters:
     from clockwork.aws.queues.dead_letters import AwsDeadLetters
-    from clockwork.aws.queues.routing import JoinedDeadLetters
 
     urls = [settings.release_dead_letter_queue_url, settings.ordered_release_dead_letter_queue_url]
     if settings.has_kafka:
         urls += [settings.kafka_release_dead_letter_queue_url, settings.kafka_ordered_release_dead_letter_queue_url]
-    return JoinedDeadLetters([AwsDeadLetters(aws, url) for url in urls])
+    return AwsDeadLetters(aws, urls)
 
 
 def _in_hand(aws: Any, settings: Settings) -> ports.InHand:

@@ -1,4 +1,4 @@
-"""The shortcuts that suggest themselves, each an edit of the shipped sources that the simulator must notice."""
+"""The named mutants: tempting shortcuts, each an edit of the shipped sources that the simulator must notice."""
 
 from tests.simulation.mutants.named.asking import ASKING
 from tests.simulation.mutants.named.calling_back import CALLING_BACK

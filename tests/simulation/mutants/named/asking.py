@@ -1,4 +1,4 @@
-"""Create, repeat and cancel, and who may ask: what may not be left out of it."""
+"""Mutants of create, repeat and cancel, and of the checks of the caller: each leaves out a step that must stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Call back what is DEAD: what may not be left out of it."""
+"""Mutants of callbacks of DEAD jobs: each leaves out a step that must stay."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CALLING_BACK = (
     Mutant(
         "a message is let go though its callback is not certain",
         "flows/deliver/deliver.py",
-        (('            batch.fail(item, f"its callback is not certain: {why_not}")', "            pass"),),
+        (('batch.fail(batch.called_back[index][0], f"its callback is not certain: {why_not}")', "pass"),),
         "I1",
     ),
     Mutant(

@@ -1,4 +1,4 @@
-"""Claim, hold, start, record, retry: what may not be left out of it."""
+"""Mutants of delivery (claim, hold, start, record, retry): each leaves out a step that must stay."""
 
 from __future__ import annotations
 
@@ -123,12 +123,7 @@ DELIVERING = (
     Mutant(
         "a message is acknowledged before what follows is released",
         "flows/deliver/deliver.py",
-        (
-            (
-                "        if why_not is not None:\n            batch.fail(item, why_not)\n",
-                "        if False:\n            batch.fail(item, why_not)\n",
-            ),
-        ),
+        (("        batch.fail(waiting.following[index][0], why_not)\n", "        pass\n"),),
         "L1",
     ),
     Mutant(

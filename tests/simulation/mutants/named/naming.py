@@ -1,4 +1,4 @@
-"""Named jobs: what ties a fire to the definition that promised it, and a chain to its next fire."""
+"""Mutants of named jobs: each cuts the tie of a fire to its definition, or of a chain to its next fire."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMING = (
     Mutant(
         "a changed job is not looked at before it starts",
         "flows/deliver/start.py",
-        (("    if not named:\n", "    if named:\n"),),
+        (("(job_ref := named.get(slot)) is not None", "False"),),
         "I7",
     ),
     Mutant(

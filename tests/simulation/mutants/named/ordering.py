@@ -1,4 +1,4 @@
-"""Ordered jobs: what may not be left out of the way they keep their order."""
+"""Mutants of ordered jobs: each leaves out a step that keeps them in order."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ ORDERING = (
     Mutant(
         "behind what was refused the rest of its key is sent",
         "domain/messages/turns.py",
-        (("            if not permanent:\n", "            if False:\n"),),
+        (("            if not refusal.permanent:\n", "            if False:\n"),),
         "I11",
     ),
     Mutant(

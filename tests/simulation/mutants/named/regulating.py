@@ -1,4 +1,4 @@
-"""Caps, pauses, circuits, parked work and what comes too late: what may not be left out of it."""
+"""Mutants of caps, pauses, circuits, parked work and expiry: each leaves out a step that must stay."""
 
 from __future__ import annotations
 

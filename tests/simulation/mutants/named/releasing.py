@@ -1,4 +1,4 @@
-"""Put, then look; lease, publish, read, release, commit: what may not be left out of it or turned around."""
+"""Mutants of put and check, lease, read, release and commit: each leaves out a step or swaps two."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ RELEASING = (
     Mutant(
         "a retry's row is put without a look",
         "flows/deliver/retry.py",
-        (("put_and_check(world, [row], ids_are_new=False)", "world.timeline.put_new([row])"),),
+        (("put_and_check(world, [", "world.timeline.put_new(["), ("], ids_are_new=False)", "])")),
         "I1",
     ),
     Mutant(

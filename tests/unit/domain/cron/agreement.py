@@ -1,4 +1,4 @@
-"""Does the engine agree with the oracle around a shift of a zone's clock?"""
+"""Finds disagreements of the engine with the oracle around a shift of a zone's clock."""
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -39,7 +39,7 @@ def matcher(expression: str) -> Matcher:
 def disagreements(
     zone: str, change: int, expressions: Iterable[str] = EXPRESSIONS, options: Iterable[tuple[str, str]] = OPTIONS[:1]
 ) -> Iterator[Disagreement]:
-    """Compares all fires from twelve hours before to twelve after the change of offset at UTC second `change`."""
+    """Compare all fires from twelve hours before to twelve after the change of offset at UTC second `change`."""
     first, last = (change - HALF_DAY) // 60 * 60, change + HALF_DAY
     ticks = local_ticks(zone, first, last, 60)
     window = moments(ticks)

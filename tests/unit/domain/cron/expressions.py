@@ -33,7 +33,7 @@ WEEKDAY_FIELDS = fields(
 )
 FIVE_FIELDS = st.tuples(MINUTES, HOURS, DAYS, MONTH_FIELDS, WEEKDAY_FIELDS).map(" ".join)
 SIX_FIELDS = st.tuples(SECONDS, FIVE_FIELDS).map(" ".join)
-#: Most of a random expression's fires are far apart; these have many around the hours at which clocks are shifted.
+#: Most fires of a random expression are far apart; these expressions fire often near the hours when clocks shift.
 NEAR_SHIFTS = st.tuples(
     MINUTES, fields(0, 4, 24), st.sampled_from(["*", "*/2", "L", "1-15,20W"]), st.just("*"), WEEKDAY_FIELDS
 )

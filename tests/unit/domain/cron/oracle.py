@@ -1,7 +1,7 @@
-"""What cron does, found the slow way: every real minute (or second) is looked at, one after the other.
+"""The oracle of cron: it finds fires the slow way, by checking every real minute (or second), one after the other.
 
-It shares no code with the engine. Expressions are read by a matcher of a few lines that trusts its input, clock times
-come from zoneinfo, and the daylight saving rule is the loop of Debian's cron.c: a virtual time that follows the clock,
+It shares no code with the engine. A matcher of a few lines reads the expressions and trusts its input. Clock times
+come from zoneinfo. The daylight saving rule is the loop of Debian's cron.c: a virtual time that follows the clock,
 catches up after a jump of up to three hours and waits when the clock goes back.
 """
 
@@ -30,7 +30,7 @@ def local_ticks(zone: str, first: int, last: int, resolution: int) -> Ticks:
 
 
 class Matcher:
-    """Does a moment on the clock match the expression? Says nothing about daylight saving."""
+    """Tells whether a time on the local clock matches the expression. It knows nothing of daylight saving."""
 
     def __init__(self, expression: str, day_match: str = "cron") -> None:
         words = ALIASES.get(expression, expression).upper().replace("?", "*").split()
@@ -97,7 +97,7 @@ def weekday_hits(item: str, today: date) -> bool:
 
 
 def debian_fires(matches: Matcher, ticks: Ticks) -> list[int]:
-    """The fires (UTC seconds) by Debian's loop. `ticks` begin on a clock that has run evenly for three hours."""
+    """The fires (UTC seconds) by Debian's loop. `ticks` must begin after three hours without a shift of the clock."""
     step = ticks[1][0] - ticks[0][0]
     virtual = ticks[0][1] - step
     fires = []
@@ -118,11 +118,11 @@ def debian_fires(matches: Matcher, ticks: Ticks) -> list[int]:
 
 
 class Moment(NamedTuple):
-    """A tick with what the whole window says about its clock time."""
+    """A tick, and the facts about its clock time that only the whole window tells."""
 
     at: int
     clock: int
-    #: The clock times never shown because the clock jumped over them just before.
+    #: The clock times that the clock jumped over just before this tick, and so never showed.
     skipped: range
     first: bool
     last: bool
@@ -146,7 +146,7 @@ def moments(ticks: Ticks) -> list[Moment]:
 
 
 def optional_fires(matches: Matcher, window: list[Moment], gap: str, overlap: str) -> list[int]:
-    """The fires under the options, said with sets: a clock time shown twice is an overlap, one never shown a gap."""
+    """The fires under the options. A clock time that is shown twice is an overlap, one that is never shown is a gap."""
     if matches.wildcard:
         return [moment.at for moment in window if matches(moment.clock)]
     return [
@@ -158,7 +158,7 @@ def optional_fires(matches: Matcher, window: list[Moment], gap: str, overlap: st
 
 
 def changes_of_offset(zone: str, first_year: int, last_year: int) -> list[int]:
-    """UTC seconds at which the zone's offset changes, by looking at every sixth hour and halving where it differs."""
+    """UTC seconds at which the zone's offset changes: it compares every sixth hour, and bisects."""
     info = ZoneInfo(zone)
 
     def offset(at: int) -> timedelta | None:

@@ -1,4 +1,4 @@
-"""The engine against two others: the brute-force oracle everywhere, cronsim where it is right."""
+"""The engine agrees with the brute-force oracle everywhere, and with the library cronsim where cronsim is right."""
 
 import re
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""python -m clockwork.domain.cron, as a person and as a program meet it."""
+"""The command `python -m clockwork.domain.cron`: its text for people and its JSON for programs."""
 
 import json
 import subprocess

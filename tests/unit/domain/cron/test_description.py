@@ -1,4 +1,4 @@
-"""The English sentence: some by heart, and all of them read back to what the schedule says."""
+"""The description of a schedule in English: some known sentences, and any sentence read back gives the schedule."""
 
 import re
 
@@ -98,7 +98,7 @@ def assert_days(text: str, cron: CompiledCron) -> None:
     terms = text.removeprefix("on ").replace(", but only if that is ", " or ").split(" or ")
     if text == "every day":
         terms = []
-    # A special day beside a field that holds all days adds nothing, and need not be said.
+    # Beside a field that holds all days a special day adds nothing, so the sentence may leave it out.
     if cron.days != ALL_DAYS:
         nearest = re.search(r"nearest to day (\d.*?) of the month", text)
         assert (set(map(int, re.findall(r"\d+", nearest[1]))) if nearest else set()) == bits(cron.nearest_working_days)

@@ -1,4 +1,4 @@
-"""Cases with a known answer: those in which other cron libraries surprise, and the odd corners of time zones."""
+"""The cron engine on cases with a known answer: where other libraries surprise, and odd corners of time zones."""
 
 from datetime import datetime
 from itertools import pairwise
@@ -48,7 +48,7 @@ SHIFTS = [
     ("30 1 * * *", LONDON, "2026-10-25T00:00+01:00", "2026-10-25T05:00+00:00", ["25 01:30+01"]),
     ("0 22-23 * * *", SAO_PAULO, "2018-02-17T21:00-02:00", "2018-02-18T05:00-03:00", ["17 22:00-02", "17 23:00-02"]),
     ("0 22-23 * * *", CAIRO, "2026-10-29T21:00+03:00", "2026-10-30T05:00+02:00", ["29 22:00+03", "29 23:00+03"]),
-    # A schedule created or resumed in the second pass does not fall back into the past, nor into the pass.
+    # A schedule created or resumed in the second pass of an overlap does not fire in it, nor in the past.
     ("30 1 * * *", NEW_YORK, "2026-11-01T01:15-05:00", "2026-11-03T00:00-05:00", ["02 01:30-05"]),
     # A schedule with a starred minute or hour follows the clock: it invents nothing in a gap and repeats in an overlap.
     ("0 */2 * * *", NEW_YORK, *SPRING, ["08 04:00-04"]),
@@ -96,19 +96,19 @@ SHIFTS = [
         ["04 01:30+10", "04 02:30+11", "04 03:30+11"],
     ),
     ("15 2 * * *", LORD_HOWE, "2026-10-04T00:00+10:30", "2026-10-04T05:00+11:00", ["04 02:30+11"]),
-    # A fixed time in a gap runs once, right after it; so do several of one gap, together.
+    # A fixed time in a gap fires once, right after the gap; several fixed times in one gap fire there together, once.
     ("30 2 * * *", NEW_YORK, *SPRING, ["08 03:00-04"]),
     ("0,30 2 * * *", NEW_YORK, *SPRING, ["08 03:00-04"]),
     ("30 2,3 * * *", NEW_YORK, *SPRING, ["08 03:00-04", "08 03:30-04"]),
     ("30 2 8 3 *", NEW_YORK, *SPRING, ["08 03:00-04"]),
     ("0 0 * * *", SAO_PAULO, "2017-10-14T12:00-03:00", "2017-10-16T12:00-02:00", ["15 01:00-02", "16 00:00-02"]),
     ("0 0 * * SUN", SAO_PAULO, "2017-10-14T12:00-03:00", "2017-10-16T12:00-02:00", ["15 01:00-02"]),
-    # Three hours are caught up and held back, a whole day is a new time.
+    # Shifts of up to three hours are caught up with or waited for; after a shift of a whole day the time is simply new.
     ("30 5 * * *", CASEY, "2018-10-06T12:00+08:00", "2018-10-08T00:00+11:00", ["07 07:00+11"]),
     ("30 3 * * *", CASEY, "2018-03-10T12:00+11:00", "2018-03-12T00:00+08:00", ["11 03:30+11"]),
     ("0 12 * * *", APIA, "2011-12-29T00:00-10:00", "2012-01-01T00:00+14:00", ["29 12:00-10", "31 12:00+14"]),
     ("0 * 30 12 *", APIA, "2011-12-29T00:00-10:00", "2012-01-01T00:00+14:00", []),
-    # Seconds do not decide: a fixed minute and hour make a fixed time.
+    # The field of seconds does not decide it: a fixed minute and hour make a fixed time.
     ("30 15 2 * * *", NEW_YORK, *SPRING, ["08 03:00-04"]),
     ("*/20 15 2 * * *", NEW_YORK, *SPRING, ["08 03:00-04"]),
     ("*/30 15 1 * * *", NEW_YORK, *AUTUMN, ["01 01:15-04", "01 01:15-04"]),
@@ -142,7 +142,7 @@ def test_the_options_decide_about_fixed_times(
 @pytest.mark.parametrize(
     ("expression", "day_match", "until", "expected"),
     [
-        # A field that starts with a star joins the two with AND, steps or not; otherwise one is enough.
+        # If the day or weekday field starts with a star, with steps or not, both must match; otherwise one is enough.
         ("0 0 */2 * 1", "cron", "2026-02-01", ["05", "19"]),
         ("0 0 1-7 * */7", "cron", "2026-03-01", ["04", "01", "01"]),
         ("0 0 13 * FRI", "cron", "2026-01-17", ["02", "09", "13", "16"]),

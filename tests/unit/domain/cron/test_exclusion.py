@@ -1,4 +1,4 @@
-"""What a schedule leaves out."""
+"""Exclusions: the times that a schedule leaves out."""
 
 from datetime import datetime
 
@@ -32,7 +32,7 @@ def instant(text: str) -> int:
         ("0 0 12 * * *", "2026-06-01T12:00:00.500-04:00", "2026-06-01T12:00:01-04:00"),
         ("0 0 12 * * *", "2026-06-01T12:00:01-04:00", None),
         ("@daily", "2026-06-01T00:00:30-04:00", "2026-06-01T00:01-04:00"),
-        # A day with a shift: the step ends at the shift at the latest, so that it cannot jump over free time.
+        # On a day with a shift the answer ends at the shift at the latest, so that it cannot jump over free time.
         ("2026-03-08", "2026-03-08T01:00-05:00", "2026-03-08T03:00-04:00"),
         ("2026-03-08", "2026-03-08T03:00-04:00", "2026-03-09T00:00-04:00"),
     ],

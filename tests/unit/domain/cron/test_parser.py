@@ -1,4 +1,4 @@
-"""What the parser accepts, what it refuses and how it says so."""
+"""The parser of cron expressions: which texts it accepts, which it refuses, and the faults that it names."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""What holds for every schedule, zone and instant."""
+"""Properties of the cron engine that hold for every schedule, zone and instant."""
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -11,7 +11,7 @@ from tests.unit.domain.cron.expressions import EXPRESSIONS, INSTANTS, SIX_FIELDS
 from tests.unit.domain.cron.oracle import changes_of_offset
 
 HOUR_MS = 3_600_000
-#: Starts of gaps: the second before the clock jumps, with the jump.
+#: Zones with a gap, and the length of the gap (s).
 GAPS = [("America/New_York", 3600), ("Australia/Lord_Howe", 1800), ("Antarctica/Troll", 7200), ("Africa/Cairo", 3600)]
 
 
@@ -81,10 +81,10 @@ def test_a_daily_time_inside_a_gap_fires_at_its_end_whatever_the_start(
     assert {next_fire(cron, zone, change * 1000 - 1 - start) for start in starts} == {change * 1000}
 
 
-#: Of 2026; the first is the gap in these zones, Lord Howe's is the second.
+#: The shifts of 2026 by zone (UTC seconds), the gap first. Lord Howe's gap is its second shift, hence the reversal.
 SHIFTS = {zone: changes_of_offset(zone, 2026, 2026) for zone, _ in GAPS}
 SHIFTS["Australia/Lord_Howe"].reverse()
-#: UTC offset before the gap.
+#: UTC offset before the gap (s).
 OFFSETS = {
     "America/New_York": -5 * 3600,
     "Australia/Lord_Howe": 10 * 3600 + 1800,

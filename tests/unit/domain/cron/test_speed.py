@@ -1,4 +1,4 @@
-"""The engine's cost as a ratio to cronsim's, in one run and interleaved, so that the machine's speed cancels out."""
+"""The engine's cost as a ratio to cronsim's; both are interleaved in one run, so the machine's speed cancels out."""
 
 import random
 import time
@@ -18,7 +18,7 @@ ROUNDS = 9
 
 
 def test_a_call_costs_at_most_seven_tenths_of_cronsims() -> None:
-    """cronsim twice: made anew for each answer, as a stateless caller must, and merely asked for its next answer."""
+    """Measures cronsim twice: built anew for each answer, as by a stateless caller, and asked for its next answer."""
     draw = random.Random(2026)
     expressions = [draw.choice(EXPRESSIONS) for _ in range(CALLS)]
     seconds = [draw.randrange(1_767_225_600, 1_893_456_000) for _ in range(CALLS)]
@@ -48,7 +48,7 @@ def test_a_call_costs_at_most_seven_tenths_of_cronsims() -> None:
 
 
 def cheapest(*tasks: Callable[[], None]) -> list[float]:
-    """us per call of each, the least of several interleaved rounds."""
+    """Microseconds per call of each task, the lowest of several interleaved rounds."""
     best = [float("inf")] * len(tasks)
     for _ in range(ROUNDS):
         for index, task in enumerate(tasks):

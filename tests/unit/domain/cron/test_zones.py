@@ -1,4 +1,4 @@
-"""Zones as runs of constant offset, held against zoneinfo read by another way."""
+"""Zones as runs of constant offset, compared with zoneinfo read in another way."""
 
 from datetime import datetime
 from itertools import pairwise

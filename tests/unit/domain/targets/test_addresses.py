@@ -1,4 +1,4 @@
-"""Every kind of address that a webhook must not reach, by name."""
+"""Addresses: every kind that a webhook must not reach is refused by its name."""
 
 from __future__ import annotations
 

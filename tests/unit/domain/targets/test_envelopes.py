@@ -1,4 +1,4 @@
-"""What a function or a bus receives: the facts of an attempt, and the payload as it was sent."""
+"""The envelope that a function or a bus receives: the facts of an attempt, and the payload as the client sent it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""URLs and headers that a target may have, and every way in which one may not."""
+"""URLs and headers of targets: accepted ones, and every fault for which one is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a webhook carries, checked with the library that receivers use, and what an answer means."""
+"""Webhooks: their headers, checked with the library that receivers use, and the meaning of the receiver's answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several occurrences in one message: same client, same second, a target that takes many; split when they fail."""
+"""Bundles: occurrences of one client in one second share a message if their target takes many, until they fail."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_what_cannot_be_recorded_comes_back_alone_and_the_rest_is_done(monkeypat
 def test_a_bundle_received_again_is_split_before_anything_of_it_is_started() -> None:
     clockwork = MemoryClockwork()
     herd(clockwork, 5)
-    clockwork.queue.receive()  # by a deliverer that did not live
+    clockwork.queue.receive()  # by a deliverer that then dies
     clockwork.clock.advance(clockwork.settings.visibility_seconds * 1000)
     report = clockwork.deliver_visible()
     assert (report.succeeded, report.deferred, report.failed_messages) == (0, 5, [])

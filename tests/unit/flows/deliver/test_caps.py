@@ -1,4 +1,4 @@
-"""Rate and concurrency caps: so many at once and so many a second, and nothing is lost."""
+"""Rate and concurrency limits: at most so many deliveries at once and a second, and none is lost."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ from clockwork.domain.limits.concurrency import (
     cap_of,
     wait_ms,
 )
-from clockwork.domain.storage.codec import decode_release
 from clockwork.flows.access import Caller
 from clockwork.flows.requests.cancel import cancel_job
 from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.timeline.shards import ensure_shards
-from tests.support.examples import ACME, ALICE, new_job, request
+from tests.support.examples import ACME, ALICE, new_job, release_in, request
 from tests.support.regulated import Regulated
 
 MINE = Caller(ALICE, client_ids=frozenset({"acme"}))
@@ -35,7 +34,7 @@ MINE = Caller(ALICE, client_ids=frozenset({"acme"}))
 def test_a_rate_cap_spreads_a_herd_and_loses_nothing(record: str) -> None:
     regulated = Regulated(max_rate_per_second=10.0)
     regulated.create(100, record=record)
-    # A batch that is held for its slots runs on for a second or two.
+    # The deliverer holds a batch for its slots, so a batch runs on for a second or two.
     first = len(regulated.run(5 + 5))
     assert first in range(45, 71)
     assert first + len(regulated.run(6)) == 100
@@ -54,7 +53,7 @@ def test_a_poller_spreads_the_herd_of_a_capped_client_and_reserves_nothing() -> 
     due_at = regulated.start + 60_000
     regulated.create(100, delay_ms=60_000)
     regulated.clockwork.poll_all()
-    run_at = sorted(decode_release(message.body).run_at for message in regulated.clockwork.queue.messages.values())
+    run_at = sorted(release_in(message.body).run_at for message in regulated.clockwork.queue.messages.values())
     assert run_at == [due_at + place * 100 for place in range(100)]
     assert not regulated.clockwork.regulation._next_slot_us
     regulated.create(1, delay_ms=1_000)
@@ -68,7 +67,7 @@ def test_a_herd_is_released_though_its_client_cannot_be_read() -> None:
     def fail(_: str) -> Client:
         raise Unavailable("throttled")
 
-    regulated.clockwork.clients.get = fail  # type: ignore[method-assign]
+    regulated.clockwork.clients.get = fail  # type: ignore[method-assign, assignment]
     regulated.clockwork.poll_all()
     assert len(regulated.clockwork.queue.messages) == 100
 
@@ -230,7 +229,7 @@ def test_what_waits_behind_a_full_cap_looks_less_and_less_often() -> None:
     for seconds in (600, 2_900):
         regulated.run(seconds)
         (message,) = regulated.clockwork.queue.messages.values()
-        looks.append(decode_release(message.body).waits)
+        looks.append(release_in(message.body).waits)
     assert 12 <= looks[0] <= 20
     assert 2_900 / 120 - 1 <= looks[1] - looks[0] <= 2_900 / 60 + 1
     assert len(regulated.run(230)) == 1

@@ -1,4 +1,4 @@
-"""Targets that keep failing are left alone; what fails for its payload's sake is not one."""
+"""Circuit breakers: Clockwork stops calling a target that keeps failing; failures due to payloads do not count."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from clockwork.settings import Settings
 from tests.support.examples import failure, success
 from tests.support.regulated import Regulated
 
-#: So many outcomes open a circuit here.
+#: The least number of outcomes that opens a circuit in these tests.
 LEAST = Settings.for_local().circuit_least_outcomes
 
 

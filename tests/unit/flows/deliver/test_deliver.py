@@ -1,4 +1,4 @@
-"""A released occurrence comes due: on time, once in effect, and to a visible end."""
+"""The deliverer starts a released occurrence on time, delivers it once in effect, and records how it ended."""
 
 from __future__ import annotations
 

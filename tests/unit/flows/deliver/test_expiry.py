@@ -1,4 +1,4 @@
-"""The relevancy window: what comes too late ends EXPIRED wherever it waited, and is never delivered."""
+"""The relevancy window: an occurrence that is too late ends EXPIRED wherever it waited, and is never delivered."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from clockwork.memory.world import MemoryClockwork
 from tests.support.examples import ACME, NOW, execution, failure, new_job, occurrence, release, request
 
 CLAIM = Claim("c", NOW + 20_000, NOW + 10_001, NOW + 30 * DAY_MS)
-#: Due at NOW, of use for ten seconds.
+#: Due at NOW, with a relevancy window of ten seconds.
 SHORT = occurrence(relevancy_window_seconds=10)
 LEVELS = pytest.mark.parametrize("record", ["full", "none"])
 
@@ -40,7 +40,7 @@ def record_of(clockwork: MemoryClockwork, job: CreatedJob) -> Execution:
         ({}, NOW + 10_000, False),
         ({}, NOW + 10_001, True),
         ({"relevancy_window_seconds": None}, NOW + 10**12, False),
-        # What is due in the past when it is asked for, as a backfilled fire is, counts from when it could first run.
+        # A job created after its due instant, like a backfilled fire, counts from when it could first run.
         ({"created_at": NOW + 60_000}, NOW + 70_000, False),
         ({"created_at": NOW + 60_000}, NOW + 70_001, True),
     ],

@@ -1,4 +1,4 @@
-"""Ordered jobs from create to delivery: one of a key at a time, by due instant, then by sequence."""
+"""Ordered jobs from create to delivery: one job of a key at a time, by due instant, then by sequence."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.ids import derive
 from clockwork.domain.jobs import KafkaTarget, Occurrence, Payload, RetryPolicy, SqsTarget, Target
 from clockwork.domain.ordering import group_of, in_order, partition_of, policy_of
-from clockwork.domain.releases import Delivery, Release
+from clockwork.domain.releases import Delivery, Refused, Release
 from clockwork.domain.storage.codec import decode_message
 from clockwork.domain.storage.rows import releases_of
 from clockwork.flows.deliver.batch import Batch
@@ -35,7 +35,7 @@ QUEUE = "arn:aws:sqs:eu-central-1:111122223333:orders"
 
 
 def ordered(clockwork: MemoryClockwork, *jobs: dict[str, Any]) -> Sequence[CreatedJob]:
-    """Accept ordered jobs; `name` is what the target is to receive."""
+    """Create ordered jobs; `name` becomes the payload."""
     defaults = {"ordering_key": KEY, "retry_policy": STEADY}
     wanted = []
     for job in jobs:
@@ -244,7 +244,7 @@ def test_what_is_sent_twice_is_delivered_once() -> None:
     clockwork.clock.advance(2_000)
     clockwork.poll_all()
     sent = [one for m in clockwork.ordered_queue.messages.values() for one in decode_message(m.body)]
-    clockwork.clock.advance(600_000)  # what was sent is remembered no more
+    clockwork.clock.advance(600_000)  # beyond the queue's deduplication window
     clockwork.world.releases.send(sent, clockwork.clock.at)
     run(clockwork, 10_000)
     assert delivered(clockwork) == ["a1", "a2"]
@@ -268,10 +268,10 @@ def test_nothing_of_a_key_is_sent_behind_what_the_queue_did_not_take() -> None:
     put = clockwork.ordered_queue._send_turn
     refusing = [True]
 
-    def send_turn(turn: Sequence[Release]) -> Sequence[tuple[int, bool, str]]:
+    def send_turn(turn: Sequence[Release]) -> Sequence[Refused]:
         if refusing and turn[0].occurrence.payload.body == b"a2":
             refusing.clear()
-            return [(0, False, "throttled")]
+            return [Refused(0, False, "throttled")]
         return put(turn)
 
     clockwork.ordered_queue._send_turn = send_turn  # type: ignore[method-assign]
@@ -286,7 +286,7 @@ def test_what_of_a_send_is_refused_for_good_does_not_stop_its_key() -> None:
     clockwork.clock.advance(2_000)
     put = clockwork.ordered_queue._send_turn
     clockwork.ordered_queue._send_turn = lambda turn: (  # type: ignore[method-assign]
-        [(0, True, "too large")] if turn[0].occurrence.payload.body == b"a1" else put(turn)
+        [Refused(0, True, "too large")] if turn[0].occurrence.payload.body == b"a1" else put(turn)
     )
     run(clockwork, 5_000)
     assert delivered(clockwork) == ["a2"]

@@ -1,4 +1,4 @@
-"""What a batch of the ordered queue does with heads that are not done: each is to come again at its time."""
+"""Waiting in the ordered queue: the head of a key that is not done becomes visible again at its time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Named jobs whose chain broke: the audit finds and repairs it, and repeats nothing."""
+"""The audit of named jobs: it finds and repairs a broken chain of fires, and repeats no fire."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_broken_chain_is_repaired_and_a_whole_one_left_alone() -> None:
 
 
 def _forget_the_past(named: Named, days: int) -> None:
-    """Let days go by, and TTL take what has expired."""
+    """Let days go by, and drop the rows and records whose time to live (TTL) is over."""
     named.clockwork.clock.at += days * 86_400_000
     named.clockwork.timeline.expire(named.clockwork.clock.at)
     for place, record in list(named.clockwork.executions._records.items()):
@@ -74,7 +74,7 @@ def test_every_job_is_audited_each_day_wherever_in_its_minute_a_sweep_falls() ->
     sweep_ms = named.clockwork.settings.sweep_seconds * 1000
     audited = 0
     for number in range(86_400_000 // sweep_ms):
-        # Two sweeps are up to two periods apart.
+        # Two sweeps may be up to two periods apart.
         named.clockwork.clock.at = named.start + number * sweep_ms + (number % 2) * (sweep_ms - 1)
         audited += audit_chains(named.clockwork.world, named.clockwork.clock.at + 60_000).audited
     assert audited >= 1

@@ -1,4 +1,4 @@
-"""Named jobs: after the answer to a change, a pause or a delete nothing old starts."""
+"""Changes of named jobs: after the answer to a change, pause or delete no execution of the old version starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Named jobs run by hand: now, or for a range of the past, beside their schedule."""
+"""Named jobs run by hand beside their schedule: once now, or as a backfill of a range of the past."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Named jobs: one definition under a key, and what an answer about it says."""
+"""Creates of named jobs: one definition under a key, repeats of a create, and the executions that an answer lists."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -14,12 +15,12 @@ from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.keys import edge_key
 from clockwork.domain.named_jobs import NamedJob, versioned
 from clockwork.domain.releases import Delivery
-from clockwork.domain.storage.codec import decode_job, encode_job
+from clockwork.domain.storage.codec import decode, encode
 from clockwork.flows.access import get_named
 from clockwork.flows.named.write import cancelled, unchanged
 from tests.support.named import MINE, Named, execution_of
 
-#: Where a call may fail behind the row that it wrote: at the look, at a release.
+#: Record levels, each with the calls that may fail after the create wrote its row: the check of shards, the release.
 RELEASING = [(record, *port) for record in ("full", "none") for port in (("shards", "get"), ("queue", "send"))]
 
 
@@ -143,7 +144,12 @@ def test_the_repeat_of_a_create_that_fired_long_since_tells_nothing_and_costs_li
     fired = named.run(3_600)
     saves: list[object] = []
     save = named.clockwork.world.executions.save
-    monkeypatch.setattr(named.clockwork.executions, "save", lambda changes: (saves.append(changes), save(changes))[1])
+
+    def counting(changes: Any) -> object:
+        saves.append(changes)
+        return save(changes)
+
+    monkeypatch.setattr(named.clockwork.executions, "save", counting)
     assert not named.create().created
     assert len(saves) <= 1
     assert named.run(1_000) == [float(at) for at in range(int(fired[-1]) + 10, 4_600, 10)]
@@ -214,6 +220,6 @@ def _key(delivery: Delivery) -> str:
 
 def test_a_definition_is_the_same_before_and_after_it_was_stored() -> None:
     job = Named(retry_policy=RetryPolicy(max_seconds=60), catch_up_window_seconds=60).job
-    stored = decode_job(encode_job(job))
+    stored = decode(encode(job), NamedJob)
     assert stored.definition_digest == job.definition_digest
     assert versioned(stored).version == versioned(job).version == job.version

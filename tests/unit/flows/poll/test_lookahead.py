@@ -1,4 +1,4 @@
-"""Backpressure: how far ahead pollers release when deliverers do and do not keep up."""
+"""Backpressure: the lookahead of pollers is narrowed while deliverers do not keep up."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_backpressure_never_releases_further_ahead_than_the_setting() -> None:
 
 @dataclass
 class Waiting:
-    """A backlog of so many messages; None: SQS does not say."""
+    """A backlog of `messages` messages; None: SQS does not answer."""
 
     messages: int | None
 

@@ -1,4 +1,4 @@
-"""An ordered shard is polled: nothing ahead of its time, and somebody stays while work is near."""
+"""The poller of an ordered shard: it releases no job before it is due, and stays while a job is due soon."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def sent_at(clockwork: MemoryClockwork) -> list[int]:
 
 
 def meanwhile(clockwork: MemoryClockwork, at: int, act: Callable[[], None]) -> None:
-    """Let something happen at an instant at which the poller waits."""
+    """Call `act` once, at the end of the poller's first wait that reaches `at`."""
     hold, waiting = clockwork.clock.hold_until, [act]
 
     def hold_until(until: int) -> None:
@@ -54,7 +54,7 @@ def meanwhile(clockwork: MemoryClockwork, at: int, act: Callable[[], None]) -> N
         if waiting and clockwork.clock.at >= at:
             waiting.pop()()
 
-    clockwork.clock.hold_until = hold_until  # type: ignore[method-assign]
+    clockwork.clock.hold_until = hold_until  # type: ignore[method-assign, assignment]
 
 
 def test_it_releases_each_job_when_it_is_due_and_stays_for_the_next() -> None:
@@ -124,7 +124,8 @@ def test_a_job_that_came_between_its_look_and_the_end_of_its_lease_is_seen_by_it
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clockwork = ready()
-    commit, arrived = clockwork.shards.commit, []
+    commit = clockwork.shards.commit
+    arrived: list[int] = []
 
     def letting_go(lease: object) -> bool:
         if lease.until == 0 and not arrived:  # type: ignore[attr-defined]

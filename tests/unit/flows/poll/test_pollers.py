@@ -1,4 +1,4 @@
-"""A poller of several shards: none waits for another, none is lost with another, none is late for it."""
+"""A poller of several shards: no shard waits for another, fails with another, or is late because of another."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TICK_MS = 60_000
 
 
 def ready(shards: int = 8) -> MemoryClockwork:
-    """Plain shards alone, all of them visited a minute ago and quiet."""
+    """A Clockwork with plain shards only, all of them visited a minute ago and quiet."""
     clockwork = MemoryClockwork(Settings.for_account().with_(shards=shards, ordered_shards=0))
     clockwork.clients.put(ACME)
     tick(clockwork.world)
@@ -40,7 +40,7 @@ def ready(shards: int = 8) -> MemoryClockwork:
 
 
 def polled(clockwork: MemoryClockwork) -> None:
-    """Run the pollers that were asked for."""
+    """Run the pollers that the invoker was asked to start."""
     asked, clockwork.invoker.asked[:] = list(clockwork.invoker.asked), []
     for partition_id in asked:
         poll_any(clockwork.world, partition_id, clockwork.clock.at + 300_000)
@@ -56,7 +56,7 @@ def put(clockwork: MemoryClockwork, partition_id: str, count: int, delay_ms: int
 
 
 def slow(clockwork: MemoryClockwork, send_ms: int) -> World:
-    """The world of an environment in which every send takes its time."""
+    """A world in which every send takes `send_ms`."""
 
     class Slow(MemoryReleaseQueue):
         def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
@@ -93,7 +93,7 @@ def test_the_herd_of_one_shard_is_handed_over_to_a_poller_of_its_own_which_goes_
     assert (report.outcome, clockwork.invoker.asked) == ("out_of_time", [P])
     assert clockwork.clock.at <= began_at + SHARE_MS + 500
     assert 0 < waiting(clockwork) < 1_000
-    polled(clockwork)  # no lease stands in its way
+    polled(clockwork)  # the lease has been released
     assert waiting(clockwork) == 1_000
 
 
@@ -135,7 +135,7 @@ def test_when_a_poller_of_eight_dies_the_next_tick_takes_all_of_them_over_in_tim
     clockwork = ready()
     for partition_id in EIGHT:
         put(clockwork, partition_id, 2)
-        # It has every lease, has published every horizon, and is gone.
+        # The poller takes every lease, publishes every horizon, and dies.
         assert begin_visit(clockwork.world, partition_id, clockwork.clock.at + 300_000, 240_000) is not None
     due_at = clockwork.clock.at + 200_000
     clockwork.clock.advance(TICK_MS)

@@ -1,4 +1,4 @@
-"""A shard is polled: one owner, a cursor that never passes what was not released."""
+"""The poller of a plain shard: one owner at a time, and a cursor that never passes a row that was not released."""
 
 from __future__ import annotations
 

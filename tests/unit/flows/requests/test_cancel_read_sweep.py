@@ -1,7 +1,8 @@
-"""Cancel tells the truth, reads show only one's own, and what was left behind is seen to an end."""
+"""Cancels tell the truth, callers read only their own client's jobs, and the sweeper sees to dead letters."""
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from clockwork.domain.errors import ExecutionNotFound, JobNotFound, NewerFormat, NotAllowed, Unavailable, Undecodable
@@ -57,14 +58,10 @@ def test_a_cancel_during_an_attempt_says_running_and_lists_it() -> None:
     running = plan_claim(released, None, Claim("other", now + 20_000, now, now * 2)).execution
     assert running is not None
     execution_id = only_execution(job.job_id, job.due_at)
-    clockwork.executions.save([(None, type(running)(**{**_fields(running), "execution_id": execution_id}))])
+    clockwork.executions.save([(None, msgspec.structs.replace(running, execution_id=execution_id))])
     answer = cancel_job(clockwork.world, MINE, job.job_id)
     assert answer.verdict is Verdict.RUNNING
     assert [e.execution_id for e in answer.executions] == [execution_id]
-
-
-def _fields(struct: object) -> dict[str, object]:
-    return {name: getattr(struct, name) for name in struct.__struct_fields__}  # type: ignore[attr-defined]
 
 
 def test_a_cancel_after_the_end_is_too_late() -> None:
@@ -168,8 +165,8 @@ def test_a_dead_letter_whose_execution_has_ended_is_forgotten() -> None:
     clockwork = MemoryClockwork()
     job = create(clockwork)
     clockwork.run_until(clockwork.clock.at + 60_000)
-    occurrence = release(occurrence=release().occurrence).occurrence
-    ended = release(job_id=job.job_id, occurrence=type(occurrence)(**{**_fields(occurrence), "due_at": job.due_at}))
+    occurrence = msgspec.structs.replace(release().occurrence, due_at=job.due_at)
+    ended = release(job_id=job.job_id, occurrence=occurrence)
     bury(clockwork, encode_release(ended))
     sweep(clockwork)
     assert not clockwork.queue.dead

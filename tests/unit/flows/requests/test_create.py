@@ -1,4 +1,4 @@
-"""Someone asks: put, then look; a key makes a repeat the same request."""
+"""Creates of anonymous jobs: put the rows, then check their shards; an idempotency key recognises a repeat."""
 
 from __future__ import annotations
 
@@ -9,21 +9,26 @@ import pytest
 from clockwork.domain import ids, keys
 from clockwork.domain.errors import KeyReused, Unavailable
 from clockwork.domain.releases import Release
-from clockwork.domain.storage import codec
 from clockwork.domain.timeline import Row
 from clockwork.flows.requests.create import CreatedJob, create_jobs
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Refused
-from tests.support.examples import new_job, request
+from tests.support.examples import new_job, release_in, request
 
 
 def create(clockwork: MemoryClockwork, *args: object, **kwargs: object) -> Sequence[CreatedJob]:
     return create_jobs(clockwork.world, request(*args, **kwargs), ensure_shards(clockwork.world))  # type: ignore[arg-type]
 
 
+def id_of(job: CreatedJob) -> ids.AnonymousJob:
+    decoded = ids.decode_job(job.job_id)
+    assert isinstance(decoded, ids.AnonymousJob)
+    return decoded
+
+
 def row_of(clockwork: MemoryClockwork, job: CreatedJob) -> Row:
-    place = ids.decode_job(job.job_id)
+    place = id_of(job)
     row = clockwork.timeline.find([(place.partition_id, place.key)])[0]
     assert row is not None
     return row
@@ -42,7 +47,7 @@ def test_a_job_behind_no_horizon_is_kept_and_not_released() -> None:
 def test_the_first_job_of_a_fresh_stack_starts_its_shards_poller() -> None:
     clockwork = MemoryClockwork()
     job = create(clockwork, new_job(delay_ms=2_000))[0]
-    assert clockwork.invoker.asked == [ids.decode_job(job.job_id).partition_id]
+    assert clockwork.invoker.asked == [id_of(job).partition_id]
 
 
 def test_so_does_a_job_created_after_ticks_were_missed() -> None:
@@ -50,7 +55,7 @@ def test_so_does_a_job_created_after_ticks_were_missed() -> None:
     clockwork.poll_all()
     clockwork.clock.advance(300_000)
     job = create(clockwork, new_job(delay_ms=2_000))[0]
-    assert clockwork.invoker.asked == [ids.decode_job(job.job_id).partition_id]
+    assert clockwork.invoker.asked == [id_of(job).partition_id]
 
 
 def test_a_job_at_or_before_the_horizon_is_released_at_once_with_its_delay() -> None:
@@ -60,7 +65,7 @@ def test_a_job_at_or_before_the_horizon_is_released_at_once_with_its_delay() -> 
     assert job.released
     (message,) = clockwork.queue.messages.values()
     assert message.visible_at == clockwork.clock.at + 10_000
-    assert codec.decode_release(message.body).job_id == job.job_id
+    assert release_in(message.body).job_id == job.job_id
     assert not clockwork.invoker.asked
 
 
@@ -90,14 +95,14 @@ def test_a_batch_draws_one_shard_and_every_job_has_an_id_of_its_own() -> None:
     clockwork = MemoryClockwork()
     jobs = create(clockwork, *[new_job(delay_ms=index) for index in range(60)])
     assert len({job.job_id for job in jobs}) == 60
-    assert len({ids.decode_job(job.job_id).partition_id for job in jobs}) == 1
+    assert len({id_of(job).partition_id for job in jobs}) == 1
 
 
 def test_many_jobs_share_a_millisecond_and_none_is_moved() -> None:
     clockwork = MemoryClockwork()
     jobs = create(clockwork, *[new_job(at=clockwork.clock.at + 5_000) for _ in range(30)])
     assert {job.due_at for job in jobs} == {clockwork.clock.at + 5_000}
-    assert len({ids.decode_job(job.job_id).key for job in jobs}) == 30
+    assert len({id_of(job).key for job in jobs}) == 30
 
 
 def test_a_keyed_repeat_gets_the_same_jobs_and_instants() -> None:
@@ -133,7 +138,7 @@ def test_a_bad_element_left_out_changes_no_other_id() -> None:
 def test_a_repeat_never_revives_a_cancelled_job() -> None:
     clockwork = MemoryClockwork()
     job = create(clockwork, key="k")[0]
-    place = ids.decode_job(job.job_id)
+    place = id_of(job)
     clockwork.timeline.cancel(place.partition_id, place.key, place.element)
     clockwork.poll_all()
     create(clockwork, key="k")

@@ -1,4 +1,4 @@
-"""What a client may create: a pace over time, a number per day, and nothing asked of who has neither."""
+"""Quotas: a client may create so many jobs a second and a day; a client without caps costs nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ONE = Settings.for_local().with_(api_environments=1)
 
 
 class Counted:
-    """A Clockwork whose writes of the days' counts are counted."""
+    """A Clockwork that counts the writes of `count_created`, the regulation's counter of the jobs of a day."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, settings: Settings = ONE) -> None:
         self.clockwork = MemoryClockwork(settings)
@@ -36,7 +36,7 @@ class Counted:
 
 
 def refused(counted: Counted, count: int = 1, **caps: Any) -> int:
-    """How long the client is told to wait; 0 if it is let in."""
+    """The seconds that a refused client is told to wait; 0 if the request is accepted."""
     try:
         counted.intake.admit(counted.clockwork.world, msgspec.structs.replace(ACME, **caps), count)
     except TooManyRequests as error:
@@ -77,7 +77,7 @@ def test_a_batch_beyond_the_pace_is_let_in_and_the_next_request_waits_for_it(mon
 def test_each_environment_lets_in_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
     counted = Counted(monkeypatch, ONE.with_(api_environments=4))
     let_in = sum(refused(counted, creates_per_second=20) == 0 for _ in range(100))
-    assert let_in == 6  # 5 a second, a second's worth ahead, and the one that is paid for afterwards
+    assert let_in == 6  # 5 a second: a second's worth ahead, and one that is paid for afterwards
 
 
 def test_a_day_is_counted_with_one_write_per_block(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""What is dead is listed, told, delivered after all, or put away; and a redrive is safe at every step."""
+"""Dead executions are listed, notified, redriven or discarded; a redrive that fails at any step is safe to repeat."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Failing:
         self.clockwork = MemoryClockwork(answer=self.answer)
         self.world = self.clockwork.world
         self.clockwork.clients.put(msgspec.structs.replace(ACME, dead_letter_queue_arn=QUEUE))
-        # A queue, since no circuit opens for it.
+        # The target is a queue because queues have no circuit breaker.
         values = {"target": SqsTarget(QUEUE), "retry_policy": TWICE, **job}
         jobs = [new_job(**{"delay_ms": 1000 * (n + 1), **values}) for n in range(count)]
         create_jobs(self.world, request(*jobs), ensure_shards(self.world))

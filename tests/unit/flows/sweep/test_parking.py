@@ -1,4 +1,4 @@
-"""What a pause or an open circuit holds back: kept, let go, discarded, cancelled."""
+"""Parking: a pause or an open circuit parks occurrences, which are kept, then unparked, discarded or cancelled."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_what_is_parked_again_before_its_row_is_forgotten_is_not_lost() -> None:
         regulated.run(5)
         forget(partition_id, row_keys)
 
-    regulated.clockwork.timeline.forget = parked_meanwhile  # type: ignore[method-assign]
+    regulated.clockwork.timeline.forget = parked_meanwhile  # type: ignore[method-assign, assignment]
     regulated.sweep()
     assert regulated.parked == 1
     regulated.set_client()

@@ -1,4 +1,4 @@
-"""What is found out while something is parked: a lost worker is recorded, whatever else happens meanwhile."""
+"""Races of parking: a lost worker is recorded even if the client is paused, or a cancel is noted meanwhile."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.examples import ACME, new_job, request, success
 
 
 def _lost_over(clockwork: MemoryClockwork) -> Execution:
-    """A job of a paused client that is due in 5 s, whose deliverer was lost once too often; its record."""
+    """The record of a job whose workers were lost once too often; it is due in 5 s, and its client is paused."""
     job = new_job(delay_ms=5_000, retry_policy=RetryPolicy(max_attempts=1))
     (created,) = create_jobs(clockwork.world, request(job), ensure_shards(clockwork.world))
     running = Execution(

@@ -1,4 +1,4 @@
-"""Parked work behind an open circuit: where a probe is due it is tried until one is started, whose end decides."""
+"""Probes of parked work behind an open circuit: once a probe is due, occurrences are tried until one is started."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MINE = Caller(ALICE, client_ids=frozenset({"acme"}))
 
 
 def _with_parked_work(probe_in_ms: int, count: int = PARKED, hosts: int = 1, attempt: int = 1) -> MemoryClockwork:
-    """`count` parked at each of some hosts, whose circuits are all open; `attempt`: that of all but the last."""
+    """A Clockwork with `count` parked occurrences per host, all but the last at `attempt`, and with open circuits."""
     clockwork = MemoryClockwork()
     clockwork.clients.put(ACME)
     now = clockwork.clock.at
@@ -88,7 +88,7 @@ def test_a_probe_that_waits_for_its_slot_keeps_others_from_taking_slots_for_noth
     for _ in range(3):
         regulated.sweep()
         regulated.run(30)
-    # One slot was taken, and its instant is that of the probe.
+    # Only the probe took a slot, and the probe is due at the instant of that slot.
     assert regulation.reserve("acme", 1, 10_000, regulated.start) == (first_free_at + 10_000, 1)
     (circuit,) = regulation.circuits("acme").values()
     assert circuit.probe_at == first_free_at - LONGEST_HOLD_MS
@@ -210,7 +210,7 @@ def test_a_probe_that_cannot_be_given_back_costs_its_cooldown_and_nothing_else(m
 
 
 def _behind_a_circuit(**client: Any) -> Regulated:
-    """Its target's circuit is open, and to be probed in 25 s."""
+    """A regulated client whose target has an open circuit; the probe is due in 25 s."""
     regulated = Regulated(**client)
     host = host_of(new_job().target)
     assert host is not None

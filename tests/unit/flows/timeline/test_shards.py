@@ -1,4 +1,4 @@
-"""The number of plain shards may change at any time: nothing that waits is lost, and no repeat becomes another job."""
+"""The number of plain shards may change at any time: no waiting job is lost, and no repeat creates a second job."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.examples import ACME, ALICE, NOW, TARGET, new_job, request
 
 
 class Deployments:
-    """One set of stores, and the worlds of deployments with so many shards."""
+    """Deployments with different numbers of shards, on one set of stores."""
 
     def __init__(self) -> None:
         self.clockwork = MemoryClockwork()

@@ -1,4 +1,4 @@
-"""The number of ordered shards is that of the first deployment; with another one ordered jobs are refused."""
+"""The first deployment fixes the number of ordered shards; a deployment with another number refuses ordered jobs."""
 
 from __future__ import annotations
 

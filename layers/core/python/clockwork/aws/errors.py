@@ -81,6 +81,15 @@ def ask(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         raise meaning from error
 
 
+def held(write: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> bool:
+    """Make a conditional write; whether its condition held."""
+    try:
+        write(*args, **kwargs)
+    except ConditionFailed:
+        return False
+    return True
+
+
 def _meaning(error: Exception) -> Exception | None:
     if isinstance(error, ClientError):
         return _meaning_of_answer(error)

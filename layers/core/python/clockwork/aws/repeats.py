@@ -59,3 +59,17 @@ class Parallel:
 def batches(items: Sequence[T], size: int) -> list[Sequence[T]]:
     """`items` in order, in pieces of at most `size`."""
     return [items[start : start + size] for start in range(0, len(items), size)]
+
+
+def batches_within(items: Sequence[T], size: int, largest: int, bytes_of: Callable[[T], int]) -> list[list[T]]:
+    """`items` in order, in pieces of at most `size`, and of at most `largest` bytes; a larger item goes alone."""
+    pieces: list[list[T]] = []
+    room = 0
+    for item in items:
+        taken = bytes_of(item)
+        if not pieces or len(pieces[-1]) == size or taken > room:
+            pieces.append([])
+            room = largest
+        pieces[-1].append(item)
+        room -= taken
+    return pieces

@@ -47,16 +47,16 @@ class Client(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
 
     def may_target(self, arn: str) -> bool:
         """Whether its `allowed_target_arns` list this ARN. An ARN that they do not list is not allowed."""
-        return any(
-            arn.startswith(listed[:-1]) if listed.endswith("*") else arn == listed
-            for listed in self.allowed_target_arns
-        )
+        return _is_listed(arn, self.allowed_target_arns)
 
     def allows_topic(self, topic: str) -> bool:
         """Whether its `allowed_topics` list this Kafka topic. A topic that they do not list is not allowed."""
-        return any(
-            topic.startswith(listed[:-1]) if listed.endswith("*") else topic == listed for listed in self.allowed_topics
-        )
+        return _is_listed(topic, self.allowed_topics)
+
+
+def _is_listed(name: str, allowed: tuple[str, ...]) -> bool:
+    """Whether one of `allowed` is this name, or a prefix of it followed by `*`."""
+    return any(name.startswith(one[:-1]) if one.endswith("*") else name == one for one in allowed)
 
 
 def principal_of(caller_arn: str) -> str:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeVar
 
 import msgspec
+
+Value = TypeVar("Value")
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -92,3 +95,10 @@ class NewerFormat(Unreadable):
 
 class Undecodable(Unreadable):
     """No version of Clockwork wrote these bytes."""
+
+
+def readable(value: Value | Unreadable) -> Value:
+    """The value that was read. Raises the Unreadable that stands in its place if it cannot be read."""
+    if isinstance(value, Unreadable):
+        raise value
+    return value

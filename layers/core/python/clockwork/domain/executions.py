@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Any
 
 import msgspec
 
@@ -102,6 +103,10 @@ class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     dead_shard: str | None = None
     #: Its attempts up to here left no claim (record level `none`): if a message came twice, one of them may yet begin.
     unclaimed: bool = False
+
+    def changed(self, **fields: Any) -> Execution:
+        """The record with other values of some fields, one revision on."""
+        return msgspec.structs.replace(self, revision=self.revision + 1, **fields)
 
     @property
     def is_final(self) -> bool:

@@ -13,7 +13,6 @@ from collections.abc import Iterable
 
 import msgspec
 
-from clockwork.domain import keys
 from clockwork.domain.clients import CLIENT_ID
 
 #: The run part of an anonymous job's only execution.
@@ -153,8 +152,3 @@ def digest_of(raw: Iterable[bytes]) -> str:
         sha.update(len(part).to_bytes(8, "big"))
         sha.update(part)
     return encode_part(sha.digest())
-
-
-def retry_row_key(execution_id: str, attempt: int, at: int) -> str:
-    """The row key of a retry that is too far away for the queue's delay. It is derived, so a repeat is the same row."""
-    return keys.row_key(at, derive("retry", execution_id, attempt))

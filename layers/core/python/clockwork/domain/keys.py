@@ -28,11 +28,6 @@ def instant_of(key: str) -> int:
     return int(key[:13])
 
 
-def id_of(key: str) -> str:
-    """The id part of a row's key."""
-    return key[14:]
-
-
 def partition_of(index: int) -> str:
     """The partitionId of the plain shard `index`, counted from 0."""
     return f"p{index:03d}"

@@ -101,6 +101,4 @@ def paced_execution(release: Release, stored: Execution | None, expires_at: int)
     """The record of a head that waits for its slot under a rate cap. `stored` is one that waits, or none."""
     if stored is None:
         stored = release.first_record(State.PENDING, expires_at, revision=0)
-    return msgspec.structs.replace(
-        stored, state=State.PENDING, revision=stored.revision + 1, next_attempt_at=release.run_at
-    )
+    return stored.changed(state=State.PENDING, next_attempt_at=release.run_at)

@@ -76,6 +76,14 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
         )
 
 
+class Refused(msgspec.Struct, frozen=True):
+    """A release that the queue did not take: its place among those sent, and whether it can ever be taken."""
+
+    index: int
+    permanent: bool
+    reason: str
+
+
 class Delivery(msgspec.Struct, frozen=True):
     """What a target adapter is handed: one attempt, to be started now and to end before `deadline_at` (ms)."""
 

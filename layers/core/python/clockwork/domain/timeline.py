@@ -43,13 +43,14 @@ class ShardStatus(StrEnum):
     LEFT = "left"
 
 
-class Shard(msgspec.Struct, frozen=True):
+class Shard(msgspec.Struct, frozen=True, rename="camel"):
     """One partition of the timeline, with its lease, cursor and horizon.
 
     Every row at or before `cursor` has been released. Every row at or before `horizon` may already have been read by a
     poller. Both are keys, `cursor <= horizon`, and neither ever goes back. `epoch` is the lease's fencing token.
     `changes` counts how often its status was written, so that a late or repeated write of the status has no effect.
     `released`: how many occurrences its last visit had released at its last commit; None before the first commit.
+    Its row stores each field under the field's name in camel case, or under the `name` given.
     """
 
     partition_id: str
@@ -58,7 +59,7 @@ class Shard(msgspec.Struct, frozen=True):
     lease_until: int = 0
     cursor: str = keys.BEGINNING
     horizon: str = keys.BEGINNING
-    status: ShardStatus = ShardStatus.USED
+    status: ShardStatus = msgspec.field(default=ShardStatus.USED, name="standing")
     changes: int = 0
     released: int | None = None
 

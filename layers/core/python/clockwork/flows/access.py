@@ -6,16 +6,22 @@ client's job (JobNotFound).
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 import msgspec
 
 from clockwork.domain import ids
 from clockwork.domain.clients import CLIENT_ID, Client, principal_of
-from clockwork.domain.errors import JobNotFound, NotAllowed, NotNamed, Unreadable
-from clockwork.domain.ids import AnonymousJob, InvalidId
+from clockwork.domain.errors import ExecutionNotFound, JobNotFound, NotAllowed, NotNamed, Unreadable, readable
+from clockwork.domain.executions import Execution
+from clockwork.domain.ids import AnonymousJob, InvalidId, JobId
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.storage import codec
 from clockwork.flows.world import World
+
+#: Named jobs as stored, by (client_id, job_key): None if there is none, Unreadable if this version cannot read it.
+Jobs = Mapping[tuple[str, str], NamedJob | Unreadable | None]
 
 
 class Caller(msgspec.Struct, frozen=True):
@@ -96,18 +102,18 @@ def get_kept_job(world: World, caller: Caller, job_id: str) -> KeptJob:
 
 def get_by_key(world: World, client_id: str, job_key: str) -> NamedJob | None:
     """The named job under a client's jobKey, tombstones included; None if there is none. Raises Unreadable."""
-    job = world.jobs.get([(client_id, job_key)])[0]
-    if isinstance(job, Unreadable):
-        raise job
-    return job
+    return readable(world.jobs.get([(client_id, job_key)])[0])
+
+
+def get_jobs(world: World, job_refs: Iterable[tuple[str, str]]) -> Jobs:
+    """The named jobs at (client_id, job_key), tombstones included, whether or not this version can read them."""
+    distinct = sorted(set(job_refs))
+    return dict(zip(distinct, world.jobs.get(distinct), strict=True)) if distinct else {}
 
 
 def get_named(world: World, caller: Caller, job_id: str) -> NamedJob:
     """The named job with this id, tombstones included. Raises JobNotFound, or NotNamed for an anonymous job's id."""
-    try:
-        job_ref = ids.decode_job(job_id)
-    except InvalidId:
-        raise JobNotFound(job_id) from None
+    job_ref = _decode(job_id)
     if isinstance(job_ref, AnonymousJob):
         get_kept_job(world, caller, job_id)
         raise NotNamed("an anonymous job is its instant: cancel it and create another")
@@ -119,10 +125,27 @@ def get_named(world: World, caller: Caller, job_id: str) -> NamedJob:
 
 def decode_anonymous(job_id: str) -> AnonymousJob:
     """The timeline row of an anonymous job, and its place in the row. Raises JobNotFound for any other id."""
-    try:
-        job_ref = ids.decode_job(job_id)
-    except InvalidId:
-        raise JobNotFound(job_id) from None
+    job_ref = _decode(job_id)
     if not isinstance(job_ref, AnonymousJob):
         raise JobNotFound(job_id)
     return job_ref
+
+
+def _decode(job_id: str) -> JobId:
+    try:
+        return ids.decode_job(job_id)
+    except InvalidId:
+        raise JobNotFound(job_id) from None
+
+
+def find_execution(world: World, caller: Caller, execution_id: str) -> tuple[str, Execution | None]:
+    """The jobId in an executionId, and the execution's record if there is one that the caller may see.
+
+    Raises ExecutionNotFound for a text that is no executionId.
+    """
+    try:
+        job_id = ids.decode_execution(execution_id).job_id
+    except InvalidId:
+        raise ExecutionNotFound(execution_id) from None
+    stored = world.executions.find(job_id, execution_id)
+    return job_id, stored if stored is not None and caller.may_act_for(stored.client_id) else None

@@ -13,7 +13,7 @@ the process dies before, or if the queue refuses it; the log names a refusal.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from clockwork.domain.errors import Unavailable, Unreadable
 from clockwork.domain.executions import Execution, State
@@ -22,26 +22,25 @@ from clockwork.domain.lifecycle.callbacks import callback_row, is_called_back
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.rows import releases_of
 from clockwork.domain.timeline import Row
+from clockwork.flows.outages import tolerated
 from clockwork.flows.world import World
 
 
-def call_back(world: World, ended: Sequence[tuple[Release, Execution | None]]) -> Sequence[str | None]:
+def call_back(world: World, ended: Sequence[tuple[Release, Execution | None]]) -> Mapping[int, str]:
     """Put and release the callback of each execution that is stored as DEAD and whose job asks for one.
 
-    `ended`: releases with their records as stored. Returns for each None if the callback will surely come or none is
-    wanted, otherwise why that is not certain.
+    `ended`: releases with their records as stored. Returns, by the index of each release whose callback may not come,
+    why that is not certain.
     """
-    results: list[str | None] = [None] * len(ended)
-    placing: list[tuple[int, Row]] = []
+    faults: dict[int, str] = {}
+    rows: dict[int, Row] = {}
     for index, (release, stored) in enumerate(ended):
         if stored is not None and is_called_back(release, stored):
             try:
-                placing.append((index, _row_of(world, release, stored)))
+                rows[index] = _row_of(world, release, stored)
             except Unavailable as error:
-                results[index] = str(error)
-    for (index, _), why_not in zip(placing, _place(world, [row for _, row in placing]), strict=True):
-        results[index] = why_not
-    return results
+                faults[index] = str(error)
+    return faults | _place(world, rows)
 
 
 def _row_of(world: World, release: Release, dead: Execution) -> Row:
@@ -52,17 +51,16 @@ def _row_of(world: World, release: Release, dead: Execution) -> Row:
     return callback_row(release, dead, policy or RetryPolicy(), expires_at)
 
 
-def _place(world: World, rows: Sequence[Row]) -> list[str | None]:
+def _place(world: World, rows: Mapping[int, Row]) -> dict[int, str]:
     if not rows:
-        return []
+        return {}
     try:
-        world.timeline.put_new(rows)
+        world.timeline.put_new(list(rows.values()))
     except Unavailable as error:
-        return [str(error)] * len(rows)
-    results: list[str | None] = [None] * len(rows)
-    for refusal in world.releases.send([release for row in rows for release in releases_of(row)], world.clock.now()):
-        results[refusal.index] = refusal.reason
-    return results
+        return dict.fromkeys(rows, str(error))
+    sent = [(index, release) for index, row in rows.items() for release in releases_of(row)]
+    refused = world.releases.send([release for _, release in sent], world.clock.now())
+    return {sent[refusal.index][0]: refusal.reason for refusal in refused}
 
 
 log = logging.getLogger(__name__)
@@ -76,10 +74,8 @@ def notify_dead(world: World, executions: Sequence[Execution]) -> None:
     for execution in executions:
         if execution.state is not State.DEAD:
             continue
-        try:
+        extra = {"action": "death_not_told", "executionId": execution.execution_id}
+        with tolerated(log, "a death was not told: %s", extra, Unreadable):
             client = world.clients.get(execution.client_id)
             if client is not None and client.dead_letter_queue_arn is not None:
                 world.notices.send(client.dead_letter_queue_arn, execution)
-        except (Unavailable, Unreadable) as error:
-            extra = {"action": "death_not_told", "executionId": execution.execution_id}
-            log.warning("a death was not told: %s", error, extra=extra)

@@ -66,4 +66,4 @@ def _fired(world: World, stretch: Stretch) -> int:
 
 def _record(world: World, stretch: Stretch) -> Execution:
     expires_at = world.execution_expires_at(world.clock.now(), stretch.job.definition.retention_days)
-    return skipped_execution(stretch.job, stretch.skipped, expires_at)
+    return skipped_execution(stretch.job, stretch.first, stretch.skipped, expires_at)

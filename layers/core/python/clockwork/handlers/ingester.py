@@ -6,15 +6,15 @@ from typing import Any
 
 from clockwork import bootstrap
 from clockwork.edge.ingestion.event_sources import failures_of, messages_of
-from clockwork.edge.ingestion.messages import Ingester
+from clockwork.edge.ingestion.messages import make_ingester
 
 
 def make_handler(app: bootstrap.App) -> bootstrap.Handler:
     """The handler of one environment."""
-    ingester = Ingester(app.world, app.rejects)
+    take = make_ingester(app.world, app.rejects)
 
     def handle(event: dict[str, Any], _context: Any) -> dict[str, list[dict[str, Any]]]:
-        report = ingester.take(messages_of(event))
+        report = take(messages_of(event))
         app.emit(
             {
                 "Accepted": report.created,

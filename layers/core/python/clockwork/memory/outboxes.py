@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from clockwork.domain.executions import Execution
 from clockwork.domain.requests.create import Rejected
-from clockwork.memory.ordered_queue import MemoryOrderedQueue
-from clockwork.memory.release_queue import MemoryReleaseQueue
+from clockwork.memory.queue import MemoryQueue
 from clockwork.ports import DeadLetter, Refused
 
 
@@ -35,7 +34,7 @@ class MemoryRejects:
 class MemoryDeadLetters:
     """`ports.DeadLetters` in plain Python, over both kinds of queue: no two of their messages share an id."""
 
-    def __init__(self, *queues: MemoryReleaseQueue | MemoryOrderedQueue) -> None:
+    def __init__(self, *queues: MemoryQueue) -> None:
         self._queues = queues
 
     def receive(self) -> Sequence[DeadLetter]:

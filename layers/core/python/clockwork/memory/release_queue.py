@@ -2,44 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from clockwork.domain.messages.bundles import plan_bundles
-from clockwork.domain.releases import Release, delay_seconds
+from clockwork.domain.releases import Refused, Release, delay_seconds
 from clockwork.domain.storage.codec import encode_message
 from clockwork.memory.clock import MemoryClock
-from clockwork.ports import Refused
-
-#: The most bytes of one message:
-#: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html
-LARGEST_MESSAGE = 1_048_576
+from clockwork.memory.queue import LARGEST_MESSAGE, MemoryQueue, Message
 
 
-@dataclass
-class Message:
-    """One message, visible from `visible_at` on (ms, by the world's clock)."""
-
-    message_id: str
-    body: str
-    visible_at: int
-    receive_count: int = 0
-
-
-class MemoryReleaseQueue:
+class MemoryReleaseQueue(MemoryQueue):
     """`ports.ReleaseQueue` and `ports.Backlog` in plain Python.
 
     `receive` and `delete` are the calls of Lambda's event source.
     """
 
     def __init__(self, world: MemoryClock, visibility_ms: int = 120_000, max_receive_count: int = 100) -> None:
-        self._world = world
-        self._visibility_ms = visibility_ms
-        self._max_receive_count = max_receive_count
-        self._numbers = itertools.count(1)
-        self.messages: dict[str, Message] = {}
-        self.dead: dict[str, Message] = {}
+        super().__init__(world, "m", visibility_ms, max_receive_count)
 
     def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
         refused = []
@@ -53,37 +32,13 @@ class MemoryReleaseQueue:
         return refused
 
     def put(self, body: str, delay: int = 0) -> str:
-        """Enqueue a message with any body, delayed by `delay` seconds; its id."""
-        message = Message(f"m{next(self._numbers)}", body, self._world.at + delay * 1000)
-        self.messages[message.message_id] = message
-        return message.message_id
+        """Enqueue any body, visible after `delay` seconds; the id of its message."""
+        return self._add(body, delay)
 
     def receive(self, limit: int = 10) -> Sequence[Message]:
         """Up to `limit` visible messages, oldest first; a message received too often moves to `dead` instead."""
-        received: list[Message] = []
         visible = [m for m in self.messages.values() if m.visible_at <= self._world.at]
-        for message in sorted(visible, key=lambda m: m.visible_at):
-            if len(received) == limit:
-                break
-            message.receive_count += 1
-            if message.receive_count > self._max_receive_count:
-                self.dead[message.message_id] = self.messages.pop(message.message_id)
-                continue
-            message.visible_at = self._world.at + self._visibility_ms
-            received.append(message)
-        return received
-
-    def receive_dead(self, limit: int = 10) -> Sequence[Message]:
-        """Up to `limit` visible messages of the dead-letter queue."""
-        received = [m for m in self.dead.values() if m.visible_at <= self._world.at][:limit]
-        for message in received:
-            message.visible_at = self._world.at + self._visibility_ms
-        return received
-
-    def delete(self, message_id: str) -> None:
-        """Acknowledge a message; to do so again does nothing."""
-        self.messages.pop(message_id, None)
-        self.dead.pop(message_id, None)
+        return self._hand_out(sorted(visible, key=lambda m: m.visible_at), limit)
 
     def waiting(self) -> int:
         """`ports.Backlog`: how many messages are visible or in hand."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from clockwork.domain import keys
 from clockwork.domain.executions import Outcome
@@ -22,6 +23,7 @@ from clockwork.memory.executions import MemoryExecutions
 from clockwork.memory.jobs import MemoryJobs
 from clockwork.memory.ordered_queue import MemoryOrderedQueue
 from clockwork.memory.outboxes import MemoryDeadLetters, MemoryNotices
+from clockwork.memory.queue import MemoryQueue
 from clockwork.memory.regulation import MemoryRegulation
 from clockwork.memory.release_queue import MemoryReleaseQueue
 from clockwork.memory.shards import MemoryShards
@@ -48,12 +50,9 @@ class MemoryClockwork:
         self.shards = MemoryShards()
         self.jobs = MemoryJobs()
         self.executions = MemoryExecutions()
-        self.queue = MemoryReleaseQueue(
-            self.clock, self.settings.visibility_seconds * 1000, self.settings.max_receive_count
-        )
-        self.ordered_queue = MemoryOrderedQueue(
-            self.clock, self.settings.visibility_seconds * 1000, self.settings.ordered_max_receive_count
-        )
+        visibility_ms = self.settings.visibility_seconds * 1000
+        self.queue = MemoryReleaseQueue(self.clock, visibility_ms, self.settings.max_receive_count)
+        self.ordered_queue = MemoryOrderedQueue(self.clock, visibility_ms, self.settings.ordered_max_receive_count)
         self.invoker = MemoryInvoker()
         self.targets = MemoryTargets(self.clock, self.answer)
         self.clients = MemoryClients()
@@ -92,26 +91,24 @@ class MemoryClockwork:
 
     def deliver_visible(self) -> DeliverReport:
         """Deliver one batch as Lambda's event source does: each message that did not fail is deleted."""
-        received = self.queue.receive()
-        messages = [Message(message.message_id, message.body, message.receive_count) for message in received]
-        deadline_at = self.clock.now() + self.settings.deliverer_timeout_seconds * 1000
-        report = deliver_batch(self.world, messages, deadline_at)
-        for message in messages:
-            if message.message_id not in report.failed_messages:
-                self.queue.delete(message.message_id)
-        return report
+        messages = [Message(m.message_id, m.body, m.receive_count) for m in self.queue.receive()]
+        return self._deliver(self.queue, messages, partial(deliver_batch, self.world, messages))
 
     def deliver_ordered(self) -> DeliverReport:
         """Deliver one batch of the ordered queue in the same way."""
-        received = self.ordered_queue.receive()
         messages = [
-            OrderedMessage(m.message_id, m.body, m.receive_count, receipt=m.receipt, group=m.group) for m in received
+            OrderedMessage(m.message_id, m.body, m.receive_count, receipt=m.receipt, group=m.group)
+            for m in self.ordered_queue.receive()
         ]
-        deadline_at = self.clock.now() + self.settings.deliverer_timeout_seconds * 1000
-        report = deliver_ordered(self.world, messages, deadline_at)
+        return self._deliver(self.ordered_queue, messages, partial(deliver_ordered, self.world, messages))
+
+    def _deliver(
+        self, queue: MemoryQueue, messages: Sequence[Message], deliver: Callable[[int], DeliverReport]
+    ) -> DeliverReport:
+        report = deliver(self.clock.now() + self.settings.deliverer_timeout_seconds * 1000)
         for message in messages:
             if message.message_id not in report.failed_messages:
-                self.ordered_queue.delete(message.message_id)
+                queue.delete(message.message_id)
         return report
 
     def run_until(self, at: int) -> None:

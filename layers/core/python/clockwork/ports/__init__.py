@@ -8,6 +8,7 @@ see one step.
 
 from __future__ import annotations
 
+from clockwork.domain.releases import Refused
 from clockwork.domain.requests.create import KeyRow
 from clockwork.domain.timeline import Lease
 from clockwork.ports.machine import Clock, Invoker, Random, Targets
@@ -17,7 +18,6 @@ from clockwork.ports.queues import (
     DeadLetters,
     InHand,
     Notices,
-    Refused,
     ReleaseQueue,
 )
 from clockwork.ports.tables import Clients, Executions, Jobs, KeyRows, Regulation, Saved, Shards, Timeline

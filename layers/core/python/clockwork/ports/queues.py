@@ -8,15 +8,7 @@ from typing import Protocol
 import msgspec
 
 from clockwork.domain.executions import Execution
-from clockwork.domain.releases import Release
-
-
-class Refused(msgspec.Struct, frozen=True):
-    """A release that the queue did not take: its index among those sent, and whether it never will (`permanent`)."""
-
-    index: int
-    permanent: bool
-    reason: str
+from clockwork.domain.releases import Refused, Release
 
 
 class ReleaseQueue(Protocol):

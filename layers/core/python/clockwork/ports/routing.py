@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from clockwork.domain.releases import Release, queue_of
-from clockwork.ports.queues import Refused, ReleaseQueue
+from clockwork.domain.releases import Refused, Release, queue_of
+from clockwork.ports.queues import ReleaseQueue
 
 Pick = Callable[[Release], ReleaseQueue]
 

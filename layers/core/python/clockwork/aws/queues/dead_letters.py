@@ -1,4 +1,4 @@
-"""The dead-letter queue of a release queue, on SQS."""
+"""The dead-letter queues of the release queues, on SQS."""
 
 from __future__ import annotations
 
@@ -18,15 +18,19 @@ AT_ONCE = 10
 
 
 class AwsDeadLetters:
-    """`ports.DeadLetters` on SQS."""
+    """`ports.DeadLetters` over several queues. A receipt begins with the index of its queue."""
 
-    def __init__(self, aws: Aws, queue_url: str) -> None:
-        self._url = queue_url
+    def __init__(self, aws: Aws, queue_urls: Sequence[str]) -> None:
+        self._urls = queue_urls
         self._sqs: SQSClient = aws.client_later("sqs")
 
     def receive(self) -> Sequence[DeadLetter]:
-        answer = ask(self._sqs.receive_message, QueueUrl=self._url, MaxNumberOfMessages=AT_ONCE)
-        return [DeadLetter(m["ReceiptHandle"], m["Body"]) for m in answer.get("Messages", [])]
+        return [
+            DeadLetter(f"{index} {message['ReceiptHandle']}", message["Body"])
+            for index, url in enumerate(self._urls)
+            for message in ask(self._sqs.receive_message, QueueUrl=url, MaxNumberOfMessages=AT_ONCE).get("Messages", ())
+        ]
 
     def delete(self, receipt: str) -> None:
-        ask(self._sqs.delete_message, QueueUrl=self._url, ReceiptHandle=receipt)
+        index, _, handle = receipt.partition(" ")
+        ask(self._sqs.delete_message, QueueUrl=self._urls[int(index)], ReceiptHandle=handle)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from clockwork.aws.errors import ask
 from clockwork.aws.queues.release_queue import MESSAGES_PER_BATCH, AwsReleaseQueue, Message
+from clockwork.aws.repeats import batches
 from clockwork.aws.session import Aws
 from clockwork.domain.messages.turns import send_in_turns
 from clockwork.domain.ordering import dedup_of, group_of
@@ -27,11 +28,8 @@ class AwsOrderedQueue(AwsReleaseQueue):
     """
 
     def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
-        def send_turn(turn: Sequence[Release]) -> Sequence[tuple[int, bool, str]]:
-            answers = super(AwsOrderedQueue, self).send(turn, now)
-            return [(refusal.index, refusal.permanent, refusal.reason) for refusal in answers]
-
-        return [Refused(*refusal) for refusal in send_in_turns(releases, send_turn)]
+        send = super().send
+        return send_in_turns(releases, lambda turn: send(turn, now))
 
     def entry(self, message: Message, now: int) -> SendMessageBatchRequestEntryTypeDef:  # noqa: ARG002 - no delays here
         return {
@@ -55,9 +53,9 @@ class AwsInHand:
         SQS may refuse to hide a message, for example if it came back meanwhile. Such a message is handed out again
         after the queue's own visibility timeout.
         """
-        for first in range(0, len(receipts), MESSAGES_PER_BATCH):
+        for batch in batches(receipts, MESSAGES_PER_BATCH):
             entries = [
                 {"Id": str(index), "ReceiptHandle": receipt, "VisibilityTimeout": seconds}
-                for index, receipt in enumerate(receipts[first : first + MESSAGES_PER_BATCH])
+                for index, receipt in enumerate(batch)
             ]
             ask(self._sqs.change_message_visibility_batch, QueueUrl=self._url, Entries=entries)  # type: ignore[arg-type]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from clockwork.aws.errors import ask
+from clockwork.aws.repeats import batches
 from clockwork.aws.session import Aws
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.requests.create import Rejected
@@ -29,20 +30,14 @@ class AwsRejects:
         self._sqs: SQSClient = aws.client("sqs")
 
     def send(self, rejected: Sequence[Rejected]) -> Sequence[Refused]:
-        refused: list[Refused] = []
-        for start in range(0, len(rejected), AT_ONCE):
-            refused += self._send(start, rejected[start : start + AT_ONCE])
-        return refused
+        return [refused for batch in batches(list(enumerate(rejected)), AT_ONCE) for refused in self._send(batch)]
 
-    def _send(self, start: int, rejected: Sequence[Rejected]) -> list[Refused]:
+    def _send(self, batch: Sequence[tuple[int, Rejected]]) -> list[Refused]:
+        entries: Any = [{"Id": str(index), "MessageBody": _text(one)} for index, one in batch]
         try:
-            answer = ask(
-                self._sqs.send_message_batch,
-                QueueUrl=self._url,
-                Entries=[{"Id": str(start + index), "MessageBody": _text(one)} for index, one in enumerate(rejected)],
-            )
+            answer = ask(self._sqs.send_message_batch, QueueUrl=self._url, Entries=entries)
         except Unavailable as error:
-            return [Refused(start + index, False, str(error)) for index in range(len(rejected))]
+            return [Refused(index, False, str(error)) for index, _ in batch]
         failed = answer.get("Failed", ())
         return [Refused(int(one["Id"]), one["SenderFault"], one.get("Message", one["Code"])) for one in failed]
 

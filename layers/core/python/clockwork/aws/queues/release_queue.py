@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from clockwork.aws.errors import THROTTLES, ask
+from clockwork.aws.repeats import batches_within
 from clockwork.aws.session import Aws
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.messages.bundles import plan_bundles
@@ -68,7 +69,8 @@ class AwsReleaseQueue:
     def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
         messages = _messages(releases, now)
         refused = [one for message in messages if len(message.body) > LARGEST_BATCH for one in _too_large(message)]
-        batches = _batches([message for message in messages if len(message.body) <= LARGEST_BATCH])
+        sendable = [message for message in messages if len(message.body) <= LARGEST_BATCH]
+        batches = batches_within(sendable, MESSAGES_PER_BATCH, LARGEST_BATCH, lambda message: len(message.body))
         started_at = now - self._elapsed_ms()
         for reports in self._parallel.map(partial(self._send_batch, started_at), batches):
             refused += reports
@@ -119,19 +121,6 @@ class AwsReleaseQueue:
 
     def _elapsed_ms(self) -> int:
         return int(self._elapsed_seconds() * 1000)
-
-
-def _batches(messages: Sequence[Message]) -> list[list[Message]]:
-    """The messages in order, in batches within SQS's limits of count and of bytes."""
-    batches: list[list[Message]] = []
-    room = 0
-    for message in messages:
-        if not batches or len(batches[-1]) == MESSAGES_PER_BATCH or len(message.body) > room:
-            batches.append([])
-            room = LARGEST_BATCH
-        batches[-1].append(message)
-        room -= len(message.body)
-    return batches
 
 
 def _messages(releases: Sequence[Release], now: int) -> list[Message]:

@@ -10,22 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from clockwork.aws.errors import Throttled, ask
 from clockwork.aws.session import Aws
-from clockwork.aws.stores.table import Item, Table
+from clockwork.aws.stores.table import Item, Table, written
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import Unavailable
-from clockwork.domain.storage.codec import decode_client, encode_client
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.client import DynamoDBClient
+from clockwork.domain.storage.codec import decode, encode
 from clockwork.ports import Clients as ClientsPort
 from clockwork.ports import Clock
 
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+
 PUT_ROUNDS = 6
-
-
 _ITEM = "client"
-
-
 #: Prefix of a principal's ARN in the attribute `clientId`; no clientId begins with it.
 _PRINCIPAL = "#"
 
@@ -46,7 +42,7 @@ class AwsClients:
 
     def get(self, client_id: str) -> Client | None:
         item = self._table.get(client_id, _ITEM)
-        return None if item is None else decode_client(item["definition"]["B"])
+        return None if item is None else decode(item["definition"]["B"], Client)
 
     def put(self, client: Client) -> None:
         """Replace the client and its principals in one transaction.
@@ -66,42 +62,22 @@ class AwsClients:
         raise Unavailable(f"client {client.client_id} was not stored in {PUT_ROUNDS} rounds") from refusal
 
     def of_principal(self, principal: str) -> Sequence[str]:
-        items = self._table.query_all("#clientId = :principal", {":principal": {"S": _PRINCIPAL + principal}})
-        return [item["item"]["S"] for item in items]
+        return [item["item"]["S"] for item in self._table.query_all(_PRINCIPAL + principal)]
 
     def _changes(self, stored: Item | None, client: Client) -> list[Any]:
-        before = set() if stored is None else set(decode_client(stored["definition"]["B"]).principals)
+        before = set() if stored is None else set(decode(stored["definition"]["B"], Client).principals)
         after = set(client.principals)
         links = [{"Put": {"TableName": self._name, "Item": _link(p, client.client_id)}} for p in sorted(after - before)]
         cuts = [
             {"Delete": {"TableName": self._name, "Key": _link(p, client.client_id)}} for p in sorted(before - after)
         ]
-        return [{"Put": self._replacement(stored, client)}, *links, *cuts]
-
-    def _replacement(self, stored: Item | None, client: Client) -> Item:
-        item = {
-            "clientId": {"S": client.client_id},
-            "item": {"S": _ITEM},
-            "definition": {"B": encode_client(client)},
-        }
-        if stored is None:
-            return {
-                "TableName": self._name,
-                "Item": item,
-                "ConditionExpression": "attribute_not_exists(#clientId)",
-                "ExpressionAttributeNames": {"#clientId": "clientId"},
-            }
-        return {
-            "TableName": self._name,
-            "Item": item,
-            "ConditionExpression": "#definition = :read",
-            "ExpressionAttributeNames": {"#definition": "definition"},
-            "ExpressionAttributeValues": {":read": stored["definition"]},
-        }
+        item = written(clientId=client.client_id, item=_ITEM, definition=encode(client))
+        replacement = self._table.replacement(item, "definition", None if stored is None else stored["definition"]["B"])
+        return [{"Put": replacement}, *links, *cuts]
 
 
 def _link(principal: str, client_id: str) -> Item:
-    return {"clientId": {"S": _PRINCIPAL + principal}, "item": {"S": client_id}}
+    return written(clientId=_PRINCIPAL + principal, item=client_id)
 
 
 #: The most clients that are kept; the one read longest ago makes room.

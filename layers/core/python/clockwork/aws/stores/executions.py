@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any
 
 from clockwork.aws.errors import ConditionFailed
 from clockwork.aws.session import Aws
-from clockwork.aws.stores.table import Item, Table, number, seconds
+from clockwork.aws.stores.table import Item, Table, seconds, written
 from clockwork.domain.errors import Unavailable, Unreadable
 from clockwork.domain.executions import DeadPage, Execution
-from clockwork.domain.storage.codec import decode_execution, encode_execution
+from clockwork.domain.storage.codec import decode, encode
 from clockwork.ports import Saved
 
 log = logging.getLogger(__name__)
@@ -39,18 +38,11 @@ class AwsExecutions:
         return None if item is None else _from_item(item)
 
     def list(self, job_id: str, limit: int, before: str | None) -> Sequence[Execution]:
-        condition, values = "#jobId = :job", {":job": {"S": job_id}}
-        if before is not None:
-            condition, values = f"{condition} AND #executionId < :before", {**values, ":before": {"S": before}}
-        return [_from_item(item) for item in self._table.query_all(condition, values, limit, newest_first=True)]
+        return [_from_item(item) for item in self._table.query_all(job_id, limit, before=before, newest_first=True)]
 
     def dead(self, client_id: str, limit: int, before: str | None) -> DeadPage:
         """The keys come from the index; the records under these keys are then read from the table."""
-        condition, values = "#attentionClientId = :client", {":client": {"S": client_id}}
-        if before is not None:
-            condition += " AND #attentionKey < :before"
-            values[":before"] = {"S": before}
-        places = self._table.query_index(ATTENTION, condition, values, limit)
+        places = self._table.query_index(ATTENTION, ("attentionClientId", "attentionKey"), client_id, limit, before)
         keys = [(place["jobId"]["S"], place["executionId"]["S"]) for place in places]
         items = self._table.get_all(keys) if keys else {}
         found = [_from_item(items[key]) for key in keys if key in items]
@@ -60,10 +52,7 @@ class AwsExecutions:
     def _save_one(self, change: tuple[Execution | None, Execution]) -> Saved:
         before, after = change
         try:
-            if before is None:
-                self._table.put(_to_item(after), "attribute_not_exists(#jobId)")
-            else:
-                self._table.put(_to_item(after), "#revision = :revision", {":revision": number(before.revision)})
+            self._table.replace(_to_item(after), "revision", None if before is None else before.revision)
         except ConditionFailed as refused:
             return _refusal(refused.item, after)
         except Unavailable as error:
@@ -88,21 +77,21 @@ def _refusal(item: Item | None, after: Execution) -> Saved:
 
 
 def _to_item(execution: Execution) -> Item:
-    item: dict[str, Any] = {
-        "jobId": {"S": execution.job_id},
-        "executionId": {"S": execution.execution_id},
-        "clientId": {"S": execution.client_id},
-        "dueAt": number(execution.due_at),
-        "state": {"S": execution.state.value},
-        "revision": number(execution.revision),
-        "expiresAt": seconds(execution.expires_at),
-        "record": {"B": encode_execution(execution)},
-    }
+    attention = {}
     if execution.needs_attention:
-        item["attentionClientId"] = item["clientId"]
-        item["attentionKey"] = {"S": execution.attention_key}
-    return item
+        attention = {"attentionClientId": execution.client_id, "attentionKey": execution.attention_key}
+    return written(
+        jobId=execution.job_id,
+        executionId=execution.execution_id,
+        clientId=execution.client_id,
+        dueAt=execution.due_at,
+        state=execution.state.value,
+        revision=execution.revision,
+        expiresAt=seconds(execution.expires_at),
+        record=encode(execution),
+        **attention,
+    )
 
 
 def _from_item(item: Item) -> Execution:
-    return decode_execution(item["record"]["B"])
+    return decode(item["record"]["B"], Execution)

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from clockwork.aws.errors import ConditionFailed
 from clockwork.aws.session import Aws
 from clockwork.aws.stores.key_rows import PREFIX
-from clockwork.aws.stores.table import Item, Table
+from clockwork.aws.stores.table import Item, Table, written
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.named_jobs import NamedJob
-from clockwork.domain.storage.codec import decode_job, encode_job
+from clockwork.domain.storage.codec import decode, encode
 
 #: Sorts behind every jobKey: a jobKey is printable, and U+10FFFF is no character.
 _LAST = "\U0010ffff"
@@ -31,21 +31,20 @@ class AwsJobs:
         return [_from_item(found[job_ref]) if job_ref in found else None for job_ref in job_refs]
 
     def save(self, before: NamedJob | None, after: NamedJob) -> bool:
-        condition = "attribute_not_exists(#jobKey)" if before is None else "#version = :version"
-        values = None if before is None else {":version": {"S": before.version}}
         try:
-            self._table.put(_to_item(after), condition, values)
+            self._table.replace(_to_item(after), "version", None if before is None else before.version)
         except ConditionFailed as refused:
             return refused.item is not None and _from_item(refused.item) == after
         return True
 
     def list(self, client_id: str, prefix: str | None, after_key: str | None, limit: int) -> Sequence[NamedJob]:
         low = max(prefix or _FIRST, _FIRST if after_key is None else after_key + "\x00")
-        values = {":client": {"S": client_id}, ":low": {"S": low}, ":high": {"S": (prefix or "") + _LAST}}
-        if values[":low"]["S"] > values[":high"]["S"]:
+        high = (prefix or "") + _LAST
+        if low > high:
             return []
-        condition = "#clientId = :client AND #jobKey BETWEEN :low AND :high"
-        return [decode_job(item["job"]["B"]) for item in self._table.query_all(condition, values, limit)]
+        return [
+            decode(item["job"]["B"], NamedJob) for item in self._table.query_all(client_id, limit, between=(low, high))
+        ]
 
     def scan(self, part: int, parts: int) -> Sequence[NamedJob | Unreadable]:
         items = self._table.scan_part(part, parts)
@@ -53,17 +52,17 @@ class AwsJobs:
 
 
 def _to_item(job: NamedJob) -> Item:
-    return {
-        "clientId": {"S": job.client_id},
-        "jobKey": {"S": job.job_key},
-        "version": {"S": job.version},
-        "state": {"S": str(job.state)},
-        "job": {"B": encode_job(job)},
-    }
+    return written(
+        clientId=job.client_id,
+        jobKey=job.job_key,
+        version=job.version,
+        state=str(job.state),
+        job=encode(job),
+    )
 
 
 def _from_item(item: Item) -> NamedJob | Unreadable:
     try:
-        return decode_job(item["job"]["B"])
+        return decode(item["job"]["B"], NamedJob)
     except Unreadable as fault:
         return type(fault)(f"the job {item['jobKey']['S']} of {item['clientId']['S']}: {fault}")

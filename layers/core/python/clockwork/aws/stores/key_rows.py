@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from clockwork.aws.errors import ConditionFailed
 from clockwork.aws.session import Aws
-from clockwork.aws.stores.table import Item, Table, number, seconds
-from clockwork.domain.requests.packing import NOT_PACKED
+from clockwork.aws.stores.table import Item, Table, seconds, values_of, written
 from clockwork.ports import KeyRow
 
 #: Prefix of a key row's sort key; no jobKey begins with it, so a key row never collides with a job.
@@ -27,9 +28,7 @@ class AwsKeyRows:
         The answer is the row that is stored in the end, whether this call or another one stored it.
         """
         try:
-            self._table.put(
-                _to_item(row), "attribute_not_exists(#jobKey) OR #expiresAtMs <= :now", {":now": number(now)}
-            )
+            self._table.put(_to_item(row), "attribute_not_exists(#jobKey) OR #expiresAtMs <= :now", now=now)
         except ConditionFailed as refused:
             if refused.item is None:
                 raise
@@ -38,27 +37,10 @@ class AwsKeyRows:
 
 
 def _to_item(row: KeyRow) -> Item:
-    return {
-        "clientId": {"S": row.client_id},
-        "jobKey": {"S": PREFIX + row.key},
-        "digest": {"S": row.digest},
-        "createdAt": number(row.created_at),
-        "seed": {"S": row.seed},
-        "partitionId": {"S": row.partition_id},
-        "packing": number(row.packing),
-        "expiresAt": seconds(row.expires_at),
-        "expiresAtMs": number(row.expires_at),
-    }
+    fields = msgspec.to_builtins(row)
+    return written(**{**fields, "jobKey": PREFIX + row.key, "expiresAt": seconds(row.expires_at)})
 
 
 def _from_item(item: Item) -> KeyRow:
-    return KeyRow(
-        client_id=item["clientId"]["S"],
-        key=item["jobKey"]["S"].removeprefix(PREFIX),
-        digest=item["digest"]["S"],
-        created_at=int(item["createdAt"]["N"]),
-        seed=item["seed"]["S"],
-        partition_id=item["partitionId"]["S"],
-        packing=int(item["packing"]["N"]) if "packing" in item else NOT_PACKED,
-        expires_at=int(item["expiresAtMs"]["N"]),
-    )
+    fields = values_of(item)
+    return msgspec.convert({**fields, "jobKey": fields["jobKey"].removeprefix(PREFIX)}, KeyRow)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 
 import msgspec
 
-from clockwork.aws.errors import ConditionFailed
+from clockwork.aws.errors import ConditionFailed, held
 from clockwork.aws.session import Aws
-from clockwork.aws.stores.table import Item, Table, number, seconds
+from clockwork.aws.stores.table import Item, Table, seconds, written
 from clockwork.domain.executions import DAY_MS
 from clockwork.domain.lifecycle.parking import Parked
 from clockwork.domain.limits.circuits import KNOWN_WITHIN_MS, Circuit
@@ -46,18 +45,14 @@ class AwsRegulation:
         """
         if count > most:
             return False
-        expires = seconds((day + CREATED_DAYS) * DAY_MS)
-        values = {":count": number(count), ":before": number(most - count), ":expires": expires}
-        try:
-            self._table.update(
-                (client_id, f"{_CREATED}{day}"),
-                "ADD #created :count SET #expiresAt = :expires",
-                "attribute_not_exists(#created) OR #created <= :before",
-                values,
-            )
-        except ConditionFailed:
-            return False
-        return True
+        return self._table.update(
+            (client_id, f"{_CREATED}{day}"),
+            "ADD #created :count SET #expiresAt = :expires",
+            "attribute_not_exists(#created) OR #created <= :most_before",
+            count=count,
+            most_before=most - count,
+            expires=seconds((day + CREATED_DAYS) * DAY_MS),
+        )
 
     def reserve(
         self, client_id: str, count: int, interval_ms: float, now: int, latest: int | None = None
@@ -73,7 +68,9 @@ class AwsRegulation:
                     client_id,
                     "SET #nextSlotUs = #nextSlotUs + :span",
                     "#nextSlotUs >= :now AND #nextSlotUs <= :last",
-                    {":span": number(span), ":now": number(now_us), ":last": number(last_us)},
+                    span=span,
+                    now=now_us,
+                    last=last_us,
                 )
             except ConditionFailed as refused:
                 next_us = now_us if refused.item is None else max(now_us, int(refused.item["nextSlotUs"]["N"]))
@@ -86,30 +83,25 @@ class AwsRegulation:
                 return (following - span) // 1000, count
             try:
                 span = round(count * interval_ms * 1000)
-                fresh = {":following": number(now_us + span), ":now": number(now_us)}
                 idle = "attribute_not_exists(#nextSlotUs) OR #nextSlotUs < :now"
-                self._move(client_id, "SET #nextSlotUs = :following", idle, fresh)
+                self._move(client_id, "SET #nextSlotUs = :following", idle, following=now_us + span, now=now_us)
                 return now, count
             except ConditionFailed:
                 continue  # another reservation came between: now there is a slot to follow
 
     def lease(self, client_id: str, block: int, holder: str, now: int, until: int) -> bool:
-        values = {":holder": {"S": holder}, ":now": number(now), ":until": number(until)}
-        try:
-            self._table.update(
-                (client_id, f"{_PERMITS}{block}"),
-                "SET #holder = :holder, #until = :until",
-                "attribute_not_exists(#until) OR #until < :now OR #holder = :holder",
-                values,
-            )
-        except ConditionFailed:
-            return False
-        return True
+        return self._table.update(
+            (client_id, f"{_PERMITS}{block}"),
+            "SET #holder = :holder, #until = :until",
+            "attribute_not_exists(#until) OR #until < :now OR #holder = :holder",
+            holder=holder,
+            now=now,
+            until=until,
+        )
 
     def give_back(self, client_id: str, block: int, holder: str) -> None:
-        values = {":holder": {"S": holder}, ":never": number(0)}
-        with suppress(ConditionFailed):
-            self._table.update((client_id, f"{_PERMITS}{block}"), "SET #until = :never", "#holder = :holder", values)
+        permits = (client_id, f"{_PERMITS}{block}")
+        self._table.update(permits, "SET #until = :never", "#holder = :holder", holder=holder, never=0)
 
     def circuits(self, client_id: str) -> Mapping[str, Circuit]:
         now = self._clock.now()
@@ -117,8 +109,7 @@ class AwsRegulation:
         if 0 <= now - read_at < KNOWN_WITHIN_MS:
             return circuits
         # "~" sorts behind every host, since hosts are ASCII.
-        values = {":client": {"S": client_id}, ":first": {"S": _CIRCUIT}, ":last": {"S": _CIRCUIT + "~"}}
-        items = self._table.query_all("#clientId = :client AND #item BETWEEN :first AND :last", values)
+        items = self._table.query_all(client_id, between=(_CIRCUIT, _CIRCUIT + "~"))
         circuits = {circuit.host: circuit for circuit in map(_circuit, items)}
         self._read.pop(client_id, None)
         self._read[client_id] = (now, circuits)
@@ -127,61 +118,49 @@ class AwsRegulation:
         return circuits
 
     def save_circuit(self, before: Circuit | None, after: Circuit) -> bool:
-        condition = "attribute_not_exists(#item)" if before is None else "#revision = :revision"
-        values = None if before is None else {":revision": number(before.revision)}
-        item = {
-            "clientId": {"S": after.client_id},
-            "item": {"S": _CIRCUIT + after.host},
-            "revision": number(after.revision),
-            "circuit": {"B": msgspec.msgpack.encode(after)},
-        }
+        item = written(
+            clientId=after.client_id,
+            item=_CIRCUIT + after.host,
+            revision=after.revision,
+            circuit=msgspec.msgpack.encode(after),
+        )
         self._read.pop(after.client_id, None)
-        try:
-            self._table.put(item, condition, values)
-        except ConditionFailed:
-            return False
-        return True
+        return held(self._table.replace, item, "revision", None if before is None else before.revision)
 
     def close_circuit(self, client_id: str, host: str) -> None:
         self._read.pop(client_id, None)
         self._table.delete(client_id, _CIRCUIT + host)
 
     def parked(self) -> Sequence[Parked]:
-        return [_parked(item) for item in self._table.query_all("#clientId = :parked", {":parked": {"S": _PARKED}})]
+        return [_parked(item) for item in self._table.query_all(_PARKED)]
 
     def note_parked(self, client_id: str, now: int) -> None:
-        values = {":now": number(now), ":parked": _how(Parked(client_id))}
+        """A note of this instant or a later one stays as it is."""
         change = "SET #notedAt = :now, #parked = if_not_exists(#parked, :parked)"
         condition = "attribute_not_exists(#notedAt) OR #notedAt < :now"
-        with suppress(ConditionFailed):  # the stored note is of this instant or a later one
-            self._table.update((_PARKED, client_id), change, condition, values)
+        self._table.update((_PARKED, client_id), change, condition, now=now, parked=_how(Parked(client_id)))
 
     def direct_parked(self, parked: Parked, before: Parked | None = None) -> bool:
-        values = {":parked": _how(parked), ":never": number(0)}
-        condition = "attribute_not_exists(#notedAt) OR #notedAt >= :never"  # holds whatever is stored
-        if before is not None:
-            values[":before"], condition = _how(before), "#parked = :before"
         change = "SET #parked = :parked, #notedAt = if_not_exists(#notedAt, :never)"
-        try:
-            self._table.update((_PARKED, parked.client_id), change, condition, values)
-        except ConditionFailed:
-            return False
-        return True
+        condition = "attribute_not_exists(#notedAt) OR #notedAt >= :never"  # holds whatever is stored
+        values: Item = {"parked": _how(parked), "never": 0}
+        if before is not None:
+            condition, values = "#parked = :before", {**values, "before": _how(before)}
+        return self._table.update((_PARKED, parked.client_id), change, condition, **values)
 
     def forget_parked(self, parked: Parked) -> None:
-        self._table.delete_if((_PARKED, parked.client_id), "#notedAt = :noted", {":noted": number(parked.noted_at)})
+        self._table.delete_if((_PARKED, parked.client_id), "#notedAt = :noted", noted=parked.noted_at)
 
-    def _move(self, client_id: str, change: str, condition: str, values: Item) -> int:
-        item = self._table.update((client_id, _PACING), change, condition, values, "ALL_NEW")
-        return int(item["nextSlotUs"]["N"])
+    def _move(self, client_id: str, change: str, condition: str, **values: int) -> int:
+        return int(self._table.update_and_read((client_id, _PACING), change, condition, **values)["nextSlotUs"]["N"])
 
 
 def _circuit(item: Item) -> Circuit:
     return msgspec.msgpack.decode(item["circuit"]["B"], type=Circuit)
 
 
-def _how(parked: Parked) -> Item:
-    return {"B": msgspec.msgpack.encode(msgspec.structs.replace(parked, noted_at=0))}
+def _how(parked: Parked) -> bytes:
+    return msgspec.msgpack.encode(msgspec.structs.replace(parked, noted_at=0))
 
 
 def _parked(item: Item) -> Parked:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from clockwork.aws.errors import ConditionFailed
 from clockwork.aws.session import Aws
-from clockwork.aws.stores.table import Item, Table, number
+from clockwork.aws.stores.table import Item, Table, values_of, written
 from clockwork.domain.timeline import Shard, ShardStatus
 from clockwork.ports import Lease
 
-_TAKE = "SET #owner = :owner, #epoch = #epoch + :one, #leaseUntil = :until"
+#: Attributes that a row has from its first change of status and its first commit on.
+_NOT_AT_FIRST = ("changes", "released")
 
 
 class AwsShards:
@@ -23,31 +26,29 @@ class AwsShards:
         self._table = Table(aws, table, "partitionId")
 
     def list(self) -> Sequence[str]:
-        items = self._table.scan("partitionId", "standing")
-        return sorted(item["partitionId"]["S"] for item in items if _status_of(item) is not ShardStatus.LEFT)
+        rows = map(values_of, self._table.scan("partitionId", "standing"))
+        return sorted(
+            row["partitionId"] for row in rows if ShardStatus(row.get("standing", "used")) != ShardStatus.LEFT
+        )
 
     def all(self) -> Sequence[Shard]:
         return sorted(map(_from_item, self._table.scan_part(0, 1)), key=lambda one: one.partition_id)
 
     def register(self, partition_id: str, status: ShardStatus = ShardStatus.USED) -> None:
-        self._table.put_new(_to_item(Shard(partition_id, status=status)))
+        fields = msgspec.to_builtins(Shard(partition_id, status=status))
+        self._table.put_new(written(**{name: one for name, one in fields.items() if name not in _NOT_AT_FIRST}))
 
     def change(self, shard: Shard, status: ShardStatus) -> bool:
         # A row has no `changes` before its first change.
         unchanged = "#changes = :seen" if shard.changes else "attribute_not_exists(#changes)"
-        values: Item = {":standing": {"S": status.value}, ":changes": number(shard.changes + 1)}
-        if shard.changes:
-            values = {**values, ":seen": number(shard.changes)}
-        try:
-            self._table.update(
-                (shard.partition_id,),
-                "SET #standing = :standing, #changes = :changes",
-                f"attribute_exists(#partitionId) AND {unchanged}",
-                values,
-            )
-        except ConditionFailed:
-            return False
-        return True
+        return self._table.update(
+            (shard.partition_id,),
+            "SET #standing = :standing, #changes = :changes",
+            f"attribute_exists(#partitionId) AND {unchanged}",
+            standing=status.value,
+            changes=shard.changes + 1,
+            **({"seen": shard.changes} if shard.changes else {}),
+        )
 
     def get(self, partition_ids: Sequence[str]) -> Mapping[str, Shard]:
         items = self._table.get_all([(partition_id,) for partition_id in partition_ids])
@@ -57,14 +58,16 @@ class AwsShards:
     def acquire(self, partition_id: str, owner: str, now: int, until: int, horizon: str) -> Lease | None:
         """One conditional update, or two if the stored horizon is ahead of `horizon`."""
         try:
-            return self._take_and_publish(partition_id, owner, now, until, horizon)
+            return self._take(
+                partition_id, owner, now, until, ", #horizon = :horizon", "#horizon <= :horizon", horizon=horizon
+            )
         except ConditionFailed as refused:
             stored = _stored(refused)
         if stored is None or stored.lease_until >= now:
             return _own(stored, owner, until)
         # The lease has ended, yet the condition failed: the last poller's clock was ahead of ours, or its lookahead.
         try:
-            return self._take_as_published(stored, owner, now, until)
+            return self._take(partition_id, owner, now, until, "", "#epoch = :epoch", epoch=stored.epoch)
         except ConditionFailed as refused:
             return _own(_stored(refused), owner, until)
 
@@ -73,47 +76,33 @@ class AwsShards:
 
         Without that, an update that was delayed on its way could undo later ones.
         """
-        try:
-            self._table.update(
-                (lease.partition_id,),
-                "SET #cursor = :cursor, #horizon = :horizon, #leaseUntil = :until, #released = :released",
-                "#owner = :owner AND #epoch = :epoch AND #cursor <= :cursor AND #horizon <= :horizon",
-                {
-                    ":owner": {"S": lease.owner},
-                    ":epoch": number(lease.epoch),
-                    ":cursor": {"S": lease.cursor},
-                    ":horizon": {"S": lease.horizon},
-                    ":until": number(lease.until),
-                    ":released": number(lease.released),
-                },
-            )
-        except ConditionFailed:
-            return False
-        return True
+        return self._table.update(
+            (lease.partition_id,),
+            "SET #cursor = :cursor, #horizon = :horizon, #leaseUntil = :until, #released = :released",
+            "#owner = :owner AND #epoch = :epoch AND #cursor <= :cursor AND #horizon <= :horizon",
+            owner=lease.owner,
+            epoch=lease.epoch,
+            cursor=lease.cursor,
+            horizon=lease.horizon,
+            until=lease.until,
+            released=lease.released,
+        )
 
-    def _take_and_publish(self, partition_id: str, owner: str, now: int, until: int, horizon: str) -> Lease:
-        item = self._table.update(
+    def _take(
+        self, partition_id: str, owner: str, now: int, until: int, change: str, condition: str, **values: str | int
+    ) -> Lease:
+        """Take the lease, and change more besides, if it has ended and the condition holds; raises ConditionFailed."""
+        item = self._table.update_and_read(
             (partition_id,),
-            f"{_TAKE}, #horizon = :horizon",
-            "#leaseUntil < :now AND #horizon <= :horizon",
-            {**_taking(owner, now, until), ":horizon": {"S": horizon}},
-            answer="ALL_NEW",
+            f"SET #owner = :owner, #epoch = #epoch + :one, #leaseUntil = :until{change}",
+            f"#leaseUntil < :now AND {condition}",
+            owner=owner,
+            one=1,
+            until=until,
+            now=now,
+            **values,
         )
         return _lease(_from_item(item))
-
-    def _take_as_published(self, stored: Shard, owner: str, now: int, until: int) -> Lease:
-        item = self._table.update(
-            (stored.partition_id,),
-            _TAKE,
-            "#leaseUntil < :now AND #epoch = :epoch",
-            {**_taking(owner, now, until), ":epoch": number(stored.epoch)},
-            answer="ALL_NEW",
-        )
-        return _lease(_from_item(item))
-
-
-def _taking(owner: str, now: int, until: int) -> Item:
-    return {":owner": {"S": owner}, ":one": number(1), ":until": number(until), ":now": number(now)}
 
 
 def _stored(refused: ConditionFailed) -> Shard | None:
@@ -134,31 +123,5 @@ def _lease(shard: Shard) -> Lease:
     return Lease(shard.partition_id, shard.owner, shard.epoch, shard.lease_until, shard.cursor, shard.horizon)
 
 
-def _to_item(shard: Shard) -> Item:
-    return {
-        "partitionId": {"S": shard.partition_id},
-        "owner": {"S": shard.owner},
-        "epoch": number(shard.epoch),
-        "leaseUntil": number(shard.lease_until),
-        "cursor": {"S": shard.cursor},
-        "horizon": {"S": shard.horizon},
-        "standing": {"S": shard.status.value},
-    }
-
-
 def _from_item(item: Item) -> Shard:
-    return Shard(
-        partition_id=item["partitionId"]["S"],
-        owner=item["owner"]["S"],
-        epoch=int(item["epoch"]["N"]),
-        lease_until=int(item["leaseUntil"]["N"]),
-        cursor=item["cursor"]["S"],
-        horizon=item["horizon"]["S"],
-        status=_status_of(item),
-        changes=int(item["changes"]["N"]) if "changes" in item else 0,
-        released=int(item["released"]["N"]) if "released" in item else None,
-    )
-
-
-def _status_of(item: Item) -> ShardStatus:
-    return ShardStatus(item["standing"]["S"]) if "standing" in item else ShardStatus.USED
+    return msgspec.convert(values_of(item), Shard)

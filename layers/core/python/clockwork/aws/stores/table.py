@@ -1,17 +1,18 @@
 """One DynamoDB table: strong reads, and conditional writes whose refusal carries the stored item.
 
-Every expression writes an attribute's name as `#name`, and `Table` resolves it: many plain names are reserved words
-(https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ReservedWords.html).
+Every expression writes an attribute's name as `#name`, since many plain names are reserved words
+(https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ReservedWords.html), and the argument `name` of the
+same call as `:name`. `Table` resolves both.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
-from clockwork.aws.errors import ConditionFailed, ask
+from clockwork.aws.errors import ConditionFailed, ask, held
 from clockwork.aws.repeats import batches
 from clockwork.aws.session import Aws
 from clockwork.domain.errors import Unavailable
@@ -29,14 +30,19 @@ BATCH_GET_ROUNDS = 6
 _ALIAS = re.compile(r"#(\w+)")
 
 
-def number(value: int) -> Item:
-    """A number as DynamoDB writes it."""
-    return {"N": str(value)}
+def written(**values: str | int | bytes | frozenset[int]) -> Item:
+    """The item with these attributes, as DynamoDB writes it."""
+    return {name: _written(value) for name, value in values.items()}
 
 
-def seconds(at: int) -> Item:
+def values_of(item: Item) -> Mapping[str, Any]:
+    """The values of an item whose attributes are text and whole numbers, by the names of the attributes."""
+    return {name: int(value["N"]) if "N" in value else value.get("S") for name, value in item.items()}
+
+
+def seconds(at: int) -> int:
     """An instant (ms) as TTL needs it: epoch seconds, rounded up so that no item expires early."""
-    return number(-(-at // 1000))
+    return -(-at // 1000)
 
 
 class Table:
@@ -51,7 +57,8 @@ class Table:
 
     def get(self, *key: str) -> Item | None:
         """The item under a key, None if there is none."""
-        return ask(self._client.get_item, TableName=self._name, Key=self._written(key), ConsistentRead=True).get("Item")
+        answer = ask(self._client.get_item, TableName=self._name, Key=self._key_item(key), ConsistentRead=True)
+        return answer.get("Item")
 
     def get_all(self, keys: Sequence[Key]) -> dict[Key, Item]:
         """The items under these keys, by key; a key without an item is left out.
@@ -65,160 +72,163 @@ class Table:
         found = self._parallel.map(self._get_batch, batches(distinct, KEYS_PER_BATCH_GET))
         return {tuple(item[name]["S"] for name in self._key): item for items in found for item in items}
 
-    def query(
-        self, condition: str, values: Item, limit: int | None = None, newest_first: bool = False
-    ) -> tuple[list[Item], bool]:
-        """One page in key order (at most `limit` items and 1 MB), and whether there may be more."""
-        pages = self._pages(condition, values, limit, newest_first)
-        return next(pages)
+    def query(self, partition: str, between: tuple[str, str], limit: int) -> tuple[list[Item], bool]:
+        """One page of the items `between` two sort keys, both included, in key order, and whether there may be more.
 
-    def query_index(self, index: str, condition: str, values: Item, limit: int) -> list[Item]:
-        """The keys of up to `limit` items of an index, in descending order.
+        A page holds at most `limit` items and 1 MB.
+        """
+        return next(
+            self._pages(self._client.query, limit, ConsistentRead=True, **_range(self._key, partition, between))
+        )
+
+    def query_all(
+        self,
+        partition: str,
+        limit: int | None = None,
+        *,
+        between: tuple[str, str] | None = None,
+        before: str | None = None,
+        newest_first: bool = False,
+    ) -> list[Item]:
+        """The items of a partition, `between` two sort keys or `before` one, at most `limit`, read page after page."""
+        wanted = _range(self._key, partition, between, before)
+        return self._all(self._client.query, limit, ConsistentRead=True, ScanIndexForward=not newest_first, **wanted)
+
+    def query_index(self, index: str, key: Key, partition: str, limit: int, before: str | None) -> list[Item]:
+        """The keys of up to `limit` items of an index with the attributes `key`, in descending order.
 
         The index lags behind the table for moments.
         """
-        request: dict[str, Any] = {
-            "TableName": self._name,
-            "IndexName": index,
-            "KeyConditionExpression": condition,
-            "ExpressionAttributeNames": _aliases(condition),
-            "ExpressionAttributeValues": values,
-            "ScanIndexForward": False,
-        }
-        items: list[Item] = []
-        while len(items) < limit:
-            answer = ask(self._client.query, **request, Limit=limit - len(items))
-            items += answer["Items"]
-            if not answer.get("LastEvaluatedKey"):
-                break
-            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
-        return items
-
-    def query_all(
-        self, condition: str, values: Item, limit: int | None = None, newest_first: bool = False
-    ) -> list[Item]:
-        """All items in the range, at most `limit`, read page after page."""
-        items: list[Item] = []
-        for page, _ in self._pages(condition, values, limit, newest_first):
-            items += page
-            if limit is not None and len(items) >= limit:
-                return items[:limit]
-        return items
+        wanted = _range(key, partition, before=before)
+        return self._all(self._client.query, limit, IndexName=index, ScanIndexForward=False, **wanted)
 
     def scan(self, *attributes: str) -> list[Item]:
         """The given attributes of every item; for small tables only."""
-        wanted = ", ".join(f"#{attribute}" for attribute in attributes)
-        return self._scan(ProjectionExpression=wanted, ExpressionAttributeNames=_aliases(wanted))
+        wanted = _expressions({}, ProjectionExpression=", ".join(f"#{attribute}" for attribute in attributes))
+        return self._all(self._client.scan, ConsistentRead=True, **wanted)
 
     def scan_part(self, part: int, parts: int) -> list[Item]:
         """The items of part number `part`, counted from 0, of `parts` even, disjoint parts of the table."""
-        return self._scan(Segment=part, TotalSegments=parts)
+        return self._all(self._client.scan, ConsistentRead=True, Segment=part, TotalSegments=parts)
 
     def put_new(self, item: Item) -> bool:
         """Store an item unless there is one under its key; False if there is one."""
-        try:
-            self.put(item, f"attribute_not_exists(#{self._key[0]})")
-        except ConditionFailed:
-            return False
-        return True
+        return held(self.replace, item, self._key[0], None)
 
-    def put(self, item: Item, condition: str, values: Item | None = None) -> None:
+    def put(self, item: Item, condition: str, /, **values: Any) -> None:
         """Store the whole item if the condition holds; raises ConditionFailed if not."""
-        request: dict[str, Any] = {"ExpressionAttributeValues": values} if values else {}
-        ask(
-            self._client.put_item,
-            TableName=self._name,
-            Item=item,
-            ConditionExpression=condition,
-            ExpressionAttributeNames=_aliases(condition),
-            ReturnValuesOnConditionCheckFailure="ALL_OLD",
-            **request,
-        )
+        self._put(self._putting(item, condition, values))
 
-    def replace(self, item: Item) -> None:
-        """Store the whole item without a condition, in place of any stored one."""
-        ask(self._client.put_item, TableName=self._name, Item=item)
+    def replace(self, item: Item, attribute: str, before: str | int | None) -> None:
+        """Compare-and-set: store the whole item if the stored one's attribute is `before` (None: if none is stored).
+
+        Raises ConditionFailed if not.
+        """
+        self._put(self.replacement(item, attribute, before))
+
+    def replacement(self, item: Item, attribute: str, before: str | int | bytes | None) -> dict[str, Any]:
+        """What `replace` asks of DynamoDB, for a transaction."""
+        if before is None:
+            return self._putting(item, f"attribute_not_exists(#{self._key[0]})", {})
+        return self._putting(item, f"#{attribute} = :before", {"before": before})
 
     def delete(self, *key: str) -> None:
         """Delete an item; a missing item is no error."""
-        ask(self._client.delete_item, TableName=self._name, Key=self._written(key))
+        ask(self._client.delete_item, TableName=self._name, Key=self._key_item(key))
 
-    def delete_if(self, key: Key, condition: str, values: Item) -> None:
+    def delete_if(self, key: Key, condition: str, /, **values: Any) -> None:
         """Delete an item if the condition holds; otherwise it stays."""
+        expressions = _expressions(values, ConditionExpression=condition)
         with suppress(ConditionFailed):
-            ask(
-                self._client.delete_item,
-                TableName=self._name,
-                Key=self._written(key),
-                ConditionExpression=condition,
-                ExpressionAttributeNames=_aliases(condition),
-                ExpressionAttributeValues=values,
-            )
+            ask(self._client.delete_item, TableName=self._name, Key=self._key_item(key), **expressions)
 
-    def update(
-        self, key: Key, change: str, condition: str, values: Item, answer: Literal["NONE", "ALL_NEW"] = "NONE"
+    def update(self, key: Key, change: str, condition: str, /, **values: Any) -> bool:
+        """Change an item if the condition holds; whether it held."""
+        return held(self._update, key, "NONE", values, UpdateExpression=change, ConditionExpression=condition)
+
+    def update_and_read(self, key: Key, change: str, condition: str, /, **values: Any) -> Item:
+        """Change an item if the condition holds; the whole item after the change. Raises ConditionFailed if not."""
+        return self._update(key, "ALL_NEW", values, UpdateExpression=change, ConditionExpression=condition)
+
+    def _update(
+        self, key: Key, answer: Literal["NONE", "ALL_NEW"], values: Mapping[str, Any], **expressions: str
     ) -> Item:
-        """Change an item if the condition holds; raises ConditionFailed if not.
-
-        Returns the whole item after the change if `answer` is ALL_NEW, and an empty one otherwise.
-        """
-        return ask(
+        stored = ask(
             self._client.update_item,
             TableName=self._name,
-            Key=self._written(key),
-            UpdateExpression=change,
-            ConditionExpression=condition,
-            ExpressionAttributeNames=_aliases(change + condition),
-            ExpressionAttributeValues=values,
+            Key=self._key_item(key),
             ReturnValues=answer,
             ReturnValuesOnConditionCheckFailure="ALL_OLD",
-        ).get("Attributes", {})
+            **_expressions(values, **expressions),
+        )
+        return stored.get("Attributes", {})
 
-    def _scan(self, **request: Any) -> list[Item]:
-        request |= {"TableName": self._name, "ConsistentRead": True}
+    def _put(self, request: dict[str, Any]) -> None:
+        ask(self._client.put_item, **request, ReturnValuesOnConditionCheckFailure="ALL_OLD")
+
+    def _putting(self, item: Item, condition: str, values: Mapping[str, Any]) -> dict[str, Any]:
+        return {"TableName": self._name, "Item": item, **_expressions(values, ConditionExpression=condition)}
+
+    def _all(self, call: Callable[..., Any], limit: int | None = None, **request: Any) -> list[Item]:
         items: list[Item] = []
-        while True:
-            answer = ask(self._client.scan, **request)
-            items += answer["Items"]
-            if not answer.get("LastEvaluatedKey"):
-                return items
-            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+        for page, _ in self._pages(call, limit, **request):
+            items += page
+            if limit is not None and len(items) >= limit:
+                break
+        return items[:limit]
 
-    def _pages(
-        self, condition: str, values: Item, limit: int | None, newest_first: bool
-    ) -> Iterator[tuple[list[Item], bool]]:
-        request: dict[str, Any] = {
-            "TableName": self._name,
-            "ConsistentRead": True,
-            "KeyConditionExpression": condition,
-            "ExpressionAttributeNames": _aliases(condition),
-            "ExpressionAttributeValues": values,
-            "ScanIndexForward": not newest_first,
-        }
-        if limit is not None:
-            request["Limit"] = limit
+    def _pages(self, call: Callable[..., Any], limit: int | None, **request: Any) -> Iterator[tuple[list[Item], bool]]:
+        """The pages of a query or a scan, each with at most `limit` items, and whether there may be more behind it."""
+        request |= {"TableName": self._name} if limit is None else {"TableName": self._name, "Limit": limit}
         while True:
-            answer = ask(self._client.query, **request)
+            answer = ask(call, **request)
             behind = answer.get("LastEvaluatedKey")
-            yield list(answer["Items"]), bool(behind)
+            yield answer["Items"], bool(behind)
             if not behind:
                 return
             request["ExclusiveStartKey"] = behind
 
     def _get_batch(self, keys: Sequence[Key]) -> list[Item]:
-        waiting: Any = {"Keys": [self._written(key) for key in keys], "ConsistentRead": True}
+        waiting: Any = {"Keys": [self._key_item(key) for key in keys], "ConsistentRead": True}
         items: list[Item] = []
         for _ in self._backoff.rounds(BATCH_GET_ROUNDS):
             answer = ask(self._client.batch_get_item, RequestItems={self._name: waiting})
-            items += answer["Responses"].get(self._name, [])
+            items += answer["Responses"].get(self._name, ())
             waiting = answer["UnprocessedKeys"].get(self._name)
             if not waiting:
                 return items
         raise Unavailable(f"{len(waiting['Keys'])} of {len(keys)} keys of {self._name} went unanswered")
 
-    def _written(self, key: Key) -> dict[str, Any]:
-        return {name: {"S": value} for name, value in zip(self._key, key, strict=True)}
+    def _key_item(self, key: Key) -> Item:
+        return written(**dict(zip(self._key, key, strict=True)))
 
 
-def _aliases(expression: str) -> dict[str, str]:
-    return {f"#{name}": name for name in _ALIAS.findall(expression)}
+def _range(
+    key: Key, partition: str, between: tuple[str, str] | None = None, before: str | None = None
+) -> dict[str, Any]:
+    """The condition of a query on the sort keys of a partition, both ends of `between` included."""
+    condition, values = f"#{key[0]} = :partition", {"partition": partition}
+    if between is not None:
+        condition += f" AND #{key[1]} BETWEEN :first AND :last"
+        values |= {"first": between[0], "last": between[1]}
+    if before is not None:
+        condition += f" AND #{key[1]} < :before"
+        values["before"] = before
+    return _expressions(values, KeyConditionExpression=condition)
+
+
+def _expressions(values: Mapping[str, Any], **expressions: str) -> dict[str, Any]:
+    """Expressions of a request, in which `#name` is an attribute, and `:name` is one of `values`."""
+    names = {f"#{name}": name for name in _ALIAS.findall(" ".join(expressions.values()))}
+    request: dict[str, Any] = {**expressions, "ExpressionAttributeNames": names}
+    if values:
+        request["ExpressionAttributeValues"] = written(**{f":{name}": value for name, value in values.items()})
+    return request
+
+
+def _written(value: str | int | bytes | frozenset[int]) -> Mapping[str, Any]:
+    if isinstance(value, str):
+        return {"S": value}
+    if isinstance(value, int):
+        return {"N": str(value)}
+    return {"B": value} if isinstance(value, bytes) else {"NS": [str(number) for number in sorted(value)]}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from clockwork.aws.errors import ConditionFailed, Throttled, ask
+from clockwork.aws.errors import Throttled, ask
 from clockwork.aws.repeats import batches
 from clockwork.aws.session import Aws
-from clockwork.aws.stores.table import Item, Table, seconds
+from clockwork.aws.stores.table import Item, Table, seconds, written
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.timeline import NEVER, Page, Row
 
@@ -52,38 +52,18 @@ class AwsTimeline:
     def read(self, partition_id: str, after: str, until: str, limit: int) -> Page:
         if after >= until:
             return Page(())
-        items, more = self._table.query(
-            "#partitionId = :partition AND #scheduleTime BETWEEN :first AND :until",
-            {
-                ":partition": {"S": partition_id},
-                # The text next to `after`: a key may have one condition only, and BETWEEN includes its bounds.
-                ":first": {"S": after + "\x00"},
-                ":until": {"S": until},
-            },
-            limit,
-        )
+        # The text next to `after`: a key may have one condition only, and BETWEEN includes its bounds.
+        items, more = self._table.query(partition_id, (after + "\x00", until), limit)
         return Page(tuple(map(_from_item, items)), more)
 
     def cancel(self, partition_id: str, key: str, element: int) -> bool:
-        try:
-            self._table.update(
-                (partition_id, key),
-                "ADD #cancelled :element",
-                "attribute_exists(#partitionId)",
-                {":element": {"NS": [str(element)]}},
-            )
-        except ConditionFailed:
-            return False
-        return True
+        exists = "attribute_exists(#partitionId)"
+        return self._table.update((partition_id, key), "ADD #cancelled :element", exists, element=frozenset({element}))
 
     def forget(self, partition_id: str, keys: Sequence[str]) -> None:
         for batch in batches(keys, ROWS_PER_BATCH_WRITE):
-            self._write_batch(
-                [
-                    {"DeleteRequest": {"Key": {"partitionId": {"S": partition_id}, "scheduleTime": {"S": k}}}}
-                    for k in batch
-                ]
-            )
+            rows = [written(partitionId=partition_id, scheduleTime=key) for key in batch]
+            self._write_batch([{"DeleteRequest": {"Key": row}} for row in rows])
 
     def _put_new(self, row: Row) -> bool:
         return self._table.put_new(_to_item(row))
@@ -111,7 +91,7 @@ def _to_item(row: Row) -> Item:
         "occurrences": {"B": row.blob},
     }
     if row.expires_at != NEVER:
-        item["expiresAt"] = seconds(row.expires_at)
+        item["expiresAt"] = {"N": str(seconds(row.expires_at))}
     if row.cancelled:
         item["cancelled"] = {"NS": [str(element) for element in sorted(row.cancelled)]}
     return item

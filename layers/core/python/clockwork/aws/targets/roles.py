@@ -6,7 +6,7 @@ Credentials of a role are asked for once, and renewed shortly before they end.
 from __future__ import annotations
 
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -27,15 +27,8 @@ RENEWED_BEFORE_MS = 300_000
 CAPACITY = 200
 
 
-class ServiceClients(Protocol):
-    """The source of a transport's clients of AWS services."""
-
-    def client(self, service: str, role_arn: str | None, client_id: str) -> Any:
-        """A client of the service, under the role if there is one; raises NoRole if it cannot be assumed."""
-
-
 class RoleClients:
-    """Clients under the deliverer's own role, or under a role that trusts it with the ExternalId = clientId.
+    """`ServiceClients` under the deliverer's own role, or under a role that trusts it with the ExternalId = clientId.
 
     The ExternalId keeps one client from using a role that trusts Clockwork for another client (the confused deputy).
     Safe for many threads.

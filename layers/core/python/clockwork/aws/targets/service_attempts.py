@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
-from typing import Any
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 from botocore.exceptions import (
@@ -16,7 +16,12 @@ from botocore.exceptions import (
 )
 
 from clockwork.domain.executions import Outcome, State
+from clockwork.domain.jobs import EventBridgeTarget, LambdaTarget, SnsTarget, SqsTarget
+from clockwork.domain.releases import Delivery
 from clockwork.ports import Clock
+
+T = TypeVar("T", bound=EventBridgeTarget | LambdaTarget | SnsTarget | SqsTarget)
+Faults = Mapping[int, Exception]
 
 #: Error codes that say that the service denies access.
 _DENIED = frozenset(
@@ -59,53 +64,89 @@ class NoRole(Exception):
     """The deliverer could not assume the role that the target names; the message says why."""
 
 
-class Service(msgspec.Struct, frozen=True):
-    """The words of error texts for one service, and its codes of permanent failures.
+#: The faults that an attempt is expected to meet. Any other exception is a defect of ours and raised as one.
+FAULTS = (Undeliverable, NoRole, Refused, ClientError, BotoCoreError)
 
+
+class Service(msgspec.Struct, frozen=True):
+    """One service: botocore's name of it, the ARNs of its resources, the words of error texts, and codes.
+
+    `arn_field` is the field of a target that has its ARN. `arn` has a group `region`.
     `permanent` are the codes that say that the message itself is at fault. Every other cause (permissions, keys, a
     resource not yet made) somebody can put right.
     """
 
     name: str
+    client: str
+    arn_field: str
+    arn: re.Pattern[str]
+    resource: str
+    resources: str
     does: str
     takes: str
     permanent: frozenset[str]
 
 
-def attempt(send: Callable[[], None], service: Service, arn: str, clock: Clock) -> Outcome:
-    """Call `send`; the outcome of the attempt, also if it failed."""
-    started_at = clock.now()
-    try:
-        send()
-    except Undeliverable as fault:
-        return Outcome(State.FAILED, started_at, clock.now(), permanent=True, error=str(fault))
-    except NoRole as fault:
-        return Outcome(State.FAILED, started_at, clock.now(), error=str(fault))
-    except Refused as fault:
-        return _refusal(service, arn, fault.code, fault.reason, started_at, clock.now())
-    except ClientError as fault:
-        told = fault.response["Error"]
-        return _refusal(service, arn, told.get("Code", ""), told.get("Message", ""), started_at, clock.now())
-    except (ConnectTimeoutError, ReadTimeoutError):
-        return Outcome(State.TIMED_OUT, started_at, clock.now(), error=f"{service.name} did not answer in time")
-    except BotoCoreError as fault:
-        words = "cannot be reached" if isinstance(fault, EndpointConnectionError) else "gave no answer"
-        error = f"{service.name} {words}: {type(fault).__name__}"
-        return Outcome(State.FAILED, started_at, clock.now(), error=error)
-    return Outcome(State.SUCCEEDED, started_at, clock.now())
+class ServiceClients(Protocol):
+    """The source of a transport's clients of AWS services."""
+
+    def client(self, service: str, role_arn: str | None, client_id: str) -> Any:
+        """A client of the service, under the role if there is one; raises NoRole if it cannot be assumed."""
 
 
-def attempts(
-    send_all: Callable[[], Mapping[int, Exception]], count: int, service: Service, arn: str, clock: Clock
-) -> list[Outcome]:
-    """Call `send_all` for `count` attempts; the outcome of each.
+class ServiceTransport(Generic[T]):
+    """Delivers to targets of one service, `kind`, in Clockwork's own region; safe for many threads.
 
-    `send_all` returns the faults by the numbers of the attempts. An attempt without a fault has succeeded.
+    The configuration of the AWS client limits how long a call takes.
     """
-    began_at = clock.now()
-    faults = send_all()
-    outcomes = [attempt(partial(_raise, faults.get(number)), service, arn, clock) for number in range(count)]
-    return [msgspec.structs.replace(outcome, started_at=began_at) for outcome in outcomes]
+
+    service: Service
+    kind: type[T]
+
+    def __init__(self, clients: ServiceClients, clock: Clock) -> None:
+        self._clients = clients
+        self._clock = clock
+
+    def send(self, deliveries: Sequence[Delivery], target: T) -> Faults:
+        """Send a message for each delivery; the faults by the index of the delivery, or one of FAULTS raised for all.
+
+        `target` is that of the first delivery.
+        """
+        raise NotImplementedError
+
+    def deliver(self, delivery: Delivery) -> Outcome:
+        """Make the attempt; a fault becomes its outcome."""
+        return self.deliver_all([delivery])[0]
+
+    def deliver_all(self, deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
+        """Make attempts that may share a call; each has an outcome of its own."""
+        target = self.target_of(deliveries[0])
+        arn = getattr(target, self.service.arn_field)
+        started_at = self._clock.now()
+        try:
+            faults = self.send(deliveries, target)
+        except FAULTS as fault:
+            faults = dict.fromkeys(range(len(deliveries)), fault)
+        ended_at = self._clock.now()
+        return [_outcome_of(faults.get(n), self.service, arn, started_at, ended_at) for n in range(len(deliveries))]
+
+    def target_of(self, delivery: Delivery) -> T:
+        """The delivery's target; raises TypeError if it is of another service."""
+        target = delivery.occurrence.target
+        if not isinstance(target, self.kind):
+            raise TypeError(f"{self.service.name} is not the service of a {type(target).__name__}")
+        return target
+
+    def client_for(self, delivery: Delivery) -> Any:
+        """A client for the delivery's target, under the role that it names; raises NoRole and Undeliverable."""
+        target = self.target_of(delivery)
+        arn = getattr(target, self.service.arn_field)
+        match = self.service.arn.fullmatch(arn)
+        if match is None:
+            raise Undeliverable(f"{arn} is not the ARN of {self.service.resource}")
+        client = self._clients.client(self.service.client, target.role_arn, delivery.occurrence.client_id)
+        check_region(arn, match["region"], client, self.service.resources)
+        return client
 
 
 def check_region(arn: str, region: str, client: Any, things: str) -> None:
@@ -115,17 +156,31 @@ def check_region(arn: str, region: str, client: Any, things: str) -> None:
         raise Undeliverable(f"{arn} is in {region}, Clockwork delivers to {things} in {ours} only")
 
 
-def _raise(fault: Exception | None) -> None:
-    if fault is not None:
-        raise fault
+def _outcome_of(fault: Exception | None, service: Service, arn: str, started_at: int, ended_at: int) -> Outcome:
+    permanent = False
+    match fault:
+        case None:
+            return Outcome(State.SUCCEEDED, started_at, ended_at)
+        case ConnectTimeoutError() | ReadTimeoutError():
+            return Outcome(State.TIMED_OUT, started_at, ended_at, error=f"{service.name} did not answer in time")
+        case Undeliverable() | NoRole():
+            permanent, error = isinstance(fault, Undeliverable), str(fault)
+        case Refused():
+            permanent, error = _refusal(service, arn, fault.code, fault.reason)
+        case ClientError():
+            told = fault.response["Error"]
+            permanent, error = _refusal(service, arn, told.get("Code", ""), told.get("Message", ""))
+        case _:
+            words = "cannot be reached" if isinstance(fault, EndpointConnectionError) else "gave no answer"
+            error = f"{service.name} {words}: {type(fault).__name__}"
+    return Outcome(State.FAILED, started_at, ended_at, permanent=permanent, error=error)
 
 
-def _refusal(service: Service, arn: str, code: str, reason: str, started_at: int, ended_at: int) -> Outcome:
+def _refusal(service: Service, arn: str, code: str, reason: str) -> tuple[bool, str]:
     if code in _DENIED:
         words = f"denies access ({code}): its policies and key must let Clockwork's deliverer role {service.does}"
     elif code in _MISSING:
         words = "does not exist"
     else:
         words = f"did not take the {service.takes}: {code}: {reason[:300]}"
-    permanent = code in service.permanent
-    return Outcome(State.FAILED, started_at, ended_at, permanent=permanent, error=f"{arn} {words}")
+    return code in service.permanent, f"{arn} {words}"

@@ -1,8 +1,8 @@
 """Reads the fields of a cron expression into bitmasks and notes every fault with its column."""
 
 import re
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections import defaultdict
+from typing import Any, NamedTuple
 
 from clockwork.domain.cron.invalid import Fault
 
@@ -11,6 +11,7 @@ FIELDS = (MINUTE, HOUR, DAY, MONTH, WEEKDAY)
 
 
 class _Field(NamedTuple):
+    mask: str
     lowest: int
     highest: int
     names: tuple[str, ...] = ()
@@ -27,81 +28,74 @@ class _Field(NamedTuple):
 
 
 _FIELDS = {
-    SECOND: _Field(0, 59),
-    MINUTE: _Field(0, 59),
-    HOUR: _Field(0, 23),
-    DAY: _Field(1, 31),
-    MONTH: _Field(1, 12, ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")),
-    WEEKDAY: _Field(0, 7, ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")),
+    SECOND: _Field("seconds", 0, 59),
+    MINUTE: _Field("minutes", 0, 59),
+    HOUR: _Field("hours", 0, 23),
+    DAY: _Field("days", 1, 31),
+    MONTH: _Field(
+        "months", 1, 12, ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
+    ),
+    WEEKDAY: _Field("weekdays", 0, 7, ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")),
 }
 _RANDOM = re.compile(r"[RH](\(.*\)?)?")
 _NEAREST = re.compile(r"(\w+)W")
 _LAST_WEEKDAY = re.compile(r"L(\w+)|(\w+)L")
 
 
-@dataclass(slots=True)
-class Masks:
-    """One field as bitmasks: plain values in `values`, and each kind of special item in a mask or flag of its own."""
-
-    values: int = 0
-    last: bool = False
-    last_working: bool = False
-    nearest: int = 0
-    nth: int = 0
-    last_of: int = 0
-
-
 class FieldReader:
-    """Reads fields (in capitals) one by one and collects `faults`. A field with faults has incomplete masks."""
+    """Reads fields (in capitals) one by one and collects `masks` and `faults`. A field with faults lacks some masks.
+
+    `masks` holds bitmasks and flags under the names of `CompiledCron`: of each field its plain values, and each kind of
+    special item in a mask or flag of its own.
+    """
 
     def __init__(self) -> None:
+        self.masks: defaultdict[str, Any] = defaultdict(int)
         self.faults: list[Fault] = []
 
-    def read(self, name: str, text: str, column: int) -> Masks:
-        """The masks of the field `name`, whose text begins at `column` of the expression."""
-        masks = Masks()
+    def read(self, name: str, text: str, column: int) -> None:
+        """Read the field `name`, whose text begins at `column` of the expression."""
+        values = 0
         if text == "?" and name in (DAY, WEEKDAY):
             text = "*"
         for item in text.split(","):
-            self._read_item(name, item, column, masks)
+            values |= self._read_item(name, item, column)
             column += len(item) + 1
-        if name == WEEKDAY:
-            masks.values = (masks.values | masks.values >> 7) & 127
-        return masks
+        self.masks[_FIELDS[name].mask] = (values | values >> 7) & 127 if name == WEEKDAY else values
 
-    def _read_item(self, name: str, item: str, column: int, masks: Masks) -> None:
+    def _read_item(self, name: str, item: str, column: int) -> int:
+        """Bits of a plain item; 0 for a special one, which has a mask of its own."""
         special = {DAY: self._special_day, WEEKDAY: self._special_weekday}.get(name)
-        if special is None or not special(item, column, masks):
-            masks.values |= self._plain(name, item, column)
+        return 0 if special is not None and special(item, column) else self._plain(name, item, column)
 
-    def _special_day(self, item: str, column: int, masks: Masks) -> bool:
+    def _special_day(self, item: str, column: int) -> bool:
         """Reads ``L``, ``LW`` and ``15W``; False if the item is none of these."""
         nearest = _NEAREST.fullmatch(item)
         if item == "L":
-            masks.last = True
+            self.masks["last_day"] = True
         elif item == "LW":
-            masks.last_working = True
+            self.masks["last_working_day"] = True
         elif nearest:
-            masks.nearest |= 1 << self._value(DAY, nearest[1], column)
+            self.masks["nearest_working_days"] |= 1 << self._value(DAY, nearest[1], column)
         elif re.fullmatch(r"L-\d+.*", item):
             self._fault(DAY, column, f"{item!r} is not supported: days before the last cannot be counted")
         else:
             return False
         return True
 
-    def _special_weekday(self, item: str, column: int, masks: Masks) -> bool:
+    def _special_weekday(self, item: str, column: int) -> bool:
         """Reads ``5L``, ``L5`` and ``MON#2``; False if the item is none of these."""
         last = _LAST_WEEKDAY.fullmatch(item)
         if "#" in item:
             weekday, _, week = item.partition("#")
             value = self._value(WEEKDAY, weekday, column) % 7
             if re.fullmatch(r"[1-5]", week):
-                masks.nth |= 1 << (7 * (int(week) - 1) + value)
+                self.masks["nth_weekdays"] |= 1 << (7 * (int(week) - 1) + value)
             else:
                 self._fault(WEEKDAY, column + len(weekday) + 1, f"week {week!r} after # is out of 1-5")
         elif last:
             position = column + (1 if last[1] else 0)
-            masks.last_of |= 1 << self._value(WEEKDAY, last[1] or last[2], position) % 7
+            self.masks["last_weekdays"] |= 1 << self._value(WEEKDAY, last[1] or last[2], position) % 7
         elif item == "L":
             self._fault(WEEKDAY, column, "L needs a weekday here, such as 5L; write SAT for Saturdays")
         else:

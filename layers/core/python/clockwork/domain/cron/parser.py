@@ -5,7 +5,7 @@ from typing import get_args
 
 from clockwork.domain.cron.compiled import CompiledCron, DayMatch, DstGap, DstOverlap
 from clockwork.domain.cron.days import matching_days
-from clockwork.domain.cron.field_reader import DAY, FIELDS, HOUR, MINUTE, MONTH, SECOND, WEEKDAY, FieldReader, Masks
+from clockwork.domain.cron.field_reader import DAY, FIELDS, HOUR, MINUTE, SECOND, WEEKDAY, FieldReader
 from clockwork.domain.cron.invalid import Fault, InvalidCron
 
 LONGEST_EXPRESSION = 256
@@ -39,11 +39,12 @@ def compile_cron(
     names = (SECOND, *FIELDS) if len(words) == 6 else FIELDS
     texts = dict(zip(names, (text for _, text in words), strict=True))
     reader = FieldReader()
-    masks = {name: reader.read(name, text, column) for name, (column, text) in zip(names, words, strict=True)}
+    for name, (column, text) in zip(names, words, strict=True):
+        reader.read(name, text, column)
     if reader.faults:
         raise InvalidCron(reader.faults)
-    cron = _compiled(
-        masks,
+    cron = CompiledCron(
+        **reader.masks,
         either_day=_either_day(texts[DAY], texts[WEEKDAY], day_match),
         follows_clock=texts[MINUTE].startswith("*") or texts[HOUR].startswith("*"),
         dst_gap=dst_gap,
@@ -94,29 +95,6 @@ def _alias(words: list[tuple[int, str]]) -> list[tuple[int, str]]:
         detail = f"{spelled}: use one of {', '.join(ALIASES)}, or five or six fields"
         raise InvalidCron([Fault(WHOLE, column, detail)])
     return [(column, text) for text in fields.split()]
-
-
-def _compiled(
-    masks: dict[str, Masks], *, either_day: bool, follows_clock: bool, dst_gap: DstGap, dst_overlap: DstOverlap
-) -> CompiledCron:
-    day, weekday = masks[DAY], masks[WEEKDAY]
-    return CompiledCron(
-        seconds=masks[SECOND].values if SECOND in masks else 1,
-        minutes=masks[MINUTE].values,
-        hours=masks[HOUR].values,
-        days=day.values,
-        nearest_working_days=day.nearest,
-        last_day=day.last,
-        last_working_day=day.last_working,
-        months=masks[MONTH].values,
-        weekdays=weekday.values,
-        nth_weekdays=weekday.nth,
-        last_weekdays=weekday.last_of,
-        either_day=either_day,
-        follows_clock=follows_clock,
-        dst_gap=dst_gap,
-        dst_overlap=dst_overlap,
-    )
 
 
 def _either_day(day: str, weekday: str, day_match: DayMatch) -> bool:

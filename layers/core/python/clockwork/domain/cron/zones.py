@@ -4,7 +4,7 @@ zoneinfo decides which copy of the IANA database it reads. With ``PYTHONTZPATH="
 package.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
@@ -81,13 +81,7 @@ def _changes(zone: ZoneInfo, first: int, last: int) -> list[tuple[int, int]]:
 
 def _change_between(zone: ZoneInfo, before: int, after: int) -> int:
     old = _offset(zone, before)
-    while after - before > 1:
-        middle = (before + after) // 2
-        if _offset(zone, middle) == old:
-            before = middle
-        else:
-            after = middle
-    return after
+    return before + bisect_left(range(before, after), True, key=lambda second: _offset(zone, second) != old)
 
 
 def _offset(zone: ZoneInfo, second: int) -> int:

@@ -11,7 +11,7 @@ from functools import partial
 
 import msgspec
 
-from clockwork.domain import ids, keys
+from clockwork.domain import keys
 from clockwork.domain.executions import Execution, Skipped, State
 from clockwork.domain.fires.counting import count_fires
 from clockwork.domain.named_jobs import NamedJob, Pointer, occurrence_of
@@ -117,19 +117,9 @@ def run_of(job: NamedJob, due_at: int, run_at: int, run: str) -> Release:
     )
 
 
-def skipped_execution(job: NamedJob, skipped: Skipped, expires_at: int) -> Execution:
-    """The one record for a stretch of fires that are not delivered."""
-    return Execution(
-        job_id=job.job_id,
-        execution_id=str(ids.ExecutionId(job.job_id, skipped.from_at, job.version)),
-        client_id=job.client_id,
-        due_at=skipped.from_at,
-        state=State.SKIPPED,
-        revision=1,
-        expires_at=expires_at,
-        reason=skipped.reason,
-        skipped=skipped,
-    )
+def skipped_execution(job: NamedJob, first: Fire, skipped: Skipped, expires_at: int) -> Execution:
+    """The one record for a stretch of fires that are not delivered, under the executionId of the `first`."""
+    return release_of(job, first).first_record(State.SKIPPED, expires_at, reason=skipped.reason, skipped=skipped)
 
 
 def without_first(job: NamedJob, first: Fire, skipped: Skipped, count: int) -> tuple[Fire, Skipped] | None:

@@ -100,10 +100,10 @@ def plan_outcome(release: Release, running: Execution, outcome: Outcome, now: in
     attempt = attempt_of(running.attempt, release, outcome)
     ended = _unclaimed(running, outcome.state, (*running.attempts, attempt))
     if outcome.state is State.SUCCEEDED:
-        return Plan(Action.FINISH, "delivered", _kept(release, ended, now))
+        return Plan(Action.FINISH, "delivered", _final(release, ended, State.SUCCEEDED, ended.reason, now))
     if running.cancel_noted_at is not None:
-        cancelled = _final(ended, State.CANCELLED, "cancelled while an attempt was running")
-        return Plan(Action.FINISH, "cancelled", _kept(release, cancelled, now))
+        cancelled = _final(release, ended, State.CANCELLED, "cancelled while an attempt was running", now)
+        return Plan(Action.FINISH, "cancelled", cancelled)
     spent = running.attempt - running.budget_from
     retry = plan_retry(release.occurrence, spent, running.lost_workers, outcome, now, jitter)
     return _plan_following(release, ended, retry, now)
@@ -118,15 +118,13 @@ def plan_unrecorded_outcome(release: Release, outcome: Outcome, now: int, jitter
     if retry.retry_at is not None:
         again = msgspec.structs.replace(_again(release, release.attempt + 1, retry.retry_at), history=history)
         return Plan(Action.FOLLOW_UP, retry.reason, release=again)
-    dead = dead_execution(release, retry.reason, history, now, expires_at)
-    if retry.ends is not State.DEAD:
-        dead = msgspec.structs.replace(dead, state=retry.ends, occurrence=None, dead_at=None, dead_shard=None)
-    return Plan(Action.FINISH, retry.reason, _kept(release, dead, now))
+    ended = _unrecorded_end(release, retry.ends, retry.reason, history, now, expires_at)
+    return Plan(Action.FINISH, retry.reason, ended)
 
 
 def plan_unstarted(release: Release, stored: Execution, state: State, reason: str, now: int) -> Execution:
     """The record of what was claimed, or waited, and is not started after all: final, with the reason."""
-    return _kept(release, _final(_unclaimed(stored, state, stored.attempts), state, reason), now)
+    return _final(release, _unclaimed(stored, state, stored.attempts), state, reason, now)
 
 
 def attempt_of(number: int, release: Release, outcome: Outcome) -> Attempt:
@@ -143,32 +141,12 @@ def attempt_of(number: int, release: Release, outcome: Outcome) -> Attempt:
     )
 
 
-def dead_execution(release: Release, reason: str, history: tuple[Attempt, ...], now: int, expires_at: int) -> Execution:
-    """The record of an occurrence that ends undelivered without having had one: whole, so that it can be redriven."""
-    return release.first_record(
-        State.DEAD,
-        expires_at,
-        attempt=number_of_last(history),
-        attempts=history,
-        reason=reason,
-        occurrence=release.occurrence,
-        dead_at=now,
-        dead_shard=release.shard,
-        unclaimed=release.occurrence.record == "none",
-    )
-
-
 def plan_death(release: Release, stored: Execution | None, reason: str, now: int, expires_at: int) -> Execution:
     """The record of an occurrence that is given up from outside, whatever stood there that was not final."""
     if stored is None:
-        return dead_execution(release, reason, release.history, now, expires_at)
-    dead = _final(_unclaimed(stored, State.DEAD, stored.attempts), State.DEAD, reason)
-    return msgspec.structs.replace(_dead(release, dead, now), expires_at=expires_at)
-
-
-def _dead(release: Release, ended: Execution, now: int) -> Execution:
-    """With what a redrive and a callback need."""
-    return msgspec.structs.replace(ended, occurrence=release.occurrence, dead_at=now, dead_shard=release.shard)
+        return _unrecorded_end(release, State.DEAD, reason, release.history, now, expires_at)
+    dead = _final(release, _unclaimed(stored, State.DEAD, stored.attempts), State.DEAD, reason, now)
+    return msgspec.structs.replace(dead, expires_at=expires_at)
 
 
 def _plan_lost_worker(release: Release, stored: Execution, claim: Claim) -> Plan:
@@ -179,19 +157,14 @@ def _plan_lost_worker(release: Release, stored: Execution, claim: Claim) -> Plan
 
 def _plan_following(release: Release, ended: Execution, retry: RetryPlan, now: int) -> Plan:
     if retry.retry_at is None:
-        final = _kept(release, _final(ended, retry.ends, retry.reason), now)
-        if retry.ends is State.DEAD:
-            final = _dead(release, final, now)
-        return Plan(Action.FINISH, retry.reason, final)
+        return Plan(Action.FINISH, retry.reason, _final(release, ended, retry.ends, retry.reason, now))
     waiting = msgspec.structs.replace(ended, next_attempt_at=retry.retry_at)
     return Plan(Action.FOLLOW_UP, retry.reason, waiting, _again(release, ended.attempt + 1, retry.retry_at))
 
 
 def _claimed(execution: Execution, release: Release, claim: Claim) -> Execution:
-    return msgspec.structs.replace(
-        execution,
+    return execution.changed(
         state=State.RUNNING,
-        revision=execution.revision + 1,
         attempt=release.attempt,
         claimant=claim.claimant,
         claim_until=claim.until,
@@ -203,10 +176,8 @@ def _claimed(execution: Execution, release: Release, claim: Claim) -> Execution:
 
 
 def _unclaimed(execution: Execution, state: State, attempts: tuple[Attempt, ...]) -> Execution:
-    return msgspec.structs.replace(
-        execution,
+    return execution.changed(
         state=state,
-        revision=execution.revision + 1,
         attempts=_last_of(attempts),
         claimant=None,
         claim_until=None,
@@ -215,14 +186,23 @@ def _unclaimed(execution: Execution, state: State, attempts: tuple[Attempt, ...]
     )
 
 
-def _final(execution: Execution, state: State, reason: str) -> Execution:
-    return msgspec.structs.replace(execution, state=state, reason=reason, next_attempt_at=None)
+def _final(release: Release, execution: Execution, state: State, reason: str | None, now: int) -> Execution:
+    """The record as it ends: kept as long as its client wants, and if DEAD with what a redrive and a callback need."""
+    expires_at = kept_until(now, release.occurrence.retention_days, execution.expires_at)
+    final = msgspec.structs.replace(execution, state=state, reason=reason, expires_at=expires_at)
+    if state is not State.DEAD:
+        return final
+    return msgspec.structs.replace(final, occurrence=release.occurrence, dead_at=now, dead_shard=release.shard)
 
 
-def _kept(release: Release, final: Execution, now: int) -> Execution:
-    """What has ended is kept as long as its client wants it."""
-    expires_at = kept_until(now, release.occurrence.retention_days, final.expires_at)
-    return msgspec.structs.replace(final, expires_at=expires_at)
+def _unrecorded_end(
+    release: Release, state: State, reason: str, history: tuple[Attempt, ...], now: int, expires_at: int
+) -> Execution:
+    """The record of an occurrence that ends after attempts without a record (level `none`), or after none at all."""
+    unclaimed = release.occurrence.record == "none"
+    attempt = number_of_last(history)
+    first = release.first_record(state, expires_at, attempt=attempt, attempts=history, unclaimed=unclaimed)
+    return _final(release, first, state, reason, now)
 
 
 def _again(release: Release, attempt: int, run_at: int) -> Release:

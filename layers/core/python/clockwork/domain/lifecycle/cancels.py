@@ -25,22 +25,27 @@ class CancelPlan(msgspec.Struct, frozen=True):
     execution: Execution | None = None
 
 
-class Cancelled(msgspec.Struct, frozen=True):
-    """The fields of the record that a cancel makes if the execution had none; instants in ms."""
+def cancel_record(job_id: str, execution_id: str, client_id: str, due_at: int, expires_at: int, now: int) -> Execution:
+    """The record that a cancel makes if the execution had none; instants in ms."""
+    return Execution(
+        job_id=job_id,
+        execution_id=execution_id,
+        client_id=client_id,
+        due_at=due_at,
+        state=State.CANCELLED,
+        revision=1,
+        expires_at=expires_at,
+        cancel_noted_at=now,
+        reason="cancelled by its client",
+    )
 
-    job_id: str
-    execution_id: str
-    client_id: str
-    due_at: int
-    expires_at: int
-    now: int
 
-
-def plan_cancel(stored: Execution | None, cancelled: Cancelled) -> CancelPlan:
+def plan_cancel(stored: Execution | None, cancelled: Execution) -> CancelPlan:
     """The plan of a cancel, given the stored record: only a claim or a final state is stronger than a cancel.
 
-    An execution at record level `none` is recorded from its redrive on. A cancel ends it as well, but answers too late:
-    its attempts from before the redrive left no claim, and may not have been the last ones.
+    `cancelled`: the record that the cancel makes if there is none. An execution at record level `none` is recorded
+    from its redrive on. A cancel ends it as well, but answers too late: its attempts from before the redrive left no
+    claim, and may not have been the last ones.
     """
     plan = _plan_recorded(stored, cancelled)
     if stored is None or not stored.unclaimed or plan.verdict is Verdict.TOO_LATE:
@@ -49,9 +54,9 @@ def plan_cancel(stored: Execution | None, cancelled: Cancelled) -> CancelPlan:
     return msgspec.structs.replace(plan, verdict=Verdict.TOO_LATE, reason=reason)
 
 
-def _plan_recorded(stored: Execution | None, cancelled: Cancelled) -> CancelPlan:
+def _plan_recorded(stored: Execution | None, cancelled: Execution) -> CancelPlan:
     if stored is None:
-        return CancelPlan(Verdict.CANCELLED, "no attempt had started", _new(cancelled))
+        return CancelPlan(Verdict.CANCELLED, "no attempt had started", cancelled)
     if stored.state is State.CANCELLED:
         return CancelPlan(Verdict.CANCELLED, "it is cancelled already")
     if stored.is_final:
@@ -60,16 +65,13 @@ def _plan_recorded(stored: Execution | None, cancelled: Cancelled) -> CancelPlan
         reason = f"attempt {stored.attempt} is under way; no other follows"
         if stored.cancel_noted_at is not None:
             return CancelPlan(Verdict.RUNNING, reason)
-        noted = msgspec.structs.replace(stored, revision=stored.revision + 1, cancel_noted_at=cancelled.now)
-        return CancelPlan(Verdict.RUNNING, reason, noted)
-    ended = msgspec.structs.replace(
-        stored,
+        return CancelPlan(Verdict.RUNNING, reason, stored.changed(cancel_noted_at=cancelled.cancel_noted_at))
+    ended = stored.changed(
         state=State.CANCELLED,
-        revision=stored.revision + 1,
         expires_at=cancelled.expires_at,
         next_attempt_at=None,
-        cancel_noted_at=cancelled.now,
-        reason="cancelled by its client",
+        cancel_noted_at=cancelled.cancel_noted_at,
+        reason=cancelled.reason,
     )
     return CancelPlan(Verdict.CANCELLED, "it was waiting for its next attempt", ended)
 
@@ -82,17 +84,3 @@ def plan_unrecorded_cancel(horizon: str, key: str) -> CancelPlan:
     if horizon < key:
         return CancelPlan(Verdict.CANCELLED, "nobody had it yet")
     return CancelPlan(Verdict.TOO_LATE, "it was released, and at record level none nobody can tell how far it got")
-
-
-def _new(cancelled: Cancelled) -> Execution:
-    return Execution(
-        job_id=cancelled.job_id,
-        execution_id=cancelled.execution_id,
-        client_id=cancelled.client_id,
-        due_at=cancelled.due_at,
-        state=State.CANCELLED,
-        revision=1,
-        expires_at=cancelled.expires_at,
-        cancel_noted_at=cancelled.now,
-        reason="cancelled by its client",
-    )

@@ -55,16 +55,14 @@ def parked_record(release: Release, stored: Execution | None, reason: str, expir
     """The record of a parked occurrence: visible, with no attempt burnt. `stored` is one that waits, or none."""
     if stored is None:
         return release.first_record(State.PARKED, expires_at, reason=reason)
-    return msgspec.structs.replace(
-        stored, state=State.PARKED, revision=stored.revision + 1, reason=reason, next_attempt_at=None
-    )
+    return stored.changed(state=State.PARKED, reason=reason, next_attempt_at=None)
 
 
 def discarded(stored: Execution, reason: str) -> Execution | None:
     """The end of a parked occurrence that is not wanted any more; None if it has ended or goes on already."""
     if stored.state in FINAL or stored.state is State.RUNNING:
         return None
-    return msgspec.structs.replace(stored, state=State.SKIPPED, revision=stored.revision + 1, reason=reason)
+    return stored.changed(state=State.SKIPPED, reason=reason)
 
 
 def next_rate(rate: float) -> float:

@@ -29,19 +29,15 @@ def plan_redrive(stored: Execution, partition_id: str, now: int) -> RedrivePlan:
     redriven before and not claimed since, the plan has the same release again: the first one may have been lost after
     the record was saved.
     """
-    if stored.occurrence is None:
-        if stored.state is State.DEAD:
-            return RedrivePlan("it was discarded, or nobody could ever read it: there is nothing to deliver")
-        return RedrivePlan(f"it is {stored.state}: only what is DEAD is redriven")
-    if stored.state is State.PENDING:
+    if stored.state is State.PENDING and stored.occurrence is not None:
         return RedrivePlan("it waits already", release=_release(stored, stored.occurrence, partition_id))
     if stored.state is not State.DEAD:
         return RedrivePlan(f"it is {stored.state}: only what is DEAD is redriven")
+    if stored.occurrence is None:
+        return RedrivePlan("it was discarded, or nobody could ever read it: there is nothing to deliver")
     occurrence = msgspec.structs.replace(stored.occurrence, created_at=now, record="full")
-    waiting = msgspec.structs.replace(
-        stored,
+    waiting = stored.changed(
         state=State.PENDING,
-        revision=stored.revision + 1,
         budget_from=stored.attempt,
         lost_workers=0,
         next_attempt_at=occurrence.due_since,
@@ -61,8 +57,7 @@ def discarded(stored: Execution) -> Execution | None:
     """
     if stored.state is not State.DEAD or not stored.needs_attention:
         return None
-    reason = f"discarded; {stored.reason}"
-    return msgspec.structs.replace(stored, revision=stored.revision + 1, reason=reason, occurrence=None, raw=None)
+    return stored.changed(reason=f"discarded; {stored.reason}", occurrence=None, raw=None)
 
 
 def _release(waiting: Execution, occurrence: Occurrence, partition_id: str) -> Release:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import count
 
+import msgspec
+
 from clockwork.domain.ordering import group_of
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Refused, Release
 
 
 def turns_of(releases: Sequence[Release]) -> list[list[int]]:
@@ -21,23 +23,21 @@ def turns_of(releases: Sequence[Release]) -> list[list[int]]:
     return turns
 
 
-def send_in_turns(
-    releases: Sequence[Release], send: Callable[[Sequence[Release]], Sequence[tuple[int, bool, str]]]
-) -> list[tuple[int, bool, str]]:
+def send_in_turns(releases: Sequence[Release], send: Callable[[Sequence[Release]], Sequence[Refused]]) -> list[Refused]:
     """Send the releases turn by turn. Behind a release that was refused for now, nothing of its group is sent.
 
-    `send` takes releases of different groups. It and this function return (index, whether permanently, reason) for each
-    release that was not taken.
+    `send` takes releases of different groups, and the indexes of its answer count these alone.
     """
-    refused: list[tuple[int, bool, str]] = []
+    refused: list[Refused] = []
     blocked: set[str] = set()
     for turn in turns_of(releases):
         groups = {index: group_of(releases[index].occurrence) for index in turn}
         going = [index for index in turn if groups[index] not in blocked]
         why = "an earlier one of its ordering key was not taken"
-        refused += [(index, False, why) for index in turn if groups[index] in blocked]
-        for index, permanent, reason in send([releases[index] for index in going]) if going else ():
-            refused.append((going[index], permanent, reason))
-            if not permanent:
-                blocked.add(groups[going[index]])
-    return sorted(refused)
+        refused += [Refused(index, False, why) for index in turn if groups[index] in blocked]
+        for refusal in send([releases[index] for index in going]) if going else ():
+            index = going[refusal.index]
+            refused.append(msgspec.structs.replace(refusal, index=index))
+            if not refusal.permanent:
+                blocked.add(groups[index])
+    return sorted(refused, key=lambda refusal: refusal.index)

@@ -44,15 +44,16 @@ class KeyRow(msgspec.Struct, frozen=True, rename="camel"):
     """The row of an Idempotency-Key: the request's digest, and the values from which ids, instants and shard derive.
 
     `packing` is the version of `packing.groups_of` that decides which of the request's jobs share rows.
+    Its row stores each field under the field's name in camel case, or under the `name` given.
     """
 
     client_id: str
-    key: str
+    key: str = msgspec.field(name="jobKey")
     digest: str
     created_at: int
     seed: str
     partition_id: str
-    expires_at: int
+    expires_at: int = msgspec.field(name="expiresAtMs")
     packing: int = NOT_PACKED
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -29,15 +29,15 @@ MANY = 2
 FORMAT = MANY
 Element = Occurrence | Release | Pointer
 Decoded = TypeVar("Decoded")
+#: The values that have a blob of their own.
+Stored = TypeVar("Stored", Execution, Client, NamedJob)
 
 _encoder = msgspec.msgpack.Encoder()
 _row_decoder = msgspec.msgpack.Decoder(list[Element])
 _packed_decoder = msgspec.msgpack.Decoder(Packed)
 _releases_decoder = msgspec.msgpack.Decoder(list[Release])
 _release_decoder = msgspec.msgpack.Decoder(Release)
-_execution_decoder = msgspec.msgpack.Decoder(Execution)
-_client_decoder = msgspec.msgpack.Decoder(Client)
-_job_decoder = msgspec.msgpack.Decoder(NamedJob)
+_decoders = {kind: msgspec.msgpack.Decoder[Any](kind) for kind in (Execution, Client, NamedJob)}
 
 
 def encode_row(elements: Sequence[Element]) -> bytes:
@@ -89,42 +89,15 @@ def decode_message(body: str) -> list[Release]:
     return [_decode(_release_decoder, blob, MANY)]
 
 
-def decode_release(body: str) -> Release:
-    """The only release in a message's body. Raises NewerFormat or Undecodable."""
-    releases = decode_message(body)
-    if len(releases) != 1:
-        raise Undecodable(f"a bundle of {len(releases)}, not one release")
-    return releases[0]
+def encode(value: Execution | Client | NamedJob) -> bytes:
+    """The blob of an execution's record, of a client's definition or of a named job."""
+    return bytes([PLAIN]) + _encoder.encode(value)
 
 
-def encode_execution(execution: Execution) -> bytes:
-    """The blob of an execution's record."""
-    return bytes([PLAIN]) + _encoder.encode(execution)
-
-
-def decode_execution(blob: bytes) -> Execution:
-    """The execution in a record's blob. Raises NewerFormat or Undecodable."""
-    return _decode(_execution_decoder, blob)
-
-
-def encode_client(client: Client) -> bytes:
-    """The blob of a client's definition."""
-    return bytes([PLAIN]) + _encoder.encode(client)
-
-
-def decode_client(blob: bytes) -> Client:
-    """The client in a definition's blob. Raises NewerFormat or Undecodable."""
-    return _decode(_client_decoder, blob)
-
-
-def encode_job(job: NamedJob) -> bytes:
-    """The blob of a named job."""
-    return bytes([PLAIN]) + _encoder.encode(job)
-
-
-def decode_job(blob: bytes) -> NamedJob:
-    """The job in a named job's blob. Raises NewerFormat or Undecodable."""
-    return _decode(_job_decoder, blob)
+def decode(blob: bytes, kind: type[Stored]) -> Stored:
+    """The execution, client or named job in a blob, as `kind` says. Raises NewerFormat or Undecodable."""
+    decoder: msgspec.msgpack.Decoder[Stored] = _decoders[kind]
+    return _decode(decoder, blob)
 
 
 def _decode(decoder: msgspec.msgpack.Decoder[Decoded], blob: bytes, newest: int = PLAIN) -> Decoded:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from clockwork.domain import keys
+from clockwork.domain import ids, keys
 from clockwork.domain.executions import LONGEST_ERROR, Execution, State
 from clockwork.domain.ids import AnonymousJob, only_execution
 from clockwork.domain.jobs import Occurrence
@@ -27,6 +27,12 @@ def row_of(partition_id: str, key: str, elements: Sequence[codec.Element], expir
 def row_of_job(partition_id: str, row_id: str, occurrence: Occurrence, expires_at: int) -> Row:
     """The row of one anonymous job."""
     return row_of(partition_id, keys.row_key(occurrence.due_at, row_id), [occurrence], expires_at)
+
+
+def row_of_retry(release: Release, expires_at: int) -> Row:
+    """The row of a release that waits on the timeline of its shard. Its key is derived: a repeat is the same row."""
+    key = keys.row_key(release.run_at, ids.derive("retry", release.execution_id, release.attempt))
+    return row_of(release.shard, key, [release], expires_at)
 
 
 def row_of_many(partition_id: str, key: str, occurrences: Mapping[int, Occurrence], expires_at: int) -> Row:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pydantic import BaseModel
@@ -59,9 +60,11 @@ class Operation:
     conflicts: bool = False
     #: It counts against what its client may create.
     capped: bool = False
-    #: Its answer is text, and so is that of every operation of the original Clockwork.
-    is_text: bool = False
 
+
+_change = partial(Operation, answer=named_jobs.ChangedJob, parameters=("If-Match",))
+#: What an operation takes that has nothing to say: an empty object.
+_bare = partial(Operation, body=EmptyBody, examples=({},))
 
 OPERATIONS = {
     "create_job": Operation(
@@ -88,40 +91,30 @@ OPERATIONS = {
         parameters=("clientIdOf", "prefix", "state", "tag", "limit", "nextToken"),
     ),
     "get_job": Operation("Read a job and where it stands", jobs.Job),
-    "put_job": Operation(
+    "put_job": _change(
         "Replace the definition of a named job",
-        named_jobs.ChangedJob,
         body=DefinitionBody,
         examples=(_CRON,),
-        parameters=("If-Match",),
     ),
-    "patch_job": Operation(
+    "patch_job": _change(
         "Change a named job by a merge patch (RFC 7396) on its definition as it was sent",
-        named_jobs.ChangedJob,
         body=PatchBody,
         examples=({"payload": {"order": 18}},),
-        parameters=("If-Match",),
     ),
-    "pause_job": Operation(
+    "pause_job": _change(
         "Pause a named job: nothing starts until it is resumed",
-        named_jobs.ChangedJob,
         body=ReasonBody,
         examples=({"reason": "maintenance"},),
-        parameters=("If-Match",),
     ),
-    "resume_job": Operation(
+    "resume_job": _change(
         "Resume a named job; its catchUp decides about what was due meanwhile",
-        named_jobs.ChangedJob,
         body=ReasonBody,
         examples=({"reason": "done"},),
-        parameters=("If-Match",),
     ),
-    "run_job": Operation(
+    "run_job": _bare(
         "Execute a named job now, without touching its schedule",
         named_jobs.StartedRun,
         status=202,
-        body=EmptyBody,
-        examples=({},),
         parameters=("Idempotency-Key",),
     ),
     "backfill_job": Operation(
@@ -143,17 +136,13 @@ OPERATIONS = {
         "List a job's executions, newest first", executions.ExecutionPage, parameters=("limit", "nextToken")
     ),
     "get_execution": Operation("Read an execution with its attempts", executions.Execution),
-    "cancel_execution": Operation(
+    "cancel_execution": _bare(
         "Cancel an execution, and learn whether that came in time",
         executions.CancelledExecution,
-        body=EmptyBody,
-        examples=({},),
     ),
-    "redrive_execution": Operation(
+    "redrive_execution": _bare(
         "Deliver a dead execution after all, with a fresh budget of attempts",
         executions.Execution,
-        body=EmptyBody,
-        examples=({},),
         conflicts=True,
     ),
     "list_dead": Operation(
@@ -196,12 +185,10 @@ OPERATIONS = {
         body=UnparkBody,
         examples=({"maxPerSecond": 20},),
     ),
-    "discard_parked": Operation(
+    "discard_parked": _bare(
         "End undelivered all that is parked, from the next sweep on",
         clients.Discarding,
         status=202,
-        body=EmptyBody,
-        examples=({},),
     ),
     "post_schedule": Operation(
         "Schedule a job as the original Clockwork does; the answer is its orderingKey",
@@ -209,14 +196,12 @@ OPERATIONS = {
         body=OriginalScheduleBody,
         examples=(_ORIGINAL, {**_ORIGINAL, "delivery": {"url": "https://example.com/hook"}}),
         capped=True,
-        is_text=True,
     ),
     "delete_schedule": Operation(
         "Cancel a job as the original Clockwork does; the answer is its scheduleKey",
         None,
         body=OriginalCancelBody,
         examples=({"clientId": "acme", "scheduleKey": "order1-create"},),
-        is_text=True,
     ),
     "get_health": Operation("Ask whether the API answers", jobs.Health),
     "get_openapi": Operation("This description", None),

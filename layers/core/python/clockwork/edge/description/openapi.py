@@ -18,9 +18,10 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_jso
 from pydantic_core import core_schema
 
 from clockwork.domain.clients import CLIENT_ID
+from clockwork.domain.named_jobs import JobState
 from clockwork.edge.description.contract import OPERATIONS, Operation
 from clockwork.edge.http.problems import CONTENT_TYPE, Problem
-from clockwork.edge.operations.jobs import LISTED, MOST_LISTED
+from clockwork.edge.http.request import LISTED, MOST_LISTED
 from clockwork.edge.requests.jobs import JobBody
 from clockwork.edge.responses.jobs import Created, Element, Job
 from clockwork.routes import ROUTES, Route
@@ -45,34 +46,28 @@ _FAULTS = {
     500: "Our fault.",
     503: "The answer is not certain: repeat the request, with an Idempotency-Key if it creates jobs.",
 }
+
+
+def _text(place: str, description: str, **bounds: Any) -> dict[str, Any]:
+    return {"in": place, "schema": {"type": "string", **bounds}, "description": description}
+
+
 _PARAMETERS: dict[str, dict[str, Any]] = {
     "clientId": {"in": "path", "schema": {"type": "string", "pattern": f"^{CLIENT_ID.pattern}$"}},
-    "jobId": {"in": "path", "schema": {"type": "string"}, "description": "Opaque; as a create answered it."},
-    "executionId": {"in": "path", "schema": {"type": "string"}, "description": "Opaque; as a list answered it."},
-    "limit": {
-        "in": "query",
-        "schema": {"type": "integer", "minimum": 1, "maximum": MOST_LISTED, "default": LISTED},
-    },
-    "clientIdOf": {
-        "name": "clientId",
-        "in": "query",
-        "schema": {"type": "string"},
-        "description": "Whose jobs; the caller's only client unless given.",
-    },
-    "prefix": {"in": "query", "schema": {"type": "string"}, "description": "Of the jobKey."},
-    "state": {"in": "query", "schema": {"enum": ["ACTIVE", "PAUSED", "COMPLETED", "CANCELLED"]}},
-    "tag": {"in": "query", "schema": {"type": "string"}, "description": "`name`, or `name=value`."},
-    "If-Match": {
-        "in": "header",
-        "schema": {"type": "string"},
-        "description": "The revision that is to be changed; another is a conflict.",
-    },
-    "nextToken": {"in": "query", "schema": {"type": "string"}, "description": "As the page before answered it."},
-    "Idempotency-Key": {
-        "in": "header",
-        "schema": {"type": "string", "pattern": "^[\\x21-\\x7e]{1,255}$"},
-        "description": "The same request under the same key within 24 hours is answered with the same jobs.",
-    },
+    "jobId": _text("path", "Opaque; as a create answered it."),
+    "executionId": _text("path", "Opaque; as a list answered it."),
+    "limit": {"in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": MOST_LISTED, "default": LISTED}},
+    "clientIdOf": {"name": "clientId", **_text("query", "Whose jobs; the caller's only client unless given.")},
+    "prefix": _text("query", "Of the jobKey."),
+    "state": {"in": "query", "schema": {"enum": list(JobState)}},
+    "tag": _text("query", "`name`, or `name=value`."),
+    "If-Match": _text("header", "The revision that is to be changed; another is a conflict."),
+    "nextToken": _text("query", "As the page before answered it."),
+    "Idempotency-Key": _text(
+        "header",
+        "The same request under the same key within 24 hours is answered with the same jobs.",
+        pattern="^[\\x21-\\x7e]{1,255}$",
+    ),
 }
 
 
@@ -139,31 +134,27 @@ def _operation(route: Route, operation: Operation) -> dict[str, Any]:
         }
     schema = {"type": "object"} if operation.answer is None else _ref(operation.answer)
     answered = (
-        {"text/plain": {"schema": {"type": "string"}}}
-        if operation.is_text
-        else {"application/json": {"schema": schema}}
+        {"text/plain": {"schema": {"type": "string"}}} if route.original else {"application/json": {"schema": schema}}
     )
     described["responses"] = {
         **{
             str(status): {"description": "Done.", "content": answered} for status in (operation.status, *operation.also)
         },
-        **{str(status): {"$ref": f"#/components/responses/{status}"} for status in _faults(in_path, operation)},
+        **{str(status): {"$ref": f"#/components/responses/{status}"} for status in _faults(route, operation)},
     }
     return described
 
 
-def _faults(in_path: list[str], operation: Operation) -> list[int]:
+def _faults(route: Route, operation: Operation) -> list[int]:
     """The problems that an operation may answer, by what it takes."""
     faults = {403, 500, 503}
     if operation.body is not None:
-        faults |= {400} if operation.is_text else {400, 413, 422}
-    if in_path:
+        faults |= {400} if route.original else {400, 413, 422}
+    if "{" in route.path:
         faults.add(404)
     if operation.parameters:
         faults.add(422)
-    if {"Idempotency-Key", "If-Match"} & set(operation.parameters):
-        faults.add(409)
-    if operation.conflicts:
+    if operation.conflicts or {"Idempotency-Key", "If-Match"} & set(operation.parameters):
         faults.add(409)
     if operation.capped:
         faults.add(429)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Annotated, Any, Self, cast
+from typing import Annotated, Any, Self
 
 import msgspec
 
 from clockwork.domain.instants import to_text
+from clockwork.edge.http.fields import like
 
 Instant = Annotated[str, msgspec.Meta(examples=["2026-05-05T10:00:00.250Z"], extra_json_schema={"format": "date-time"})]
 
@@ -23,9 +24,7 @@ class AnswerBody(msgspec.Struct, rename="camel", omit_defaults=True, forbid_unkn
         Of `kept`, instants (ms, their name ends with `_at`) become text. Raises AttributeError for a field that is
         neither given nor kept, so that no field is lost from the answers when another module renames it.
         """
-        make: Any = cls
-        taken = {name: _taken(kept, name) for name in cls.__struct_fields__ if name not in given}
-        return cast("Self", make(**taken, **given))
+        return like(cls, kept, as_shown, **given)
 
 
 def one_of(values: Iterable[str]) -> msgspec.Meta:
@@ -43,9 +42,6 @@ def to_json(body: Any) -> str:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"), default=msgspec.to_builtins)
 
 
-def _taken(kept: tuple[object, ...], name: str) -> Any:
-    for one in kept:
-        if hasattr(one, name):
-            value = getattr(one, name)
-            return instant(value) if name.endswith("_at") else value
-    raise AttributeError(f"nobody gives {name}")
+def as_shown(name: str, value: Any) -> Any:
+    """The value of a kept field as answers have it: an instant (ms; the field's name ends with `_at`) is text."""
+    return instant(value) if name.endswith("_at") else value

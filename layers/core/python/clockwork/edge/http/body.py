@@ -31,15 +31,12 @@ class NotJson(ClockworkError):
 
 def read_body(event: dict[str, Any], most_bytes: int) -> Any:
     """The JSON value in the body of an API Gateway event (payload format 2.0). Raises BodyTooLarge or NotJson."""
-    return _parsed(_text_of(event, most_bytes))
+    return parse(_raw(event, most_bytes), most_bytes)
 
 
 def parse(raw: bytes, most_bytes: int) -> Any:
     """The JSON value in the bytes of a message. Raises BodyTooLarge or NotJson."""
-    return _parsed(_decoded(raw, most_bytes))
-
-
-def _parsed(text: str) -> Any:
+    text = _decoded(raw, most_bytes)
     if not text.strip():
         raise NotJson("the body is empty: send a JSON object")
     _check_depth(text)
@@ -59,18 +56,16 @@ def canonical(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def _text_of(event: dict[str, Any], most_bytes: int) -> str:
-    body = event.get("body") or ""
-    if event.get("isBase64Encoded"):
-        if len(body) > most_bytes * 4 // 3 + 4:
-            raise BodyTooLarge(f"the body has more than {most_bytes:,} bytes")
-        try:
-            raw = base64.b64decode(body, validate=True)
-        except ValueError:
-            raise NotJson("the body is not base64, though the request says so") from None
-    else:
-        raw = body.encode("utf-8", "surrogatepass")
-    return _decoded(raw, most_bytes)
+def _raw(event: dict[str, Any], most_bytes: int) -> bytes:
+    body: str = event.get("body") or ""
+    if not event.get("isBase64Encoded"):
+        return body.encode("utf-8", "surrogatepass")
+    if len(body) > most_bytes * 4 // 3 + 4:
+        raise BodyTooLarge(f"the body has more than {most_bytes:,} bytes")
+    try:
+        return base64.b64decode(body, validate=True)
+    except ValueError:
+        raise NotJson("the body is not base64, though the request says so") from None
 
 
 def _decoded(raw: bytes, most_bytes: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo
 from pydantic.alias_generators import to_camel
@@ -52,8 +52,6 @@ class EdgeModel(BaseModel):
     """A JSON object of the API: camelCase, exact types, no unknown fields."""
 
     model_config = ConfigDict(alias_generator=to_camel, extra="forbid", strict=True, allow_inf_nan=False)
-    #: Pointers that belong to the API's contract but not to this version: refused by name, never ignored.
-    not_built: ClassVar[frozenset[str]] = frozenset()
 
 
 @dataclass
@@ -93,7 +91,7 @@ def validate(model: type[Body], value: Any, checks: Checks, most: int = MOST_FAU
     try:
         body = model.model_validate(value, context=checks)
     except ValidationError as error:
-        found = [_problem(details, value, model.not_built) for details in error.errors(include_url=False)]
+        found = [_problem(details, value) for details in error.errors(include_url=False)]
     problems = list(dict.fromkeys([*found, *checks.problems]))
     checks.problems.clear()
     if problems or body is None:
@@ -116,10 +114,8 @@ def _listed(problems: list[Problem], most: int) -> list[Problem]:
     return listed[:most] + ([Problem("", f"has {left:,} more faults")] if left > 0 else [])
 
 
-def _problem(error: ErrorDetails, value: Any, not_built: frozenset[str]) -> Problem:
+def _problem(error: ErrorDetails, value: Any) -> Problem:
     pointer, kind, context = _pointer(error["loc"], value), error["type"], error.get("ctx", {})
-    if kind == "extra_forbidden" and pointer in not_built:
-        return Problem(pointer, NOT_SUPPORTED)
     if kind == "union_tag_not_found":
         return Problem(f"{pointer}/type", _WORDS["missing"])
     if kind == "union_tag_invalid":

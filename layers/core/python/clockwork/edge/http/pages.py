@@ -3,14 +3,39 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import TypeVar
 
 import msgspec
 
+from clockwork.domain import ids
+from clockwork.domain.errors import InvalidRequest, Problem
+
 #: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html has 6 MB, of which escapes take some.
 LARGEST_PAGE = 4 * 1024 * 1024
 Item = TypeVar("Item")
+
+
+def token_of(position: str) -> str:
+    """The nextToken of a list that goes on behind a position, which `position_of` reads back."""
+    return ids.encode_part(position.encode())
+
+
+def position_of(token: str | None, read: Callable[[str], str | None], pointer: str = "") -> str | None:
+    """The position behind which a list goes on, as `read` takes it from the nextToken; None for no token.
+
+    Raises InvalidRequest for a token that the list has not given: `read` returns None for it, or raises ValueError.
+    `pointer` says where in the body the token stands, if it stands there and not in the query.
+    """
+    if token is None:
+        return None
+    with suppress(ValueError):
+        position = read(token)
+        if position is not None:
+            return position
+    what = "is not" if pointer else "the query parameter nextToken is not"
+    raise InvalidRequest([Problem(pointer, f"{what} one that this list has given")])
 
 
 def page(items: Iterable[tuple[str, Item]], next_token: str | None) -> tuple[list[Item], str | None]:

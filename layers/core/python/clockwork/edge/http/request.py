@@ -9,8 +9,12 @@ import msgspec
 
 from clockwork.domain import ids
 from clockwork.domain.errors import InvalidRequest, NotAllowed, Problem
+from clockwork.edge.http.pages import position_of
 from clockwork.flows.access import Caller
 
+#: How many items a page has at the most, and unless the query says how many.
+MOST_LISTED = 1_000
+LISTED = 100
 _IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 
@@ -35,25 +39,20 @@ class Request(msgspec.Struct, frozen=True):
             return []
         return [Problem("", "the Idempotency-Key header must be 1-255 visible ASCII characters")]
 
-    def number(self, name: str, default: int, most: int) -> int:
-        """A query parameter from 1 to `most`. Raises InvalidRequest."""
-        text = self.query.get(name, str(default))
-        if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= most:
-            raise InvalidRequest([Problem("", f"the query parameter {name} must be 1-{most}")])
+    def limit(self) -> int:
+        """How many items a page may have, by the query parameter `limit`. Raises InvalidRequest."""
+        text = self.query.get("limit", str(LISTED))
+        if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= MOST_LISTED:
+            raise InvalidRequest([Problem("", f"the query parameter limit must be 1-{MOST_LISTED}")])
         return int(text)
 
     def page_token(self, job_id: str) -> str | None:
         """Where the list of a job's executions goes on: the nextToken of the page before. Raises InvalidRequest."""
-        token = self.query.get("nextToken")
-        if token is None:
-            return None
-        try:
-            belongs = ids.decode_execution(token).job_id == job_id
-        except ids.InvalidId:
-            belongs = False
-        if not belongs:
-            raise InvalidRequest([Problem("", "the query parameter nextToken is not one that this list has given")])
-        return token
+
+        def read(token: str) -> str | None:
+            return token if ids.decode_execution(token).job_id == job_id else None
+
+        return position_of(self.query.get("nextToken"), read)
 
     def revision(self) -> int | None:
         """The revision that the If-Match header names; None without one, or for `*`. Raises InvalidRequest."""
@@ -68,16 +67,12 @@ class Request(msgspec.Struct, frozen=True):
 
     def job_token(self) -> str | None:
         """The jobKey behind which a list of jobs goes on. Raises InvalidRequest."""
-        token = self.query.get("nextToken")
-        if token is None:
-            return None
-        try:
+
+        def read(token: str) -> str | None:
             job_key = ids.decode_part(token).decode()
-        except ValueError:
-            job_key = ""
-        if not ids.is_job_key(job_key):
-            raise InvalidRequest([Problem("", "the query parameter nextToken is not one that this list has given")])
-        return job_key
+            return job_key if ids.is_job_key(job_key) else None
+
+        return position_of(self.query.get("nextToken"), read)
 
     def prefix(self) -> str | None:
         """What the jobKeys of a list begin with, if with anything. Raises InvalidRequest."""
@@ -85,11 +80,6 @@ class Request(msgspec.Struct, frozen=True):
         if prefix is not None and not ids.is_job_key(prefix):
             raise InvalidRequest([Problem("", "the query parameter prefix must be the beginning of a jobKey")])
         return prefix
-
-    @staticmethod
-    def token_of(job_key: str) -> str:
-        """The nextToken that `job_token` reads back."""
-        return ids.encode_part(job_key.encode())
 
     def named_client(self, body: Any) -> str | None:
         """The clientId that a body names, as far as it can be read: who may ask comes before what is asked."""

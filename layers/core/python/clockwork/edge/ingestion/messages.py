@@ -5,28 +5,26 @@ Who may send is what the queue's or the topic's policy says: a message may act f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property, partial
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationInfo, model_validator
 
-from clockwork.domain.clients import CLIENT_ID, Client
+from clockwork.domain.clients import Client
 from clockwork.domain.errors import InvalidRequest, Problem
 from clockwork.domain.ids import digest_of, is_job_key
 from clockwork.domain.requests.create import CreateRequest
 from clockwork.edge.http.body import SINGLE_BYTES, canonical, parse
 from clockwork.edge.http.checks import Checks, EdgeModel, checks_of, validate
-from clockwork.edge.operations.named_jobs import as_sent, definition_of
-from clockwork.edge.requests.jobs import JobBody
+from clockwork.edge.operations.named_jobs import as_sent
+from clockwork.edge.requests.jobs import ClientId, JobBody
 from clockwork.flows.access import Caller
 from clockwork.flows.named.write import NamedRequest
 from clockwork.flows.requests.ingest import Cancel, Command, Ingestion, IngestReport, Message, Rejects
 from clockwork.flows.requests.quotas import Intake
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.flows.world import World
-
-ClientId = Annotated[str, Field(pattern=f"^{CLIENT_ID.pattern}$")]
 
 
 class CreateMessage(EdgeModel):
@@ -57,22 +55,14 @@ class CancelMessage(EdgeModel):
         return self
 
 
-class Ingester:
-    """Takes batches of messages for the life of one environment."""
+def make_ingester(world: World, rejects: Rejects) -> Callable[[Sequence[Message]], IngestReport]:
+    """The function that takes the batches of messages of one Lambda environment.
 
-    def __init__(self, world: World, rejects: Rejects) -> None:
-        self._world = world
-        self._rejects = rejects
-        self._intake = Intake()
-
-    @cached_property
-    def _partitions(self) -> Sequence[str]:
-        return ensure_shards(self._world)
-
-    def take(self, messages: Sequence[Message]) -> IngestReport:
-        """Do what the messages ask for. Raises Unavailable if the shards cannot be read: then none was taken."""
-        read = partial(read_message, self._world)
-        return Ingestion(self._world, self._rejects, self._intake, self._partitions, read).run(messages)
+    It raises Unavailable if the shards cannot be read: then no message was taken.
+    """
+    intake, read = Intake(), partial(read_message, world)
+    partitions = cache(partial(ensure_shards, world))
+    return lambda messages: Ingestion(world, rejects, intake, partitions(), read).run(messages)
 
 
 def read_message(world: World, message: Message) -> Command:
@@ -92,7 +82,7 @@ def _create(world: World, message: Message, wanted: CreateMessage, value: dict[s
     checks = Checks(world.clock.now(), world.settings, client)
     job = _job(wanted.job, checks)
     if job.job_key is not None:
-        definition = definition_of(job, checks, client)
+        definition = job.to_definition(checks, client)
         return NamedRequest(client=client, job_key=job.job_key, as_sent=as_sent(wanted.job), definition=definition)
     return CreateRequest(
         client=client,

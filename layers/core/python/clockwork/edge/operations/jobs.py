@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
-
-import msgspec
 
 from clockwork.domain import ids
 from clockwork.domain.clients import CLIENT_ID, Client
@@ -21,9 +19,10 @@ from clockwork.edge.http.checks import Checks, validate
 from clockwork.edge.http.pages import page
 from clockwork.edge.http.request import Request
 from clockwork.edge.operations import batches
+from clockwork.edge.operations.base import Answer
 from clockwork.edge.operations.clients import ClientApi
 from clockwork.edge.operations.dead import DeadApi
-from clockwork.edge.operations.named_jobs import NamedApi, as_sent, definition_of
+from clockwork.edge.operations.named_jobs import NamedApi, as_sent
 from clockwork.edge.operations.original import OriginalApi, OriginalScheduleBody, PlainText, schedule
 from clockwork.edge.requests.clients import ClientBody
 from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, JobBody
@@ -39,9 +38,6 @@ from clockwork.flows.requests.quotas import Intake
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.flows.world import World
 
-Answer = tuple[HTTPStatus, Any]
-MOST_LISTED = 1_000
-LISTED = 100
 #: 500 elements with more would not fit into the 6 MB that a Lambda may answer.
 MOST_FAULTS_OF_ELEMENT = 10
 
@@ -52,16 +48,13 @@ class Api(NamedApi, ClientApi, DeadApi, OriginalApi):
 
     world: World
     count_accepted: Callable[[int], None]
+    #: How many jobs this environment has let in of clients with caps.
+    intake: Intake = field(default_factory=Intake)
 
     @cached_property
     def partitions(self) -> Sequence[str]:
         """The registered shards: those that the settings ask for are, before the first is drawn."""
         return ensure_shards(self.world)
-
-    @cached_property
-    def intake(self) -> Intake:
-        """What this environment has let in of clients with caps."""
-        return Intake()
 
     def create_job(self, request: Request) -> Answer:
         """POST /v1/jobs."""
@@ -134,7 +127,7 @@ class Api(NamedApi, ClientApi, DeadApi, OriginalApi):
         """GET /v1/jobs/{jobId}/executions, newest first."""
         caller = access.require_known(self.world, request.caller)
         job_id = request.path["jobId"]
-        limit, before = request.number("limit", LISTED, MOST_LISTED), request.page_token(job_id)
+        limit, before = request.limit(), request.page_token(job_id)
         found = read.list_executions(self.world, caller, job_id, limit, before)
         shown = ((one.execution_id, Execution.of(one)) for one in found.executions)
         return HTTPStatus.OK, ExecutionPage(*page(shown, found.next_before))
@@ -151,12 +144,8 @@ class Api(NamedApi, ClientApi, DeadApi, OriginalApi):
         checks = self._checks(request)
         if not CLIENT_ID.fullmatch(client_id):
             checks.report("", "the clientId in the path must be 1-64 of a-z, 0-9 and -, starting with a letter")
-        client = validate(ClientBody, read_body(request.event, SINGLE_BYTES), checks).to_client(client_id)
-        stored = self.world.clients.get(client_id)
-        if stored is not None and stored.paused:
-            client = msgspec.structs.replace(client, paused=True, pause_reason=stored.pause_reason)
-        self.world.clients.put(client)
-        return HTTPStatus.OK, ShownClient.of(client)
+        body = validate(ClientBody, read_body(request.event, SINGLE_BYTES), checks)
+        return self._put(body.to_client(self.world.clients.get(client_id) or Client(client_id=client_id)))
 
     def get_client(self, request: Request) -> Answer:
         """GET /v1/clients/{clientId}, for admins and the client's own principals."""
@@ -190,12 +179,8 @@ class Api(NamedApi, ClientApi, DeadApi, OriginalApi):
 
     def _create_named(self, client: Client, body: JobBody, value: dict[str, Any], checks: Checks) -> Answer:
         assert body.job_key is not None
-        wanted = write.NamedRequest(
-            client=client,
-            job_key=body.job_key,
-            as_sent=as_sent(value),
-            definition=definition_of(body, checks, client),
-        )
+        definition = body.to_definition(checks, client)
+        wanted = write.NamedRequest(client=client, job_key=body.job_key, as_sent=as_sent(value), definition=definition)
         written = write.create_named(self.world, wanted, self.partitions)
         self.count_accepted(int(written.created))
         status = HTTPStatus.CREATED if written.created else HTTPStatus.OK

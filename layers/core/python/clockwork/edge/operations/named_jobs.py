@@ -8,16 +8,14 @@ from http import HTTPStatus
 from typing import Any
 
 from clockwork.domain import instants
-from clockwork.domain.clients import Client
 from clockwork.domain.errors import InvalidRequest, JobNotFound, Problem
 from clockwork.domain.ids import digest_of
-from clockwork.domain.jobs import RetryPolicy, is_signed
-from clockwork.domain.named_jobs import Definition, JobState, NamedJob
-from clockwork.domain.ordering import policy_of
+from clockwork.domain.named_jobs import JobState, NamedJob
 from clockwork.edge.http.body import SINGLE_BYTES, canonical, read_body
-from clockwork.edge.http.checks import Checks, validate
-from clockwork.edge.http.pages import page
+from clockwork.edge.http.checks import validate
+from clockwork.edge.http.pages import page, token_of
 from clockwork.edge.http.request import Request
+from clockwork.edge.operations.base import Answer, Operations
 from clockwork.edge.requests.jobs import DefinitionBody
 from clockwork.edge.requests.schedules import BackfillBody, EmptyBody, PreviewBody, ReasonBody
 from clockwork.edge.responses import named_jobs as answers
@@ -27,41 +25,9 @@ from clockwork.flows.access import get_named
 from clockwork.flows.named import trigger, write
 from clockwork.flows.named.repair import check_chain
 from clockwork.flows.requests.read import list_jobs
-from clockwork.flows.world import World
 
-Answer = tuple[HTTPStatus, Any]
-MOST_LISTED = 1_000
-LISTED = 100
 #: Names of a request that are no part of a job's definition.
 NOT_DEFINITION = ("clientId", "jobKey")
-
-
-def definition_of(body: DefinitionBody, checks: Checks, client: Client) -> Definition:
-    """The definition that a valid body comes to, with its instants resolved."""
-    schedule, target, on_failure = body.schedule, body.target_in_order(checks), body.callback_target(checks)
-    return Definition(
-        target=target,
-        payload=body.encoded_payload,
-        record=body.record or client.record,
-        at=None if schedule.recurs else schedule.to_instant(checks.now),
-        recurrence=schedule.to_recurrence(checks.now) if schedule.recurs else None,
-        retry_policy=_policy_of(body, client),
-        signing_secrets=client.signing_secrets if is_signed(target, on_failure) else (),
-        tags=body.tags,
-        catch_up=schedule.catch_up,
-        catch_up_window_seconds=schedule.catch_up_window_seconds,
-        overlap=schedule.overlap,
-        relevancy_window_seconds=body.relevancy_window_seconds or client.relevancy_window_seconds,
-        retention_days=client.retention_days,
-        ordering_key=body.ordering_key,
-        sequence=None if body.ordering_key is None else body.sequence or 0,
-        on_failure=on_failure,
-    )
-
-
-def _policy_of(body: DefinitionBody, client: Client) -> RetryPolicy:
-    own = None if body.retry_policy is None else body.retry_policy.to_policy()
-    return policy_of(own or client.retry_policy or RetryPolicy(), body.ordering_key)
 
 
 def as_sent(value: dict[str, Any]) -> bytes:
@@ -83,20 +49,18 @@ def sent(job: NamedJob) -> dict[str, Any]:
     return written
 
 
-class NamedApi:
+class NamedApi(Operations):
     """The operations on named jobs of one Lambda environment."""
-
-    world: World
 
     def list_jobs(self, request: Request) -> Answer:
         """GET /v1/jobs: named jobs in the order of their keys."""
         client = access.client_for(self.world, request.caller, request.query.get("clientId"))
-        limit = request.number("limit", LISTED, MOST_LISTED)
+        limit = request.limit()
         now = self.world.clock.now()
         wanted = _filter_of(request, now)
         found = list_jobs(self.world, client.client_id, request.prefix(), request.job_token(), limit, wanted)
-        shown = ((request.token_of(job.job_key), answers.JobSummary.of(job, now)) for job in found.jobs)
-        return HTTPStatus.OK, answers.JobPage(*page(shown, found.next_after and request.token_of(found.next_after)))
+        shown = ((token_of(job.job_key), answers.JobSummary.of(job, now)) for job in found.jobs)
+        return HTTPStatus.OK, answers.JobPage(*page(shown, found.next_after and token_of(found.next_after)))
 
     def put_job(self, request: Request) -> Answer:
         """PUT /v1/jobs/{jobId}: replaces the definition whole."""
@@ -112,19 +76,19 @@ class NamedApi:
     def pause_job(self, request: Request) -> Answer:
         """POST /v1/jobs/{jobId}/pause."""
         job = self._changeable(request)
-        body = validate(ReasonBody, self._optional_body(request), self._checks(request))
-        return self._change(request, job, write.paused(body.reason), JobState.PAUSED)
+        body = self._optional(request, ReasonBody)
+        return self._change(request, job, None if job.state is JobState.PAUSED else write.paused(body.reason))
 
     def resume_job(self, request: Request) -> Answer:
         """POST /v1/jobs/{jobId}/resume."""
         job = self._changeable(request)
-        body = validate(ReasonBody, self._optional_body(request), self._checks(request))
-        return self._change(request, job, write.resumed(body.reason), JobState.ACTIVE)
+        body = self._optional(request, ReasonBody)
+        return self._change(request, job, None if job.state is JobState.ACTIVE else write.resumed(body.reason))
 
     def run_job(self, request: Request) -> Answer:
         """POST /v1/jobs/{jobId}/run: once, now, whatever the schedule says."""
         job = self._changeable(request)
-        validate(EmptyBody, self._optional_body(request), self._checks(request))
+        self._optional(request, EmptyBody)
         execution_id = trigger.run_now(self.world, job, request.idempotency_key)
         return HTTPStatus.ACCEPTED, answers.StartedRun(execution_id)
 
@@ -160,9 +124,8 @@ class NamedApi:
 
     def _cancel_named(self, request: Request, caller: access.Caller) -> Answer:
         job = get_named(self.world, caller, request.path["jobId"])
-        if not job.is_alive:
-            return HTTPStatus.OK, answers.deletion(write.unchanged(self.world, job))
-        return HTTPStatus.OK, answers.deletion(write.change(self.world, job, request.revision(), write.cancelled(None)))
+        written = self._written(request, job, write.cancelled(None) if job.is_alive else None)
+        return HTTPStatus.OK, answers.deletion(written)
 
     def _changeable(self, request: Request) -> NamedJob:
         """The named job of the path, if it is the caller's and lives."""
@@ -179,28 +142,23 @@ class NamedApi:
         checks = self._checks(request, client)
         body = validate(DefinitionBody, value, checks)
         written = as_sent(value)
-        now = self.world.clock.now()
         if written == job.as_sent:
-            return HTTPStatus.OK, answers.ChangedJob.after(write.unchanged(self.world, job), now)
-        definition = definition_of(body, checks, client)
+            return self._change(request, job, None)
+        definition = body.to_definition(checks, client)
         same_schedule = canonical(value["schedule"]) == canonical(json.loads(job.as_sent)["schedule"])
         if same_schedule:
             definition = write.with_schedule_of(job, definition)
-        change = write.replaced(definition, written, same_schedule=same_schedule)
-        return HTTPStatus.OK, answers.ChangedJob.after(write.change(self.world, job, request.revision(), change), now)
+        return self._change(request, job, write.replaced(definition, written, same_schedule=same_schedule))
 
-    def _change(self, request: Request, job: NamedJob, change: write.Change, wanted: JobState) -> Answer:
+    def _change(self, request: Request, job: NamedJob, change: write.Change | None) -> Answer:
+        """Answer with the job after a change; without one, it is already as the request wants it."""
         now = self.world.clock.now()
-        if job.state is wanted:
-            return HTTPStatus.OK, answers.ChangedJob.after(write.unchanged(self.world, job), now)
-        return HTTPStatus.OK, answers.ChangedJob.after(write.change(self.world, job, request.revision(), change), now)
+        return HTTPStatus.OK, answers.ChangedJob.after(self._written(request, job, change), now)
 
-    def _optional_body(self, request: Request) -> Any:
-        return read_body(request.event, SINGLE_BYTES) if request.event.get("body") else {}
-
-    def _checks(self, request: Request, client: Client | None = None) -> Checks:
-        """What validation may ask; faults outside the body are reported with those inside."""
-        return Checks(self.world.clock.now(), self.world.settings, client, request.faults())
+    def _written(self, request: Request, job: NamedJob, change: write.Change | None) -> write.Written:
+        if change is None:
+            return write.unchanged(self.world, job)
+        return write.change(self.world, job, request.revision(), change)
 
 
 def merged(target: Any, patch: Any) -> Any:

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
+from pydantic import Field, ValidationInfo, model_validator
 
-from clockwork.domain import ids, instants
-from clockwork.domain.clients import CLIENT_ID, Client
+from clockwork.domain import instants
+from clockwork.domain.clients import Client
 from clockwork.domain.errors import InvalidRequest, NameTaken, NotScheduled
 from clockwork.domain.executions import Execution, State
-from clockwork.domain.jobs import Payload, RetryPolicy, Target
-from clockwork.domain.named_jobs import Definition, NamedJob
-from clockwork.domain.ordering import LONGEST_ORDERING_KEY, in_order, policy_of
+from clockwork.domain.named_jobs import NamedJob
+from clockwork.domain.ordering import LONGEST_ORDERING_KEY
 from clockwork.domain.requests.create import FURTHEST_AHEAD_MS
 from clockwork.edge.http.body import SINGLE_BYTES, read_body
 from clockwork.edge.http.checks import Checks, EdgeModel, checks_of, validate
 from clockwork.edge.http.request import Request
+from clockwork.edge.operations.base import Answer, Operations
 from clockwork.edge.operations.named_jobs import as_sent
 from clockwork.edge.requests.http_target import HttpTargetBody
-from clockwork.edge.requests.jobs import JOB_KEY, LARGEST_PAYLOAD
+from clockwork.edge.requests.jobs import JOB_KEY, LARGEST_PAYLOAD, ClientId, DefinitionBody, JobKey
 from clockwork.edge.requests.kafka_target import KafkaTargetBody
 from clockwork.flows import access
 from clockwork.flows.access import get_by_key
@@ -31,16 +31,6 @@ from clockwork.flows.world import World
 
 class PlainText(str):
     """An answer that is text and no JSON."""
-
-
-def _job_key(value: Any) -> Any:
-    if isinstance(value, str) and not ids.is_job_key(value):
-        raise ValueError(f"must be {JOB_KEY}")
-    return value
-
-
-ClientId = Annotated[str, Field(pattern=f"^{CLIENT_ID.pattern}$")]
-ScheduleKey = Annotated[str, BeforeValidator(_job_key)]
 
 
 class DeliveryBody(EdgeModel):
@@ -55,9 +45,9 @@ class DeliveryBody(EdgeModel):
             raise ValueError("must have just one of topic and url")
         checks = checks_of(info)
         # As a target of a job, where faults have other pointers.
-        apart = Checks(checks.now, checks.settings, checks.client)
+        kind = KafkaTargetBody if self.url is None else HttpTargetBody
         try:
-            self.to_target(apart)
+            validate(kind, self.sent, Checks(checks.now, checks.settings, checks.client))
         except InvalidRequest as invalid:
             for fault in invalid.problems:
                 checks.report("/delivery/topic" if self.url is None else "/delivery/url", fault.detail)
@@ -68,18 +58,12 @@ class DeliveryBody(EdgeModel):
         """The target as a job of the other routes has it."""
         return {"type": "kafka", "topic": self.topic} if self.url is None else {"type": "http", "url": self.url}
 
-    def to_target(self, checks: Checks) -> Target:
-        """The target as it is kept. Raises InvalidRequest."""
-        if self.url is None:
-            return validate(KafkaTargetBody, self.sent, checks).to_target(checks)
-        return validate(HttpTargetBody, self.sent, checks).to_target(checks)
-
 
 class OriginalScheduleBody(EdgeModel):
     """POST /schedule."""
 
     client_id: ClientId
-    schedule_key: ScheduleKey = Field(description=f"{JOB_KEY}: unique among the client's jobs")
+    schedule_key: JobKey = Field(description=f"{JOB_KEY}: unique among the client's jobs")
     ordering_key: str = Field(min_length=1, max_length=LONGEST_ORDERING_KEY)
     task_data: str = Field(min_length=1, description=f"delivered as it is; {LARGEST_PAYLOAD:,} bytes at most")
     delivery: DeliveryBody
@@ -94,52 +78,35 @@ class OriginalScheduleBody(EdgeModel):
             checks.report("/taskData", f"has more than {LARGEST_PAYLOAD:,} bytes")
         return self
 
-    def definition(self, checks: Checks, client: Client) -> Definition:
-        """The job as it is kept."""
-        return Definition(
-            target=in_order(self.delivery.to_target(checks), self.ordering_key),
-            payload=Payload(self.task_data.encode(), is_text=True),
-            record="full",
-            at=max(self.schedule_time, checks.now),
-            retry_policy=policy_of(client.retry_policy or RetryPolicy(), self.ordering_key),
-            signing_secrets=client.signing_secrets if self.delivery.url is not None else (),
-            relevancy_window_seconds=client.relevancy_window_seconds,
-            retention_days=client.retention_days,
-            ordering_key=self.ordering_key,
-            sequence=0,
-        )
-
-    @property
-    def as_sent(self) -> bytes:
-        """The definition as the other routes have it: by it repeats are told, and the job is shown."""
-        schedule_at = instants.to_text(max(0, self.schedule_time))
-        return as_sent(
-            {
-                "schedule": {"at": schedule_at},
-                "target": self.delivery.sent,
-                "payload": self.task_data,
-                "orderingKey": self.ordering_key,
-                "record": "full",
-            }
-        )
+    def sent(self, earliest: int) -> dict[str, Any]:
+        """The definition as the other routes have it, at the schedule time or at `earliest` (ms), if that is later."""
+        return {
+            "schedule": {"at": instants.to_text(max(earliest, self.schedule_time))},
+            "target": self.delivery.sent,
+            "payload": self.task_data,
+            "orderingKey": self.ordering_key,
+            "record": "full",
+        }
 
 
 class OriginalCancelBody(EdgeModel):
     """DELETE /schedule."""
 
     client_id: ClientId
-    schedule_key: ScheduleKey
+    schedule_key: JobKey
 
 
 def schedule(
     world: World, client: Client, body: OriginalScheduleBody, checks: Checks, partitions: Sequence[str]
 ) -> write.Written:
     """Create the job, or find that it is there. Raises NameTaken for another one under its key."""
+    job = validate(DefinitionBody, body.sent(checks.now), checks)
     request = write.NamedRequest(
         client=client,
         job_key=body.schedule_key,
-        as_sent=body.as_sent,
-        definition=body.definition(checks, client),
+        # By the time that was asked for, even if it is past, repeats are told, and the job is shown.
+        as_sent=as_sent(body.sent(0)),
+        definition=job.to_definition(checks, client),
         gives_up_key=True,
     )
     try:
@@ -173,12 +140,10 @@ def _was_delivered(world: World, job: NamedJob) -> bool:
     return any(one.state is State.SUCCEEDED for one in found)
 
 
-class OriginalApi:
+class OriginalApi(Operations):
     """What the routes of the original Clockwork do."""
 
-    world: World
-
-    def delete_schedule(self, request: Request) -> tuple[HTTPStatus, Any]:
+    def delete_schedule(self, request: Request) -> Answer:
         """DELETE /schedule."""
         value = read_body(request.event, SINGLE_BYTES)
         client = access.client_for(self.world, request.caller, request.named_client(value))

@@ -4,19 +4,71 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from clockwork.domain import jobs
-from clockwork.edge.http.checks import Checks, EdgeModel, checks_of
+from clockwork.edge.http.checks import EdgeModel, checks_of
 
-MessageGroup = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[\x21-\x7e]+$")]
-RoleArn = Annotated[
-    str,
-    Field(max_length=600, pattern=r"^arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]+$"),
-]
 _REGION_AND_ACCOUNT = r"[a-z0-9-]+:[0-9]{12}"
 #: The shortest ExternalId that STS takes: https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html
 SHORTEST_EXTERNAL_ID = 2
+
+
+def _listed_arn(arn: str, info: ValidationInfo) -> str:
+    """The ARN, if the client's allowedTargetArns list it. Raises ValueError."""
+    client = checks_of(info).client
+    if client is None or not client.may_target(arn):
+        raise ValueError("is not among the client's allowedTargetArns")
+    return arn
+
+
+def _listed_queue(queue_arn: str, info: ValidationInfo) -> str:
+    """The ARN, if the client's allowedQueueArns list it. Raises ValueError."""
+    client = checks_of(info).client
+    if client is None or queue_arn not in client.allowed_queue_arns:
+        raise ValueError("is not among the client's allowedQueueArns")
+    return queue_arn
+
+
+def _listed_role(arn: str, info: ValidationInfo) -> str:
+    """The ARN, if the role may be assumed for the client. Raises ValueError."""
+    client = checks_of(info).client
+    if client is not None and len(client.client_id) < SHORTEST_EXTERNAL_ID:
+        raise ValueError("needs a clientId of at least 2 characters, since that is the ExternalId")
+    return _listed_arn(arn, info)
+
+
+def _of_fifo(group: str, info: ValidationInfo) -> str:
+    """The message group, if the queue or topic that stands before it is FIFO, or faulty. Raises ValueError."""
+    for name, kind in (("queue_arn", "queues"), ("topic_arn", "topics")):
+        if not info.data.get(name, ".fifo").endswith(".fifo"):
+            raise ValueError(f"is for FIFO {kind} alone")
+    return group
+
+
+MessageGroup = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[\x21-\x7e]+$"), AfterValidator(_of_fifo)]
+RoleArn = Annotated[
+    str,
+    Field(max_length=600, pattern=r"^arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]+$"),
+    AfterValidator(_listed_role),
+]
+FunctionArn = Annotated[
+    str,
+    Field(
+        max_length=300,
+        pattern=rf"^arn:aws[a-z-]*:lambda:{_REGION_AND_ACCOUNT}:function:[A-Za-z0-9_-]+(:[A-Za-z0-9$_-]+)?$",
+    ),
+    AfterValidator(_listed_arn),
+]
+BusArn = Annotated[
+    str,
+    Field(max_length=1_600, pattern=rf"^arn:aws[a-z-]*:events:{_REGION_AND_ACCOUNT}:event-bus/[A-Za-z0-9._/-]+$"),
+    AfterValidator(_listed_arn),
+]
+TopicArn = Annotated[
+    str,
+    Field(max_length=400, pattern=rf"^arn:aws[a-z-]*:sns:{_REGION_AND_ACCOUNT}:[A-Za-z0-9_-]+(\.fifo)?$"),
+    AfterValidator(_listed_arn),
+]
 
 
 class _InRole(EdgeModel):
@@ -26,78 +78,29 @@ class _InRole(EdgeModel):
         None, description="taken on to send, with the clientId as the ExternalId; one of the client's allowedTargetArns"
     )
 
-    @field_validator("role_arn")
-    @classmethod
-    def _may_be_taken_on(cls, arn: str | None, info: ValidationInfo) -> str | None:
-        client = checks_of(info).client
-        if arn is None:
-            return None
-        if client is not None and len(client.client_id) < SHORTEST_EXTERNAL_ID:
-            raise ValueError("needs a clientId of at least 2 characters, since that is the ExternalId")
-        return listed_arn(arn, info)
-
 
 class SqsTargetBody(_InRole):
     """An SQS queue that the client's allowedQueueArns list."""
 
     type: Literal["sqs"]
-    queue_arn: str
+    queue_arn: Annotated[str, AfterValidator(_listed_queue)]
     message_group_id: MessageGroup | None = None
-
-    @field_validator("queue_arn")
-    @classmethod
-    def _is_listed(cls, queue_arn: str, info: ValidationInfo) -> str:
-        checks = checks_of(info)
-        if checks.client is None or queue_arn not in checks.client.allowed_queue_arns:
-            raise ValueError("is not among the client's allowedQueueArns")
-        return queue_arn
-
-    @field_validator("message_group_id")
-    @classmethod
-    def _is_for_fifo(cls, group: str | None, info: ValidationInfo) -> str | None:
-        if group is not None and not info.data.get("queue_arn", ".fifo").endswith(".fifo"):
-            raise ValueError("is for FIFO queues alone")
-        return group
-
-    def to_target(self, _: Checks) -> jobs.SqsTarget:
-        """The target as it is kept."""
-        return jobs.SqsTarget(self.queue_arn, self.message_group_id, self.role_arn)
 
 
 class LambdaTargetBody(_InRole):
     """A Lambda function that the client's allowedTargetArns list, invoked asynchronously."""
 
     type: Literal["lambda"]
-    function_arn: str = Field(
-        max_length=300,
-        pattern=rf"^arn:aws[a-z-]*:lambda:{_REGION_AND_ACCOUNT}:function:[A-Za-z0-9_-]+(:[A-Za-z0-9$_-]+)?$",
-    )
-
-    @field_validator("function_arn")
-    @classmethod
-    def _is_listed(cls, arn: str, info: ValidationInfo) -> str:
-        return listed_arn(arn, info)
-
-    def to_target(self, _: Checks) -> jobs.LambdaTarget:
-        """The target as it is kept."""
-        return jobs.LambdaTarget(self.function_arn, self.role_arn)
+    function_arn: FunctionArn
 
 
 class EventBridgeTargetBody(_InRole):
     """An EventBridge bus that the client's allowedTargetArns list."""
 
     type: Literal["eventbridge"]
-    bus_arn: str = Field(
-        max_length=1_600,
-        pattern=rf"^arn:aws[a-z-]*:events:{_REGION_AND_ACCOUNT}:event-bus/[A-Za-z0-9._/-]+$",
-    )
+    bus_arn: BusArn
     source: str = Field(min_length=1, max_length=256, pattern=r"^[\x21-\x7e]+$", description="not beginning with aws.")
     detail_type: str = Field(min_length=1, max_length=128, pattern=r"^[\x20-\x7e]+$")
-
-    @field_validator("bus_arn")
-    @classmethod
-    def _is_listed(cls, arn: str, info: ValidationInfo) -> str:
-        return listed_arn(arn, info)
 
     @field_validator("source")
     @classmethod
@@ -106,40 +109,10 @@ class EventBridgeTargetBody(_InRole):
             raise ValueError("must not begin with aws., which is for the events of AWS")
         return source
 
-    def to_target(self, _: Checks) -> jobs.EventBridgeTarget:
-        """The target as it is kept."""
-        return jobs.EventBridgeTarget(self.bus_arn, self.source, self.detail_type, self.role_arn)
-
 
 class SnsTargetBody(_InRole):
     """An SNS topic that the client's allowedTargetArns list."""
 
     type: Literal["sns"]
-    topic_arn: str = Field(
-        max_length=400, pattern=rf"^arn:aws[a-z-]*:sns:{_REGION_AND_ACCOUNT}:[A-Za-z0-9_-]+(\.fifo)?$"
-    )
+    topic_arn: TopicArn
     message_group_id: MessageGroup | None = None
-
-    @field_validator("topic_arn")
-    @classmethod
-    def _is_listed(cls, arn: str, info: ValidationInfo) -> str:
-        return listed_arn(arn, info)
-
-    @field_validator("message_group_id")
-    @classmethod
-    def _is_for_fifo(cls, group: str | None, info: ValidationInfo) -> str | None:
-        if group is not None and not info.data.get("topic_arn", ".fifo").endswith(".fifo"):
-            raise ValueError("is for FIFO topics alone")
-        return group
-
-    def to_target(self, _: Checks) -> jobs.SnsTarget:
-        """The target as it is kept."""
-        return jobs.SnsTarget(self.topic_arn, self.message_group_id, self.role_arn)
-
-
-def listed_arn(arn: str, info: ValidationInfo) -> str:
-    """The ARN, if the client's allowedTargetArns list it. Raises ValueError."""
-    client = checks_of(info).client
-    if client is None or not client.may_target(arn):
-        raise ValueError("is not among the client's allowedTargetArns")
-    return arn

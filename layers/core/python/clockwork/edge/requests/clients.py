@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from clockwork.domain.clients import Client
-from clockwork.domain.targets.urls import InvalidUrl, parse
-from clockwork.edge.http.checks import EdgeModel, checks_of
+from clockwork.domain.targets.urls import parse
+from clockwork.edge.http.checks import EdgeModel
+from clockwork.edge.http.fields import kept
 from clockwork.edge.requests.policies import RelevancyWindow, RetryPolicyBody
 
 #: Users keep their path; STS drops a role's, so a role is named without one.
@@ -26,9 +27,22 @@ Topics = Annotated[str, Field(max_length=249, pattern=r"^[A-Za-z0-9._-]*[A-Za-z0
 SecretName = Annotated[
     str, Field(pattern=r"^(clockwork/[A-Za-z0-9/_+=.@-]{1,200}|ssm:/clockwork/[A-Za-z0-9/_.-]{1,200})$")
 ]
-PrivateTarget = Annotated[str, Field(max_length=300)]
+
+
+def _host_and_port(target: str) -> str:
+    if parse(f"http://{target}").authority != target.lower():
+        raise ValueError("must be host:port and no more")
+    return target
+
+
+def _host(host: str) -> str:
+    parse(f"https://{host.removeprefix('*.')}")
+    return host
+
+
+PrivateTarget = Annotated[str, Field(max_length=300), AfterValidator(_host_and_port)]
 #: Lower case, as URLs are compared; what is one decides `urls.parse`.
-TargetHost = Annotated[str, Field(max_length=255, pattern=r"^(\*\.)?[a-z0-9_.:\[\]-]+$")]
+TargetHost = Annotated[str, Field(max_length=255, pattern=r"^(\*\.)?[a-z0-9_.:\[\]-]+$"), AfterValidator(_host)]
 TargetArn = Annotated[
     str, Field(max_length=600, pattern=r"^arn:aws[a-z-]*:(lambda|events|sns|iam):[A-Za-z0-9_+=,.@:/-]+\*?$")
 ]
@@ -62,30 +76,6 @@ class ClientBody(EdgeModel):
     retention_days: int | None = Field(None, ge=1, le=365, description="of records, once their execution has ended")
     dead_letter_queue_arn: QueueArn | None = Field(None, description="is told of every execution that becomes DEAD")
 
-    @field_validator("allowed_private_targets")
-    @classmethod
-    def _host_and_port(cls, targets: list[str], info: ValidationInfo) -> list[str]:
-        for index, target in enumerate(targets):
-            try:
-                fault = (
-                    None if parse(f"http://{target}").authority == target.lower() else "must be host:port and no more"
-                )
-            except InvalidUrl as error:
-                fault = str(error)
-            if fault is not None:
-                checks_of(info).report(f"/allowedPrivateTargets/{index}", fault)
-        return targets
-
-    @field_validator("allowed_target_hosts")
-    @classmethod
-    def _are_hosts(cls, hosts: list[str], info: ValidationInfo) -> list[str]:
-        for index, host in enumerate(hosts):
-            try:
-                parse(f"https://{host.removeprefix('*.')}")
-            except InvalidUrl as error:
-                checks_of(info).report(f"/allowedTargetHosts/{index}", str(error))
-        return hosts
-
     @field_validator("dead_letter_queue_arn")
     @classmethod
     def _is_allowed(cls, arn: str | None, info: ValidationInfo) -> str | None:
@@ -93,24 +83,6 @@ class ClientBody(EdgeModel):
             raise ValueError("is not among the allowedQueueArns")
         return arn
 
-    def to_client(self, client_id: str) -> Client:
-        """The client as it is kept."""
-        return Client(
-            client_id=client_id,
-            principals=tuple(self.principals),
-            record=self.record,
-            signing_secrets=tuple(self.signing_secrets),
-            allowed_queue_arns=tuple(self.allowed_queue_arns),
-            allowed_topics=tuple(self.allowed_topics),
-            allowed_private_targets=tuple(self.allowed_private_targets),
-            allowed_target_hosts=tuple(self.allowed_target_hosts),
-            allowed_target_arns=tuple(self.allowed_target_arns),
-            retry_policy=None if self.retry_policy is None else self.retry_policy.to_policy(),
-            relevancy_window_seconds=self.relevancy_window_seconds,
-            max_rate_per_second=self.max_rate_per_second,
-            max_concurrency=self.max_concurrency,
-            creates_per_second=self.creates_per_second,
-            jobs_per_day=self.jobs_per_day,
-            retention_days=self.retention_days,
-            dead_letter_queue_arn=self.dead_letter_queue_arn,
-        )
+    def to_client(self, stored: Client) -> Client:
+        """The client as it is kept. Fields that no request sets, such as `paused`, stay as they are stored."""
+        return kept(Client, self, stored, retry_policy=self.retry_policy and self.retry_policy.to_policy())

@@ -6,7 +6,6 @@ from typing import Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from clockwork.domain import jobs
 from clockwork.domain.targets.urls import LONGEST_URL, MOST_HEADERS, check_headers, check_url, is_listed
 from clockwork.edge.http.checks import Checks, EdgeModel, checks_of, pointer_part
 
@@ -45,10 +44,9 @@ class HttpTargetBody(EdgeModel):
             raise ValueError(f"must be at most {longest}")
         return seconds
 
-    def to_target(self, checks: Checks) -> jobs.HttpTarget:
-        """The target as it is kept."""
-        private = check_url(self.url, _private_targets(checks)).private
-        return jobs.HttpTarget(self.url, self.method, self.headers, self.timeout_seconds, private)
+    def is_private(self, checks: Checks) -> bool:
+        """Whether the client's allowedPrivateTargets list its host and port."""
+        return check_url(self.url, _private_targets(checks)).private
 
 
 def _private_targets(checks: Checks) -> tuple[str, ...]:

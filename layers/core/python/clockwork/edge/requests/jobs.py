@@ -7,7 +7,7 @@ import re
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
-    Discriminator,
+    AfterValidator,
     Field,
     RootModel,
     ValidationInfo,
@@ -16,17 +16,18 @@ from pydantic import (
     model_validator,
 )
 
-from clockwork.domain import ids, instants, jobs
-from clockwork.domain.clients import CLIENT_ID
+from clockwork.domain import ids, jobs
+from clockwork.domain.clients import CLIENT_ID, Client
+from clockwork.domain.named_jobs import Definition
 from clockwork.domain.ordering import LARGEST_SEQUENCE, LONGEST_ORDERING_KEY, LONGEST_RETRYING_SECONDS, in_order
-from clockwork.domain.requests.create import NewJob
+from clockwork.domain.requests.create import NewJob, occurrence_of
 from clockwork.domain.targets.envelopes import json_of
 from clockwork.edge.http.checks import Checks, EdgeModel, checks_of
+from clockwork.edge.http.fields import kept
 from clockwork.edge.requests.aws_targets import EventBridgeTargetBody, LambdaTargetBody, SnsTargetBody, SqsTargetBody
-from clockwork.edge.requests.http_target import HttpTargetBody
-from clockwork.edge.requests.kafka_target import KafkaTargetBody
 from clockwork.edge.requests.policies import RelevancyWindow, RetryPolicyBody
-from clockwork.edge.requests.schedules import ScheduleBody
+from clockwork.edge.requests.schedules import ScheduleBody, instant_of
+from clockwork.edge.requests.targets import TargetBody, kept_target
 
 LARGEST_PAYLOAD = 256 * 1024
 #: What these services take is 256 KB with our facts beside it, by quotas that differ and change.
@@ -39,10 +40,14 @@ JOB_KEY = f"1-{ids.LONGEST_JOB_KEY} bytes of UTF-8 without control characters"
 _REFUSED_BY_SQS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-TargetBody = Annotated[
-    HttpTargetBody | SqsTargetBody | KafkaTargetBody | LambdaTargetBody | EventBridgeTargetBody | SnsTargetBody,
-    Discriminator("type"),
-]
+def _job_key(value: str) -> str:
+    if not ids.is_job_key(value):
+        raise ValueError(f"must be {JOB_KEY}")
+    return value
+
+
+ClientId = Annotated[str, Field(pattern=f"^{CLIENT_ID.pattern}$")]
+JobKey = Annotated[str, AfterValidator(_job_key)]
 
 
 class DefinitionBody(EdgeModel):
@@ -115,35 +120,42 @@ class DefinitionBody(EdgeModel):
             checks.report("/retryPolicy/maxAgeSeconds", most)
         return self
 
-    def target_in_order(self, checks: Checks) -> jobs.Target:
-        """The target as it is kept."""
-        return in_order(self.target.to_target(checks), self.ordering_key)
+    def to_new_job(self, checks: Checks, index: int = 0) -> NewJob:
+        """The job as the flow takes it, if it is anonymous."""
+        return kept(
+            NewJob,
+            self,
+            index=index,
+            target=in_order(kept_target(self.target, checks), self.ordering_key),
+            payload=self.payload or NO_PAYLOAD,
+            at=instant_of(self.schedule.at),
+            delay_ms=round((self.schedule.delay_seconds or 0) * 1000),
+            retry_policy=self.retry_policy and self.retry_policy.to_policy(),
+            sequence=self.sequence or 0,
+            on_failure=self.on_failure and kept_target(self.on_failure, checks),
+        )
 
-    def callback_target(self, checks: Checks) -> jobs.Target | None:
-        """The target of callbacks as it is kept."""
-        return None if self.on_failure is None else self.on_failure.to_target(checks)
-
-    @property
-    def encoded_payload(self) -> jobs.Payload:
-        """The payload as it will be sent."""
-        return self.payload or NO_PAYLOAD
+    def to_definition(self, checks: Checks, client: Client) -> Definition:
+        """The definition of the job, with its instants resolved, if it is named."""
+        schedule, occurrence = self.schedule, occurrence_of(self.to_new_job(checks), client, checks.now)
+        return kept(
+            Definition,
+            occurrence,
+            schedule,
+            at=None if schedule.recurs else schedule.to_instant(checks.now),
+            recurrence=schedule.to_recurrence(checks.now) if schedule.recurs else None,
+            sequence=None if self.ordering_key is None else occurrence.sequence,
+        )
 
 
 class JobBody(DefinitionBody):
     """A job as it stands in a batch: named if it has a `jobKey`."""
 
-    job_key: str | None = Field(
+    job_key: JobKey | None = Field(
         None,
         json_schema_extra={"minLength": 1, "maxLength": ids.LONGEST_JOB_KEY},
         description=f"{JOB_KEY}: names the job among its client's; needed for every and cron",
     )
-
-    @field_validator("job_key")
-    @classmethod
-    def _is_printable(cls, job_key: str | None) -> str | None:
-        if job_key is not None and not ids.is_job_key(job_key):
-            raise ValueError(f"must be {JOB_KEY}")
-        return job_key
 
     @model_validator(mode="after")
     def _is_named(self, info: ValidationInfo) -> Self:
@@ -151,28 +163,11 @@ class JobBody(DefinitionBody):
             checks_of(info).report("/jobKey", "is required for a schedule that recurs")
         return self
 
-    def to_new_job(self, checks: Checks, index: int = 0) -> NewJob:
-        """The job as the flow takes it, if it is anonymous."""
-        return NewJob(
-            index=index,
-            target=self.target_in_order(checks),
-            payload=self.encoded_payload,
-            at=None if self.schedule.at is None else instants.from_text(self.schedule.at),
-            delay_ms=round((self.schedule.delay_seconds or 0) * 1000),
-            record=self.record,
-            retry_policy=None if self.retry_policy is None else self.retry_policy.to_policy(),
-            relevancy_window_seconds=self.relevancy_window_seconds,
-            ordering_key=self.ordering_key,
-            sequence=self.sequence or 0,
-            on_failure=self.callback_target(checks),
-            tags=self.tags,
-        )
-
 
 class CreateJobBody(JobBody):
     """POST /v1/jobs."""
 
-    client_id: str | None = Field(None, pattern=f"^{CLIENT_ID.pattern}$")
+    client_id: ClientId | None = None
 
 
 class PatchBody(RootModel[dict[str, Any]]):
@@ -182,7 +177,7 @@ class PatchBody(RootModel[dict[str, Any]]):
 class CreateBatchBody(EdgeModel):
     """POST /v1/jobs/batch. The jobs are validated one by one, so that a bad one does not stop the others."""
 
-    client_id: str | None = Field(None, pattern=f"^{CLIENT_ID.pattern}$")
+    client_id: ClientId | None = None
     jobs: list[Any] = Field(min_length=1, max_length=LARGEST_BATCH)
 
 

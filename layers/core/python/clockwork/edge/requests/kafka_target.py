@@ -6,8 +6,7 @@ from typing import Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from clockwork.domain import jobs
-from clockwork.edge.http.checks import Checks, EdgeModel, checks_of
+from clockwork.edge.http.checks import EdgeModel, checks_of
 
 #: https://github.com/apache/kafka/blob/trunk/clients/src/main/java/org/apache/kafka/common/internals/Topic.java
 TOPIC = r"^[a-zA-Z0-9._-]{1,249}$"
@@ -37,7 +36,3 @@ class KafkaTargetBody(EdgeModel):
         if checks.client is None or not checks.client.allows_topic(topic):
             raise ValueError("is not among the client's allowedTopics")
         return topic
-
-    def to_target(self, _: Checks) -> jobs.KafkaTarget:
-        """The target as it is kept."""
-        return jobs.KafkaTarget(self.topic, self.key)

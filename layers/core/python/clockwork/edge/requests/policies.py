@@ -9,6 +9,7 @@ from pydantic import Field, field_validator
 from clockwork.domain import jobs
 from clockwork.domain.targets.webhooks import GONE
 from clockwork.edge.http.checks import EdgeModel
+from clockwork.edge.http.fields import kept
 
 StatusCode = Annotated[int, Field(ge=400, le=599)]
 RelevancyWindow = Annotated[float, Field(ge=1, le=31_536_000)]
@@ -36,5 +37,4 @@ class RetryPolicyBody(EdgeModel):
 
     def to_policy(self) -> jobs.RetryPolicy:
         """The policy as it is kept."""
-        values = self.model_dump()
-        return jobs.RetryPolicy(**{**values, "retry_status_codes": tuple(self.retry_status_codes)})
+        return kept(jobs.RetryPolicy, self)

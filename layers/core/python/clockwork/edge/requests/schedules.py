@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
@@ -12,7 +12,7 @@ from clockwork.domain.cron.exclude_parser import MOST_ENTRIES, InvalidExclude, p
 from clockwork.domain.cron.exclusion import Exclusion
 from clockwork.domain.cron.invalid import InvalidCron
 from clockwork.domain.cron.parser import LONGEST_EXPRESSION, compile_cron
-from clockwork.domain.cron.zones import UnknownZone, zone_named
+from clockwork.domain.cron.zones import zone_named
 from clockwork.domain.named_jobs import CatchUp, Overlap
 from clockwork.domain.recurrence import Every, Recurrence, next_occurrence
 from clockwork.domain.requests.create import FURTHEST_AHEAD_MS, LATEST_PAST_MS
@@ -28,7 +28,14 @@ BELONG_TO = {
     **dict.fromkeys(("catchUp", "catchUpWindowSeconds", "overlap"), ("every", "cron")),
 }
 LONGEST_YEAR_SECONDS = 31_536_000
-INSTANT: dict[str, Any] = {"format": "date-time"}
+InstantText = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+
+
+def _whole_milliseconds(seconds: float | None) -> float | None:
+    """The seconds, if they are whole milliseconds. Raises ValueError."""
+    if seconds is not None and abs(seconds * 1000 - round(seconds * 1000)) > 1e-3:
+        raise ValueError("has more decimals than milliseconds")
+    return seconds
 
 
 class EveryBody(EdgeModel):
@@ -36,10 +43,7 @@ class EveryBody(EdgeModel):
 
     seconds: float = Field(ge=1, le=LONGEST_YEAR_SECONDS, description="decimals to 1 ms")
 
-    @field_validator("seconds")
-    @classmethod
-    def _in_milliseconds(cls, seconds: float) -> float:
-        return whole_milliseconds(seconds)
+    _in_milliseconds = field_validator("seconds")(_whole_milliseconds)
 
 
 class ScheduleBody(EdgeModel):
@@ -47,22 +51,20 @@ class ScheduleBody(EdgeModel):
 
     model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": [kind]} for kind in KINDS]})
 
-    at: str | None = Field(
-        None,
-        json_schema_extra=INSTANT,
-        description="RFC 3339 with a zone; up to 24 h past (then at once), 10 years ahead",
+    at: InstantText | None = Field(
+        None, description="RFC 3339 with a zone; up to 24 h past (then at once), 10 years ahead"
     )
     delay_seconds: float | None = Field(None, ge=0, le=FURTHEST_AHEAD_MS / 1000, description="decimals to 1 ms")
     every: EveryBody | None = None
-    anchor_at: str | None = Field(
-        None, json_schema_extra=INSTANT, description="`every` counts from it; the instant of the create unless given"
+    anchor_at: InstantText | None = Field(
+        None, description="`every` counts from it; the instant of the create unless given"
     )
     cron: str | None = Field(
         None, max_length=LONGEST_EXPRESSION, description="5 fields, or 6 with seconds first; see docs/cron.md"
     )
     timezone: str = Field("UTC", max_length=64, description="IANA name")
-    start_at: str | None = Field(None, json_schema_extra=INSTANT, description="nothing fires before it")
-    end_at: str | None = Field(None, json_schema_extra=INSTANT, description="nothing fires after it")
+    start_at: InstantText | None = Field(None, description="nothing fires before it")
+    end_at: InstantText | None = Field(None, description="nothing fires after it")
     max_fires: int | None = Field(None, ge=1, le=10**9)
     jitter_seconds: int = Field(0, ge=0, le=86_400, description="below the interval")
     exclude: list[str] = Field([], max_length=MOST_ENTRIES, description="dates or cron expressions")
@@ -91,18 +93,12 @@ class ScheduleBody(EdgeModel):
             raise ValueError("is out of 1970-2286")
         return at
 
-    @field_validator("delay_seconds")
-    @classmethod
-    def _in_milliseconds(cls, seconds: float | None) -> float | None:
-        return None if seconds is None else whole_milliseconds(seconds)
+    _in_milliseconds = field_validator("delay_seconds")(_whole_milliseconds)
 
     @field_validator("timezone")
     @classmethod
     def _is_zone(cls, timezone: str) -> str:
-        try:
-            zone_named(timezone)
-        except UnknownZone as error:
-            raise ValueError(str(error)) from None
+        zone_named(timezone)
         return timezone
 
     @field_validator("cron")
@@ -167,8 +163,8 @@ class ScheduleBody(EdgeModel):
             every=self._every(now),
             cron=self._compiled(),
             timezone=self.timezone,
-            start_at=_maybe(self.start_at),
-            end_at=_maybe(self.end_at),
+            start_at=instant_of(self.start_at),
+            end_at=instant_of(self.end_at),
             max_fires=self.max_fires,
             jitter_seconds=self.jitter_seconds,
             exclude=parse_exclude(self.exclude) if self.exclude else Exclusion(),
@@ -206,8 +202,8 @@ class EmptyBody(EdgeModel):
 class BackfillBody(EdgeModel):
     """POST /v1/jobs/{jobId}/backfill: every fire of the schedule in a range, again, at a bounded rate."""
 
-    from_: str = Field(alias="from", json_schema_extra=INSTANT, description="the first instant of the range")
-    to: str = Field(json_schema_extra=INSTANT, description="the last instant of the range; not later than now")
+    from_: InstantText = Field(alias="from", description="the first instant of the range")
+    to: InstantText = Field(description="the last instant of the range; not later than now")
     max_per_second: float = Field(ge=0.001, le=100)
 
     @field_validator("from_", "to")
@@ -227,15 +223,6 @@ class BackfillBody(EdgeModel):
         return self
 
 
-StateFilter = Literal["ACTIVE", "PAUSED", "COMPLETED", "CANCELLED"]
-
-
-def whole_milliseconds(seconds: float) -> float:
-    """Seconds that are whole milliseconds. Raises ValueError."""
-    if abs(seconds * 1000 - round(seconds * 1000)) > 1e-3:
-        raise ValueError("has more decimals than milliseconds")
-    return seconds
-
-
-def _maybe(at: str | None) -> int | None:
+def instant_of(at: str | None) -> int | None:
+    """The instant (ms) of a valid text, if there is one."""
     return None if at is None else instants.from_text(at)

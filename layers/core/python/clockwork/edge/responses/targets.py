@@ -7,9 +7,11 @@ from typing import Annotated, Any, get_args
 
 from msgspec import field
 
+from clockwork.domain import jobs
 from clockwork.domain.jobs import Occurrence, Payload, RecordLevel, RetryPolicy, Target
 from clockwork.domain.named_jobs import Definition
-from clockwork.edge.http.answer import AnswerBody, one_of
+from clockwork.edge.http.answer import AnswerBody, as_shown, one_of
+from clockwork.edge.http.fields import like
 
 Record = Annotated[str, one_of(get_args(RecordLevel))]
 
@@ -23,43 +25,27 @@ class ShownHttpTarget(AnswerBody, tag="http", tag_field="type", kw_only=True):
     timeout_seconds: float
 
 
-class ShownSqsTarget(AnswerBody, tag="sqs", tag_field="type"):
+# These are shown with the fields that are kept. An HTTP target is not: it is kept with a field that no client sends.
+
+
+class ShownSqsTarget(jobs.SqsTarget, frozen=True, forbid_unknown_fields=True):
     """An SQS queue."""
 
-    queue_arn: str
-    message_group_id: str | None = None
-    role_arn: str | None = None
 
-
-class ShownKafkaTarget(AnswerBody, tag="kafka", tag_field="type"):
+class ShownKafkaTarget(jobs.KafkaTarget, frozen=True, forbid_unknown_fields=True):
     """A Kafka topic."""
 
-    topic: str
-    key: str | None = None
 
-
-class ShownLambdaTarget(AnswerBody, tag="lambda", tag_field="type"):
+class ShownLambdaTarget(jobs.LambdaTarget, frozen=True, forbid_unknown_fields=True):
     """A Lambda function."""
 
-    function_arn: str
-    role_arn: str | None = None
 
-
-class ShownEventBridgeTarget(AnswerBody, tag="eventbridge", tag_field="type"):
+class ShownEventBridgeTarget(jobs.EventBridgeTarget, frozen=True, forbid_unknown_fields=True):
     """An EventBridge bus."""
 
-    bus_arn: str
-    source: str
-    detail_type: str
-    role_arn: str | None = None
 
-
-class ShownSnsTarget(AnswerBody, tag="sns", tag_field="type"):
+class ShownSnsTarget(jobs.SnsTarget, frozen=True, forbid_unknown_fields=True):
     """An SNS topic."""
-
-    topic_arn: str
-    message_group_id: str | None = None
-    role_arn: str | None = None
 
 
 ShownTarget = (
@@ -82,7 +68,7 @@ class ShownRetryPolicy(AnswerBody):
 
 def shown_target(kept: Target) -> ShownTarget:
     """A target as it was asked for."""
-    return _SHOWN[str(kept.__struct_config__.tag)].like(kept)
+    return like(_SHOWN[str(kept.__struct_config__.tag)], [kept], as_shown)
 
 
 def shown_payload(kept: Payload) -> Any:

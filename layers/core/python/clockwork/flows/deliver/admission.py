@@ -12,7 +12,6 @@ from itertools import groupby
 import msgspec
 
 from clockwork.domain.clients import Client
-from clockwork.domain.errors import Unavailable, Unreadable
 from clockwork.domain.lifecycle.expiry import is_expired, relevant_until
 from clockwork.domain.limits.circuits import Passage, host_of, plan_passage
 from clockwork.domain.limits.rate import urgency
@@ -33,12 +32,9 @@ def admit(batch: Batch, items: Sequence[Item]) -> list[Item]:
     admitted: list[Item] = []
     for client_id, group in groupby(sorted(items, key=_client_of), key=_client_of):
         items_of_client = list(group)
-        try:
+        # Items that were parked or sent back before an error come a second time: duplicates, which are absorbed.
+        with batch.failing(*items_of_client):
             admitted += _admit_client(batch, client_id, items_of_client)
-        except (Unavailable, Unreadable) as error:
-            # Items that were parked or sent back before the error come a second time: duplicates, which are absorbed.
-            for item in items_of_client:
-                batch.fail(item, str(error))
     return admitted
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
-from clockwork.domain.errors import Unavailable
+from clockwork.domain.errors import Unavailable, Unreadable
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.lifecycle.attempts import Action, Plan
 from clockwork.domain.lifecycle.callbacks import is_called_back
@@ -48,18 +49,25 @@ class Batch:
             self.report.fail_message(item.message_id)
         self.waiting.failed(item)
 
+    @contextmanager
+    def failing(self, *items: Item) -> Iterator[None]:
+        """Fail the items if a port is Unavailable within the block, or if a value there is Unreadable."""
+        try:
+            yield
+        except (Unavailable, Unreadable) as error:
+            for item in items:
+                self.fail(item, str(error))
+
     def may_replan(self, item: Item, actual: Execution | None) -> bool:
         """Whether an item may be planned again, after its change lost to the record `actual`.
 
         After too many such losses it fails.
         """
         item.seen = actual
-        try:
+        with self.failing(item):
             next(item.replans)
-        except Unavailable as error:
-            self.fail(item, str(error))
-            return False
-        return True
+            return True
+        return False
 
     def send_back(self, items: Sequence[Item]) -> None:
         """Let items come again for their releases' `run_at`. An item for which that is not certain fails."""

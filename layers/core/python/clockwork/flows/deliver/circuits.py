@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.limits.circuits import Circuit, host_of, unprobed
 from clockwork.flows.deliver.batch import LONGEST_HOLD_MS
 from clockwork.flows.deliver.items import Item
+from clockwork.flows.outages import tolerated
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
@@ -24,10 +24,8 @@ def update_circuits(world: World, ended: Sequence[tuple[Item, Outcome]]) -> None
         host = host_of(item.release.occurrence.target)
         if host is None:
             continue
-        try:
+        with tolerated(log, "circuit not written: %s", {"action": "circuit_not_written"}):
             _note(world, item, outcome, host)
-        except Unavailable as error:
-            log.warning("circuit not written: %s", error, extra={"action": "circuit_not_written"})
 
 
 def give_probes_back(world: World, items: Sequence[Item]) -> None:
@@ -41,11 +39,9 @@ def give_probes_back(world: World, items: Sequence[Item]) -> None:
         if item.probes is None or item.is_started:
             continue
         probe_at = max(world.clock.now(), item.release.run_at - LONGEST_HOLD_MS)
-        try:
+        # If it is not given back, the next probe comes when the cooldown ends.
+        with tolerated(log, "probe not given back: %s", {"action": "probe_not_given_back"}):
             world.regulation.save_circuit(item.probes, unprobed(item.probes, probe_at))
-        except Unavailable as error:
-            # The next probe comes when the cooldown ends.
-            log.warning("probe not given back: %s", error, extra={"action": "probe_not_given_back"})
 
 
 def _note(world: World, item: Item, outcome: Outcome, host: str) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from clockwork.domain.errors import Unavailable, Unreadable
 from clockwork.domain.lifecycle.attempts import Action, Claim, plan_claim
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired
 from clockwork.flows.deliver.batch import Batch
@@ -67,13 +66,11 @@ def find_seen(batch: Batch, item: Item) -> bool:
 
     False: the store gave no answer, or the record cannot be read, and the item fails.
     """
-    if item.seen is None and (item.release.attempt > 1 or item.release.sweeps):
-        try:
+    with batch.failing(item):
+        if item.seen is None and (item.release.attempt > 1 or item.release.sweeps):
             item.seen = batch.world.executions.find(item.release.job_id, item.release.execution_id)
-        except (Unavailable, Unreadable) as error:
-            batch.fail(item, str(error))
-            return False
-    return True
+        return True
+    return False
 
 
 def wish(batch: Batch) -> Claim:

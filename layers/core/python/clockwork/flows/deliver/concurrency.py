@@ -13,11 +13,11 @@ from collections.abc import Sequence
 import msgspec
 
 from clockwork.domain.clients import Client
-from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Outcome
 from clockwork.domain.limits.concurrency import SLOW_FOR_MS, SLOW_MS, Blocks, blocks_of, cap_of, wait_ms
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.items import Item, LeasedBlock
+from clockwork.flows.outages import tolerated
 
 log = logging.getLogger(__name__)
 
@@ -83,8 +83,6 @@ def _lease(batch: Batch, client_id: str, blocks: Blocks, now: int) -> int | None
 
 def _give_back(batch: Batch, client_id: str) -> None:
     leased = batch.leased.pop(client_id)
-    try:
+    # If it is not given back, the block is free again when its lease ends, with this invocation's time.
+    with tolerated(log, "block not given back: %s", {"action": "block_not_given_back"}):
         batch.world.regulation.give_back(client_id, leased.number, batch.world.environment.name)
-    except Unavailable as error:
-        # The block is free again when its lease ends, with this invocation's time.
-        log.warning("block not given back: %s", error, extra={"action": "block_not_given_back"})

@@ -41,10 +41,8 @@ def deliver_batch(world: World, messages: Sequence[Message], deadline_at: int) -
     # 1. Attempt the items that are due.
     attempt(batch, unbundled(batch, messages))
     # 2. Release retries, and failed items of bundles. Only then are the messages acknowledged.
-    results = send_retries(world, [release for _, release in waiting.following])
-    for (item, _), why_not in zip(waiting.following, results, strict=True):
-        if why_not is not None:
-            batch.fail(item, why_not)
+    for index, why_not in send_retries(world, [release for _, release in waiting.following]).items():
+        batch.fail(waiting.following[index][0], why_not)
     resend_alone(batch)
     return batch.report
 
@@ -79,10 +77,9 @@ def attempt(batch: Batch, items: Sequence[Item]) -> None:
 
 
 def _call_back(batch: Batch) -> None:
-    results = call_back(batch.world, [(item.release, dead) for item, dead in batch.called_back])
-    for (item, _), why_not in zip(batch.called_back, results, strict=True):
-        if why_not is not None:
-            batch.fail(item, f"its callback is not certain: {why_not}")
+    ended = [(item.release, dead) for item, dead in batch.called_back]
+    for index, why_not in call_back(batch.world, ended).items():
+        batch.fail(batch.called_back[index][0], f"its callback is not certain: {why_not}")
     batch.called_back.clear()
 
 

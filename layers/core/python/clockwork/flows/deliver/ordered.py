@@ -11,13 +11,13 @@ import logging
 from collections import defaultdict, deque
 from collections.abc import Sequence
 
-from clockwork.domain.errors import Unavailable, Unreadable
 from clockwork.domain.ordering import LONGEST_RETRYING_SECONDS, resumed
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.bundles import Message, unbundled
 from clockwork.flows.deliver.deliver import attempt
 from clockwork.flows.deliver.items import DeliverReport, Item
 from clockwork.flows.deliver.waiting import InPlace
+from clockwork.flows.outages import tolerated
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
@@ -57,17 +57,14 @@ def _resumed(batch: Batch, heads: Sequence[OrderedMessage]) -> list[Item]:
     received_before = {message.message_id for message in heads if message.receive_count > 1}
     items = []
     for item in unbundled(batch, heads):
-        if item.message_id in received_before:
-            try:
+        with batch.failing(item):
+            if item.message_id in received_before:
                 item.seen = batch.world.executions.find(item.release.job_id, item.release.execution_id)
-            except (Unavailable, Unreadable) as error:
-                batch.fail(item, str(error))
-                continue
-            if item.seen is not None and item.seen.is_final:
-                batch.absorb(item, item.seen)
-                continue
-            item.release = resumed(item.release, item.seen)
-        items.append(item)
+                if item.seen is not None and item.seen.is_final:
+                    batch.absorb(item, item.seen)
+                    continue
+                item.release = resumed(item.release, item.seen)
+            items.append(item)
     return items
 
 
@@ -80,8 +77,6 @@ def _come_back(batch: Batch, waiting: InPlace, group: Sequence[OrderedMessage]) 
         return  # This version cannot read the head: it comes back when the queue says.
     seconds = (back_at - batch.world.clock.now()) // 1000
     most = LONGEST_RETRYING_SECONDS - batch.world.settings.deliverer_timeout_seconds
-    try:
+    # If they are not hidden, the messages come back when the queue says: later than they could, in the same order.
+    with tolerated(log, "messages not hidden: %s", {"action": "messages_not_hidden"}):
         batch.world.in_hand.hide([message.receipt for message in group], max(0, min(seconds, most)))
-    except Unavailable as error:
-        # The messages come back when the queue says: later than they could, in the same order.
-        log.warning("messages not hidden: %s", error, extra={"action": "messages_not_hidden"})

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import WAITING, Execution
 from clockwork.domain.lifecycle.attempts import Action, Plan, plan_claim
 from clockwork.domain.lifecycle.parking import parked_record
@@ -42,14 +41,12 @@ def _is_parked(batch: Batch, item: Item, reason: str) -> bool:
         return True
     if not find_seen(batch, item):
         return False
-    try:
+    with batch.failing(item):
         plan, item.seen = replace(batch.world, item.seen, partial(_plan, batch, item.release, reason), item.replans)
-    except Unavailable as error:
-        batch.fail(item, str(error))
-        return False
-    if plan.action is not Action.PARK:
+        if plan.action is Action.PARK:
+            return True
         batch.apply_plan(item, plan)
-    return plan.action is Action.PARK
+    return False
 
 
 def _plan(batch: Batch, release: Release, reason: str, stored: Execution | None) -> Plan:

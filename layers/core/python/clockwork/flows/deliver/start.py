@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from clockwork.domain.errors import Unavailable, Unreadable
+from clockwork.domain.errors import Unreadable, readable
 from clockwork.domain.executions import WAITING, Execution, State
 from clockwork.domain.ids import NamedJobId, decode_job
 from clockwork.domain.lifecycle.attempts import Action, Plan, is_claimed, plan_unstarted
 from clockwork.domain.lifecycle.expiry import ended_execution, is_expired, reason_of
 from clockwork.domain.named_jobs import JobState, NamedJob
 from clockwork.domain.releases import Release
+from clockwork.flows.access import get_jobs
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import end_unclaimed
 from clockwork.flows.deliver.items import Item
@@ -37,34 +38,24 @@ def hold_and_check(batch: Batch, claimed: Sequence[Item]) -> Iterator[int]:
         due = [slot]
         while due[-1] + 1 < len(claimed) and claimed[due[-1] + 1].release.run_at <= now:
             due.append(due[-1] + 1)
-        yield from _wanted_or_failed(batch, claimed, due)
+        # If a table does not answer, nothing is started: the messages come back and find our claim.
+        with batch.failing(*(claimed[slot] for slot in due)):
+            yield from _wanted(batch, claimed, due)
         slot = due[-1] + 1
-
-
-def _wanted_or_failed(batch: Batch, claimed: Sequence[Item], due: Sequence[int]) -> list[int]:
-    """As `_wanted`, but if a table does not answer nothing is started: the messages come back and find our claim."""
-    try:
-        return _wanted(batch, claimed, due)
-    except Unavailable as error:
-        for slot in due:
-            batch.fail(claimed[slot], str(error))
-        return []
 
 
 def _wanted(batch: Batch, claimed: Sequence[Item], due: Sequence[int]) -> list[int]:
     due = [slot for slot in due if not _is_too_late(batch, claimed[slot])]
     refs_of = {slot: decode_job(claimed[slot].release.job_id) for slot in due}
     named = {slot: job_ref for slot, job_ref in refs_of.items() if isinstance(job_ref, NamedJobId)}
-    if not named:
-        return due
-    job_refs = sorted({(job_ref.client_id, job_ref.job_key) for job_ref in named.values()})
-    jobs = dict(zip(job_refs, batch.world.jobs.get(job_refs), strict=True))
+    jobs = get_jobs(batch.world, ((job_ref.client_id, job_ref.job_key) for job_ref in named.values()))
     wanted = []
     for slot in due:
         objection = None
         try:
             if (job_ref := named.get(slot)) is not None:
-                objection = _objection(batch.world, claimed[slot], job_ref, jobs[job_ref.client_id, job_ref.job_key])
+                job = readable(jobs[job_ref.client_id, job_ref.job_key])
+                objection = _objection(batch.world, claimed[slot].release, job_ref, job)
         except Unreadable as fault:
             batch.fail(claimed[slot], str(fault))
             continue
@@ -87,16 +78,11 @@ def _is_too_late(batch: Batch, item: Item) -> bool:
     return True
 
 
-def _objection(
-    world: World, item: Item, job_ref: NamedJobId, job: NamedJob | Unreadable | None
-) -> tuple[State, str] | None:
+def _objection(world: World, release: Release, job_ref: NamedJobId, job: NamedJob | None) -> tuple[State, str] | None:
     """The state in which an unwanted occurrence ends, and why it is unwanted; None if its job wants it.
 
-    Raises Unreadable if the job cannot be read, so that nobody can tell.
+    Raises Unreadable if an earlier execution of the job cannot be read.
     """
-    if isinstance(job, Unreadable):
-        raise job
-    release = item.release
     if job is None or job.incarnation != job_ref.incarnation or not job.is_alive:
         return State.CANCELLED, "its job was deleted"
     if release.version is not None and job.state is JobState.PAUSED:
@@ -130,12 +116,9 @@ def _is_under_way(execution: Execution, now: int) -> bool:
 def _drop(batch: Batch, item: Item, state: State, reason: str) -> None:
     """End an item that is not to be started, visibly: at level `none` its end is all that is recorded of it."""
     batch.report.dropped += 1
-    try:
+    with batch.failing(item):
         _, stored = replace(batch.world, item.seen, partial(_plan_end, batch.world, item, state, reason), item.replans)
-    except Unavailable as error:
-        batch.fail(item, str(error))
-        return
-    batch.owe_callback(item, stored)
+        batch.owe_callback(item, stored)
 
 
 def _plan_end(world: World, item: Item, state: State, reason: str, stored: Execution | None) -> Plan:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -15,40 +15,32 @@ from clockwork.domain.named_jobs import NamedJob, Pointer
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.rows import UNKNOWN_CLIENT, read_row, row_of, undecodable_execution
 from clockwork.domain.timeline import Row
+from clockwork.flows.access import Jobs, get_jobs
 from clockwork.flows.skipped import Stretch
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
 
-#: Named jobs as stored, by (client_id, job_key): None if there is none, Unreadable if this version cannot read it.
-Jobs = Mapping[tuple[str, str], NamedJob | Unreadable | None]
-
 
 class Visited(msgspec.Struct):
-    """A row, and the work that follows from it.
+    """A row as it was read, and the work that follows from it.
 
-    `releases`: the occurrences to send. `following`: the pointers to put before anything is sent. `skipped`: the fires
-    that are not delivered. `records`: DEAD records of a row, or of a job behind it, that cannot be read. `goes_on`: a
-    chain continues within the range that is being read, so no row behind this one may be passed. `is_newer`: a newer
-    version wrote the row or the job behind it, so this row may not be passed either.
+    `pointers`: the chains to advance. `fault`: why the row cannot be decoded. `releases`: the occurrences to send.
+    `following`: the pointers to put before anything is sent. `skipped`: the fires that are not delivered. `records`:
+    DEAD records of a row, or of a job behind it, that cannot be read. `goes_on`: a chain continues within the range
+    that is being read, so no row behind this one may be passed. `is_newer`: a newer version wrote the row or the job
+    behind it, so this row may not be passed either.
     """
-
-    row: Row
-    releases: list[Release] = []
-    following: list[Row] = []
-    skipped: list[Stretch] = []
-    records: list[Execution] = []
-    goes_on: bool = False
-    is_newer: bool = False
-
-
-class _Read(msgspec.Struct, frozen=True):
-    """A decoded row, or the fault for which it cannot be decoded."""
 
     row: Row
     releases: list[Release] = []
     pointers: list[Pointer] = []
     fault: Unreadable | None = None
+    following: list[Row] = []
+    skipped: list[Stretch] = []
+    records: list[Execution] = []
+    goes_on: bool = False
+    is_newer: bool = False
 
 
 def visit_rows(world: World, rows: Sequence[Row], horizon: str, limit: int) -> Iterator[Visited]:
@@ -57,34 +49,30 @@ def visit_rows(world: World, rows: Sequence[Row], horizon: str, limit: int) -> I
     All chains together are expanded to about `limit` occurrences.
     """
     read = [_read(row) for row in rows]
-    job_refs = sorted({(pointer.client_id, pointer.job_key) for one in read for pointer in one.pointers})
-    jobs = dict(zip(job_refs, world.jobs.get(job_refs), strict=True)) if job_refs else {}
-    for one in read:
-        visited = _visit(world, one, jobs, horizon, limit)
+    jobs = get_jobs(world, ((pointer.client_id, pointer.job_key) for one in read for pointer in one.pointers))
+    for visited in read:
+        _visit(world, visited, jobs, horizon, limit)
         limit = max(1, limit - len(visited.releases))
         yield visited
 
 
-def _read(row: Row) -> _Read:
+def _read(row: Row) -> Visited:
     try:
-        releases, pointers = read_row(row)
+        return Visited(row, *read_row(row))
     except Unreadable as fault:
-        return _Read(row, fault=fault)
-    return _Read(row, releases, pointers)
+        return Visited(row, fault=fault)
 
 
-def _visit(world: World, read: _Read, jobs: Jobs, horizon: str, limit: int) -> Visited:
+def _visit(world: World, visited: Visited, jobs: Jobs, horizon: str, limit: int) -> None:
     now = world.clock.now()
-    visited = Visited(read.row, list(read.releases))
-    if read.fault is not None:
-        _note_fault(world, visited, UNKNOWN_CLIENT, read.fault)
-    for pointer in read.pointers:
+    if visited.fault is not None:
+        _note_fault(world, visited, UNKNOWN_CLIENT, visited.fault)
+    for pointer in visited.pointers:
         job = jobs[pointer.client_id, pointer.job_key]
         if isinstance(job, Unreadable):
             _note_fault(world, visited, pointer.client_id, job)
-        elif job is not None and pointer.counts_for(job, read.row.partition_id):
+        elif job is not None and pointer.counts_for(job, visited.row.partition_id):
             _advance(world, visited, job, pointer, expand(job, pointer, horizon, now, limit))
-    return visited
 
 
 def _note_fault(world: World, visited: Visited, client_id: str, fault: Unreadable) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 
 from clockwork.domain import keys
-from clockwork.domain.errors import Unavailable
+from clockwork.flows.outages import tolerated
 from clockwork.flows.poll.shard import STOP_MARGIN_MS, PollReport, Visit, begin_visit, commit, drain
 from clockwork.flows.world import World
 
@@ -96,11 +96,9 @@ class _Stay:
             return
         self._handed_over = True
         partition_id = self._visit.lease.partition_id
-        try:
+        # Without a successor the next tick starts a poller: late, not lost.
+        with tolerated(log, "no successor: %s", {"action": "poller_not_started", "shard": partition_id}):
             self._visit.world.invoker.poll(partition_id, succeeds=True)
-        except Unavailable as error:
-            # The next tick starts a poller: late, not lost.
-            log.warning("no successor: %s", error, extra={"action": "poller_not_started", "shard": partition_id})
 
     def _next_at(self) -> int | None:
         """When the next row is due (ms); None if none is due soon. This read releases nothing."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import logging
 
-from clockwork.domain.errors import Unavailable
 from clockwork.domain.keys import is_ordered
+from clockwork.flows.outages import tolerated
 from clockwork.flows.poll.ordered_shard import poll_ordered_shard
 from clockwork.flows.poll.shard import STOP_MARGIN_MS, PollReport, poll_shard
 from clockwork.flows.world import World
@@ -37,10 +37,8 @@ def poll_among_others(world: World, partition_id: str, deadline_at: int) -> Poll
     # The poller of an ordered shard starts its successor by itself.
     if report.outcome != "out_of_time" or is_ordered(partition_id):
         return report
-    try:
+    with tolerated(log, "not handed over: %s", {"action": "shard_not_handed_over", "shard": partition_id}):
         world.invoker.poll(partition_id, lookahead_seconds=world.settings.lookahead_seconds)
-    except Unavailable as error:
-        # Then no other poller works on the shard: it gets the rest of this invocation.
-        log.warning("not handed over: %s", error, extra={"action": "shard_not_handed_over", "shard": partition_id})
-        return poll_any(world, partition_id, deadline_at)
-    return report
+        return report
+    # No other poller works on the shard: it gets the rest of this invocation.
+    return poll_any(world, partition_id, deadline_at)

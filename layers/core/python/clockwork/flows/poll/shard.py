@@ -13,14 +13,15 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from clockwork.domain import keys
-from clockwork.domain.errors import Unavailable, Unreadable
+from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import Execution, State
-from clockwork.domain.lifecycle.attempts import dead_execution
+from clockwork.domain.lifecycle.attempts import plan_death
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired
 from clockwork.domain.limits.rate import Spreading
 from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Row
 from clockwork.flows.deaths import call_back, notify_dead
+from clockwork.flows.outages import tolerated
 from clockwork.flows.poll.expand import Visited, visit_rows
 from clockwork.flows.poll.portions import most_in, portions
 from clockwork.flows.skipped import Stretch, record_skipped
@@ -79,13 +80,11 @@ class Visit:
         return keys.is_ordered(self.lease.partition_id)
 
     def _max_rate_of(self, client_id: str) -> float | None:
-        try:
+        # A shard does not wait until its clients can be read: deliverers keep the caps all the same.
+        with tolerated(log, "herd not spread: %s", {"action": "herd_not_spread"}, Unreadable):
             client = self.world.clients.get(client_id)
-        except (Unavailable, Unreadable) as error:
-            # A shard does not wait until its clients can be read: deliverers keep the caps all the same.
-            log.warning("herd not spread: %s", error, extra={"action": "herd_not_spread"})
-            return None
-        return None if client is None else client.max_rate_per_second
+            return None if client is None else client.max_rate_per_second
+        return None
 
 
 def poll_shard(world: World, partition_id: str, deadline_at: int) -> PollReport:
@@ -209,24 +208,21 @@ def _send(visit: Visit, releases: Sequence[Release], records: list[Execution]) -
     visit.uncommitted += len(releases)
     stored = [record if one.ok else one.actual for record, one in zip(records, saved, strict=True)]
     ended = [(release, stored[index - len(unsendable)]) for index, (release, _) in enumerate(unsendable)]
-    not_called_back = any(call_back(world, ended))
-    return all(r.permanent for r in refused) and not any(one.unavailable for one in saved) and not not_called_back
+    uncertain = call_back(world, ended)
+    return all(r.permanent for r in refused) and not any(one.unavailable for one in saved) and not uncertain
 
 
 def _skip(visit: Visit, stretches: Sequence[Stretch]) -> bool:
     """Record skipped fires; False if it is not certain that all of them are recorded."""
-    try:
+    with tolerated(log, "not recorded as skipped: %s", {"action": "skipped_not_recorded"}):
         visit.report.skipped += record_skipped(visit.world, stretches)
-    except Unavailable as error:
-        log.warning("not recorded as skipped: %s", error, extra={"action": "skipped_not_recorded"})
-        return False
-    return True
+        return True
+    return False
 
 
 def _dead(world: World, release: Release, reason: str) -> Execution:
     now = world.clock.now()
-    expires_at = world.execution_expires_at(now, release.occurrence.retention_days)
-    return dead_execution(release, reason, release.history, now, expires_at)
+    return plan_death(release, None, reason, now, world.execution_expires_at(now))
 
 
 def _commit_is_due(visit: Visit, now: int, coming: int) -> bool:

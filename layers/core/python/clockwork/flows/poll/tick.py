@@ -6,8 +6,8 @@ import logging
 
 import msgspec
 
-from clockwork.domain.errors import Unavailable
 from clockwork.domain.limits.polling import Lookahead, Poll, plan_lookahead, plan_polls
+from clockwork.flows.outages import tolerated
 from clockwork.flows.timeline.shards import all_shards, refused_setting
 from clockwork.flows.world import World
 
@@ -47,12 +47,10 @@ def tick(world: World) -> TickReport:
 
 def _plan_lookahead(world: World) -> Lookahead:
     settings = world.settings
-    try:
+    waiting = 0
+    # The tick goes on without the count: to release too far ahead costs little, not to release costs lateness.
+    with tolerated(log, "the backlog is not known: %s", {"action": "backlog_not_known"}):
         waiting = world.backlog.waiting()
-    except Unavailable as error:
-        # The tick goes on without the count: to release too far ahead costs little, not to release costs lateness.
-        log.warning("the backlog is not known: %s", error, extra={"action": "backlog_not_known"})
-        waiting = 0
     lookahead = plan_lookahead(
         settings.lookahead_seconds, settings.backpressure_lookahead_seconds, waiting, settings.backpressure_messages
     )
@@ -62,14 +60,10 @@ def _plan_lookahead(world: World) -> Lookahead:
 
 
 def _start(world: World, poll: Poll, lookahead_seconds: int) -> bool:
-    try:
+    with tolerated(log, "poller not started: %s", {"action": "poller_not_started", "shards": poll.partition_ids}):
         if len(poll.partition_ids) == 1:
             world.invoker.poll(poll.partition_ids[0], lookahead_seconds=lookahead_seconds)
         else:
             world.invoker.poll_together(poll.partition_ids, lookahead_seconds=lookahead_seconds)
-    except Unavailable as error:
-        log.warning(
-            "poller not started: %s", error, extra={"action": "poller_not_started", "shards": poll.partition_ids}
-        )
-        return False
-    return True
+        return True
+    return False

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from clockwork.domain import ids
 from clockwork.domain.errors import ExecutionNotFound, JobNotFound
 from clockwork.domain.executions import Execution
-from clockwork.domain.ids import InvalidId, only_execution
-from clockwork.domain.lifecycle.cancels import Cancelled, CancelPlan, Verdict, plan_cancel, plan_unrecorded_cancel
-from clockwork.flows.access import Caller, KeptJob, get_kept_job
+from clockwork.domain.ids import only_execution
+from clockwork.domain.lifecycle.cancels import CancelPlan, Verdict, cancel_record, plan_cancel, plan_unrecorded_cancel
+from clockwork.flows.access import Caller, KeptJob, find_execution, get_kept_job
 from clockwork.flows.records import replace
 from clockwork.flows.world import World
 
@@ -53,11 +52,12 @@ def _cancel_recorded(world: World, job: KeptJob) -> tuple[CancelAnswer, Executio
     execution_id = only_execution(job.job_id, job.occurrence.due_at)
     ends_at = max(now, job.occurrence.due_at)
     expires_at = world.execution_expires_at(ends_at, job.occurrence.retention_days)
-    cancelled = Cancelled(job.job_id, execution_id, job.occurrence.client_id, job.occurrence.due_at, expires_at, now)
+    client_id, due_at = job.occurrence.client_id, job.occurrence.due_at
+    cancelled = cancel_record(job.job_id, execution_id, client_id, due_at, expires_at, now)
     return _resolve(world, cancelled, None)
 
 
-def _resolve(world: World, cancelled: Cancelled, stored: Execution | None) -> tuple[CancelAnswer, Execution]:
+def _resolve(world: World, cancelled: Execution, stored: Execution | None) -> tuple[CancelAnswer, Execution]:
     plan, stored = replace(world, stored, lambda met: plan_cancel(met, cancelled))
     assert stored is not None, "a cancel of what has no record makes one"
     return CancelAnswer(plan.verdict, plan.reason, [stored] if plan.verdict is not Verdict.CANCELLED else []), stored
@@ -69,16 +69,12 @@ def cancel_execution(world: World, caller: Caller, execution_id: str) -> tuple[C
     An anonymous job has one execution only, so this one can be cancelled before it has a record. Raises
     ExecutionNotFound; Unavailable if the answer is not certain: the caller may repeat.
     """
-    try:
-        job_id = ids.decode_execution(execution_id).job_id
-    except InvalidId:
-        raise ExecutionNotFound(execution_id) from None
-    stored = world.executions.find(job_id, execution_id)
-    if stored is None or not caller.may_act_for(stored.client_id):
+    job_id, stored = find_execution(world, caller, execution_id)
+    if stored is None:
         return _cancel_unseen(world, caller, job_id, execution_id)
     now = world.clock.now()
     expires_at = max(stored.expires_at, world.execution_expires_at(now))
-    cancelled = Cancelled(job_id, execution_id, stored.client_id, stored.due_at, expires_at, now)
+    cancelled = cancel_record(job_id, execution_id, stored.client_id, stored.due_at, expires_at, now)
     return _resolve(world, cancelled, stored)
 
 

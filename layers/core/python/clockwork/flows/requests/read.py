@@ -12,9 +12,9 @@ import msgspec
 from clockwork.domain import ids
 from clockwork.domain.errors import ExecutionNotFound
 from clockwork.domain.executions import Execution
-from clockwork.domain.ids import InvalidId, only_execution
+from clockwork.domain.ids import only_execution
 from clockwork.domain.named_jobs import NamedJob
-from clockwork.flows.access import Caller, KeptJob, decode_anonymous, get_kept_job, get_named
+from clockwork.flows.access import Caller, KeptJob, decode_anonymous, find_execution, get_kept_job, get_named
 from clockwork.flows.world import World
 
 
@@ -48,7 +48,8 @@ class ExecutionPage(msgspec.Struct, frozen=True):
 def list_executions(world: World, caller: Caller, job_id: str, limit: int, before: str | None = None) -> ExecutionPage:
     """A job's executions, newest first. Raises JobNotFound, also where neither a row nor a record is left."""
     if ids.is_named(job_id):
-        return _list_of_named(world, caller, job_id, limit, before)
+        get_named(world, caller, job_id)
+        return _page(world.executions.list(job_id, limit + 1, before), limit)
     decode_anonymous(job_id)
     found = world.executions.list(job_id, limit + 1, before)
     # Another client's executions and none at all take the same path: neither answer nor reads tell them apart.
@@ -64,19 +65,10 @@ def _page(found: Sequence[Execution], limit: int) -> ExecutionPage:
     return ExecutionPage(page, page[-1].execution_id if len(found) > limit else None)
 
 
-def _list_of_named(world: World, caller: Caller, job_id: str, limit: int, before: str | None) -> ExecutionPage:
-    get_named(world, caller, job_id)
-    return _page(world.executions.list(job_id, limit + 1, before), limit)
-
-
 def get_execution(world: World, caller: Caller, execution_id: str) -> Execution:
     """One execution that the caller may see. Raises ExecutionNotFound."""
-    try:
-        job_id = ids.decode_execution(execution_id).job_id
-    except InvalidId:
-        raise ExecutionNotFound(execution_id) from None
-    execution = world.executions.find(job_id, execution_id)
-    if execution is None or not caller.may_act_for(execution.client_id):
+    _, execution = find_execution(world, caller, execution_id)
+    if execution is None:
         raise ExecutionNotFound(execution_id)
     return execution
 

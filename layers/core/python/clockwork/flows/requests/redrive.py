@@ -13,7 +13,7 @@ from clockwork.domain.ids import NamedJobId
 from clockwork.domain.keys import plain_partitions
 from clockwork.domain.lifecycle.redrives import RedrivePlan, discarded, plan_redrive
 from clockwork.domain.releases import Release
-from clockwork.domain.storage.rows import row_of
+from clockwork.domain.storage.rows import row_of_retry
 from clockwork.flows.access import get_by_key
 from clockwork.flows.records import replace, replace_all
 from clockwork.flows.timeline.put import put_and_check
@@ -124,10 +124,7 @@ def _partition_of(world: World, execution: Execution) -> str:
 
 
 def _release(world: World, releases: Sequence[Release]) -> None:
-    """Put the releases on the timeline and check their shards. The keys are derived, so a repeat puts the same rows."""
-    rows = []
-    for release in releases:
-        key = ids.retry_row_key(release.execution_id, release.attempt, release.run_at)
-        rows.append(row_of(release.shard, key, [release], world.row_expires_at(release.run_at)))
+    """Put the releases on the timeline and check their shards. A repeat puts the same rows."""
+    rows = [row_of_retry(release, world.row_expires_at(release.run_at)) for release in releases]
     if rows:
         put_and_check(world, rows, ids_are_new=False)

@@ -6,8 +6,7 @@ import logging
 
 import msgspec
 
-from clockwork.domain.errors import Unreadable
-from clockwork.domain.named_jobs import NamedJob
+from clockwork.domain.errors import Unreadable, readable
 from clockwork.flows.named.repair import check_chain
 from clockwork.flows.world import World
 
@@ -40,15 +39,9 @@ def audit_chains(world: World, deadline_at: int) -> AuditReport:
             report.left += 1
             continue
         try:
-            report.repaired += _check(world, job)
+            report.repaired += check_chain(world, readable(job))
             report.audited += 1
         except Unreadable as fault:
             log.error("chain not audited: %s", fault, extra={"action": "unreadable_job"})
             report.left += 1
     return report
-
-
-def _check(world: World, job: NamedJob | Unreadable) -> bool:
-    if isinstance(job, Unreadable):
-        raise job
-    return check_chain(world, job)

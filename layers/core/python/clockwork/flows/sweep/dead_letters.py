@@ -103,8 +103,8 @@ def _is_called_back(world: World, release: Release, stored: Execution) -> bool:
 
     Otherwise it stays, and the next sweep finds the record.
     """
-    (why_not,) = call_back(world, [(release, stored)])
-    if why_not is not None:
+    faults = call_back(world, [(release, stored)])
+    for why_not in faults.values():
         extra = {"action": "callback_not_placed", "executionId": release.execution_id}
         log.warning("a callback was not placed: %s", why_not, extra=extra)
-    return why_not is None
+    return not faults

@@ -16,8 +16,8 @@ import logging
 import msgspec
 
 from clockwork.domain import keys
-from clockwork.domain.errors import Unavailable
 from clockwork.domain.timeline import Shard, ShardStatus
+from clockwork.flows.outages import tolerated
 from clockwork.flows.timeline.shards import is_given_up
 from clockwork.flows.world import World
 
@@ -52,12 +52,10 @@ def retire_shards(world: World, deadline_at: int) -> Retirements:
 
 
 def _retires(world: World, shard: Shard) -> bool:
-    try:
+    # Wherever this stops, the next flow that puts a row takes the shard back, and the next sweep begins again.
+    with tolerated(log, "shard kept: %s", {"action": "shard_kept", "shard": shard.partition_id}):
         return _retire(world, shard)
-    except Unavailable as error:
-        # Wherever this stopped, the next flow that puts a row takes the shard back, and the next sweep begins again.
-        log.warning("shard kept: %s", error, extra={"action": "shard_kept", "shard": shard.partition_id})
-        return False
+    return False
 
 
 def _retire(world: World, shard: Shard) -> bool:

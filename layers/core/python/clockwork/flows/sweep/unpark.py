@@ -20,6 +20,7 @@ from clockwork.domain.limits.circuits import KNOWN_WITHIN_MS, Circuit, Passage, 
 from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Row
 from clockwork.flows.deliver.batch import LONGEST_HOLD_MS
+from clockwork.flows.outages import tolerated
 from clockwork.flows.records import replace_all
 from clockwork.flows.sweep.parked_rows import ParkedRows
 from clockwork.flows.world import World
@@ -55,12 +56,10 @@ def unpark(world: World, deadline_at: int) -> UnparkReport:
     for index, parked in enumerate(everybody):
         now = world.clock.now()
         until = now + (deadline_at - STOP_MARGIN_MS - now) // (len(everybody) - index)
-        try:
+        is_done = False
+        # After a fault the next sweep goes on with the rows that are left; other clients need not wait for that.
+        with tolerated(log, "parked work stays parked: %s", {"action": "unpark_failed"}, Unreadable):
             is_done = _sweep_client(world, parked, until, report)
-        except (Unavailable, Unreadable) as error:
-            # The next sweep goes on with the rows that are left; other clients need not wait for that.
-            log.warning("parked work stays parked: %s", error, extra={"action": "unpark_failed"})
-            is_done = False
         report.left += not is_done
     return report
 

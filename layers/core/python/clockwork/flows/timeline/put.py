@@ -15,6 +15,7 @@ from clockwork.domain.ordering import is_for_its_poller
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.rows import releases_of
 from clockwork.domain.timeline import Row, Shard
+from clockwork.flows.outages import tolerated
 from clockwork.flows.timeline.shards import check_shards
 from clockwork.flows.world import World
 
@@ -76,8 +77,6 @@ def wake_pollers(world: World, row_refs: Sequence[tuple[str, str]], shards: Mapp
     # The poller of an ordered shard stays while work is near, and reads once more after it has released its lease.
     unseen = {p for p in unseen if not (keys.is_ordered(p) and shards[p].lease_until >= now)}
     for partition_id in sorted(unseen):
-        try:
+        # Without that poller the row is kept, and the next tick starts one that finds it: late, not lost.
+        with tolerated(log, "poller not started: %s", {"action": "poller_not_started", "shard": partition_id}):
             world.invoker.poll(partition_id)
-        except Unavailable as error:
-            # The row is kept, and the next tick starts a poller that finds it: late, not lost.
-            log.warning("poller not started: %s", error, extra={"action": "poller_not_started", "shard": partition_id})

@@ -1,4 +1,4 @@
-"""Retry policies and the truth about a cancel."""
+"""Retry policies, and cancels that tell truly whether an execution may still start."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from clockwork.domain.executions import State
 from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.keys import BEGINNING, edge_key, row_key
-from clockwork.domain.lifecycle.cancels import Cancelled, Verdict, plan_cancel, plan_unrecorded_cancel
+from clockwork.domain.lifecycle.cancels import Verdict, cancel_record, plan_cancel, plan_unrecorded_cancel
 from clockwork.domain.lifecycle.retries import backoff_seconds, plan_retry
 from tests.support.examples import NOW, execution, failure, occurrence
 
-CANCELLED = Cancelled("j", "e", "acme", NOW, NOW + 9, NOW)
+CANCELLED = cancel_record("j", "e", "acme", NOW, NOW + 9, NOW)
 
 
 @pytest.mark.parametrize(
@@ -102,6 +102,7 @@ def test_a_cancel_of_what_was_tried_without_claims_counts_and_promises_nothing(s
     )
     assert planned.verdict is not Verdict.TOO_LATE
     assert honest.verdict is Verdict.TOO_LATE
+    assert planned.execution is not None
     assert honest.execution == msgspec.structs.replace(planned.execution, unclaimed=True)
     assert "level none" in honest.reason
 

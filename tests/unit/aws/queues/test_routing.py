@@ -1,4 +1,4 @@
-"""Queues by order, kind of target and shard: each release goes to its own, and each refusal names its release."""
+"""Routing of releases to queues by order, kind of target and shard: each refusal names the release that was refused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 import msgspec
 import pytest
 
-from clockwork.aws.queues.routing import JoinedDeadLetters
 from clockwork.domain import keys
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import KafkaTarget
@@ -17,7 +16,7 @@ from clockwork.flows.deliver.bundles import Message
 from clockwork.flows.deliver.deliver import deliver_batch
 from clockwork.memory.release_queue import MemoryReleaseQueue
 from clockwork.memory.world import MemoryClockwork
-from clockwork.ports import DeadLetter, Refused, ReleaseQueue
+from clockwork.ports import Refused, ReleaseQueue
 from clockwork.ports.routing import Pick, Routed, by_order, by_shard, by_target
 from clockwork.settings import Settings
 from tests.support.examples import NOW, occurrence, release
@@ -33,7 +32,7 @@ HTTP = release()
 KAFKA = release(occurrence=occurrence(target=KafkaTarget("orders")))
 ORDERED = release(occurrence=occurrence(ordering_key="account-7"))
 KAFKA_ORDERED = release(occurrence=occurrence(target=KafkaTarget("orders"), ordering_key="account-7"))
-#: All that may follow a release: each lies in the shard of the first.
+#: All releases that may follow the first one (retry, sweep, unparking, a fire): they go to the queue of its shard.
 FIRST = of_shard(4)
 FOLLOWING = (
     FIRST,
@@ -45,7 +44,7 @@ FOLLOWING = (
 
 
 class Queue:
-    """Refuses the releases at some places of each send, and notes the others."""
+    """A queue that refuses the releases at the given indexes of each send, and keeps the others."""
 
     def __init__(self, *refuses: int) -> None:
         self.refuses = refuses
@@ -72,19 +71,6 @@ def shard(*queues: ReleaseQueue) -> Pick:
 
 def order_of_targets(*queues: ReleaseQueue) -> Pick:
     return by_order(Routed(target(*queues[:2])), Routed(target(*queues[2:])))
-
-
-class Letters:
-    """A dead-letter queue with some letters."""
-
-    def __init__(self, *receipts: str) -> None:
-        self.receipts = list(receipts)
-
-    def receive(self) -> Sequence[DeadLetter]:
-        return [DeadLetter(receipt, f"body of {receipt}") for receipt in self.receipts]
-
-    def delete(self, receipt: str) -> None:
-        self.receipts.remove(receipt)
 
 
 @pytest.mark.parametrize(
@@ -152,17 +138,3 @@ def test_further_queues_lie_beside_the_first_under_names_of_the_stack() -> None:
     assert one.release_queue_urls == [one.release_queue_url]
     further = [f"{beside}Release-1", f"{beside}Release-2"]
     assert one.with_(release_queues=3).release_queue_urls == [one.release_queue_url, *further]
-
-
-def test_dead_letters_of_all_queues_are_received_and_each_is_deleted_where_it_lay() -> None:
-    first, second = Letters("a b", "c"), Letters("a b")
-    joined = JoinedDeadLetters([first, second])
-    letters = joined.receive()
-    assert [letter.body for letter in letters] == ["body of a b", "body of c", "body of a b"]
-    joined.delete(letters[2].receipt)
-    assert (first.receipts, second.receipts) == (["a b", "c"], [])
-
-
-def test_a_receipt_of_nobody_is_refused() -> None:
-    with pytest.raises(ValueError):
-        JoinedDeadLetters([Letters()]).delete("unknown")

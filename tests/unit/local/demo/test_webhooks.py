@@ -19,7 +19,7 @@ NOW = 1_777_975_200
 
 
 def _headers(*, at: float = NOW, secrets: tuple[str, ...] = (SECRET,)) -> dict[str, str]:
-    """As the product sends them."""
+    """The webhook headers that the product sends."""
     sent_at = int(at * 1000)
     occurrence = Occurrence("demo", sent_at, sent_at, HttpTarget("http://127.0.0.1:1/"), Payload(BODY))
     return headers_for(Delivery("a1.1.0", "a1", 1, occurrence, sent_at + 10_000), sent_at, secrets)

@@ -1,4 +1,4 @@
-"""Which shards share a poller: those of which nothing much is known to be going on."""
+"""The plan of pollers: quiet shards, in which little happens, share a poller; every other shard has its own."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ AHEAD = keys.edge_key(NOW + 180_000)
 
 
 def shard(index: int = 0, **changes: Any) -> Shard:
-    """A plain shard whose last visit found nothing, a minute ago."""
+    """A plain shard, visited a minute ago; the visit found nothing."""
     quiet: dict[str, Any] = {"epoch": 7, "cursor": AHEAD, "horizon": AHEAD, "released": 0}
     return Shard(keys.partition_of(index), **{**quiet, **changes})
 
 
 def ordered(**changes: Any) -> Shard:
-    """An ordered shard whose last visit found nothing: its horizon is where now was then."""
+    """An ordered shard, visited a minute ago; the visit found nothing, and the horizon is the instant of the visit."""
     behind = keys.edge_key(NOW - 60_000)
     return Shard("o000", **{"epoch": 7, "cursor": behind, "horizon": behind, "released": 0, **changes})
 
@@ -37,7 +37,7 @@ def ordered(**changes: Any) -> Shard:
         (shard(released=None), "never_visited"),
         (Shard("p000"), "never_visited"),
         (shard(lease_until=NOW), "at_work"),
-        (shard(lease_until=NOW - 1), "quiet"),  # whoever had it is gone
+        (shard(lease_until=NOW - 1), "quiet"),  # the lease has ended
         (shard(horizon=keys.edge_key(NOW)), "quiet"),
         (shard(horizon=keys.edge_key(NOW - 1)), "behind"),
         (ordered(), "quiet"),

@@ -1,4 +1,4 @@
-"""Creates and sweeps that meet, die or lose an answer while shards are given up: no job is lost."""
+"""Races of creates and sweeps while shards are retired: they meet, die or lose an answer, and no job is lost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.turns import Turn
 
 
 def losing(shrinking: Shrinking, number: int) -> Callable[[Shard, ShardStatus], bool]:
-    """Changes of a status of which the answer to one, by its number, is lost although it was made."""
+    """`Shards.change`, whose call with this number (from 0) is carried out, but its answer is lost."""
     change_it, made = shrinking.clockwork.shards.change, itertools.count()
 
     def changing(shard: Shard, status: ShardStatus) -> bool:
@@ -63,7 +63,7 @@ def test_a_create_whose_taking_back_got_no_answer_promises_nothing_and_its_repea
 
 
 def turns(shrinking: Shrinking, asked: CreateRequest) -> tuple[Turn, Turn, Turn]:
-    """A create of the deployment before, and two sweeps of the one after, each about to begin."""
+    """A create by the old deployment and two sweeps by the new one, each about to begin."""
 
     def create(world: World) -> object:
         return create_jobs(world, asked, [GIVEN_UP])
@@ -80,7 +80,10 @@ def turns(shrinking: Shrinking, asked: CreateRequest) -> tuple[Turn, Turn, Turn]
 
 
 def play(order: tuple[int, ...], dies: tuple[bool, bool], delay_ms: int, *, has_left: bool = False) -> None:
-    """The three take turns in this order; then sweeps that die do, and the others end. The job must be delivered."""
+    """Run a create (0) and two sweeps (1, 2) call by call in this order, and assert that the job is delivered.
+
+    Afterwards a sweep dies if `dies` says so, else it runs to its end. `has_left`: the shard had been retired before.
+    """
     shrinking = Shrinking()
     if has_left:
         shrinking.remove()
@@ -96,12 +99,12 @@ def play(order: tuple[int, ...], dies: tuple[bool, bool], delay_ms: int, *, has_
     assert len(shrinking.delivered()) == 1, order
 
 
-#: As many calls as they make of the shard in question, which is the first to be swept.
+#: How many calls a create and a sweep make about the given-up shard, which is the first to be swept.
 CREATE_CALLS, SWEEP_CALLS = 4, 6
 
 
 def orders(first: int, second: int) -> list[tuple[int, ...]]:
-    """Every order of a create's first calls among those of a sweep."""
+    """Every interleaving of the first calls of a create (0) with the first calls of a sweep (1)."""
     places = itertools.combinations(range(first + second), first)
     return [tuple(0 if turn in taken else 1 for turn in range(first + second)) for taken in map(set, places)]
 

@@ -1,4 +1,4 @@
-"""What a client may name in its targets: what is listed whole, or begins as a listed `...*` does, and nothing else."""
+"""Allowances: a client's targets may name listed names, and names with the prefix of a listed `...*`, but no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a deliverer does with a release, given what is recorded: a table of every state."""
+"""Attempts: the deliverer's decision on a release for every recorded state of its execution, as a table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from clockwork.domain.lifecycle.attempts import (
     plan_unrecorded_outcome,
 )
 from clockwork.domain.lifecycle.expiry import ended_execution
-from clockwork.domain.storage.codec import encode_execution
+from clockwork.domain.storage.codec import encode
 from tests.support.examples import NOW, execution, failure, occurrence, release, success
 
 CLAIM = Claim("me", NOW + 20_000, NOW, NOW + 99)
@@ -196,7 +196,7 @@ def test_the_record_of_what_was_redriven_often_fits_into_a_row_of_the_table() ->
         assert dead is not None
         stored = dead
     assert (stored.state, stored.attempt, stored.attempts[-1].number) == (State.DEAD, 599, 599)
-    assert len(encode_execution(stored)) < 350_000
+    assert len(encode(stored)) < 350_000
 
 
 def test_giving_up_keeps_what_was_recorded() -> None:

@@ -1,4 +1,4 @@
-"""What `bench.lateness` asks of each system, and how it counts."""
+"""The jobs that `bench.lateness` gives to each system, and the figures that it counts from their arrivals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the README quotes of the measured figures."""
+"""Headlines: the measured figures that the README quotes from the page of results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums of money: what is counted times what is asked for it, and nothing else."""
+"""Prices: each sum of money is the units counted times the price of a unit, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the demonstration asks for."""
+"""The plan of the demonstration's jobs."""
 
 import random
 from collections import Counter

@@ -46,7 +46,7 @@ def walked(recurrence: Recurrence, after_at: int, most: int) -> list[int]:
 
 
 def agrees(recurrence: Recurrence, after_at: int) -> None:
-    """Up to each of the fires that follow `after_at`, to just before it, and back from the last."""
+    """Assert that counts up to a fire, to just before it and from it on agree with the walk from `after_at`."""
     instants = walked(recurrence, after_at, MOST_WALKED)
     for number, at in islice(enumerate(instants, 1), 0, None, 23):
         assert count_fires(recurrence, after_at, at) == number

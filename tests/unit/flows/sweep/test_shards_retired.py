@@ -1,4 +1,4 @@
-"""With fewer plain shards the others drain, then leave the registry; a shard that holds anything is not let go."""
+"""Retiring shards: given-up plain shards drain, then leave the registry; a shard that holds a row is not retired."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the demonstration counts."""
+"""The demonstration's count of its results."""
 
 from collections.abc import Sequence
 from dataclasses import replace

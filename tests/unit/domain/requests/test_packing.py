@@ -1,4 +1,4 @@
-"""Which jobs of a request share a row: told by the request alone, within a minute and 8 KB, each job just once."""
+"""Packing: the request alone decides which of its jobs share a row of a minute and 8 KB at most. Each is put once."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ JOBS = st.fixed_dictionaries(
     },
     optional={"tags": TAGS, "record": st.sampled_from(["none", "full"])},
 )
-#: All that a client can set for its jobs, as long as it may be.
+#: A client with every setting for its jobs, each as long as it may be.
 LAVISH = Client(
     client_id="c" * 64,
     signing_secrets=("clockwork/" + "s" * 200, "clockwork/" + "t" * 200),

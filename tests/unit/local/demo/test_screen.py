@@ -1,4 +1,4 @@
-"""What the demonstration shows."""
+"""The progress that the demonstration shows."""
 
 import io
 

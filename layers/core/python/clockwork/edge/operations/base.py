@@ -1,0 +1,33 @@
+"""The base of the operations: an answer's form, and how the body of a request is read and validated."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from clockwork.domain.clients import Client
+from clockwork.edge.http.body import SINGLE_BYTES, read_body
+from clockwork.edge.http.checks import Body, Checks, validate
+from clockwork.edge.http.request import Request
+from clockwork.flows.world import World
+
+Answer = tuple[HTTPStatus, Any]
+
+
+class Operations:
+    """The operations of one Lambda environment."""
+
+    world: World
+
+    def _checks(self, request: Request, client: Client | None = None) -> Checks:
+        """The Checks of a request: faults outside its body are reported with those inside."""
+        return Checks(self.world.clock.now(), self.world.settings, client, request.faults())
+
+    def _optional(self, request: Request, model: type[Body]) -> Body:
+        """The body of a request that may have none: it is an empty object then. Raises as `validate` does."""
+        return validate(model, optional_body(request), self._checks(request))
+
+
+def optional_body(request: Request) -> Any:
+    """The JSON value in the body of a request, an empty object if it has none."""
+    return read_body(request.event, SINGLE_BYTES) if request.event.get("body") else {}

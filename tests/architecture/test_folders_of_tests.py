@@ -1,0 +1,41 @@
+"""The folders of tests: no test is left out of a run, and unit tests mirror the folders of the tested files."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+from tests.architecture.sources import CORE, ROOT
+
+UNIT = ROOT / "tests/unit"
+#: Folder of unit tests -> where the folder stands that it mirrors. `harness` tests the tests' own tools.
+MIRRORED = {"domain": CORE / "clockwork", "flows": CORE / "clockwork", "aws": CORE / "clockwork"} | {
+    "bench": ROOT,
+    "local": ROOT,
+    "harness": None,
+}
+
+
+def test_every_folder_of_tests_is_run() -> None:
+    holding = {path.relative_to(ROOT).parts[1] for path in (ROOT / "tests").rglob("test_*.py")}
+    assert sorted(_test_paths()) == sorted(f"tests/{folder}" for folder in holding)
+
+
+def test_every_folder_of_tests_is_part_of_make_test_once() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    recipe = makefile.partition("\ntest: ")[2].partition("\n\n")[0]
+    runs = re.findall(r"\$\(PYTEST\) \$\((\w+)\)", recipe)
+    folders = [re.findall(rf"^{run} := (.*)$", makefile, re.MULTILINE)[0] for run in runs]
+    assert sorted(" ".join(folders).split()) == sorted(_test_paths())
+
+
+def test_every_folder_of_unit_tests_is_one_of_what_is_tested() -> None:
+    folders = {path.parent.relative_to(UNIT) for path in UNIT.rglob("*/test_*.py")}
+    assert {folder.parts[0] for folder in folders} == MIRRORED.keys()
+    of = {folder: MIRRORED[folder.parts[0]] for folder in folders}
+    assert [str(folder) for folder, root in of.items() if root and not (root / folder).is_dir()] == []
+
+
+def _test_paths() -> list[str]:
+    configured = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    return list(configured["tool"]["pytest"]["ini_options"]["testpaths"])
