@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import InvalidRequest, Problem
+from clockwork.domain.recurrence import Work
 from clockwork.settings import Settings
 
 Body = TypeVar("Body", bound="EdgeModel")
@@ -54,6 +55,10 @@ class EdgeModel(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, extra="forbid", strict=True, allow_inf_nan=False)
 
 
+#: Excluded stretches of one request's schedules may cost so much (units of about a microsecond).
+REQUEST_WORK = 400_000
+
+
 @dataclass
 class Checks:
     """What validators may ask, and where they report faults that should not hide others."""
@@ -62,6 +67,8 @@ class Checks:
     settings: Settings
     client: Client | None = None
     problems: list[Problem] = field(default_factory=list)
+    #: What all schedules of the request together may cost.
+    work: Work = field(default_factory=lambda: Work(REQUEST_WORK))
 
     def report(self, pointer: str, detail: str) -> None:
         """One more fault of the request."""
