@@ -19,7 +19,7 @@ COMPUTING := tests/unit tests/contract tests/handlers tests/model tests/architec
 SIDE_BY_SIDE = $(PY) -m tests.support.side_by_side
 PYTEST = $(PY) -u -m pytest
 # What `make nightly` runs, one after the other.
-NIGHTLY := cron-exhaustive crash-points simulate mutants chaos soak
+NIGHTLY := cron-exhaustive url-exhaustive crash-points simulate mutants chaos soak
 
 # Further context for `make deploy`, for example: DEPLOY='-c shards=32 -c targetQueueArns=arn:aws:sqs:*:123456789012:jobs-*'
 DEPLOY ?=
@@ -30,7 +30,7 @@ export JSII_SILENCE_WARNING_DEPRECATED_NODE_VERSION := 1
 export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup check fmt test fast unit nightly cron-exhaustive simulate crash-points mutants chaos soak openapi synth deploy run demo bench clean
+.PHONY: help setup check fmt test fast unit nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak openapi synth deploy run demo bench clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -77,7 +77,7 @@ unit: setup ## The unit tests alone
 	@$(PY) -m pytest tests/unit
 
 nightly: SEEDS = 2000
-nightly: setup ## What is too long for every change: cron-exhaustive, crash-points, 2,000 seeds, mutants, chaos, soak (about an hour)
+nightly: setup ## What is too long for every change: cron- and url-exhaustive, crash-points, 2,000 seeds, mutants, chaos, soak (over an hour)
 	@failed=; for part in $(NIGHTLY); do \
 		echo "$$(date +%T) $$part" >&2; \
 		$(MAKE) --no-print-directory $$part SEEDS=$(SEEDS) || failed="$$failed $$part"; \
@@ -91,6 +91,9 @@ crash-points: setup ## Let the process die at every call to AWS of a scenario, w
 
 cron-exhaustive: setup ## The cron engine against its oracle: every zone, every change of a clock from 2000 to 2037 (minutes)
 	@$(PY) -m tests.unit.domain.cron.exhaustive
+
+url-exhaustive: setup ## The parser of URLs against its later readers: every code point in a host (a minute)
+	@$(PY) -m tests.unit.domain.targets.exhaustive
 
 mutants: setup ## Break the flows in named and RANDOM_MUTANTS random ways: the tests must fail (a quarter of an hour)
 	@$(PY) -m tests.simulation.mutants --random $(RANDOM_MUTANTS)

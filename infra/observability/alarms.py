@@ -81,6 +81,12 @@ class Alarms(Construct):
         self._alarm("Late", metric(settings, "LatenessMs"), above=LATE_MS, of=5, means="Deliveries start late (p99)")
         self._alarm("Early", metric(settings, "Early"), above=0, means="A delivery started before it was due: a defect")
         self._alarm(
+            "FaultsContained",
+            metric(settings, "FaultsContained"),
+            above=0,
+            means="A defect failed an item alone: search the logs for the action fault_contained, which says where",
+        )
+        self._alarm(
             "CursorLag",
             metric(settings, "CursorLagMs"),
             above=third_of_retention_ms,

@@ -27,6 +27,7 @@ STATISTICS = {
     "CursorLagMs": "Maximum",
     "HorizonAheadMs": "Minimum",
     "Stuck": "Sum",
+    "FaultsContained": "Sum",
     "Ticks": "Sum",
     "PollersStarted": "Sum",
     "PollersNotStarted": "Sum",

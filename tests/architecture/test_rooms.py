@@ -19,7 +19,9 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("deliver", "poll", "named"),
         ("timeline", "deaths", "skipped", "access", "idempotency"),
         ("records",),
-        ("world", "outages"),
+        ("outages",),
+        ("world",),
+        ("containment",),
     ),
     "domain": (
         ("limits",),

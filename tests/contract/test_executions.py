@@ -7,10 +7,13 @@ from functools import partial
 import msgspec
 import pytest
 
-from clockwork.domain.executions import DeadPage, Execution, State
+from clockwork.domain.executions import DeadPage, Execution, Outcome, State
+from clockwork.domain.jobs import Payload
+from clockwork.domain.lifecycle.attempts import ATTEMPTS_KEPT, attempt_of
 from clockwork.domain.storage.codec import encode
+from clockwork.domain.storage.rows import undecodable_execution
 from clockwork.ports import Executions, Saved
-from tests.contract.examples import DUE, JOB, attempt, execution, occurrence
+from tests.contract.examples import DUE, JOB, attempt, execution, occurrence, release, row
 from tests.contract.races import at_once
 from tests.contract.worlds import AwsWorld, World
 
@@ -239,3 +242,29 @@ def test_a_record_that_cannot_be_read_is_not_replaced_and_fails_no_other(aws_wor
     damaged, other = aws_world.executions.save([(None, changed(first)), (None, second)])
     assert (damaged.ok, other.ok) == (False, True)
     assert "cannot be read" in (damaged.unavailable or "")
+
+
+def test_a_record_that_is_too_large_is_its_own_outcome_and_not_that_of_its_fellows(aws_world: AwsWorld) -> None:
+    executions = aws_world.executions
+    small, large = execution(), msgspec.structs.replace(dead_one(DUE + 1), raw=b"x" * 420_000)
+    outcomes = executions.save([(None, large), (None, small)])
+    assert [saved.ok for saved in outcomes] == [False, True]
+    assert outcomes[0].unavailable is not None
+    assert executions.find(small.job_id, small.execution_id) == small
+
+
+def test_the_largest_record_that_clockwork_makes_is_saved(executions: Executions) -> None:
+    error = "the bus arn:aws:events:us-east-1:123456789012:event-bus/" + "x" * 1_600
+    failed = Outcome(State.FAILED, DUE, DUE, error=error)
+    largest = msgspec.structs.replace(occurrence(), payload=Payload(b"z" * 262_144))
+    record = msgspec.structs.replace(
+        dead_one(DUE),
+        attempts=tuple(attempt_of(number, release(), failed) for number in range(1, ATTEMPTS_KEPT + 1)),
+        occurrence=largest,
+    )
+    assert save(executions, None, record).ok
+
+
+def test_the_record_of_the_largest_unreadable_row_is_saved(executions: Executions) -> None:
+    unreadable = undecodable_execution(row(blob=b"\x01" + b"x" * 399_000), "?", "y" * 5_000, DUE + 1)
+    assert save(executions, None, unreadable).ok

@@ -32,7 +32,7 @@ READS = frozenset(
 )
 #: The longest sort key of DynamoDB, in bytes. DynamoDB refuses an empty one as well.
 LONGEST_KEY = 1_024
-_NOT_PORTS = ("settings", "clock", "random")
+_NOT_PORTS = ("settings", "clock", "random", "environment")
 
 
 class Recorded:

@@ -326,3 +326,25 @@ def test_an_anonymous_job_cannot_be_changed() -> None:
         answer = api.call("POST", f"/v1/jobs/{anonymous}/{call}")
         assert answer.status == 409
         assert "anonymous" in answer.details[0]
+
+
+#: A hundred entries which leave one fire in eleven months of a schedule that fires at midnight.
+HUNDRED = [*(f"{minute} 0 1-30 * *" for minute in range(60)), *(f"{minute} 5 * 1-11 *" for minute in range(40))]
+
+
+def test_a_preview_of_more_work_than_a_request_may_cause_is_refused_with_its_reason() -> None:
+    body = {"schedule": {"cron": "0 0 * * *", "exclude": HUNDRED}, "count": 100}
+    refused = Api().call("POST", "/v1/schedules/preview", body)
+    assert refused.status == 422
+    (problem,) = refused.body["errors"]
+    assert problem["pointer"] == "/schedule/exclude"
+    assert "take too long" in problem["detail"]
+    assert Api().call("POST", "/v1/schedules/preview", {**body, "count": 5}).status == 200
+
+
+def test_a_job_with_a_hundred_exclusions_is_created_and_read() -> None:
+    api = Api()
+    created = api.create(jobKey="rare", schedule={"cron": "0 0 * * *", "exclude": HUNDRED})
+    assert created.status == 201, created.text
+    shown = api.call("GET", f"/v1/jobs/{created.body['jobId']}")
+    assert (shown.status, shown.body["state"], len(shown.body["nextFires"])) == (200, "ACTIVE", 10)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any
 
+from clockwork.flows.containment import Faults
 from clockwork.flows.deliver.bundles import Message
 from clockwork.flows.deliver.deliver import deliver_batch
 from clockwork.flows.deliver.items import DeliverReport
@@ -23,7 +25,7 @@ from clockwork.ports import Invoker
 from clockwork.settings import Settings
 from tests.simulation import proxies
 from tests.simulation.faults import Adversary, Fault
-from tests.simulation.gate import Gate
+from tests.simulation.gate import Defect, Gate
 from tests.simulation.history import History
 from tests.simulation.scheduler import Actor, Scheduler
 from tests.simulation.stores import Stores
@@ -51,6 +53,21 @@ class ApiEnvironment:
         if not self.partitions:
             self.partitions = ensure_shards(world)
         return self.partitions
+
+
+class Watched(Faults):
+    """Contained defects: any that the adversary has not raised is a violation."""
+
+    def __init__(self, watcher: Watcher, name: str) -> None:
+        super().__init__()
+        self._watcher = watcher
+        self._name = name
+
+    def add(self, error: Exception) -> None:
+        """Note a defect of the flows themselves."""
+        if not isinstance(error, Defect):
+            trail = "".join(traceback.format_exception(error)[-3:])
+            self._watcher.violated("Unexpected", f"{self._name}: {error!r}\n{trail}")
 
 
 class Machine:
@@ -119,6 +136,7 @@ class Cloud:
         gate = Gate(actor, self.scheduler, self.adversary, self.history, stores.acting)
         clock = proxies.SkewedClock(actor, self.scheduler, skew_ms)
         machine = machine or Machine(next(self._environments), skew_ms)
+        machine.environment.faults = Watched(self.watcher, actor.name)
         ports: dict[str, Any] = {
             "settings": settings,
             "clock": clock,

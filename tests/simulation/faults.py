@@ -19,6 +19,7 @@ class Fault(StrEnum):
     ANSWER_LOST = "answer_lost"  # an error, though the effect took place
     LANDS_LATE = "lands_late"  # an error, and the effect takes place later
     LANDS_TWICE = "lands_twice"  # the effect takes place, and an earlier copy of the same call arrives later
+    DEFECT = "defect"  # a plain ValueError, from a call about one client's work
     SPLIT = "split"  # several things done one after the other, with other actors acting between
     SLOW = "slow"  # the call takes seconds
     BEYOND_LEASE = "beyond_lease"  # a process sleeps past its lease
@@ -119,6 +120,9 @@ PROFILES = (
     Profile("bad sweeps", 0.35, 0.02, 0.02, 0.2, 0.5, only=(*CRASHES, *ERRORS), focus=("sweeper", "targets.begin")),
 )
 
+#: Nothing goes wrong but calls about the work of one client, which meet defects: for all others the run is calm.
+DEFECTS = Profile("defects", 0.25, only=(Fault.DEFECT,), skew_ms=0)
+
 
 class Adversary:
     """Draws faults from the seed, at most `limit` of them, until `stop` is called."""
@@ -159,6 +163,10 @@ class Adversary:
         fault = self.rng.choice(kinds)
         self.count(fault)
         return fault
+
+    def raises_defects(self, actor: str) -> bool:
+        """Whether calls of this actor may meet defects. The api answers such a call with 500, which is its client's."""
+        return Fault.DEFECT in self.profile.only and not actor.startswith("api")
 
     def count(self, fault: Fault) -> None:
         """Counts a fault that has struck."""

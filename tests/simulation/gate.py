@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol, TypeVar
 
+import msgspec
+
 from clockwork.domain.errors import Unavailable
 from tests.simulation import roles
 from tests.simulation.faults import OF_READ, OF_SEVERAL, OF_TARGET, OF_WRITE, Fault
@@ -13,6 +15,24 @@ from tests.simulation.scheduler import Actor, Killed, Scheduler
 
 I = TypeVar("I")  # noqa: E741 - an item
 R = TypeVar("R")
+
+
+class Defect(ValueError):
+    """Raised by a call about the work of one client, as a defect of an adapter or a library would be."""
+
+
+#: The client whose work meets defects.
+DEFECTIVE_CLIENT = "client-0"
+
+
+def mentions(value: object, client_id: str) -> bool:
+    """Whether a call is about the work of a client, as far as its arguments name it."""
+    if isinstance(value, str):
+        return value == client_id
+    if isinstance(value, msgspec.Struct):
+        named = getattr(value, "client_id", None) or getattr(getattr(value, "occurrence", None), "client_id", None)
+        return named == client_id
+    return isinstance(value, list | tuple) and any(mentions(part, client_id) for part in value)
 
 
 class NoAnswer:
@@ -27,6 +47,8 @@ class Striking(Protocol):
     """The adversary, as the gate uses it."""
 
     def on_call(self, actor: str, call: str, kinds: tuple[Fault, ...]) -> Fault | None: ...
+
+    def raises_defects(self, actor: str) -> bool: ...
 
     def sleep_ms(self, fault: Fault) -> int: ...
 
@@ -89,6 +111,8 @@ class Gate:
         self, call: str, items: Sequence[I], effect: Effect[I, R], kinds: tuple[Fault, ...], about: tuple[object, ...]
     ) -> Sequence[R | NoAnswer]:
         roles.require_allowed(self.actor.name, call, items, about)
+        if self._adversary.raises_defects(self.actor.name) and mentions((items, about), DEFECTIVE_CLIENT):
+            kinds = (*kinds, Fault.DEFECT)
         fault = self._adversary.on_call(self.actor.name, call, kinds)
         self._history.add(self._scheduler.now, self.actor.name, call, fault, about)
         slept = fault in (Fault.SLOW, Fault.BEYOND_LEASE, Fault.BEYOND_VISIBILITY)
@@ -96,6 +120,8 @@ class Gate:
         self.actor.pause(self._adversary.sleep_ms(fault) if fault and early else self._adversary.latency_ms())
         if fault is Fault.CRASH_BEFORE:
             raise Killed
+        if fault is Fault.DEFECT:
+            raise Defect(call)
         answers = self._done(fault, items, effect)
         if fault is Fault.CRASH_AFTER:
             raise Killed

@@ -18,7 +18,8 @@ from clockwork.memory.jobs import MemoryJobs
 from clockwork.settings import Settings
 from tests.simulation.accounting import check_accounted
 from tests.simulation.clients import Step
-from tests.simulation.faults import CALM, PROFILES, Adversary, Fault, Profile
+from tests.simulation.faults import CALM, DEFECTS, PROFILES, Adversary, Fault, Profile
+from tests.simulation.gate import DEFECTIVE_CLIENT
 from tests.simulation.history import History
 from tests.simulation.named_further import hoard
 from tests.simulation.operations import ASKED_BY_MESSAGE, OPERATIONS, WEIGHTS
@@ -36,6 +37,8 @@ SWEEPING = tuple(profile for profile in PROFILES if profile.name in ("slow sweep
 CREATED_EARLIER = (METERED.jobs_per_day or 0) - 30, METERED.jobs_per_day or 0
 #: In one of this many seeds, a client has a long list of jobs.
 HOARDS_EVERY = 9
+#: One of so many seeds meets defects in the work of one client, and nothing else that goes wrong.
+DEFECTS_EVERY = 50
 #: The clients are busy for this long (ms); then faults stop.
 BUSY_MS = 1_500_000
 
@@ -62,13 +65,14 @@ class Run:
     def __init__(self, seed: int, operations: int = OPERATIONS_PER_RUN, faults: int | None = None) -> None:
         self.seed = seed
         self.rng = random.Random(seed)
-        self.profile = PROFILES[seed % len(PROFILES)]
+        self.profile = DEFECTS if seed % DEFECTS_EVERY == DEFECTS_EVERY - 1 else PROFILES[seed % len(PROFILES)]
         self.settings = _settings(self.rng, self.profile)
         self.script = _script(self.rng, seed)[:operations]
         self.adversary = Adversary(random.Random(~seed), self.profile, faults)
         herd_at = BEGAN_AT + self.rng.randrange(100_000, BUSY_MS)
         page_bytes = 3_000 if self.profile in SWEEPING else self.rng.choice((LARGEST_PAGE, LARGEST_PAGE, 3_000))
         self.stage = Stage(seed, self.settings, self.adversary, herd_at, page_bytes)
+        self.stage.watcher.apart = DEFECTIVE_CLIENT if self.profile is DEFECTS else None
         self._remember_earlier_days()
 
     def go(self) -> Result:
@@ -79,7 +83,7 @@ class Run:
         self._plan_incidents()
         drained_after_ms = self.stage.run(BUSY_MS)
         watcher = self.stage.watcher
-        if self.profile is CALM and not watcher.violations:
+        if self.profile in (CALM, DEFECTS) and not watcher.violations:
             check_calm(watcher)
         seen = watcher.seen.values()
         return Result(

@@ -47,7 +47,7 @@ def is_drained(cloud: Cloud, watcher: Watcher, garbage: set[str], all_due_at: in
     if _left(cloud, garbage) or list(uncalled(watcher)):
         return False
     recurs = bool(watcher.named.lives) and cloud.scheduler.now < all_due_at
-    if recurs or next(watcher.named.unsettled(), None) is not None:
+    if recurs or next(watcher.named.unsettled(watcher.apart), None) is not None:
         return False
     return all(where_it_stands(watcher, promise) != "pending" for promise in watcher.promises.values())
 
@@ -62,7 +62,7 @@ def check_end(cloud: Cloud, watcher: Watcher, garbage: set[str]) -> None:
     """Checks L1, I1, I4, I5 and I12 over the whole run."""
     left = _left(cloud, garbage)
     watcher.require(not left, "L1", f"{len(left)} messages or dead letters are left: {sorted(left)[:3]}")
-    for execution_id in watcher.named.unsettled():
+    for execution_id in watcher.named.unsettled(watcher.apart):
         watcher.violated("I1", f"promised, and neither delivered nor ended: {execution_id}", execution_id.split(".")[0])
     for promise in watcher.promises.values():
         _check_promise(watcher, promise)
@@ -95,14 +95,20 @@ def _check_promise(watcher: Watcher, promise: Promise) -> None:
 
 
 def check_calm(watcher: Watcher) -> None:
-    """Checks I3 and the rate caps (I8); only for a run in which nothing went wrong."""
+    """Checks I3 and the rate caps (I8); only for a run in which nothing went wrong, but for the client `watcher.apart`.
+
+    No occurrence of any other client may have been started a second time, either: its targets take everything.
+    """
     capped = {client.client_id for client in CAPPED}
     objection = watcher.caps.rate_objection()
     watcher.require(objection is None, "I8", str(objection))
     for promise in watcher.promises.values():
-        if promise.occurrence.client_id in capped or promise.occurrence.ordering_key is not None:
+        if promise.occurrence.client_id in (*capped, watcher.apart) or promise.occurrence.ordering_key is not None:
             continue  # It may wait for a slot, a permit, a resume of its client, or the jobs ahead of it.
         seen = watcher.seen[promise.job_id]
         if seen.starts:
             late = seen.starts[0][0] - max(promise.occurrence.due_at, promise.acknowledged_at)
             watcher.require(late <= CALM_LATENESS_MS, "I3", f"{late} ms late without a fault", promise.job_id)
+            if watcher.apart is not None and not watcher.redriven:
+                starts = len(seen.starts)
+                watcher.require(starts == 1, "I4", f"started {starts} times without a fault of its own", promise.job_id)

@@ -90,6 +90,8 @@ class Watcher:
         self._successes: set[tuple[str, int]] = set()
         #: Clients that have redriven or discarded dead executions.
         self.redriven: set[str] = set()
+        #: The client whose work meets defects, if there is one: its chains and its lateness are not judged.
+        self.apart: str | None = None
         #: Clients whose parked occurrences were discarded.
         self.discarded: set[str] = set()
         self.caps = Caps({client.client_id: client for client in capped})

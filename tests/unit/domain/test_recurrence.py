@@ -1,7 +1,9 @@
 """A chain of fires: intervals and cron, bounds, exclusions and jitter."""
 
 from datetime import datetime
+from functools import reduce
 from itertools import pairwise
+from operator import or_
 
 import msgspec
 import pytest
@@ -9,8 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clockwork.domain.cron.exclude_parser import parse_exclude
+from clockwork.domain.cron.exclusion import ALL_DAY, ExcludedDays, matches_day, seconds_of
 from clockwork.domain.cron.parser import compile_cron
-from clockwork.domain.recurrence import Every, Fire, Recurrence, next_occurrence
+from clockwork.domain.recurrence import (
+    COST_OF_ENTRY,
+    COST_OF_STRETCH,
+    MOST_WORK,
+    Every,
+    Fire,
+    Recurrence,
+    TooMuchWork,
+    Work,
+    next_occurrence,
+)
 
 DAY_MS = 86_400_000
 
@@ -124,3 +137,39 @@ def test_a_recurrence_survives_json() -> None:
         cron=compile_cron("0 9 * * MON#2"), timezone="Europe/Berlin", exclude=parse_exclude(["2026-12-25", "* * L * *"])
     )
     assert msgspec.json.decode(msgspec.json.encode(recurrence), type=Recurrence) == recurrence
+
+
+#: A hundred entries which leave nothing of a schedule that fires each minute, or each day.
+HUNDRED = [*(f"{minute} * * * *" for minute in range(60)), *(f"{minute} 9 * 1-12 *" for minute in range(40))]
+
+
+@pytest.mark.parametrize("expression", ["* * * * *", "0 9 * * *", "*/2 * * * * *"])
+def test_a_hundred_exclusions_cost_a_bounded_amount_of_work(expression: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    recurrence = Recurrence(cron=compile_cron(expression), exclude=parse_exclude(HUNDRED))
+    asked: list[int] = []
+    until = ExcludedDays.until
+
+    def noted(days: ExcludedDays, zone: str, at: int) -> int | None:
+        asked.append(at)
+        return until(days, zone, at)
+
+    monkeypatch.setattr(ExcludedDays, "until", noted)
+    assert next_occurrence(recurrence, instant("2026-05-04T00:00Z"), 0, "job") is None
+    assert len(asked) <= MOST_WORK // (COST_OF_STRETCH + COST_OF_ENTRY * len(HUNDRED))
+
+
+def test_a_request_may_cause_so_much_work_and_no_more() -> None:
+    recurrence = Recurrence(cron=compile_cron("0 9 * * *"), exclude=parse_exclude(["0 9 1-20 * *"]))
+    work, at, fires = Work(1_000), instant("2026-05-04T00:00Z"), 0
+    with pytest.raises(TooMuchWork, match="take too long"):
+        while (fire := next_occurrence(recurrence, at, fires, "job", work)) is not None:
+            at, fires = fire.base_at, fire.ordinal
+    assert fires > 20
+
+
+def test_merged_masks_and_single_entries_exclude_the_same() -> None:
+    exclusion = parse_exclude([*HUNDRED[:50], "2026-12-25", "* * L * *", "0-9 0 14 * * 1"])
+    days = ExcludedDays(exclusion)
+    for day in range(20_000, 20_800):
+        each = [seconds_of(cron) if matches_day(cron, day) else 0 for cron in exclusion.crons]
+        assert days.seconds(day) == (ALL_DAY if day in exclusion.days else reduce(or_, each))

@@ -43,8 +43,10 @@ class App:
         return self.world.clock.now() + int(context.get_remaining_time_in_millis())
 
     def emit(self, metrics: Mapping[str, telemetry.Value], **properties: object) -> None:
-        """Write one line of metrics."""
+        """Write one line of metrics, with the count of the defects that were contained since the last line, if any."""
         settings = self.world.settings
+        if contained := self.world.environment.faults.take():
+            metrics = {**metrics, "FaultsContained": contained}
         at = self.world.clock.now()
         print(telemetry.metrics_line(settings.metrics_namespace, settings.stage, at, metrics, properties))
 

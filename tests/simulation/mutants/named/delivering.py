@@ -12,7 +12,7 @@ DELIVERING = (
         "nothing is claimed",
         "flows/deliver/claim.py",
         (
-            ('item.release.occurrence.record == "none" and not end_unclaimed(batch, item)]', "True]"),
+            ('unrecorded = [item for item in items if item.release.occurrence.record == "none"]', "unrecorded = items"),
             (
                 'open_items = [item for item in items if item.release.occurrence.record == "full"]',
                 "open_items: list[Item] = []",
@@ -129,7 +129,7 @@ DELIVERING = (
     Mutant(
         "what goes back is acknowledged though refused",
         "flows/deliver/batch.py",
-        (("            self.fail(item, why_not)\n", "            log.info(why_not)\n"),),
+        (("        for item, why_not in failing:\n", "        for item, why_not in ():\n"),),
         "I1",
     ),
     Mutant(
@@ -147,7 +147,7 @@ DELIVERING = (
     Mutant(
         "dead letters are deleted unread",
         "flows/sweep/dead_letters.py",
-        (("            if _sweep(world, letter, report):", "            if True:"),),
+        (("        if is_done := _sweep_all(", "        if (is_done := True) or _sweep_all("),),
         "I1",
     ),
     Mutant(
@@ -172,5 +172,22 @@ DELIVERING = (
             ),
         ),
         "I4",
+    ),
+    Mutant(
+        "a defect in one item ends the batch",
+        "flows/deliver/batch.py",
+        (("        except Exception as error:", "        except ZeroDivisionError as error:"),),
+        "L1",
+    ),
+    Mutant(
+        "a defect in one record fails all that are saved with it",
+        "flows/containment.py",
+        (
+            (
+                "    return [answer for item in items for answer in _for_each(call, [item], failed)]",
+                "    raise SystemError",
+            ),
+        ),
+        "L1",
     ),
 )

@@ -16,7 +16,7 @@ NAMING = (
     Mutant(
         "a changed job is not looked at before it starts",
         "flows/deliver/start.py",
-        (("(job_ref := named.get(slot)) is not None", "False"),),
+        (("            if isinstance(job_ref, NamedJobId):\n", "            if False:\n"),),
         "I7",
     ),
     Mutant(

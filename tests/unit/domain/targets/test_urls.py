@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import unicodedata
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clockwork.domain.jobs import HttpTarget
+from clockwork.domain.limits.circuits import host_of
 from clockwork.domain.targets.urls import Endpoint, InvalidUrl, check_headers, check_url, parse
+from tests.unit.domain.targets import exhaustive
 
 ACCEPTED = {
     "plain": ("https://example.com/hook", Endpoint("https", "example.com", 443, "/hook")),
@@ -190,6 +196,9 @@ def test_usual_headers_are_accepted() -> None:
         "Webhook-Id",
         "webhook-signature",
         "Clockwork-Attempt",
+        "webhook_id",
+        "Clockwork_Attempt",
+        "content_length",
     ],
 )
 def test_a_reserved_header_is_refused(name: str) -> None:
@@ -208,7 +217,9 @@ def test_a_value_cannot_break_out_of_its_line(value: str) -> None:
 
 
 def test_a_name_in_two_cases_is_refused() -> None:
-    assert check_headers({"X-A": "1", "x-a": "2"}) == [("x-a", "is there twice: names differ in more than case")]
+    assert check_headers({"X-A": "1", "x_a": "2"}) == [
+        ("x_a", "is there twice: names differ in more than case, `-` and `_`")
+    ]
 
 
 def test_twenty_headers_are_accepted_and_one_more_is_not() -> None:
@@ -222,3 +233,26 @@ def test_four_kib_in_all_are_accepted_and_one_byte_more_is_not() -> None:
     assert check_headers({"x-a": "y" * 4_094}) == [
         ("", "has 4,097 bytes of names and values, at most 4,096 are allowed")
     ]
+
+
+def _telling() -> Iterator[str]:
+    """The characters that Unicode maps to others, and every fiftieth of the rest: all take `make url-exhaustive`."""
+    for number in range(0x110000):
+        character = chr(number)
+        if number % 50 == 0 or (
+            unicodedata.normalize("NFKC", character) != character and not 0xAC00 <= number < 0xD7A4
+        ):
+            yield character
+
+
+def test_what_the_check_accepts_every_later_reader_accepts() -> None:
+    assert exhaustive.disagreements(_telling()) == []
+
+
+@pytest.mark.parametrize("character", ["\ufe16", "\ufe13", "\u2100", "\uff0f", "\u2048"])
+def test_a_host_that_unicode_reads_as_another_url_is_refused(character: str) -> None:
+    assert check_url(f"https://a{character}b.example.com/x", ()).reasons
+
+
+def test_a_stored_url_that_cannot_be_read_has_no_circuit() -> None:
+    assert host_of(HttpTarget("https://a\ufe16b.example.com/x")) is None

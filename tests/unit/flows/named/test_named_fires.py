@@ -175,9 +175,9 @@ def test_what_was_sent_before_a_crash_is_not_skipped_and_the_rest_is_told(monkey
 
     def die_after_three(releases: Sequence[Release], now: int) -> Sequence[Refused]:
         send(releases[:3], now)
-        raise RuntimeError("the process dies")
+        raise SystemExit("the process dies")
 
-    with monkeypatch.context() as dying, pytest.raises(RuntimeError):
+    with monkeypatch.context() as dying, pytest.raises(SystemExit):
         dying.setattr(named.clockwork.world.releases, "send", die_after_three)
         named.clockwork.poll_all()
     assert named.run(35) == [10, 20, 30]

@@ -143,7 +143,7 @@ def test_the_repeat_of_a_create_that_fired_long_since_tells_nothing_and_costs_li
     named = Named()
     fired = named.run(3_600)
     saves: list[object] = []
-    save = named.clockwork.world.executions.save
+    save = named.clockwork.executions.save
 
     def counting(changes: Any) -> object:
         saves.append(changes)

@@ -8,7 +8,10 @@ import msgspec
 import pytest
 
 from clockwork.domain import keys
+from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import State
+from clockwork.domain.named_jobs import NamedJob, Pointer
+from clockwork.domain.recurrence import Fire
 from clockwork.domain.releases import Release
 from clockwork.domain.storage import codec
 from clockwork.domain.storage.rows import row_of_job
@@ -192,3 +195,22 @@ def test_a_tick_starts_a_poller_for_every_shard() -> None:
     clockwork.shards.register("o001")
     assert tick(clockwork.world).started == 5
     assert clockwork.invoker.asked == ["o001", *keys.plain_partitions(4)]
+
+
+def test_a_visit_that_fails_commits_how_far_it_got_and_sends_nothing_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    clockwork = ready()
+    put(clockwork, *range(250))
+    pointer = Pointer("acme", "daily", "v", Fire(NOW + 400, NOW + 400, 1))
+    clockwork.timeline.put([Row(P, pointer.key, codec.encode_row([pointer]), NOW * 2)])
+
+    def unavailable(_: Sequence[tuple[str, str]]) -> Sequence[NamedJob]:
+        raise Unavailable("the table is throttled")
+
+    monkeypatch.setattr(clockwork.jobs, "get", unavailable)
+    for _ in range(5):
+        with pytest.raises(Unavailable):
+            poll(clockwork)
+        clockwork.clock.advance(1_000)
+    sent = [one.job_id for message in clockwork.queue.messages.values() for one in codec.decode_message(message.body)]
+    assert len(sent) >= 200
+    assert len(sent) == len(set(sent))

@@ -33,6 +33,9 @@ class State(StrEnum):
 
 
 DAY_MS = 86_400_000
+#: Characters kept of an error, whose text may quote an ARN or a URL. The errors of the hundred attempts that a record
+#: keeps then leave room for the largest payload in an item of 400 KB.
+LONGEST_ERROR = 500
 FINAL = frozenset({State.SUCCEEDED, State.CANCELLED, State.EXPIRED, State.SKIPPED, State.DEAD})
 WAITING = frozenset({State.PENDING, State.PARKED, State.FAILED, State.TIMED_OUT, State.WORKER_LOST})
 

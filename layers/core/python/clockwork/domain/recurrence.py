@@ -8,9 +8,30 @@ from clockwork.domain.cron.compiled import CompiledCron
 from clockwork.domain.cron.engine import LATEST_SECOND, next_fire
 from clockwork.domain.cron.exclusion import Exclusion, excluded_until
 
-#: A schedule ends after so many excluded stretches in a row (each a day, or less where an exclusion is finer). They are
-#: more than a year of excluded hours. It bounds the work for a schedule whose exclusions leave no fire.
-MOST_EXCLUDED_STRETCHES = 10_000
+#: A schedule ends after so much work (in units of about a microsecond) in which it finds nothing but excluded fires:
+#: more than ten thousand excluded stretches of one entry, or a thousand of a hundred entries. A stretch ends at
+#: midnight at the latest. It bounds the work for a schedule whose exclusions leave no fire to about a quarter of a
+#: second, whatever it excludes.
+MOST_WORK = 240_000
+#: What one excluded stretch costs, and each entry that is asked about it.
+COST_OF_STRETCH, COST_OF_ENTRY = 20, 2
+
+
+class TooMuchWork(ValueError):
+    """The exclusions of a schedule ask for more work than a request may cause."""
+
+
+class Work:
+    """The work that one request may cause by excluded stretches, in the units of `MOST_WORK`."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def spend(self, units: int) -> None:
+        """Count units. Raises TooMuchWork once none are left."""
+        self.left -= units
+        if self.left < 0:
+            raise TooMuchWork("its exclusions take too long to work out: leave some out, or ask for fewer fires")
 
 
 class Every(Struct, frozen=True, rename="camel"):
@@ -56,31 +77,36 @@ class Fire(Struct, frozen=True, rename="camel"):
     ordinal: int
 
 
-def next_occurrence(recurrence: Recurrence, after_at: int, ordinal: int, job_id: str) -> Fire | None:
+def next_occurrence(
+    recurrence: Recurrence, after_at: int, ordinal: int, job_id: str, work: Work | None = None
+) -> Fire | None:
     """The first fire with `base_at` after `after_at`, or None if the schedule is over.
 
     `after_at` and `ordinal` are the `base_at` and the `ordinal` of the previous fire. If there was none, `ordinal` is 0
     and `after_at` is the instant of creation. So the chain itself carries the count that `max_fires` needs, and a step
-    taken twice yields the same fire. `job_id` only seeds the jitter. Raises `UnknownZone`.
+    taken twice yields the same fire. `job_id` only seeds the jitter. Raises `UnknownZone`, and `TooMuchWork` if the
+    given `work` does not suffice.
     """
     if recurrence.max_fires is not None and ordinal >= recurrence.max_fires:
         return None
     if recurrence.start_at is not None:
         after_at = max(after_at, recurrence.start_at - 1)
-    base_at = _next_included(recurrence, after_at)
+    base_at = _next_included(recurrence, after_at, work or Work(MOST_WORK))
     if base_at is None or (recurrence.end_at is not None and base_at > recurrence.end_at):
         return None
     return Fire(base_at, base_at + _jitter_ms(recurrence, base_at, job_id), ordinal + 1)
 
 
-def _next_included(recurrence: Recurrence, after_at: int) -> int | None:
-    for _ in range(MOST_EXCLUDED_STRETCHES):
+def _next_included(recurrence: Recurrence, after_at: int, work: Work) -> int | None:
+    cost = COST_OF_STRETCH + COST_OF_ENTRY * len(recurrence.exclude.crons)
+    for _ in range(MOST_WORK // cost):
         base_at = _next_base(recurrence, after_at)
         if base_at is None:
             return None
         free_at = excluded_until(recurrence.exclude, recurrence.timezone, base_at)
         if free_at is None:
             return base_at
+        work.spend(cost)
         after_at = free_at - 1
     return None
 

@@ -14,14 +14,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from functools import partial
 
-from clockwork.domain.errors import Unavailable, Unreadable
+from clockwork.domain.errors import ClockworkError, Unreadable
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.lifecycle.callbacks import callback_row, is_called_back
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.rows import releases_of
 from clockwork.domain.timeline import Row
+from clockwork.flows.containment import contained, why
 from clockwork.flows.outages import tolerated
 from clockwork.flows.world import World
 
@@ -36,10 +38,8 @@ def call_back(world: World, ended: Sequence[tuple[Release, Execution | None]]) -
     rows: dict[int, Row] = {}
     for index, (release, stored) in enumerate(ended):
         if stored is not None and is_called_back(release, stored):
-            try:
+            with contained(world.environment.faults, partial(faults.__setitem__, index), stored.execution_id):
                 rows[index] = _row_of(world, release, stored)
-            except Unavailable as error:
-                faults[index] = str(error)
     return faults | _place(world, rows)
 
 
@@ -56,8 +56,10 @@ def _place(world: World, rows: Mapping[int, Row]) -> dict[int, str]:
         return {}
     try:
         world.timeline.put_new(list(rows.values()))
-    except Unavailable as error:
-        return dict.fromkeys(rows, str(error))
+    except Exception as error:  # noqa: BLE001 - whatever one row raises, the others are put
+        if isinstance(error, ClockworkError) or len(rows) == 1:
+            return dict.fromkeys(rows, why(world.environment.faults, error))
+        return {index: reason for one in rows for index, reason in _place(world, {one: rows[one]}).items()}
     sent = [(index, release) for index, row in rows.items() for release in releases_of(row)]
     refused = world.releases.send([release for _, release in sent], world.clock.now())
     return {sent[refusal.index][0]: refusal.reason for refusal in refused}
@@ -75,7 +77,7 @@ def notify_dead(world: World, executions: Sequence[Execution]) -> None:
         if execution.state is not State.DEAD:
             continue
         extra = {"action": "death_not_told", "executionId": execution.execution_id}
-        with tolerated(log, "a death was not told: %s", extra, Unreadable):
+        with tolerated(world, log, "a death was not told: %s", extra, Unreadable):
             client = world.clients.get(execution.client_id)
             if client is not None and client.dead_letter_queue_arn is not None:
                 world.notices.send(client.dead_letter_queue_arn, execution)

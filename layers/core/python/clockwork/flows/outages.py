@@ -7,18 +7,23 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from clockwork.domain.errors import ClockworkError, Unavailable
+from clockwork.flows.containment import why
+from clockwork.flows.world import World
 
 
 @contextmanager
 def tolerated(
-    log: logging.Logger, message: str, extra: Mapping[str, object], *also: type[ClockworkError]
+    world: World, log: logging.Logger, message: str, extra: Mapping[str, object], *also: type[ClockworkError]
 ) -> Iterator[None]:
-    """Leave the block and log a warning if a port is Unavailable, or if an error of `also` is raised.
+    """Leave the block and log a warning if a port is Unavailable, if an error of `also` is raised, or for any defect.
 
-    `message` has one `%s`, for the error. `extra` are further fields of the log line, the `action` among them.
+    `message` has one `%s`, for the error. `extra` are further fields of the log line, the `action` among them. A defect
+    is counted as contained.
     """
     errors: tuple[type[ClockworkError], ...] = (Unavailable, *also)
     try:
         yield
-    except errors as error:
-        log.warning(message, error, extra=extra)
+    except Exception as error:
+        if isinstance(error, ClockworkError) and not isinstance(error, errors):
+            raise
+        log.warning(message, why(world.environment.faults, error, extra.get("action")), extra=extra)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from clockwork import ports
 from clockwork.domain.executions import kept_until
 from clockwork.domain.limits.circuits import Ratio
+from clockwork.flows.containment import ContainedExecutions, ContainedJobs, ContainedReleases, Faults
 from clockwork.settings import Settings
 
 
@@ -30,6 +32,16 @@ class Environment:
     slow_until: dict[str, int] = field(default_factory=dict)
     #: How many ordered shards the stack was made with; None until the registry has been read.
     ordered_shards: int | None = None
+    #: The defects that were contained and not yet told.
+    faults: Faults = field(default_factory=Faults)
+
+
+#: Ports that answer for many items in one call: a defect of one item must not be the answer to the others.
+_CONTAINING: dict[str, Any] = {
+    "executions": ContainedExecutions,
+    "jobs": ContainedJobs,
+    "releases": ContainedReleases,
+}
 
 
 @dataclass(frozen=True)
@@ -54,6 +66,12 @@ class World:
     key_rows: ports.KeyRows
     regulation: ports.Regulation
     environment: Environment = field(default_factory=Environment)
+
+    def __post_init__(self) -> None:
+        for name, containing in _CONTAINING.items():
+            port = getattr(self, name)
+            if not isinstance(port, containing):
+                object.__setattr__(self, name, containing(port, self.environment.faults))
 
     def looking_ahead(self, seconds: int | None) -> World:
         """The same world with a lookahead of `seconds`; unchanged if that is None."""

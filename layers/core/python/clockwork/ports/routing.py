@@ -26,6 +26,7 @@ class Routed:
         self._pick = pick
 
     def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
+        """Send each release to its queue; indexes of the answer count all releases."""
         routes: dict[ReleaseQueue, list[int]] = {}
         for index, release in enumerate(releases):
             routes.setdefault(self._pick(release), []).append(index)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 from clockwork.aws.errors import ConditionFailed
@@ -11,6 +12,8 @@ from clockwork.domain.errors import Unavailable, Unreadable
 from clockwork.domain.executions import DeadPage, Execution
 from clockwork.domain.storage.codec import decode, encode
 from clockwork.ports import Saved
+
+log = logging.getLogger(__name__)
 
 #: The sparse index of the executions that need attention.
 ATTENTION = "attention"
@@ -54,6 +57,10 @@ class AwsExecutions:
             return _refusal(refused.item, after)
         except Unavailable as error:
             return Saved(ok=False, unavailable=str(error))
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with one record, the others of the call are saved
+            extra = {"action": "record_refused", "executionId": after.execution_id, "error": type(error).__name__}
+            log.error("a record is refused", extra=extra)
+            return Saved(ok=False, unavailable=f"its record was refused: {type(error).__name__}")
         return Saved(ok=True, actual=after)
 
 

@@ -1,11 +1,13 @@
 """Exclusions: the dates that a schedule leaves out, and the times at which the clock matches a cron expression."""
 
 from datetime import date
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import or_
+from typing import NamedTuple
 
 from msgspec import Struct
 
-from clockwork.domain.cron.compiled import ALL_HOURS, ALL_MINUTES, ALL_SECONDS, CompiledCron
+from clockwork.domain.cron.compiled import CompiledCron
 from clockwork.domain.cron.days import matching_days, month_length
 from clockwork.domain.cron.zones import DAY_SECONDS, offset_at
 
@@ -31,28 +33,73 @@ class Exclusion(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=T
         return not self.days and not self.crons
 
 
-def excluded_until(exclusion: Exclusion, zone: str, at: int) -> int | None:
-    """None if the instant (UTC ms) is not excluded; otherwise a later one up to which every instant is excluded.
+class _Month(NamedTuple):
+    """What is excluded of one month: each group of entries as (its days, its seconds of a day), and masks by day."""
 
-    Raises `UnknownZone`.
+    of: tuple[int, int]
+    matching: list[tuple[int, int]]
+    masks: dict[int, int]
+
+
+class ExcludedDays:
+    """The excluded seconds of local days: one mask a day, of all entries together. Several threads may share it.
+
+    Entries with the same times of day are one group, whose days are worked out month by month; the latest month is
+    kept.
     """
-    if exclusion.is_empty:
-        return None
-    run = offset_at(zone, at // 1000)
-    local = at // 1000 + run.offset
-    free = _free_from(exclusion, local)
-    return None if free is None else min(free - run.offset, run.ends) * 1000
+
+    def __init__(self, exclusion: Exclusion) -> None:
+        self._dates = frozenset(exclusion.days)
+        self._groups: dict[int, list[CompiledCron]] = {}
+        for cron in exclusion.crons:
+            self._groups.setdefault(seconds_of(cron), []).append(cron)
+        self._latest = _Month((0, 0), [], {})
+
+    def seconds(self, day: int) -> int:
+        """The excluded seconds of a local day (days since 1970), as one bit for each second on the clock."""
+        if day in self._dates:
+            return ALL_DAY
+        today = date.fromordinal(day + _EPOCH_ORDINAL)
+        month = self._month_of(today)
+        if today.day not in month.masks:
+            bits = (seconds for days, seconds in month.matching if days >> today.day & 1)
+            month.masks[today.day] = reduce(or_, bits, 0)
+        return month.masks[today.day]
+
+    def until(self, zone: str, at: int) -> int | None:
+        """None if the instant (UTC ms) is not excluded; otherwise a later one up to which every instant is excluded.
+
+        Raises `UnknownZone`.
+        """
+        run = offset_at(zone, at // 1000)
+        day, time = divmod(at // 1000 + run.offset, DAY_SECONDS)
+        following = _ones(self.seconds(day) >> time)
+        return min(at // 1000 + following, run.ends) * 1000 if following else None
+
+    def _month_of(self, today: date) -> _Month:
+        month = self._latest
+        if month.of != (today.year, today.month):
+            month = self._latest = _Month((today.year, today.month), self._matching(today), {})
+        return month
+
+    def _matching(self, today: date) -> list[tuple[int, int]]:
+        first_weekday, length = today.replace(day=1).isoweekday() % 7, month_length(today.year, today.month)
+        matching = []
+        for seconds, crons in self._groups.items():
+            days = (matching_days(cron, first_weekday, length) for cron in crons if cron.months >> today.month & 1)
+            matching.append((reduce(or_, days, 0), seconds))
+        return matching
 
 
-def excluded_seconds(exclusion: Exclusion, day: int) -> int:
-    """The excluded seconds of a local day (days since 1970), as one bit for each second on the clock."""
-    if day in exclusion.days:
-        return ALL_DAY
-    bits = 0
-    for cron in exclusion.crons:
-        if matches_day(cron, day):
-            bits |= seconds_of(cron)
-    return bits
+@lru_cache(maxsize=32)
+def excluded_days(exclusion: Exclusion) -> ExcludedDays:
+    """The days of an exclusion, kept from one fire to the next: at most 340 KB of masks each."""
+    return ExcludedDays(exclusion)
+
+
+def excluded_until(exclusion: Exclusion, zone: str, at: int) -> int | None:
+    """As `ExcludedDays.until`; an empty exclusion needs no zone."""
+    return None if exclusion.is_empty else excluded_days(exclusion).until(zone, at)
 
 
 @lru_cache(maxsize=256)
@@ -60,32 +107,6 @@ def seconds_of(cron: CompiledCron) -> int:
     """The seconds of a day that an expression's hour, minute and second match, as bits; at most 11 KB."""
     hour = sum(cron.seconds << 60 * minute for minute in range(60) if cron.minutes >> minute & 1)
     return sum(hour << 3600 * number for number in range(24) if cron.hours >> number & 1)
-
-
-def _free_from(exclusion: Exclusion, local: int) -> int | None:
-    """None if the local second is not excluded; otherwise a later one before which all are, midnight at the latest."""
-    day, time = divmod(local, DAY_SECONDS)
-    midnight = local - time + DAY_SECONDS
-    if day in exclusion.days:
-        return midnight
-    crons = [cron for cron in exclusion.crons if matches_day(cron, day)]
-    if any(cron.hours == ALL_HOURS and cron.minutes == ALL_MINUTES and cron.seconds == ALL_SECONDS for cron in crons):
-        return midnight
-    return _free_in_hour([cron for cron in crons if cron.hours >> time // 3600 & 1], local)
-
-
-def _free_in_hour(crons: list[CompiledCron], local: int) -> int | None:
-    """Like `_free_from`, for the expressions that match the day and the hour; the end of the hour at the latest."""
-    minute, second = divmod(local % 3600, 60)
-    minutes = seconds = 0
-    for cron in crons:
-        if cron.seconds == ALL_SECONDS:
-            minutes |= cron.minutes
-        elif cron.minutes >> minute & 1:
-            seconds |= cron.seconds
-    if minutes >> minute & 1:
-        return local - second + _ones(minutes >> minute) * 60
-    return local + _ones(seconds >> second) if seconds >> second & 1 else None
 
 
 def matches_day(cron: CompiledCron, day: int) -> bool:

@@ -15,7 +15,7 @@ from clockwork.domain import keys
 from clockwork.domain.executions import Execution, Skipped, State
 from clockwork.domain.fires.counting import count_fires
 from clockwork.domain.named_jobs import NamedJob, Pointer, occurrence_of
-from clockwork.domain.recurrence import Fire, next_occurrence
+from clockwork.domain.recurrence import Fire, Work, next_occurrence
 from clockwork.domain.releases import Release
 
 #: A fire that is read later than this after its due instant (ms) was missed, and `catchUp` decides about it.
@@ -51,10 +51,10 @@ def pointer_to(job: NamedJob, fire: Fire | None) -> Pointer | None:
     return Pointer(job.client_id, job.job_key, job.version, fire, sequence=job.definition.sequence)
 
 
-def fire_after(job: NamedJob, after_at: int, ordinal: int) -> Fire | None:
+def fire_after(job: NamedJob, after_at: int, ordinal: int, work: Work | None = None) -> Fire | None:
     """The job's first fire with a base instant after `after_at` (ms), behind `ordinal` others; None if none is left."""
     if job.definition.recurrence is not None:
-        return next_occurrence(job.definition.recurrence, after_at, ordinal, job.job_id)
+        return next_occurrence(job.definition.recurrence, after_at, ordinal, job.job_id, work)
     at = job.definition.at
     return None if at is None or at <= after_at else Fire(at, at, 1)
 

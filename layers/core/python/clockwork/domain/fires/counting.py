@@ -9,7 +9,7 @@ from math import gcd
 
 from clockwork.domain.cron.compiled import CompiledCron
 from clockwork.domain.cron.engine import LATEST_SECOND, fires_at_gap_end
-from clockwork.domain.cron.exclusion import excluded_seconds, matches_day, seconds_of
+from clockwork.domain.cron.exclusion import excluded_days, matches_day, seconds_of
 from clockwork.domain.cron.zones import DAY_SECONDS, Offset, offset_at
 from clockwork.domain.recurrence import Every, Recurrence
 
@@ -68,7 +68,7 @@ def _shifted(overlap: str, run: Offset, low: int, high: int) -> tuple[int, int]:
 
 def _is_excluded(recurrence: Recurrence, local: int) -> bool:
     day, time = divmod(local, DAY_SECONDS)
-    return bool(excluded_seconds(recurrence.exclude, day) >> time & 1)
+    return bool(excluded_days(recurrence.exclude).seconds(day) >> time & 1)
 
 
 def _days(recurrence: Recurrence, offset: int, low: int, high: int) -> Iterator[int]:
@@ -78,7 +78,7 @@ def _days(recurrence: Recurrence, offset: int, low: int, high: int) -> Iterator[
         begin, end = max(low - midnight, 0), min(high - midnight, DAY_SECONDS)
         bits = _seconds(recurrence, offset, day)
         if bits and begin < end:
-            yield (bits & ~excluded_seconds(recurrence.exclude, day)) >> begin & (1 << end - begin) - 1
+            yield (bits & ~excluded_days(recurrence.exclude).seconds(day)) >> begin & (1 << end - begin) - 1
 
 
 def _seconds(recurrence: Recurrence, offset: int, day: int) -> int:

@@ -10,7 +10,16 @@ from enum import Enum, auto
 
 import msgspec
 
-from clockwork.domain.executions import FINAL, Attempt, Execution, Outcome, State, kept_until, number_of_last
+from clockwork.domain.executions import (
+    FINAL,
+    LONGEST_ERROR,
+    Attempt,
+    Execution,
+    Outcome,
+    State,
+    kept_until,
+    number_of_last,
+)
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired, reason_of
 from clockwork.domain.lifecycle.retries import RetryPlan, plan_retry
 from clockwork.domain.releases import Release
@@ -130,7 +139,7 @@ def attempt_of(number: int, release: Release, outcome: Outcome) -> Attempt:
         ended_at=outcome.ended_at,
         lateness_ms=outcome.started_at - release.run_at,
         status_code=outcome.status_code,
-        error=outcome.error,
+        error=None if outcome.error is None else outcome.error[:LONGEST_ERROR],
         response_excerpt=outcome.excerpt,
     )
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections import deque
 from enum import Enum, auto
-from urllib.parse import urlsplit
 
 import msgspec
 
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.jobs import HttpTarget, Target
+from clockwork.domain.targets.urls import InvalidUrl, parse
 
 #: The failure ratio covers this many of the last outcomes.
 WINDOW = 50
@@ -49,8 +49,17 @@ class Passage(Enum):
 
 
 def host_of(target: Target) -> str | None:
-    """The host (with its port, if the URL names one) that a circuit covers; None for targets without circuits."""
-    return urlsplit(target.url).netloc.lower() if isinstance(target, HttpTarget) else None
+    """The host that a circuit is about, as the Host header names it; None for a target that has no circuit.
+
+    The URL is read by the parser that checked it at create. A URL which an older version stored and `parse` refuses by
+    now has no circuit: its attempt fails for good, so that it says nothing of the host.
+    """
+    if not isinstance(target, HttpTarget):
+        return None
+    try:
+        return parse(target.url).host_header
+    except InvalidUrl:
+        return None
 
 
 def plan_passage(circuit: Circuit | None, now: int, *, has_slot: bool = False) -> tuple[Passage, Circuit | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from clockwork.domain import ids, keys
-from clockwork.domain.executions import Execution, State
+from clockwork.domain.executions import LONGEST_ERROR, Execution, State
 from clockwork.domain.ids import AnonymousJob, only_execution
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.named_jobs import NamedJob, Pointer
@@ -15,6 +15,8 @@ from clockwork.domain.timeline import Row
 
 #: The clientId in the record of an unreadable row, whose client is unknown. No client's id looks like this.
 UNKNOWN_CLIENT = "?"
+#: Bytes kept of an unreadable row: with its keys and its reason the record fits into an item of 400 KB.
+LARGEST_RAW = 350_000
 
 
 def row_of(partition_id: str, key: str, elements: Sequence[codec.Element], expires_at: int) -> Row:
@@ -73,8 +75,8 @@ def undecodable_execution(row: Row, client_id: str, reason: str, expires_at: int
         state=State.DEAD,
         revision=1,
         expires_at=expires_at,
-        reason=f"its row cannot be decoded: {reason}",
-        raw=row.blob,
+        reason=f"its row cannot be decoded: {reason[:LONGEST_ERROR]}",
+        raw=row.blob[:LARGEST_RAW],
     )
 
 

@@ -6,6 +6,7 @@ The delivery parses a URL with the same `parse` that checked it, so that the two
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Collection, Iterable, Mapping
 from ipaddress import ip_address
 
@@ -134,7 +135,7 @@ def parse(url: str) -> Endpoint:
 def check_headers(headers: Mapping[str, str]) -> list[tuple[str, str]]:
     """The faults of a target's headers, as (name, end of a sentence); the name is empty for all headers together."""
     faults = [(name, fault) for name, value in headers.items() if (fault := _fault_of_header(name, value))]
-    faults += [(name, "is there twice: names differ in more than case") for name in _repeated(headers)]
+    faults += [(name, "is there twice: names differ in more than case, `-` and `_`") for name in _repeated(headers)]
     if len(headers) > MOST_HEADERS:
         faults.append(("", f"holds {len(headers)} headers, at most {MOST_HEADERS} are allowed"))
     size = sum(len(name.encode()) + len(value.encode()) for name, value in headers.items())
@@ -183,11 +184,16 @@ def _to_ascii(host: str) -> str:
     if host.isascii():
         return host
     try:
-        if not _IDNA_DEVIATIONS.isdisjoint(host):
+        if not _IDNA_DEVIATIONS.isdisjoint(host) or _is_mapped_since(host):
             raise UnicodeError
         return host.encode("idna").decode("ascii")
     except UnicodeError:
         raise InvalidUrl(f"has the host {host!r}: write it in its ASCII form (xn--...)") from None
+
+
+def _is_mapped_since(host: str) -> bool:
+    """Whether a later Unicode than that of IDNA 2003 (3.2) reads the host as another: U+FE16 as `?`, for example."""
+    return unicodedata.normalize("NFKC", host) != unicodedata.ucd_3_2_0.normalize("NFKC", host)
 
 
 def _is_dotted_quad(host: str) -> bool:
@@ -209,7 +215,7 @@ def _reasons_against(endpoint: Endpoint) -> Iterable[str]:
 
 
 def _fault_of_header(name: str, value: str) -> str | None:
-    lowered = name.lower()
+    lowered = _folded(name)
     if not _HEADER_NAME.fullmatch(name):
         return "is no header name: letters, digits and !#$%&'*+-.^_`|~ are allowed"
     if lowered in _RESERVED_HEADERS or lowered.startswith(_RESERVED_PREFIXES):
@@ -219,9 +225,14 @@ def _fault_of_header(name: str, value: str) -> str | None:
     return None
 
 
+def _folded(name: str) -> str:
+    """The name as a receiver may see it: CGI and its heirs write `-` and `_` alike, so `webhook_id` passes for ours."""
+    return name.lower().replace("_", "-")
+
+
 def _repeated(names: Iterable[str]) -> Iterable[str]:
     seen: set[str] = set()
     for name in names:
-        if name.lower() in seen:
+        if _folded(name) in seen:
             yield name
-        seen.add(name.lower())
+        seen.add(_folded(name))

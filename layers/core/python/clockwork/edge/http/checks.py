@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import InvalidRequest, Problem
+from clockwork.domain.recurrence import Work
 from clockwork.settings import Settings
 
 Body = TypeVar("Body", bound="EdgeModel")
@@ -54,6 +55,10 @@ class EdgeModel(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, extra="forbid", strict=True, allow_inf_nan=False)
 
 
+#: Excluded stretches of one request's schedules may cost so much (units of about a microsecond).
+REQUEST_WORK = 400_000
+
+
 @dataclass
 class Checks:
     """The context of a validation: `now` (ms), the settings and the client, and the faults that validators report.
@@ -65,6 +70,8 @@ class Checks:
     settings: Settings
     client: Client | None = None
     problems: list[Problem] = field(default_factory=list)
+    #: What all schedules of the request together may cost.
+    work: Work = field(default_factory=lambda: Work(REQUEST_WORK))
 
     def report(self, pointer: str, detail: str) -> None:
         """Add a fault of the request."""

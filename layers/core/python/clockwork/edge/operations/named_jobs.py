@@ -11,6 +11,7 @@ from clockwork.domain import instants
 from clockwork.domain.errors import InvalidRequest, JobNotFound, Problem
 from clockwork.domain.ids import digest_of
 from clockwork.domain.named_jobs import JobState, NamedJob
+from clockwork.domain.recurrence import TooMuchWork
 from clockwork.edge.http.body import SINGLE_BYTES, canonical, read_body
 from clockwork.edge.http.checks import validate
 from clockwork.edge.http.pages import page, token_of
@@ -114,7 +115,10 @@ class NamedApi(Operations):
         schedule, now = body.schedule, checks.now
         recurrence = schedule.to_recurrence(now) if schedule.recurs else None
         at = 0 if schedule.recurs else schedule.to_instant(now)
-        return HTTPStatus.OK, answers.Preview.of(recurrence, at, body.count, now)
+        try:
+            return HTTPStatus.OK, answers.Preview.of(recurrence, at, body.count, now, checks.work)
+        except TooMuchWork as fault:
+            raise InvalidRequest([Problem("/schedule/exclude", str(fault))]) from None
 
     def _show_named(self, caller: access.Caller, job_id: str) -> Answer:
         job = get_named(self.world, caller, job_id)

@@ -14,7 +14,7 @@ from clockwork.domain.cron.invalid import InvalidCron
 from clockwork.domain.cron.parser import LONGEST_EXPRESSION, compile_cron
 from clockwork.domain.cron.zones import zone_named
 from clockwork.domain.named_jobs import CatchUp, Overlap
-from clockwork.domain.recurrence import Every, Recurrence, next_occurrence
+from clockwork.domain.recurrence import Every, Recurrence, TooMuchWork, next_occurrence
 from clockwork.domain.requests.create import FURTHEST_AHEAD_MS, LATEST_PAST_MS
 from clockwork.edge.http.checks import EdgeModel, checks_of
 
@@ -142,8 +142,11 @@ class ScheduleBody(EdgeModel):
             return self
         if self.every is not None and self.jitter_seconds >= self.every.seconds:
             checks.report("/schedule/jitterSeconds", f"must be below the interval of {self.every.seconds:g} s")
-        if next_occurrence(self.to_recurrence(checks.now), checks.now, 0, "") is None:
-            checks.report("/schedule", "never fires from now on")
+        try:
+            if next_occurrence(self.to_recurrence(checks.now), checks.now, 0, "", checks.work) is None:
+                checks.report("/schedule", "never fires from now on")
+        except TooMuchWork as fault:
+            checks.report("/schedule/exclude", str(fault))
         return self
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Annotated, Any, Self
@@ -17,8 +18,9 @@ from clockwork.domain.fires.chains import fire_after, ordinal_at
 from clockwork.domain.instants import to_text
 from clockwork.domain.lifecycle.cancels import Verdict
 from clockwork.domain.named_jobs import JobState, NamedJob
-from clockwork.domain.recurrence import Fire, Recurrence, next_occurrence
+from clockwork.domain.recurrence import Fire, Recurrence, TooMuchWork, Work, next_occurrence
 from clockwork.edge.http.answer import AnswerBody, Instant, instant, one_of
+from clockwork.edge.http.checks import REQUEST_WORK
 from clockwork.edge.responses.executions import Cancellation, Execution
 from clockwork.edge.responses.targets import Record, ShownRetryPolicy, ShownTarget, delivery, shown_payload
 from clockwork.flows.named.write import Written
@@ -26,6 +28,8 @@ from clockwork.flows.requests.cancel import CancelAnswer
 
 #: How many next fires are shown with a job.
 SHOWN_FIRES = 10
+#: So much work goes into the next fire of each job of a list, which may have a thousand.
+LISTED_WORK = 5_000
 #: How many fires that a change released are listed. They may be a day's fires, and a Lambda answers 6 MB at most.
 SHOWN_RELEASED = 1_000
 #: The last instant (ms) that can be written with four digits of a year. Later fires are not shown.
@@ -157,7 +161,9 @@ class ShownNamedJob(JobSummary, kw_only=True):
     @classmethod
     def whole(cls, job: NamedJob, last: executions.Execution | None, now: int) -> Self:
         """The job with its next fires and the execution that was due last."""
-        fires = list(islice(upcoming(job, now), SHOWN_FIRES))
+        fires: list[Fire] = []
+        with suppress(TooMuchWork):
+            fires.extend(islice(upcoming(job, now, Work(REQUEST_WORK)), SHOWN_FIRES))
         return cls.of(
             job,
             now,
@@ -187,8 +193,8 @@ class Preview(AnswerBody):
     description: str
 
     @classmethod
-    def of(cls, recurrence: Recurrence | None, at: int, count: int, now: int) -> Self:
-        """The next `count` fires of a recurrence; without one, the one fire at `at` (ms)."""
+    def of(cls, recurrence: Recurrence | None, at: int, count: int, now: int, work: Work) -> Self:
+        """The next `count` fires of a recurrence; without one, the one fire at `at` (ms). Raises TooMuchWork."""
         if recurrence is None:
             return cls(NextFire.all_of([Fire(at, at, 1)], None), "Once.")
         if recurrence.cron is not None:
@@ -196,7 +202,7 @@ class Preview(AnswerBody):
         else:
             assert recurrence.every is not None
             text = f"Every {recurrence.every.every_ms / 1000:g} seconds."
-        return cls(NextFire.all_of(list(islice(_fires(recurrence, now), count)), recurrence), text)
+        return cls(NextFire.all_of(list(islice(_fires(recurrence, now, work), count)), recurrence), text)
 
 
 def deletion(answer: Written) -> Cancellation:
@@ -216,31 +222,42 @@ def deletion(answer: Written) -> Cancellation:
 
 
 def state_of(job: NamedJob, now: int) -> JobState:
-    """The state of a job as it is shown: COMPLETED once no fire is to come."""
-    if job.state is JobState.ACTIVE and next_fire_of(job, now) is None:
-        return JobState.COMPLETED
+    """The state of a job as it is shown: COMPLETED once no fire is to come.
+
+    A job whose next fire takes too much work to find is taken to have one.
+    """
+    with suppress(TooMuchWork):
+        if job.state is JobState.ACTIVE and _next_fire(job, now) is None:
+            return JobState.COMPLETED
     return job.state
 
 
 def next_fire_of(job: NamedJob, now: int) -> str | None:
-    """The instant of the job's next fire after `now` (ms), as text, if there is one."""
-    return next((to_text(fire.due_at) for fire in upcoming(job, now)), None)
+    """The instant of the job's next fire after `now` (ms); None without one, or if that takes too much work."""
+    with suppress(TooMuchWork):
+        fire = _next_fire(job, now)
+        return None if fire is None else to_text(fire.due_at)
+    return None
 
 
-def upcoming(job: NamedJob, now: int) -> Iterator[Fire]:
-    """The job's fires after `now` (ms). A job that is paused or cancelled has none."""
+def _next_fire(job: NamedJob, now: int) -> Fire | None:
+    return next(upcoming(job, now, Work(LISTED_WORK)), None)
+
+
+def upcoming(job: NamedJob, now: int, work: Work) -> Iterator[Fire]:
+    """The job's fires after `now` (ms). A job that is paused or cancelled has none. Raises TooMuchWork."""
     after_at = max(job.chain_after_at, now)
-    fire = fire_after(job, after_at, ordinal_at(job, after_at)) if job.state is JobState.ACTIVE else None
+    fire = fire_after(job, after_at, ordinal_at(job, after_at), work) if job.state is JobState.ACTIVE else None
     while fire is not None and fire.due_at <= LAST_SHOWN_AT:
         yield fire
-        fire = fire_after(job, fire.base_at, fire.ordinal)
+        fire = fire_after(job, fire.base_at, fire.ordinal, work)
 
 
-def _fires(recurrence: Recurrence, now: int) -> Iterator[Fire]:
-    fire = next_occurrence(recurrence, now, 0, "")
+def _fires(recurrence: Recurrence, now: int, work: Work) -> Iterator[Fire]:
+    fire = next_occurrence(recurrence, now, 0, "", work)
     while fire is not None and fire.due_at <= LAST_SHOWN_AT:
         yield fire
-        fire = next_occurrence(recurrence, fire.base_at, fire.ordinal, "")
+        fire = next_occurrence(recurrence, fire.base_at, fire.ordinal, "", work)
 
 
 def _local(at: int, zone: str) -> str:

@@ -12,9 +12,11 @@ from itertools import groupby
 import msgspec
 
 from clockwork.domain.clients import Client
+from clockwork.domain.errors import ClockworkError
 from clockwork.domain.lifecycle.expiry import is_expired, relevant_until
 from clockwork.domain.limits.circuits import Passage, host_of, plan_passage
 from clockwork.domain.limits.rate import urgency
+from clockwork.flows.containment import why
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import unexpired
 from clockwork.flows.deliver.concurrency import within_concurrency
@@ -31,11 +33,23 @@ def admit(batch: Batch, items: Sequence[Item]) -> list[Item]:
     """The items that may start now. The others are parked, or go back to the queue for later."""
     admitted: list[Item] = []
     for client_id, group in groupby(sorted(items, key=_client_of), key=_client_of):
-        items_of_client = list(group)
-        # Items that were parked or sent back before an error come a second time: duplicates, which are absorbed.
-        with batch.failing(*items_of_client):
-            admitted += _admit_client(batch, client_id, items_of_client)
+        admitted += _admitted(batch, client_id, list(group))
     return admitted
+
+
+def _admitted(batch: Batch, client_id: str, items: list[Item]) -> list[Item]:
+    """The items of one client that may start now. A port's fault fails them all, a defect the one alone that has it."""
+    try:
+        return _admit_client(batch, client_id, items)
+    except Exception as error:  # noqa: BLE001 - whatever one item raises, the others go on
+        # Items that were parked or sent back before are done with, and do not come a second time.
+        left = [item for item in items if not item.left]
+        if isinstance(error, ClockworkError) or len(left) < 2:
+            why_not = why(batch.world.environment.faults, error, client_id)
+            for item in left:
+                batch.fail(item, why_not)
+            return []
+    return [going for item in left for going in _admitted(batch, client_id, [item])]
 
 
 def _admit_client(batch: Batch, client_id: str, items: list[Item]) -> list[Item]:

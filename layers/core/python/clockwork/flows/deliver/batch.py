@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
-from clockwork.domain.errors import Unavailable, Unreadable
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.lifecycle.attempts import Action, Plan
 from clockwork.domain.lifecycle.callbacks import is_called_back
+from clockwork.flows.containment import why
 from clockwork.flows.deliver.items import Item, LeasedBlock
 from clockwork.flows.deliver.waiting import Waiting
 from clockwork.flows.world import World
 from clockwork.ports import Saved
 
 log = logging.getLogger(__name__)
+
+R = TypeVar("R")
 
 #: A deliverer holds an occurrence no longer than this (ms). One that comes earlier goes back to the queue with the rest
 #: of its delay.
@@ -51,12 +54,21 @@ class Batch:
 
     @contextmanager
     def failing(self, *items: Item) -> Iterator[None]:
-        """Fail the items if a port is Unavailable within the block, or if a value there is Unreadable."""
+        """Fail the items, and no others, if the block raises anything."""
         try:
             yield
-        except (Unavailable, Unreadable) as error:
+        except Exception as error:  # noqa: BLE001 - whatever one item raises, the others of the batch go on
+            why_not = why(self.world.environment.faults, error, items[0].release.execution_id)
             for item in items:
-                self.fail(item, str(error))
+                self.fail(item, why_not)
+
+    def each(self, items: Iterable[Item], step: Callable[[Item], R]) -> list[tuple[Item, R]]:
+        """The step's answer for each item. An item for which the step raises fails, alone."""
+        answers = []
+        for item in items:
+            with self.failing(item):
+                answers.append((item, step(item)))
+        return answers
 
     def may_replan(self, item: Item, actual: Execution | None) -> bool:
         """Whether an item may be planned again, after its change lost to the record `actual`.
@@ -71,7 +83,10 @@ class Batch:
 
     def send_back(self, items: Sequence[Item]) -> None:
         """Let items come again for their releases' `run_at`. An item for which that is not certain fails."""
-        for item, why_not in self.waiting.later(items):
+        failing = self.waiting.later(items)
+        for item in items:
+            item.left = True
+        for item, why_not in failing:
             self.fail(item, why_not)
 
     def absorb(self, item: Item, stored: Execution | None) -> None:
@@ -95,7 +110,8 @@ class Batch:
         """
         for item, plan in plans:
             if plan.execution is None:
-                self.apply_plan(item, plan)
+                with self.failing(item):
+                    self.apply_plan(item, plan)
         changes = [(i, (item.seen, plan.execution)) for i, (item, plan) in enumerate(plans) if plan.execution]
         saves = self.world.executions.save([change for _, change in changes]) if changes else ()
         for (index, _), saved in zip(changes, saves, strict=True):

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from clockwork.domain.errors import Unreadable
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
+from clockwork.flows.containment import why
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.world import World
@@ -40,9 +40,10 @@ def unbundled(batch: Batch, messages: Sequence[Message]) -> list[Item]:
     for message in messages:
         try:
             releases = decode_message(message.body)
-        except Unreadable as error:
+        except Exception as error:  # noqa: BLE001 - whatever one message raises, the others are delivered
             # The message comes back until the dead-letter queue takes it: a newer version, or an operator, will know.
-            log.error("undecodable message: %s", error, extra={"action": "undecodable_message"})
+            fault = why(batch.world.environment.faults, error, message.message_id)
+            log.error("undecodable message: %s", fault, extra={"action": "undecodable_message"})
             batch.report.fail_message(message.message_id)
             continue
         bundled = len(releases) > 1

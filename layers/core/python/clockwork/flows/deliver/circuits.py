@@ -24,7 +24,7 @@ def update_circuits(world: World, ended: Sequence[tuple[Item, Outcome]]) -> None
         host = host_of(item.release.occurrence.target)
         if host is None:
             continue
-        with tolerated(log, "circuit not written: %s", {"action": "circuit_not_written"}):
+        with tolerated(world, log, "circuit not written: %s", {"action": "circuit_not_written"}):
             _note(world, item, outcome, host)
 
 
@@ -40,7 +40,7 @@ def give_probes_back(world: World, items: Sequence[Item]) -> None:
             continue
         probe_at = max(world.clock.now(), item.release.run_at - LONGEST_HOLD_MS)
         # If it is not given back, the next probe comes when the cooldown ends.
-        with tolerated(log, "probe not given back: %s", {"action": "probe_not_given_back"}):
+        with tolerated(world, log, "probe not given back: %s", {"action": "probe_not_given_back"}):
             world.regulation.save_circuit(item.probes, unprobed(item.probes, probe_at))
 
 

@@ -6,6 +6,7 @@ A deliverer that loses the compare-and-set plans again with the record that is s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from clockwork.domain.lifecycle.attempts import Action, Claim, plan_claim
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired
@@ -16,7 +17,8 @@ from clockwork.flows.deliver.items import Item
 def claim(batch: Batch, items: Sequence[Item]) -> list[Item]:
     """The items that this deliverer may start, in the order of their `run_at`. The others have ended, or fail."""
     # 1. At level `none` claim nothing: a duplicate is delivered twice. Only items that come too late are recorded.
-    started = [item for item in items if item.release.occurrence.record == "none" and not end_unclaimed(batch, item)]
+    unrecorded = [item for item in items if item.release.occurrence.record == "none"]
+    started = [item for item, has_ended in batch.each(unrecorded, partial(end_unclaimed, batch)) if not has_ended]
     open_items = [item for item in items if item.release.occurrence.record == "full"]
     # 2. Read the records that later attempts follow.
     open_items = [item for item in open_items if find_seen(batch, item)]
@@ -27,7 +29,7 @@ def claim(batch: Batch, items: Sequence[Item]) -> list[Item]:
 
 
 def _claim_round(batch: Batch, items: Sequence[Item], started: list[Item]) -> list[Item]:
-    plans = [(item, plan_claim(item.release, item.seen, wish(batch))) for item in items]
+    plans = batch.each(items, lambda item: plan_claim(item.release, item.seen, wish(batch)))
     lost = []
     for index, saved in batch.save_plans(plans):
         item, plan = plans[index]
@@ -37,7 +39,8 @@ def _claim_round(batch: Batch, items: Sequence[Item], started: list[Item]) -> li
             item.seen = plan.execution
             started.append(item)
         else:
-            batch.apply_plan(item, plan)
+            with batch.failing(item):
+                batch.apply_plan(item, plan)
     return lost
 
 
@@ -82,7 +85,8 @@ def wish(batch: Batch) -> Claim:
 def unexpired(batch: Batch, items: Sequence[Item]) -> list[Item]:
     """The items that can still start in time. The others end EXPIRED, as far as their records allow."""
     now = batch.world.clock.now()
-    late = [item for item in items if is_expired(item.release.occurrence, max(now, item.release.run_at))]
+    judged = batch.each(items, lambda item: is_expired(item.release.occurrence, max(now, item.release.run_at)))
+    late = [item for item, is_late in judged if is_late]
     if late:
         claim(batch, late)
-    return [item for item in items if item not in late]
+    return [item for item, is_late in judged if not is_late]

@@ -84,5 +84,5 @@ def _lease(batch: Batch, client_id: str, blocks: Blocks, now: int) -> int | None
 def _give_back(batch: Batch, client_id: str) -> None:
     leased = batch.leased.pop(client_id)
     # If it is not given back, the block is free again when its lease ends, with this invocation's time.
-    with tolerated(log, "block not given back: %s", {"action": "block_not_given_back"}):
+    with tolerated(batch.world, log, "block not given back: %s", {"action": "block_not_given_back"}):
         batch.world.regulation.give_back(client_id, leased.number, batch.world.environment.name)

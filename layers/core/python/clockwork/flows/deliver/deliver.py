@@ -60,8 +60,9 @@ def attempt(batch: Batch, items: Sequence[Item]) -> None:
     # An invocation that failed may have left attempts under way in this environment: their outcomes are not awaited.
     targets.forget()
     for slot in hold_and_check(batch, claimed):
-        targets.begin(slot, _delivery(claimed[slot].release, batch.deadline_at - RECORD_MARGIN_MS))
-        claimed[slot].is_started = True
+        with batch.failing(claimed[slot]):
+            targets.begin(slot, _delivery(claimed[slot].release, batch.deadline_at - RECORD_MARGIN_MS))
+            claimed[slot].is_started = True
     give_probes_back(batch.world, items)
     # 5. Record outcomes as they come in.
     while ended := targets.collect():
@@ -85,9 +86,9 @@ def _call_back(batch: Batch) -> None:
 
 def _in_time(batch: Batch, items: Sequence[Item]) -> list[Item]:
     now = batch.world.clock.now()
-    ready = [item for item in items if _is_ready(batch, item.release, now)]
-    batch.send_back([item for item in items if item not in ready])
-    return ready
+    judged = batch.each(items, lambda item: _is_ready(batch, item.release, now))
+    batch.send_back([item for item, is_ready in judged if not is_ready])
+    return [item for item, is_ready in judged if is_ready]
 
 
 def _is_ready(batch: Batch, release: Release, now: int) -> bool:

@@ -38,6 +38,7 @@ class Item(msgspec.Struct):
 
     `probes`: if the item is a probe that tests whether its target has recovered, the circuit as saved for this probe.
     `is_started`: its target may have seen it. `bundled`: its message carries other items, too.
+    `left`: it is parked or was sent back, so that this batch is done with it.
     `replans`: how often a change of its record may still be planned again.
     """
 
@@ -47,6 +48,7 @@ class Item(msgspec.Struct):
     probes: Circuit | None = None
     is_started: bool = False
     bundled: bool = False
+    left: bool = False
     replans: Iterator[int] = msgspec.field(default_factory=replans)
 
 

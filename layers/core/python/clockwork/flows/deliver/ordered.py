@@ -78,5 +78,5 @@ def _come_back(batch: Batch, waiting: InPlace, group: Sequence[OrderedMessage]) 
     seconds = (back_at - batch.world.clock.now()) // 1000
     most = LONGEST_RETRYING_SECONDS - batch.world.settings.deliverer_timeout_seconds
     # If they are not hidden, the messages come back when the queue says: later than they could, in the same order.
-    with tolerated(log, "messages not hidden: %s", {"action": "messages_not_hidden"}):
+    with tolerated(batch.world, log, "messages not hidden: %s", {"action": "messages_not_hidden"}):
         batch.world.in_hand.hide([message.receipt for message in group], max(0, min(seconds, most)))

@@ -15,25 +15,28 @@ Ended = tuple[Item, Outcome]
 def record(batch: Batch, ended: Sequence[Ended]) -> None:
     """Record attempts that have ended, and note the release that follows from each."""
     for item, outcome in ended:
-        _count(batch, item, outcome)
+        with batch.failing(item):
+            _count(batch, item, outcome)
     open_ends = list(ended)
     while open_ends:
         open_ends = _record_round(batch, open_ends)
 
 
 def _record_round(batch: Batch, ended: Sequence[Ended]) -> list[Ended]:
-    plans = [(item, _plan(batch, item, outcome)) for item, outcome in ended]
+    outcomes = {id(item): outcome for item, outcome in ended}
+    plans = batch.each([item for item, _ in ended], lambda item: _plan(batch, item, outcomes[id(item)]))
     again = []
     for index, saved in batch.save_plans(plans):
         item, plan = plans[index]
         if saved.ok:
-            batch.apply_plan(item, plan)
+            with batch.failing(item):
+                batch.apply_plan(item, plan)
         elif item.seen is None:
             # At record level `none` another copy of the message recorded an end first, and that record is as final.
             batch.absorb(item, saved.actual)
         elif saved.actual is not None and saved.actual.claimant == item.seen.claimant:
             # It is still our claim: a cancel was noted on it meanwhile.
-            again += [ended[index]] * batch.may_replan(item, saved.actual)
+            again += [(item, outcomes[id(item)])] * batch.may_replan(item, saved.actual)
         else:
             batch.fail(item, "our claim had ended, so its outcome is refused")
     return again

@@ -22,8 +22,11 @@ from clockwork.flows.records import replace
 
 def park(batch: Batch, items: Sequence[Item], reason: str) -> None:
     """Park items of one client. An item whose record says otherwise is handled like any message."""
-    parked = [item for item in items if _is_parked(batch, item, reason)]
-    for item, why_not in batch.waiting.held(parked) if parked else ():
+    parked = [item for item, is_parked in batch.each(items, lambda item: _is_parked(batch, item, reason)) if is_parked]
+    failing = batch.waiting.held(parked) if parked else ()
+    for item in parked:
+        item.left = True
+    for item, why_not in failing:
         batch.fail(item, why_not)
 
 

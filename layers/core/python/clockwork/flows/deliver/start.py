@@ -7,10 +7,10 @@ claim and its answer lists it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from clockwork.domain.errors import Unreadable, readable
+from clockwork.domain.errors import readable
 from clockwork.domain.executions import WAITING, Execution, State
 from clockwork.domain.ids import NamedJobId, decode_job
 from clockwork.domain.lifecycle.attempts import Action, Plan, is_claimed, plan_unstarted
@@ -38,31 +38,42 @@ def hold_and_check(batch: Batch, claimed: Sequence[Item]) -> Iterator[int]:
         due = [slot]
         while due[-1] + 1 < len(claimed) and claimed[due[-1] + 1].release.run_at <= now:
             due.append(due[-1] + 1)
-        # If a table does not answer, nothing is started: the messages come back and find our claim.
-        with batch.failing(*(claimed[slot] for slot in due)):
-            yield from _wanted(batch, claimed, due)
+        yield from _wanted(batch, claimed, due)
         slot = due[-1] + 1
 
 
 def _wanted(batch: Batch, claimed: Sequence[Item], due: Sequence[int]) -> list[int]:
-    due = [slot for slot in due if not _is_too_late(batch, claimed[slot])]
-    refs_of = {slot: decode_job(claimed[slot].release.job_id) for slot in due}
-    named = {slot: job_ref for slot, job_ref in refs_of.items() if isinstance(job_ref, NamedJobId)}
-    jobs = get_jobs(batch.world, ((job_ref.client_id, job_ref.job_key) for job_ref in named.values()))
+    """The indexes of the items that are still wanted. The others end, or fail."""
+    named: dict[int, NamedJobId] = {}
     wanted = []
     for slot in due:
-        objection = None
-        try:
-            if (job_ref := named.get(slot)) is not None:
+        with batch.failing(claimed[slot]):
+            if _is_too_late(batch, claimed[slot]):
+                continue
+            job_ref = decode_job(claimed[slot].release.job_id)
+            if isinstance(job_ref, NamedJobId):
+                named[slot] = job_ref
+            else:
+                wanted.append(slot)
+    return sorted([*wanted, *_wanted_by_their_jobs(batch, claimed, named)]) if named else wanted
+
+
+def _wanted_by_their_jobs(batch: Batch, claimed: Sequence[Item], named: Mapping[int, NamedJobId]) -> list[int]:
+    """The indexes of the items that their named jobs still want.
+
+    If the table does not answer none of them is started: their messages come back and find our claim.
+    """
+    wanted: list[int] = []
+    with batch.failing(*(claimed[slot] for slot in named)):
+        jobs = get_jobs(batch.world, ((job_ref.client_id, job_ref.job_key) for job_ref in named.values()))
+        for slot, job_ref in named.items():
+            with batch.failing(claimed[slot]):
                 job = readable(jobs[job_ref.client_id, job_ref.job_key])
                 objection = _objection(batch.world, claimed[slot].release, job_ref, job)
-        except Unreadable as fault:
-            batch.fail(claimed[slot], str(fault))
-            continue
-        if objection is None:
-            wanted.append(slot)
-        else:
-            _drop(batch, claimed[slot], *objection)
+                if objection is None:
+                    wanted.append(slot)
+                else:
+                    _drop(batch, claimed[slot], *objection)
     return wanted
 
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from clockwork.domain.errors import Unavailable
+from clockwork.domain.errors import ClockworkError
 from clockwork.domain.executions import WAITING
 from clockwork.domain.lifecycle.parking import LONGEST_PARKING_MS, NOTED_MS, parked_row
 from clockwork.domain.ordering import paced_execution, patience
 from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Row
+from clockwork.flows.containment import why
 from clockwork.flows.deliver.items import DeliverReport, Item
 from clockwork.flows.world import World
 
@@ -71,8 +72,10 @@ class Resent:
         client_id = items[0].release.occurrence.client_id
         try:
             self._put(client_id, [parked_row(item.release) for item in items])
-        except Unavailable as error:
-            return [(item, str(error)) for item in items]
+        except Exception as error:  # noqa: BLE001 - whatever one row raises, the others are put
+            if isinstance(error, ClockworkError) or len(items) == 1:
+                return [(item, why(self._world.environment.faults, error, client_id)) for item in items]
+            return [failing for item in items for failing in self.held([item])]
         self.report.parked += len(items)
         return ()
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import msgspec
 
 from clockwork.domain import keys
-from clockwork.domain.errors import NewerFormat, Unreadable
+from clockwork.domain.errors import NewerFormat, Undecodable, Unreadable
 from clockwork.domain.executions import Execution
 from clockwork.domain.fires.chains import Step, expand
 from clockwork.domain.named_jobs import NamedJob, Pointer
@@ -16,6 +17,7 @@ from clockwork.domain.releases import Release
 from clockwork.domain.storage.rows import UNKNOWN_CLIENT, read_row, row_of, undecodable_execution
 from clockwork.domain.timeline import Row
 from clockwork.flows.access import Jobs, get_jobs
+from clockwork.flows.containment import contained, why
 from clockwork.flows.skipped import Stretch
 from clockwork.flows.world import World
 
@@ -48,19 +50,28 @@ def visit_rows(world: World, rows: Sequence[Row], horizon: str, limit: int) -> I
 
     All chains together are expanded to about `limit` occurrences.
     """
-    read = [_read(row) for row in rows]
+    read = [_read(world, row) for row in rows]
     jobs = get_jobs(world, ((pointer.client_id, pointer.job_key) for one in read for pointer in one.pointers))
     for visited in read:
-        _visit(world, visited, jobs, horizon, limit)
+        with contained(world.environment.faults, partial(_give_up, world, visited), visited.row.key):
+            _visit(world, visited, jobs, horizon, limit)
         limit = max(1, limit - len(visited.releases))
         yield visited
 
 
-def _read(row: Row) -> Visited:
+def _read(world: World, row: Row) -> Visited:
     try:
         return Visited(row, *read_row(row))
     except Unreadable as fault:
         return Visited(row, fault=fault)
+    except Exception as error:  # noqa: BLE001 - whatever one row raises, the rows of others are released
+        return Visited(row, fault=Undecodable(why(world.environment.faults, error, row.key)))
+
+
+def _give_up(world: World, visited: Visited, why_not: str) -> None:
+    """Record a row for which a decision raises as DEAD, and release nothing of it: the rows of others go on."""
+    visited.releases, visited.following, visited.skipped, visited.goes_on = [], [], [], False
+    _note_fault(world, visited, UNKNOWN_CLIENT, Undecodable(why_not))
 
 
 def _visit(world: World, visited: Visited, jobs: Jobs, horizon: str, limit: int) -> None:

@@ -97,7 +97,9 @@ class _Stay:
         self._handed_over = True
         partition_id = self._visit.lease.partition_id
         # Without a successor the next tick starts a poller: late, not lost.
-        with tolerated(log, "no successor: %s", {"action": "poller_not_started", "shard": partition_id}):
+        with tolerated(
+            self._visit.world, log, "no successor: %s", {"action": "poller_not_started", "shard": partition_id}
+        ):
             self._visit.world.invoker.poll(partition_id, succeeds=True)
 
     def _next_at(self) -> int | None:

@@ -37,7 +37,7 @@ def poll_among_others(world: World, partition_id: str, deadline_at: int) -> Poll
     # The poller of an ordered shard starts its successor by itself.
     if report.outcome != "out_of_time" or is_ordered(partition_id):
         return report
-    with tolerated(log, "not handed over: %s", {"action": "shard_not_handed_over", "shard": partition_id}):
+    with tolerated(world, log, "not handed over: %s", {"action": "shard_not_handed_over", "shard": partition_id}):
         world.invoker.poll(partition_id, lookahead_seconds=world.settings.lookahead_seconds)
         return report
     # No other poller works on the shard: it gets the rest of this invocation.

@@ -81,7 +81,7 @@ class Visit:
 
     def _max_rate_of(self, client_id: str) -> float | None:
         # A shard does not wait until its clients can be read: deliverers keep the caps all the same.
-        with tolerated(log, "herd not spread: %s", {"action": "herd_not_spread"}, Unreadable):
+        with tolerated(self.world, log, "herd not spread: %s", {"action": "herd_not_spread"}, Unreadable):
             client = self.world.clients.get(client_id)
             return None if client is None else client.max_rate_per_second
         return None
@@ -121,7 +121,12 @@ def drain(visit: Visit, *, release_lease: bool = True) -> str:
         until = visit.lease.horizon
         limit = world.settings.commit_occurrences
         page = world.timeline.read(visit.lease.partition_id, visit.lease.cursor, until, limit)
-        stopped = _release_rows(visit, page.rows, until)
+        try:
+            stopped = _release_rows(visit, page.rows, until)
+        except Exception:
+            # Commit how far the visit got, or the next poller sends all of it again; then fail, visibly.
+            commit(visit, visit.lease.cursor, release_lease=True)
+            raise
         if stopped == "goes_on":
             # A chain continues at or before the horizon: commit the cursor where it is, and read again from there.
             if not commit(visit, visit.lease.cursor):
@@ -214,7 +219,7 @@ def _send(visit: Visit, releases: Sequence[Release], records: list[Execution]) -
 
 def _skip(visit: Visit, stretches: Sequence[Stretch]) -> bool:
     """Record skipped fires; False if it is not certain that all of them are recorded."""
-    with tolerated(log, "not recorded as skipped: %s", {"action": "skipped_not_recorded"}):
+    with tolerated(visit.world, log, "not recorded as skipped: %s", {"action": "skipped_not_recorded"}):
         visit.report.skipped += record_skipped(visit.world, stretches)
         return True
     return False
@@ -271,7 +276,11 @@ def expire_releases(world: World, releases: Sequence[Release]) -> tuple[list[Rel
     A late release that has a record already, or could not get one, is sent all the same: its claim will decide.
     """
     now = world.clock.now()
-    late = [release for release in releases if is_expired(release.occurrence, now)]
+    late = []
+    for release in releases:
+        # Where this cannot be told the release is sent, and its deliverer decides.
+        with tolerated(world, log, "expiry not judged: %s", {"action": "expiry_not_judged"}):
+            late += [release] * is_expired(release.occurrence, now)
     if not late:
         return list(releases), 0
     expires_at = world.execution_expires_at(now)

@@ -49,7 +49,7 @@ def _plan_lookahead(world: World) -> Lookahead:
     settings = world.settings
     waiting = 0
     # The tick goes on without the count: to release too far ahead costs little, not to release costs lateness.
-    with tolerated(log, "the backlog is not known: %s", {"action": "backlog_not_known"}):
+    with tolerated(world, log, "the backlog is not known: %s", {"action": "backlog_not_known"}):
         waiting = world.backlog.waiting()
     lookahead = plan_lookahead(
         settings.lookahead_seconds, settings.backpressure_lookahead_seconds, waiting, settings.backpressure_messages
@@ -60,7 +60,12 @@ def _plan_lookahead(world: World) -> Lookahead:
 
 
 def _start(world: World, poll: Poll, lookahead_seconds: int) -> bool:
-    with tolerated(log, "poller not started: %s", {"action": "poller_not_started", "shards": poll.partition_ids}):
+    with tolerated(
+        world,
+        log,
+        "poller not started: %s",
+        {"action": "poller_not_started", "shards": poll.partition_ids},
+    ):
         if len(poll.partition_ids) == 1:
             world.invoker.poll(poll.partition_ids[0], lookahead_seconds=lookahead_seconds)
         else:

@@ -25,6 +25,7 @@ from clockwork.domain.ids import is_named
 from clockwork.domain.lifecycle.cancels import Verdict
 from clockwork.domain.requests.create import CreateRequest, Rejected
 from clockwork.flows.access import Caller, get_by_key, get_named
+from clockwork.flows.containment import why
 from clockwork.flows.named import write
 from clockwork.flows.requests.cancel import cancel_job
 from clockwork.flows.requests.create import create_each
@@ -120,18 +121,25 @@ class Ingestion:
                 self._cancel(command)
             else:
                 self._create_named(command)
-        except ClockworkError as fault:
+        except Exception as fault:  # noqa: BLE001 - whatever one message raises, those of other lanes go on
             self._retry_or_reject(message, fault)
 
     def _create_waiting(self) -> None:
         waiting, self._waiting = self._waiting, []
-        if not waiting:
-            return
+        if waiting:
+            self._create(waiting)
+
+    def _create(self, waiting: Sequence[tuple[Message, CreateRequest]]) -> None:
+        """Create together; if that raises a defect, each alone. All are under keys, so a repeat is the same job."""
         try:
             outcomes = create_each(self._world, [request for _, request in waiting], self._partitions)
-        except Unavailable as fault:
-            for message, _ in waiting:
-                self._retry_or_reject(message, fault)
+        except Exception as fault:  # noqa: BLE001 - whatever one message raises, those of other lanes go on
+            if isinstance(fault, ClockworkError) or len(waiting) == 1:
+                for message, _ in waiting:
+                    self._retry_or_reject(message, fault)
+                return
+            for one in waiting:
+                self._create([one])
             return
         for (message, _), outcome in zip(waiting, outcomes, strict=True):
             if isinstance(outcome, KeyReused):
@@ -166,12 +174,13 @@ class Ingestion:
             written = write.unchanged(self._world, job)
         return not written.running and not written.may_be_under_way
 
-    def _retry_or_reject(self, message: Message, fault: ClockworkError) -> None:
-        """Let a message come back if its request can be done later; reject it if it never can be."""
+    def _retry_or_reject(self, message: Message, fault: Exception) -> None:
+        """Let a message come back if its request can be done later, or for a defect; reject it if it never can be."""
         waits = isinstance(fault, TooManyRequests) and fault.retry_after_seconds <= LONGEST_WAIT_SECONDS
-        if waits or isinstance(fault, Unavailable | RevisionConflict):
+        if waits or isinstance(fault, Unavailable | RevisionConflict) or not isinstance(fault, ClockworkError):
+            reason = why(self._world.environment.faults, fault, message.message_id)
             log.warning(
-                "ingestion waits: %s", fault, extra={"action": "ingestion_waits", "messageId": message.message_id}
+                "ingestion waits: %s", reason, extra={"action": "ingestion_waits", "messageId": message.message_id}
             )
             self._blocked.add(message.lane)
             self._report.failed.append(message.message_id)

@@ -6,7 +6,8 @@ import logging
 
 import msgspec
 
-from clockwork.domain.errors import Unreadable, readable
+from clockwork.domain.errors import readable
+from clockwork.flows.containment import why
 from clockwork.flows.named.repair import check_chain
 from clockwork.flows.world import World
 
@@ -41,7 +42,8 @@ def audit_chains(world: World, deadline_at: int) -> AuditReport:
         try:
             report.repaired += check_chain(world, readable(job))
             report.audited += 1
-        except Unreadable as fault:
+        except Exception as error:  # noqa: BLE001 - whatever one job raises, the chains of others are checked
+            fault = why(world.environment.faults, error, "a job that is audited")
             log.error("chain not audited: %s", fault, extra={"action": "unreadable_job"})
             report.left += 1
     return report

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from clockwork.domain.errors import Unavailable, Unreadable
+from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import Execution
 from clockwork.domain.lifecycle.attempts import is_claimed, plan_death
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
+from clockwork.flows.containment import why
 from clockwork.flows.deaths import call_back, notify_dead
 from clockwork.flows.deliver.bundles import send_alone
 from clockwork.flows.world import World
@@ -45,21 +46,22 @@ def sweep_dead_letters(world: World, deadline_at: int) -> SweepReport:
         if not letters:
             break
         for letter in letters:
-            if _sweep(world, letter, report):
-                world.dead_letters.delete(letter.receipt)
-            else:
+            if not _sweep(world, letter, report):
                 report.left += 1
     return report
 
 
 def _sweep(world: World, letter: DeadLetter, report: SweepReport) -> bool:
-    """Handle one letter; True if it may be deleted. A faulty letter is logged, and does not stop the others."""
+    """Handle one letter, and delete it once it is done; True if so. A faulty letter does not stop the others."""
     try:
-        return _sweep_all(world, decode_message(letter.body), report)
+        if is_done := _sweep_all(world, decode_message(letter.body), report):
+            world.dead_letters.delete(letter.receipt)
+        return is_done
     except Unreadable as error:
         log.error("undecodable dead letter, or record of it: %s", error, extra={"action": "undecodable_dead_letter"})
-    except Unavailable as error:
-        log.warning("a dead letter stays: %s", error, extra={"action": "dead_letter_left"})
+    except Exception as error:  # noqa: BLE001 - whatever one letter raises, the others are seen to
+        fault = why(world.environment.faults, error, "a dead letter")
+        log.warning("a dead letter stays: %s", fault, extra={"action": "dead_letter_left"})
     return False
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 import logging
 
 from clockwork.domain import keys
-from clockwork.domain.errors import Undecodable, Unreadable
+from clockwork.domain.errors import Undecodable
 from clockwork.domain.lifecycle.parking import parking_of
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_row
 from clockwork.domain.timeline import Row
+from clockwork.flows.containment import why
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
@@ -37,7 +38,7 @@ class ParkedRows:
             self.finds_any, self._after = True, page.rows[-1].key
         return [(row, release) for row in page.rows if (release := self._release(row)) is not None]
 
-    def leave(self, row: Row, fault: Unreadable) -> None:
+    def leave(self, row: Row, fault: str) -> None:
         """Let a row stay where it is. Only the first one's fault is logged: there may be any number of them."""
         if not self.leaves_any:
             extra = {"action": "unreadable_parked_row", "clientId": self._client_id, "key": row.key}
@@ -47,8 +48,8 @@ class ParkedRows:
     def _release(self, row: Row) -> Release | None:
         try:
             return _release_in(row)
-        except Unreadable as fault:
-            self.leave(row, fault)
+        except Exception as error:  # noqa: BLE001 - whatever one row raises, the others are unparked
+            self.leave(row, why(self._world.environment.faults, error, row.key))
             return None
 
 

@@ -53,7 +53,7 @@ def retire_shards(world: World, deadline_at: int) -> Retirements:
 
 def _retires(world: World, shard: Shard) -> bool:
     # Wherever this stops, the next flow that puts a row takes the shard back, and the next sweep begins again.
-    with tolerated(log, "shard kept: %s", {"action": "shard_kept", "shard": shard.partition_id}):
+    with tolerated(world, log, "shard kept: %s", {"action": "shard_kept", "shard": shard.partition_id}):
         return _retire(world, shard)
     return False
 

@@ -18,6 +18,11 @@ log = logging.getLogger(__name__)
 
 R = TypeVar("R")
 
+#: Kinds of repair in one sweep.
+KINDS = 4
+#: A share of a sweep's time is this long (ms), if the sweep is: with less a repair could not begin.
+LEAST_SHARE_MS = 20_000
+
 
 class Repairs(msgspec.Struct):
     """The report of each kind of repair, an empty one if it failed; and the failures."""
@@ -30,12 +35,18 @@ class Repairs(msgspec.Struct):
 
 
 def repair_all(world: World, deadline_at: int) -> Repairs:
-    """Repair as much as time allows before `deadline_at` (ms); the caller counts it, and then raises the failures."""
+    """Repair as much as time allows before `deadline_at` (ms); the caller counts it, and then raises the failures.
+
+    Each kind of repair has its share of the time that is left, so that none can starve those after it.
+    """
     failures: list[Exception] = []
+    kinds_left = iter(range(KINDS, 0, -1))
 
     def repaired(repair: Callable[[World, int], R], nothing: R) -> R:
+        now = world.clock.now()
         try:
-            return repair(world, deadline_at)
+            share_ms = max((deadline_at - now) // next(kinds_left), LEAST_SHARE_MS)
+            return repair(world, min(now + share_ms, deadline_at))
         except Exception as error:
             log.exception("a repair failed", extra={"action": "repair_failed", "repair": repair.__name__})
             failures.append(error)

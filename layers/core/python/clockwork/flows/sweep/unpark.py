@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import msgspec
 
@@ -19,6 +20,7 @@ from clockwork.domain.lifecycle.parking import LONGEST_PARKING_MS, NOTED_MS, Par
 from clockwork.domain.limits.circuits import KNOWN_WITHIN_MS, Circuit, Passage, host_of, plan_passage
 from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Row
+from clockwork.flows.containment import contained
 from clockwork.flows.deliver.batch import LONGEST_HOLD_MS
 from clockwork.flows.outages import tolerated
 from clockwork.flows.records import replace_all
@@ -58,7 +60,7 @@ def unpark(world: World, deadline_at: int) -> UnparkReport:
         until = now + (deadline_at - STOP_MARGIN_MS - now) // (len(everybody) - index)
         is_done = False
         # After a fault the next sweep goes on with the rows that are left; other clients need not wait for that.
-        with tolerated(log, "parked work stays parked: %s", {"action": "unpark_failed"}, Unreadable):
+        with tolerated(world, log, "parked work stays parked: %s", {"action": "unpark_failed"}, Unreadable):
             is_done = _sweep_client(world, parked, until, report)
         report.left += not is_done
     return report
@@ -90,7 +92,11 @@ def _unpark_client(world: World, parked: Parked, until: int, report: UnparkRepor
             # First attempts go first. A payload that the target never takes is retried for long; others show sooner
             # that the target has recovered.
             rows.sort(key=lambda row: row[1].attempt > 1)
-        going = [(row, release, at) for row, release in rows if (at := ramp.leaves_at(release)) is not None]
+        going: list[tuple[Row, Release, int]] = []
+        for row, release in rows:
+            with contained(world.environment.faults, partial(reading.leave, row), row.key):
+                if (at := ramp.leaves_at(release)) is not None:
+                    going.append((row, release, at))
         _send(world, [(release, at) for _, release, at in going])
         world.timeline.forget(parking_of(parked.client_id), [row.key for row, _, _ in going])
         report.released += len(going)
@@ -178,7 +184,7 @@ def _discard(world: World, reading: ParkedRows, rows: Sequence[tuple[Row, Releas
         try:
             stored = world.executions.find(release.job_id, release.execution_id)
         except Unreadable as fault:
-            reading.leave(row, fault)
+            reading.leave(row, str(fault))
             continue
         ended.append(row)
         after = None if stored is None else discarded(stored, "discarded while it was parked")

@@ -78,5 +78,10 @@ def wake_pollers(world: World, row_refs: Sequence[tuple[str, str]], shards: Mapp
     unseen = {p for p in unseen if not (keys.is_ordered(p) and shards[p].lease_until >= now)}
     for partition_id in sorted(unseen):
         # Without that poller the row is kept, and the next tick starts one that finds it: late, not lost.
-        with tolerated(log, "poller not started: %s", {"action": "poller_not_started", "shard": partition_id}):
+        with tolerated(
+            world,
+            log,
+            "poller not started: %s",
+            {"action": "poller_not_started", "shard": partition_id},
+        ):
             world.invoker.poll(partition_id)
