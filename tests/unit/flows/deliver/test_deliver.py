@@ -10,9 +10,10 @@ from clockwork.domain import ids
 from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.releases import Delivery
+from clockwork.domain.storage.codec import encode_message
 from clockwork.domain.timeline import Row
 from clockwork.flows.deliver.bundles import Message
-from clockwork.flows.deliver.deliver import deliver_batch
+from clockwork.flows.deliver.deliver import RECORD_MARGIN_MS, deliver_batch
 from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.memory.world import MemoryClockwork
@@ -240,3 +241,13 @@ def test_what_an_invocation_that_failed_left_under_way_is_nothing_of_the_next_on
     clockwork.queue.send([release(run_at=now, run="other", attempt=2)], now)
     report = clockwork.deliver_visible()
     assert (report.succeeded, report.failed, len(clockwork.targets.delivered)) == (1, 0, 2)
+
+
+@pytest.mark.parametrize(("missing_ms", "attempts"), [(0, 1), (1, 0)])
+def test_an_attempt_begins_only_if_it_can_end_and_be_recorded_in_time(missing_ms: int, attempts: int) -> None:
+    clockwork = MemoryClockwork()
+    now = clockwork.clock.at = NOW + 1
+    needed_ms = 15_000 + RECORD_MARGIN_MS
+    body = encode_message([release()])
+    report = deliver_batch(clockwork.world, [Message("m", body)], now + needed_ms - missing_ms)
+    assert (len(clockwork.targets.delivered), report.deferred) == (attempts, 1 - attempts)

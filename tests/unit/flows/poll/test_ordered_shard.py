@@ -195,3 +195,20 @@ def test_a_poller_that_lost_its_lease_while_it_waited_stops() -> None:
     meanwhile(clockwork, now + 10_000, overtake)
     assert poll(clockwork).outcome == "fenced"
     assert sent_at(clockwork) == []
+
+
+def test_a_successor_writes_nothing_before_the_lease_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    clockwork = ready()
+    ordered(clockwork, 60_000)
+    now, shard = clockwork.clock.at, place(clockwork)
+    assert clockwork.shards.acquire(shard, "before", now, now + 3_000, keys.edge_key(now)) is not None
+    tried_at: list[int] = []
+    acquire = clockwork.shards.acquire
+
+    def noted(partition_id: str, owner: str, now: int, until: int, horizon: str) -> Lease | None:
+        tried_at.append(now)
+        return acquire(partition_id, owner, now, until, horizon)
+
+    monkeypatch.setattr(clockwork.shards, "acquire", noted)
+    poll(clockwork, succeeds=True)
+    assert tried_at[0] > now + 3_000

@@ -180,3 +180,14 @@ def test_a_poller_commits_at_least_every_500_occurrences_of_shared_rows() -> Non
     clockwork.shards.commit = counting  # type: ignore[method-assign]
     assert sum(report.released for report in clockwork.poll_all()) == 1_500
     assert max(sizes) <= 500
+
+
+def test_a_job_that_was_refused_at_first_stays_cancelled_however_often_the_request_is_repeated() -> None:
+    clockwork = MemoryClockwork()
+    jobs = [new_job(delay_ms=30_000, payload=Payload(b"%d" % number), record="none") for number in range(2)]
+    create(clockwork, packed_request(*jobs, key="k", refused=(1,)))
+    late = create(clockwork, packed_request(*jobs, key="k"))[1]
+    assert cancel_job(clockwork.world, CALLER, late.job_id).verdict is Verdict.CANCELLED
+    assert create(clockwork, packed_request(*jobs, key="k"))[1].job_id == late.job_id
+    clockwork.run_until(clockwork.clock.at + 60_000)
+    assert delivered(clockwork) == [b"0"]
