@@ -34,8 +34,8 @@ ON_TIME_MS = 3_000
 HOUR_MS = 3_600_000
 
 
-class Killed(Exception):
-    """Stands for the end of the process."""
+class Killed(BaseException):
+    """Stands for the end of the process, which no `except Exception` outlives."""
 
 
 class DiesSending:
