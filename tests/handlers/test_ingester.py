@@ -12,19 +12,20 @@ import msgspec
 import pytest
 
 from clockwork.bootstrap import App, Handler
-from clockwork.domain.errors import Unavailable
+from clockwork.domain.errors import NewerFormat, OrderedShardsChanged, RefusedForGood, Unavailable
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.requests.create import Rejected
 from clockwork.domain.storage.codec import decode_row
 from clockwork.domain.timeline import Row
+from clockwork.flows.timeline.put import release_now
 from clockwork.memory.outboxes import MemoryRejects
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Refused
 from clockwork.settings import Settings
 from tests.handlers.handlers import CONTEXT, job_body
-from tests.support.examples import ACME, NOW
+from tests.support.examples import ACME, NOW, release
 
 TOPIC_ARN = "arn:aws:kafka:us-east-1:123456789012:cluster/jobs/abc-1"
 
@@ -243,6 +244,37 @@ def test_creates_that_are_not_certain_come_back_and_are_made_once(monkeypatch: p
     assert failures == [{"itemIdentifier": f"m{n}"} for n in (0, 1, 2)]
     assert ingester.take(create(1), create(2), cancel) == []
     assert ingester.payloads() == [b"1", b"2"]
+
+
+@pytest.mark.parametrize("fault", [KeyError("x"), NewerFormat(""), RefusedForGood(""), OrderedShardsChanged("")])
+def test_what_is_wrong_with_one_create_is_not_answered_to_those_beside_it(
+    fault: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ingester = Ingester()
+    put_new = ingester.clockwork.timeline.put_new
+
+    def odd_raises(rows: Sequence[Row]) -> Any:
+        if any(b"odd" in one.payload.body for row in rows for one in decode_row(row.blob).values()):
+            raise fault
+        return put_new(rows)
+
+    monkeypatch.setattr(ingester.clockwork.timeline, "put_new", odd_raises)
+    records = [record(number, create(one), one) for number, one in enumerate(("before", "odd", "after"))]
+    failed = ingester.handle({"Records": records}, CONTEXT)["batchItemFailures"]
+    assert ingester.payloads() == [b"after", b"before"]
+    assert [one["itemIdentifier"] for one in failed] + [one.message_id for one in ingester.rejects.rejected] == ["m1"]
+
+
+def test_a_release_that_is_refused_itself_is_told_from_a_queue_that_takes_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clockwork = MemoryClockwork(Settings.for_local())
+    odd = release()
+    clockwork.shards.register(odd.shard)
+    shards = clockwork.shards.get([odd.shard])
+    monkeypatch.setattr(clockwork.queue, "send", lambda releases, now: [Refused(0, True, "it is too large")])
+    with pytest.raises(RefusedForGood):
+        release_now(clockwork.world, [odd], shards)
 
 
 def test_a_message_whose_rejection_cannot_be_kept_comes_back() -> None:

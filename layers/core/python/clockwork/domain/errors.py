@@ -69,6 +69,10 @@ class Unavailable(ClockworkError):
     """A store or queue gave no definite answer, or refused for now: whether it acted is unknown. Repeat later."""
 
 
+class RefusedForGood(Unavailable):
+    """The queue refused a release itself: the same release is refused again, and others beside it are not."""
+
+
 class OrderedShardsChanged(Unavailable):
     """The setting asks for another number of ordered shards than the stack was made with: ordered jobs are refused."""
 

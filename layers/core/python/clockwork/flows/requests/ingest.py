@@ -130,11 +130,14 @@ class Ingestion:
             self._create(waiting)
 
     def _create(self, waiting: Sequence[tuple[Message, CreateRequest]]) -> None:
-        """Create together; if that raises a defect, each alone. All are under keys, so a repeat is the same job."""
+        """Create together; unless that succeeds, each alone. All are under keys, so a repeat is the same job.
+
+        Only a plain Unavailable is everybody's: all other faults may be of one message, or of one stored row.
+        """
         try:
             outcomes = create_each(self._world, [request for _, request in waiting], self._partitions)
         except Exception as fault:  # noqa: BLE001 - whatever one message raises, those of other lanes go on
-            if isinstance(fault, ClockworkError) or len(waiting) == 1:
+            if type(fault) is Unavailable or len(waiting) == 1:
                 for message, _ in waiting:
                     self._retry_or_reject(message, fault)
                 return

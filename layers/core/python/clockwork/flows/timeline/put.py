@@ -10,7 +10,7 @@ import logging
 from collections.abc import Mapping, Sequence
 
 from clockwork.domain import keys
-from clockwork.domain.errors import Unavailable
+from clockwork.domain.errors import RefusedForGood, Unavailable
 from clockwork.domain.ordering import is_for_its_poller
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.rows import releases_of
@@ -54,16 +54,17 @@ def _release_again(world: World, rows: Sequence[Row], shards: Mapping[str, Shard
 def release_now(world: World, releases: Sequence[Release], shards: Mapping[str, Shard]) -> None:
     """Release occurrences that lie at or before the horizon of their shard.
 
-    `shards`: as read after the occurrences' rows were put. Raises Unavailable unless the queue took all of them. Raises
-    it also for an ordered occurrence that its shard's poller has yet to read in its turn. The caller may repeat the
-    same call once that poller has passed it.
+    `shards`: as read after the occurrences' rows were put. Raises Unavailable unless the queue took all of them, and
+    its RefusedForGood if it refused one of them itself. Raises Unavailable also for an ordered occurrence that its
+    shard's poller has yet to read in its turn. The caller may repeat the same call once that poller has passed it.
     """
     for release in releases:
         if is_for_its_poller(release, shards[release.shard].cursor):
             raise Unavailable(f"shard {release.shard} is being read, in order: what is due there is not released apart")
     refused = world.releases.send(releases, world.clock.now()) if releases else ()
     if refused:
-        raise Unavailable(f"{len(refused)} of {len(releases)} releases were not taken: {refused[0].reason}")
+        kind = RefusedForGood if any(one.permanent for one in refused) else Unavailable
+        raise kind(f"{len(refused)} of {len(releases)} releases were not taken: {refused[0].reason}")
 
 
 def wake_pollers(world: World, row_refs: Sequence[tuple[str, str]], shards: Mapping[str, Shard]) -> None:
