@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ from clockwork.domain.executions import State
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.keys import row_key
 from clockwork.domain.lifecycle.parking import Parked, parked_row, parking_of
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Refused, Release
 from clockwork.domain.requests.create import occurrence_of
 from clockwork.domain.storage.codec import FORMAT
 from clockwork.domain.storage.rows import row_of
@@ -75,6 +76,28 @@ def test_a_parked_row_that_cannot_be_read_stays_and_all_others_are_unparked(
     clockwork.clock.advance(3_600_000)
     _sweep(clockwork)
     assert [parked.client_id for parked in clockwork.regulation.parked()] == ["acme"]
+
+
+@pytest.mark.parametrize("permanent", [True, False])
+def test_a_parked_release_that_is_refused_stays_and_those_that_were_taken_are_not_sent_again(
+    permanent: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clockwork = _parked()
+    released = [_release("acme", number) for number in (7, 8, 9)]
+    clockwork.timeline.put_new([parked_row(release) for release in released])
+    odd = released[1].job_id
+    sent: list[str] = []
+
+    def send(releases: Sequence[Release], _now: int) -> list[Refused]:
+        job_ids = [release.job_id for release in releases]
+        sent.extend(job_id for job_id in job_ids if job_id != odd)
+        return [Refused(index, permanent, "no") for index, job_id in enumerate(job_ids) if job_id == odd]
+
+    monkeypatch.setattr(clockwork.queue, "send", send)
+    for _ in range(3):
+        _sweep(clockwork)
+    assert len(sent) == len(set(sent)) == 4
+    assert [row.key for row in _rows(clockwork, "acme")] == [parked_row(released[1]).key]
 
 
 def test_a_parked_row_that_cannot_be_read_is_not_discarded() -> None:

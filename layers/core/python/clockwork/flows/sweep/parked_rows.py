@@ -22,17 +22,18 @@ log = logging.getLogger(__name__)
 class ParkedRows:
     """One reading of a client's parked rows, up to the key `last`.
 
-    `is_over`: all rows were read. `finds_any`: there were rows. `leaves_any`: some rows cannot be read, and stay.
+    `is_over`: all rows were read. `finds_any`: there were rows. `leaves_any`: some rows stay, as they cannot be read or
+    released.
     """
 
     def __init__(self, world: World, client_id: str, last: str = keys.END) -> None:
-        self._world, self._client_id, self._last = world, client_id, last
+        self._world, self.client_id, self._last = world, client_id, last
         self._after = keys.BEGINNING
         self.is_over = self.finds_any = self.leaves_any = False
 
     def page(self, limit: int) -> list[tuple[Row, Release]]:
         """Read the next `limit` rows, by due instant; returns those that can be decoded, each with its release."""
-        page = self._world.timeline.read(parking_of(self._client_id), self._after, self._last, limit)
+        page = self._world.timeline.read(parking_of(self.client_id), self._after, self._last, limit)
         self.is_over = not page.more
         if page.rows:
             self.finds_any, self._after = True, page.rows[-1].key
@@ -41,7 +42,7 @@ class ParkedRows:
     def leave(self, row: Row, fault: str) -> None:
         """Let a row stay where it is. Only the first one's fault is logged: there may be any number of them."""
         if not self.leaves_any:
-            extra = {"action": "unreadable_parked_row", "clientId": self._client_id, "key": row.key}
+            extra = {"action": "unreadable_parked_row", "clientId": self.client_id, "key": row.key}
             log.error("parked rows stay: %s", fault, extra=extra)
         self.leaves_any = True
 

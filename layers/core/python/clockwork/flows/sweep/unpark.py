@@ -97,9 +97,7 @@ def _unpark_client(world: World, parked: Parked, until: int, report: UnparkRepor
             with contained(world.environment.faults, partial(reading.leave, row), row.key):
                 if (at := ramp.leaves_at(release)) is not None:
                     going.append((row, release, at))
-        _send(world, [(release, at) for _, release, at in going])
-        world.timeline.forget(parking_of(parked.client_id), [row.key for row, _, _ in going])
-        report.released += len(going)
+        report.released += _release(world, reading, going)
         if reading.is_over:
             _note_end(world, parked, None if reading.finds_any else began_at)
             return not reading.leaves_any
@@ -149,18 +147,26 @@ def _note_end(world: World, parked: Parked, empty_at: int | None) -> None:
         world.regulation.forget_parked(parked)
 
 
-def _send(world: World, going: Sequence[tuple[Release, int]]) -> None:
-    """Release parked occurrences again in this order, each for its instant (ms) or its own `run_at` if that is later.
+def _release(world: World, reading: ParkedRows, going: Sequence[tuple[Row, Release, int]]) -> int:
+    """Release parked occurrences again in this order, and forget the rows of those that the queue took; how many.
 
-    Raises Unavailable unless the queue took all of them.
+    Each is released for its instant (ms) or its own `run_at` if that is later. One that is refused for good stays
+    parked. Raises Unavailable if any was refused for now.
     """
     releases = []
-    for release, leaves_at in going:
+    for _, release, leaves_at in going:
         run_at, parkings = max(release.run_at, leaves_at), release.parkings + 1
         releases.append(msgspec.structs.replace(release, run_at=run_at, paced=False, waits=0, parkings=parkings))
     refused = world.releases.send(releases, world.clock.now()) if releases else ()
-    if refused:
+    stay = {one.index for one in refused}
+    taken = [row.key for index, (row, _, _) in enumerate(going) if index not in stay]
+    world.timeline.forget(parking_of(reading.client_id), taken)
+    for one in refused:
+        if one.permanent:
+            reading.leave(going[one.index][0], one.reason)
+    if any(not one.permanent for one in refused):
         raise Unavailable(f"{len(refused)} parked releases were not taken: {refused[0].reason}")
+    return len(taken)
 
 
 def _discard_client(world: World, parked: Parked, due_until: int, until: int, report: UnparkReport) -> bool:
