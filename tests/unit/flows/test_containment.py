@@ -17,7 +17,9 @@ from clockwork.domain.executions import State
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import HttpTarget
 from clockwork.domain.keys import row_key
+from clockwork.domain.lifecycle.parking import parked_row
 from clockwork.domain.limits.circuits import host_of
+from clockwork.domain.limits.rate import urgency
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
 from clockwork.domain.storage.rows import row_of
@@ -241,3 +243,44 @@ def test_each_kind_of_repair_has_its_share_of_a_sweep(monkeypatch: pytest.Monkey
     began_at = clockwork.clock.at
     repair_all(clockwork.world, began_at + 300_000)
     assert [until - at for at, until in deadlines] == [75_000] * 4
+
+
+def _two_of_one_client(**client: Any) -> MemoryClockwork:
+    clockwork = MemoryClockwork()
+    clockwork.clients.put(Client(client_id=OTHERS[0], principals=(ALICE,), **client))
+    clockwork.clock.at = NOW + 1
+    clockwork.queue.send([release_of(OTHERS[0], record) for record in ("full", "none")], clockwork.clock.at)
+    return clockwork
+
+
+def _raises_for_one(inner: Callable[..., Any]) -> Callable[..., Any]:
+    def odd(release: Release, *args: Any) -> Any:
+        if release.occurrence.record == "none":
+            raise ValueError(f"never show {SECRET}")
+        return inner(release, *args)
+
+    return odd
+
+
+def test_of_two_items_that_are_parked_the_one_that_raises_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    clockwork = _two_of_one_client(paused=True)
+    monkeypatch.setattr("clockwork.flows.deliver.waiting.parked_row", _raises_for_one(parked_row))
+    clockwork.deliver_visible()
+    left = [one for message in clockwork.queue.messages.values() for one in decode_message(message.body)]
+    assert [one.occurrence.record for one in left] == ["none"]
+
+
+def test_a_cap_of_one_is_kept_while_another_item_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    clockwork = _two_of_one_client(max_concurrency=1, max_rate_per_second=50.0)
+    clockwork.queue.send([release_of(OTHERS[0], "full", attempt=2)], clockwork.clock.at)
+    leases: list[int] = []
+    lease = clockwork.regulation.lease
+
+    def counted(*args: Any, **named: Any) -> Any:
+        leases.append(1)
+        return lease(*args, **named)
+
+    monkeypatch.setattr(clockwork.regulation, "lease", counted)
+    monkeypatch.setattr("clockwork.flows.deliver.admission.urgency", _raises_for_one(urgency))
+    clockwork.deliver_visible()
+    assert len(leases) == 1

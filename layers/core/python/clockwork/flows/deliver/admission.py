@@ -38,9 +38,29 @@ def admit(batch: Batch, items: Sequence[Item]) -> list[Item]:
 
 
 def _admitted(batch: Batch, client_id: str, items: list[Item]) -> list[Item]:
-    """The items of one client that may start now. A port's fault fails them all, a defect the one alone that has it."""
+    """The items of one client that may start now.
+
+    Permits are leased once for all of them: a second lease would give the same block away a second time.
+    """
+    going = _unheld(batch, client_id, items)
+    if not going:
+        return []
+    with batch.failing(*going):
+        return list(within_concurrency(batch, batch.world.clients.get(client_id), going))
+    return []
+
+
+def _unheld(batch: Batch, client_id: str, items: list[Item]) -> list[Item]:
+    """The items that nothing but a concurrency cap may hold back.
+
+    A port's fault fails them all, a defect the one alone that has it.
+    """
     try:
-        return _admit_client(batch, client_id, items)
+        client = batch.world.clients.get(client_id)
+        going = items
+        for step in (_unparked, _paced):
+            going = step(batch, client_id, client, going) if going else going
+        return going
     except Exception as error:  # noqa: BLE001 - whatever one item raises, the others go on
         # Items that were parked or sent back before are done with, and do not come a second time.
         left = [item for item in items if not item.left]
@@ -49,14 +69,7 @@ def _admitted(batch: Batch, client_id: str, items: list[Item]) -> list[Item]:
             for item in left:
                 batch.fail(item, why_not)
             return []
-    return [going for item in left for going in _admitted(batch, client_id, [item])]
-
-
-def _admit_client(batch: Batch, client_id: str, items: list[Item]) -> list[Item]:
-    client = batch.world.clients.get(client_id)
-    for step in (_unparked, _paced):
-        items = step(batch, client_id, client, items) if items else items
-    return within_concurrency(batch, client, items) if items else items
+    return [going for item in left for going in _unheld(batch, client_id, [item])]
 
 
 def _client_of(item: Item) -> str:
