@@ -111,8 +111,9 @@ def test_what_is_not_an_expression_at_all_is_refused_with_a_reason(expression: s
 
 
 def test_unknown_options_are_refused_with_their_choices() -> None:
-    with pytest.raises(InvalidCron, match="dst_gap 'later' is not one of run_at_gap_end, skip"):
+    with pytest.raises(InvalidCron, match="dst_gap 'later' is not one of run_at_gap_end, skip") as refused:
         compile_cron("0 0 * * *", dst_gap="later")  # type: ignore[arg-type]
+    assert [fault.column for fault in refused.value.faults] == [1]
 
 
 @given(st.text(max_size=300) | st.text("0123456789*/-,?LW#@RH()MONJAN \t", max_size=60))
