@@ -42,21 +42,26 @@ def _admitted(batch: Batch, client_id: str, items: list[Item]) -> list[Item]:
 
     Permits are leased once for all of them: a second lease would give the same block away a second time.
     """
-    going = _unheld(batch, client_id, items)
-    if not going:
-        return []
-    with batch.failing(*going):
-        return list(within_concurrency(batch, batch.world.clients.get(client_id), going))
+    with batch.failing(*items):
+        client = batch.world.clients.get(client_id)
+        return _permitted(batch, client, _unheld(batch, client_id, client, items))
     return []
 
 
-def _unheld(batch: Batch, client_id: str, items: list[Item]) -> list[Item]:
+def _permitted(batch: Batch, client: Client | None, items: list[Item]) -> list[Item]:
+    """The items that permits let run at once. A fault of the lease fails these items alone."""
+    if items:
+        with batch.failing(*items):
+            return list(within_concurrency(batch, client, items))
+    return []
+
+
+def _unheld(batch: Batch, client_id: str, client: Client | None, items: list[Item]) -> list[Item]:
     """The items that nothing but a concurrency cap may hold back.
 
     A port's fault fails them all, a defect the one alone that has it.
     """
     try:
-        client = batch.world.clients.get(client_id)
         going = items
         for step in (_unparked, _paced):
             going = step(batch, client_id, client, going) if going else going
@@ -69,7 +74,7 @@ def _unheld(batch: Batch, client_id: str, items: list[Item]) -> list[Item]:
             for item in left:
                 batch.fail(item, why_not)
             return []
-    return [going for item in left for going in _unheld(batch, client_id, [item])]
+    return [going for item in left for going in _unheld(batch, client_id, client, [item])]
 
 
 def _client_of(item: Item) -> str:

@@ -97,7 +97,7 @@ def _unpark_client(world: World, parked: Parked, until: int, report: UnparkRepor
             with contained(world.environment.faults, partial(reading.leave, row), row.key):
                 if (at := ramp.leaves_at(release)) is not None:
                     going.append((row, release, at))
-        report.released += _release(world, reading, going)
+        _release(world, reading, going, report)
         if reading.is_over:
             _note_end(world, parked, None if reading.finds_any else began_at)
             return not reading.leaves_any
@@ -147,8 +147,10 @@ def _note_end(world: World, parked: Parked, empty_at: int | None) -> None:
         world.regulation.forget_parked(parked)
 
 
-def _release(world: World, reading: ParkedRows, going: Sequence[tuple[Row, Release, int]]) -> int:
-    """Release parked occurrences again in this order, and forget the rows of those that the queue took; how many.
+def _release(
+    world: World, reading: ParkedRows, going: Sequence[tuple[Row, Release, int]], report: UnparkReport
+) -> None:
+    """Release parked occurrences again in this order, and forget the rows of those that the queue took.
 
     Each is released for its instant (ms) or its own `run_at` if that is later. One that is refused for good stays
     parked. Raises Unavailable if any was refused for now.
@@ -161,12 +163,12 @@ def _release(world: World, reading: ParkedRows, going: Sequence[tuple[Row, Relea
     stay = {one.index for one in refused}
     taken = [row.key for index, (row, _, _) in enumerate(going) if index not in stay]
     world.timeline.forget(parking_of(reading.client_id), taken)
+    report.released += len(taken)
     for one in refused:
         if one.permanent:
             reading.leave(going[one.index][0], one.reason)
     if any(not one.permanent for one in refused):
         raise Unavailable(f"{len(refused)} parked releases were not taken: {refused[0].reason}")
-    return len(taken)
 
 
 def _discard_client(world: World, parked: Parked, due_until: int, until: int, report: UnparkReport) -> bool:
