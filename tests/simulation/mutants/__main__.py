@@ -28,9 +28,8 @@ from tests.simulation.mutants.trial import (
 )
 from tests.simulation.mutants.workers import Workers, workers
 
-#: The simulator must notice a named mutant within this many seeds. The rarest shows about once in 200, so each
-#: profile of faults comes up 15 times.
-NAMED_SEEDS = 15 * len(PROFILES)
+#: The simulator must notice a named mutant within this many seeds: each profile of faults ten times.
+NAMED_SEEDS = 10 * len(PROFILES)
 #: A random mutant gets this many seeds, each profile three times, besides the unit tests and the crash points.
 RANDOM_SEEDS = 3 * len(PROFILES)
 #: The share of random mutants that must be noticed.
