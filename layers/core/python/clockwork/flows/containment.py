@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from traceback import extract_tb
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 R = TypeVar("R")
+P = TypeVar("P")
 
 
 class Faults:
@@ -64,15 +65,19 @@ def contained(faults: Faults, fail: Callable[[str], object], about: object = "")
         fail(why(faults, error, about))
 
 
-class ContainedExecutions:
-    """`ports.Executions` whose saves answer for each record, whatever one of them raises."""
+class _Contained(Generic[P]):
+    """A port whose calls about many items answer for each item. All other calls pass through."""
 
-    def __init__(self, inner: Executions, faults: Faults) -> None:
+    def __init__(self, inner: P, faults: Faults) -> None:
         self._inner = inner
         self._faults = faults
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
+
+
+class ContainedExecutions(_Contained[Executions]):
+    """`ports.Executions` whose saves answer for each record, whatever one of them raises."""
 
     def save(self, changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
         """All together; if that raises, each alone. A record that is stored already counts as saved."""
@@ -82,15 +87,8 @@ class ContainedExecutions:
         return Saved(ok=False, unavailable=why(self._faults, error, change[1].execution_id))
 
 
-class ContainedJobs:
+class ContainedJobs(_Contained[Jobs]):
     """`ports.Jobs` whose reads answer for each job, whatever one of them raises."""
-
-    def __init__(self, inner: Jobs, faults: Faults) -> None:
-        self._inner = inner
-        self._faults = faults
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
 
     def get(self, job_refs: Sequence[tuple[str, str]]) -> Sequence[NamedJob | Unreadable | None]:
         """All together; if that raises a defect, each alone. Raises Unavailable."""
@@ -102,15 +100,8 @@ class ContainedJobs:
         return Undecodable(why(self._faults, error, job_ref[0]))
 
 
-class ContainedReleases:
+class ContainedReleases(_Contained[ReleaseQueue]):
     """`ports.ReleaseQueue` whose sends answer for each release, whatever one of them raises."""
-
-    def __init__(self, inner: ReleaseQueue, faults: Faults) -> None:
-        self._inner = inner
-        self._faults = faults
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
 
     def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
         """All together; if that raises, each alone, but nothing behind a refused release of the same ordering key."""

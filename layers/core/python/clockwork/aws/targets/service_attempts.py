@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -94,7 +95,7 @@ class ServiceClients(Protocol):
         """A client of the service, under the role if there is one; raises NoRole if it cannot be assumed."""
 
 
-class ServiceTransport(Generic[T]):
+class ServiceTransport(ABC, Generic[T]):
     """Delivers to targets of one service, `kind`, in Clockwork's own region; safe for many threads.
 
     The configuration of the AWS client limits how long a call takes.
@@ -107,12 +108,12 @@ class ServiceTransport(Generic[T]):
         self._clients = clients
         self._clock = clock
 
+    @abstractmethod
     def send(self, deliveries: Sequence[Delivery], target: T) -> Faults:
         """Send a message for each delivery; the faults by the index of the delivery, or one of FAULTS raised for all.
 
         `target` is that of the first delivery.
         """
-        raise NotImplementedError
 
     def deliver(self, delivery: Delivery) -> Outcome:
         """Make the attempt; a fault becomes its outcome."""
