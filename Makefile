@@ -69,9 +69,12 @@ fmt: setup ## Format, and mend what lint can mend by itself
 test: check ## Everything that continuous integration runs (seven minutes on two cores)
 	@$(SIDE_BY_SIDE) 'deploying=$(PYTEST) $(DEPLOYING)' 'computing=$(PYTEST) $(COMPUTING)'
 
+# Whoever changes a line that a mutant edits aims the mutant again: a commit without that is red at once.
+AIMS = tests/simulation/test_mutants.py::test_a_named_mutant_still_has_its_lines_and_still_is_python \
+	tests/simulation/test_mutants.py::test_what_is_taken_for_equivalent_is_a_change_that_may_still_be_drawn
 fast: check ## What to run before a commit: units, handlers, architecture, ten seeds of the simulator (a minute)
 	@$(PY) -m tests.simulation --seeds 10
-	@$(SIDE_BY_SIDE) 'units=$(PYTEST) tests/unit' 'handlers=$(PYTEST) tests/handlers tests/architecture'
+	@$(SIDE_BY_SIDE) 'units=$(PYTEST) tests/unit' 'handlers=$(PYTEST) tests/handlers tests/architecture $(AIMS)'
 
 unit: setup ## The unit tests alone
 	@$(PY) -m pytest tests/unit

@@ -67,7 +67,12 @@ REGULATING = (
     Mutant(
         "rows of parked work are forgotten though their release was refused",
         "flows/sweep/unpark.py",
-        (("    if refused:\n", "    if not releases:\n"),),
+        (
+            (
+                "taken = [row.key for index, (row, _, _) in enumerate(going) if index not in stay]",
+                "taken = [row.key for row, _, _ in going]",
+            ),
+        ),
         "I1",
     ),
     Mutant(
