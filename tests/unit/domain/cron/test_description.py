@@ -23,7 +23,7 @@ SENTENCES = [
     ("0 0 * 5,6 MON,TUE", "At 00:00, on Monday and Tuesday, in May and June."),
     (
         "0 0 1-31/3 * MON#1,TUE#3",
-        "At 00:00, on every 3rd day from 1 through 31 of the month, "
+        "At 00:00, on every 3rd day from 1 through 31 of the month "
         "or the 1st Monday of the month or the 3rd Tuesday of the month.",
     ),
     ("0 */11,22 1-31/12 * *", "At 00:00, 11:00 and 22:00, on every 12th day from 1 through 25 of the month."),
