@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from clockwork.domain.named_jobs import NamedJob
 from clockwork.edge.http.body import canonical
 from tests.handlers.handlers import Api, job_body
 from tests.support.examples import ACME
@@ -22,10 +23,17 @@ def by_default_none() -> Api:
     return api
 
 
+def stored_job(api: Api) -> NamedJob:
+    """The row of the only named job."""
+    (stored,) = api.clockwork.jobs.scan(0, 1)
+    assert isinstance(stored, NamedJob)
+    return stored
+
+
 def job_of_version_0_1_0(api: Api) -> str:
     """The path of a job that version 0.1.0 stored at level `none`, as its client had asked for."""
     path = f"/v1/jobs/{api.create(jobKey='old', schedule=EVERY, record='full').body['jobId']}"
-    (stored,) = api.clockwork.jobs.scan(0, 1)
+    stored = stored_job(api)
     definition = msgspec.structs.replace(stored.definition, record="none")
     as_sent = stored.as_sent.replace(b'"record":"full"', b'"record":"none"')
     assert as_sent != stored.as_sent
@@ -98,6 +106,6 @@ def test_what_version_0_1_0_stored_at_level_none_is_patched_like_any_job() -> No
     path = job_of_version_0_1_0(api)
     answer = api.call("PATCH", path, {"tags": {"a": "b"}})
     assert (answer.status, answer.body["revision"]) == (200, 3)
-    (stored,) = api.clockwork.jobs.scan(0, 1)
+    stored = stored_job(api)
     assert stored.definition.record == "full"
     assert canonical({"record": "full"})[1:-1] in stored.as_sent
