@@ -13,6 +13,7 @@ from clockwork.domain.jobs import Payload, RetryPolicy
 from clockwork.domain.keys import row_key
 from clockwork.domain.named_jobs import JobState
 from clockwork.domain.recurrence import Every, Recurrence
+from clockwork.domain.storage.codec import decode_message, encode_message
 from clockwork.flows.access import Caller, get_named
 from clockwork.flows.named.write import cancelled, change, paused, replaced, resumed
 from clockwork.flows.requests.create import create_jobs
@@ -152,6 +153,34 @@ def test_pending_retries_of_a_replaced_version_do_not_start() -> None:
     named.change(replaced(named.definition(every_ms=1_000_000, payload=Payload(b"2")), b'"y"', same_schedule=True))
     assert named.run(200) == []
     assert named.executions()[-1].state is State.CANCELLED
+
+
+def _as_version_0_1_0_released_at_level_none(named: Named) -> None:
+    for message in named.clockwork.queue.messages.values():
+        releases = decode_message(message.body)
+        unrecorded = [msgspec.structs.replace(one.occurrence, record="none") for one in releases]
+        message.body = encode_message(
+            [msgspec.structs.replace(one, occurrence=its) for one, its in zip(releases, unrecorded, strict=True)]
+        )
+
+
+def test_what_version_0_1_0_released_at_level_none_is_delivered_all_the_same() -> None:
+    named = Named()
+    named.run(25)
+    _as_version_0_1_0_released_at_level_none(named)
+    assert named.run(60) == [30.0, 40.0, 50.0, 60.0, 70.0, 80.0]
+    assert {e.due_at - named.start for e in named.executions()} == {10_000, 20_000, 80_000}
+
+
+def test_what_version_0_1_0_released_at_level_none_does_not_start_after_a_delete_and_is_told() -> None:
+    named = Named()
+    named.run(25)
+    _as_version_0_1_0_released_at_level_none(named)
+    named.change(cancelled(None))
+    assert named.run(100) == []
+    ended = [(e.state, e.reason) for e in named.executions() if e.state is not State.SUCCEEDED]
+    assert len(ended) == 5
+    assert set(ended) == {(State.CANCELLED, "its job was deleted")}
 
 
 def test_what_still_runs_of_the_version_before_last_is_listed() -> None:
