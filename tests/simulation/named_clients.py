@@ -49,7 +49,7 @@ def definition(rng: random.Random, now: int, began_at: int) -> Definition:
     return Definition(
         target=HttpTarget("https://good.example.com/", timeout_seconds=rng.choice((1, 15))),
         payload=Payload(b"named %d" % rng.getrandbits(64)),
-        record="full" if overlap == "skip" or ordering_key else rng.choice(("full", "full", "none")),
+        record="full",
         at=at,
         recurrence=recurrence,
         retry_policy=RetryPolicy(max_attempts=2, initial_seconds=5, max_age_seconds=rng.choice((600, 5_000))),

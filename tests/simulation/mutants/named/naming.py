@@ -40,13 +40,7 @@ NAMING = (
     Mutant(
         "a change does not look for what is under way",
         "flows/named/write.py",
-        (("running, unseen = may_still_start(world, stored, job)", "running, unseen = (), False"),),
-        "I7",
-    ),
-    Mutant(
-        "at level none a change says that nothing is under way",
-        "flows/named/in_flight.py",
-        (("may_be_unseen or _is_behind_horizon(world, before)", "False"),),
+        (("running, unseen = may_still_start(world, stored, job.version)", "running, unseen = (), False"),),
         "I7",
     ),
     Mutant(

@@ -43,8 +43,13 @@ def as_sent(value: dict[str, Any]) -> bytes:
 
 
 def sent(job: NamedJob) -> dict[str, Any]:
-    """The definition of a job as its client wrote it, with the payload itself."""
+    """The definition of a job as its client wrote it, with the payload itself.
+
+    A row of version 0.1.0 may say `record: none`. It reads as `full`, so that a patch of anything else is not refused.
+    """
     written: dict[str, Any] = json.loads(job.as_sent)
+    if written.get("record") == "none":
+        written["record"] = "full"
     if "payload" in written:
         written["payload"] = shown_payload(job.definition.payload)
     return written
