@@ -109,8 +109,10 @@ def test_behind_many_thousands_of_older_executions_nobody_knows_and_the_answer_s
     named = Named()
     now = named.clockwork.clock.at
     ended = [execution_of(named.job, now - 20 * 86_400_000 - n * 1000, State.SUCCEEDED) for n in range(10_001)]
+    ended[9_999] = running = execution_of(named.job, now - 20 * 86_400_000 - 9_999_000, State.RUNNING)
     named.clockwork.executions.save([(None, one) for one in ended])
-    assert named.change(cancelled(None)).may_be_under_way
+    changed = named.change(cancelled(None))
+    assert (changed.running, changed.may_be_under_way) == ([running], True)
 
 
 def test_a_create_and_its_repeat_leave_nothing_of_an_earlier_version_under_way() -> None:
