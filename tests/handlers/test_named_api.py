@@ -146,8 +146,9 @@ def test_of_all_that_a_resume_releases_an_answer_lists_the_first_and_counts_the_
     assert api.writes.count("timeline.put_new") == puts + 2
 
 
-@pytest.mark.parametrize(("port", "name"), [("shards", "get"), ("queue", "send")])
-@pytest.mark.parametrize("call", ["resume", "patch"])
+@pytest.mark.parametrize(
+    ("call", "port", "name"), [("resume", "shards", "get"), ("resume", "queue", "send"), ("patch", "shards", "get")]
+)
 def test_a_change_that_failed_behind_its_row_is_done_by_its_repeat(
     monkeypatch: pytest.MonkeyPatch, call: str, port: str, name: str
 ) -> None:

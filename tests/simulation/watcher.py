@@ -226,6 +226,8 @@ class Watcher:
             self.named.redriven.add(after.execution_id)
         if before is not None:
             reopened = before.state is State.DEAD and after.client_id in self.redriven
+            # A pause or a change ended it for earlier releases only.
+            reopened = reopened or before.ended_by is not None
             told = f"{before.state} is final, and yet {after.state}"
             self.require(before.state not in FINAL or reopened, "I4", told, about)
             kept = [a.number for a in after.attempts[: len(before.attempts)]]  # old excerpts may go
@@ -286,6 +288,8 @@ class Watcher:
     def _check_bounded(self, delivery: Delivery) -> None:
         most = delivery.occurrence.retry_policy.max_attempts
         most += FORGIVEN_LOST_WORKERS if delivery.occurrence.record == "full" else 0
+        record = self.executions.find(delivery.job_id, delivery.execution_id)
+        most += 0 if record is None or not is_named(delivery.job_id) else record.budget_from
         self.require(
             delivery.attempt <= most or delivery.occurrence.client_id in self.redriven,
             "L1",

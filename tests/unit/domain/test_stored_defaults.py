@@ -43,8 +43,8 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
     "HttpTarget": {"method": "POST", "timeout_seconds": 15, "private": False},
     "KafkaTarget": {},
     "LambdaTarget": {},
-    "NamedJob": {"chain_ordinal": 0, "active_from_at": 0},
-    "Occurrence": {"record": "full", "skip_overlap": False, "sequence": 0},
+    "NamedJob": {"chain_ordinal": 0, "series": "", "boundary_at": 0, "skips_until": 0, "version": ""},
+    "Occurrence": {"record": "full", "skip_overlap": False, "sequence": 0, "is_hint": False},
     "Parked": {"rate": 5.0, "by_hand": False, "noted_at": 0},
     "Payload": {"is_text": False},
     "Pointer": {},
@@ -52,6 +52,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
     "Release": {
         "attempt": 1,
         "run": "0",
+        "as_it_was": False,
         "lost_workers": 0,
         "sweeps": 0,
         "parkings": 0,

@@ -6,6 +6,7 @@ import msgspec
 
 from clockwork.domain.errors import InvalidRequest, Problem
 from clockwork.domain.fires.chains import fire_after, ordinal_at
+from clockwork.domain.fires.timings import Timing
 from clockwork.domain.named_jobs import Backfill, NamedJob, Pointer
 
 #: One backfill has at most this many fires: to count more would take longer than a request may take.
@@ -37,5 +38,6 @@ def plan_backfill(
         fire = fire_after(job, fire.base_at, fire.ordinal)
     if first is None or count == 0:
         return PlannedBackfill(backfill_id, 0, None)
-    backfill = Backfill(backfill_id, job.incarnation, job.definition_digest, to_at, now, per_second)
+    timing = Timing.of(job.definition).digest
+    backfill = Backfill(backfill_id, job.incarnation, timing, to_at, now, per_second, count=count)
     return PlannedBackfill(backfill_id, count, Pointer(job.client_id, job.job_key, backfill_id, first, backfill))

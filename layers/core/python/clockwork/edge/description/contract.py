@@ -13,7 +13,7 @@ from clockwork.edge.operations.dead import DeadFilterBody
 from clockwork.edge.operations.original import OriginalCancelBody, OriginalScheduleBody
 from clockwork.edge.requests.clients import ClientBody
 from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, DefinitionBody, PatchBody
-from clockwork.edge.requests.schedules import BackfillBody, EmptyBody, PreviewBody, ReasonBody
+from clockwork.edge.requests.schedules import BackfillBody, EmptyBody, PauseBody, PreviewBody, ReasonBody
 from clockwork.edge.responses import clients, executions, jobs, named_jobs
 
 _JOB = {
@@ -106,12 +106,12 @@ OPERATIONS = {
     ),
     "pause_job": _change(
         "Pause a named job: nothing starts until it is resumed",
-        body=ReasonBody,
+        body=PauseBody,
         examples=({"reason": "maintenance"},),
     ),
     "resume_job": _change(
         "Resume a named job; its catchUp decides about what was due meanwhile",
-        body=ReasonBody,
+        body=PauseBody,
         examples=({"reason": "done"},),
     ),
     "run_job": _bare(

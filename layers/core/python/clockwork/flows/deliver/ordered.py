@@ -11,6 +11,7 @@ import logging
 from collections import defaultdict, deque
 from collections.abc import Sequence
 
+from clockwork.domain.lifecycle.attempts import goes_on
 from clockwork.domain.ordering import LONGEST_RETRYING_SECONDS, resumed
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.bundles import Message, unbundled
@@ -60,7 +61,7 @@ def _resumed(batch: Batch, heads: Sequence[OrderedMessage]) -> list[Item]:
         with batch.failing(item):
             if item.message_id in received_before:
                 item.seen = batch.world.executions.find(item.release.job_id, item.release.execution_id)
-                if item.seen is not None and item.seen.is_final:
+                if item.seen is not None and item.seen.is_final and not goes_on(item.seen, item.release):
                     batch.absorb(item, item.seen)
                     continue
                 item.release = resumed(item.release, item.seen)
