@@ -81,8 +81,10 @@ class _Standing:
         if event.kind in ("cancel", "pause and cancel") and due_at <= divides_at:
             self.is_ended = True
         elif event.kind == "move":
+            is_known = due_at in self.fires.due.values()
+            if due_at in event.fires.due.values() or is_known:
+                self.is_ended = due_at not in event.fires.due.values()
             self.fires, self.is_told = event.fires, False
-            self.is_ended = due_at not in event.fires.due.values()
         elif event.kind == "beat":
             self._replaced(event, due_at, is_new=is_new)
         elif event.kind == "bounds" and (due_at > divides_at or is_new):
@@ -95,6 +97,7 @@ class _Standing:
     def _replaced(self, event: Event, due_at: int, *, is_new: bool) -> None:
         if due_at > event.boundary_at or (event.row.definition.at == due_at and is_new):
             self.fires = event.fires
+            self.is_ended = self.is_ended and due_at not in event.fires.due.values()
         elif self.paused_at is not None and self.paused_at < due_at in self.fires.due.values():
             self.is_told = True
 
