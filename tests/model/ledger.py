@@ -46,7 +46,9 @@ class Ledger:
     def _plan(self, at: int, happen: Callable[[], None]) -> None:
         heapq.heappush(self._events, (max(self.now, at), next(self._numbers), happen))
 
-    def _start(self, job: Job, due_at: int, run_at: int, wanted: Callable[[], bool], *, scheduled: bool = False) -> None:
+    def _start(
+        self, job: Job, due_at: int, run_at: int, wanted: Callable[[], bool], *, scheduled: bool = False
+    ) -> None:
         run = {"dueAt": due_at, "state": "waiting", "attempts": [], "budget": 0, "scheduled": scheduled}
         if job["body"]["record"] == "full" or job["named"]:
             job["runs"].append(run)

@@ -10,7 +10,7 @@ from tests.model.operations import Operation
 
 
 class NamedPage(Ledger):
-    """Named jobs: one definition per key, one chain of fires; a change is for what is due after it, a delete for all."""
+    """Named jobs: one definition per key, one chain of fires; a change is for what is due later, a delete for all."""
 
     def name(self, op: Operation) -> Expected:
         assert op.key is not None

@@ -245,7 +245,7 @@ def begins_chain(before: NamedJob, after: NamedJob) -> bool:
 def is_told_as_replaced(before: NamedJob, after: NamedJob) -> bool:
     """Whether a stretch has to tell what the pause held back of a schedule that the change replaces."""
     is_paused = before.state is JobState.PAUSED and after.state is JobState.PAUSED
-    return is_paused and after.paused_at != before.paused_at and before.definition.recurrence is not None
+    return is_paused and retiming(before.definition, after.definition) is Retiming.BEAT
 
 
 def delivers(job: NamedJob, due_at: int) -> bool:
