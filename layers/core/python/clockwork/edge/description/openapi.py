@@ -42,7 +42,7 @@ _FAULTS = {
     409: "Another request, definition or revision stands in the way: the detail says which.",
     413: "The body is too large.",
     422: "The request has faults, all of them in `errors`; nothing was written.",
-    429: "The client has created what it may for now; nothing was written. Repeat after what Retry-After says.",
+    429: "The client has made as many occurrences as it may for now; nothing was written. Retry-After says how long.",
     500: "Our fault.",
     503: "The answer is not certain: repeat the request, with an Idempotency-Key if it creates jobs.",
 }

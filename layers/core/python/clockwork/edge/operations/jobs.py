@@ -54,7 +54,6 @@ class Api(NamedApi, ClientApi, DeadApi, OriginalApi):
 
     world: World
     count_accepted: Callable[[int], None]
-    #: Counts the jobs that this environment has accepted from clients with caps.
     intake: Intake = field(default_factory=Intake)
 
     @cached_property

@@ -71,8 +71,10 @@ class ClientBody(EdgeModel):
     relevancy_window_seconds: RelevancyWindow | None = Field(None, description="of jobs that have none of their own")
     max_rate_per_second: float | None = Field(None, ge=0.01, le=100_000, description="deliveries, retries included")
     max_concurrency: int | None = Field(None, ge=1, le=100_000, description="deliveries under way at once")
-    creates_per_second: float | None = Field(None, ge=0.01, le=1_000_000, description="jobs accepted a second")
-    jobs_per_day: int | None = Field(None, ge=1, le=1_000_000_000_000, description="jobs accepted per UTC day")
+    creates_per_second: float | None = Field(
+        None, ge=0.01, le=1_000_000, description="jobs accepted a second, runs, redrives and backfilled fires included"
+    )
+    jobs_per_day: int | None = Field(None, ge=1, le=1_000_000_000_000, description="the same per UTC day")
     retention_days: int | None = Field(None, ge=1, le=365, description="of records, once their execution has ended")
     dead_letter_queue_arn: QueueArn | None = Field(None, description="is told of every execution that becomes DEAD")
 
