@@ -11,6 +11,7 @@ from clockwork.domain.targets.urls import parse
 from clockwork.edge.http.checks import EdgeModel
 from clockwork.edge.http.fields import kept
 from clockwork.edge.requests.policies import RelevancyWindow, RetryPolicyBody
+from clockwork.edge.requests.schedules import LONGEST_YEAR_SECONDS
 
 #: The ARN of an IAM user has its path. STS drops the path of a role, so a role is named without one.
 Principal = Annotated[
@@ -75,6 +76,9 @@ class ClientBody(EdgeModel):
         None, ge=0.01, le=1_000_000, description="jobs accepted a second, runs, redrives and backfilled fires included"
     )
     jobs_per_day: int | None = Field(None, ge=1, le=1_000_000_000_000, description="the same per UTC day")
+    min_interval_seconds: float = Field(
+        1, ge=1, le=LONGEST_YEAR_SECONDS, description="between fires of a recurring job"
+    )
     retention_days: int | None = Field(None, ge=1, le=365, description="of records, once their execution has ended")
     dead_letter_queue_arn: QueueArn | None = Field(None, description="is told of every execution that becomes DEAD")
 
