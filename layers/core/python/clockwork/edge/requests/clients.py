@@ -10,6 +10,7 @@ from clockwork.domain.clients import Client
 from clockwork.domain.targets.urls import parse
 from clockwork.edge.http.checks import EdgeModel
 from clockwork.edge.http.fields import kept
+from clockwork.edge.requests.own_resources import not_own, not_own_topic
 from clockwork.edge.requests.policies import RelevancyWindow, RetryPolicyBody
 from clockwork.edge.requests.schedules import LONGEST_YEAR_SECONDS
 
@@ -23,8 +24,14 @@ Principal = Annotated[
 ]
 #: A change replaces all principals in one transaction of at most 100 writes, one of which writes the client itself.
 MOST_PRINCIPALS = 49
-QueueArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:sqs:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,75}(\.fifo)?$")]
-Topics = Annotated[str, Field(max_length=249, pattern=r"^[A-Za-z0-9._-]*[A-Za-z0-9._*-]$")]
+QueueArn = Annotated[
+    str,
+    Field(pattern=r"^arn:aws[a-z-]*:sqs:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,75}(\.fifo)?$"),
+    AfterValidator(not_own),
+]
+Topics = Annotated[
+    str, Field(max_length=249, pattern=r"^[A-Za-z0-9._-]*[A-Za-z0-9._*-]$"), AfterValidator(not_own_topic)
+]
 SecretName = Annotated[
     str, Field(pattern=r"^(clockwork/[A-Za-z0-9/_+=.@-]{1,200}|ssm:/clockwork/[A-Za-z0-9/_.-]{1,200})$")
 ]
@@ -45,7 +52,9 @@ PrivateTarget = Annotated[str, Field(max_length=300), AfterValidator(_host_and_p
 #: In lower case, as hosts of URLs are compared. `urls.parse` decides whether the text is a host.
 TargetHost = Annotated[str, Field(max_length=255, pattern=r"^(\*\.)?[a-z0-9_.:\[\]-]+$"), AfterValidator(_host)]
 TargetArn = Annotated[
-    str, Field(max_length=600, pattern=r"^arn:aws[a-z-]*:(lambda|events|sns|iam):[A-Za-z0-9_+=,.@:/-]+\*?$")
+    str,
+    Field(max_length=600, pattern=r"^arn:aws[a-z-]*:(lambda|events|sns|iam):[A-Za-z0-9_+=,.@:/-]+\*?$"),
+    AfterValidator(not_own),
 ]
 
 
