@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from http import HTTPStatus
 
 import msgspec
 from pydantic import Field
 
 from clockwork.domain.clients import Client
+from clockwork.domain.errors import InvalidRequest, Problem
 from clockwork.domain.lifecycle.parking import HIGHEST_RATE, Parked
 from clockwork.edge.http.checks import Body, EdgeModel, validate
 from clockwork.edge.http.request import Request
@@ -54,6 +56,14 @@ class ClientApi(Operations):
         access.require_admin(request.caller)
         body = validate(model, value, self._checks(request))
         return body, access.client_for(self.world, request.caller, request.path["clientId"])
+
+    def _require_secrets(self, names: Sequence[str]) -> None:
+        """Raise InvalidRequest for names under which there is no signing secret; Unavailable if that is not certain."""
+        missing = [index for index, name in enumerate(names) if not self.world.signing_secrets.exists(name)]
+        if missing:
+            raise InvalidRequest(
+                Problem(f"/signingSecrets/{index}", "names no secret that exists") for index in missing
+            )
 
     def _put(self, client: Client) -> Answer:
         self.world.clients.put(client)
