@@ -36,9 +36,5 @@ class Operations:
 
     def _optional(self, request: Request, model: type[Body]) -> Body:
         """The body of a request that may have none: it is an empty object then. Raises as `validate` does."""
-        return validate(model, optional_body(request), self._checks(request))
-
-
-def optional_body(request: Request) -> Any:
-    """The JSON value in the body of a request, an empty object if it has none."""
-    return read_body(request.event, SINGLE_BYTES) if request.event.get("body") else {}
+        value = read_body(request.event, SINGLE_BYTES) if request.event.get("body") else {}
+        return validate(model, value, self._checks(request))

@@ -14,7 +14,7 @@ from clockwork.domain.named_jobs import JobState, NamedJob
 from clockwork.domain.recurrence import TooMuchWork
 from clockwork.edge.http.body import SINGLE_BYTES, canonical, read_body
 from clockwork.edge.http.checks import validate
-from clockwork.edge.http.pages import page, token_of
+from clockwork.edge.http.pages import in_query, page, token_of
 from clockwork.edge.http.request import Request
 from clockwork.edge.operations.base import Answer, Operations
 from clockwork.edge.requests.jobs import DefinitionBody
@@ -197,7 +197,7 @@ def _filter_of(request: Request, now: int) -> Callable[[NamedJob], bool]:
     state, tag = request.query.get("state"), request.query.get("tag")
     if state is not None and state not in JobState.__members__:
         states = ", ".join(JobState.__members__)
-        raise InvalidRequest([Problem("", f"the query parameter state must be one of {states}")])
+        raise InvalidRequest([Problem(in_query("state"), f"the query parameter state must be one of {states}")])
     name, _, value = (tag or "").partition("=")
 
     def wanted(job: NamedJob) -> bool:
