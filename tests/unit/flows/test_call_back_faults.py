@@ -88,8 +88,8 @@ def test_a_client_that_cannot_be_read_delays_its_callback(monkeypatch: pytest.Mo
     ended = [(release(occurrence=occurrence(on_failure=BACK)), DEAD), (release(), DEAD)]
     with monkeypatch.context() as broken:
         broken.setattr(failing.clockwork.clients, "get", unread)
-        assert call_back(failing.world, ended) == {0: "acme"}
-    assert call_back(failing.world, ended) == {}
+        assert call_back(failing.world, ended) == [Refused(0, permanent=False, reason="acme")]
+    assert call_back(failing.world, ended) == []
     assert len(failing.clockwork.queue.messages) == 1
 
 

@@ -85,7 +85,7 @@ RELEASING = (
     Mutant(
         "what the queue refuses is passed",
         "flows/poll/release.py",
-        (("return all(r.permanent for r in refused) and not any(", "return True or not any("),),
+        (("return all(one.permanent for one in refused) and is_buried", "return is_buried"),),
         "I6",
     ),
     Mutant(

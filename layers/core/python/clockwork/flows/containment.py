@@ -81,10 +81,18 @@ class ContainedExecutions(_Contained[Executions]):
 
     def save(self, changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
         """All together; if that raises, each alone. A record that is stored already counts as saved."""
-        return _for_each(self._inner.save, changes, self._refused)
+        return _for_each(self._save, changes, self._refused)
+
+    def _save(self, changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
+        saves = self._inner.save(changes)
+        for one in saves:
+            if one.is_defect:
+                self._faults.add(ValueError(one.unavailable))
+        return saves
 
     def _refused(self, change: tuple[Execution | None, Execution], error: Exception) -> Saved:
-        return Saved(ok=False, unavailable=why(self._faults, error, change[1].execution_id))
+        reason = why(self._faults, error, change[1].execution_id)
+        return Saved(ok=False, unavailable=reason, is_defect=not isinstance(error, ClockworkError))
 
 
 class ContainedJobs(_Contained[Jobs]):

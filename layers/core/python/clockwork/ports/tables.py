@@ -79,12 +79,14 @@ class Saved(msgspec.Struct, frozen=True):
     """The result of saving one execution: stored as wanted (`ok`), or not.
 
     If not, either `actual` is the record that is stored instead (None: there is none), or the store gave no definite
-    answer, or one that cannot be read: then `unavailable` says why.
+    answer, or one that cannot be read: then `unavailable` says why. `is_defect`: that is so for this record alone, and
+    will be so again, as when it is larger than the store takes.
     """
 
     ok: bool
     actual: Execution | None = None
     unavailable: str | None = None
+    is_defect: bool = False
 
 
 class Executions(Protocol):

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from clockwork.domain.executions import Execution, State
+from clockwork.domain.executions import Execution
 from clockwork.domain.lifecycle.attempts import plan_death
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired
 from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Row
+from clockwork.flows.containment import contained
 from clockwork.flows.deaths import call_back, notify_dead
 from clockwork.flows.outages import tolerated
 from clockwork.flows.poll.expand import Visited, visit_rows
 from clockwork.flows.skipped import Stretch, record_skipped
 from clockwork.flows.world import World
+from clockwork.ports import Saved
 
 if TYPE_CHECKING:
     from clockwork.flows.poll.shard import Visit
@@ -67,22 +70,53 @@ def _send(visit: Visit, releases: Sequence[Release], records: list[Execution]) -
     """Send releases, save records, and notify and call back for deaths; False if any of this has to be done again.
 
     A release that the queue can never take becomes a DEAD record. If the queue refuses a release for now, the answer is
-    False, as it is if a record or a callback is not certain.
+    False, as it is if a store gives no answer about a record or a callback. One that is refused for good is logged.
     """
     world = visit.world
     now = world.clock.now()
     refused = world.releases.send(releases, now) if releases else ()
-    unsendable = [(releases[refusal.index], refusal.reason) for refusal in refused if refusal.permanent]
-    records += [_dead(world, release, f"it cannot be released: {reason}") for release, reason in unsendable]
-    saved = world.executions.save([(None, record) for record in records]) if records else ()
-    notify_dead(world, [record for record, one in zip(records, saved, strict=True) if one.ok])
     visit.report.released += len(releases) - len(refused)
-    visit.report.dead += sum(record.state is State.DEAD for record in records)
     visit.uncommitted += len(releases)
-    stored = [record if one.ok else one.actual for record, one in zip(records, saved, strict=True)]
-    ended = [(release, stored[index - len(unsendable)]) for index, (release, _) in enumerate(unsendable)]
-    uncertain = call_back(world, ended)
-    return all(r.permanent for r in refused) and not any(one.unavailable for one in saved) and not uncertain
+    given_up = [(releases[one.index], one.reason) for one in refused if one.permanent]
+    is_buried = _bury(visit, given_up)
+    is_recorded = not any(map(_is_outage, _save(visit, records)))
+    return all(one.permanent for one in refused) and is_buried and is_recorded
+
+
+def _bury(visit: Visit, given_up: Sequence[tuple[Release, str]]) -> bool:
+    """Record releases that can never be sent as DEAD, and call back; False if any of this has to be done again."""
+    world = visit.world
+    deaths: list[tuple[Release, Execution]] = []
+    for release, reason in given_up:
+        with contained(world.environment.faults, partial(_log_unrecorded, release.execution_id), release.execution_id):
+            deaths.append((release, _dead(world, release, f"it cannot be released: {reason}")))
+    saves = _save(visit, [dead for _, dead in deaths])
+    stored = [(release, dead if one.ok else one.actual) for (release, dead), one in zip(deaths, saves, strict=True)]
+    uncalled = call_back(world, stored)
+    for one in uncalled:
+        extra = {"action": "callback_not_placed", "executionId": stored[one.index][0].execution_id}
+        log.warning("a callback was not placed: %s", one.reason, extra=extra)
+    return not any(map(_is_outage, saves)) and all(one.permanent for one in uncalled)
+
+
+def _save(visit: Visit, records: Sequence[Execution]) -> Sequence[Saved]:
+    """Save records of deaths, and send their notices. One that is refused for good is logged: its row is passed."""
+    saves = visit.world.executions.save([(None, record) for record in records]) if records else ()
+    for record, one in zip(records, saves, strict=True):
+        if one.is_defect:
+            _log_unrecorded(record.execution_id, one.unavailable or "")
+    notify_dead(visit.world, [record for record, one in zip(records, saves, strict=True) if one.ok])
+    visit.report.dead += len(records)
+    return saves
+
+
+def _is_outage(saved: Saved) -> bool:
+    return saved.unavailable is not None and not saved.is_defect
+
+
+def _log_unrecorded(execution_id: str, why_not: str) -> None:
+    extra = {"action": "death_not_recorded", "executionId": execution_id}
+    log.error("a death is not recorded, and its row is passed: %s", why_not, extra=extra)
 
 
 def _skip(visit: Visit, stretches: Sequence[Stretch]) -> bool:

@@ -1,0 +1,145 @@
+"""A record that is refused for good ends with its own row: the poller passes it, and sends nothing of others twice."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from clockwork.domain.errors import Undecodable
+from clockwork.domain.executions import Execution
+from clockwork.domain.jobs import HttpTarget
+from clockwork.domain.releases import Refused, Release
+from clockwork.domain.storage import codec
+from clockwork.domain.storage.rows import releases_of, row_of_job
+from clockwork.domain.timeline import Row
+from clockwork.flows.poll.shard import PollReport, poll_shard
+from clockwork.memory.world import MemoryClockwork
+from clockwork.ports import Saved
+from tests.support.examples import NOW, occurrence
+
+P, ROWS, ODD = "p000", 9, 4
+BACK = HttpTarget("https://example.com/failed")
+SECRET = "https://user:secret@example.com/"
+
+
+def ready() -> tuple[MemoryClockwork, list[Row]]:
+    """Nine rows that are due at once; the fifth is the odd one."""
+    clockwork = MemoryClockwork()
+    clockwork.shards.register(P)
+    due = occurrence(due_at=clockwork.clock.at + 5, on_failure=BACK)
+    rows = [row_of_job(P, f"{index:022d}", due, NOW * 2) for index in range(ROWS)]
+    clockwork.timeline.put(rows)
+    return clockwork, rows
+
+
+def visits(clockwork: MemoryClockwork, count: int = 3) -> list[PollReport]:
+    reports = []
+    for _ in range(count):
+        reports.append(poll_shard(clockwork.world, P, clockwork.clock.at + 60_000))
+        clockwork.clock.advance(30_000)
+    return reports
+
+
+def sent(clockwork: MemoryClockwork) -> list[Release]:
+    return [one for message in clockwork.queue.messages.values() for one in codec.decode_message(message.body)]
+
+
+def check_the_others_are_released_once(clockwork: MemoryClockwork, reports: Sequence[PollReport]) -> None:
+    assert [report.outcome for report in reports] == ["dry"] * len(reports)
+    job_ids = [one.job_id for one in sent(clockwork) if one.occurrence.target != BACK]
+    assert len(job_ids) == len(set(job_ids)) == ROWS - 1
+
+
+def never_takes(clockwork: MemoryClockwork, odd: Row, monkeypatch: pytest.MonkeyPatch) -> None:
+    send = clockwork.queue.send
+
+    def refuse(releases: Sequence[Release], now: int) -> Sequence[Refused]:
+        refused = [i for i, one in enumerate(releases) if one.job_id == releases_of(odd)[0].job_id]
+        assert not send([one for i, one in enumerate(releases) if i not in refused], now)
+        return [Refused(index, True, "too large") for index in refused]
+
+    monkeypatch.setattr(clockwork.queue, "send", refuse)
+
+
+@pytest.mark.parametrize("raises", [True, False], ids=["raises", "is told"])
+@pytest.mark.parametrize("kind", ["unreadable", "unsendable"])
+def test_a_death_whose_record_is_refused_is_passed_and_told(
+    kind: str, raises: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    clockwork, rows = ready()
+    if kind == "unreadable":
+        clockwork.timeline.put([msgspec.structs.replace(rows[ODD], blob=b"\x01garbage")])
+    else:
+        never_takes(clockwork, rows[ODD], monkeypatch)
+
+    def refusing(changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
+        if raises:
+            raise ValueError(f"never show {SECRET}")
+        return [Saved(ok=False, unavailable="too large", is_defect=True) for _ in changes]
+
+    monkeypatch.setattr(clockwork.executions, "save", refusing)
+    with caplog.at_level(logging.ERROR):
+        check_the_others_are_released_once(clockwork, visits(clockwork))
+    assert [one for one in caplog.records if getattr(one, "action", "") == "death_not_recorded"]
+    assert clockwork.world.environment.faults.take() == 1
+    assert SECRET not in caplog.text
+
+
+def test_a_store_that_gives_no_answer_about_a_record_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    clockwork, rows = ready()
+    clockwork.timeline.put([msgspec.structs.replace(rows[ODD], blob=b"\x01garbage")])
+    with monkeypatch.context() as broken:
+        broken.setattr(clockwork.executions, "save", lambda changes: [Saved(ok=False, unavailable="no")] * len(changes))
+        assert visits(clockwork, 1)[0].outcome == "stuck"
+    visits(clockwork)
+    assert [one.raw for one in clockwork.executions.all()] == [b"\x01garbage"]
+
+
+@pytest.mark.parametrize("fault", [Undecodable("damaged"), ValueError(SECRET)], ids=["undecodable", "defect"])
+def test_a_callback_whose_client_cannot_be_read_is_passed_and_told(
+    fault: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    clockwork, rows = ready()
+    never_takes(clockwork, rows[ODD], monkeypatch)
+
+    def unread(_: str) -> Any:
+        raise fault
+
+    monkeypatch.setattr(clockwork.clients, "get", unread)
+    with caplog.at_level(logging.WARNING):
+        check_the_others_are_released_once(clockwork, visits(clockwork))
+    assert [one for one in caplog.records if getattr(one, "action", "") == "callback_not_placed"]
+    assert len(clockwork.executions.all()) == 1
+    assert SECRET not in caplog.text
+
+
+def test_a_callback_that_the_queue_never_takes_is_passed(monkeypatch: pytest.MonkeyPatch) -> None:
+    clockwork, rows = ready()
+    send = clockwork.queue.send
+
+    def refuse(releases: Sequence[Release], now: int) -> Sequence[Refused]:
+        refused = [i for i, one in enumerate(releases) if odd(one)]
+        assert not send([one for i, one in enumerate(releases) if i not in refused], now)
+        return [Refused(index, True, "too large") for index in refused]
+
+    def odd(release: Release) -> bool:
+        return release.job_id == releases_of(rows[ODD])[0].job_id or release.occurrence.target == BACK
+
+    monkeypatch.setattr(clockwork.queue, "send", refuse)
+    check_the_others_are_released_once(clockwork, visits(clockwork))
+
+
+def test_a_death_that_cannot_even_be_planned_is_passed(monkeypatch: pytest.MonkeyPatch) -> None:
+    clockwork, rows = ready()
+    never_takes(clockwork, rows[ODD], monkeypatch)
+
+    def raising(*_: object) -> Execution:
+        raise ValueError(SECRET)
+
+    monkeypatch.setattr("clockwork.flows.poll.release.plan_death", raising)
+    check_the_others_are_released_once(clockwork, visits(clockwork))
+    assert clockwork.world.environment.faults.take() == 1
