@@ -92,7 +92,7 @@ class ContainedExecutions(_Contained[Executions]):
 
     def _refused(self, change: tuple[Execution | None, Execution], error: Exception) -> Saved:
         reason = why(self._faults, error, change[1].execution_id)
-        return Saved(ok=False, unavailable=reason, is_defect=not isinstance(error, ClockworkError))
+        return Saved(ok=False, unavailable=reason, is_defect=not isinstance(error, Unavailable))
 
 
 class ContainedJobs(_Contained[Jobs]):

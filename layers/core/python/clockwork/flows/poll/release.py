@@ -18,7 +18,7 @@ from clockwork.flows.containment import contained
 from clockwork.flows.deaths import call_back, notify_dead
 from clockwork.flows.outages import tolerated
 from clockwork.flows.poll.expand import Visited, visit_rows
-from clockwork.flows.skipped import Stretch, record_skipped
+from clockwork.flows.skipped import Stretch, record_each_skipped
 from clockwork.flows.world import World
 from clockwork.ports import Saved
 
@@ -120,11 +120,16 @@ def _log_unrecorded(execution_id: str, why_not: str) -> None:
 
 
 def _skip(visit: Visit, stretches: Sequence[Stretch]) -> bool:
-    """Record skipped fires; False if it is not certain that all of them are recorded."""
-    with tolerated(visit.world, log, "not recorded as skipped: %s", {"action": "skipped_not_recorded"}):
-        visit.report.skipped += record_skipped(visit.world, stretches)
-        return True
-    return False
+    """Record skipped fires; False if it is not certain that all of them are recorded.
+
+    A stretch whose record is refused for good is logged, and its row is passed.
+    """
+    recorded = record_each_skipped(visit.world, stretches)
+    visit.report.skipped += recorded.count
+    for index, reason in (recorded.uncertain | recorded.refused).items():
+        extra = {"action": "skipped_not_recorded", "jobId": stretches[index].job.job_id}
+        log.warning("not recorded as skipped: %s", reason, extra=extra)
+    return not recorded.uncertain
 
 
 def _dead(world: World, release: Release, reason: str) -> Execution:
