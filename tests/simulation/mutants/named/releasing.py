@@ -6,7 +6,7 @@ from tests.simulation.mutants.mutant import Mutant
 
 _BEHIND = "behind = [row for row in rows if shards[row.partition_id].horizon >= row.key]"
 _LAST_INSTANT = "keys.edge_key(max(r.run_at for r in releases_of(row)))"
-_SENT = "    refused = world.releases.send(releases, now) if releases else ()\n"
+_SENT = "    refused = world.releases.send(going, world.clock.now()) if going else ()\n"
 _RELEASE = "        stopped = release_portion(visit, some, until)\n"
 _EARLY_COMMIT = """        visit.lease = msgspec.structs.replace(visit.lease, cursor=some[-1].key)
         commit(visit, visit.lease.cursor)
@@ -85,7 +85,7 @@ RELEASING = (
     Mutant(
         "what the queue refuses is passed",
         "flows/poll/release.py",
-        (("return all(one.permanent for one in refused) and is_buried", "return is_buried"),),
+        (("left = [one.index for one in refused if not one.permanent] + ", "left = "),),
         "I6",
     ),
     Mutant(
@@ -118,10 +118,7 @@ RELEASING = (
     Mutant(
         "a newer version's row is passed",
         "flows/poll/release.py",
-        (
-            ("done = visited[:-1] if newer else visited", "done = visited"),
-            ('    if newer:\n        return "stuck"\n', ""),
-        ),
+        (("read = visited[:-1] if visited[-1].is_newer else visited", "read = visited"),),
         "I6",
     ),
     Mutant(

@@ -16,6 +16,7 @@ from clockwork.domain.releases import Refused, Release
 from clockwork.domain.storage import codec
 from clockwork.domain.storage.rows import releases_of, row_of_job
 from clockwork.domain.timeline import Row
+from clockwork.flows.poll.burials import TRIED_FOR_MS
 from clockwork.flows.poll.shard import PollReport, poll_shard
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Saved
@@ -83,9 +84,15 @@ def test_a_death_whose_record_is_refused_is_passed_and_told(
 
     monkeypatch.setattr(clockwork.executions, "save", refusing)
     with caplog.at_level(logging.ERROR):
-        check_the_others_are_released_once(clockwork, visits(clockwork))
-    assert [one for one in caplog.records if getattr(one, "action", "") == "death_not_recorded"]
-    assert clockwork.world.environment.faults.take() == 1
+        check_the_others_are_released_once(clockwork, visits(clockwork, 3))
+        clockwork.world.environment.faults.take()
+        clockwork.clock.advance(TRIED_FOR_MS)
+        visits(clockwork, 1)
+        tries = clockwork.world.environment.faults.take()
+        check_the_others_are_released_once(clockwork, visits(clockwork, 3))
+    assert len([one for one in caplog.records if getattr(one, "action", "") == "death_not_recorded"]) == 1
+    assert tries == (0 if kind == "unreadable" else 1)
+    assert clockwork.world.environment.faults.take() == 0
     assert SECRET not in caplog.text
 
 
@@ -133,13 +140,17 @@ def test_a_callback_that_the_queue_never_takes_is_passed(monkeypatch: pytest.Mon
     check_the_others_are_released_once(clockwork, visits(clockwork))
 
 
-def test_a_death_that_cannot_even_be_planned_is_passed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_death_that_cannot_even_be_planned_is_planned_again_later(monkeypatch: pytest.MonkeyPatch) -> None:
     clockwork, rows = ready()
     never_takes(clockwork, rows[ODD], monkeypatch)
 
     def raising(*_: object) -> Execution:
         raise ValueError(SECRET)
 
-    monkeypatch.setattr("clockwork.flows.poll.release.plan_death", raising)
-    check_the_others_are_released_once(clockwork, visits(clockwork))
-    assert clockwork.world.environment.faults.take() == 1
+    with monkeypatch.context() as broken:
+        broken.setattr("clockwork.flows.poll.burials.plan_death", raising)
+        check_the_others_are_released_once(clockwork, visits(clockwork, 1))
+        assert clockwork.world.environment.faults.take() == 1
+    # It was set aside: the defect has passed, and the death is recorded after all.
+    check_the_others_are_released_once(clockwork, visits(clockwork, 3))
+    assert len(clockwork.executions.all()) == 1

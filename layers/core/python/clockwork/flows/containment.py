@@ -20,7 +20,8 @@ from clockwork.domain.errors import ClockworkError, Unavailable, Undecodable, Un
 from clockwork.domain.executions import Execution
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.releases import Release
-from clockwork.ports import Executions, Jobs, Refused, ReleaseQueue, Saved
+from clockwork.domain.timeline import Row
+from clockwork.ports import Executions, Jobs, Refused, ReleaseQueue, Saved, Timeline
 
 log = logging.getLogger(__name__)
 
@@ -137,6 +138,22 @@ class ContainedReleases(_Contained[ReleaseQueue]):
             if release.occurrence.ordering_key is not None and any(not one.permanent for one in answers):
                 blocked.add(key)
         return refused
+
+
+def put_each(timeline: Timeline, faults: Faults, rows: Sequence[Row]) -> dict[int, str]:
+    """Put rows that are stored once at most; returns those that are refused for a reason of their own, and why.
+
+    All together; if that raises a defect, each alone. Raises Unavailable.
+    """
+    try:
+        timeline.put_new(rows)
+    except Unavailable:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever one row raises, the others are put
+        if len(rows) == 1:
+            return {0: why(faults, error, rows[0].key)}
+        return {i: reason for i, row in enumerate(rows) for reason in put_each(timeline, faults, [row]).values()}
+    return {}
 
 
 def _for_each(

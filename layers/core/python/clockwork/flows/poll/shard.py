@@ -45,6 +45,8 @@ class PollReport(msgspec.Struct):
     dead: int = 0
     skipped: int = 0
     expired: int = 0
+    #: Releases that the queue refused for now: each has a row of its own, which the next visit reads.
+    set_aside: int = 0
     commits: int = 0
     #: How far the cursor was behind now when the lease was taken (ms), and how far the horizon is ahead of now at the
     #: end (ms; None in an ordered shard, which is not read ahead).
