@@ -77,8 +77,8 @@ NAMING = (
         "flows/poll/release.py",
         (
             (
-                "            visit.world.timeline.put_new(following)\n".replace("            ", "        ", 1),
-                "        pass\n",
+                "        refused = put_each(world.timeline, world.environment.faults, [row for _, row in following])\n",
+                "        refused: dict[int, str] = {}\n",
             ),
         ),
         "I1",

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 import pytest
 
-from clockwork.domain.errors import Undecodable
-from clockwork.domain.executions import Execution
+from clockwork.domain.errors import Unavailable, Undecodable
+from clockwork.domain.executions import Execution, State
 from clockwork.domain.jobs import HttpTarget
+from clockwork.domain.named_jobs import Pointer
+from clockwork.domain.recurrence import Fire
 from clockwork.domain.releases import Refused, Release
 from clockwork.domain.storage import codec
 from clockwork.domain.storage.rows import releases_of, row_of_job
 from clockwork.domain.timeline import Row
+from clockwork.flows.containment import ContainedExecutions, ContainedReleases, Faults
 from clockwork.flows.poll.burials import TRIED_FOR_MS
 from clockwork.flows.poll.shard import PollReport, poll_shard
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Saved
-from tests.support.examples import NOW, occurrence
+from tests.support.examples import NOW, occurrence, release
 
 P, ROWS, ODD = "p000", 9, 4
 BACK = HttpTarget("https://example.com/failed")
@@ -154,3 +158,67 @@ def test_a_death_that_cannot_even_be_planned_is_planned_again_later(monkeypatch:
     # It was set aside: the defect has passed, and the death is recorded after all.
     check_the_others_are_released_once(clockwork, visits(clockwork, 3))
     assert len(clockwork.executions.all()) == 1
+
+
+def raises(*_: object) -> Any:
+    raise ValueError(SECRET)
+
+
+def test_a_row_that_is_given_up_is_recorded_for_its_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    clockwork, _ = ready()
+    pointer = Pointer("acme", "daily", "v", Fire(NOW + 7, NOW + 7, 1))
+    clockwork.timeline.put([Row(P, pointer.key, codec.encode_row([pointer]), NOW * 2)])
+    monkeypatch.setattr(clockwork.jobs, "get", lambda refs: [object()] * len(refs))
+    assert [report.outcome for report in visits(clockwork)] == ["dry"] * 3
+    assert [one.client_id for one in clockwork.executions.all()] == ["acme"]
+    assert len(sent(clockwork)) == ROWS
+
+
+def test_a_row_that_cannot_even_be_given_up_is_passed_and_told(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    clockwork, rows = ready()
+    clockwork.timeline.put([msgspec.structs.replace(rows[ODD], blob=b"\x01garbage")])
+    monkeypatch.setattr("clockwork.flows.poll.expand.undecodable_execution", raises)
+    check_the_others_are_released_once(clockwork, visits(clockwork))
+    assert len([one for one in caplog.records if getattr(one, "action", "") == "death_not_recorded"]) == 1
+    assert clockwork.world.environment.faults.take() == 2
+    assert SECRET not in caplog.text
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_an_odd_one_among_500_costs_a_few_calls_and_not_500(ordered: bool) -> None:
+    key = {"ordering_key": "k"} if ordered else {}
+    releases = [release(job_id=f"job-{n}", occurrence=occurrence(record="full", **key)) for n in range(500)]
+    calls: list[int] = []
+
+    def call(items: Sequence[Any], *_: object) -> Sequence[Any]:
+        calls.append(len(items))
+        if any("job-77" in repr(one) for one in items):
+            raise ValueError(SECRET)
+        return [Saved(ok=True)] * len(items) if isinstance(items[0], tuple) else ()
+
+    queue = ContainedReleases(SimpleNamespace(send=call), Faults())  # type: ignore[arg-type]
+    assert [one.index for one in queue.send(releases, NOW)] == [77]
+    assert len(calls) <= 61
+    calls.clear()
+    executions = ContainedExecutions(SimpleNamespace(save=call), Faults())  # type: ignore[arg-type]
+    records = [(None, one.first_record(State.PENDING, NOW)) for one in releases]
+    assert [index for index, one in enumerate(executions.save(records)) if not one.ok] == [77]
+    assert len(calls) <= 19
+
+
+def test_behind_a_piece_with_a_refused_head_nothing_of_its_order_is_sent() -> None:
+    taken: list[str] = []
+
+    def send(releases: Sequence[Release], _: int) -> Sequence[Refused]:
+        if any(one.job_id == "job-2" for one in releases):
+            raise Unavailable("it raises, although it must not") if len(releases) == 1 else ValueError(SECRET)
+        taken.extend(one.job_id for one in releases)
+        return ()
+
+    of_key = [occurrence(record="full", ordering_key="ab"[n % 2]) for n in range(30)]
+    releases = [release(job_id=f"job-{n}", occurrence=one) for n, one in enumerate(of_key)]
+    queue = ContainedReleases(SimpleNamespace(send=send), Faults())  # type: ignore[arg-type]
+    assert [one.index for one in queue.send(releases, NOW)] == list(range(2, 30, 2))
+    assert taken == ["job-0", *[f"job-{n}" for n in range(1, 30, 2)]]

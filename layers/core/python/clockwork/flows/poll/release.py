@@ -12,10 +12,11 @@ from clockwork.domain.executions import Execution
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired
 from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Row
+from clockwork.flows.containment import put_each
 from clockwork.flows.outages import tolerated
 from clockwork.flows.poll.aside import set_aside
 from clockwork.flows.poll.burials import bury, save_unreadable
-from clockwork.flows.poll.expand import Visited, visit_rows
+from clockwork.flows.poll.expand import Visited, give_up, visit_rows
 from clockwork.flows.skipped import record_each_skipped
 from clockwork.flows.world import World
 
@@ -36,9 +37,7 @@ def release_portion(visit: Visit, rows: Sequence[Row], until: str) -> str | None
     visited = list(_until_stop(visit_rows(visit.world, rows, until, limit)))
     read = visited[:-1] if visited[-1].is_newer else visited
     # 1. A chain lives on if this visit dies.
-    following = [row for one in read for row in one.following]
-    if following:
-        visit.world.timeline.put_new(following)
+    _put_following(visit.world, read)
     # 2. Record what is not sent. From the first row on about which a store gives no answer, nothing is sent either.
     done = read[: min([*_record_deaths(visit, read), *_record_skipped(visit, read), len(read)])]
     # 3. Send, and set aside what the queue refuses for now.
@@ -56,6 +55,15 @@ def _until_stop(visited: Iterator[Visited]) -> Iterator[Visited]:
         yield one
         if one.goes_on or one.is_newer:
             return
+
+
+def _put_following(world: World, read: Sequence[Visited]) -> None:
+    """Put the next pointers. A row whose pointer is refused for a reason of its own is given up."""
+    following = [(one, row) for one in read for row in one.following]
+    if following:
+        refused = put_each(world.timeline, world.environment.faults, [row for _, row in following])
+        for index, why_not in refused.items():
+            give_up(world, following[index][0], why_not)
 
 
 def _record_deaths(visit: Visit, read: Sequence[Visited]) -> list[int]:
