@@ -18,11 +18,11 @@ from clockwork.domain.lifecycle.parking import Parked, parked_row
 from clockwork.domain.named_jobs import Definition
 from clockwork.domain.recurrence import Every, Recurrence
 from clockwork.domain.releases import Refused, Release
-from clockwork.domain.requests.create import CreateRequest
+from clockwork.domain.requests.create import CreateRequest, Rejected
 from clockwork.domain.storage.codec import decode_message, encode_message
 from clockwork.domain.storage.rows import row_of
 from clockwork.flows.named.write import NamedRequest, create_named
-from clockwork.flows.requests.ingest import Ingestion, Message, Rejected
+from clockwork.flows.requests.ingest import Ingestion, Message
 from clockwork.flows.requests.quotas import Intake
 from clockwork.flows.sweep.sweep import Repairs, repair_all
 from clockwork.memory.world import MemoryClockwork

@@ -198,11 +198,11 @@ def test_an_odd_one_among_500_costs_a_few_calls_and_not_500(ordered: bool) -> No
             raise ValueError(SECRET)
         return [Saved(ok=True)] * len(items) if isinstance(items[0], tuple) else ()
 
-    queue = ContainedReleases(SimpleNamespace(send=call), Faults())  # type: ignore[arg-type]
+    queue = ContainedReleases(SimpleNamespace(send=call), Faults())
     assert [one.index for one in queue.send(releases, NOW)] == [77]
     assert len(calls) <= 61
     calls.clear()
-    executions = ContainedExecutions(SimpleNamespace(save=call), Faults())  # type: ignore[arg-type]
+    executions = ContainedExecutions(SimpleNamespace(save=call), Faults())
     records = [(None, one.first_record(State.PENDING, NOW)) for one in releases]
     assert [index for index, one in enumerate(executions.save(records)) if not one.ok] == [77]
     assert len(calls) <= 19
@@ -219,6 +219,6 @@ def test_behind_a_piece_with_a_refused_head_nothing_of_its_order_is_sent() -> No
 
     of_key = [occurrence(record="full", ordering_key="ab"[n % 2]) for n in range(30)]
     releases = [release(job_id=f"job-{n}", occurrence=one) for n, one in enumerate(of_key)]
-    queue = ContainedReleases(SimpleNamespace(send=send), Faults())  # type: ignore[arg-type]
+    queue = ContainedReleases(SimpleNamespace(send=send), Faults())
     assert [one.index for one in queue.send(releases, NOW)] == list(range(2, 30, 2))
     assert taken == ["job-0", *[f"job-{n}" for n in range(1, 30, 2)]]

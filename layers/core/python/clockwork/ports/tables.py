@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -152,8 +152,12 @@ class Jobs(Protocol):
         Raises Unreadable.
         """
 
-    def scan(self, part: int, parts: int) -> Sequence[NamedJob | Unreadable]:
-        """One of `parts` even, disjoint parts of all jobs of all clients."""
+    def scan(self, part: int, parts: int) -> Iterator[Sequence[NamedJob | Unreadable]]:
+        """One of `parts` even, disjoint parts of all jobs of all clients, page by page.
+
+        A page is read when it is asked for, and holds at most 1 MB of stored jobs. It may be empty, so that the caller
+        can look at the clock while the adapter passes rows that are no jobs. Raises Unavailable at any page.
+        """
 
 
 class Regulation(Protocol):

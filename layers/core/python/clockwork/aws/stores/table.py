@@ -107,9 +107,16 @@ class Table:
         wanted = _expressions({}, ProjectionExpression=", ".join(f"#{attribute}" for attribute in attributes))
         return self._all(self._client.scan, ConsistentRead=True, **wanted)
 
-    def scan_part(self, part: int, parts: int) -> list[Item]:
-        """The items of part number `part`, counted from 0, of `parts` even, disjoint parts of the table."""
-        return self._all(self._client.scan, ConsistentRead=True, Segment=part, TotalSegments=parts)
+    def scan_part(self, part: int, parts: int, condition: str) -> Iterator[list[Item]]:
+        """The items of part number `part`, counted from 0, of `parts` even, disjoint parts of the table, page by page.
+
+        Items for which the condition does not hold stay at the table, so a page may be empty.
+        """
+        wanted = _expressions({}, FilterExpression=condition)
+        for items, _ in self._pages(
+            self._client.scan, None, ConsistentRead=True, Segment=part, TotalSegments=parts, **wanted
+        ):
+            yield items
 
     def put_new(self, item: Item) -> bool:
         """Store an item unless there is one under its key; False if there is one."""
