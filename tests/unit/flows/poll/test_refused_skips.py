@@ -10,7 +10,7 @@ import pytest
 
 from clockwork.domain.errors import Undecodable
 from clockwork.domain.executions import Execution
-from clockwork.flows import skipped
+from clockwork.domain.fires.chains import skipped_execution
 from clockwork.ports import Saved
 from tests.support.named import Named
 
@@ -81,7 +81,8 @@ def test_a_decision_that_raises_is_passed_and_the_records_of_others_are_saved(
 ) -> None:
     named = missed()
 
-    monkeypatch.setattr(skipped, "skipped_execution", raising(skipped.skipped_execution, named.job.job_id, FAULTS[0]))
+    raises = raising(skipped_execution, named.job.job_id, FAULTS[0])
+    monkeypatch.setattr("clockwork.flows.skipped.skipped_execution", raises)
     _check_all_others_are_told(named, caplog)
     assert named.clockwork.world.environment.faults.take() == 1
 

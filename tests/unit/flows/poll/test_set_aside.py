@@ -231,7 +231,8 @@ def test_an_ordered_shard_waits_at_the_first_that_was_refused_and_keeps_its_orde
     rows = [row_of_job("o000", f"{n:022d}", one, NOW * 2) for n, one in enumerate(due)]
     clockwork.timeline.put(rows)
     clockwork.clock.advance(10)
-    send, sent = clockwork.world.releases.send, []
+    send = clockwork.world.releases.send
+    sent: list[str] = []
 
     def refusing(releases: Sequence[Release], now: int) -> Sequence[Refused]:
         taken = releases[:2] if len(sent) < 2 else releases

@@ -103,8 +103,9 @@ class Table:
         return self._all(self._client.query, limit, IndexName=index, ScanIndexForward=False, **wanted)
 
     def scan(self, *attributes: str) -> list[Item]:
-        """The given attributes of every item; for small tables only."""
-        wanted = _expressions({}, ProjectionExpression=", ".join(f"#{attribute}" for attribute in attributes))
+        """The given attributes of every item, all of them if none is given; for small tables only."""
+        names = ", ".join(f"#{attribute}" for attribute in attributes)
+        wanted = _expressions({}, ProjectionExpression=names) if names else {}
         return self._all(self._client.scan, ConsistentRead=True, **wanted)
 
     def scan_part(self, part: int, parts: int, condition: str) -> Iterator[list[Item]]:
