@@ -103,7 +103,7 @@ def _unparked(batch: Batch, client_id: str, client: Client | None, items: list[I
             going.append(item)
         else:
             (going if passage is Passage.FREE else held).append(item)
-    park(batch, held, "the circuit of its target is open")
+    park(batch, held, "the circuit of its target is open", behind_circuit=True)
     return going
 
 

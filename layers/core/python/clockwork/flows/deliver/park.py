@@ -20,10 +20,13 @@ from clockwork.flows.deliver.items import Item
 from clockwork.flows.records import replace
 
 
-def park(batch: Batch, items: Sequence[Item], reason: str) -> None:
-    """Park items of one client. An item whose record says otherwise is handled like any message."""
+def park(batch: Batch, items: Sequence[Item], reason: str, *, behind_circuit: bool = False) -> None:
+    """Park items of one client. An item whose record says otherwise is handled like any message.
+
+    `behind_circuit`: the circuits of their hosts are open, so their rows lie host by host.
+    """
     parked = [item for item, is_parked in batch.each(items, lambda item: _is_parked(batch, item, reason)) if is_parked]
-    failing = batch.waiting.held(parked) if parked else ()
+    failing = batch.waiting.held(parked, behind_circuit) if parked else ()
     for item in parked:
         item.left = True
     for item, why_not in failing:
