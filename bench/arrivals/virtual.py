@@ -190,9 +190,12 @@ class VirtualClockwork:
         return replace(world, clock=_Clock(self._loop), releases=sends, **store)
 
     def _environment(self, number: int) -> World:
-        note = lambda delivery: self.began.append((delivery, self.now))  # noqa: E731
-        targets = _Targets(self._loop, self._rng, note, self._takes_ms)
+        targets = _Targets(self._loop, self._rng, lambda delivery: self._note(number, delivery), self._takes_ms)
         return replace(self._timed(self.world), targets=targets, environment=Environment(name=f"environment-{number}"))
+
+    def _note(self, _number: int, delivery: Delivery) -> None:
+        """Note a delivery that the environment with this number begins."""
+        self.began.append((delivery, self.now))
 
     def _appear(self, at: int, body: str) -> None:
         if at not in self._visible:

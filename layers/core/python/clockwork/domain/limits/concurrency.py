@@ -14,7 +14,7 @@ from clockwork.domain.clients import Client
 #: Permits in one block: one environment can use this many at once, since it takes ten messages at a time.
 BLOCK = 10
 #: The share of the deliverers that clients without a limit of their own leave to those that do not crowd.
-LEFT_FREE = 0.2
+LEFT_FREE = 0.25
 #: A client is slow in an environment after an attempt there took this long (ms). Its next batches keep environments
 #: from other clients, be they full or not.
 SLOW_MS = 1_000

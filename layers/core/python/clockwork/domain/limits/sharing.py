@@ -1,7 +1,7 @@
 """Sharing the deliverers: which clients one deliverer environment has met lately, and which of them crowd it.
 
-A client *crowds* while messages of its wait to be taken: a full batch says that, if more than a fifth of it is the
-client's. An environment learns all this from the messages that it gets, so that it costs no call.
+A client *crowds* while messages of its wait to be taken: a full batch says that, if more than three tenths of it are
+the client's. An environment learns all this from the messages that it gets, so that it costs no call.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Mapping
 #: Messages of a full batch. Lambda hands over fewer when no more are waiting.
 FULL_BATCH = 10
 #: The share of a full batch above which a client crowds.
-CROWDING_SHARE = 0.2
+CROWDING_SHARE = 0.3
 #: For so long after it was in hand (ms) a client counts as one with which others have to share.
-MET_FOR_MS = 60_000
+MET_FOR_MS = 120_000
 #: For so long after such a batch (ms) a client crowds.
 CROWDS_FOR_MS = 10_000
 
