@@ -79,6 +79,22 @@ def test_a_block_is_one_holders_until_its_lease_ends(regulation: Regulation) -> 
     assert regulation.lease("other", 0, "one", NOW, NOW + 100)
 
 
+def test_a_block_is_taken_until_its_lease_has_ended_or_is_given_back(regulation: Regulation) -> None:
+    assert regulation.taken("acme", NOW) == frozenset()
+    for block, until in ((0, NOW + 100), (2, NOW + 200), (11, NOW + 300), (12, NOW + 300)):
+        assert regulation.lease("acme", block, "one", NOW, until)
+    assert regulation.lease("other", 5, "one", NOW, NOW + 300)
+    regulation.give_back("acme", 12, "one")
+    assert regulation.taken("acme", NOW) == {0, 2, 11}
+    assert regulation.taken("acme", NOW + 100) == {0, 2, 11}
+    assert regulation.taken("acme", NOW + 101) == {2, 11}
+    assert regulation.taken("acme", NOW + 301) == frozenset()
+    # Other rows of a client's regulation are no blocks.
+    assert regulation.reserve("acme", 1, 100, NOW) == (NOW, 1)
+    assert regulation.save_circuit(None, CIRCUIT)
+    assert regulation.taken("acme", NOW) == {0, 2, 11}
+
+
 def test_a_circuit_changes_only_from_the_revision_that_is_stored(regulation: Regulation) -> None:
     assert regulation.circuits("acme") == {}
     assert regulation.save_circuit(None, CIRCUIT)

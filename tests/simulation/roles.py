@@ -47,6 +47,7 @@ NEEDS: Mapping[str, Needs] = {
     "regulation.count_created": _needs("clients", "UpdateItem"),
     "regulation.reserve": _needs("clients", "UpdateItem"),
     "regulation.lease": _needs("clients", "UpdateItem"),
+    "regulation.taken": _needs("clients", "Query"),
     "regulation.give_back": _needs("clients", "UpdateItem"),
     "regulation.circuits": _needs("clients", "Query"),
     "regulation.save_circuit": _needs("clients", "PutItem"),

@@ -16,8 +16,8 @@ EQUIVALENT: dict[str, str] = {
     "domain/fires/chains.py: after_at = max(before.chain_after_at, at - jitter_ms - 1): 1 -> 2": (
         "the loop behind it skips what is due by then, from wherever it begins"
     ),
-    "domain/limits/concurrency.py: most_growths = 20  # gives far more than the longest wait; a float cannot hold every"
-    " power: 20 -> 21": "the wait is cut at its longest long before",
+    "domain/limits/concurrency.py: most_growths = 40  # gives far more than the longest wait; a float cannot hold every"
+    " power: 40 -> 41": "the wait is cut at its longest long before",
     "flows/deliver/admission.py: free_at = max(until + 1, first_at + int(count * interval_ms)): 1 -> 2": (
         "any instant beyond the window says that it has expired"
     ),

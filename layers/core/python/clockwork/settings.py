@@ -55,8 +55,8 @@ class Settings:
     max_receive_count: int = 100
     #: The same of the ordered queue: a head that fails is received again and again, since it is never sent anew.
     ordered_max_receive_count: int = 1_000
-    #: How many deliverer environments the deployment is made for. A client without a concurrency limit of its own may
-    #: take a fifth of them.
+    #: How many deliverer environments Lambda runs at most. Beside others, clients without a concurrency limit of their
+    #: own that crowd share three quarters of them.
     deliverer_concurrency: int = 100
     #: Attempts at a target that one environment must have seen, half of them failing, before its circuit opens. Failed
     #: retries do not count.

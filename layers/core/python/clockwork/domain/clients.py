@@ -34,7 +34,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     relevancy_window_seconds: float | None = None
     #: The rate limit: deliveries started per second, retries included. None: as many as come due.
     max_rate_per_second: float | None = None
-    #: The concurrency limit: deliveries under way at once. None: a share of the deliverer's concurrency.
+    #: The concurrency limit: deliveries under way at once. None: a share of the deliverers beside others.
     max_concurrency: int | None = None
     creates_per_second: float | None = None
     jobs_per_day: int | None = None

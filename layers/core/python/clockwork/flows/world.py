@@ -13,6 +13,7 @@ from typing import Any
 from clockwork import ports
 from clockwork.domain.executions import kept_until
 from clockwork.domain.limits.circuits import Ratio
+from clockwork.domain.limits.sharing import Company
 from clockwork.flows.containment import ContainedExecutions, ContainedJobs, ContainedReleases, Faults
 from clockwork.settings import Settings
 
@@ -22,7 +23,8 @@ class Environment:
     """The memory of one Lambda environment between its invocations.
 
     `ratios`: the last outcomes by (clientId, host). `parking_noted_until` and `slow_until`, both by clientId: until
-    when (ms) the client's parking is noted, and until when its targets count as slow.
+    when (ms) the client's parking is noted, and until when its targets count as slow. `last_block` and
+    `none_free_until`, by clientId, too: the block of permits given back last, and until when (ms) none was free.
     """
 
     #: The name under which this environment leases permits: no other environment ever has it.
@@ -30,6 +32,10 @@ class Environment:
     ratios: dict[tuple[str, str], Ratio] = field(default_factory=lambda: defaultdict(Ratio))
     parking_noted_until: dict[str, int] = field(default_factory=dict)
     slow_until: dict[str, int] = field(default_factory=dict)
+    last_block: dict[str, int] = field(default_factory=dict)
+    none_free_until: dict[str, int] = field(default_factory=dict)
+    #: The clients met lately, which share the deliverers.
+    company: Company = field(default_factory=Company)
     #: How many ordered shards the stack was made with; None until the registry has been read.
     ordered_shards: int | None = None
     #: The defects that were contained and not yet told.

@@ -179,6 +179,12 @@ class Regulation(Protocol):
     def lease(self, client_id: str, block: int, holder: str, now: int, until: int) -> bool:
         """Lease a block of permits if it is free, expired before `now`, or the holder's own already; else False."""
 
+    def taken(self, client_id: str, now: int) -> frozenset[int]:
+        """The numbers of the client's blocks whose leases have not ended at `now`; of very many, some.
+
+        A hint: another caller may lease or give back any of them meanwhile.
+        """
+
     def give_back(self, client_id: str, block: int, holder: str) -> None:
         """Release the lease of a block before it ends. Nothing happens if it is not the holder's any more."""
 

@@ -29,6 +29,8 @@ LAST_US = 10**18
 #: Tries of one reservation. Each that fails lost against a reservation of another worker, or against a clock that is
 #: behind the others'.
 MOST_TRIES = 20
+#: The most leases of a client that are read at once, so that it is one page. A block beyond them may be free.
+LEASES_READ = 500
 #: The most clients whose circuits are cached; the one read longest ago makes room.
 CAPACITY = 1_000
 
@@ -106,6 +108,12 @@ class AwsRegulation:
             now=now,
             until=until,
         )
+
+    def taken(self, client_id: str, now: int) -> frozenset[int]:
+        # "~" sorts behind every digit.
+        rows = self._table.query_all(client_id, LEASES_READ, between=(_PERMITS, _PERMITS + "~"))
+        leased = {row["item"]["S"]: int(row["until"]["N"]) for row in rows}
+        return frozenset(int(item.removeprefix(_PERMITS)) for item, until in leased.items() if until >= now)
 
     def give_back(self, client_id: str, block: int, holder: str) -> None:
         permits = (client_id, f"{_PERMITS}{block}")

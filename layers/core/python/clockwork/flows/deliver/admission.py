@@ -1,7 +1,8 @@
 """Admission: before anything is claimed, decide which items of each client may start now.
 
 Items of a paused client or an open circuit are parked. A rate cap paces a client's items. A concurrency cap counts its
-deliveries under way. An uncapped, unpaused client whose targets answer costs no write here.
+deliveries under way. A client without one shares the deliverers with the others that an environment meets. An uncapped,
+unpaused client that is alone costs no write here.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from clockwork.domain.limits.rate import urgency
 from clockwork.flows.containment import why
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import unexpired
-from clockwork.flows.deliver.concurrency import within_concurrency
+from clockwork.flows.deliver.concurrency import note_company, within_concurrency
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.deliver.park import park
 from clockwork.flows.world import World
@@ -32,6 +33,7 @@ FAR_SLOT_MS = 1_000
 def admit(batch: Batch, items: Sequence[Item]) -> list[Item]:
     """The items that may start now. The others are parked, or go back to the queue for later."""
     admitted: list[Item] = []
+    note_company(batch.world, items)
     for client_id, group in groupby(sorted(items, key=_client_of), key=_client_of):
         admitted += _admitted(batch, client_id, list(group))
     return admitted
