@@ -145,7 +145,7 @@ def test_a_redrive_by_filter_counts_those_that_it_redrives() -> None:
     assert api.call("POST", path, {}).body["changed"] == 0
 
 
-def previews(api: Api, count: int = 3, caller: str = ALICE, **schedule: Any) -> list[Answer]:
+def previews(api: Api, count: int = 3, caller: str = ALICE, schedule: dict[str, Any] | None = None) -> list[Answer]:
     body = {"schedule": schedule or {"cron": "0 3 * * *"}}
     return [api.call("POST", "/v1/schedules/preview", body, caller=caller) for _ in range(count)]
 
@@ -167,7 +167,7 @@ def test_a_preview_that_is_refused_has_cost_its_work_too() -> None:
     api = Api(api_environments=1)
     capped(api, createsPerSecond=1)
     excluding = {"cron": "* * * * *", "exclude": ["* * * * *"]}
-    assert [answer.status for answer in previews(api, **excluding)] == [422, 422, 429]
+    assert [answer.status for answer in previews(api, schedule=excluding)] == [422, 422, 429]
 
 
 def test_a_preview_is_paid_by_one_client_of_the_caller_that_has_room() -> None:

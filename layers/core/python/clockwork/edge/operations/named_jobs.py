@@ -178,7 +178,8 @@ class NamedApi(Operations):
         if change is None:
             return write.unchanged(self.world, job)
         revision = request.revision()
-        self._admitting(job.client_id)(makes)
+        if makes:
+            self._admitting(job.client_id)(makes)
         return write.change(self.world, job, revision, change)
 
 
