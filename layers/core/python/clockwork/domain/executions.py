@@ -19,7 +19,7 @@ class State(StrEnum):
     FAILED = "FAILED"  # the target refused or broke off; the next attempt's claim moves it on
     TIMED_OUT = "TIMED_OUT"  # the target did not answer in time; the next attempt's claim moves it on
     WORKER_LOST = "WORKER_LOST"  # its deliverer ended without an outcome; the next attempt's claim moves it on
-    PARKED = "PARKED"  # in a parked row, no attempt used up; the sweeper unparks it, then a claim moves it on
+    PARKED = "PARKED"  # in a row, no attempt used up; the sweeper unparks it, then a deliverer's claim moves it on
     SUCCEEDED = "SUCCEEDED"  # final
     CANCELLED = "CANCELLED"  # final
     EXPIRED = "EXPIRED"  # final: too late to be of use
