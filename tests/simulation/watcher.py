@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from clockwork.domain import keys
@@ -90,7 +90,7 @@ class Watcher:
         self._successes: set[tuple[str, int]] = set()
         #: Clients that have redriven or discarded dead executions.
         self.redriven: set[str] = set()
-        #: The client whose work meets defects, if there is one: its chains and its lateness are not judged.
+        #: The client whose work meets defects, if there is one: its chains, order and lateness are not judged.
         self.apart: str | None = None
         #: Clients whose parked occurrences were discarded.
         self.discarded: set[str] = set()
@@ -151,9 +151,17 @@ class Watcher:
 
     # Messages that the queue took.
 
-    def sent(self, releases: Iterable[Release]) -> None:
+    def sent(self, releases: Sequence[Release], actor: Actor | None = None) -> None:
         """Notes releases that the release queue has taken."""
         self._sent.update((release.job_id, release.attempt) for release in releases)
+        for release in releases:
+            objection = self.caps.sent(actor, release)
+            self.require(objection is None, "I8", str(objection), release.job_id)
+
+    def reserved(self, actor: Actor | None, client_id: str, first_at: int, count: int, interval_ms: float) -> None:
+        """Checks slots under a rate cap that a deliverer has reserved."""
+        objection = self.caps.reserved(actor, client_id, first_at, count, interval_ms)
+        self.require(objection is None, "I8", str(objection))
 
     # Changes by pollers.
 
@@ -222,6 +230,7 @@ class Watcher:
         about = after.job_id
         self.require(after.revision == (before.revision if before else 0) + 1, "I4", "a revision was skipped", about)
         self._check_transition(before, after)
+        self.caps.noted(actor, after)
         if before is not None and before.state is State.DEAD and after.state is not State.DEAD:
             self.named.redriven.add(after.execution_id)
         if before is not None:
@@ -310,6 +319,8 @@ class Watcher:
 
     def _check_order(self, delivery: Delivery) -> None:
         """Requires that the jobs ahead in the order of its key, accepted in time, have ended."""
+        if delivery.occurrence.client_id == self.apart:
+            return
         for ahead in self.order.ahead_of(delivery.execution_id, delivery.occurrence):
             record = self.executions.find(ahead.job_id, ahead.execution_id)
             has_ended = record is not None and record.is_final

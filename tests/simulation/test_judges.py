@@ -1,0 +1,86 @@
+"""The judges see what they are for: each is shown a history that is right, and others that are wrong."""
+
+from __future__ import annotations
+
+import random
+
+import msgspec
+import pytest
+
+from clockwork.domain.executions import State
+from clockwork.memory.clock import MemoryClock
+from tests.simulation.caps import BURST_SECONDS, WINDOW_MS, Caps
+from tests.simulation.requests import REGULATED
+from tests.simulation.scheduler import Actor, Scheduler
+from tests.simulation.slots import CLOCKS_APART_MS
+from tests.support.examples import NOW, execution, occurrence, release
+
+CLIENT = REGULATED.client_id
+RATE = REGULATED.max_rate_per_second or 0.0
+INTERVAL_MS = 1000 / RATE
+RELEASE = release(occurrence=occurrence(client_id=CLIENT))
+PACED = msgspec.structs.replace(RELEASE, paced=True)
+
+
+def an_actor() -> Actor:
+    return Actor(Scheduler(MemoryClock(NOW), random.Random(0)), "deliverer", lambda _: None)
+
+
+def objection(caps: Caps, actor: Actor, attempt: int, at: int = NOW) -> str | None:
+    """What the judge says to an attempt that begins at `at` and is over at once."""
+    return caps.objection(actor, CLIENT, (RELEASE.execution_id, attempt), at, at)
+
+
+@pytest.fixture
+def caps() -> Caps:
+    return Caps({CLIENT: REGULATED})
+
+
+def test_an_attempt_uses_the_slot_that_its_invocation_took(caps: Caps) -> None:
+    one, other = an_actor(), an_actor()
+    assert caps.reserved(one, CLIENT, NOW - 9_000, 2, INTERVAL_MS) is None
+    assert objection(caps, one, 1) is None
+    assert objection(caps, one, 1) is None, "a message that comes twice keeps its slot"
+    assert objection(caps, other, 2) == "attempt 2 begins, and no slot was taken for it"
+
+
+def test_an_attempt_uses_the_slot_that_its_release_or_its_record_tells(caps: Caps) -> None:
+    one, other = an_actor(), an_actor()
+    caps.reserved(one, CLIENT, NOW, 2, INTERVAL_MS)
+    assert caps.sent(one, PACED) is None
+    waiting = execution(State.PENDING, client_id=CLIENT, attempt=1, next_attempt_at=NOW + 500)
+    caps.noted(one, waiting)
+    caps.noted(one, waiting.changed(attempt=2))
+    assert [objection(caps, other, attempt, NOW + 500) is None for attempt in (1, 2, 3)] == [True, True, False]
+
+
+def test_an_attempt_does_not_begin_before_its_slot(caps: Caps) -> None:
+    actor = an_actor()
+    caps.reserved(actor, CLIENT, NOW, 1, INTERVAL_MS)
+    caps.sent(actor, PACED)
+    assert objection(caps, actor, 1, NOW - CLOCKS_APART_MS) is None
+    assert objection(caps, actor, 1, NOW - CLOCKS_APART_MS - 1) == "attempt 1 begins 1001 ms before its slot"
+
+
+def test_what_was_parked_has_no_slot_any_more(caps: Caps) -> None:
+    actor = an_actor()
+    caps.reserved(actor, CLIENT, NOW, 1, INTERVAL_MS)
+    assert caps.sent(actor, PACED) is None
+    unparked = msgspec.structs.replace(PACED, parkings=1)
+    assert caps.sent(an_actor(), unparked) == "attempt 1 is sent as if it had a slot, parked 1 times"
+    assert caps.sent(an_actor(), msgspec.structs.replace(unparked, paced=False)) is None
+
+
+def test_no_slot_is_given_away_twice(caps: Caps) -> None:
+    assert caps.reserved(an_actor(), CLIENT, NOW, 3, INTERVAL_MS) is None
+    assert caps.reserved(an_actor(), CLIENT, NOW + 1_000, 1, INTERVAL_MS) is not None
+    assert caps.reserved(an_actor(), CLIENT, NOW + 1_500, 1, INTERVAL_MS) is None
+
+
+@pytest.mark.parametrize(("more", "is_right"), [(0, True), (1, False)])
+def test_the_starts_of_each_window_are_counted(caps: Caps, more: int, *, is_right: bool) -> None:
+    caps.knows_slots = False
+    most = int(RATE * (WINDOW_MS / 1000 + BURST_SECONDS))
+    for number in range(most + more):
+        objection(caps, an_actor(), number, NOW + WINDOW_MS - 1 if number else NOW)
+    assert (caps.rate_objection() is None) == is_right
