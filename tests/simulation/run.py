@@ -23,6 +23,7 @@ from tests.simulation.gate import DEFECTIVE_CLIENT
 from tests.simulation.history import History
 from tests.simulation.named_further import hoard
 from tests.simulation.operations import ASKED_BY_MESSAGE, OPERATIONS, WEIGHTS
+from tests.simulation.outages import OUTAGES, Outage, place_of_seed
 from tests.simulation.requests import ADMIN, CLIENTS, METERED
 from tests.simulation.rows import elements_of, every_row
 from tests.simulation.stage import BEGAN_AT, DRAIN_BOUND_MS, Stage
@@ -65,14 +66,21 @@ class Run:
     def __init__(self, seed: int, operations: int = OPERATIONS_PER_RUN, faults: int | None = None) -> None:
         self.seed = seed
         self.rng = random.Random(seed)
+        place = place_of_seed(seed)
         self.profile = DEFECTS if seed % DEFECTS_EVERY == DEFECTS_EVERY - 1 else PROFILES[seed % len(PROFILES)]
+        self.profile = self.profile if place is None else OUTAGES
         self.settings = _settings(self.rng, self.profile)
         self.script = _script(self.rng, seed)[:operations]
         self.adversary = Adversary(random.Random(~seed), self.profile, faults)
         herd_at = BEGAN_AT + self.rng.randrange(100_000, BUSY_MS)
         page_bytes = 3_000 if self.profile in SWEEPING else self.rng.choice((LARGEST_PAGE, LARGEST_PAGE, 3_000))
         self.stage = Stage(seed, self.settings, self.adversary, herd_at, page_bytes)
-        self.stage.watcher.apart = DEFECTIVE_CLIENT if self.profile is DEFECTS else None
+        if self.profile is DEFECTS:
+            self.stage.watcher.apart = DEFECTIVE_CLIENT
+            self.stage.watcher.is_held_up = lambda occurrence: occurrence.client_id == DEFECTIVE_CLIENT
+        if place is not None:
+            self.adversary.outage = Outage(place, BEGAN_AT, BUSY_MS, herd_at, random.Random(seed))
+            self.stage.watcher.is_held_up = place.holds_up
         self._remember_earlier_days()
 
     def go(self) -> Result:
@@ -83,7 +91,7 @@ class Run:
         self._plan_incidents()
         drained_after_ms = self.stage.run(BUSY_MS)
         watcher = self.stage.watcher
-        if self.profile in (CALM, DEFECTS) and not watcher.violations:
+        if self.profile in (CALM, DEFECTS, OUTAGES) and not watcher.violations:
             check_calm(watcher)
         seen = watcher.seen.values()
         return Result(
@@ -200,7 +208,8 @@ def _settings(rng: random.Random, profile: Profile) -> Settings:
         visibility_seconds=2 * deliverer_timeout,
         row_retention_seconds=4_000,
         idempotency_seconds=900,
-        backpressure_messages=rng.choice((2, 40_000)),
+        # Where something is out pollers have to read ahead of it.
+        backpressure_messages=rng.choice((2, 40_000)) if profile is not OUTAGES else 40_000,
     )
 
 

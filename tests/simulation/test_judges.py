@@ -10,6 +10,7 @@ import pytest
 from clockwork.domain.executions import State
 from clockwork.memory.clock import MemoryClock
 from tests.simulation.caps import BURST_SECONDS, WINDOW_MS, Caps
+from tests.simulation.outages import LONGEST_MS, PLACED_AT, PLACES, TIMES, Outage, Place
 from tests.simulation.requests import REGULATED
 from tests.simulation.scheduler import Actor, Scheduler
 from tests.simulation.slots import CLOCKS_APART_MS
@@ -84,3 +85,32 @@ def test_the_starts_of_each_window_are_counted(caps: Caps, more: int, *, is_righ
     for number in range(most + more):
         objection(caps, an_actor(), number, NOW + WINDOW_MS - 1 if number else NOW)
     assert (caps.rate_objection() is None) == is_right
+
+
+BUSY_MS, HERD_MS = 1_500_000, 700_000
+#: By place: a call, its items and what it is about, and the items that fail while the place is out.
+CALLS = {
+    "one client's named jobs": ("jobs.get", [None], ([("other", "a"), (PLACED_AT, "a")],), {0}),
+    "one client's records": (
+        "executions.save",
+        [(None, execution(State.PENDING, client_id=one)) for one in ("other", PLACED_AT)],
+        (),
+        {1},
+    ),
+    "one client's limits": ("regulation.lease", [None], (PLACED_AT, 3), {0}),
+}
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.name)
+def test_a_port_is_out_at_its_place_alone_and_for_less_than_pollers_read_ahead(place: Place) -> None:
+    outage = Outage(place, NOW, BUSY_MS, NOW + HERD_MS, random.Random(0))
+    call, items, about, failing = CALLS[place.name]
+    struck = [at for at in range(NOW, NOW + BUSY_MS, 1_000) if outage.struck(at, call, items, about)]
+    ends = [at for at in struck if at + 1_000 not in struck]
+    assert len(ends) >= TIMES - 2
+    assert len(struck) <= len(ends) * LONGEST_MS // 1_000
+    assert NOW + HERD_MS in struck
+    assert outage.struck(struck[0], call, items, about) == failing
+    assert outage.struck(struck[0], "timeline.read", items, about) == set()
+    assert outage.struck(struck[0], call, [None], ("other",)) == set()
+    assert outage.struck(NOW - 1, call, items, about) == set()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from clockwork.domain import keys
@@ -29,6 +29,8 @@ from tests.simulation.scheduler import Actor, Scheduler
 MOST_SKEW_MS = 500
 
 
+#: How the names of those begin that release because a client asks.
+ASKING = ("api", "ingester")
 #: States that only an attempt leads to.
 ATTEMPTED = frozenset({State.SUCCEEDED, State.FAILED, State.TIMED_OUT, State.WORKER_LOST})
 
@@ -92,6 +94,14 @@ class Watcher:
         self.redriven: set[str] = set()
         #: The client whose work meets defects, if there is one: its chains, order and lateness are not judged.
         self.apart: str | None = None
+        #: Whose work may be late or repeated, since something went wrong at it: for all else a run may be calm.
+        self.is_held_up: Callable[[Occurrence], bool] = lambda _: False
+        #: The first start of each execution: its delivery, and when (ms, true time).
+        #: Executions that were released at once because a client asked, perhaps not for the first time.
+        self.asked: set[str] = set()
+        #: How often each attempt was started: by execution and number.
+        self.attempts: Counter[tuple[str, int]] = Counter()
+        self.first_starts: dict[str, tuple[int, Delivery]] = {}
         #: Clients whose parked occurrences were discarded.
         self.discarded: set[str] = set()
         self.caps = Caps({client.client_id: client for client in capped})
@@ -154,6 +164,8 @@ class Watcher:
     def sent(self, releases: Sequence[Release], actor: Actor | None = None) -> None:
         """Notes releases that the release queue has taken."""
         self._sent.update((release.job_id, release.attempt) for release in releases)
+        if actor is not None and actor.name.startswith(ASKING):
+            self.asked.update(release.execution_id for release in releases)
         for release in releases:
             objection = self.caps.sent(actor, release)
             self.require(objection is None, "I8", str(objection), release.job_id)
@@ -274,6 +286,8 @@ class Watcher:
         job_id, occurrence = delivery.job_id, delivery.occurrence
         seen = self.seen[job_id]
         seen.starts.append((self._scheduler.now, delivery.attempt))
+        self.first_starts.setdefault(delivery.execution_id, (self._scheduler.now, delivery))
+        self.attempts[delivery.execution_id, delivery.attempt] += 1
         self.require(clock_now >= occurrence.due_at, "I2", f"{occurrence.due_at - clock_now} ms early", job_id)
         if delivery.attempt == 1 and seen.first_lateness_ms is None:
             seen.first_lateness_ms = self._scheduler.now - occurrence.due_at

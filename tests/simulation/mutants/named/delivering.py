@@ -190,4 +190,15 @@ DELIVERING = (
         ),
         "L1",
     ),
+    Mutant(
+        "one record that is not answered fails the whole batch",
+        "flows/deliver/batch.py",
+        (
+            (
+                "                self.fail(plans[index][0], saved.unavailable)\n",
+                "                return [self.fail(one, saved.unavailable) for one, _ in plans]\n",
+            ),
+        ),
+        "I3",
+    ),
 )
