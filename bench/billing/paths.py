@@ -141,7 +141,7 @@ def _packed(name: str, says: str, **how: Any) -> Path:
 
 def _recurring(name: str, says: str, overlap: str = "allow", **how: Any) -> Path:
     schedule = {"every": {"seconds": _HOUR_SECONDS}, "overlap": overlap}
-    return Path(name=name, says=says, named=True, schedule=schedule, **how)
+    return Path(name=name, says=says, named=True, schedule=schedule, record="full", **how)
 
 
 PATHS = {
@@ -161,10 +161,9 @@ PATHS = {
         Path(name="retry_full", says="one a request, recorded, the first attempt fails", record="full", failures=1),
         Path(name="cancel_none", says="one a request, each cancelled in time", cancelled=True),
         Path(name="cancel_full", says="the same, recorded", record="full", cancelled=True),
-        Path(name="named_oneshot", says="one named job a request", named=True),
+        Path(name="named_oneshot", says="one named job a request", named=True, record="full"),
         _recurring("recurring_fire", "a fire of a recurring job"),
-        _recurring("recurring_fire_full", "the same, recorded", record="full"),
-        _recurring("overlap_skip", "recorded, looks for an earlier one under way", record="full", overlap="skip"),
+        _recurring("overlap_skip", "the same, looks for an earlier one under way", overlap="skip"),
         _in_batches("capped", "500 a request, 100 deliveries a second", client={"max_rate_per_second": 100.0}),
         _in_batches("narrow", "500 a request, 10 deliveries at once", client={"max_concurrency": 10}),
         _in_batches("parked", "500 a request, parked: the client is paused", client={"paused": True}, parked=True),

@@ -93,6 +93,8 @@ class Alarms(Construct):
             means="A shard is behind by a third of the time for which waiting rows are kept: jobs will be lost",
         )
         self._alarm("Stuck", metric(settings, "Stuck"), above=0, means="A shard stopped at a row it cannot read")
+        aside = "A queue refuses releases: they wait, and the poller's log says for which shards"
+        self._alarm("SetAside", metric(settings, "SetAside"), above=0, of=5, means=aside)
         refused = metric(settings, "SettingsRefused")
         means = "ordered_shards is not what the stack was made with, so ordered jobs are refused: set it back"
         self._alarm("SettingRefused", refused, above=0, means=means)

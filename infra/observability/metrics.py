@@ -27,6 +27,7 @@ STATISTICS = {
     "CursorLagMs": "Maximum",
     "HorizonAheadMs": "Minimum",
     "Stuck": "Sum",
+    "SetAside": "Sum",
     "FaultsContained": "Sum",
     "Ticks": "Sum",
     "PollersStarted": "Sum",

@@ -38,7 +38,8 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("errors", "instants", "keys"),
     ),
     "edge": (
-        ("description", "ingestion", "app"),
+        ("ingestion", "app"),
+        ("description",),
         ("operations",),
         ("responses",),
         ("requests",),

@@ -242,6 +242,7 @@ def test_a_record_that_cannot_be_read_is_not_replaced_and_fails_no_other(aws_wor
     damaged, other = aws_world.executions.save([(None, changed(first)), (None, second)])
     assert (damaged.ok, other.ok) == (False, True)
     assert "cannot be read" in (damaged.unavailable or "")
+    assert damaged.is_defect
 
 
 def test_a_record_that_is_too_large_is_its_own_outcome_and_not_that_of_its_fellows(aws_world: AwsWorld) -> None:
@@ -250,6 +251,7 @@ def test_a_record_that_is_too_large_is_its_own_outcome_and_not_that_of_its_fello
     outcomes = executions.save([(None, large), (None, small)])
     assert [saved.ok for saved in outcomes] == [False, True]
     assert outcomes[0].unavailable is not None
+    assert outcomes[0].is_defect
     assert executions.find(small.job_id, small.execution_id) == small
 
 

@@ -202,6 +202,16 @@ def test_a_record_that_could_not_be_stored_is_reported_beside_those_that_could(e
     assert "Throughput" in (saved[1].unavailable or "")
 
 
+@pytest.mark.parametrize(("code", "is_defect"), [("ValidationException", True), ("AccessDeniedException", False)])
+def test_a_record_that_is_refused_by_itself_is_told_from_a_call_that_is_denied(
+    emulated: AwsWorld, code: str, is_defect: bool
+) -> None:
+    refused = answer(400, {"__type": f"com.amazonaws.dynamodb.v20120810#{code}", "message": "no"})
+    Wire(emulated.aws.client("dynamodb"), "PutItem", [refused])
+    (saved,) = emulated.executions.save([(None, execution())])
+    assert (saved.ok, saved.is_defect) == (False, is_defect)
+
+
 def test_a_key_row_whose_answer_was_lost_is_ours(emulated: AwsWorld) -> None:
     key_row = KeyRow("acme", "order-1", "digest", NOW, "seed", "p000", NOW + DAY)
     Wire(emulated.aws.client("dynamodb"), "PutItem", [lost_answer])

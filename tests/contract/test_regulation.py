@@ -7,12 +7,15 @@ from functools import partial
 import msgspec
 import pytest
 
+from clockwork.aws.errors import ConditionFailed
+from clockwork.aws.stores.table import Table
+from clockwork.domain.errors import Unavailable
 from clockwork.domain.lifecycle.parking import Parked
 from clockwork.domain.limits.circuits import Circuit
 from clockwork.ports import Regulation
 from tests.contract.examples import DUE
 from tests.contract.races import at_once
-from tests.contract.worlds import World
+from tests.contract.worlds import AwsWorld, World
 
 NOW = DUE
 CIRCUIT = Circuit("acme", "example.com:8443", NOW, NOW + 30_000, 30_000)
@@ -123,3 +126,23 @@ def test_a_note_is_forgotten_only_as_it_was_seen(regulation: Regulation) -> None
     regulation.forget_parked(seen)
     regulation.forget_parked(seen)
     assert list(regulation.parked()) == []
+
+
+def test_a_reservation_that_always_loses_ends_as_unavailable(
+    aws_world: AwsWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    regulation = aws_world.regulation
+    lost: list[int] = []
+
+    def lose(*_: object, **__: object) -> None:
+        lost.append(1)
+        assert len(lost) < 1_000, "it never gives up"
+        # The row goes between a read and the write that follows it, and comes between that and the next read.
+        raise ConditionFailed(None if len(lost) % 2 else {"nextSlotUs": {"N": str(NOW * 1000 + len(lost))}})
+
+    with monkeypatch.context() as contended:
+        contended.setattr(Table, "update_and_read", lose)
+        with pytest.raises(Unavailable, match="nothing was reserved"):
+            regulation.reserve("acme", 5, 100, NOW)
+    assert 10 <= len(lost) <= 40
+    assert regulation.reserve("acme", 5, 100, NOW) == (NOW, 5)

@@ -196,6 +196,7 @@ def test_a_client_that_is_named_cancels_its_own_jobs_only() -> None:
         ({"op": "create", "clientId": "acme", "job": 1}, "/job must be a JSON object"),
         (create(record="some"), "/job/record must be one of"),
         (create(schedule={"every": {"seconds": 60}}), "/job/jobKey is required"),
+        (create(jobKey="once", record="none"), "/job/record must be full, or left out: a job with a jobKey"),
         (create(target={"type": "http", "url": "http://10.0.0.1/"}), "/job/target/url"),
         ({"op": "cancel"}, "/ must have either jobId or jobKey"),
         ({"op": "cancel", "jobKey": "nightly"}, "/clientId is required with jobKey"),

@@ -177,10 +177,9 @@ def test_a_change_that_failed_behind_its_row_is_done_by_its_repeat(
     assert run(api, 3_600) == (420 if call == "resume" else 360)
 
 
-@pytest.mark.parametrize("record", ["full", "none"])
-def test_a_change_that_is_asked_for_again_tells_again_what_is_under_way(record: str) -> None:
+def test_a_change_that_is_asked_for_again_tells_again_what_is_under_way() -> None:
     api = Api()
-    path = f"/v1/jobs/{job_id(api, record=record)}"
+    path = f"/v1/jobs/{job_id(api)}"
     answers: list[Answer] = []
 
     def answer(delivery: Delivery) -> Outcome:
@@ -192,26 +191,8 @@ def test_a_change_that_is_asked_for_again_tells_again_what_is_under_way(record: 
     run(api, 15)
     listed = [[execution["executionId"] for execution in answer.body["executions"]] for answer in answers]
     assert all(one == listed[0] for one in listed)
-    assert len(listed[0]) == (record == "full")
-    assert [answer.body.get("result") for answer in answers[2:]] == ["running" if record == "full" else "too_late"] * 2
-
-
-@pytest.mark.parametrize(("record", "told"), [("none", ("cancelled", 0)), ("full", ("running", 1))])
-def test_at_level_none_a_delete_says_that_it_cannot_see_a_run_by_hand(record: str, told: tuple[str, int]) -> None:
-    api = Api()
-    path = f"/v1/jobs/{job_id(api, schedule={'delaySeconds': 604_800}, record=record)}"
-    answers: list[Answer] = []
-
-    def answer(delivery: Delivery) -> Outcome:
-        answers.append(api.call("DELETE", path))
-        return success(api.clockwork.clock.now())
-
-    api.clockwork.targets._answer = answer
-    api.call("POST", f"{path}/run")
-    assert run(api, 5) == 1
-    (gone,) = answers
-    assert (gone.body["result"], len(gone.body["executions"])) == told
-    assert ("a run by hand" in gone.body["reason"]) == (record == "none")
+    assert len(listed[0]) == 1
+    assert [answer.body.get("result") for answer in answers[2:]] == ["running"] * 2
 
 
 def test_a_backfill_is_counted_and_bounded() -> None:
@@ -286,13 +267,12 @@ def test_a_preview_saves_nothing() -> None:
         ({"cron": "@daily", "exclude": ["2026-02-30", "x"]}, {"/schedule/exclude/0": "2026-02-30"}),
         ({"cron": "@daily", "every": {"seconds": 9}}, {"/schedule": "just one of"}),
         ({"delaySeconds": 1, "maxFires": 3}, {"/schedule/maxFires": "alone"}),
-        ({"cron": "@daily", "overlap": "skip"}, {"/schedule/overlap": "needs the record level full"}),
         ({"cron": "@daily", "catchUp": "some"}, {"/schedule/catchUp": "one of"}),
     ],
 )
 def test_a_schedule_is_refused_with_field_and_position(schedule: Any, faults: dict[str, str]) -> None:
     api = Api()
-    answer = create(api, schedule=schedule, record="none")
+    answer = create(api, schedule=schedule)
     assert answer.status == 422
     found = dict(zip(answer.pointers, answer.details, strict=True))
     for pointer, words in faults.items():
@@ -305,10 +285,18 @@ def test_a_schedule_that_recurs_needs_a_name() -> None:
     assert answer.pointers == ["/jobKey"]
 
 
-@pytest.mark.parametrize("key", ["", "x" * 256, "\u00e9" * 128, "a\nb", "\x01"])
+@pytest.mark.parametrize(
+    "key", ["", "x" * 256, "\u00e9" * 128, "a\nb", "\x01", "a\u00a0b", "a\u200db", "\u2028", "\ue000"]
+)
 def test_a_key_is_printable_and_bounded(key: str) -> None:
     answer = create(Api(), key=key)
     assert (answer.status, answer.pointers) == (422, ["/jobKey"])
+    assert answer.details == ["must be 1-255 bytes of UTF-8, of visible characters and plain spaces alone"]
+
+
+def test_a_key_may_have_plain_spaces_and_letters_of_any_script() -> None:
+    for key in ("a b", "\u00e9\u4e2d\u0639 \U0001f600", "~!/#"):
+        assert create(Api(), key=key).status == 201
 
 
 def test_a_batch_takes_named_and_anonymous_jobs_alike() -> None:

@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 import msgspec
@@ -15,8 +16,10 @@ from clockwork.domain.errors import ClockworkError, Unavailable
 from clockwork.domain.ids import only_execution
 from clockwork.domain.lifecycle.cancels import Verdict
 from clockwork.domain.requests.create import CreateRequest, occurrence_of
+from clockwork.domain.requests.quotas import Admit
 from clockwork.flows import access
 from clockwork.flows.requests import cancel, create, read
+from clockwork.flows.requests.quotas import Intake
 from clockwork.flows.world import World
 from tests.simulation.cloud import ApiEnvironment, Cloud
 from tests.simulation.faults import Fault
@@ -95,6 +98,8 @@ class Visit:
         self.step = step
         self.client = step.client
         self.rng = random.Random(step.seed)
+        #: That of the environment which answers the call under way.
+        self.intake = Intake()
 
     @property
     def now(self) -> int:
@@ -122,10 +127,15 @@ class Visit:
         """The client that the request names, or the caller's only client if it names none."""
         return access.client_for(world, access.identify(world, self.principal), client_id)
 
+    def admitting(self, world: World) -> Admit:
+        """What lets in so many occurrences of the client, in the environment that answers its call."""
+        return partial(self.intake.admit, world, self.client)
+
     def call(self, flow: Flow[T], creates: int | None = None) -> T:
         """Sends a request to the api, `creates` jobs counted against the quota. Raises the api's error, or GaveUp."""
 
         def work(world: World, environment: ApiEnvironment) -> T:
+            self.intake = environment.intake
             if creates is not None:
                 client = self.acting_for(world, self.client.client_id)
                 environment.intake.admit(world, client, creates)

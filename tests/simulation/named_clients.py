@@ -49,7 +49,7 @@ def definition(rng: random.Random, now: int, began_at: int) -> Definition:
     return Definition(
         target=HttpTarget("https://good.example.com/", timeout_seconds=rng.choice((1, 15))),
         payload=Payload(b"named %d" % rng.getrandbits(64)),
-        record="full" if overlap == "skip" or ordering_key else rng.choice(("full", "full", "none")),
+        record="full",
         at=at,
         recurrence=recurrence,
         retry_policy=RetryPolicy(max_attempts=2, initial_seconds=5, max_age_seconds=rng.choice((600, 5_000))),
@@ -185,7 +185,7 @@ def backfill(visit: Visit) -> None:
     key = f"backfill-{visit.rng.getrandbits(64)}"
     now, changes = visit.now, len(life_of(visit, job_id).truths) if is_named(job_id) else 0
     planned = visit.call_until_answered(
-        lambda w, _: trigger.backfill(w, living(visit, w, job_id), from_at, now, 0.5, key)
+        lambda w, _: trigger.backfill(w, living(visit, w, job_id), from_at, now, 0.5, key, admit=visit.admitting(w))
     )
     life_of(visit, job_id).backfills[planned.backfill_id] = (job_id, planned.count, changes)
 

@@ -24,12 +24,12 @@ FOREVER_MS = 10**12
 
 @dataclass
 class Answered:
-    """A change that was answered to a client: the version since then, and which earlier executions may still start."""
+    """What a client was told of a job: its version, and after a change which earlier executions may still start."""
 
     index: int
     job_id: str
-    listed: frozenset[str]
-    unseen: bool
+    #: None: the answer was not to a change, and lists nothing.
+    listed: frozenset[str] | None
     #: The answer promised all fires due from this instant on (ms).
     promises_from: int
 
@@ -83,10 +83,8 @@ class NamedWatcher:
         index = life.index_of(written.job.version)
         if index is None:
             return "it is answered under a version that was never the truth"
-        listed = frozenset(execution.execution_id for execution in written.running)
-        life.answered.append(
-            Answered(index, written.job.job_id, listed, written.may_be_under_way or not is_change, promises_from)
-        )
+        listed = frozenset(execution.execution_id for execution in written.running) if is_change else None
+        life.answered.append(Answered(index, written.job.job_id, listed, promises_from))
         self._place(life.truths[index])
         return None
 
@@ -129,7 +127,8 @@ class NamedWatcher:
         for answer in life.answered:
             # The next job under a key knows nothing of the executions of the one before.
             is_theirs = decode_execution(execution_id).job_id == answer.job_id
-            if index < answer.index and is_theirs and not answer.unseen and execution_id not in answer.listed:
+            is_listed = answer.listed is None or execution_id in answer.listed
+            if index < answer.index and is_theirs and not is_listed:
                 return f"it fires although its end was answered (version {index}, answered {answer.index})"
         return None
 

@@ -165,7 +165,9 @@ def redrive_many(visit: Visit) -> None:
     """Redrives the client's dead executions, all of them or those that a filter selects."""
     redriving(visit)
     wanted = visit.rng.choice((redrive.DeadFilter(), redrive.DeadFilter(prefix="job-")))
-    visit.call_until_answered(lambda w, _: redrive.redrive_dead(w, own(visit, w), wanted, 20, None))
+    visit.call_until_answered(
+        lambda w, _: redrive.redrive_dead(w, own(visit, w), wanted, 20, None, admit=visit.admitting(w))
+    )
 
 
 def discard_dead(visit: Visit) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import Unreadable
@@ -98,7 +98,7 @@ class WatchedJobs(MemoryJobs):
             self._watcher.named.changed(after)
         return done
 
-    def scan(self, part: int, parts: int) -> Sequence[NamedJob | Unreadable]:
+    def scan(self, part: int, parts: int) -> Iterator[Sequence[NamedJob | Unreadable]]:
         """Scans with so few slices a day that each job is audited several times in a run."""
         return super().scan(part % min(parts, SLICES_A_DAY), min(parts, SLICES_A_DAY))
 

@@ -222,11 +222,21 @@ class Watcher:
             record = self.executions.find(job_id, execution_id)
             has_ended = record is not None and record.is_final
             self.require(
-                has_ended or execution_id in self.named.redriven,  # A redriven execution has a row of its own.
+                # A redriven execution has a row of its own, and so has a release that the queue refused for now.
+                has_ended or execution_id in self.named.redriven or self._is_set_aside(job_id),
                 "I6",
                 "the cursor passes an acknowledged, unreleased row",
                 job_id,
             )
+
+    def _is_set_aside(self, job_id: str) -> bool:
+        """Whether a release of the job waits in a row that its poller has yet to read."""
+        partition_id = place_of(job_id).partition_id
+        return any(
+            isinstance(element, Release) and element.job_id == job_id
+            for row in every_row(self.timeline, partition_id, self._cursors[partition_id])
+            for element in elements_of(row).values()
+        )
 
     def _check_released(self, job_id: str) -> None:
         """Checks a job that was just acknowledged: if the cursor is past its row, the job must have been released."""

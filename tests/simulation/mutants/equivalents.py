@@ -8,6 +8,8 @@ EQUIVALENT: dict[str, str] = {
         "what matches at the very end of a gap fires at that instant anyway"
     ),
     "domain/cron/zones.py: @lru_cache(maxsize=2048): 2048 -> 2049": "how much is remembered changes no answer",
+    "domain/cron/exclusion.py: @lru_cache(maxsize=256): 256 -> 257": "how much is remembered changes no answer",
+    "domain/cron/exclusion.py: @lru_cache(maxsize=32): 32 -> 33": "how much is remembered changes no answer",
     "domain/requests/packing.py: room, known = 0, set[bytes](): 0 -> 1": (
         "the first outline opens a row whatever room there is"
     ),

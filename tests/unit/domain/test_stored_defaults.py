@@ -13,12 +13,14 @@ import pytest
 from clockwork import domain
 from clockwork.domain.errors import Undecodable
 from clockwork.domain.executions import Execution, State
+from clockwork.domain.jobs import HttpTarget, Payload
+from clockwork.domain.named_jobs import Definition, JobState, NamedJob, occurrence_of
 from clockwork.domain.storage import codec
 
 #: By struct: the value of each field that is left out. The default of a field that is not listed is None, or empty.
 LEFT_OUT: dict[str, dict[str, Any]] = {
     "Attempt": {"lateness_ms": 0},
-    "Client": {"record": "full", "paused": False},
+    "Client": {"record": "full", "min_interval_seconds": 1, "paused": False},
     "CompiledCron": {
         "seconds": 1,
         "days": 0xFFFF_FFFE,
@@ -41,7 +43,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
     "HttpTarget": {"method": "POST", "timeout_seconds": 15, "private": False},
     "KafkaTarget": {},
     "LambdaTarget": {},
-    "NamedJob": {"chain_ordinal": 0, "active_from_at": 0, "unrecorded_until": 0},
+    "NamedJob": {"chain_ordinal": 0, "active_from_at": 0},
     "Occurrence": {"record": "full", "skip_overlap": False, "sequence": 0},
     "Parked": {"rate": 5.0, "by_hand": False, "noted_at": 0},
     "Payload": {"is_text": False},
@@ -111,3 +113,28 @@ def test_a_state_that_no_version_knows_is_not_read() -> None:
     stored = codec.encode(Execution("a000x", "a000x.1.0", "acme", 1, State.PARKED, 1, 2))
     with pytest.raises(Undecodable):
         codec.decode(stored.replace(b"\xa6PARKED", b"\xa6PORKED"), Execution)
+
+
+def test_a_named_job_that_version_0_1_0_stored_at_level_none_keeps_its_digest_and_fires_recorded() -> None:
+    definition = Definition(target=HttpTarget("https://example.com/"), payload=Payload(b"1"), record="none", at=7)
+    job = NamedJob(
+        client_id="acme",
+        job_key="nightly",
+        incarnation=1,
+        revision=1,
+        version="v",
+        state=JobState.ACTIVE,
+        partition_id="p000",
+        definition=definition,
+        as_sent=b"{}",
+        created_at=1,
+        changed_at=1,
+        chain_after_at=6,
+    )
+    stored = codec.encode(job)
+    fields = {**msgspec.msgpack.decode(stored[1:]), "unrecordedUntil": 99}
+    read = codec.decode(stored[:1] + msgspec.msgpack.encode(fields), NamedJob)
+    assert read == job
+    assert occurrence_of(read, 7).record == "full"
+    # A backfill counts only for a definition of the digest that it began with.
+    assert read.definition_digest == "Yphuxhud2_iK6lUYYvjWc9"

@@ -88,8 +88,8 @@ def test_a_client_that_cannot_be_read_delays_its_callback(monkeypatch: pytest.Mo
     ended = [(release(occurrence=occurrence(on_failure=BACK)), DEAD), (release(), DEAD)]
     with monkeypatch.context() as broken:
         broken.setattr(failing.clockwork.clients, "get", unread)
-        assert call_back(failing.world, ended) == {0: "acme"}
-    assert call_back(failing.world, ended) == {}
+        assert call_back(failing.world, ended) == [Refused(0, permanent=False, reason="acme")]
+    assert call_back(failing.world, ended) == []
     assert len(failing.clockwork.queue.messages) == 1
 
 
@@ -163,8 +163,9 @@ def test_what_a_poller_can_never_send_is_called_back_before_its_shard_goes_on(
     monkeypatch.setattr(failing.clockwork.queue, "send", never)
     if not answers:
         breaking(failing, monkeypatch, "put_new", Unavailable("no answer"), after=False)
-        assert "stuck" in {report.outcome for report in failing.clockwork.poll_all()}
+        assert sum(report.set_aside for report in failing.clockwork.poll_all()) == 1
         assert failing.record(job_id).state is State.DEAD
+        failing.clockwork.clock.advance(60_000)
     assert {report.outcome for report in failing.clockwork.poll_all()} == {"dry"}
     failing.run(1)
     assert ["too large" in facts(back)["reason"] for back in failing.backs] == [True]

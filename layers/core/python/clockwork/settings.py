@@ -106,6 +106,8 @@ class Settings:
     kafka_bootstrap_servers: str = ""
     #: `plain`, `tls`, `scram` or `iam`.
     kafka_auth: str = "plain"
+    #: The topic of that cluster from which the ingester takes jobs. Empty: none.
+    ingestion_topic: str = ""
     #: With `scram`: the name of the secret {"username": ..., "password": ...} in Secrets Manager.
     kafka_secret: str = ""
 

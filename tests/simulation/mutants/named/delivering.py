@@ -184,7 +184,7 @@ DELIVERING = (
         "flows/containment.py",
         (
             (
-                "    return [answer for item in items for answer in _for_each(call, [item], failed)]",
+                "    return [*_for_each(call, items[:half], failed), *_for_each(call, items[half:], failed)]",
                 "    raise SystemError",
             ),
         ),

@@ -40,13 +40,7 @@ NAMING = (
     Mutant(
         "a change does not look for what is under way",
         "flows/named/write.py",
-        (("running, unseen = may_still_start(world, stored, job)", "running, unseen = (), False"),),
-        "I7",
-    ),
-    Mutant(
-        "at level none a change says that nothing is under way",
-        "flows/named/in_flight.py",
-        (("may_be_unseen or _is_behind_horizon(world, before)", "False"),),
+        (("running, unseen = may_still_start(world, stored, job.version)", "running, unseen = (), False"),),
         "I7",
     ),
     Mutant(
@@ -74,18 +68,18 @@ NAMING = (
     ),
     Mutant(
         "a poller puts no next pointer",
-        "flows/poll/shard.py",
+        "flows/poll/release.py",
         (
             (
-                "            visit.world.timeline.put_new(following)\n".replace("            ", "        ", 1),
-                "        pass\n",
+                "        refused = put_each(world.timeline, world.environment.faults, [row for _, row in following])\n",
+                "        refused: dict[int, str] = {}\n",
             ),
         ),
         "I1",
     ),
     Mutant(
         "a chain that goes on within the range is not read again",
-        "flows/poll/shard.py",
+        "flows/poll/release.py",
         (('return "goes_on" if done[-1].goes_on else None', "return None"),),
         "I1",
     ),

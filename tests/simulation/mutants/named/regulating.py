@@ -113,10 +113,10 @@ REGULATING = (
     ),
     Mutant(
         "what comes too late at a poller leaves no record",
-        "flows/poll/shard.py",
+        "flows/poll/release.py",
         (
             ("saves = world.executions.save([", "saves = list(["),
-            ("for release, saved in zip(late, saves, strict=True) if saved.ok}", "for release in late if saves}"),
+            ("for (index, _), saved in zip(late, saves, strict=True) if saved.ok}", "for index, _ in late if saves}"),
         ),
         "I12",
     ),

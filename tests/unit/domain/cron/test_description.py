@@ -20,6 +20,13 @@ SENTENCES = [
         "At every 7th minute from 0 through 56 past every hour from 9 through 17, on Monday through Friday.",
     ),
     ("0,30 9 1,15 1-3 *", "At 09:00 and 09:30, on days 1 and 15 of the month, in January through March."),
+    ("0 0 * 5,6 MON,TUE", "At 00:00, on Monday and Tuesday, in May and June."),
+    (
+        "0 0 1-31/3 * MON#1,TUE#3",
+        "At 00:00, on every 3rd day from 1 through 31 of the month "
+        "or the 1st Monday of the month or the 3rd Tuesday of the month.",
+    ),
+    ("0 */11,22 1-31/12 * *", "At 00:00, 11:00 and 22:00, on every 12th day from 1 through 25 of the month."),
     ("0 0 13 * FRI", "At 00:00, on day 13 of the month or Friday."),
     ("0 0 1-7 * */7", "At 00:00, on every day from 1 through 7 of the month, but only if that is Sunday."),
     ("0 0 * * 5L,MON#2", "At 00:00, on the 2nd Monday of the month or the last Friday of the month."),

@@ -70,6 +70,15 @@ def test_a_job_is_left_to_itself_only_if_no_neighbour_fits_beside_it(outlines: l
                 assert one.payload_bytes + following.payload_bytes + len(one.alike) + len(following.alike) > 5_000
 
 
+def test_two_jobs_share_a_row_if_their_settings_fit_into_it_together() -> None:
+    def outlines(*alike: bytes) -> list[Outline]:
+        return [Outline(index, NOW, 0, 10, each) for index, each in enumerate(alike)]
+
+    assert len(groups_of(PACKING, outlines(b"a" * 3_000, b"a" * 3_000), NOW)) == 1
+    assert len(groups_of(PACKING, outlines(b"a" * 1_000, b"b" * 1_000), NOW)) == 1
+    assert groups_of(PACKING, outlines(b"a" * 3_000, b"b" * 3_000), NOW) == []
+
+
 def test_before_there_was_packing_every_job_had_a_row_of_its_own() -> None:
     outlines = [Outline(index, NOW, 0, 10, b"") for index in range(4)]
     assert groups_of(NOT_PACKED, outlines, NOW) == []

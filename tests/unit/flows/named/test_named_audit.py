@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from clockwork.domain.errors import Unavailable
+from clockwork.domain.executions import State
 from clockwork.domain.keys import row_key
 from clockwork.flows.named.repair import check_chain
 from clockwork.flows.named.write import has_ended, replaced
@@ -19,15 +20,47 @@ def test_a_broken_chain_is_repaired_and_a_whole_one_left_alone() -> None:
     named = Named()
     named.run(25)
     assert not check_chain(named.clockwork.world, named.stored)
+    _lose_the_pointer(named)
+    named.run(100)
+    assert check_chain(named.clockwork.world, named.stored)
+    assert not check_chain(named.clockwork.world, named.stored)
+    assert named.run(40)[-1] == 160.0
+
+
+def _lose_the_pointer(named: Named) -> None:
     rows = named.clockwork.timeline._rows[named.job.partition_id]
     for key in list(rows):
         if key > row_key(named.clockwork.clock.at, ""):
             named.clockwork.timeline._keys[named.job.partition_id].remove(key)
             del rows[key]
-    named.run(100)
-    assert check_chain(named.clockwork.world, named.stored)
+
+
+def test_a_row_of_version_0_1_0_at_level_none_fires_on_recorded() -> None:
+    named = Named(record="none")
+    assert named.stored.definition.record == "none"
+    assert named.run(25) == [10.0, 20.0]
+    assert [e.state for e in named.executions()] == [State.SUCCEEDED] * 2
+
+
+def test_a_one_shot_of_version_0_1_0_that_fired_without_a_record_does_not_fire_again() -> None:
+    named = Named(recurrence=None, at=1_700_000_030_000, record="none")
+    assert named.run(400) == [30.0]
+    named.clockwork.executions._records.clear()
     assert not check_chain(named.clockwork.world, named.stored)
-    assert named.run(40)[-1] == 160.0
+    assert named.run(100) == []
+
+
+def test_a_chain_of_version_0_1_0_that_lost_its_pointer_repeats_nothing_that_it_fired_without_a_record() -> None:
+    named = Named(catch_up="all", record="none")
+    fired = named.run(3_600)
+    named.clockwork.executions._records.clear()
+    _lose_the_pointer(named)
+    named.run(100)  # what was released already
+    named.clockwork.executions._records.clear()
+    assert check_chain(named.clockwork.world, named.stored)
+    again = named.run(100)
+    assert again
+    assert again[0] > fired[-1] + 90.0
 
 
 def _forget_the_past(named: Named, days: int) -> None:
@@ -114,13 +147,12 @@ def test_a_one_shot_whose_change_died_before_its_release_is_found_by_the_audit(m
 
 
 @pytest.mark.parametrize("audited_after_s", [30, 800])
-@pytest.mark.parametrize("record", ["none", "full"])
 def test_a_change_that_died_behind_its_row_is_done_by_the_audit_from_its_beginning(
-    monkeypatch: pytest.MonkeyPatch, record: str, audited_after_s: int
+    monkeypatch: pytest.MonkeyPatch, audited_after_s: int
 ) -> None:
-    named = Named(record=record)
+    named = Named()
     named.run(5)
-    changed = named.definition(record=record, every_ms=20_000, catch_up="all")
+    changed = named.definition(every_ms=20_000, catch_up="all")
     save = named.clockwork.jobs.save
 
     def save_and_die(*args: Any) -> bool:

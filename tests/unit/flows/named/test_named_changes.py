@@ -13,6 +13,7 @@ from clockwork.domain.jobs import Payload, RetryPolicy
 from clockwork.domain.keys import row_key
 from clockwork.domain.named_jobs import JobState
 from clockwork.domain.recurrence import Every, Recurrence
+from clockwork.domain.storage.codec import decode_message, encode_message
 from clockwork.flows.access import Caller, get_named
 from clockwork.flows.named.write import cancelled, change, paused, replaced, resumed
 from clockwork.flows.requests.create import create_jobs
@@ -67,21 +68,17 @@ def test_a_change_during_a_pause_forgets_nothing_that_was_due_in_it() -> None:
     assert named.run(11) == [30.0, 40.0, 50.0, 60.0, 70.0]
 
 
-@pytest.mark.parametrize("record", ["full", "none"])
 @pytest.mark.parametrize("catch_up", ["all", "latest", "none"])
 @pytest.mark.parametrize("is_paused", [False, True])
-def test_what_nobody_released_before_a_change_is_caught_up_with_after_it(
-    is_paused: bool, catch_up: str, record: str
-) -> None:
-    named = Named(catch_up=catch_up, record=record)
+def test_what_nobody_released_before_a_change_is_caught_up_with_after_it(is_paused: bool, catch_up: str) -> None:
+    named = Named(catch_up=catch_up)
     named.run(25)
     named.clockwork.clock.at += 300_000  # nobody polls beyond 70 s
     while (named.clockwork.queue.next_visible_at() or named.clockwork.clock.at + 1) <= named.clockwork.clock.at:
         named.clockwork.deliver_visible()
     if is_paused:
         named.change(paused(None))
-    definition = named.definition(payload=Payload(b"2"), catch_up=catch_up, record=record)
-    named.change(replaced(definition, b'"y"', same_schedule=True))
+    named.change(replaced(named.definition(payload=Payload(b"2"), catch_up=catch_up), b'"y"', same_schedule=True))
     if is_paused:
         named.change(resumed(None))
     told = named.run(100)
@@ -158,41 +155,42 @@ def test_pending_retries_of_a_replaced_version_do_not_start() -> None:
     assert named.executions()[-1].state is State.CANCELLED
 
 
-def test_at_level_none_a_delete_says_whether_something_may_be_under_way() -> None:
-    named = Named(record="none", every_ms=500_000)
-    assert not named.change(cancelled(None)).may_be_under_way
-    named = Named(record="none")
-    named.run(20)
-    assert named.change(cancelled(None)).may_be_under_way
+def _as_version_0_1_0_released_at_level_none(named: Named) -> None:
+    for message in named.clockwork.queue.messages.values():
+        releases = decode_message(message.body)
+        unrecorded = [msgspec.structs.replace(one.occurrence, record="none") for one in releases]
+        message.body = encode_message(
+            [msgspec.structs.replace(one, occurrence=its) for one, its in zip(releases, unrecorded, strict=True)]
+        )
 
 
-def test_what_a_change_keeps_from_starting_is_told_at_record_level_none_too() -> None:
-    named = Named(record="none")
+def test_what_version_0_1_0_released_at_level_none_is_delivered_all_the_same() -> None:
+    named = Named()
     named.run(25)
+    _as_version_0_1_0_released_at_level_none(named)
+    assert named.run(60) == [30.0, 40.0, 50.0, 60.0, 70.0, 80.0]
+    assert {e.due_at - named.start for e in named.executions()} == {10_000, 20_000, 80_000}
+
+
+def test_what_version_0_1_0_released_at_level_none_does_not_start_after_a_delete_and_is_told() -> None:
+    named = Named()
+    named.run(25)
+    _as_version_0_1_0_released_at_level_none(named)
     named.change(cancelled(None))
     assert named.run(100) == []
-    ended = {(e.state, e.reason) for e in named.executions()}
-    assert ended == {(State.CANCELLED, "its job was deleted")}
+    ended = [(e.state, e.reason) for e in named.executions() if e.state is not State.SUCCEEDED]
+    assert len(ended) == 5
+    assert set(ended) == {(State.CANCELLED, "its job was deleted")}
 
 
-def test_what_left_no_claim_two_versions_ago_is_still_answered_for_as_long_as_it_may_be_tried() -> None:
-    named = Named(record="none", retry_policy=RetryPolicy(max_age_seconds=3_600))
-    named.run(61)
-    full = named.definition(every_ms=7_000)
-    assert named.change(replaced(full, b"full", same_schedule=False)).may_be_under_way
-    assert named.change(paused(None)).may_be_under_way
-    named.run(3_600 + 900)
-    assert named.change(paused("still")).may_be_under_way is False
-
-
-def test_what_runs_of_a_recorded_version_is_listed_though_the_one_after_it_is_not_recorded() -> None:
+def test_what_still_runs_of_the_version_before_last_is_listed() -> None:
     named = Named()
     running = msgspec.structs.replace(
         execution_of(named.job, named.start + 10_000, State.RUNNING), claimant="a", claim_until=named.start + 99_000
     )
     named.clockwork.executions.save([(None, running)])
-    none = named.definition(record="none", every_ms=7_000)
-    assert named.change(replaced(none, b"none", same_schedule=False)).running == [running]
+    other = named.definition(every_ms=7_000)
+    assert named.change(replaced(other, b"other", same_schedule=False)).running == [running]
     assert named.change(paused(None)).running == [running]
 
 

@@ -17,11 +17,8 @@ from clockwork.domain.named_jobs import NamedJob, versioned
 from clockwork.domain.releases import Delivery
 from clockwork.domain.storage.codec import decode, encode
 from clockwork.flows.access import get_named
-from clockwork.flows.named.write import cancelled, unchanged
+from clockwork.flows.named.write import cancelled
 from tests.support.named import MINE, Named, execution_of
-
-#: Record levels, each with the calls that may fail after the create wrote its row: the check of shards, the release.
-RELEASING = [(record, *port) for record in ("full", "none") for port in (("shards", "get"), ("queue", "send"))]
 
 
 def test_the_same_definition_is_the_same_job_and_writes_nothing() -> None:
@@ -112,8 +109,10 @@ def test_behind_many_thousands_of_older_executions_nobody_knows_and_the_answer_s
     named = Named()
     now = named.clockwork.clock.at
     ended = [execution_of(named.job, now - 20 * 86_400_000 - n * 1000, State.SUCCEEDED) for n in range(10_001)]
+    ended[9_999] = running = execution_of(named.job, now - 20 * 86_400_000 - 9_999_000, State.RUNNING)
     named.clockwork.executions.save([(None, one) for one in ended])
-    assert named.change(cancelled(None)).may_be_under_way
+    changed = named.change(cancelled(None))
+    assert (changed.running, changed.may_be_under_way) == ([running], True)
 
 
 def test_a_create_and_its_repeat_leave_nothing_of_an_earlier_version_under_way() -> None:
@@ -156,20 +155,8 @@ def test_the_repeat_of_a_create_that_fired_long_since_tells_nothing_and_costs_li
     assert all(execution.state is State.SUCCEEDED for execution in named.executions())
 
 
-@pytest.mark.parametrize("catch_up", ["all", "latest", "none"])
-def test_at_level_none_a_repeat_delivers_nothing_again_of_a_chain_that_goes_on(catch_up: str) -> None:
-    named = Named(record="none", catch_up=catch_up)
-    fired = named.run(600)
-    assert not named.create(record="none", catch_up=catch_up).created
-    assert unchanged(named.clockwork.world, named.stored).released == ()
-    assert named.run(95) == [fired[-1] + 10.0 * n for n in range(1, 11)]
-    assert not named.executions()
-
-
-@pytest.mark.parametrize(("record", "port", "call"), RELEASING)
-def test_at_any_level_a_repeat_releases_what_the_first_call_did_not(
-    monkeypatch: pytest.MonkeyPatch, record: str, port: str, call: str
-) -> None:
+@pytest.mark.parametrize(("port", "call"), [("shards", "get"), ("queue", "send")])
+def test_a_repeat_releases_what_the_first_call_did_not(monkeypatch: pytest.MonkeyPatch, port: str, call: str) -> None:
     named = Named()
     named.run(61)
 
@@ -178,9 +165,9 @@ def test_at_any_level_a_repeat_releases_what_the_first_call_did_not(
 
     with monkeypatch.context() as broken, pytest.raises(Unavailable):
         broken.setattr(getattr(named.clockwork, port), call, fails)
-        named.create(key="second", every_ms=100, record=record)
-    named.create(key="second", every_ms=100, record=record)
-    named.create(key="second", every_ms=100, record=record)
+        named.create(key="second", every_ms=100)
+    named.create(key="second", every_ms=100)
+    named.create(key="second", every_ms=100)
     named.run(100)
     due = [d.occurrence.due_at for d in named.clockwork.targets.delivered if _key(d) == "second"]
     assert due == [*range(named.start + 61_100, named.clockwork.clock.at, 100)]

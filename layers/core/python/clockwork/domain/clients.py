@@ -38,6 +38,8 @@ class Client(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     max_concurrency: int | None = None
     creates_per_second: float | None = None
     jobs_per_day: int | None = None
+    #: No recurring job may fire more often than once in so many seconds.
+    min_interval_seconds: float = 1
     #: For how many days after its end an execution's record is kept. None: as the deployment's setting says.
     retention_days: int | None = None
     dead_letter_queue_arn: str | None = None

@@ -30,6 +30,8 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
 
     target: Target
     payload: Payload
+    #: Always `full`. A row of version 0.1.0 may say `none`: what it fires from now on is recorded all the same. The
+    #: stored text stays, since the digest of the definition, by which a backfill counts, is made of it.
     record: RecordLevel
     at: int | None = None
     recurrence: Recurrence | None = None
@@ -74,8 +76,6 @@ class NamedJob(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
     #: unless it changes the schedule.
     paused_at: int | None = None
     reason: str | None = None
-    #: Until then (ms) an execution of an earlier version may start that leaves no claim (record level `none`).
-    unrecorded_until: int = 0
 
     @property
     def job_id(self) -> str:
@@ -148,7 +148,7 @@ class Pointer(msgspec.Struct, frozen=True, tag="pointer", rename="camel", omit_d
 def versioned(job: NamedJob) -> NamedJob:
     """The job with its version: a digest of all that decides its fires, so two jobs that differ never share one."""
     # All fields that decide what is delivered when. The version itself and fields that only describe the job are not.
-    decisive = msgspec.structs.replace(job, version="", as_sent=b"", reason=None, unrecorded_until=0)
+    decisive = msgspec.structs.replace(job, version="", as_sent=b"", reason=None)
     digest = ids.digest_of([_canonical(decisive)])
     return msgspec.structs.replace(job, version=digest[:22])
 
@@ -160,7 +160,7 @@ def _canonical(value: NamedJob | Definition) -> bytes:
 
 
 def occurrence_of(job: NamedJob, due_at: int) -> Occurrence:
-    """The occurrence of the job that is due at `due_at` (ms), with all that its delivery needs."""
+    """The occurrence of the job that is due at `due_at` (ms), with all that its delivery needs. It is recorded."""
     definition = job.definition
     return Occurrence(
         client_id=job.client_id,
@@ -168,7 +168,6 @@ def occurrence_of(job: NamedJob, due_at: int) -> Occurrence:
         created_at=job.changed_at,
         target=definition.target,
         payload=definition.payload,
-        record=definition.record,
         retry_policy=definition.retry_policy,
         signing_secrets=definition.signing_secrets,
         tags=definition.tags,

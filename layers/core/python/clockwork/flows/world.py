@@ -65,6 +65,7 @@ class World:
     clients: ports.Clients
     key_rows: ports.KeyRows
     regulation: ports.Regulation
+    signing_secrets: ports.SigningSecrets
     environment: Environment = field(default_factory=Environment)
 
     def __post_init__(self) -> None:

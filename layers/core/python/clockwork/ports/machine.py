@@ -1,4 +1,4 @@
-"""The ports of a machine besides tables and queues: clock, random numbers, starting pollers, delivery to targets."""
+"""The ports of a machine besides tables and queues: clock, random numbers, secrets, starting pollers, delivery."""
 
 from __future__ import annotations
 
@@ -30,6 +30,13 @@ class Random(Protocol):
 
     def fraction(self) -> float:
         """An evenly drawn number, 0 <= number < 1."""
+
+
+class SigningSecrets(Protocol):
+    """The secrets that sign webhooks, of which nothing is asked but whether they exist."""
+
+    def exists(self, name: str) -> bool:
+        """Whether there is a secret of this name, and it is not about to be deleted. It need not be a usable one."""
 
 
 class Invoker(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -79,12 +79,14 @@ class Saved(msgspec.Struct, frozen=True):
     """The result of saving one execution: stored as wanted (`ok`), or not.
 
     If not, either `actual` is the record that is stored instead (None: there is none), or the store gave no definite
-    answer, or one that cannot be read: then `unavailable` says why.
+    answer, or one that cannot be read: then `unavailable` says why. `is_defect`: that is so for this record alone, and
+    will be so again, as when it is larger than the store takes.
     """
 
     ok: bool
     actual: Execution | None = None
     unavailable: str | None = None
+    is_defect: bool = False
 
 
 class Executions(Protocol):
@@ -150,8 +152,12 @@ class Jobs(Protocol):
         Raises Unreadable.
         """
 
-    def scan(self, part: int, parts: int) -> Sequence[NamedJob | Unreadable]:
-        """One of `parts` even, disjoint parts of all jobs of all clients."""
+    def scan(self, part: int, parts: int) -> Iterator[Sequence[NamedJob | Unreadable]]:
+        """One of `parts` even, disjoint parts of all jobs of all clients, page by page.
+
+        A page is read when it is asked for, and holds at most 1 MB of stored jobs. It may be empty, so that the caller
+        can look at the clock while the adapter passes rows that are no jobs. Raises Unavailable at any page.
+        """
 
 
 class Regulation(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from clockwork.aws.errors import ConditionFailed
+from clockwork.aws.errors import ConditionFailed, is_of_item
 from clockwork.aws.session import Aws
 from clockwork.aws.stores.table import Item, Table, seconds, written
 from clockwork.domain.errors import Unavailable, Unreadable
@@ -60,7 +60,8 @@ class AwsExecutions:
         except Exception as error:  # noqa: BLE001 - whatever is wrong with one record, the others of the call are saved
             extra = {"action": "record_refused", "executionId": after.execution_id, "error": type(error).__name__}
             log.error("a record is refused", extra=extra)
-            return Saved(ok=False, unavailable=f"its record was refused: {type(error).__name__}")
+            reason = f"its record was refused: {type(error).__name__}"
+            return Saved(ok=False, unavailable=reason, is_defect=is_of_item(error))
         return Saved(ok=True, actual=after)
 
 
@@ -72,7 +73,7 @@ def _refusal(item: Item | None, after: Execution) -> Saved:
     try:
         actual = None if item is None else _from_item(item)
     except Unreadable as fault:
-        return Saved(ok=False, unavailable=f"what is stored cannot be read: {fault}")
+        return Saved(ok=False, unavailable=f"what is stored cannot be read: {fault}", is_defect=True)
     return Saved(ok=actual == after, actual=actual)
 
 

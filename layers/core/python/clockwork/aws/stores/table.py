@@ -103,13 +103,21 @@ class Table:
         return self._all(self._client.query, limit, IndexName=index, ScanIndexForward=False, **wanted)
 
     def scan(self, *attributes: str) -> list[Item]:
-        """The given attributes of every item; for small tables only."""
-        wanted = _expressions({}, ProjectionExpression=", ".join(f"#{attribute}" for attribute in attributes))
+        """The given attributes of every item, all of them if none is given; for small tables only."""
+        names = ", ".join(f"#{attribute}" for attribute in attributes)
+        wanted = _expressions({}, ProjectionExpression=names) if names else {}
         return self._all(self._client.scan, ConsistentRead=True, **wanted)
 
-    def scan_part(self, part: int, parts: int) -> list[Item]:
-        """The items of part number `part`, counted from 0, of `parts` even, disjoint parts of the table."""
-        return self._all(self._client.scan, ConsistentRead=True, Segment=part, TotalSegments=parts)
+    def scan_part(self, part: int, parts: int, condition: str) -> Iterator[list[Item]]:
+        """The items of part number `part`, counted from 0, of `parts` even, disjoint parts of the table, page by page.
+
+        Items for which the condition does not hold stay at the table, so a page may be empty.
+        """
+        wanted = _expressions({}, FilterExpression=condition)
+        for items, _ in self._pages(
+            self._client.scan, None, ConsistentRead=True, Segment=part, TotalSegments=parts, **wanted
+        ):
+            yield items
 
     def put_new(self, item: Item) -> bool:
         """Store an item unless there is one under its key; False if there is one."""

@@ -7,9 +7,17 @@ import msgspec
 from clockwork.domain.errors import InvalidRequest, Problem
 from clockwork.domain.fires.chains import fire_after, ordinal_at
 from clockwork.domain.named_jobs import Backfill, NamedJob, Pointer
+from clockwork.domain.recurrence import Fire
 
 #: One backfill has at most this many fires: to count more would take longer than a request may take.
 MOST_FIRES = 100_000
+
+
+class FiresOfRange(msgspec.Struct, frozen=True):
+    """The fires of a job's schedule in a range: the first of them (None if there are none), and how many there are."""
+
+    first: Fire | None
+    count: int
 
 
 class PlannedBackfill(msgspec.Struct, frozen=True):
@@ -20,10 +28,8 @@ class PlannedBackfill(msgspec.Struct, frozen=True):
     pointer: Pointer | None
 
 
-def plan_backfill(
-    job: NamedJob, backfill_id: str, from_at: int, to_at: int, per_second: float, now: int
-) -> PlannedBackfill:
-    """Plan a backfill of every fire of the job's schedule from `from_at` to `to_at` (ms, both included).
+def fires_of_range(job: NamedJob, from_at: int, to_at: int) -> FiresOfRange:
+    """Every fire of the job's schedule from `from_at` to `to_at` (ms, both included).
 
     There are no fires behind the last one that `maxFires` allows. Raises InvalidRequest if the range holds more than
     100,000 fires.
@@ -35,7 +41,15 @@ def plan_backfill(
         if count > MOST_FIRES:
             raise InvalidRequest([Problem("/to", f"the range holds more than {MOST_FIRES:,} fires: take shorter ones")])
         fire = fire_after(job, fire.base_at, fire.ordinal)
-    if first is None or count == 0:
+    return FiresOfRange(first if count else None, count)
+
+
+def plan_backfill(
+    job: NamedJob, backfill_id: str, fires: FiresOfRange, to_at: int, per_second: float, now: int
+) -> PlannedBackfill:
+    """Plan a backfill of the `fires` of a range that ends at `to_at` (ms, included), `per_second` a second."""
+    if fires.first is None:
         return PlannedBackfill(backfill_id, 0, None)
     backfill = Backfill(backfill_id, job.incarnation, job.definition_digest, to_at, now, per_second)
-    return PlannedBackfill(backfill_id, count, Pointer(job.client_id, job.job_key, backfill_id, first, backfill))
+    pointer = Pointer(job.client_id, job.job_key, backfill_id, fires.first, backfill)
+    return PlannedBackfill(backfill_id, fires.count, pointer)

@@ -22,6 +22,14 @@ class RedrivePlan(msgspec.Struct, frozen=True):
     release: Release | None = None
 
 
+def is_redrivable(stored: Execution) -> bool:
+    """Whether a redrive makes an occurrence of this record that is delivered anew: it is DEAD, and not put away.
+
+    One that was redriven before and not claimed since is none: it waits already.
+    """
+    return stored.state is State.DEAD and stored.occurrence is not None
+
+
 def plan_redrive(stored: Execution, partition_id: str, now: int) -> RedrivePlan:
     """The plan by which a DEAD execution waits again, with a fresh budget of attempts under its old executionId.
 

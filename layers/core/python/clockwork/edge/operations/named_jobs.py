@@ -14,7 +14,7 @@ from clockwork.domain.named_jobs import JobState, NamedJob
 from clockwork.domain.recurrence import TooMuchWork
 from clockwork.edge.http.body import SINGLE_BYTES, canonical, read_body
 from clockwork.edge.http.checks import validate
-from clockwork.edge.http.pages import page, token_of
+from clockwork.edge.http.pages import in_query, page, token_of
 from clockwork.edge.http.request import Request
 from clockwork.edge.operations.base import Answer, Operations
 from clockwork.edge.requests.jobs import DefinitionBody
@@ -43,8 +43,13 @@ def as_sent(value: dict[str, Any]) -> bytes:
 
 
 def sent(job: NamedJob) -> dict[str, Any]:
-    """The definition of a job as its client wrote it, with the payload itself."""
+    """The definition of a job as its client wrote it, with the payload itself.
+
+    A row of version 0.1.0 may say `record: none`. It reads as `full`, so that a patch of anything else is not refused.
+    """
     written: dict[str, Any] = json.loads(job.as_sent)
+    if written.get("record") == "none":
+        written["record"] = "full"
     if "payload" in written:
         written["payload"] = shown_payload(job.definition.payload)
     return written
@@ -90,6 +95,7 @@ class NamedApi(Operations):
         """POST /v1/jobs/{jobId}/run: one execution now, whatever the schedule says."""
         job = self._changeable(request)
         self._optional(request, EmptyBody)
+        self._admitting(job.client_id)(1)
         execution_id = trigger.run_now(self.world, job, request.idempotency_key)
         return HTTPStatus.ACCEPTED, answers.StartedRun(execution_id)
 
@@ -104,14 +110,18 @@ class NamedApi(Operations):
             instants.from_text(body.to),
             body.max_per_second,
             request.idempotency_key,
+            admit=self._admitting(job.client_id),
         )
         return HTTPStatus.ACCEPTED, answers.StartedBackfill(planned.backfill_id, planned.count)
 
     def preview_schedule(self, request: Request) -> Answer:
         """POST /v1/schedules/preview: nothing is saved."""
-        access.require_known(self.world, request.caller)
+        caller = access.require_known(self.world, request.caller)
         checks = self._checks(request)
-        body = validate(PreviewBody, read_body(request.event, SINGLE_BYTES), checks)
+        value = read_body(request.event, SINGLE_BYTES)
+        # Before it is validated: that looks for the first fire, which is most of the work.
+        self.intake.admit_preview(self.world, access.clients_of(self.world, caller))
+        body = validate(PreviewBody, value, checks)
         schedule, now = body.schedule, checks.now
         recurrence = schedule.to_recurrence(now) if schedule.recurs else None
         at = 0 if schedule.recurs else schedule.to_instant(now)
@@ -152,17 +162,24 @@ class NamedApi(Operations):
         same_schedule = canonical(value["schedule"]) == canonical(json.loads(job.as_sent)["schedule"])
         if same_schedule:
             definition = write.with_schedule_of(job, definition)
-        return self._change(request, job, write.replaced(definition, written, same_schedule=same_schedule))
+        change = write.replaced(definition, written, same_schedule=same_schedule)
+        # Another schedule starts from now on, and a schedule counts as one occurrence, as that of a create does.
+        return self._change(request, job, change, makes=0 if same_schedule else 1)
 
-    def _change(self, request: Request, job: NamedJob, change: write.Change | None) -> Answer:
-        """Answer with the job after a change; without a change, the job is as the request wants it already."""
+    def _change(self, request: Request, job: NamedJob, change: write.Change | None, makes: int = 0) -> Answer:
+        """Answer with the job after a change; without a change, the job is as the request wants it already.
+
+        `makes`: how many occurrences it makes, for the caps of the client.
+        """
         now = self.world.clock.now()
-        return HTTPStatus.OK, answers.ChangedJob.after(self._written(request, job, change), now)
+        return HTTPStatus.OK, answers.ChangedJob.after(self._written(request, job, change, makes), now)
 
-    def _written(self, request: Request, job: NamedJob, change: write.Change | None) -> write.Written:
+    def _written(self, request: Request, job: NamedJob, change: write.Change | None, makes: int = 0) -> write.Written:
         if change is None:
             return write.unchanged(self.world, job)
-        return write.change(self.world, job, request.revision(), change)
+        revision = request.revision()
+        self._admitting(job.client_id)(makes)
+        return write.change(self.world, job, revision, change)
 
 
 def merged(target: Any, patch: Any) -> Any:
@@ -185,7 +202,7 @@ def _filter_of(request: Request, now: int) -> Callable[[NamedJob], bool]:
     state, tag = request.query.get("state"), request.query.get("tag")
     if state is not None and state not in JobState.__members__:
         states = ", ".join(JobState.__members__)
-        raise InvalidRequest([Problem("", f"the query parameter state must be one of {states}")])
+        raise InvalidRequest([Problem(in_query("state"), f"the query parameter state must be one of {states}")])
     name, _, value = (tag or "").partition("=")
 
     def wanted(job: NamedJob) -> bool:

@@ -35,7 +35,9 @@ LARGEST_ENVELOPED = 240 * 1024
 ENVELOPED = (LambdaTargetBody, EventBridgeTargetBody, SnsTargetBody)
 LARGEST_BATCH = 500
 #: The rule of `ids.is_job_key`, in words.
-JOB_KEY = f"1-{ids.LONGEST_JOB_KEY} bytes of UTF-8 without control characters"
+JOB_KEY = f"1-{ids.LONGEST_JOB_KEY} bytes of UTF-8, of visible characters and plain spaces alone"
+#: Why a job with a `jobKey` cannot have the record level `none`.
+ALWAYS_RECORDED = "must be full, or left out: a job with a jobKey is always recorded"
 #: Characters that a message of SQS must not have:
 #: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html
 _REFUSED_BY_SQS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -61,7 +63,9 @@ class DefinitionBody(EdgeModel):
     relevancy_window_seconds: RelevancyWindow | None = Field(
         None, description="undelivered so long after it was due it ends EXPIRED; the client's unless given"
     )
-    record: Literal["none", "full"] | None = Field(None, description="the client's unless given")
+    record: Literal["none", "full"] | None = Field(
+        None, description="the client's unless given; a job with a jobKey is always recorded: full"
+    )
     tags: dict[Annotated[str, Field(min_length=1, max_length=64)], Annotated[str, Field(max_length=256)]] = Field(
         {}, max_length=20
     )
@@ -102,9 +106,11 @@ class DefinitionBody(EdgeModel):
     @model_validator(mode="after")
     def _is_recorded(self, info: ValidationInfo) -> Self:
         checks = checks_of(info)
+        if self.has_name and self.record == "none":
+            checks.report("/record", ALWAYS_RECORDED)
+        if self.has_name:
+            return self
         level = self.record or (checks.client.record if checks.client is not None else "full")
-        if self.schedule.overlap == "skip" and level != "full":
-            checks.report("/schedule/overlap", "skip needs the record level full")
         if self.ordering_key is not None and level != "full":
             checks.report("/orderingKey", "needs the record level full")
         return self
@@ -120,6 +126,11 @@ class DefinitionBody(EdgeModel):
             most = f"must be at most {LONGEST_RETRYING_SECONDS} for a job with an orderingKey"
             checks.report("/retryPolicy/maxAgeSeconds", most)
         return self
+
+    @property
+    def has_name(self) -> bool:
+        """Whether the job has a `jobKey`: a definition without one of its own belongs to a job that has it."""
+        return True
 
     def to_new_job(self, checks: Checks, index: int = 0) -> NewJob:
         """The job as the flow that creates anonymous jobs takes it. `index` is its place in the request."""
@@ -143,6 +154,7 @@ class DefinitionBody(EdgeModel):
             Definition,
             occurrence,
             schedule,
+            record="full",
             at=None if schedule.recurs else schedule.to_instant(checks.now),
             recurrence=schedule.to_recurrence(checks.now) if schedule.recurs else None,
             sequence=None if self.ordering_key is None else occurrence.sequence,
@@ -157,6 +169,11 @@ class JobBody(DefinitionBody):
         json_schema_extra={"minLength": 1, "maxLength": ids.LONGEST_JOB_KEY},
         description=f"{JOB_KEY}: names the job among its client's; needed for every and cron",
     )
+
+    @property
+    def has_name(self) -> bool:
+        """Whether the job has a `jobKey`."""
+        return self.job_key is not None
 
     @model_validator(mode="after")
     def _is_named(self, info: ValidationInfo) -> Self:

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field, ValidationInfo, field_validator
 
 from clockwork.edge.http.checks import EdgeModel, checks_of
+from clockwork.edge.requests.own_resources import not_own_topic
 
 #: The name of a topic, as Kafka checks it:
 #: https://github.com/apache/kafka/blob/trunk/clients/src/main/java/org/apache/kafka/common/internals/Topic.java
@@ -36,4 +37,4 @@ class KafkaTargetBody(EdgeModel):
         checks = checks_of(info)
         if checks.client is None or not checks.client.allows_topic(topic):
             raise ValueError("is not among the client's allowedTopics")
-        return topic
+        return not_own_topic(topic, info)

@@ -123,6 +123,7 @@ class JobSummary(AnswerBody):
             definition,
             state=state_of(job, now),
             schedule=json.loads(job.as_sent)["schedule"],
+            record="full",
             due_at=instant(definition.at),
             next_fire_at=next_fire_of(job, now),
             description=cron and description(cron),
@@ -211,13 +212,10 @@ def deletion(answer: Written) -> Cancellation:
         others = "others may be" if answer.may_be_under_way else "nothing else starts"
         verdict, reason = Verdict.RUNNING, f"what is listed is under way; {others}"
     elif answer.may_be_under_way:
-        unseen = "record level none leaves no trace, and of many thousand old executions not all are read"
+        unseen = "of many thousand old executions not all are read"
         verdict, reason = Verdict.TOO_LATE, f"nothing more fires, but something may be under way: {unseen}"
     else:
         verdict, reason = Verdict.CANCELLED, "nothing of it starts any more"
-        # The horizon tells which fires of the schedule may be under way. A run by hand has only a row, among all rows.
-        if answer.job.definition.record == "none":
-            reason += "; at record level none an attempt of a run by hand or of a backfill cannot be seen"
     return Cancellation.of(answer.job.job_id, CancelAnswer(verdict, reason, answer.running))
 
 

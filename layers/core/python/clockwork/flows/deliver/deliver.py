@@ -79,8 +79,8 @@ def attempt(batch: Batch, items: Sequence[Item]) -> None:
 
 def _call_back(batch: Batch) -> None:
     ended = [(item.release, dead) for item, dead in batch.called_back]
-    for index, why_not in call_back(batch.world, ended).items():
-        batch.fail(batch.called_back[index][0], f"its callback is not certain: {why_not}")
+    for one in call_back(batch.world, ended):
+        batch.fail(batch.called_back[one.index][0], f"its callback is not certain: {one.reason}")
     batch.called_back.clear()
 
 

@@ -34,12 +34,10 @@ def advance_past_horizon(
     """Advance the chain from `start`, a pointer that has been put, past the horizon; returns the releases sent.
 
     `until` (a key): where to stop although the horizon lies further, because later fires are a poller's. The next
-    pointer is put before the fires that it passes are released, with two exceptions. In a repair (`repairs`) nothing
-    else answers for these fires. At level `none` nothing but the pointer tells a repeat that they were released. Then
-    they are released first. Raises Unavailable if it is not certain that every fire will be released: then nothing may
-    be promised.
+    pointer is put before the fires that it passes are released. In a repair (`repairs`) they are released first, since
+    nothing else answers for them. Raises Unavailable if it is not certain that every fire will be released: then
+    nothing may be promised.
     """
-    pointer_tells = repairs or job.definition.record == "none"
     released: list[Release] = []
     later: list[Release] = []
     skipped: list[Stretch] = []
@@ -52,15 +50,14 @@ def advance_past_horizon(
         if horizon < pointer.key:
             wake_pollers(world, [(job.partition_id, pointer.key)], shards)
             break
-        # 2. Expand up to the horizon, and put the next pointer. Unless the pointer has to tell that its fires were
-        #    released, it comes before their release, so that the chain lives on if this call dies. A pointer that no
-        #    poller would read is not put.
+        # 2. Expand up to the horizon, and put the next pointer. Except in a repair it comes before the release of its
+        #    fires, so that the chain lives on if this call dies. A pointer that no poller would read is not put.
         step = expand(job, pointer, horizon, world.clock.now(), AT_ONCE)
         released += step.releases
         later += step.releases
         if step.skipped is not None:
             skipped.append(Stretch(job, pointer.fire, step.skipped))
-        if pointer_tells:
+        if repairs:
             _see_to(world, later, skipped, shards)
             later, skipped = [], []
         pointer = step.following

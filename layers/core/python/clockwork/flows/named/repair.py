@@ -53,34 +53,20 @@ def advance_again(world: World, job: NamedJob) -> None:
     """
     age_ms = world.clock.now() - job.changed_at
     is_young = age_ms < world.settings.idempotency_seconds * 1000
-    if job.state is JobState.ACTIVE and is_young and not _is_known_to_go_on(world, job):
+    if job.state is JobState.ACTIVE and is_young:
         advance_past_horizon(
             world, job, first_pointer(job), until=keys.edge_key(job.changed_at + LONGEST_DELAY_SECONDS * 1000)
         )
     check_chain(world, job)
 
 
-def _is_known_to_go_on(world: World, job: NamedJob) -> bool:
-    """Whether a later pointer tells that the first fires were released, at level `none`.
-
-    There the pointer is put after those fires were released. If they were released again, no record would absorb them.
-    """
-    if job.definition.record != "none":
-        return False
-    first = first_pointer(job)
-    shard = check_shards(world, [job.partition_id])[job.partition_id]
-    further = [(job.partition_id, p.key) for p in _candidates(job, shard) if p != first]
-    return any(world.timeline.find(further))
-
-
 def _is_unfired(world: World, job: NamedJob) -> bool:
-    """Whether a one-shot's instant has passed without a record. False at level `none`, where nobody can tell."""
+    """Whether a one-shot's instant has passed without a record, as far as records tell."""
     at = job.definition.at
-    if at is None or job.definition.record == "none":
+    if at is None:
         return False
     after_ms = UNFIRED_AFTER_MS if job.definition.ordering_key is None else WAITING_AFTER_MS
-    kept_ms = world.execution_kept_ms(job.definition.retention_days)
-    if not after_ms <= world.clock.now() - max(at, job.changed_at) < kept_ms:
+    if not after_ms <= world.clock.now() - max(at, job.changed_at) < _recorded_ms(world, job):
         return False
     return job.chain_after_at < at and not world.executions.list(job.job_id, 1, None)
 
@@ -101,18 +87,22 @@ def _candidates(job: NamedJob, shard: Shard) -> list[Pointer]:
 def _last_known(world: World, job: NamedJob) -> Pointer | None:
     """The pointer at which to go on: at the last fire that left a record, or where records begin.
 
-    Records absorb the fires that were released since. At level `none` nothing absorbs them, so the chain goes on from
-    now. But a chain with a young row goes on from its beginning: the call that wrote the row may have died after it,
-    and nobody else answers for the fires at or before the horizon of that time.
+    Records absorb the fires that were released since.
     """
     for execution in world.executions.list(job.job_id, RECORDS_READ, None):
         if execution.execution_id.endswith(f".{job.version}"):
             return _pointer_from(job, execution.due_at)
-    is_young = world.clock.now() - job.changed_at < LONGEST_DELAY_SECONDS * 1000
-    if job.definition.at is not None or (is_young and job.definition.record == "none"):
+    if job.definition.at is not None:
         return first_pointer(job)
-    kept_ms = world.execution_kept_ms(job.definition.retention_days) if job.definition.record == "full" else 0
-    return _pointer_from(job, world.clock.now() - kept_ms)
+    return _pointer_from(job, world.clock.now() - _recorded_ms(world, job))
+
+
+def _recorded_ms(world: World, job: NamedJob) -> int:
+    """For how long (ms) a record tells that a fire of the job was released.
+
+    A row of version 0.1.0 at level `none` may have fired without any record, which then tells nothing.
+    """
+    return 0 if job.definition.record == "none" else world.execution_kept_ms(job.definition.retention_days)
 
 
 def _pointer_from(job: NamedJob, due_at: int) -> Pointer | None:

@@ -22,13 +22,7 @@ from clockwork.domain.releases import Release
 from clockwork.domain.requests.differences import differences
 from clockwork.flows.access import get_by_key
 from clockwork.flows.named.advance import advance_past_horizon, put_pointer
-from clockwork.flows.named.in_flight import (
-    may_still_start,
-    record_dropped,
-    released_to,
-    still_under_way,
-    unrecorded_until,
-)
+from clockwork.flows.named.in_flight import may_still_start, record_dropped, released_to
 from clockwork.flows.named.repair import advance_again
 from clockwork.flows.timeline.shards import ensure_shards, is_given_up, ordered_home
 from clockwork.flows.world import World
@@ -60,7 +54,7 @@ class Written(msgspec.Struct, frozen=True):
     created: bool = False
     released: Sequence[Release] = ()
     running: Sequence[Execution] = ()
-    #: Other executions may be under way unseen: at level `none`, which has no claims, or behind the records read.
+    #: Other executions may be under way unseen, behind the records that were read.
     may_be_under_way: bool = False
 
 
@@ -103,12 +97,7 @@ def change(world: World, stored: NamedJob, revision: int | None, changed: Change
     if revision is not None and revision != stored.revision:
         raise RevisionConflict(f"the job is at revision {stored.revision}, the request is for revision {revision}")
     released_at = released_to(world, stored, now)
-    following = msgspec.structs.replace(
-        changed(stored, now, released_at),
-        revision=stored.revision + 1,
-        changed_at=now,
-        unrecorded_until=unrecorded_until(stored, now),
-    )
+    following = msgspec.structs.replace(changed(stored, now, released_at), revision=stored.revision + 1, changed_at=now)
     home = _home_of(world, stored.client_id, following.definition, stored.partition_id)
     if home is None:
         plain = ensure_shards(world)
@@ -121,7 +110,7 @@ def change(world: World, stored: NamedJob, revision: int | None, changed: Change
     released = advance_past_horizon(world, job, first_pointer(job)) if job.state is JobState.ACTIVE else ()
     if released_at < now:
         record_dropped(world, stored, job)
-    running, unseen = may_still_start(world, stored, job)
+    running, unseen = may_still_start(world, stored, job.version)
     return Written(job, released=released, running=running, may_be_under_way=unseen)
 
 
@@ -132,7 +121,7 @@ def unchanged(world: World, stored: NamedJob) -> Written:
     result is not certain: the caller may repeat.
     """
     advance_again(world, stored)
-    running, unseen = still_under_way(world, stored)
+    running, unseen = may_still_start(world, stored, stored.version)
     return Written(stored, running=running, may_be_under_way=unseen)
 
 
@@ -181,12 +170,12 @@ def cancelled(reason: str | None) -> Change:
 
 
 def has_ended(world: World, job: NamedJob) -> bool:
-    """Whether a one-shot at level `full` has fired and its execution is final.
+    """Whether a one-shot has fired and its execution is final.
 
     An active one whose record may have expired by now counts as ended, too.
     """
     at = job.definition.at
-    if at is None or job.definition.record == "none":
+    if at is None:
         return False
     record = world.executions.find(job.job_id, str(ExecutionId(job.job_id, at, job.version)))
     if record is not None:

@@ -11,8 +11,9 @@ from clockwork.domain.errors import ExecutionNotFound, NotDead
 from clockwork.domain.executions import DeadPage, Execution
 from clockwork.domain.ids import NamedJobId
 from clockwork.domain.keys import plain_partitions
-from clockwork.domain.lifecycle.redrives import RedrivePlan, discarded, plan_redrive
+from clockwork.domain.lifecycle.redrives import RedrivePlan, discarded, is_redrivable, plan_redrive
 from clockwork.domain.releases import Release
+from clockwork.domain.requests.quotas import Admit
 from clockwork.domain.storage.rows import row_of_retry
 from clockwork.flows.access import get_by_key
 from clockwork.flows.records import replace, replace_all
@@ -76,12 +77,16 @@ def redrive(world: World, execution: Execution) -> Execution:
     return waiting
 
 
-def redrive_dead(world: World, client_id: str, wanted: DeadFilter, limit: int, before: str | None) -> Handled:
+def redrive_dead(
+    world: World, client_id: str, wanted: DeadFilter, limit: int, before: str | None, *, admit: Admit
+) -> Handled:
     """Redrive those of up to `limit` dead executions that pass the filter.
 
-    Raises Unavailable if the result is not certain: the caller may repeat.
+    `admit` is told how many occurrences that makes before anything is written, and raises if the client may not have so
+    many. Raises Unavailable if the result is not certain: the caller may repeat.
     """
     page = list_dead(world, client_id, wanted, limit, before)
+    admit(sum(map(is_redrivable, page.executions)))
     plans = [(execution, _plan(world, execution)) for execution in page.executions]
     changed = [(before_, plan.execution) for before_, plan in plans if plan.execution is not None]
     kept = _save(world, changed)

@@ -105,8 +105,8 @@ def _is_called_back(world: World, release: Release, stored: Execution) -> bool:
 
     Otherwise it stays, and the next sweep finds the record.
     """
-    faults = call_back(world, [(release, stored)])
-    for why_not in faults.values():
+    refused = call_back(world, [(release, stored)])
+    for one in refused:
         extra = {"action": "callback_not_placed", "executionId": release.execution_id}
-        log.warning("a callback was not placed: %s", why_not, extra=extra)
-    return not faults
+        log.warning("a callback was not placed: %s", one.reason, extra=extra)
+    return not refused
