@@ -23,6 +23,7 @@ class Fault(StrEnum):
     LANDS_TWICE = "lands_twice"  # the effect takes place, and an earlier copy of the same call arrives later
     OUTAGE = "outage"  # one port fails at one place for minutes
     DEFECT = "defect"  # a plain ValueError, from a call about one client's work
+    BAD_DECISION = "bad_decision"  # a plain ValueError, from a decision about one client's work
     SPLIT = "split"  # several things done one after the other, with other actors acting between
     SLOW = "slow"  # the call takes seconds
     BEYOND_LEASE = "beyond_lease"  # a process sleeps past its lease
@@ -123,7 +124,9 @@ PROFILES = (
     Profile("bad sweeps", 0.35, 0.02, 0.02, 0.2, 0.5, only=(*CRASHES, *ERRORS), focus=("sweeper", "targets.begin")),
 )
 
-#: Nothing goes wrong but calls about the work of one client, which meet defects: for all others the run is calm.
+#: So many of the decisions about the client with defects raise.
+BAD_DECISIONS = 0.05
+#: Nothing goes wrong but decisions and calls about the work of one client: for all others the run is calm.
 DEFECTS = Profile("defects", 0.25, only=(Fault.DEFECT,), skew_ms=0)
 
 
@@ -185,6 +188,10 @@ class Adversary:
     def raises_defects(self, actor: str) -> bool:
         """Whether calls of this actor may meet defects. The api answers such a call with 500, which is its client's."""
         return Fault.DEFECT in self.profile.only and not actor.startswith("api")
+
+    def spoils(self, actor: str) -> bool:
+        """Whether a decision about the client with defects raises now, in this actor."""
+        return self.raises_defects(actor) and self.strikes(Fault.BAD_DECISION, BAD_DECISIONS)
 
     def count(self, fault: Fault) -> None:
         """Counts a fault that has struck."""

@@ -32,6 +32,8 @@ def mentions(value: object, client_id: str) -> bool:
     if isinstance(value, msgspec.Struct):
         named = getattr(value, "client_id", None) or getattr(getattr(value, "occurrence", None), "client_id", None)
         return named == client_id
+    if isinstance(value, dict):
+        return any(mentions(part, client_id) for part in value.values())
     return isinstance(value, list | tuple) and any(mentions(part, client_id) for part in value)
 
 

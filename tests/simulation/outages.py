@@ -53,9 +53,8 @@ PLACES = (
     Place("one client's named jobs", "jobs.get", _is_job, _is_of_client),
     Place("one client's records", "executions.save", _is_record, _is_of_client),
     Place("one client's limits", "regulation.", lambda about: about == PLACED_AT, _is_of_client),
+    Place("one transport", "releases.send", _is_for_kafka, lambda one: isinstance(one.target, KafkaTarget)),
 )
-#: Not tried yet: a poller sends what is around a refused release again and again. Move it up once that has ended.
-ONE_TRANSPORT = Place("one transport", "releases.send", _is_for_kafka, lambda one: isinstance(one.target, KafkaTarget))
 OUTAGES = Profile("outages", skew_ms=0)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -18,6 +19,7 @@ from clockwork.memory.jobs import MemoryJobs
 from clockwork.settings import Settings
 from tests.simulation.accounting import check_accounted
 from tests.simulation.clients import Step
+from tests.simulation.decisions import raising
 from tests.simulation.faults import CALM, DEFECTS, PROFILES, Adversary, Fault, Profile
 from tests.simulation.gate import DEFECTIVE_CLIENT
 from tests.simulation.history import History
@@ -89,7 +91,8 @@ class Run:
             work = OPERATIONS[step.operation]
             self.stage.scheduler.after(step.at, partial(self.stage.desk.carry_out, step, work))
         self._plan_incidents()
-        drained_after_ms = self.stage.run(BUSY_MS)
+        with raising(self._spoils) if self.profile is DEFECTS else nullcontext():
+            drained_after_ms = self.stage.run(BUSY_MS)
         watcher = self.stage.watcher
         if self.profile in (CALM, DEFECTS, OUTAGES) and not watcher.violations:
             check_calm(watcher)
@@ -106,6 +109,14 @@ class Run:
             drained_after_ms=drained_after_ms,
             lateness_ms=[s.first_lateness_ms for s in seen if s.first_lateness_ms is not None],
         )
+
+    def _spoils(self, decision: str) -> bool:
+        """Whether a decision about the client with defects raises now."""
+        scheduler = self.stage.scheduler
+        if scheduler.acting is None or not self.adversary.spoils(scheduler.acting.name):
+            return False
+        self.stage.history.add(scheduler.now, scheduler.acting.name, decision, Fault.BAD_DECISION, ())
+        return True
 
     def _remember_earlier_days(self) -> None:
         """Stores what clients did before the run begins."""

@@ -7,9 +7,15 @@ import random
 import msgspec
 import pytest
 
+from clockwork.domain.clients import Client
 from clockwork.domain.executions import State
+from clockwork.domain.jobs import KafkaTarget
+from clockwork.flows.deliver import claim as claims
+from clockwork.flows.deliver import concurrency
 from clockwork.memory.clock import MemoryClock
 from tests.simulation.caps import BURST_SECONDS, WINDOW_MS, Caps
+from tests.simulation.decisions import decisions, raising
+from tests.simulation.gate import DEFECTIVE_CLIENT, Defect
 from tests.simulation.outages import LONGEST_MS, PLACED_AT, PLACES, TIMES, Outage, Place
 from tests.simulation.requests import REGULATED
 from tests.simulation.scheduler import Actor, Scheduler
@@ -20,6 +26,7 @@ CLIENT = REGULATED.client_id
 RATE = REGULATED.max_rate_per_second or 0.0
 INTERVAL_MS = 1000 / RATE
 RELEASE = release(occurrence=occurrence(client_id=CLIENT))
+TO_KAFKA = release(occurrence=occurrence(target=KafkaTarget("jobs")))
 PACED = msgspec.structs.replace(RELEASE, paced=True)
 
 
@@ -87,6 +94,24 @@ def test_the_starts_of_each_window_are_counted(caps: Caps, more: int, *, is_righ
     assert (caps.rate_objection() is None) == is_right
 
 
+def test_every_decision_about_the_client_with_defects_may_raise_and_no_other() -> None:
+    ours = Client(client_id=DEFECTIVE_CLIENT)
+    told: list[str] = []
+    with raising(lambda name: not told.append(name)):
+        assert not claims.is_expired(occurrence(), NOW)
+        with pytest.raises(Defect, match="cap_of"):
+            concurrency.cap_of(ours, 10)
+        with pytest.raises(Defect, match="is_expired"):
+            claims.is_expired(occurrence(client_id=DEFECTIVE_CLIENT), NOW)
+    assert told == ["cap_of", "is_expired"]
+    assert concurrency.cap_of(ours, 10) > 0
+
+
+def test_decisions_of_every_kind_of_work_may_raise() -> None:
+    rooms = {module.__name__.split(".")[2] for module, _, _ in decisions()}
+    assert rooms >= {"deliver", "poll", "sweep", "named", "deaths", "access"}
+
+
 BUSY_MS, HERD_MS = 1_500_000, 700_000
 #: By place: a call, its items and what it is about, and the items that fail while the place is out.
 CALLS = {
@@ -97,6 +122,7 @@ CALLS = {
         (),
         {1},
     ),
+    "one transport": ("releases.send", [PACED, TO_KAFKA], (), {1}),
     "one client's limits": ("regulation.lease", [None], (PLACED_AT, 3), {0}),
 }
 

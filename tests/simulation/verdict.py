@@ -46,7 +46,7 @@ def _is_marked(watcher: Watcher, promise: Promise) -> bool:
 
 def is_drained(cloud: Cloud, watcher: Watcher, garbage: set[str], all_due_at: int = ALL_DUE_AT) -> bool:
     """Whether no work is left: no readable message or dead letter, no open callback, and no pending job."""
-    if _left(cloud, garbage) or list(uncalled(watcher)):
+    if _left(cloud, garbage) or list(uncalled(watcher, watcher.apart)):
         return False
     recurs = bool(watcher.named.lives) and cloud.scheduler.now < all_due_at
     if recurs or next(watcher.named.unsettled(watcher.apart), None) is not None:
@@ -68,7 +68,7 @@ def check_end(cloud: Cloud, watcher: Watcher, garbage: set[str]) -> None:
         watcher.violated("I1", f"promised, and neither delivered nor ended: {execution_id}", execution_id.split(".")[0])
     for promise in watcher.promises.values():
         _check_promise(watcher, promise)
-    for job_id in uncalled(watcher):
+    for job_id in uncalled(watcher, watcher.apart):
         watcher.violated("I1", "it is dead, and its callback was neither delivered nor ended", job_id)
     stands = Counter(where_it_stands(watcher, promise) for promise in watcher.promises.values())
     watcher.require(stands["pending"] == 0, "L1", f"{stands['pending']} jobs are pending for ever")
