@@ -132,6 +132,16 @@ class NamedWatcher:
                 return f"it fires although its end was answered (version {index}, answered {answer.index})"
         return None
 
+    def changed_at(self, execution_id: str) -> int | None:
+        """When the version of a job was saved whose schedule asked for this fire (ms); None for any other execution."""
+        execution = decode_execution(execution_id)
+        place = decode_job(execution.job_id)
+        if not isinstance(place, NamedJobId):
+            return None
+        life = self.lives[place.client_id, place.job_key]
+        index = life.index_of(execution.run)
+        return None if index is None else life.truths[index].changed_at
+
     def unsettled(self, apart: str | None = None) -> Iterator[str]:
         """The ids of promised executions that were neither delivered nor ended.
 

@@ -209,11 +209,13 @@ REGULATED_OPERATIONS: dict[str, Callable[[Visit], None]] = {
     "redrive": redrive_one,
     "redrive any": redrive_any,
     "redrive many": redrive_many,
+    "redrive capped": _regulated(redrive_many),
     "discard dead": discard_dead,
     "cancel execution": cancel_execution,
 }
 REGULATED_WEIGHTS = {
     "create capped": 5, "get capped": 1, "create ordered": 5, "create ordered capped": 2, "create each": 3,
     "usurp": 1, "pause client": 2, "resume client": 2, "release parked": 2,
-    "discard parked": 1, "redrive": 2, "redrive any": 1, "redrive many": 2, "discard dead": 4, "cancel execution": 4,
+    "discard parked": 1, "redrive": 2, "redrive any": 1, "redrive many": 2, "redrive capped": 2, "discard dead": 4,
+    "cancel execution": 4,
 }  # fmt: skip

@@ -46,12 +46,17 @@ class Actor:
         """Run until the first pause."""
         if not self.ended:
             self._greenlet = greenlet(self._run, self._scheduler.hub)
-            self._greenlet.switch()
+            self._act(self._greenlet)
 
     def resume(self) -> None:
         """Go on after a pause, unless killed meanwhile."""
         if not self.ended and self._greenlet is not None:
-            self._greenlet.switch()
+            self._act(self._greenlet)
+
+    def _act(self, mine: greenlet) -> None:
+        self._scheduler.acting = self
+        mine.switch()
+        self._scheduler.acting = None
 
     def pause(self, ms: int) -> None:
         """Lets `ms` of virtual time pass for this actor, while others act."""
@@ -92,6 +97,8 @@ class Scheduler:
         self.clock = clock
         self.hub = getcurrent()
         self.stopped = False
+        #: Who acts at this moment.
+        self.acting: Actor | None = None
         #: Called with an exception that no flow expects.
         self.unexpected: Callable[[Actor, Exception], None] = _raise
         self._rng = rng

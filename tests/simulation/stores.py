@@ -106,15 +106,16 @@ class WatchedJobs(MemoryJobs):
 class WatchedRegulation(MemoryRegulation):
     """Regulation that reports every reserved slot to the watcher."""
 
-    def __init__(self, watcher: Watcher) -> None:
+    def __init__(self, watcher: Watcher, acting: Acting) -> None:
         super().__init__()
         self._watcher = watcher
+        self._acting = acting
 
     def reserve(
         self, client_id: str, count: int, interval_ms: float, now: int, latest: int | None = None
     ) -> tuple[int, int]:
         first_at, reserved = super().reserve(client_id, count, interval_ms, now, latest)
-        self._watcher.caps.reserved(client_id, first_at, reserved, interval_ms)
+        self._watcher.reserved(self._acting.actor, client_id, first_at, reserved, interval_ms)
         return first_at, reserved
 
 
@@ -133,17 +134,20 @@ class WatchedClients(MemoryClients):
 class UnrulyQueue(MemoryReleaseQueue):
     """The release queue with SQS's faults: messages come twice, later than asked, or in another order."""
 
-    def __init__(self, clock: MemoryClock, settings: Settings, adversary: Adversary, watcher: Watcher) -> None:
+    def __init__(
+        self, clock: MemoryClock, settings: Settings, adversary: Adversary, watcher: Watcher, acting: Acting
+    ) -> None:
         self._world: MemoryClock
         super().__init__(clock, settings.visibility_seconds * 1000, settings.max_receive_count)
         self._adversary = adversary
         self._watcher = watcher
+        self._acting = acting
         self.on_put: Callable[[int], None] = lambda _: None
 
     def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
         good = [r for r in releases if not r.occurrence.payload.body.startswith(NEVER_SENDABLE)]
         super().send(good, now)
-        self._watcher.sent(good)
+        self._watcher.sent(good, self._acting.actor)
         refused = [index for index, r in enumerate(releases) if r.occurrence.payload.body.startswith(NEVER_SENDABLE)]
         for _ in refused:
             self._adversary.counts[Fault.NEVER_SENDABLE] += 1
@@ -251,14 +255,14 @@ class Stores:
         self.timeline = MemoryTimeline(page_bytes)
         self.shards = WatchedShards(watcher, self.acting)
         self.executions = WatchedExecutions(watcher, self.acting)
-        self.queue = self.backlog = UnrulyQueue(clock, settings, adversary, watcher)
+        self.queue = self.backlog = UnrulyQueue(clock, settings, adversary, watcher, self.acting)
         self.ordered_queue = self.in_hand = UnrulyOrderedQueue(clock, settings, adversary, watcher)
         self.releases = Routed(by_order(self.queue, self.ordered_queue))
         self.dead_letters = MemoryDeadLetters(self.queue, self.ordered_queue)
         self.jobs = WatchedJobs(watcher)
         self.clients = WatchedClients(watcher)
         self.key_rows = MemoryKeyRows()
-        self.regulation = WatchedRegulation(watcher)
+        self.regulation = WatchedRegulation(watcher, self.acting)
         watcher.timeline = self.timeline
         watcher.executions = self.executions
         watcher.named.executions = self.executions

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from clockwork.domain import keys
@@ -29,6 +29,8 @@ from tests.simulation.scheduler import Actor, Scheduler
 MOST_SKEW_MS = 500
 
 
+#: How the names of those begin that release because a client asks.
+ASKING = ("api", "ingester")
 #: States that only an attempt leads to.
 ATTEMPTED = frozenset({State.SUCCEEDED, State.FAILED, State.TIMED_OUT, State.WORKER_LOST})
 
@@ -90,8 +92,16 @@ class Watcher:
         self._successes: set[tuple[str, int]] = set()
         #: Clients that have redriven or discarded dead executions.
         self.redriven: set[str] = set()
-        #: The client whose work meets defects, if there is one: its chains and its lateness are not judged.
+        #: The client whose work meets defects, if there is one: its chains, order and lateness are not judged.
         self.apart: str | None = None
+        #: Whose work may be late or repeated, since something went wrong at it: for all else a run may be calm.
+        self.is_held_up: Callable[[Occurrence], bool] = lambda _: False
+        #: The first start of each execution: its delivery, and when (ms, true time).
+        #: Executions that were released at once because a client asked, perhaps not for the first time.
+        self.asked: set[str] = set()
+        #: How often each attempt was started: by execution and number.
+        self.attempts: Counter[tuple[str, int]] = Counter()
+        self.first_starts: dict[str, tuple[int, Delivery]] = {}
         #: Clients whose parked occurrences were discarded.
         self.discarded: set[str] = set()
         self.caps = Caps({client.client_id: client for client in capped})
@@ -151,9 +161,19 @@ class Watcher:
 
     # Messages that the queue took.
 
-    def sent(self, releases: Iterable[Release]) -> None:
+    def sent(self, releases: Sequence[Release], actor: Actor | None = None) -> None:
         """Notes releases that the release queue has taken."""
         self._sent.update((release.job_id, release.attempt) for release in releases)
+        if actor is not None and actor.name.startswith(ASKING):
+            self.asked.update(release.execution_id for release in releases)
+        for release in releases:
+            objection = self.caps.sent(actor, release)
+            self.require(objection is None, "I8", str(objection), release.job_id)
+
+    def reserved(self, actor: Actor | None, client_id: str, first_at: int, count: int, interval_ms: float) -> None:
+        """Checks slots under a rate cap that a deliverer has reserved."""
+        objection = self.caps.reserved(actor, client_id, first_at, count, interval_ms)
+        self.require(objection is None, "I8", str(objection))
 
     # Changes by pollers.
 
@@ -232,6 +252,7 @@ class Watcher:
         about = after.job_id
         self.require(after.revision == (before.revision if before else 0) + 1, "I4", "a revision was skipped", about)
         self._check_transition(before, after)
+        self.caps.noted(actor, after)
         if before is not None and before.state is State.DEAD and after.state is not State.DEAD:
             self.named.redriven.add(after.execution_id)
         if before is not None:
@@ -275,6 +296,8 @@ class Watcher:
         job_id, occurrence = delivery.job_id, delivery.occurrence
         seen = self.seen[job_id]
         seen.starts.append((self._scheduler.now, delivery.attempt))
+        self.first_starts.setdefault(delivery.execution_id, (self._scheduler.now, delivery))
+        self.attempts[delivery.execution_id, delivery.attempt] += 1
         self.require(clock_now >= occurrence.due_at, "I2", f"{occurrence.due_at - clock_now} ms early", job_id)
         if delivery.attempt == 1 and seen.first_lateness_ms is None:
             seen.first_lateness_ms = self._scheduler.now - occurrence.due_at
@@ -320,6 +343,8 @@ class Watcher:
 
     def _check_order(self, delivery: Delivery) -> None:
         """Requires that the jobs ahead in the order of its key, accepted in time, have ended."""
+        if delivery.occurrence.client_id == self.apart:
+            return
         for ahead in self.order.ahead_of(delivery.execution_id, delivery.occurrence):
             record = self.executions.find(ahead.job_id, ahead.execution_id)
             has_ended = record is not None and record.is_final

@@ -212,5 +212,21 @@ def test_the_far_retry_of_an_ordered_jobs_callback_comes_though_there_are_fewer_
     assert {releases_of(row)[0].shard for row in _back_rows(failing)} - {"p000"}
 
 
+def test_callbacks_go_their_way_though_the_row_of_another_cannot_be_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    failing = Failing()
+    odd, even = (failing.create(record="full") for _ in range(2))
+
+    def reading(row: Row) -> list[Release]:
+        releases = releases_of(row)
+        if any(facts(one)["jobId"] == odd for one in releases):
+            raise ValueError(odd)
+        return releases
+
+    monkeypatch.setattr("clockwork.flows.deaths.releases_of", reading)
+    failing.run(10)
+    assert [facts(back)["jobId"] for back in failing.backs] == [even]
+    assert failing.tries == 2
+
+
 def _back_rows(failing: Failing) -> list[Row]:
     return [row for kept in failing.clockwork.timeline._rows.values() for row in kept.values() if is_back(row)]

@@ -190,4 +190,28 @@ DELIVERING = (
         ),
         "L1",
     ),
+    Mutant(
+        "a decision that raises for one item ends the batch",
+        "flows/deliver/claim.py",
+        (
+            (
+                "    judged = batch.each(items, lambda item:"
+                " is_expired(item.release.occurrence, max(now, item.release.run_at)))\n",
+                "    judged = [(item, is_expired(item.release.occurrence, max(now, item.release.run_at)))"
+                " for item in items]\n",
+            ),
+        ),
+        "L1",
+    ),
+    Mutant(
+        "one record that is not answered fails the whole batch",
+        "flows/deliver/batch.py",
+        (
+            (
+                "                self.fail(plans[index][0], saved.unavailable)\n",
+                "                return [self.fail(one, saved.unavailable) for one, _ in plans]\n",
+            ),
+        ),
+        "I3",
+    ),
 )

@@ -36,6 +36,30 @@ REGULATING = (
         "I8",
     ),
     Mutant(
+        "what is unparked keeps the slot that it had",
+        "flows/sweep/unpark.py",
+        (("run_at=run_at, paced=False, waits=0", "run_at=run_at, waits=0"),),
+        "I8",
+    ),
+    Mutant(
+        "the instant of a redrive is taken for a slot",
+        "domain/ordering.py",
+        (("stored.next_attempt_at not in (None, _redriven_at(stored))", "stored.next_attempt_at is not None"),),
+        "I8",
+    ),
+    Mutant(
+        "the slots of one reservation are given away again",
+        "memory/regulation.py",
+        (("self._next_slot_us[client_id] = first_us + round(count * interval_ms * 1000)", "pass"),),
+        "I8",
+    ),
+    Mutant(
+        "a retry keeps the slot of the attempt before",
+        "domain/lifecycle/attempts.py",
+        (("paced = release.paced and attempt == release.attempt", "paced = release.paced"),),
+        "I8",
+    ),
+    Mutant(
         "a paused client's work is delivered",
         "flows/deliver/admission.py",
         (("if client is not None and client.paused:", "if False:"),),

@@ -110,8 +110,13 @@ def resumed(release: Release, stored: Execution | None) -> Release:
         return release
     run_at = max(release.run_at, stored.next_attempt_at or 0)
     # The deliverer notes a slot as the instant for which the record waits, before the first attempt or between two.
-    paced = stored.state is State.PENDING and stored.next_attempt_at is not None
+    paced = stored.state is State.PENDING and stored.next_attempt_at not in (None, _redriven_at(stored))
     return msgspec.structs.replace(release, attempt=stored.attempt + 1, run_at=run_at, paced=paced)
+
+
+def _redriven_at(stored: Execution) -> int | None:
+    """The instant for which a record waits since its redrive, if it was redriven: that is no slot."""
+    return None if stored.occurrence is None else stored.occurrence.due_since
 
 
 def paced_execution(release: Release, stored: Execution | None, expires_at: int) -> Execution:

@@ -67,9 +67,15 @@ def _place(world: World, rows: Mapping[int, Row]) -> list[Refused]:
         if isinstance(error, ClockworkError) or len(rows) == 1:
             return [_refusal(world, index, error) for index in rows]
         return [refusal for one in rows for refusal in _place(world, {one: rows[one]})]
-    sent = [(index, release) for index, row in rows.items() for release in releases_of(row)]
-    refused = world.releases.send([release for _, release in sent], world.clock.now())
-    return [msgspec.structs.replace(refusal, index=sent[refusal.index][0]) for refusal in refused]
+    failed: list[Refused] = []
+    sent: list[tuple[int, Release]] = []
+    for index, row in rows.items():
+        try:
+            sent += [(index, release) for release in releases_of(row)]
+        except Exception as error:  # noqa: BLE001 - whatever one row raises, the others are sent
+            failed.append(_refusal(world, index, error))
+    refused = world.releases.send([release for _, release in sent], world.clock.now()) if sent else ()
+    return [*failed, *(msgspec.structs.replace(refusal, index=sent[refusal.index][0]) for refusal in refused)]
 
 
 log = logging.getLogger(__name__)
