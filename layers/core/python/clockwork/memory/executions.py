@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import DeadPage, Execution
 from clockwork.ports import Saved
 
@@ -28,6 +29,9 @@ class MemoryExecutions:
 
     def find(self, job_id: str, execution_id: str) -> Execution | None:
         return self._records.get((job_id, execution_id))
+
+    def get(self, execution_refs: Sequence[tuple[str, str]]) -> Sequence[Execution | Unreadable | None]:
+        return [self.find(*execution_ref) for execution_ref in execution_refs]
 
     def list(self, job_id: str, limit: int, before: str | None) -> Sequence[Execution]:
         ids = sorted((e for j, e in self._records if j == job_id and (before is None or e < before)), reverse=True)

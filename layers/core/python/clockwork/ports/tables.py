@@ -100,6 +100,9 @@ class Executions(Protocol):
     def find(self, job_id: str, execution_id: str) -> Execution | None:
         """The record, or None if there is none."""
 
+    def get(self, execution_refs: Sequence[tuple[str, str]]) -> Sequence[Execution | Unreadable | None]:
+        """For each (jobId, executionId), in this order: its record, None if there is none, or why it cannot be read."""
+
     def list(self, job_id: str, limit: int, before: str | None) -> Sequence[Execution]:
         """A job's executions, newest first (by executionId, descending), those before `before` if given."""
 

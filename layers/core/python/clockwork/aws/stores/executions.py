@@ -11,6 +11,7 @@ from clockwork.aws.stores.table import Item, Table, seconds, written
 from clockwork.domain.errors import Unavailable, Unreadable
 from clockwork.domain.executions import DeadPage, Execution
 from clockwork.domain.storage.codec import decode, encode
+from clockwork.domain.timeline import NEVER
 from clockwork.ports import Saved
 
 log = logging.getLogger(__name__)
@@ -36,6 +37,10 @@ class AwsExecutions:
     def find(self, job_id: str, execution_id: str) -> Execution | None:
         item = self._table.get(job_id, execution_id)
         return None if item is None else _from_item(item)
+
+    def get(self, execution_refs: Sequence[tuple[str, str]]) -> Sequence[Execution | Unreadable | None]:
+        items = self._table.get_all(execution_refs) if execution_refs else {}
+        return [_readable(items.get(execution_ref)) for execution_ref in execution_refs]
 
     def list(self, job_id: str, limit: int, before: str | None) -> Sequence[Execution]:
         return [_from_item(item) for item in self._table.query_all(job_id, limit, before=before, newest_first=True)]
@@ -87,10 +92,17 @@ def _to_item(execution: Execution) -> Item:
         dueAt=execution.due_at,
         state=execution.state.value,
         revision=execution.revision,
-        expiresAt=seconds(execution.expires_at),
         record=encode(execution),
         **attention,
+        **({} if execution.expires_at == NEVER else {"expiresAt": seconds(execution.expires_at)}),
     )
+
+
+def _readable(item: Item | None) -> Execution | Unreadable | None:
+    try:
+        return None if item is None else _from_item(item)
+    except Unreadable as fault:
+        return fault
 
 
 def _from_item(item: Item) -> Execution:

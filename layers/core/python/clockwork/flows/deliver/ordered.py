@@ -11,13 +11,16 @@ import logging
 from collections import defaultdict, deque
 from collections.abc import Sequence
 
+from clockwork.domain.executions import Execution
 from clockwork.domain.ordering import LONGEST_RETRYING_SECONDS, resumed
+from clockwork.domain.retention import ending
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.bundles import Message, unbundled
 from clockwork.flows.deliver.deliver import attempt
 from clockwork.flows.deliver.items import DeliverReport, Item
 from clockwork.flows.deliver.waiting import InPlace
 from clockwork.flows.outages import tolerated
+from clockwork.flows.records import replace_all
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
@@ -61,11 +64,18 @@ def _resumed(batch: Batch, heads: Sequence[OrderedMessage]) -> list[Item]:
             if item.message_id in received_before:
                 item.seen = batch.world.executions.find(item.release.job_id, item.release.execution_id)
                 if item.seen is not None and item.seen.is_final:
-                    batch.absorb(item, item.seen)
+                    _absorb(batch, item, item.seen)
                     continue
                 item.release = resumed(item.release, item.seen)
             items.append(item)
     return items
+
+
+def _absorb(batch: Batch, item: Item, ended: Execution) -> None:
+    """Acknowledge a message whose execution has ended. If that was cancelled while it was parked, its record may go."""
+    after = ending(ended, batch.world.execution_expires_at(batch.world.clock.now()))
+    replace_all(batch.world, [] if after is None else [(ended, after)])
+    batch.absorb(item, ended)
 
 
 def _come_back(batch: Batch, waiting: InPlace, group: Sequence[OrderedMessage]) -> None:
