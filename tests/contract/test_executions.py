@@ -305,3 +305,12 @@ def test_ttl_never_takes_a_record_without_an_end(aws_world: AwsWorld) -> None:
     assert aws_world.executions.find(endless.job_id, endless.execution_id) == endless
     (item,) = aws_world.raw("executions")
     assert "expiresAt" not in item
+
+
+def test_the_dead_are_listed_oldest_first_too(executions: Executions) -> None:
+    dead = [dead_one(DUE + number) for number in range(3)]
+    for one in dead:
+        save(executions, None, one)
+    first = executions.dead("acme", 2, None, oldest_first=True)
+    assert first == DeadPage(dead[:2], dead[1].attention_key)
+    assert executions.dead("acme", 2, first.next_before, oldest_first=True) == DeadPage(dead[2:], None)

@@ -27,6 +27,7 @@ from tests.simulation import proxies
 from tests.simulation.faults import Adversary, Fault
 from tests.simulation.gate import Defect, Gate
 from tests.simulation.history import History
+from tests.simulation.retention import expire_messages, expire_records
 from tests.simulation.scheduler import Actor, Scheduler
 from tests.simulation.stores import Stores
 from tests.simulation.targets import MoodyTargets, UnderWay
@@ -295,7 +296,9 @@ class Cloud:
         queue = self.stores.ordered_queue
         while received := queue.receive(self._rng.randint(1, BATCH)):
             messages = [
-                OrderedMessage(m.message_id, m.body, m.receive_count, receipt=m.receipt, group=m.group)
+                OrderedMessage(
+                    m.message_id, m.body, m.receive_count, receipt=m.receipt, group=m.group, sent_at=m.sent_at
+                )
                 for m in received
             ]
             self._deliverer(messages, queue.delete, partial(_deliver_ordered, messages))
@@ -340,6 +343,8 @@ class Cloud:
         self.environments[1:] = [ApiEnvironment(settings, self.skew()) for _ in range(2)]
 
     def expire(self) -> None:
-        """DynamoDB's TTL deletes expired rows."""
+        """DynamoDB's TTL deletes expired rows and records."""
         self.adversary.counts[Fault.TTL] += 1
         self.stores.timeline.expire(self.scheduler.now)
+        expire_messages(self.stores, self.settings.queue_retention_seconds * 1000, self.scheduler.now)
+        expire_records(self.stores, self.watcher.lives, self.adversary, self.scheduler.now)

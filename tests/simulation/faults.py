@@ -51,6 +51,7 @@ class Fault(StrEnum):
     NEWER_ROW = "newer_row"
     POINTER_LOST = "pointer_lost"  # a chain's next pointer is gone: nothing fires until the audit or a read repairs it
     TTL = "ttl"
+    RECORD_EXPIRED = "record_expired"  # TTL deletes a record, at its time or later
     # Faults of targets.
     TARGET_REFUSES = "target_refuses"
     TARGET_REJECTS = "target_rejects"
@@ -122,6 +123,8 @@ PROFILES = (
 
 #: Nothing goes wrong but calls about the work of one client, which meet defects: for all others the run is calm.
 DEFECTS = Profile("defects", 0.25, only=(Fault.DEFECT,), skew_ms=0)
+#: Rows, messages and records are kept for minutes, retries are an hour away, and a client is paused for as long.
+SHORT_LIVES = Profile("short lives", 0.01, 0.02, 0.02, 0.3)
 
 
 class Adversary:

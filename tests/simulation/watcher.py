@@ -20,6 +20,7 @@ from clockwork.memory.executions import MemoryExecutions
 from clockwork.memory.timeline import MemoryTimeline
 from clockwork.settings import Settings
 from tests.simulation.caps import Caps
+from tests.simulation.lives import Lives
 from tests.simulation.named_watcher import NamedWatcher
 from tests.simulation.order import Order, Placed
 from tests.simulation.rows import elements_of, every_row
@@ -76,6 +77,7 @@ class Watcher:
         self._invocation_ms = settings.deliverer_timeout_seconds * 1000 + MOST_SKEW_MS
         self._paused_since: dict[str, int] = {}
         self.order = Order()
+        self.lives = Lives(self.require)
         self.named = NamedWatcher(scheduler, self.order)
         self.timeline = MemoryTimeline()
         self.executions = MemoryExecutions()

@@ -45,9 +45,10 @@ class AwsExecutions:
     def list(self, job_id: str, limit: int, before: str | None) -> Sequence[Execution]:
         return [_from_item(item) for item in self._table.query_all(job_id, limit, before=before, newest_first=True)]
 
-    def dead(self, client_id: str, limit: int, before: str | None) -> DeadPage:
+    def dead(self, client_id: str, limit: int, behind: str | None, *, oldest_first: bool = False) -> DeadPage:
         """The keys come from the index; the records under these keys are then read from the table."""
-        places = self._table.query_index(ATTENTION, ("attentionClientId", "attentionKey"), client_id, limit, before)
+        index_key = ("attentionClientId", "attentionKey")
+        places = self._table.query_index(ATTENTION, index_key, client_id, limit, behind, ascending=oldest_first)
         keys = [(place["jobId"]["S"], place["executionId"]["S"]) for place in places]
         items = self._table.get_all(keys) if keys else {}
         found = [_from_item(items[key]) for key in keys if key in items]
