@@ -126,7 +126,7 @@ class Cloud:
 
     def skew(self) -> int:
         """How far a new machine's clock is ahead (ms)."""
-        most = min(self.adversary.profile.skew_ms, MOST_SKEW_MS - 1) if self.adversary.is_active else 0
+        most = min(self.adversary.profile.skew_ms, MOST_SKEW_MS) if self.adversary.is_active else 0
         if most:
             self.adversary.counts[Fault.CLOCK_SKEW] += 1
         return self._rng.randint(-most, most)

@@ -86,7 +86,8 @@ class Profile:
     queue: float = 0.0
     targets: float = 0.0
     rows: float = 0.0
-    skew_ms: int = 500
+    #: How far a clock may be from true time: two clocks differ by twice as much.
+    skew_ms: int = 1_500
     #: If given, only these faults strike calls, and only calls that mention one of the words in `focus`.
     only: tuple[Fault, ...] = ()
     focus: tuple[str, ...] = ("",)

@@ -53,7 +53,7 @@ class Stage:
         self.scheduler.unexpected = self._unexpected
         self.history = History(BEGAN_AT)
         self.adversary = adversary
-        self.watcher = Watcher(self.scheduler, settings, CAPPED)
+        self.watcher = Watcher(self.scheduler, settings, CAPPED, adversary.profile.skew_ms)
         self.stores = self.make_stores(settings)
         for client in EVERYBODY:
             self.stores.clients.put(client)

@@ -26,8 +26,8 @@ from tests.simulation.order import Order, Placed
 from tests.simulation.rows import elements_of, every_row
 from tests.simulation.scheduler import Actor, Scheduler
 
-#: No clock of a run differs by as much as this (ms) from true time, so two differ by less than the grace of a claim.
-MOST_SKEW_MS = 500
+#: No clock of a run differs by more than this (ms) from true time, so two differ by less than the grace of a claim.
+MOST_SKEW_MS = 1_500
 
 
 #: States that only an attempt leads to.
@@ -70,13 +70,15 @@ class Seen:
 class Watcher:
     """Everything known of a run from outside the flows."""
 
-    def __init__(self, scheduler: Scheduler, settings: Settings, capped: Iterable[Client] = ()) -> None:
+    def __init__(
+        self, scheduler: Scheduler, settings: Settings, capped: Iterable[Client] = (), skew_ms: int = MOST_SKEW_MS
+    ) -> None:
         self._scheduler = scheduler
         self._memory_ms = settings.idempotency_seconds * 1000 - 4 * MOST_SKEW_MS
         #: State that an invocation read at its beginning is at most this old (ms) while the invocation runs.
         self._invocation_ms = settings.deliverer_timeout_seconds * 1000 + MOST_SKEW_MS
         self._paused_since: dict[str, int] = {}
-        self.order = Order()
+        self.order = Order(2 * skew_ms)
         self.lives = Lives(self.require)
         self.named = NamedWatcher(scheduler, self.order)
         self.timeline = MemoryTimeline()

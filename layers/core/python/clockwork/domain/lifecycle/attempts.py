@@ -25,8 +25,8 @@ from clockwork.domain.lifecycle.retries import RetryPlan, plan_retry
 from clockwork.domain.releases import Release
 from clockwork.domain.retention import ending
 
-#: Clocks differ, so a claim counts as ended only this long after its end (ms).
-CLAIM_GRACE_MS = 1_000
+#: Clocks differ, by up to 3 s: a claim counts as ended only this long after its end (ms).
+CLAIM_GRACE_MS = 4_000
 #: A record keeps at most this many of the last attempts, however often the execution is redriven. With them and the
 #: largest payload it has to fit into a row of the table, which holds 400 KB.
 ATTEMPTS_KEPT = 100
