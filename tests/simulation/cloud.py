@@ -31,6 +31,7 @@ from tests.simulation.retention import expire_messages, expire_records
 from tests.simulation.scheduler import Actor, Scheduler
 from tests.simulation.stores import Stores
 from tests.simulation.targets import MoodyTargets, UnderWay
+from tests.simulation.thaw import freezes
 from tests.simulation.watcher import MOST_SKEW_MS, Watcher
 
 PORTS = tuple(field.name for field in fields(World))
@@ -178,7 +179,7 @@ class Cloud:
         self.scheduler.after(timeout_seconds * 1000 + late, lambda: self._time_out(actor))
 
     def _time_out(self, actor: Actor) -> None:
-        if not actor.ended:
+        if not actor.ended and not freezes(actor, self.scheduler, self.adversary):
             self.adversary.counts[Fault.DEADLINE] += 1
             self.adversary.counts[Fault.OVERRUN] += self.scheduler.now > (actor.deadline_at or 0)
             actor.kill()
@@ -321,7 +322,7 @@ class Cloud:
         def on_end(actor: Actor) -> None:
             if not actor.killed:
                 self._idle.append(machine)
-            if isinstance(actor.result, DeliverReport):
+            if isinstance(actor.result, DeliverReport) and actor.frozen_until is None:
                 self._acknowledge(messages, actor.result, delete)
 
         self.scheduler.spawn("deliverer", run, after=self._rng.randrange(5, 300), on_end=on_end)

@@ -27,6 +27,7 @@ class Fault(StrEnum):
     # Faults of machines.
     DEADLINE = "invocation_deadline"
     OVERRUN = "invocation_overrun"  # the invocation ends seconds after its deadline
+    THAWED = "thawed"  # its environment is frozen, and what is left of it runs minutes later
     POISON = "poison"  # a payload that kills its deliverer at every attempt
     CLOCK_SKEW = "clock_skew"
     TICK_MISSED = "tick_missed"

@@ -10,7 +10,6 @@ from clockwork.domain.jobs import Occurrence
 from clockwork.domain.ordering import IN_TIME_MS
 
 
-
 @dataclass(frozen=True)
 class Placed:
     """An execution with its position in the order: by due instant (ms), then by sequence."""

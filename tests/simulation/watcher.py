@@ -276,8 +276,6 @@ class Watcher:
         if not is_named(job_id):
             self._check_made_once(job_id, occurrence)
         self._check_bounded(delivery)
-        if actor.is_over(self._scheduler.now):
-            return  # Its claim has ended; only the end of its host keeps such an attempt from starting.
         self.require(objection is None, "I7", str(objection), job_id)
         self._check_order(delivery)
         self._check_wanted_now(job_id, occurrence)
@@ -352,7 +350,7 @@ class Watcher:
         now, client_id = self._scheduler.now, delivery.occurrence.client_id
         attempt = delivery.execution_id, delivery.attempt
         objection = self.caps.objection(actor, client_id, attempt, now, now + lasts_ms)
-        self.require(objection is None or actor.is_over(now), "I8", str(objection), delivery.job_id)
+        self.require(objection is None, "I8", str(objection), delivery.job_id)
 
     def succeeded(self, delivery: Delivery) -> None:
         """Notes an attempt whose answer is success, if the deliverer lives to receive it."""
