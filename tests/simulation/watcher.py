@@ -253,7 +253,8 @@ class Watcher:
     def _check_transition(self, before: Execution | None, after: Execution) -> None:
         """Requires that only an attempt under way has an outcome."""
         from_running = before is not None and before.state is State.RUNNING
-        is_outcome = after.state in ATTEMPTED
+        is_renewed = before is not None and before.attempts == after.attempts and before.state is after.state
+        is_outcome = after.state in ATTEMPTED and not is_renewed
         told = f"{before and before.state} -> {after.state}"
         self.require(from_running or not is_outcome, "I4", f"an outcome without a claim: {told}", after.job_id)
 

@@ -7,6 +7,7 @@ released, and a row without one is not delivered: whether it was cancelled, nobo
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from clockwork.domain.errors import Unavailable, readable
 from clockwork.domain.executions import Execution
@@ -35,13 +36,18 @@ def open_keys(world: World, reading: ParkedRows, rows: Parked) -> set[str]:
     stay: set[str] = set()
     ended: list[tuple[Row, Release, Execution]] = []
     for (row, release), record in zip(recorded, records, strict=True):
-        with contained(world.environment.faults, lambda fault, row=row: (stay.add(row.key), reading.leave(row, fault))):
+        with contained(world.environment.faults, partial(_stay, reading, stay, row), row.key):
             stored = readable(record) or _buried(world, release)
             if stored.is_final:
                 stay.add(row.key)
                 ended.append((row, release, stored))
     _forget(world, reading, ended)
     return {row.key for row, _ in rows} - stay
+
+
+def _stay(reading: ParkedRows, stay: set[str], row: Row, fault: str) -> None:
+    stay.add(row.key)
+    reading.leave(row, fault)
 
 
 def _buried(world: World, release: Release) -> Execution:
