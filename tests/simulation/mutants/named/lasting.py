@@ -10,8 +10,8 @@ LASTING = (
         "domain/retention.py",
         (
             (
-                "last_at = max(now, after.due_at, *(_last_instants(one) for one in (before, after) if one is not None))",
-                "last_at = max(now, after.due_at)",
+                "after.due_at, *(_last_instants(one) for one in (before, after) if one is not None))",
+                "after.due_at)",
             ),
         ),
         "I5",
