@@ -13,6 +13,7 @@ import msgspec
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import ClockworkError, Unavailable
 from clockwork.domain.ids import only_execution
+from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.lifecycle.cancels import Verdict
 from clockwork.domain.requests.create import CreateRequest, occurrence_of
 from clockwork.flows import access
@@ -59,7 +60,7 @@ class Desk:
         self.cloud = cloud
         self.watcher = watcher
         self.herd_at = herd_at
-        self.retry_policies = RETRY_POLICIES
+        self.retry_policies: Sequence[RetryPolicy] = RETRY_POLICIES
         self.keyed: list[KeyedRequest] = []
         self.requests = Requests(cloud, self.count)
         self.outcomes: Counter[tuple[str, str]] = Counter()

@@ -77,7 +77,7 @@ class Run:
         self.stage = Stage(seed, self.settings, self.adversary, herd_at, page_bytes)
         if self.profile is SHORT_LIVES:
             self.stage.paused_until = BEGAN_AT + BUSY_MS + LONG_PAUSE_MS
-            self.stage.desk.retry_policies = RETRY_POLICIES + SLOW_RETRIES
+            self.stage.desk.retry_policies = (*RETRY_POLICIES, *SLOW_RETRIES)
         self.stage.watcher.apart = DEFECTIVE_CLIENT if self.profile is DEFECTS else None
         self._remember_earlier_days()
 
