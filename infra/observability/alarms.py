@@ -35,6 +35,8 @@ IN_FLIGHT = 80_000
 #: Half of the messages of a FIFO queue that SQS looks at:
 #: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/avoid-backlog-with-the-same-message-group-id.html
 ORDERED_BACKLOG = 60_000
+#: Early enough for a person to resume a client before its ordered jobs end DEAD (`Settings.ordered_wait_seconds`).
+ORDERED_AGE_DAYS = 10
 API_FAULTS = 5
 
 
@@ -122,7 +124,10 @@ class Alarms(Construct):
         self._alarm("InFlight", flying, above=IN_FLIGHT, means=many, kind=kind)
 
     def _watch_ordered(self, pair: Pair, kind: str) -> None:
-        """Alarms of an ordered queue. None is on age: a head may wait for hours, and so do the messages behind it."""
+        """Alarms of an ordered queue. A head may wait for hours, and so do the messages behind it: that is no fault."""
+        age = pair.release.metric_approximate_age_of_oldest_message(statistic="Maximum", period=_MINUTE)
+        means = f"An ordered job waits for {ORDERED_AGE_DAYS} days: it ends DEAD after 13. Resume its client"
+        self._alarm("OrderedAge", age, above=ORDERED_AGE_DAYS * 86_400, means=means, kind=kind)
         # Two alarms rather than one on their sum: the emulator's CloudFormation knows no metric math.
         waiting = pair.release.metric_approximate_number_of_messages_visible(statistic="Maximum", period=_MINUTE)
         hidden = pair.release.metric_approximate_number_of_messages_not_visible(statistic="Maximum", period=_MINUTE)

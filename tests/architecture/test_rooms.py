@@ -21,7 +21,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("records",),
         ("outages",),
         ("world",),
-        ("containment",),
+        ("containment", "lasting"),
     ),
     "domain": (
         ("limits",),
@@ -31,7 +31,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("named_jobs",),
         ("ordering",),
         ("releases",),
-        ("ids",),
+        ("ids", "retention"),
         ("clients", "executions"),
         ("jobs", "recurrence", "timeline"),
         ("cron",),

@@ -104,6 +104,14 @@ def test_half_of_what_sqs_looks_at_in_the_ordered_queue_is_an_alarm(account: Tem
     assert (properties["Threshold"], properties["DatapointsToAlarm"]) == (60_000, 1)
 
 
+def test_an_ordered_message_that_waits_for_days_is_an_alarm_before_it_ends_dead(account: Template) -> None:
+    properties = alarm(account, "OrderedAge")
+    queue = {"Fn::GetAtt": [account.logical_id(account.one("SQS::Queue", "QueuesOrderedRelease")), "QueueName"]}
+    assert properties["MetricName"] == "ApproximateAgeOfOldestMessage"
+    assert properties["Dimensions"] == [{"Name": "QueueName", "Value": queue}]
+    assert properties["Threshold"] == 10 * 86_400 < Settings().ordered_wait_seconds - 2 * 86_400
+
+
 def test_alarms_notify_the_topic_that_the_deployment_names() -> None:
     for one in synthesize(alarmTopicArn=TOPIC).all("CloudWatch::Alarm").values():
         assert (one["Properties"]["AlarmActions"], one["Properties"]["OKActions"]) == ([TOPIC], [TOPIC])

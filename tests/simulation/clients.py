@@ -14,6 +14,7 @@ import msgspec
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import ClockworkError, Unavailable
 from clockwork.domain.ids import only_execution
+from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.lifecycle.cancels import Verdict
 from clockwork.domain.requests.create import CreateRequest, occurrence_of
 from clockwork.domain.requests.quotas import Admit
@@ -24,7 +25,7 @@ from clockwork.flows.world import World
 from tests.simulation.cloud import ApiEnvironment, Cloud
 from tests.simulation.faults import Fault
 from tests.simulation.requested import Requests
-from tests.simulation.requests import CLIENTS, KeyedRequest, new_job
+from tests.simulation.requests import CLIENTS, RETRY_POLICIES, KeyedRequest, new_job
 from tests.simulation.scheduler import Actor
 from tests.simulation.watcher import Promise, Watcher
 from tests.support.examples import outline
@@ -62,6 +63,7 @@ class Desk:
         self.cloud = cloud
         self.watcher = watcher
         self.herd_at = herd_at
+        self.retry_policies: Sequence[RetryPolicy] = RETRY_POLICIES
         self.keyed: list[KeyedRequest] = []
         self.requests = Requests(cloud, self.count)
         self.outcomes: Counter[tuple[str, str]] = Counter()
@@ -210,7 +212,15 @@ def request_of(visit: Visit, count: int, key: str | None) -> CreateRequest:
     has_cap = visit.client.max_concurrency is not None
     jobs = tuple(
         new_job(
-            visit.rng, cloud.adversary, cloud.settings, n, visit.now, visit.desk.herd_at, edges, may_poison=not has_cap
+            visit.rng,
+            cloud.adversary,
+            cloud.settings,
+            n,
+            visit.now,
+            visit.desk.herd_at,
+            edges,
+            may_poison=not has_cap,
+            retry_policies=visit.desk.retry_policies,
         )
         for n in range(count)
     )

@@ -31,6 +31,7 @@ class Fault(StrEnum):
     # Faults of machines.
     DEADLINE = "invocation_deadline"
     OVERRUN = "invocation_overrun"  # the invocation ends seconds after its deadline
+    THAWED = "thawed"  # its environment is frozen, and what is left of it runs minutes later
     POISON = "poison"  # a payload that kills its deliverer at every attempt
     CLOCK_SKEW = "clock_skew"
     TICK_MISSED = "tick_missed"
@@ -55,6 +56,7 @@ class Fault(StrEnum):
     NEWER_ROW = "newer_row"
     POINTER_LOST = "pointer_lost"  # a chain's next pointer is gone: nothing fires until the audit or a read repairs it
     TTL = "ttl"
+    RECORD_EXPIRED = "record_expired"  # TTL deletes a record, at its time or later
     # Faults of targets.
     TARGET_REFUSES = "target_refuses"
     TARGET_REJECTS = "target_rejects"
@@ -89,7 +91,8 @@ class Profile:
     queue: float = 0.0
     targets: float = 0.0
     rows: float = 0.0
-    skew_ms: int = 500
+    #: How far a clock may be from true time: two clocks differ by twice as much.
+    skew_ms: int = 1_500
     #: If given, only these faults strike calls, and only calls that mention one of the words in `focus`.
     only: tuple[Fault, ...] = ()
     focus: tuple[str, ...] = ("",)
@@ -128,6 +131,8 @@ PROFILES = (
 BAD_DECISIONS = 0.05
 #: Nothing goes wrong but decisions and calls about the work of one client: for all others the run is calm.
 DEFECTS = Profile("defects", 0.25, only=(Fault.DEFECT,), skew_ms=0)
+#: Rows, messages and records are kept for minutes, retries are an hour away, and a client is paused for as long.
+SHORT_LIVES = Profile("short lives", 0.01, 0.02, 0.02, 0.3)
 
 
 class Struck(Protocol):

@@ -25,7 +25,7 @@ from tests.simulation.clients import (
     request_of,
 )
 from tests.simulation.named_clients import ORDERING_KEYS
-from tests.simulation.requests import ADMIN, DOWNCAST, REGULATED, KeyedRequest
+from tests.simulation.requests import ADMIN, DOWNCAST, REGULATED, KeyedRequest, ordered_policy
 
 T = TypeVar("T")
 
@@ -52,6 +52,7 @@ def create_ordered(visit: Visit) -> None:
             ordering_key=key,
             sequence=visit.rng.randrange(100),
             relevancy_window_seconds=None,
+            retry_policy=ordered_policy(job.retry_policy),
         )
         for job in asked.jobs
     ]

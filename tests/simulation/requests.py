@@ -64,6 +64,8 @@ RETRY_POLICIES = (
     RetryPolicy(max_attempts=4, backoff="linear", initial_seconds=10, jitter="none"),
     RetryPolicy(max_attempts=5, backoff="fixed", initial_seconds=30, max_age_seconds=100),
 )
+#: The longest backoff of an ordered job (s). In life, too, its queue hides no head for as long as it keeps a message.
+LONGEST_ORDERED_BACKOFF = 1_000
 #: Delays by reach: at once, within a hold, within the queue's delay, and beyond; more are drawn around the lookahead.
 LONGEST_POISON_SECONDS = 800
 DELAYS_MS = (
@@ -97,6 +99,7 @@ def new_job(
     edges: Sequence[int],
     *,
     may_poison: bool = True,
+    retry_policies: Sequence[RetryPolicy] = RETRY_POLICIES,
 ) -> NewJob:
     """Draws one job as a client may want it. `edges` are the instants of shards' horizons, where comparisons matter."""
     # No two jobs have the same payload, so that two jobs are told apart from one job created twice.
@@ -120,10 +123,16 @@ def new_job(
         at=at,
         delay_ms=0 if at is not None else rng.randrange(first, last),
         record=rng.choice(("full", "full", "none", None)),
-        retry_policy=rng.choice(RETRY_POLICIES),
+        retry_policy=rng.choice(retry_policies),
         relevancy_window_seconds=rng.choice((None, None, None, None, 5.0, 60.0)),
         on_failure=CALLED_BACK if number % 2 else None,
     )
+
+
+def ordered_policy(policy: RetryPolicy | None) -> RetryPolicy | None:
+    """The retry policy of a job that becomes an ordered one."""
+    is_long = policy is not None and policy.backoff == "fixed" and policy.initial_seconds > LONGEST_ORDERED_BACKOFF
+    return RETRY_POLICIES[0] if is_long else policy
 
 
 def _oddity(rng: random.Random, adversary: Adversary, settings: Settings, may_poison: bool) -> bytes:

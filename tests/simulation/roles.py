@@ -39,6 +39,7 @@ NEEDS: Mapping[str, Needs] = {
     "key_rows.claim": _needs("jobs", "PutItem"),
     "executions.save": _needs("executions", "PutItem"),
     "executions.find": _needs("executions", "GetItem"),
+    "executions.get": _needs("executions", "GetItem", "BatchGetItem"),
     "executions.list": _needs("executions", "Query"),
     "executions.dead": _needs("executions", "Query"),
     "clients.get": _needs("clients", "GetItem"),

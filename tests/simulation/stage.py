@@ -53,7 +53,7 @@ class Stage:
         self.scheduler.unexpected = self._unexpected
         self.history = History(BEGAN_AT)
         self.adversary = adversary
-        self.watcher = Watcher(self.scheduler, settings, CAPPED)
+        self.watcher = Watcher(self.scheduler, settings, CAPPED, adversary.profile.skew_ms)
         self.stores = self.make_stores(settings)
         for client in EVERYBODY:
             self.stores.clients.put(client)
@@ -61,6 +61,8 @@ class Stage:
         self.desk = Desk(self.cloud, self.watcher, herd_at)
         #: No schedule goes on after this instant (ms, true time).
         self.all_due_at = ALL_DUE_AT
+        #: The paused client is not resumed before this instant (ms, true time).
+        self.paused_until = 0
         #: Ids of unreadable messages, which stay where they are.
         self.garbage: set[str] = set()
 
@@ -91,8 +93,9 @@ class Stage:
             if has_read and is_drained(self.cloud, self.watcher, self.garbage, self.all_due_at):
                 return
             check_accounted(self.stores, self.watcher)
-            # Resume the client: every pause ends.
-            self.stores.clients.put(REGULATED)
+            if self.scheduler.now >= self.paused_until:
+                # Resume the client: every pause ends.
+                self.stores.clients.put(REGULATED)
             self._repeat_redrives()
             self.scheduler.run(self.scheduler.now + SLICE_MS)
 

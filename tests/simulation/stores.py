@@ -66,13 +66,26 @@ class WatchedShards(MemoryShards):
         return done
 
 
+class Chronicle(MemoryExecutions):
+    """Every record as it was last."""
+
+    def note(self, record: Execution) -> None:
+        """Keeps a record, in place of an earlier one of the same execution."""
+        self._records[record.job_id, record.execution_id] = record
+
+
 class WatchedExecutions(MemoryExecutions):
-    """Executions that report every change to the watcher."""
+    """Executions that report every change to the watcher. `ever` has each record as it was last, also if it expired."""
 
     def __init__(self, watcher: Watcher, acting: Acting) -> None:
         super().__init__()
         self._watcher = watcher
         self._acting = acting
+        self.ever = Chronicle()
+
+    def forget(self, record: Execution) -> None:
+        """Deletes a record, as TTL does."""
+        del self._records[record.job_id, record.execution_id]
 
     def save(self, changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
         saves: list[Saved] = []
@@ -81,6 +94,9 @@ class WatchedExecutions(MemoryExecutions):
             saves += super().save([(before, after)])
             now_stored = self.find(after.job_id, after.execution_id)
             if now_stored is not stored and now_stored is not None:
+                if stored is None:
+                    self._watcher.lives.begins(self.ever.find(after.job_id, after.execution_id), now_stored)
+                self.ever.note(now_stored)
                 self._watcher.execution_changed(stored, now_stored, self._acting.actor)
         return saves
 
@@ -220,6 +236,8 @@ class UnrulyOrderedQueue(MemoryOrderedQueue):
         received = super().receive(limit)
         for message_id in self.dead.keys() - known:
             self._watcher.order.loses(release.execution_id for release in decode_message(self.dead[message_id].body))
+            # SQS counts the retention of a FIFO queue anew in the dead-letter queue.
+            self.dead[message_id].sent_at = self._clock.at
         for message in received:
             self.on_put(message.visible_at)
         return received
@@ -264,8 +282,7 @@ class Stores:
         self.key_rows = MemoryKeyRows()
         self.regulation = WatchedRegulation(watcher, self.acting)
         watcher.timeline = self.timeline
-        watcher.executions = self.executions
-        watcher.named.executions = self.executions
+        watcher.executions = watcher.named.executions = self.executions.ever
 
     def port(self, name: str) -> object:
         """The shared store behind a port; the shipped memory adapter for ports that are not watched."""

@@ -40,7 +40,7 @@ DELIVERING = (
     Mutant(
         "clocks are taken to agree on when a claim ends",
         "domain/lifecycle/attempts.py",
-        (("CLAIM_GRACE_MS = 1_000", "CLAIM_GRACE_MS = -1_000"),),
+        (("CLAIM_GRACE_MS = 4_000", "CLAIM_GRACE_MS = -1_000"),),
         "I4",
     ),
     Mutant(

@@ -162,7 +162,7 @@ def test_a_head_is_hidden_for_whole_seconds_and_never_later_than_it_is_wanted(
     clockwork = ready()
     hidden: list[int] = []
     monkeypatch.setattr(clockwork.world.in_hand, "hide", lambda receipts, seconds: hidden.append(seconds))
-    message = OrderedMessage("m", "", 1, receipt="r", group="g")
+    message = OrderedMessage("m", "", 1, receipt="r", group="g", sent_at=NOW)
     waiting = InPlace(clockwork.world, {"m": 1})
     waiting.back_at["m"] = clockwork.clock.at + wait_ms
     _come_back(Batch(clockwork.world, clockwork.clock.at + 60_000, waiting), waiting, [message])
@@ -225,7 +225,7 @@ def test_redriven_ordered_jobs_keep_the_pace_too() -> None:
     ordered(clockwork, *({"name": f"a{n}", "delay_ms": 1_000 + n} for n in range(4)))
     run(clockwork, 60_000)
     is_down = False
-    assert redrive_dead(clockwork.world, "acme", DeadFilter(), 10, None).changed == len(starts)
+    assert redrive_dead(clockwork.world, "acme", DeadFilter(), 10, None, admit=lambda _: None).changed == len(starts)
     run(clockwork, 120_000)
     assert {record.state for record in clockwork.executions.all()} == {State.SUCCEEDED}
     assert all(later - earlier >= 4_900 for earlier, later in pairwise(starts))

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from clockwork.domain.executions import Attempt, Execution, State
+from clockwork.domain.executions import Attempt, Execution, Outcome, State
 from clockwork.domain.ids import ONLY_RUN, AnonymousJob, ExecutionId, decode_job
 from clockwork.domain.jobs import Occurrence
 
@@ -92,6 +92,12 @@ class Delivery(msgspec.Struct, frozen=True):
     attempt: int
     occurrence: Occurrence
     deadline_at: int
+
+    def too_late(self, now: int) -> Outcome | None:
+        """The outcome of an attempt that is not started any more at `now` (ms), since its time is over; None before."""
+        if now < self.deadline_at:
+            return None
+        return Outcome(State.TIMED_OUT, now, now, error="its time was over before it was sent")
 
 
 def delay_seconds(run_at: int, now: int) -> int:

@@ -80,9 +80,15 @@ class _Contained(Generic[P]):
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
+    def _unreadable_item(self, error: Exception, about: str) -> Unreadable:
+        """The answer for one item of a read; an outage is the answer for all, and is raised."""
+        if isinstance(error, Unavailable):
+            raise error
+        return Undecodable(why(self._faults, error, about))
+
 
 class ContainedExecutions(_Contained[Executions]):
-    """`ports.Executions` whose saves answer for each record, whatever one of them raises."""
+    """`ports.Executions` whose saves and reads answer for each record, whatever one of them raises."""
 
     def save(self, changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
         """All together; if that raises, each alone. A record that is stored already counts as saved."""
@@ -94,6 +100,13 @@ class ContainedExecutions(_Contained[Executions]):
             if one.is_defect:
                 self._faults.add(ValueError(one.unavailable))
         return saves
+
+    def get(self, execution_refs: Sequence[tuple[str, str]]) -> Sequence[Execution | Unreadable | None]:
+        """All together; if that raises a defect, each alone. Raises Unavailable."""
+        return _for_each(self._inner.get, execution_refs, self._unreadable)
+
+    def _unreadable(self, execution_ref: tuple[str, str], error: Exception) -> Unreadable:
+        return self._unreadable_item(error, execution_ref[1])
 
     def _refused(self, change: tuple[Execution | None, Execution], error: Exception) -> Saved:
         reason = why(self._faults, error, change[1].execution_id)
@@ -108,9 +121,7 @@ class ContainedJobs(_Contained[Jobs]):
         return _for_each(self._inner.get, job_refs, self._unreadable)
 
     def _unreadable(self, job_ref: tuple[str, str], error: Exception) -> Unreadable:
-        if isinstance(error, Unavailable):
-            raise error
-        return Undecodable(why(self._faults, error, job_ref[0]))
+        return self._unreadable_item(error, job_ref[0])
 
 
 class ContainedReleases(_Contained[ReleaseQueue]):

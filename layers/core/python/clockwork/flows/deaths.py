@@ -20,6 +20,7 @@ import msgspec
 from clockwork.domain.errors import ClockworkError, Unavailable, Unreadable
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.jobs import RetryPolicy
+from clockwork.domain.lifecycle.attempts import plan_death
 from clockwork.domain.lifecycle.callbacks import callback_row, is_called_back
 from clockwork.domain.releases import Refused, Release
 from clockwork.domain.storage.rows import releases_of
@@ -76,6 +77,21 @@ def _place(world: World, rows: Mapping[int, Row]) -> list[Refused]:
             failed.append(_refusal(world, index, error))
     refused = world.releases.send([release for _, release in sent], world.clock.now()) if sent else ()
     return [*failed, *(msgspec.structs.replace(refusal, index=sent[refusal.index][0]) for refusal in refused)]
+
+
+def bury(world: World, release: Release, stored: Execution | None, reason: str) -> Execution | None:
+    """Record an execution as DEAD that nobody has claimed, and send its notice; its callback is the caller's next step.
+
+    `stored` is its record, which is not final, or None. Returns the record; None if another writer came first, or the
+    save is not certain.
+    """
+    now = world.clock.now()
+    dead = plan_death(release, stored, reason, now, world.execution_expires_at(now, release.occurrence.retention_days))
+    (saved,) = world.executions.save([(stored, dead)])
+    if not saved.ok:
+        return None
+    notify_dead(world, [dead])
+    return dead
 
 
 log = logging.getLogger(__name__)

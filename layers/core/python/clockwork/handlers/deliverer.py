@@ -45,7 +45,8 @@ def _deliver(app: bootstrap.App, records: list[dict[str, Any]], deadline_at: int
 
 def _ordered_message(record: dict[str, Any]) -> OrderedMessage:
     group, receipt = record["attributes"]["MessageGroupId"], record["receiptHandle"]
-    return OrderedMessage(record["messageId"], record["body"], _receive_count(record), receipt=receipt, group=group)
+    received, sent_at = _receive_count(record), int(record["attributes"]["SentTimestamp"])
+    return OrderedMessage(record["messageId"], record["body"], received, receipt=receipt, group=group, sent_at=sent_at)
 
 
 def _receive_count(record: dict[str, Any]) -> int:

@@ -48,6 +48,9 @@ class KafkaTargets:
             error = f"this deliverer delivers to Kafka alone, not to {type(target).__name__}"
             attempts.ended.append((slot, Outcome(State.FAILED, started_at, started_at, error=error)))
             return
+        if (too_late := delivery.too_late(started_at)) is not None:
+            attempts.ended.append((slot, too_late))
+            return
         attempts.under_way[slot] = delivery.deadline_at
         try:
             self._produce(delivery, target, partial(attempts.note, slot, started_at))

@@ -100,7 +100,7 @@ class MemoryClockwork:
     def deliver_ordered(self) -> DeliverReport:
         """Deliver one batch of the ordered queue in the same way."""
         messages = [
-            OrderedMessage(m.message_id, m.body, m.receive_count, receipt=m.receipt, group=m.group)
+            OrderedMessage(m.message_id, m.body, m.receive_count, receipt=m.receipt, group=m.group, sent_at=m.sent_at)
             for m in self.ordered_queue.receive()
         ]
         return self._deliver(self.ordered_queue, messages, partial(deliver_ordered, self.world, messages))

@@ -65,7 +65,11 @@ class Targets(Protocol):
         """
 
     def begin(self, slot: int, delivery: Delivery) -> None:
-        """Start an attempt and return at once. `slot` names it among the attempts under way."""
+        """Start an attempt and return at once. `slot` names it among the attempts under way.
+
+        Nothing is sent at its deadline or later, by the machine's clock, whatever held the process up before: its claim
+        may have ended, and a cancel may have been answered. Such an attempt ends TIMED_OUT.
+        """
 
     def collect(self) -> Sequence[tuple[int, Outcome]]:
         """Wait until at least one attempt under way has ended; returns all that have, by slot.

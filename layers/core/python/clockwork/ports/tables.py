@@ -102,11 +102,16 @@ class Executions(Protocol):
     def find(self, job_id: str, execution_id: str) -> Execution | None:
         """The record, or None if there is none."""
 
+    def get(self, execution_refs: Sequence[tuple[str, str]]) -> Sequence[Execution | Unreadable | None]:
+        """For each (jobId, executionId), in this order: its record, None if there is none, or why it cannot be read."""
+
     def list(self, job_id: str, limit: int, before: str | None) -> Sequence[Execution]:
         """A job's executions, newest first (by executionId, descending), those before `before` if given."""
 
-    def dead(self, client_id: str, limit: int, before: str | None) -> DeadPage:
-        """A client's executions that need attention, by `attention_key`, descending, those before `before` if given.
+    def dead(self, client_id: str, limit: int, behind: str | None, *, oldest_first: bool = False) -> DeadPage:
+        """A client's executions that need attention, by `attention_key`, those behind `behind` if given.
+
+        They come in descending order, or in ascending order if `oldest_first`.
 
         This alone is no strongly consistent read: an execution that changed in the last moments may be missing. The
         adapter reads each listed record as it is now, and leaves it out if it needs no attention any more. So a page

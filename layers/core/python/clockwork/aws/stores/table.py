@@ -94,13 +94,15 @@ class Table:
         wanted = _range(self._key, partition, between, before)
         return self._all(self._client.query, limit, ConsistentRead=True, ScanIndexForward=not newest_first, **wanted)
 
-    def query_index(self, index: str, key: Key, partition: str, limit: int, before: str | None) -> list[Item]:
-        """The keys of up to `limit` items of an index with the attributes `key`, in descending order.
+    def query_index(
+        self, index: str, key: Key, partition: str, limit: int, behind: str | None, *, ascending: bool
+    ) -> list[Item]:
+        """The keys of up to `limit` items of an index with the attributes `key`, those behind a sort key if given.
 
         The index lags behind the table for moments.
         """
-        wanted = _range(key, partition, before=before)
-        return self._all(self._client.query, limit, IndexName=index, ScanIndexForward=False, **wanted)
+        wanted = _range(key, partition, after=behind) if ascending else _range(key, partition, before=behind)
+        return self._all(self._client.query, limit, IndexName=index, ScanIndexForward=ascending, **wanted)
 
     def scan(self, *attributes: str) -> list[Item]:
         """The given attributes of every item, all of them if none is given; for small tables only."""
@@ -212,9 +214,13 @@ class Table:
 
 
 def _range(
-    key: Key, partition: str, between: tuple[str, str] | None = None, before: str | None = None
+    key: Key,
+    partition: str,
+    between: tuple[str, str] | None = None,
+    before: str | None = None,
+    after: str | None = None,
 ) -> dict[str, Any]:
-    """The condition of a query on the sort keys of a partition, both ends of `between` included."""
+    """The condition of a query on the sort keys of a partition: both ends of `between` included, the others not."""
     condition, values = f"#{key[0]} = :partition", {"partition": partition}
     if between is not None:
         condition += f" AND #{key[1]} BETWEEN :first AND :last"
@@ -222,6 +228,9 @@ def _range(
     if before is not None:
         condition += f" AND #{key[1]} < :before"
         values["before"] = before
+    if after is not None:
+        condition += f" AND #{key[1]} > :after"
+        values["after"] = after
     return _expressions(values, KeyConditionExpression=condition)
 
 

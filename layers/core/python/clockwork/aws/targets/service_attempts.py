@@ -120,7 +120,17 @@ class ServiceTransport(ABC, Generic[T]):
         return self.deliver_all([delivery])[0]
 
     def deliver_all(self, deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
-        """Make attempts that may share a call; each has an outcome of its own."""
+        """Make attempts that may share a call; each has an outcome of its own.
+
+        A call that gathers attempts may be made long after they joined it, if its environment stood still meanwhile.
+        """
+        now = self._clock.now()
+        late = [delivery.too_late(now) for delivery in deliveries]
+        going = [delivery for delivery, outcome in zip(deliveries, late, strict=True) if outcome is None]
+        sent = iter(self._send_all(going) if going else ())
+        return [outcome or next(sent) for outcome in late]
+
+    def _send_all(self, deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
         target = self.target_of(deliveries[0])
         arn = getattr(target, self.service.arn_field)
         started_at = self._clock.now()

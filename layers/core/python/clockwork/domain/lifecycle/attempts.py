@@ -23,9 +23,10 @@ from clockwork.domain.executions import (
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired, reason_of
 from clockwork.domain.lifecycle.retries import RetryPlan, plan_retry
 from clockwork.domain.releases import Release
+from clockwork.domain.retention import ending
 
-#: Clocks differ, so a claim counts as ended only this long after its end (ms).
-CLAIM_GRACE_MS = 1_000
+#: Clocks differ, by up to 3 s: a claim counts as ended only this long after its end (ms).
+CLAIM_GRACE_MS = 4_000
 #: A record keeps at most this many of the last attempts, however often the execution is redriven. With them and the
 #: largest payload it has to fit into a row of the table, which holds 400 KB.
 ATTEMPTS_KEPT = 100
@@ -75,7 +76,7 @@ def plan_claim(release: Release, stored: Execution | None, claim: Claim) -> Plan
         first = release.first_record(State.PENDING, claim.expires_at, revision=0)
         return Plan(Action.START, "first claim", _claimed(first, release, claim))
     if stored.state in FINAL:
-        return Plan(Action.ABSORB, f"already {stored.state}")
+        return Plan(Action.ABSORB, f"already {stored.state}", ending(stored, claim.expires_at))
     if stored.state is State.RUNNING:
         if is_claimed(stored, claim.now):
             back_at = (stored.claim_until or 0) + CLAIM_GRACE_MS
@@ -178,6 +179,7 @@ def _claimed(execution: Execution, release: Release, claim: Claim) -> Execution:
         next_attempt_at=None,
         reason=None,
         occurrence=None,
+        expires_at=claim.expires_at,
     )
 
 

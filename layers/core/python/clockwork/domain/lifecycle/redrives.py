@@ -58,6 +58,11 @@ def plan_redrive(stored: Execution, partition_id: str, now: int) -> RedrivePlan:
     return RedrivePlan("redriven", waiting, _release(waiting, occurrence, partition_id))
 
 
+def place_of(dead: Execution) -> tuple[int, int]:
+    """The place of an execution among those that are redriven together: its due instant (ms), then its sequence."""
+    return dead.due_at, 0 if dead.occurrence is None else dead.occurrence.sequence
+
+
 def discarded(stored: Execution) -> Execution | None:
     """The dead execution as put away: DEAD, but without its occurrence and raw bytes.
 

@@ -16,7 +16,7 @@ from clockwork.flows.deliver.admission import admit
 from clockwork.flows.deliver.batch import LONGEST_HOLD_MS, Batch
 from clockwork.flows.deliver.bundles import Message, resend_alone, unbundled
 from clockwork.flows.deliver.circuits import give_probes_back, update_circuits
-from clockwork.flows.deliver.claim import claim, unexpired
+from clockwork.flows.deliver.claim import claim, look, unexpired
 from clockwork.flows.deliver.concurrency import give_back_all, note_ended
 from clockwork.flows.deliver.items import DeliverReport, Item
 from clockwork.flows.deliver.outcome import record
@@ -49,8 +49,9 @@ def deliver_batch(world: World, messages: Sequence[Message], deadline_at: int) -
 
 def attempt(batch: Batch, items: Sequence[Item]) -> None:
     """Make an attempt at each item that is due, and record its outcome. The others go back or are parked."""
-    # 1. Send back the items that are early, or cannot end in time, with the rest of their delay.
-    items = _in_time(batch, items)
+    # 1. Send back the items that are early, or cannot end in time, with the rest of their delay. The record of one that
+    #    has waited for long may go before its next message does, so it is looked at first.
+    items = _in_time(batch, look(batch, items))
     # 2. End the items that are too late. Items that a cap, a pause or an open circuit holds back wait or are parked.
     admitted = admit(batch, items := unexpired(batch, items))
     # 3. Claim: from here on no other deliverer starts these attempts.

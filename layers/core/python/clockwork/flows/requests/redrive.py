@@ -11,7 +11,7 @@ from clockwork.domain.errors import ExecutionNotFound, NotDead
 from clockwork.domain.executions import DeadPage, Execution
 from clockwork.domain.ids import NamedJobId
 from clockwork.domain.keys import plain_partitions
-from clockwork.domain.lifecycle.redrives import RedrivePlan, discarded, is_redrivable, plan_redrive
+from clockwork.domain.lifecycle.redrives import RedrivePlan, discarded, is_redrivable, place_of, plan_redrive
 from clockwork.domain.releases import Release
 from clockwork.domain.requests.quotas import Admit
 from clockwork.domain.storage.rows import row_of_retry
@@ -54,7 +54,10 @@ def list_dead(world: World, client_id: str, wanted: DeadFilter, limit: int, befo
     A page may be short and not the last one. An execution that changed in the last moments may be missing, or may be
     listed although it is not DEAD any more.
     """
-    page = world.executions.dead(client_id, limit, before)
+    return _matching(world.executions.dead(client_id, limit, before), wanted)
+
+
+def _matching(page: DeadPage, wanted: DeadFilter) -> DeadPage:
     return DeadPage([execution for execution in page.executions if wanted.matches(execution)], page.next_before)
 
 
@@ -68,7 +71,7 @@ def redrive(world: World, execution: Execution) -> Execution:
     def plan(stored: Execution | None) -> RedrivePlan:
         if stored is None:
             raise ExecutionNotFound(execution.execution_id)
-        return _plan(world, stored)
+        return _plan(world, stored, world.clock.now())
 
     planned, waiting = replace(world, execution, plan)
     if planned.release is None or waiting is None:
@@ -78,16 +81,19 @@ def redrive(world: World, execution: Execution) -> Execution:
 
 
 def redrive_dead(
-    world: World, client_id: str, wanted: DeadFilter, limit: int, before: str | None, *, admit: Admit
+    world: World, client_id: str, wanted: DeadFilter, limit: int, behind: str | None, *, admit: Admit
 ) -> Handled:
-    """Redrive those of up to `limit` dead executions that pass the filter.
+    """Redrive those of up to `limit` dead executions that pass the filter, those that were due first at first.
 
-    `admit` is told how many occurrences that makes before anything is written, and raises if the client may not have so
-    many. Raises Unavailable if the result is not certain: the caller may repeat.
+    Ordered ones of one call are released by due instant, then by sequence. `admit` is told how many occurrences that
+    makes before anything is written, and raises if the client may not have so many. Raises Unavailable if the result is
+    not certain: the caller may repeat.
     """
-    page = list_dead(world, client_id, wanted, limit, before)
+    page = _matching(world.executions.dead(client_id, limit, behind, oldest_first=True), wanted)
     admit(sum(map(is_redrivable, page.executions)))
-    plans = [(execution, _plan(world, execution)) for execution in page.executions]
+    # All wait from the same instant on, so that nothing but their own places decides about their order.
+    now = world.clock.now()
+    plans = [(execution, _plan(world, execution, now)) for execution in sorted(page.executions, key=place_of)]
     changed = [(before_, plan.execution) for before_, plan in plans if plan.execution is not None]
     kept = _save(world, changed)
     # An execution that waits already is released again: an earlier call may have died before it released it.
@@ -112,8 +118,8 @@ def _save(world: World, changes: Sequence[tuple[Execution, Execution]]) -> list[
     return [after for (_, after), saved in zip(changes, saves, strict=True) if saved.ok]
 
 
-def _plan(world: World, execution: Execution) -> RedrivePlan:
-    return plan_redrive(execution, _partition_of(world, execution), world.clock.now())
+def _plan(world: World, execution: Execution, now: int) -> RedrivePlan:
+    return plan_redrive(execution, _partition_of(world, execution), now)
 
 
 def _partition_of(world: World, execution: Execution) -> str:
@@ -121,10 +127,10 @@ def _partition_of(world: World, execution: Execution) -> str:
 
     The deliverer's check of the named job then ends the release.
     """
-    place_of = ids.decode_job(execution.job_id)
-    if not isinstance(place_of, NamedJobId):
-        return place_of.partition_id
-    job = get_by_key(world, place_of.client_id, place_of.job_key)
+    job_ref = ids.decode_job(execution.job_id)
+    if not isinstance(job_ref, NamedJobId):
+        return job_ref.partition_id
+    job = get_by_key(world, job_ref.client_id, job_ref.job_key)
     return plain_partitions(1)[0] if job is None else job.partition_id
 
 

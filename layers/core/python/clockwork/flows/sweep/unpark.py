@@ -31,6 +31,7 @@ from clockwork.flows.containment import contained
 from clockwork.flows.deliver.batch import LONGEST_HOLD_MS
 from clockwork.flows.outages import tolerated
 from clockwork.flows.records import replace_all
+from clockwork.flows.sweep.ended_rows import open_keys
 from clockwork.flows.sweep.parked_rows import ParkedRows
 from clockwork.flows.world import World
 
@@ -107,7 +108,8 @@ def _unpark_client(world: World, parked: Parked, until: int, report: UnparkRepor
             with contained(world.environment.faults, partial(reading.leave, row), row.key):
                 if (at := ramp.leaves_at(release)) is not None:
                     going.append((row, release, at))
-        _release(world, reading, going, report)
+        still_open = open_keys(world, reading, [(row, release) for row, release, _ in going])
+        _release(world, reading, [one for one in going if one[0].key in still_open], report)
         if reading.is_over:
             _note_end(world, parked, None if reading.finds_any else began_at)
             return not reading.leaves_any
@@ -165,11 +167,13 @@ def _release(
     Each is released for its instant (ms) or its own `run_at` if that is later. One that is refused for good stays
     parked. Raises Unavailable if any was refused for now.
     """
+    if not going:
+        return
     releases = []
     for _, release, leaves_at in going:
         run_at, parkings = max(release.run_at, leaves_at), release.parkings + 1
         releases.append(msgspec.structs.replace(release, run_at=run_at, paced=False, waits=0, parkings=parkings))
-    refused = world.releases.send(releases, world.clock.now()) if releases else ()
+    refused = world.releases.send(releases, world.clock.now())
     stay = {one.index for one in refused}
     taken = [row.key for index, (row, _, _) in enumerate(going) if index not in stay]
     world.timeline.forget(parking_of(reading.client_id), taken)
