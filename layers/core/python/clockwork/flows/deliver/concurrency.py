@@ -60,7 +60,8 @@ def within_concurrency(batch: Batch, client: Client | None, items: Sequence[Item
     going = [] if number is None else list(items[: blocks.size])
     if number is not None:
         batch.leased[client_id] = LeasedBlock(number, len(going))
-    _send_back(batch, items[len(going) :], now)
+    if len(going) < len(items):
+        _send_back(batch, items[len(going) :], now)
     return going
 
 
