@@ -16,9 +16,17 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
 
     def handle(event: dict[str, Any], context: Any) -> dict[str, list[dict[str, str]]]:
         report = _deliver(app, event["Records"], app.deadline_at(context))
+        waited = {
+            "WaitedCapMs": report.waited_ms.get("cap", []),
+            "WaitedPermitMs": report.waited_ms.get("permit", []),
+            "WaitedPauseMs": report.waited_ms.get("pause", []),
+            "WaitedCircuitMs": report.waited_ms.get("circuit", []),
+            "WaitedOrderedMs": report.waited_ms.get("ordered", []),
+        }
         app.emit(
             {
                 "LatenessMs": report.lateness_ms,
+                "OwnLatenessMs": report.own_lateness_ms,
                 "Early": report.early,
                 "Delivered": report.succeeded,
                 "Failed": report.failed,
@@ -28,6 +36,7 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
                 "Deferred": report.deferred,
                 "Parked": report.parked,
                 "MessagesFailed": len(report.failed_messages),
+                **{name: ms for name, ms in waited.items() if ms},
             }
         )
         return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in report.failed_messages]}

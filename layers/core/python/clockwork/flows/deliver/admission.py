@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-import msgspec
-
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import ClockworkError
 from clockwork.domain.lifecycle.expiry import is_expired, relevant_until
@@ -50,6 +48,8 @@ def _admitted(batch: Batch, client_id: str, items: list[Item]) -> list[Item]:
 
 def _permitted(batch: Batch, client: Client | None, items: list[Item]) -> list[Item]:
     """The items that permits let run at once. A fault of the lease fails these items alone."""
+    for item in items:
+        item.has_cap = client is not None and client.max_concurrency is not None
     if items:
         with batch.failing(*items):
             return list(within_concurrency(batch, client, items))
@@ -84,7 +84,7 @@ def _client_of(item: Item) -> str:
 def _unparked(batch: Batch, client_id: str, client: Client | None, items: list[Item]) -> list[Item]:
     """The items that neither the client's pause nor an open circuit holds back; the others are parked."""
     if client is not None and client.paused:
-        park(batch, items, f"its client is paused: {client.pause_reason or 'no reason given'}")
+        park(batch, items, "pause", f"its client is paused: {client.pause_reason or 'no reason given'}")
         return []
     hosts = {host for item in items if (host := host_of(item.release.occurrence.target)) is not None}
     circuits = batch.world.regulation.circuits(client_id) if hosts else {}
@@ -103,7 +103,7 @@ def _unparked(batch: Batch, client_id: str, client: Client | None, items: list[I
             going.append(item)
         else:
             (going if passage is Passage.FREE else held).append(item)
-    park(batch, held, "the circuit of its target is open")
+    park(batch, held, "circuit", "the circuit of its target is open")
     return going
 
 
@@ -136,16 +136,15 @@ def _take_slots(world: World, client_id: str, interval_ms: float, waiting: list[
         until = relevant_until(waiting[0].release.occurrence)
         first_at, count = world.regulation.reserve(client_id, len(waiting), interval_ms, now, until)
         for index, item in enumerate(waiting[:count]):
-            _pace(item, first_at + int(index * interval_ms))
+            _pace(item, now, first_at + int(index * interval_ms))
         waiting = waiting[count:]
         if waiting and until is not None:
             free_at = max(until + 1, first_at + int(count * interval_ms))
             for item in waiting:
                 if is_expired(item.release.occurrence, free_at):
-                    _pace(item, free_at)
+                    _pace(item, now, free_at)
             waiting = [item for item in waiting if not item.release.paced]
 
 
-def _pace(item: Item, at: int) -> None:
-    slot_at = max(item.release.run_at, at)
-    item.release = msgspec.structs.replace(item.release, run_at=slot_at, paced=True)
+def _pace(item: Item, now: int, at: int) -> None:
+    item.release = item.release.put_off("cap", now, max(item.release.run_at, at), paced=True)

@@ -10,8 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-import msgspec
-
 from clockwork.domain.clients import Client
 from clockwork.domain.executions import Outcome
 from clockwork.domain.limits.concurrency import SLOW_FOR_MS, SLOW_MS, Blocks, blocks_of, cap_of, wait_ms
@@ -45,7 +43,7 @@ def within_concurrency(batch: Batch, client: Client | None, items: Sequence[Item
     for item in later:
         waits = item.release.waits
         back_at = max(item.release.run_at, now + wait_ms(waits, world.random.fraction()) * batch.waiting.patience(item))
-        item.release = msgspec.structs.replace(item.release, run_at=back_at, waits=waits + 1)
+        item.release = item.release.put_off("permit", now, back_at, waits=waits + 1)
     batch.send_back(later)
     return going
 

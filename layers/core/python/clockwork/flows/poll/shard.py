@@ -175,7 +175,7 @@ def _release_batch(visit: Visit, rows: Sequence[Row], until: str) -> str | None:
     releases, expired = expire_releases(visit.world, [release for one in done for release in one.releases])
     visit.report.expired += expired
     # To spread ordered occurrences would change their order. Each waits for its slot when it is the head of its key.
-    spread = releases if visit.keeps_order else visit.spreading.spread(releases)
+    spread = releases if visit.keeps_order else visit.spreading.spread(releases, visit.world.clock.now())
     if not _send(visit, spread, [record for one in done for record in one.records]):
         return "stuck"
     # Skipped fires are recorded last. Until the fires beside them are sent they are read again, and may be more then.
