@@ -115,8 +115,8 @@ class Executions(Protocol):
 class Clients(Protocol):
     """The clients and their principals."""
 
-    def get(self, client_id: str) -> Client | None:
-        """The client, or None. It may be as old as the adapter's stated cache time."""
+    def get(self, client_id: str, *, fresh: bool = False) -> Client | None:
+        """The client, or None. It may be as old as the adapter's stated cache time, unless it is to be `fresh`."""
 
     def put(self, client: Client) -> None:
         """Create or replace the client, and the answers of `of_principal` for its principals."""

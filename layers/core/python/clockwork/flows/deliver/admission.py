@@ -14,6 +14,7 @@ from clockwork.domain.errors import ClockworkError
 from clockwork.domain.lifecycle.expiry import is_expired, relevant_until
 from clockwork.domain.limits.circuits import Passage, host_of, plan_passage
 from clockwork.domain.limits.rate import urgency
+from clockwork.domain.targets.permissions import against
 from clockwork.flows.containment import why
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import unexpired
@@ -42,8 +43,28 @@ def _admitted(batch: Batch, client_id: str, items: list[Item]) -> list[Item]:
     """
     with batch.failing(*items):
         client = batch.world.clients.get(client_id)
-        return _permitted(batch, client, _unheld(batch, client_id, client, items))
+        # A paused client's items are parked, whatever their targets.
+        refused, items = ([], items) if client is not None and client.paused else _refused(batch, client, items)
+        return [*refused, *_permitted(batch, client, _unheld(batch, client_id, client, items))]
     return []
+
+
+def _refused(batch: Batch, client: Client | None, items: list[Item]) -> tuple[list[Item], list[Item]]:
+    """The items whose client may not send to their targets any more, and those whose client may.
+
+    A refusal is for good, and a cached client may be older than the job: so it is asked of the client as it is now.
+    """
+    judged = batch.each(items, lambda item: against(item.release.occurrence.target, client))
+    allowed = [item for item, reason in judged if reason is None]
+    suspects = [item for item, reason in judged if reason is not None]
+    refused: list[Item] = []
+    if suspects:
+        with batch.failing(*suspects):
+            now = batch.world.clients.get(_client_of(suspects[0]), fresh=True)
+            for item, reason in [(item, against(item.release.occurrence.target, now)) for item in suspects]:
+                item.refusal = reason
+                (allowed if reason is None else refused).append(item)
+    return refused, allowed
 
 
 def _permitted(batch: Batch, client: Client | None, items: list[Item]) -> list[Item]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
-from clockwork.domain.executions import Execution, State
+from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.lifecycle.attempts import Action, Plan
 from clockwork.domain.lifecycle.callbacks import is_called_back
 from clockwork.flows.containment import why
@@ -37,6 +37,8 @@ class Batch:
         self.dead: list[Execution] = []
         #: Items that were found DEAD or became so: they are called back before their messages are acknowledged.
         self.called_back: list[tuple[Item, Execution]] = []
+        #: Items whose targets are not allowed to their clients any more, with their outcomes.
+        self.refused: list[tuple[Item, Outcome]] = []
         #: Failed items of messages that carry other items, too.
         self.failed_of_bundles: list[Item] = []
         #: Leased blocks of permits, by clientId.

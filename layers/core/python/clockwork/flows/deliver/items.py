@@ -44,6 +44,7 @@ class Item(msgspec.Struct):
 
     `probes`: if the item is a probe that tests whether its target has recovered, the circuit as saved for this probe.
     `is_started`: its target may have seen it. `bundled`: its message carries other items, too.
+    `refusal`: why its client, as it is now, may not send to its target: then no attempt is made at the target.
     `has_cap`: its client chose a concurrency limit.
     `left`: it is parked or was sent back, so that this batch is done with it.
     `replans`: how often a change of its record may still be planned again.
@@ -57,6 +58,7 @@ class Item(msgspec.Struct):
     bundled: bool = False
     left: bool = False
     has_cap: bool = False
+    refusal: str | None = None
     replans: Iterator[int] = msgspec.field(default_factory=replans)
 
 
