@@ -10,19 +10,15 @@ from clockwork.flows.deliver.deliver import deliver_batch
 from clockwork.flows.deliver.items import DeliverReport
 from clockwork.flows.deliver.ordered import OrderedMessage, deliver_ordered
 
+_WAITED = {"WaitedCapMs": "cap", "WaitedPermitMs": "permit", "WaitedPauseMs": "pause"}
+_WAITED |= {"WaitedCircuitMs": "circuit", "WaitedOrderedMs": "ordered"}
+
 
 def make_handler(app: bootstrap.App) -> bootstrap.Handler:
     """The handler of one environment."""
 
     def handle(event: dict[str, Any], context: Any) -> dict[str, list[dict[str, str]]]:
         report = _deliver(app, event["Records"], app.deadline_at(context))
-        waited = {
-            "WaitedCapMs": report.waited_ms.get("cap", []),
-            "WaitedPermitMs": report.waited_ms.get("permit", []),
-            "WaitedPauseMs": report.waited_ms.get("pause", []),
-            "WaitedCircuitMs": report.waited_ms.get("circuit", []),
-            "WaitedOrderedMs": report.waited_ms.get("ordered", []),
-        }
         app.emit(
             {
                 "LatenessMs": report.lateness_ms,
@@ -36,7 +32,7 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
                 "Deferred": report.deferred,
                 "Parked": report.parked,
                 "MessagesFailed": len(report.failed_messages),
-                **{name: ms for name, ms in waited.items() if ms},
+                **{name: report.waited_ms[cause] for name, cause in _WAITED.items() if cause in report.waited_ms},
             }
         )
         return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in report.failed_messages]}
@@ -48,17 +44,16 @@ def _deliver(app: bootstrap.App, records: list[dict[str, Any]], deadline_at: int
     """Deliver the messages of one queue, since an event source reads one queue only."""
     if records[0]["eventSourceARN"].endswith(".fifo"):
         return deliver_ordered(app.world, [_ordered_message(record) for record in records], deadline_at)
-    messages = [Message(one["messageId"], one["body"], _receive_count(one)) for one in records]
-    return deliver_batch(app.world, messages, deadline_at)
+    return deliver_batch(app.world, [Message(*_content(record)) for record in records], deadline_at)
 
 
 def _ordered_message(record: dict[str, Any]) -> OrderedMessage:
     group, receipt = record["attributes"]["MessageGroupId"], record["receiptHandle"]
-    return OrderedMessage(record["messageId"], record["body"], _receive_count(record), receipt=receipt, group=group)
+    return OrderedMessage(*_content(record), receipt=receipt, group=group)
 
 
-def _receive_count(record: dict[str, Any]) -> int:
-    return int(record["attributes"]["ApproximateReceiveCount"])
+def _content(record: dict[str, Any]) -> tuple[str, str, int]:
+    return record["messageId"], record["body"], int(record["attributes"]["ApproximateReceiveCount"])
 
 
 lambda_handler = bootstrap.entry_point(make_handler, delivers=True)
