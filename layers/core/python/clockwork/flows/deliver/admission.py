@@ -88,7 +88,7 @@ def _unheld(batch: Batch, client_id: str, client: Client | None, items: list[Ite
             going = step(batch, client_id, client, going) if going else going
         return going
     except Exception as error:  # noqa: BLE001 - whatever one item raises, the others go on
-        # Items that were parked or sent back before are done with, and do not come a second time.
+        # Items that were parked or sent back, ended or failed before are done with, and do not come a second time.
         left = [item for item in items if not item.left]
         if isinstance(error, ClockworkError) or len(left) < 2:
             why_not = why(batch.world.environment.faults, error, client_id)

@@ -46,6 +46,7 @@ class Batch:
 
     def fail(self, item: Item, why: str) -> None:
         """Let an item come back: with its message, or alone if the message carries other items, too."""
+        item.left = True
         execution_id = item.release.execution_id
         log.warning("message fails: %s", why, extra={"action": "message_failed", "executionId": execution_id})
         if item.bundled:
@@ -93,6 +94,7 @@ class Batch:
 
     def absorb(self, item: Item, stored: Execution | None) -> None:
         """Acknowledge an item whose work is done, as its record `stored` says."""
+        item.left = True
         self.report.absorbed += 1
         self.owe_callback(item, stored)
 
@@ -124,6 +126,7 @@ class Batch:
 
     def apply_plan(self, item: Item, plan: Plan) -> None:
         """Count a plan that is saved or needs no save, and note the release and the callback that follow from it."""
+        item.left = True
         if plan.action is Action.ABSORB:
             self.absorb(item, item.seen)
         elif plan.action is Action.DEFER:

@@ -46,7 +46,7 @@ class Item(msgspec.Struct):
     `is_started`: its target may have seen it. `bundled`: its message carries other items, too.
     `refusal`: why its client, as it is now, may not send to its target: then no attempt is made at the target.
     `has_cap`: its client chose a concurrency limit.
-    `left`: it is parked or was sent back, so that this batch is done with it.
+    `left`: it is parked, was sent back, has ended or failed, so that this batch is done with it.
     `replans`: how often a change of its record may still be planned again.
     """
 

@@ -8,6 +8,7 @@ import msgspec
 
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.lifecycle.attempts import Plan, lateness_of, plan_outcome, plan_unrecorded_outcome
+from clockwork.flows.containment import contained
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.items import DeliverReport, Item
 
@@ -17,11 +18,16 @@ Ended = tuple[Item, Outcome]
 def record(batch: Batch, ended: Sequence[Ended]) -> None:
     """Record attempts that have ended, and note the release that follows from each."""
     for item, outcome in ended:
-        with batch.failing(item):
+        # An attempt was made, so its outcome is recorded and followed even if a defect keeps it from being counted.
+        with contained(batch.world.environment.faults, _ignore, item.release.execution_id):
             _count(batch, item, outcome)
     open_ends = list(ended)
     while open_ends:
         open_ends = _record_round(batch, open_ends)
+
+
+def _ignore(_why: str) -> None:
+    """The defect is counted and logged already."""
 
 
 def _record_round(batch: Batch, ended: Sequence[Ended]) -> list[Ended]:
