@@ -65,12 +65,6 @@ REGULATING = (
         "L1",
     ),
     Mutant(
-        "what was parked keeps its slot of before",
-        "flows/sweep/unpark.py",
-        (("run_at=run_at, paced=False, waits=0", "run_at=run_at, waits=0"),),
-        "I8",
-    ),
-    Mutant(
         "rows of parked work are forgotten though their release was refused",
         "flows/sweep/unpark.py",
         (

@@ -10,7 +10,7 @@ import pytest
 from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.jobs import HttpTarget, RetryPolicy
 from clockwork.domain.lifecycle.attempts import Action, Plan
-from clockwork.domain.limits.circuits import Circuit
+from clockwork.domain.limits.circuits import Circuit, host_of
 from clockwork.flows.deliver import circuits, outcome
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import end_unclaimed
@@ -104,7 +104,7 @@ def test_a_target_whose_host_cannot_be_told_keeps_no_other_outcome_from_its_circ
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     regulated = Regulated(max_concurrency=10)
-    host_of, noted = circuits.host_of, []
+    noted = []
 
     def odd(target: Any) -> str | None:
         if target == SHUT:

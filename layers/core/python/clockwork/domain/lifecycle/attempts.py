@@ -232,15 +232,11 @@ def _unrecorded_end(
 
 
 def _again(release: Release, attempt: int, run_at: int) -> Release:
-    is_same = attempt == release.attempt
+    paced = release.paced and attempt == release.attempt
+    # What an attempt waited for is in its record by the time another follows.
+    waited = release.waited_by(release.run_at) if attempt == release.attempt else None
     return msgspec.structs.replace(
-        release,
-        attempt=attempt,
-        run_at=run_at,
-        paced=release.paced and is_same,
-        waits=0,
-        waited=release.waited_by(release.run_at) if is_same else None,
-        held=None,
+        release, attempt=attempt, run_at=run_at, paced=paced, waits=0, waited=waited, held=None
     )
 
 
