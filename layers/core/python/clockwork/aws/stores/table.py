@@ -78,7 +78,7 @@ class Table:
         A page holds at most `limit` items and 1 MB. DynamoDB may answer with an empty page and a key to go on from.
         Then the next page is read, so that an empty one is the last.
         """
-        page, more = [], True
+        page, more = list[Item](), True
         pages = self._pages(self._client.query, limit, ConsistentRead=True, **_range(self._key, partition, between))
         while more and not page:
             page, more = next(pages)

@@ -26,8 +26,8 @@ class HttpTargetBody(EdgeModel):
         checks = checks_of(info)
         for reason in check_url(url, _private_targets(checks)).reasons:
             checks.report("/target/url", reason)
-        if (reason := against_host(url, checks.client)) is not None:
-            checks.report("/target/url", reason)
+        if (unlisted := against_host(url, checks.client)) is not None:
+            checks.report("/target/url", unlisted)
         return url
 
     @field_validator("headers")
