@@ -80,7 +80,8 @@ class Alarms(Construct):
     def _watch_time(self, options: Options) -> None:
         settings = options.settings
         third_of_retention_ms = settings.row_retention_seconds * 1_000 // 3
-        self._alarm("Late", metric(settings, "LatenessMs"), above=LATE_MS, of=5, means="Deliveries start late (p99)")
+        means = "Deliveries start late (p99), and no limit, pause, target or order of their clients explains it"
+        self._alarm("Late", metric(settings, "OwnLatenessMs"), above=LATE_MS, of=5, means=means)
         self._alarm("Early", metric(settings, "Early"), above=0, means="A delivery started before it was due: a defect")
         self._alarm(
             "FaultsContained",

@@ -35,7 +35,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("clients", "executions"),
         ("jobs", "recurrence", "timeline"),
         ("cron",),
-        ("errors", "instants", "keys"),
+        ("errors", "instants", "keys", "waits"),
     ),
     "edge": (
         ("ingestion", "app"),

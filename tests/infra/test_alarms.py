@@ -68,7 +68,7 @@ def test_one_minute_beyond_the_bound_is_enough(account: Template, name: str, met
 
 def test_lateness_is_judged_by_its_tail(account: Template) -> None:
     properties = alarm(account, "Late")
-    assert (properties["MetricName"], properties["ExtendedStatistic"]) == ("LatenessMs", "p99")
+    assert (properties["MetricName"], properties["ExtendedStatistic"]) == ("OwnLatenessMs", "p99")
     assert (properties["DatapointsToAlarm"], properties["EvaluationPeriods"]) == (3, 5)
 
 

@@ -109,6 +109,8 @@ class Cloud:
         self.scheduler = scheduler
         self.adversary = adversary
         self.watcher = watcher
+        #: Told the body of each message that a deliverer has acknowledged.
+        self.on_acknowledged: Callable[[str], None] = lambda _: None
         self.stores = stores
         self.settings = settings
         self.history = history
@@ -334,6 +336,7 @@ class Cloud:
             )
             if message.message_id not in report.failed_messages and not lost:
                 delete(message.message_id)
+                self.on_acknowledged(message.body)
 
     # Operators.
 

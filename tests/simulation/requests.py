@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from clockwork.domain.clients import Client
 from clockwork.domain.jobs import HttpTarget, KafkaTarget, Payload, RecordLevel, RetryPolicy, SqsTarget, Target
@@ -15,12 +16,21 @@ from tests.simulation.stores import NEVER_SENDABLE, POISON
 from tests.simulation.targets import DOWN_HOST, REJECTING_HOST
 
 LEVELS: tuple[RecordLevel, ...] = ("full", "none", "full")
+TOPIC = "jobs"
+QUEUE_ARN = "arn:aws:sqs:us-east-1:123456789012:jobs"
+
+
+def _client(**given: Any) -> Client:
+    """A client that may send to the queue and the topic of the simulation."""
+    return Client(allowed_queue_arns=(QUEUE_ARN,), allowed_topics=(TOPIC,), **given)
+
+
 CLIENTS = tuple(
-    Client(client_id=f"client-{n}", principals=(f"arn:aws:iam::123456789012:user/u{n}",), record=record)
+    _client(client_id=f"client-{n}", principals=(f"arn:aws:iam::123456789012:user/u{n}",), record=record)
     for n, record in enumerate(LEVELS)
 )
 #: The client with caps, which operators pause, resume and tidy up after.
-REGULATED = Client(
+REGULATED = _client(
     client_id="regulated",
     principals=("arn:aws:iam::123456789012:user/regulated",),
     max_rate_per_second=2.0,
@@ -28,14 +38,14 @@ REGULATED = Client(
     dead_letter_queue_arn="arn:aws:sqs:us-east-1:123456789012:dead",
 )
 #: A client with only a concurrency cap: nothing spreads the load it sends at once.
-NARROW = Client(
+NARROW = _client(
     client_id="narrow",
     principals=("arn:aws:iam::123456789012:user/narrow",),
     max_concurrency=3,
 )
 CAPPED = (REGULATED, NARROW)
 #: The client with a quota of jobs it may create.
-METERED = Client(
+METERED = _client(
     client_id="metered",
     principals=("arn:aws:iam::123456789012:user/metered",),
     creates_per_second=0.5,
@@ -43,16 +53,14 @@ METERED = Client(
 )
 #: Two clients with the same principal, which has to name the client that it acts for.
 SHARING = tuple(
-    Client(client_id=f"sharing-{n}", principals=("arn:aws:iam::123456789012:user/sharing",)) for n in range(2)
+    _client(client_id=f"sharing-{n}", principals=("arn:aws:iam::123456789012:user/sharing",)) for n in range(2)
 )
 #: The client with more old jobs than one page of a list reads.
-HOARDER = Client(client_id="hoarder", principals=("arn:aws:iam::123456789012:user/hoarder",))
+HOARDER = _client(client_id="hoarder", principals=("arn:aws:iam::123456789012:user/hoarder",))
 #: The client whose target is down.
-DOWNCAST = Client(client_id="downcast", principals=("arn:aws:iam::123456789012:user/downcast",))
+DOWNCAST = _client(client_id="downcast", principals=("arn:aws:iam::123456789012:user/downcast",))
 EVERYBODY = (*CLIENTS, *CAPPED, METERED, *SHARING, HOARDER, DOWNCAST)
 ADMIN = "arn:aws:iam::123456789012:role/operator"
-TOPIC = "jobs"
-QUEUE_ARN = "arn:aws:sqs:us-east-1:123456789012:jobs"
 #: The target of callbacks, which half of the jobs ask for.
 CALLED_BACK = HttpTarget("https://callbacks.example.com/", timeout_seconds=5)
 RETRY_POLICIES = (

@@ -11,7 +11,7 @@ from clockwork.flows.requests.redrive import redrive
 from clockwork.flows.world import World
 from clockwork.memory.clock import MemoryClock
 from clockwork.settings import Settings
-from tests.simulation.accounting import check_accounted
+from tests.simulation.accounting import check_accounted, check_acknowledged
 from tests.simulation.clients import Desk
 from tests.simulation.cloud import ApiEnvironment, Cloud
 from tests.simulation.faults import Adversary
@@ -58,6 +58,7 @@ class Stage:
         for client in EVERYBODY:
             self.stores.clients.put(client)
         self.cloud = Cloud(self.scheduler, adversary, self.watcher, self.stores, settings, self.history)
+        self.cloud.on_acknowledged = partial(check_acknowledged, self.stores, self.watcher)
         self.desk = Desk(self.cloud, self.watcher, herd_at)
         #: No schedule goes on after this instant (ms, true time).
         self.all_due_at = ALL_DUE_AT

@@ -69,6 +69,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
     },
     "SnsTarget": {},
     "SqsTarget": {},
+    "Waited": {"cap": 0, "permit": 0, "pause": 0, "circuit": 0, "ordered": 0},
 }
 
 

@@ -32,7 +32,7 @@ REGULATING = (
     Mutant(
         "a slot is taken and not waited for",
         "flows/deliver/admission.py",
-        (("run_at=slot_at, paced=True", "paced=True"),),
+        (("max(item.release.run_at, at), paced=True", "item.release.run_at, paced=True"),),
         "I8",
     ),
     Mutant(

@@ -37,7 +37,8 @@ class Failing:
         self.mended = False
         self.clockwork = MemoryClockwork(answer=self.answer)
         self.world = self.clockwork.world
-        self.clockwork.clients.put(msgspec.structs.replace(ACME, dead_letter_queue_arn=QUEUE))
+        client = msgspec.structs.replace(ACME, dead_letter_queue_arn=QUEUE, allowed_queue_arns=(QUEUE,))
+        self.clockwork.clients.put(client)
         # The target is a queue because queues have no circuit breaker.
         values = {"target": SqsTarget(QUEUE), "retry_policy": TWICE, **job}
         jobs = [new_job(**{"delay_ms": 1000 * (n + 1), **values}) for n in range(count)]

@@ -51,6 +51,10 @@ class Client(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
         """Whether its `allowed_target_arns` list this ARN. An ARN that they do not list is not allowed."""
         return _is_listed(arn, self.allowed_target_arns)
 
+    def allows_queue(self, queue_arn: str) -> bool:
+        """Whether its `allowed_queue_arns` list this queue. A queue that they do not list is not allowed."""
+        return queue_arn in self.allowed_queue_arns
+
     def allows_topic(self, topic: str) -> bool:
         """Whether its `allowed_topics` list this Kafka topic. A topic that they do not list is not allowed."""
         return _is_listed(topic, self.allowed_topics)

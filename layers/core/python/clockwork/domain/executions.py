@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from clockwork.domain.jobs import Occurrence
+from clockwork.domain.waits import Held, Waited
 
 
 class State(StrEnum):
@@ -41,7 +42,11 @@ WAITING = frozenset({State.PENDING, State.PARKED, State.FAILED, State.TIMED_OUT,
 
 
 class Attempt(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """One attempt that has ended. Instants are in ms; lateness counts from the instant at which it was to run."""
+    """One attempt that has ended. Instants are in ms.
+
+    Only a first attempt has a lateness: its start minus the due instant, or minus the instant of the create or the
+    redrive if that came later.
+    """
 
     number: int
     state: State
@@ -103,6 +108,10 @@ class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     dead_shard: str | None = None
     #: Its attempts up to here left no claim (record level `none`): if a message came twice, one of them may yet begin.
     unclaimed: bool = False
+    #: What its attempts waited for before they were claimed.
+    waited: Waited | None = None
+    #: What it waits for now, if it waits where its message is: in an ordered queue.
+    held: Held | None = None
 
     def changed(self, **fields: Any) -> Execution:
         """The record with other values of some fields, one revision on."""
@@ -112,6 +121,11 @@ class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     def is_final(self) -> bool:
         """True if only a redrive can change its state."""
         return self.state in FINAL
+
+    @property
+    def is_first_attempt(self) -> bool:
+        """True if `attempt` is the first one, or the first after a redrive: the only kind that has a lateness."""
+        return self.attempt == self.budget_from + 1
 
     @property
     def needs_attention(self) -> bool:

@@ -34,7 +34,10 @@ class Timeline(Protocol):
         """The rows at (partition_id, key), in the order asked for; None where there is none."""
 
     def read(self, partition_id: str, after: str, until: str, limit: int) -> Page:
-        """The rows with `after < key <= until` in key order, at most `limit`. `more` is False only if none is left."""
+        """The rows with `after < key <= until` in key order, at most `limit`.
+
+        `more` is False only if none is left. A page with `more` has rows, so that its reader gets on.
+        """
 
     def forget(self, partition_id: str, keys: Sequence[str]) -> None:
         """Delete rows that have served their purpose and that no caller puts again. A missing row is no error."""
@@ -122,8 +125,8 @@ class Executions(Protocol):
 class Clients(Protocol):
     """The clients and their principals."""
 
-    def get(self, client_id: str) -> Client | None:
-        """The client, or None. It may be as old as the adapter's stated cache time."""
+    def get(self, client_id: str, *, fresh: bool = False) -> Client | None:
+        """The client, or None. It may be as old as the adapter's stated cache time, unless it is to be `fresh`."""
 
     def put(self, client: Client) -> None:
         """Create or replace the client, and the answers of `of_principal` for its principals."""

@@ -75,11 +75,14 @@ class Table:
     def query(self, partition: str, between: tuple[str, str], limit: int) -> tuple[list[Item], bool]:
         """One page of the items `between` two sort keys, both included, in key order, and whether there may be more.
 
-        A page holds at most `limit` items and 1 MB.
+        A page holds at most `limit` items and 1 MB. DynamoDB may answer with an empty page and a key to go on from.
+        Then the next page is read, so that an empty one is the last.
         """
-        return next(
-            self._pages(self._client.query, limit, ConsistentRead=True, **_range(self._key, partition, between))
-        )
+        page, more = list[Item](), True
+        pages = self._pages(self._client.query, limit, ConsistentRead=True, **_range(self._key, partition, between))
+        while more and not page:
+            page, more = next(pages)
+        return page, more
 
     def query_all(
         self,

@@ -24,6 +24,7 @@ from clockwork.domain.lifecycle.expiry import expired_execution, is_expired, rea
 from clockwork.domain.lifecycle.retries import RetryPlan, plan_retry
 from clockwork.domain.releases import Release
 from clockwork.domain.retention import ending
+from clockwork.domain.waits import together
 
 #: Clocks differ, by up to 3 s: a claim counts as ended only this long after its end (ms).
 CLAIM_GRACE_MS = 4_000
@@ -101,7 +102,7 @@ def is_claimed(stored: Execution, now: int) -> bool:
 
 def plan_outcome(release: Release, running: Execution, outcome: Outcome, now: int, jitter: float) -> Plan:
     """The plan after an attempt of this deliverer. `running`: the record as last seen, with this deliverer's claim."""
-    attempt = attempt_of(running.attempt, release, outcome)
+    attempt = attempt_of(running.attempt, release, outcome, is_first=running.is_first_attempt)
     ended = _unclaimed(running, outcome.state, (*running.attempts, attempt))
     if outcome.state is State.SUCCEEDED:
         return Plan(Action.FINISH, "delivered", _final(release, ended, State.SUCCEEDED, ended.reason, now))
@@ -115,12 +116,14 @@ def plan_outcome(release: Release, running: Execution, outcome: Outcome, now: in
 
 def plan_unrecorded_outcome(release: Release, outcome: Outcome, now: int, jitter: float, expires_at: int) -> Plan:
     """The plan after an attempt at record level `none`. A success leaves no record; a retry carries the history."""
-    history = _last_of((*release.history, attempt_of(release.attempt, release, outcome)))
+    attempt = attempt_of(release.attempt, release, outcome, is_first=release.attempt == 1)
+    history = _last_of((*release.history, attempt))
     if outcome.state is State.SUCCEEDED:
         return Plan(Action.ABSORB, "delivered")
     retry = plan_retry(release.occurrence, release.attempt, release.lost_workers, outcome, now, jitter)
     if retry.retry_at is not None:
-        again = msgspec.structs.replace(_again(release, release.attempt + 1, retry.retry_at), history=history)
+        again = _again(release, release.attempt + 1, retry.retry_at)
+        again = msgspec.structs.replace(again, history=history, waited=release.waited_by(outcome.started_at))
         return Plan(Action.FOLLOW_UP, retry.reason, release=again)
     ended = _unrecorded_end(release, retry.ends, retry.reason, history, now, expires_at)
     return Plan(Action.FINISH, retry.reason, ended)
@@ -128,21 +131,26 @@ def plan_unrecorded_outcome(release: Release, outcome: Outcome, now: int, jitter
 
 def plan_unstarted(release: Release, stored: Execution, state: State, reason: str, now: int) -> Execution:
     """The final record, with the reason, of an execution that was claimed or waited and is not started after all."""
-    return _final(release, _unclaimed(stored, state, stored.attempts), state, reason, now)
+    return _final(release, _unclaimed(_with_waits(release, stored, now), state, stored.attempts), state, reason, now)
 
 
-def attempt_of(number: int, release: Release, outcome: Outcome) -> Attempt:
+def attempt_of(number: int, release: Release, outcome: Outcome, *, is_first: bool = False) -> Attempt:
     """The record of an attempt that has ended."""
     return Attempt(
         number=number,
         state=outcome.state,
         started_at=outcome.started_at,
         ended_at=outcome.ended_at,
-        lateness_ms=outcome.started_at - release.run_at,
+        lateness_ms=lateness_of(release, outcome) if is_first else 0,
         status_code=outcome.status_code,
         error=None if outcome.error is None else outcome.error[:LONGEST_ERROR],
         response_excerpt=outcome.excerpt,
     )
+
+
+def lateness_of(release: Release, outcome: Outcome) -> int:
+    """How late a first attempt began (ms): after its due instant, or after its create or redrive if that came later."""
+    return outcome.started_at - release.occurrence.due_since
 
 
 def plan_death(release: Release, stored: Execution | None, reason: str, now: int, expires_at: int) -> Execution:
@@ -152,7 +160,7 @@ def plan_death(release: Release, stored: Execution | None, reason: str, now: int
     """
     if stored is None:
         return _unrecorded_end(release, State.DEAD, reason, release.history, now, expires_at)
-    dead = _final(release, _unclaimed(stored, State.DEAD, stored.attempts), State.DEAD, reason, now)
+    dead = plan_unstarted(release, stored, State.DEAD, reason, now)
     return msgspec.structs.replace(dead, expires_at=expires_at)
 
 
@@ -170,17 +178,27 @@ def _plan_following(release: Release, ended: Execution, retry: RetryPlan, now: i
 
 
 def _claimed(execution: Execution, release: Release, claim: Claim) -> Execution:
+    started_at = max(claim.now, release.run_at)
     return execution.changed(
         state=State.RUNNING,
         attempt=release.attempt,
         claimant=claim.claimant,
         claim_until=claim.until,
-        started_at=max(claim.now, release.run_at),
+        started_at=started_at,
         next_attempt_at=None,
         reason=None,
         occurrence=None,
         expires_at=claim.expires_at,
+        waited=together(execution.waited, release.waited_by(started_at)),
+        held=None,
     )
+
+
+def _with_waits(release: Release, stored: Execution, now: int) -> Execution:
+    """The record with the waits of its release, which a claim would have noted."""
+    if stored.state is State.RUNNING:
+        return stored
+    return msgspec.structs.replace(stored, waited=together(stored.waited, release.waited_by(now)), held=None)
 
 
 def _unclaimed(execution: Execution, state: State, attempts: tuple[Attempt, ...]) -> Execution:
@@ -209,13 +227,19 @@ def _unrecorded_end(
     """The record of an occurrence that ends after attempts without a record (level `none`), or after none at all."""
     unclaimed = release.occurrence.record == "none"
     attempt = number_of_last(history)
-    first = release.first_record(state, expires_at, attempt=attempt, attempts=history, unclaimed=unclaimed)
+    first = release.first_record(
+        state, expires_at, attempt=attempt, attempts=history, unclaimed=unclaimed, waited=release.waited_by(now)
+    )
     return _final(release, first, state, reason, now)
 
 
 def _again(release: Release, attempt: int, run_at: int) -> Release:
     paced = release.paced and attempt == release.attempt
-    return msgspec.structs.replace(release, attempt=attempt, run_at=run_at, paced=paced, waits=0)
+    # What an attempt waited for is in its record by the time another follows.
+    waited = release.waited_by(release.run_at) if attempt == release.attempt else None
+    return msgspec.structs.replace(
+        release, attempt=attempt, run_at=run_at, paced=paced, waits=0, waited=waited, held=None
+    )
 
 
 def _last_of(attempts: tuple[Attempt, ...]) -> tuple[Attempt, ...]:

@@ -9,6 +9,7 @@ from clockwork.domain.executions import FINAL, Execution, State
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.rows import row_of
 from clockwork.domain.timeline import NEVER, Row
+from clockwork.domain.waits import together
 
 #: How many occurrences a second the first sweep unparks after a client or a target has recovered. Each sweep doubles
 #: the rate, up to the highest.
@@ -69,9 +70,11 @@ def parked_due_at(key: str) -> int:
 
 def parked_record(release: Release, stored: Execution | None, reason: str, expires_at: int) -> Execution:
     """The PARKED record of an occurrence; no attempt is used up. `stored` is its record, which waits, or None."""
-    if stored is None:
-        return release.first_record(State.PARKED, expires_at, reason=reason)
-    return stored.changed(state=State.PARKED, reason=reason, next_attempt_at=None)
+    record = stored or release.first_record(State.PARKED, expires_at, revision=0)
+    # A plain release waits in a row of its own, and an ordered one where its message is: its record notes the wait.
+    is_ordered = release.occurrence.ordering_key is not None
+    waits = {"waited": together(record.waited, release.waited), "held": release.held} if is_ordered else {}
+    return record.changed(state=State.PARKED, reason=reason, next_attempt_at=None, **waits)
 
 
 def discarded(stored: Execution, reason: str) -> Execution | None:

@@ -52,6 +52,7 @@ def plan_redrive(stored: Execution, partition_id: str, now: int) -> RedrivePlan:
         cancel_noted_at=None,
         dead_at=None,
         dead_shard=None,
+        waited=None,
         reason="redriven",
         occurrence=occurrence,
     )

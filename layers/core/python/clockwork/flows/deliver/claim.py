@@ -59,6 +59,7 @@ def end_unclaimed(batch: Batch, item: Item) -> bool:
     if saved.unavailable is not None:
         batch.fail(item, saved.unavailable)
     elif saved.ok:
+        item.left = True
         batch.report.expired += 1
     else:
         batch.absorb(item, saved.actual)

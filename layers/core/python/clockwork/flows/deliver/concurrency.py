@@ -12,8 +12,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-import msgspec
-
 from clockwork.domain.clients import Client
 from clockwork.domain.executions import Outcome
 from clockwork.domain.limits.concurrency import (
@@ -84,7 +82,7 @@ def _send_back(batch: Batch, items: Sequence[Item], now: int) -> None:
         waits = item.release.waits
         seconds = round(wait_ms(waits, fraction) * batch.waiting.patience(item) / 1000)
         run_at = max(item.release.run_at, now + seconds * 1000 + SENT_WITHIN_MS)
-        item.release = msgspec.structs.replace(item.release, run_at=run_at, waits=waits + 1)
+        item.release = item.release.put_off("permit", now, run_at, waits=waits + 1)
     batch.send_back(items)
 
 

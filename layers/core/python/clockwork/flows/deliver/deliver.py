@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from clockwork.domain.executions import Outcome, State
 from clockwork.domain.jobs import HttpTarget, KafkaTarget
 from clockwork.domain.releases import Delivery, Release
 from clockwork.flows.deaths import call_back, notify_dead
@@ -62,10 +63,11 @@ def attempt(batch: Batch, items: Sequence[Item]) -> None:
     targets.forget()
     for slot in hold_and_check(batch, claimed):
         with batch.failing(claimed[slot]):
-            targets.begin(slot, _delivery(claimed[slot].release, batch.deadline_at - RECORD_MARGIN_MS))
-            claimed[slot].is_started = True
+            _begin(batch, slot, claimed[slot])
     give_probes_back(batch.world, items)
     # 5. Record outcomes as they come in.
+    record(batch, batch.refused)
+    batch.refused.clear()
     while ended := targets.collect():
         outcomes = [(claimed[slot], outcome) for slot, outcome in ended]
         record(batch, outcomes)
@@ -76,6 +78,15 @@ def attempt(batch: Batch, items: Sequence[Item]) -> None:
     notify_dead(batch.world, batch.dead)
     batch.dead.clear()
     _call_back(batch)
+
+
+def _begin(batch: Batch, slot: int, item: Item) -> None:
+    if item.refusal is not None:
+        now = batch.world.clock.now()
+        batch.refused.append((item, Outcome(State.FAILED, now, now, permanent=True, error=item.refusal)))
+        return
+    batch.world.targets.begin(slot, _delivery(item.release, batch.deadline_at - RECORD_MARGIN_MS))
+    item.is_started = True
 
 
 def _call_back(batch: Batch) -> None:

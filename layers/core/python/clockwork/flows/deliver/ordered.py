@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from clockwork.domain.executions import Execution
 from clockwork.domain.lifecycle.attempts import is_claimed
-from clockwork.domain.ordering import LONGEST_RETRYING_SECONDS, resumed
+from clockwork.domain.ordering import LONGEST_RETRYING_SECONDS, behind_others, resumed
 from clockwork.domain.retention import ending
 from clockwork.flows.deaths import bury
 from clockwork.flows.deliver.batch import Batch
@@ -46,10 +46,11 @@ def deliver_ordered(world: World, messages: Sequence[OrderedMessage], deadline_a
     groups: defaultdict[str, deque[OrderedMessage]] = defaultdict(deque)
     for message in messages:
         groups[message.group].append(message)
+    moved_up = False
     while groups:
         # 1. Make one attempt at the head of each group.
         heads = {group: in_group[0] for group, in_group in groups.items()}
-        attempt(batch, _resumed(batch, list(heads.values())))
+        attempt(batch, _resumed(batch, list(heads.values()), moved_up=moved_up))
         # 2. If the head is done, the next message moves up. If it is not, all messages of its group come back.
         for group, head in heads.items():
             if head.message_id in batch.report.failed_messages:
@@ -58,12 +59,14 @@ def deliver_ordered(world: World, messages: Sequence[OrderedMessage], deadline_a
             groups[group].popleft()
             if not groups[group]:
                 del groups[group]
+        moved_up = True
     return batch.report
 
 
-def _resumed(batch: Batch, heads: Sequence[OrderedMessage]) -> list[Item]:
+def _resumed(batch: Batch, heads: Sequence[OrderedMessage], *, moved_up: bool) -> list[Item]:
     """The items of the heads, each at its next attempt. The record of a message received before tells which that is."""
-    overdue_at = batch.world.clock.now() - batch.world.settings.ordered_wait_seconds * 1000
+    now = batch.world.clock.now()
+    overdue_at = now - batch.world.settings.ordered_wait_seconds * 1000
     overdue = {message.message_id for message in heads if message.sent_at <= overdue_at}
     received_before = {message.message_id for message in heads if message.receive_count > 1} | overdue
     items = []
@@ -77,7 +80,9 @@ def _resumed(batch: Batch, heads: Sequence[OrderedMessage]) -> list[Item]:
                 if item.message_id in overdue and not _is_claimed(batch, item.seen):
                     _bury(batch, item)
                     continue
-                item.release = resumed(item.release, item.seen)
+                item.release = resumed(item.release, item.seen, now)
+            if item.seen is None:
+                item.release = behind_others(item.release, now, moved_up=moved_up)
             items.append(item)
     return items
 

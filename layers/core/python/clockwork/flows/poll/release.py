@@ -115,7 +115,7 @@ def _spread(visit: Visit, releases: Sequence[Release]) -> Sequence[Release]:
     # To spread ordered occurrences would change their order. Each waits for its slot when it is the head of its key.
     if not visit.keeps_order:
         with tolerated(visit.world, log, "herds are not spread: %s", {"action": "herd_not_spread"}):
-            return visit.spreading.spread(releases)
+            return visit.spreading.spread(releases, visit.world.clock.now())
     return releases
 
 
