@@ -133,7 +133,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     # Each fault that is contained is logged, which is its purpose and not the result.
     logging.disable(logging.CRITICAL)
-    result = {"poisons": measure_poisons(options.runs), **measure_floods(options.runs)}
+    try:
+        result = {"poisons": measure_poisons(options.runs), **measure_floods(options.runs)}
+    finally:
+        logging.disable(logging.NOTSET)
     if not options.json:
         sys.stderr.write(f"{page(result)}\n")
     if options.docs:

@@ -69,11 +69,9 @@ def test_nor_on_the_adapters_of_aws(kind: str, running: Emulator) -> None:
     assert (seen.lost, seen.duplicates) == (0, 0)
 
 
-def test_a_defect_that_is_not_contained_is_found_out(alone: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_defect_that_is_not_contained_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Batch, "failing", uncontained)
-    seen = scenes.among_poison(POISONS["decision"], seed=1)
-    assert seen.lost > 0
-    assert seen.p99_ms > isolation.TIMES * max(alone.p99_ms, isolation.LEAST_MS)
+    assert scenes.among_poison(POISONS["decision"], seed=1).lost > 0
 
 
 def test_a_delivery_that_is_repeated_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from clockwork.domain.clients import Client
 from clockwork.domain.executions import State
-from clockwork.domain.ids import decode_job
+from clockwork.domain.ids import AnonymousJob, decode_job
 from clockwork.domain.jobs import HttpTarget, Payload, SqsTarget
 from clockwork.domain.keys import edge_key, row_key
 from clockwork.domain.lifecycle.parking import Parked, parked_row
@@ -21,6 +21,7 @@ from clockwork.domain.releases import Refused, Release
 from clockwork.domain.requests.create import CreateRequest, Rejected
 from clockwork.domain.storage.codec import decode_message, encode_message
 from clockwork.domain.storage.rows import row_of
+from clockwork.domain.timeline import NEVER
 from clockwork.flows.named.write import NamedRequest, create_named
 from clockwork.flows.requests.ingest import Ingestion, Message
 from clockwork.flows.requests.quotas import Intake
@@ -158,6 +159,7 @@ def test_a_call_of_a_poll_that_raises_for_one_client_leaves_the_rows_of_others_d
 
 SWEEP_CALLS = (
     ("executions", "find"),
+    ("executions", "get"),
     ("executions", "save"),
     ("queue", "send"),
     ("notices", "send"),
@@ -198,7 +200,10 @@ def test_a_call_of_a_sweep_that_raises_for_one_client_leaves_the_work_of_others_
             clockwork.queue.dead[letter] = clockwork.queue.messages.pop(letter)
         # 2. A parked row.
         clockwork.regulation.note_parked(client_id, AT - 10**9)
-        clockwork.timeline.put_new([parked_row(release_of(client_id, "full"))])
+        job_id = AnonymousJob("p000", row_key(NOW, f"{client_id}-parked".ljust(22, "x")), 0).job_id
+        parked = release_of(client_id, "full", job_id=job_id)
+        clockwork.executions.save([(None, parked.first_record(State.PARKED, NEVER))])
+        clockwork.timeline.put_new([parked_row(parked)])
         if directed:
             clockwork.regulation.direct_parked(Parked(client_id, rate=100.0, by_hand=True))
     raising(clockwork, port, call, monkeypatch)

@@ -70,7 +70,10 @@ def test_a_wait_for_the_deployments_own_permits_is_its_own_lateness(monkeypatch:
     regulated = Regulated()
     reports = watched(regulated, monkeypatch)
     now = regulated.start
-    regulated.clockwork.world.environment.slow_until["acme"] = now + 60_000
+    environment = regulated.clockwork.world.environment
+    environment.slow_until["acme"] = now + 60_000
+    # Beside another client it needs permits of its share.
+    environment.company.note({"another": 1}, now)
     for block in range(1_000):
         regulated.clockwork.regulation.lease("acme", block, "other", now, now + 40_000)
     regulated.create(1)

@@ -10,8 +10,7 @@ from clockwork.flows.deliver.deliver import deliver_batch
 from clockwork.flows.deliver.items import DeliverReport
 from clockwork.flows.deliver.ordered import OrderedMessage, deliver_ordered
 
-_WAITED = {"WaitedCapMs": "cap", "WaitedPermitMs": "permit", "WaitedPauseMs": "pause"}
-_WAITED |= {"WaitedCircuitMs": "circuit", "WaitedOrderedMs": "ordered"}
+_WAITED = {f"Waited{cause.capitalize()}Ms": cause for cause in ("cap", "permit", "pause", "circuit", "ordered")}
 
 
 def make_handler(app: bootstrap.App) -> bootstrap.Handler:
@@ -48,9 +47,9 @@ def _deliver(app: bootstrap.App, records: list[dict[str, Any]], deadline_at: int
 
 
 def _ordered_message(record: dict[str, Any]) -> OrderedMessage:
-    group, receipt = record["attributes"]["MessageGroupId"], record["receiptHandle"]
-    sent_at = int(record["attributes"]["SentTimestamp"])
-    return OrderedMessage(*_content(record), receipt=receipt, group=group, sent_at=sent_at)
+    receipt, facts = record["receiptHandle"], record["attributes"]
+    sent_at = int(facts["SentTimestamp"])
+    return OrderedMessage(*_content(record), receipt=receipt, group=facts["MessageGroupId"], sent_at=sent_at)
 
 
 def _content(record: dict[str, Any]) -> tuple[str, str, int]:
