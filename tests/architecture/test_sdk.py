@@ -39,7 +39,7 @@ LATE = {
 
 
 def test_the_client_is_looked_at() -> None:
-    assert {"client.py", "calls.py", "signing.py"} <= {path.name for path in FILES}
+    assert {"client.py", "calls.py", "signing.py", "app.py"} <= {path.name for path in FILES}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
@@ -61,11 +61,19 @@ def test_the_client_itself_never_loads_the_command_line() -> None:
 
 
 def test_importing_it_loads_nothing_slow() -> None:
-    program = "import sys, clockwork_client; print(*{name.partition('.')[0] for name in sys.modules})"
+    program = "import sys; from clockwork_client import *; print(*{name.partition('.')[0] for name in sys.modules})"
     ran = subprocess.run([sys.executable, "-S", "-c", program], cwd=SDK, check=True, capture_output=True, text=True)
     loaded = set(ran.stdout.split())
     assert "clockwork_client" in loaded
     assert loaded & LATE == set()
+
+
+def test_what_the_package_offers_is_listed_where_it_is_and_where_it_is_asked_for() -> None:
+    found: dict[Path, list[str]] = {}
+    for path in (PACKAGE / "__init__.py", PACKAGE / "public.py"):
+        (listed,) = [node.value for node in tree(path).body if ast.unparse(node).startswith("__all__")]  # type: ignore[attr-defined]
+        found[path] = ast.literal_eval(listed)
+    assert found[PACKAGE / "__init__.py"] == found[PACKAGE / "public.py"]
 
 
 def test_no_import_hides_from_these_rules() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import re
+import shlex
 import time
 from typing import Any
 
@@ -10,9 +12,11 @@ import pytest
 
 from clockwork.domain.targets.webhooks import headers_for
 from clockwork_client import Clockwork
+from clockwork_client.cli.app import GROUPS, clockwork
 from infra import ROOT
 from tests.handlers.handlers import Api
 from tests.sdk.edge import CREDENTIALS, URL, Hands, InMemory
+from tests.sdk.test_cli import Cli
 from tests.sdk.test_webhooks import delivered
 from tests.unit.test_docs import fenced
 
@@ -51,3 +55,20 @@ def test_the_receiver_of_the_guide_tells_real_from_false(place: dict[str, Any]) 
     headers = headers_for(delivery, int(time.time() * 1000), [secret])
     assert place["receive"](headers, b"1")[0] == 200
     assert place["receive"](headers, b"2")[0] == 401
+
+
+def test_the_commands_run_one_after_the_other() -> None:
+    cli = Cli(Api())
+    (commands,) = [block for block in fenced(GUIDE, "sh") if block.startswith("clockwork ")]
+    for line in commands.splitlines():
+        program, *arguments = shlex.split(line)
+        ran = cli(*arguments)
+        assert (program, ran.exit_code) == ("clockwork", 0), f"{line}: {ran.output}"
+    assert cli.json("job", "get", "--key", "nightly")["schedule"]["cron"] == "0 4 * * *"
+
+
+def test_the_list_of_commands_is_that_of_the_command() -> None:
+    text = GUIDE.read_text(encoding="utf-8").partition("## The command line")[2]
+    told = {group: set(names.split("|")) for group, names in re.findall(r"`(\w+) ([a-z]+(?:\|[a-z]+)+)`", text)}
+    assert told == {name: set(group().commands) for name, (group, _) in GROUPS.items()}
+    assert {name for name in clockwork.commands if f"`{name}`" in text} == set(clockwork.commands)

@@ -71,6 +71,23 @@ def test_it_works_in_a_clean_environment(python: Path, tmp_path: Path) -> None:
     assert set(installed) == {"botocore", "urllib3", "clockwork_client"}
 
 
+def test_the_command_works_in_a_clean_environment(python: Path, tmp_path: Path) -> None:
+    command = python.with_name("clockwork")
+    assert "Usage: clockwork" in run(command, "--help", cwd=tmp_path)
+    assert run(command, "--version", cwd=tmp_path) == f"clockwork, version {__version__}\n"
+    ran = subprocess.run([command, "job", "list"], cwd=tmp_path, capture_output=True, text=True, check=False, env={})
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "CLOCKWORK_URL" in ran.stderr
+
+
+def test_without_the_extra_the_command_says_what_to_install(python: Path, tmp_path: Path) -> None:
+    (tmp_path / "click.py").write_text("raise ImportError")
+    program = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from clockwork_client.cli import main; main([])"
+    ran = subprocess.run([python, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 2
+    assert "clockwork-client[cli]" in ran.stderr
+
+
 #: Which of these packages an environment has.
 IMPORTABLE = """
 from importlib.util import find_spec

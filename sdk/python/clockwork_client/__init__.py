@@ -6,30 +6,16 @@ cw = Clockwork()
 cw.schedule(http("https://example.com/hook"), {"order": 17}, in_=300)
 """
 
-from clockwork_client.calls import Machine
-from clockwork_client.client import VERSION, Clockwork
-from clockwork_client.errors import (
-    BadRequest,
-    ClockworkError,
-    Conflict,
-    Fault,
-    Invalid,
-    InvalidWebhook,
-    NotAllowed,
-    NotCertain,
-    NotConfigured,
-    NotFound,
-    NotReached,
-    Refused,
-    TooLarge,
-    TooManyRequests,
-    UnexpectedAnswer,
-)
-from clockwork_client.requests import eventbridge, http, job, kafka, lambda_function, retry, sns, sqs
-from clockwork_client.results import Execution, Job
-from clockwork_client.webhooks import ScheduledContext, scheduled_context, verify_webhook
+from __future__ import annotations
 
-__version__ = VERSION
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from clockwork_client.public import *
+
+__version__ = "0.2.0"
+
+
 __all__ = [
     "BadRequest",
     "Clockwork",
@@ -62,3 +48,16 @@ __all__ = [
     "sqs",
     "verify_webhook",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """A name of `public`: whoever imports only a part of this package, as the command does, pays for that part only."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from clockwork_client import public
+
+    return getattr(public, name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from clockwork_client import requests, resources
+from clockwork_client import __version__, requests, resources
 from clockwork_client.answers import Target
 from clockwork_client.calls import Caller, Machine
 from clockwork_client.errors import NotConfigured
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     from clockwork_client.bulk import Bulk
 
-VERSION = "0.2.0"
-_AGENT = f"clockwork-client/{VERSION} python/{sys.version_info[0]}.{sys.version_info[1]}"
+_AGENT = f"clockwork-client/{__version__} python/{sys.version_info[0]}.{sys.version_info[1]}"
 
 
 class Clockwork:

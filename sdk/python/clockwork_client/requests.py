@@ -195,6 +195,12 @@ def client_body(options: Mapping[str, Any]) -> dict[str, Any]:
     return _object(options)
 
 
+def renamed(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a definition in the API's names, for a merge patch. Raises as `job` does."""
+    _check(options, _DEFINITION)
+    return _object(options)
+
+
 def dead_body(options: Mapping[str, Any], next_token: str | None) -> dict[str, Any]:
     """The body that redrives or discards dead executions. Raises as `job` does."""
     _check(options, DeadFilter.__annotations__)
@@ -219,13 +225,13 @@ def _check(options: Mapping[str, Any], known: Iterable[str]) -> None:
         raise TypeError(f"unknown option {unknown[0]!r}: known are {', '.join(sorted(known))}")
 
 
-def _object(options: Mapping[str, Any], renamed: Mapping[str, str] = RENAMED) -> dict[str, Any]:
+def _object(options: Mapping[str, Any], names: Mapping[str, str] = RENAMED) -> dict[str, Any]:
     """The options as a JSON object. An option that is None is left out."""
     found = {}
     for name, value in options.items():
         if value is not None:
             one = _value(value)
-            found[renamed.get(name) or camel(name)] = {"seconds": one} if name == "every" else one
+            found[names.get(name) or camel(name)] = {"seconds": one} if name == "every" else one
     return found
 
 

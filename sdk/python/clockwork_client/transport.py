@@ -28,7 +28,7 @@ class Request(NamedTuple):
 
 
 class Response(NamedTuple):
-    """An answer, whatever its status; the names of headers are in lower case."""
+    """An answer, whatever its status. Headers are asked for in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -80,7 +80,7 @@ class Urllib3:
                 raise
         except (HTTPError, OSError) as error:
             raise NoAnswer(str(error), was_sent=not isinstance(error, NewConnectionError)) from error
-        return Response(answer.status, {name.lower(): value for name, value in answer.headers.items()}, body)
+        return Response(answer.status, answer.headers, body)
 
     def close(self) -> None:
         """Close all connections."""
@@ -107,6 +107,8 @@ class Urllib3:
             size += len(chunk)
             if size > LARGEST_ANSWER:
                 raise NoAnswer(f"the answer has more than {LARGEST_ANSWER:,} bytes")
+            if answer.length_remaining == 0:  # type: ignore[attr-defined]
+                break
             if time.monotonic() > ends_at:
                 raise NoAnswer("the answer did not end in time")
         return b"".join(chunks)
