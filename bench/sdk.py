@@ -3,7 +3,7 @@
     importRatio    CPU to import the client and a target, in multiples of that of `json` and `http.client`
     helpRatio      CPU of `clockwork --help`, in multiples of that of the import of `click` and `rich`
     createUs       CPU per `Clockwork.schedule`
-    bareSignedUs   CPU per request that botocore signs and urllib3 sends with a timeout, without a repeat or a typed answer
+    bareSignedUs   CPU per request that botocore signs and urllib3 sends with a timeout, and no more than that
 
 Both ways of creating call a stub in another process, which answers at once with canned bytes. They take turns, and the
 least of many turns counts. Each import is a process of its own, and only the CPU since its start counts. Machines
