@@ -97,6 +97,10 @@ def test_pages_are_read_to_their_end(cw: Clockwork) -> None:
         cw.schedule(HOOK, cron="0 3 * * *", key=key)
     assert [job.job_key for job in cw.jobs.list(page_size=2)] == keys
     assert [job.job_key for job in cw.jobs] == keys
+    cw.schedule(HOOK, cron="0 3 * * *", key="tagged", tags={"team": "a"})
+    assert [job.job_key for job in cw.jobs.list(tag="team=a", page_size=2)] == ["tagged"]
+    assert list(cw.jobs.list(tag="team=b")) == []
+    keys.append("tagged")
     pages = cw.jobs.list(page_size=3)
     first = [next(pages).job_key for _ in range(3)]
     rest = [job.job_key for job in cw.jobs.list(page_size=3, next_token=pages.next_token)]

@@ -90,7 +90,7 @@ class Jobs(Resource):
         page_size: int | None = None,
         next_token: str | None = None,
     ) -> Pages[results.Job]:
-        """Named jobs in the order of their keys. `tag` is `name:value`, or a name."""
+        """Named jobs in the order of their keys. `tag` is `name=value`, or a name."""
         client = client_id or self._client_id
         query = {"clientId": client, "prefix": prefix, "state": state, "tag": tag, "limit": page_size}
         return self._pages("/v1/jobs", results.Job, query, next_token)

@@ -11,6 +11,7 @@ import pytest
 
 from bench import sdk
 from bench.cold_start import ROOT
+from bench.stubbed.interleaved import Cost
 from tests.unit.bench.test_budgets import best
 
 STARTS = 4
@@ -31,7 +32,7 @@ def test_both_ways_make_the_same_job() -> None:
 
 
 def test_it_prints_one_object() -> None:
-    cost = partial(sdk.Cost, 3.0, 2.0)
+    cost = partial(Cost, 3.0, 2.0)
     assert sdk.result({"import": cost(), "help": cost(), "create": cost()}) == {
         "importRatio": 1.5,
         "helpRatio": 1.5,

@@ -165,7 +165,7 @@ def create(
 @job.command("list")
 @click.option("--prefix", help="Of the keys.")
 @click.option("--state", "job_state", help="ACTIVE, PAUSED, COMPLETED or CANCELLED.")
-@click.option("--tag", help="name:value, or a name.")
+@click.option("--tag", help="name=value, or a name.")
 @click.option("--limit", type=click.IntRange(1), default=100, help="At most so many (100).")
 @click.pass_obj
 def list_(state: State, prefix: str | None, job_state: str | None, tag: str | None, limit: int) -> None:
