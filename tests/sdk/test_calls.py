@@ -81,6 +81,7 @@ def test_an_answer_that_does_not_come_ends_with_its_time() -> None:
 
 def test_an_answer_without_end_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("clockwork_client.transport.LARGEST_ANSWER", 1_000)
+    monkeypatch.setattr("clockwork_client.transport._CHUNK", 600)
     large = answer(201, {**CREATED, "more": "x" * 2_000})
     with Hostile(large, answer(201, CREATED)) as server, of(server) as cw:
         assert cw.schedule(HOOK, in_=5).raw == CREATED
@@ -228,6 +229,13 @@ def test_an_id_stays_one_segment_of_the_path() -> None:
     with Hostile(answer(404, {})) as server, pytest.raises(NotFound):
         of(server).jobs.get("../clients/a?b#c%2f\r\nx: y")
     assert server.requests[0].startswith("GET /v1/jobs/..%2Fclients%2Fa%3Fb%23c%252f%0D%0Ax%3A%20y HTTP/1.1\r\n")
+
+
+@pytest.mark.parametrize("key", ["a b", "a\r\nx-evil: 1", "ü", "x" * 256, "\x7f"])
+def test_a_key_that_no_header_can_hold_is_not_sent(key: str) -> None:
+    with Hostile(answer(201, CREATED)) as server, pytest.raises(ValueError, match="idempotency key"):
+        of(server).schedule(HOOK, in_=5, idempotency_key=key)
+    assert server.requests == []
 
 
 def test_a_payload_that_is_no_json_is_not_sent() -> None:

@@ -14,9 +14,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from clockwork.domain.executions import Outcome, State
-
-from clockwork_client.cli.app import GROUPS, State as Settings, clockwork  # isort: skip
 from clockwork_client.cli import show
+from clockwork_client.cli.app import GROUPS, clockwork, in_front
+from clockwork_client.cli.app import State as Settings
 from clockwork_client.transport import NoAnswer, Request, Response
 from tests.handlers.handlers import Api
 from tests.sdk.edge import CREDENTIALS, URL, Hands, InMemory
@@ -221,6 +221,14 @@ def test_global_options_reach_the_client(cli: Cli) -> None:
     assert sent.url.startswith("https://x.execute-api.eu-west-1.amazonaws.com/")
     assert "/eu-north-1/execute-api/" in sent.headers["Authorization"]
     assert json.loads(sent.body)["clientId"] == "other"
+
+
+def test_global_options_may_stand_behind_the_command(cli: Cli) -> None:
+    ran = cli("job", "list", "--output", "json", "--region=eu-north-1")
+    assert (ran.exit_code, json.loads(ran.stdout)) == (0, [])
+    assert "/eu-north-1/" in cli.transport.sent[-1].headers["Authorization"]
+    assert in_front(["a", "--url", "u", "b", "--", "--output", "c"]) == ["--url", "u", "a", "b", "--", "--output", "c"]
+    assert cli("job", "list", "--output").exit_code == 2
 
 
 def test_a_named_job_through_its_life(cli: Cli) -> None:

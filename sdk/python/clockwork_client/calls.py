@@ -41,11 +41,13 @@ class Machine(NamedTuple):
 
 
 class Unsure(Exception):
-    """One try had an answer that settles nothing. `wait` is what the API asked for, in seconds."""
+    """One try had an answer that settles nothing. `retry_after` is the wait that the API asked for (s), if it did."""
 
-    def __init__(self, message: str, wait: float | None = None) -> None:
+    may_be_done = True
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
-        self.wait = wait
+        self.retry_after = retry_after
 
 
 class Caller:
@@ -83,38 +85,32 @@ class Caller:
         """The JSON of the answer. `key` is the Idempotency-Key. Raises Refused, NotCertain or NotConfigured."""
         url = self._url + path + _query(query)
         content = None if body is None else _ENCODE(body).encode()
-        headers = {"Content-Type": "application/json"}
-        if key is not None:
-            headers["Idempotency-Key"] = key
-        if if_match is not None:
-            headers["If-Match"] = str(if_match)
+        headers = _headers(key, if_match)
         clock = self.machine.clock
         ends_at = clock() + (self._deadline if deadline is None else deadline)
         tries, may_be_done = 0, False
         while True:
-            timeout = max(min(self._timeout, ends_at - clock()), 0.001)
-            signed = self._sign(method, url, headers, content)
-            signed["User-Agent"] = self._agent
             tries += 1
-            failure: Exception
+            failure: TooManyRequests | NoAnswer | Unsure
             try:
-                return _read(self._transport(Request(method, url, signed, content, timeout)))
-            except TooManyRequests as error:
-                failure, wait = error, error.retry_after
+                return self._try(method, url, headers, content, ends_at)
             except Conflict as error:
-                if may_be_done and key is None:
+                if key is None and may_be_done:
                     raise NotCertain(f"an earlier try may have caused this: {error}", tries) from error
                 raise
-            except NoAnswer as error:
-                failure, wait = error, None
-                may_be_done = may_be_done or error.was_sent
-            except Unsure as error:
-                failure, wait = error, error.wait
-                may_be_done = True
-            wait = self._backoff(tries) if wait is None else wait
+            except (TooManyRequests, NoAnswer, Unsure) as error:
+                failure = error
+            may_be_done = may_be_done or failure.may_be_done
+            wait = self._backoff(tries) if failure.retry_after is None else failure.retry_after
             if clock() + wait >= ends_at:
-                raise _final(failure, method, path, tries, key, may_be_done=may_be_done) from failure
+                raise _final(failure, f"{method} {path}", tries, key, may_be_done=may_be_done) from failure
             self.machine.sleep(wait)
+
+    def _try(self, method: str, url: str, headers: Mapping[str, str], content: bytes | None, ends_at: float) -> Any:
+        timeout = max(min(self._timeout, ends_at - self.machine.clock()), 0.001)
+        signed = self._sign(method, url, headers, content)
+        signed["User-Agent"] = self._agent
+        return _read(self._transport(Request(method, url, signed, content, timeout)))
 
     def _backoff(self, tries: int) -> float:
         """Twice as long with each try, of which a random part: callers that failed together do not come together."""
@@ -126,6 +122,17 @@ def segment(name: str) -> str:
     if not name or name in {".", ".."}:
         raise ValueError(f"{name!r} is no id")
     return quote(name, safe="")
+
+
+def _headers(key: str | None, if_match: int | None) -> dict[str, str]:
+    headers = {"Content-Type": "application/json"}
+    if key is not None:
+        if not (0 < len(key) < 256 and key.isascii() and key.isprintable() and " " not in key):
+            raise ValueError("an idempotency key has 1-255 visible ASCII characters")
+        headers["Idempotency-Key"] = key
+    if if_match is not None:
+        headers["If-Match"] = str(if_match)
+    return headers
 
 
 def _query(query: Mapping[str, object] | None) -> str:
@@ -172,8 +179,10 @@ def _retry_after(response: Response) -> float | None:
     return float(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
-def _final(failure: Exception, method: str, path: str, tries: int, key: str | None, *, may_be_done: bool) -> Exception:
+def _final(
+    failure: TooManyRequests | NoAnswer | Unsure, request: str, tries: int, key: str | None, *, may_be_done: bool
+) -> Exception:
     if not may_be_done and isinstance(failure, TooManyRequests):
         return failure
     kind = NotCertain if may_be_done else NotReached
-    return kind(f"{method} {path}: no certain answer after {tries} tries: {failure}", tries, key)
+    return kind(f"{request}: no certain answer after {tries} tries: {failure}", tries, key)

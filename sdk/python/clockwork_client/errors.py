@@ -82,6 +82,7 @@ class TooManyRequests(Refused):
     """429: too fast, or too many today. `retry_after` is the wait that the API asked for (s), if it did."""
 
     retry_after: float | None = None
+    may_be_done = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (*super().__reduce__(), {"retry_after": self.retry_after})

@@ -98,6 +98,10 @@ GROUPS = {
 class Main(click.Group):
     """Imports a group when it is used, and turns the client's errors into words and exit statuses."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the options. Global ones may stand behind the command as well, as those of the AWS CLI do."""
+        return super().parse_args(ctx, in_front(args))
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of all commands."""
         return [*GROUPS, *super().list_commands(ctx)]
@@ -139,6 +143,24 @@ class Main(click.Group):
         except ClockworkError as error:
             show.said(f"Error: {error}")
             ctx.exit(REFUSED)
+
+
+#: Global options, each with a value.
+_GLOBAL = frozenset({"--url", "--client", "--profile", "--region", "--deadline", "--output"})
+
+
+def in_front(args: list[str]) -> list[str]:
+    """The arguments with the global options before all others. Those behind `--` stay where they are."""
+    front, rest = list[str](), list[str]()
+    left = iter(args)
+    for one in left:
+        if one == "--":
+            rest += [one, *left]
+        elif one.partition("=")[0] in _GLOBAL:
+            front += [one, *([] if "=" in one else [value for value in [next(left, None)] if value is not None])]
+        else:
+            rest.append(one)
+    return front + rest
 
 
 @click.group(cls=Main, context_settings={"help_option_names": ["-h", "--help"]}, epilog="Exit statuses: 0 done, "

@@ -9,7 +9,7 @@ import click
 from clockwork_client import results
 from clockwork_client.answers import camel
 from clockwork_client.cli import show, values
-from clockwork_client.cli.jobs import options
+from clockwork_client.cli.options import options
 
 if TYPE_CHECKING:
     from clockwork_client.cli.app import State

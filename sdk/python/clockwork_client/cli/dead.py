@@ -12,7 +12,7 @@ import click
 
 from clockwork_client import results
 from clockwork_client.cli import show, values
-from clockwork_client.cli.jobs import Command
+from clockwork_client.cli.options import Command
 
 if TYPE_CHECKING:
     from clockwork_client.cli.app import State

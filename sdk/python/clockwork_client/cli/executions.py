@@ -9,7 +9,7 @@ import click
 
 from clockwork_client import results
 from clockwork_client.cli import show
-from clockwork_client.cli.jobs import id_of, named
+from clockwork_client.cli.options import id_of, named
 
 if TYPE_CHECKING:
     from clockwork_client.cli.app import State
