@@ -334,7 +334,7 @@ def test_cron_is_explained(cli: Cli) -> None:
     assert cli("cron", "explain", "x").exit_code == 1
 
 
-HOSTILE = "a\x1b[2J\x1b]0;owned\x07\u202egnp.exe\u2066\x9b31m\x00\r\n[bold]:smile:\u200b"
+HOSTILE = "a\x1b[2J\x1b]0;owned\x07\u202egnp.exe\u2066\x9b31m\x7f\x00\r\n[bold]:smile:\u200b"
 
 
 @pytest.mark.parametrize("output", ["table", "json"])

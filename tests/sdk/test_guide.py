@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 import re
 import shlex
+import subprocess
 import time
 from typing import Any
 
 import pytest
 
 from clockwork.domain.targets.webhooks import headers_for
-from clockwork_client import Clockwork
+from clockwork_client import Clockwork, __version__
 from clockwork_client.cli.app import GROUPS, clockwork
 from infra import ROOT
 from tests.handlers.handlers import Api
@@ -65,6 +66,11 @@ def test_the_commands_run_one_after_the_other() -> None:
         ran = cli(*arguments)
         assert (program, ran.exit_code) == ("clockwork", 0), f"{line}: {ran.output}"
     assert cli.json("job", "get", "--key", "nightly")["schedule"]["cron"] == "0 4 * * *"
+
+
+def test_make_setup_makes_the_command() -> None:
+    ran = subprocess.run([ROOT / ".venv/bin/clockwork", "--version"], capture_output=True, text=True, check=True)
+    assert ran.stdout == f"clockwork, version {__version__}\n"
 
 
 def test_the_list_of_commands_is_that_of_the_command() -> None:

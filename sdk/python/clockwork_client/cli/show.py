@@ -107,19 +107,19 @@ def facts(pairs: Iterable[tuple[str, object]]) -> None:
     width = max((len(name) for name, _ in present), default=0)
     for name, value in present:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=_plain)
-        click.echo(f"{name:<{width}}  {inert(text)}")
+        click.echo(f"{inert(name):<{width}}  {inert(text)}")
 
 
 def as_json(value: Any) -> None:
     """Print JSON in ASCII, so that nothing in it can act on a terminal."""
-    click.echo(json.dumps(value, indent=2, default=_plain))
+    click.echo(_ascii(json.dumps(value, indent=2, default=_plain)))
 
 
 def each_as_json(items: Iterable[Answer]) -> None:
     """Print a JSON array, item by item as they come."""
     separator = "[\n"
     for item in items:
-        click.echo(separator + json.dumps(item.raw, default=_plain), nl=False)
+        click.echo(separator + _ascii(json.dumps(item.raw, default=_plain)), nl=False)
         separator = ",\n"
     click.echo("[]" if separator == "[\n" else "\n]")
 
@@ -128,6 +128,11 @@ def said(*lines: str) -> None:
     """Tell the user something beside the result, on standard error: each line stays one line."""
     for line in lines:
         click.echo(inert(line), err=True)
+
+
+def _ascii(text: str) -> str:
+    """JSON that Python has made ASCII, without the one control character that it leaves as it is."""
+    return text.replace("\x7f", "\\u007f")
 
 
 def _plain(value: Any) -> Any:
