@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from threading import Lock
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from botocore.credentials import Credentials
@@ -24,6 +25,7 @@ class InMemory:
     api: Api
     caller: str = ALICE
     sent: list[Request] = field(default_factory=list)
+    _one_at_a_time: Lock = field(default_factory=Lock)
 
     def __call__(self, request: Request) -> Response:
         """Answer as the deployed API would."""
@@ -37,7 +39,8 @@ class InMemory:
             headers=request.headers,
             query=dict(parse_qsl(parts.query, keep_blank_values=True)),
         )
-        answer = self.api.send(event)
+        with self._one_at_a_time:  # as Lambda gives an environment its events
+            answer = self.api.send(event)
         headers = {name.lower(): value for name, value in answer.headers.items()}
         return Response(answer.status, headers, answer.text.encode())
 

@@ -62,8 +62,9 @@ def test_a_success_that_is_no_json_is_asked_for_again(body: bytes) -> None:
 
 @pytest.mark.parametrize("body", [[], "x", 17, {}, {**CREATED, "jobId": 7}, {**CREATED, "dueAt": "soon"}])
 def test_a_success_of_another_shape_is_said_to_be_so(body: object) -> None:
-    with Hostile(answer(201, body)) as server, of(server) as cw, pytest.raises(UnexpectedAnswer):
+    with Hostile(answer(201, body)) as server, of(server) as cw, pytest.raises(UnexpectedAnswer) as caught:
         cw.schedule(HOOK, in_=5)
+    assert caught.value.idempotency_key == pickle.loads(pickle.dumps(caught.value)).idempotency_key == "key-1"
 
 
 def test_an_answer_that_trickles_ends_with_its_time() -> None:

@@ -206,6 +206,8 @@ def test_no_certain_answer_is_status_3_with_the_key_to_repeat(cli: Cli) -> None:
     assert "Repeat the command with --idempotency-key key-1." in ran.stderr
     cli.transport = lambda _: Response(200, {}, b"[]")
     assert cli("job", "get", "id").exit_code == 3
+    ran = cli("job", "create", "--in", "5m", HOOK)
+    assert (ran.exit_code, "--idempotency-key key-2" in ran.stderr) == (3, True)
 
 
 def test_without_a_url_it_says_what_to_set(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

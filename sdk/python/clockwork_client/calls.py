@@ -12,7 +12,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote, urlencode
 
 from clockwork_client.errors import (
@@ -23,9 +23,11 @@ from clockwork_client.errors import (
     NotReached,
     Refused,
     TooManyRequests,
+    UnexpectedAnswer,
 )
 from clockwork_client.transport import NoAnswer, Request, Response, Transport
 
+Made = TypeVar("Made")
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0
 _MOST_FAULTS, _LONGEST_DETAIL = 1_000, 2_000
 _ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
@@ -115,6 +117,15 @@ class Caller:
     def _backoff(self, tries: int) -> float:
         """Twice as long with each try, of which a random part: callers that failed together do not come together."""
         return min(_LONGEST_WAIT, _FIRST_WAIT * 2.0 ** min(tries, 16)) * (0.5 + self.machine.chance() / 2)
+
+
+def made(kind: Callable[[Any], Made], answer: Any, key: str) -> Made:
+    """The answer to a request that creates something, as its class. Raises UnexpectedAnswer with the request's key."""
+    try:
+        return kind(answer)
+    except UnexpectedAnswer as error:
+        error.idempotency_key = key
+        raise
 
 
 def segment(name: str) -> str:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from clockwork_client import __version__, requests, resources
 from clockwork_client.answers import Target
-from clockwork_client.calls import Caller, Machine
+from clockwork_client.calls import Caller, Machine, made
 from clockwork_client.errors import NotConfigured
 from clockwork_client.results import Job
 from clockwork_client.signing import Signer
@@ -88,7 +88,7 @@ class Clockwork:
         if client is not None:
             body["clientId"] = client
         key = idempotency_key or self._caller.machine.new_key()
-        return Job(self._caller.call("POST", "/v1/jobs", body, key=key))
+        return made(Job, self._caller.call("POST", "/v1/jobs", body, key=key), key)
 
     def schedule_many(
         self,

@@ -28,7 +28,15 @@ class InvalidWebhook(ClockworkError):
 
 
 class UnexpectedAnswer(ClockworkError):
-    """An answer is not of the shape that the API describes."""
+    """An answer is not of the shape that the API describes, so what was asked for may have been done.
+
+    `idempotency_key` is that of the request, if it creates something: a repeat under it creates nothing twice.
+    """
+
+    idempotency_key: str | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self.args, {"idempotency_key": self.idempotency_key}
 
 
 class Refused(ClockworkError):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from clockwork_client import requests, results
 from clockwork_client.answers import Answer, Target
-from clockwork_client.calls import Caller, segment
+from clockwork_client.calls import Caller, made, segment
 from clockwork_client.errors import NotConfigured, UnexpectedAnswer
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class Jobs(Resource):
     def run(self, job_id: str, *, idempotency_key: str | None = None) -> results.StartedRun:
         """Execute a named job once, now."""
         key = idempotency_key or self._machine.new_key()
-        return results.StartedRun(self._call("POST", _job(job_id, "/run"), {}, key=key))
+        return made(results.StartedRun, self._call("POST", _job(job_id, "/run"), {}, key=key), key)
 
     def backfill(
         self,
@@ -150,7 +150,7 @@ class Jobs(Resource):
         """Execute the fires of a past range again, `max_per_second` at most."""
         body = requests.fields(from_=from_, to=to, max_per_second=max_per_second)
         key = idempotency_key or self._machine.new_key()
-        return results.StartedBackfill(self._call("POST", _job(job_id, "/backfill"), body, key=key))
+        return made(results.StartedBackfill, self._call("POST", _job(job_id, "/backfill"), body, key=key), key)
 
     def preview(self, *, count: int | None = None, **options: Unpack[requests.ScheduleOptions]) -> results.Preview:
         """When a schedule would fire; nothing is saved."""

@@ -133,12 +133,9 @@ class Main(click.Group):
             if isinstance(error, NotAllowed):
                 show.said("`clockwork doctor` checks credentials and permissions.")
             ctx.exit(REFUSED)
-        except NotCertain as error:
+        except (NotCertain, UnexpectedAnswer) as error:
             again = f" with --idempotency-key {error.idempotency_key}" if error.idempotency_key else ""
             show.said(f"Not certain: {error}", f"Repeat the command{again}.")
-            ctx.exit(UNCERTAIN)
-        except UnexpectedAnswer as error:
-            show.said(f"Not certain: the answer is not Clockwork's: {error}. Is the URL right?")
             ctx.exit(UNCERTAIN)
         except ClockworkError as error:
             show.said(f"Error: {error}")
