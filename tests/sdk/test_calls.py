@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import pickle
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -245,3 +246,41 @@ def test_a_payload_that_is_no_json_is_not_sent() -> None:
             with pytest.raises((TypeError, ValueError)):
                 of(server).schedule(HOOK, payload, in_=5)
     assert server.requests == []
+
+
+@pytest.fixture
+def proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hostile]:
+    """A proxy that the environment names, with a name and a password."""
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    with Hostile(answer(201, CREATED)) as server:
+        url = server.url.replace("//", "//user:p%40ss@")
+        monkeypatch.setenv("http_proxy", url)
+        monkeypatch.setenv("HTTPS_PROXY", url)
+        yield server
+
+
+def through(url: str) -> Clockwork:
+    return Clockwork(url, region="us-east-1", credentials=CREDENTIALS, machine=Hands().machine, deadline=0)
+
+
+def test_a_proxy_of_the_environment_is_used(proxy: Hostile) -> None:
+    assert through("http://api.invalid").schedule(HOOK, in_=5).job_id == "j1"
+    assert proxy.requests[0].startswith("POST http://api.invalid/v1/jobs HTTP/1.1\r\n")
+    with pytest.raises(NotCertain):
+        through("https://api.invalid").schedule(HOOK, in_=5)
+    assert proxy.requests[1].startswith("CONNECT api.invalid:443 HTTP/1.")
+    credentials = base64.b64encode(b"user:p@ss").decode()
+    assert all(f"Basic {credentials}" in request for request in proxy.requests)
+
+
+def test_a_proxy_is_not_used_for_this_machine_or_what_is_excepted(
+    proxy: Hostile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Hostile(answer(201, CREATED)) as server:
+        assert of(server).schedule(HOOK, in_=5).job_id == "j1"
+    monkeypatch.setenv("NO_PROXY", ".invalid")
+    with pytest.raises(NotReached):
+        through("http://api.invalid").schedule(HOOK, in_=5)
+    assert proxy.requests == []

@@ -6,8 +6,8 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote, urlsplit
 
 if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse, HTTPConnectionPool
@@ -49,8 +49,23 @@ class NoAnswer(Exception):
 Transport = Callable[[Request], Response]
 
 
+def proxy_of(origin: str) -> str | None:
+    """The proxy that the environment names for an origin; none for this machine itself, or what NO_PROXY lists."""
+    parts = urlsplit(origin)
+    if parts.hostname in ("localhost", "127.0.0.1", "::1"):
+        return None
+    if not any(os.environ.get(name) for name in (f"{parts.scheme}_proxy", f"{parts.scheme.upper()}_PROXY")):
+        return None
+    from urllib.request import getproxies, proxy_bypass
+
+    return None if proxy_bypass(parts.netloc) else getproxies().get(parts.scheme)
+
+
 class Urllib3:
-    """A pool of kept-alive connections to the host of `url`. `AWS_CA_BUNDLE` names other certificates to trust."""
+    """A pool of kept-alive connections to the host of `url`.
+
+    As for the AWS CLI, `AWS_CA_BUNDLE` names other certificates to trust, and `HTTPS_PROXY` and `NO_PROXY` the way out.
+    """
 
     def __init__(self, url: str, connections: int = 10) -> None:
         parts = urlsplit(url)
@@ -58,6 +73,8 @@ class Urllib3:
         self._connections = connections
         self._lock = Lock()
         self._pool: HTTPConnectionPool | None = None
+        #: Where in a URL begins what the request names: at the path, or for a proxy without a tunnel at the scheme.
+        self._begin = len(self._origin)
         self._faults: tuple[type[Exception], ...] = ()
         self._never_sent: type[Exception] = Exception
 
@@ -68,11 +85,12 @@ class Urllib3:
         try:
             answer = pool.urlopen(
                 request.method,
-                request.url[len(self._origin) :],
+                request.url[self._begin :],
                 body=request.body,
                 headers=request.headers,
                 retries=False,
                 redirect=False,
+                assert_same_host=False,
                 timeout=request.timeout,
                 preload_content=False,
             )
@@ -97,9 +115,20 @@ class Urllib3:
         with self._lock:
             if self._pool is None:
                 trusted = os.environ.get("AWS_CA_BUNDLE")
-                more = {"ca_certs": trusted} if trusted and self._origin.startswith("https:") else {}
+                is_https = self._origin.startswith("https:")
+                more: dict[str, Any] = {"maxsize": self._connections}
+                if trusted and is_https:
+                    more["ca_certs"] = trusted
                 self._faults, self._never_sent = (HTTPError, OSError), NewConnectionError
-                self._pool = urllib3.connection_from_url(self._origin, maxsize=self._connections, **more)
+                proxy = proxy_of(self._origin)
+                if proxy is None:
+                    self._pool = urllib3.connection_from_url(self._origin, **more)
+                else:
+                    name = unquote(urlsplit(proxy).netloc.rpartition("@")[0])
+                    headers = urllib3.make_headers(proxy_basic_auth=name) if name else None
+                    manager = urllib3.ProxyManager(proxy, proxy_headers=headers, **more)
+                    self._begin = len(self._origin) if is_https else 0
+                    self._pool = manager.connection_from_url(self._origin)
             return self._pool
 
     @staticmethod
