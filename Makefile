@@ -12,10 +12,10 @@ RANDOM_MUTANTS ?= 40
 FAULTS ?=
 MINUTES ?= 5
 # The order matters: `capacity` calibrates its model with the result that `lateness` has just measured.
-BENCHES ?= units idle cpu throughput backlog cold_start order herd lateness capacity
+BENCHES ?= units idle cpu throughput backlog cold_start order herd isolation sdk lateness capacity
 # `make test` is two runs at once: the tests that deploy mostly wait, while the others compute.
 DEPLOYING := tests/infra tests/e2e
-COMPUTING := tests/unit tests/contract tests/handlers tests/model tests/architecture tests/simulation tests/crash_points
+COMPUTING := tests/unit tests/contract tests/handlers tests/sdk tests/model tests/architecture tests/simulation tests/crash_points
 SIDE_BY_SIDE = $(PY) -m tests.support.side_by_side
 PYTEST = $(PY) -u -m pytest
 # What `make nightly` runs, one after the other.
@@ -42,7 +42,8 @@ setup: .venv/.complete .venv-stack/.complete node_modules/.complete ## Install e
 	@echo "[1/3] .venv: the CDK, the tests' and checkers' packages (the largest part, about a minute)"
 	@test -x $(PY) || $(PYTHON) -m venv .venv
 	@$(PY) -m pip install --quiet --requirement requirements-dev.txt
-	@$(PY) -c 'import pathlib, sysconfig; here = pathlib.Path.cwd(); (pathlib.Path(sysconfig.get_path("purelib")) / "clockwork.pth").write_text(f"{here}\n{here}/layers/core/python\n")'
+	@$(PY) -c 'import pathlib, sysconfig; here = pathlib.Path.cwd(); (pathlib.Path(sysconfig.get_path("purelib")) / "clockwork.pth").write_text(f"{here}\n{here}/layers/core/python\n{here}/sdk/python\n")'
+	@printf '#!%s\nfrom clockwork_client.cli import main\n\nmain()\n' "$(CURDIR)/$(PY)" > .venv/bin/clockwork && chmod +x .venv/bin/clockwork
 	@touch $@
 
 .venv-stack/.complete: local/requirements.txt
@@ -61,6 +62,7 @@ check: setup ## Lint, format, types
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
 	@$(PY) -m mypy --num-workers 2
+	@$(PY) -m mypy --python-version 3.10 sdk/python/clockwork_client
 
 fmt: setup ## Format, and mend what lint can mend by itself
 	@$(PY) -m ruff check --fix .

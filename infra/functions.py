@@ -123,6 +123,8 @@ class Functions(Construct):
         self._layers = layers
         self._removal_policy = cdk.RemovalPolicy.DESTROY if options.is_local else cdk.RemovalPolicy.RETAIN
         settings = _with_resources(options.settings, storage, queues).with_(stack_name=cdk.Stack.of(self).stack_name)
+        if options.kafka:
+            settings = settings.with_(ingestion_topic=options.kafka.ingestion_topic)
         shapes = _shapes(settings)
         self.poller = self._function("poller", shapes["poller"], settings)
         settings = settings.with_(poller_function=self.poller.function_name)

@@ -64,6 +64,7 @@ def grant(
     _allow_successor(functions["poller"])
     _allow(functions["api"], ["dynamodb:Query"], f"{tables['executions'].table_arn}/index/{ATTENTION_INDEX}")
     _allow_targets(functions["deliverer"], target_arns)
+    _allow_secrets(functions)
 
 
 def _further_queues(queues: Queues) -> str:
@@ -88,10 +89,19 @@ def _allow_successor(poller: lambda_.Function) -> None:
 
 
 def _allow_targets(deliverer: lambda_.Function, target_arns: tuple[str, ...]) -> None:
-    """Let the deliverer read signing secrets named `clockwork/...`, and call the targets that the deployment opened.
+    """Let the deliverer call the targets that the deployment opened. Queues are not among them: `TELLS` covers them."""
+    for service, action in TARGET_ACTIONS.items():
+        opened = [arn for arn in target_arns if service_of(arn) == service]
+        if opened:
+            _allow(deliverer, [action], *opened)
 
-    Queues are not among these targets: `TELLS` covers them.
+
+def _allow_secrets(functions: Mapping[str, lambda_.Function]) -> None:
+    """Let the deliverer read signing secrets named `clockwork/...`, and the api learn whether one exists.
+
+    The api may not read any. Parameter Store describes no single parameter, so the api asks for a parameter's tags.
     """
+    api, deliverer = functions["api"], functions["deliverer"]
     stack = cdk.Stack.of(deliverer)
     secrets = stack.format_arn(
         service="secretsmanager",
@@ -99,22 +109,20 @@ def _allow_targets(deliverer: lambda_.Function, target_arns: tuple[str, ...]) ->
         resource_name="clockwork/*",
         arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME,
     )
+    parameters = stack.format_arn(service="ssm", resource="parameter", resource_name="clockwork/*")
     _allow(deliverer, ["secretsmanager:GetSecretValue"], secrets)
-    _allow_parameters(deliverer)
-    for service, action in TARGET_ACTIONS.items():
-        opened = [arn for arn in target_arns if service_of(arn) == service]
-        if opened:
-            _allow(deliverer, [action], *opened)
+    _allow(api, ["secretsmanager:DescribeSecret"], secrets)
+    _allow(api, ["ssm:ListTagsForResource"], parameters)
+    _allow_parameters(deliverer, parameters)
 
 
-def _allow_parameters(deliverer: lambda_.Function) -> None:
+def _allow_parameters(deliverer: lambda_.Function, parameters: str) -> None:
     """Let the deliverer read signing secrets that are SSM parameters, and decrypt them with keys of the account.
 
     The keys may be used for these parameters only: Parameter Store names the parameter when it asks for a decryption.
     https://docs.aws.amazon.com/kms/latest/developerguide/services-parameter-store.html
     """
     stack = cdk.Stack.of(deliverer)
-    parameters = stack.format_arn(service="ssm", resource="parameter", resource_name="clockwork/*")
     _allow(deliverer, ["ssm:GetParameter"], parameters)
     statement = iam.PolicyStatement(
         actions=["kms:Decrypt"],

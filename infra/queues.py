@@ -11,7 +11,7 @@ from constructs import Construct
 
 from clockwork.settings import Settings, release_queue_name
 
-#: The longest retention that SQS offers: waiting messages must outlive every outage that Clockwork is to survive.
+#: The longest retention that SQS offers. `Settings.queue_retention_seconds` says the same to the Lambdas.
 RETENTION = cdk.Duration.days(14)
 
 

@@ -43,7 +43,7 @@ TABLE_ACTIONS: Mapping[str, Mapping[str, str]] = {
     "sweeper": {
         "timeline": "GetItem BatchGetItem PutItem BatchWriteItem Query",
         "jobs": "Scan",
-        "executions": "GetItem PutItem Query",
+        "executions": "GetItem BatchGetItem PutItem Query",
         "shards": "GetItem BatchGetItem PutItem UpdateItem Scan",
         "clients": "GetItem UpdateItem DeleteItem Query",
     },

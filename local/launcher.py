@@ -72,8 +72,10 @@ async def _serve(descriptor: str, folder: Path, *, secure: bool) -> None:
     from ministack.core.concurrency import esm_wake
 
     from local.lambda_corrections import correct_lambda
+    from local.parameter_corrections import correct_parameters
 
     correct_lambda(folder / "layers")
+    correct_parameters()
 
     def keep_waking() -> None:
         while True:

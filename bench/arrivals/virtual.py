@@ -36,6 +36,8 @@ TARGET_MS = (20, 50)
 HANDOVER_MS = (16, 100)
 #: Messages of one invocation.
 BATCH = 10
+#: Between which durations (ms) the answer to a delivery takes.
+Answering = Callable[[Delivery], tuple[int, int]]
 
 
 class Loop:
@@ -103,11 +105,11 @@ class _Timed:
 class _Targets:
     """`ports.Targets` of one environment: all deliveries of a batch run at once, and each takes a while.
 
-    `note` is called with every delivery when it begins.
+    `note` is called with every delivery when it begins; `takes_ms` says between which durations its answer takes.
     """
 
-    def __init__(self, loop: Loop, rng: random.Random, note: Callable[[Delivery], object]) -> None:
-        self._loop, self._rng, self._note = loop, rng, note
+    def __init__(self, loop: Loop, rng: random.Random, note: Callable[[Delivery], object], takes_ms: Answering) -> None:
+        self._loop, self._rng, self._note, self._takes_ms = loop, rng, note, takes_ms
         self._running: list[tuple[int, int, int]] = []
 
     def forget(self) -> None:
@@ -116,7 +118,7 @@ class _Targets:
     def begin(self, slot: int, delivery: Delivery) -> None:
         self._note(delivery)
         now = self._loop.clock.at
-        heapq.heappush(self._running, (now + self._rng.randint(*TARGET_MS), slot, now))
+        heapq.heappush(self._running, (now + self._rng.randint(*self._takes_ms(delivery)), slot, now))
 
     def collect(self) -> Sequence[tuple[int, Outcome]]:
         if not self._running:
@@ -145,7 +147,8 @@ class _Queue(MemoryReleaseQueue):
 class VirtualClockwork:
     """A deployment in virtual time. `began` lists every delivery with the instant at which it began."""
 
-    def __init__(self, settings: Settings, seed: int) -> None:
+    def __init__(self, settings: Settings, seed: int, takes_ms: Answering = lambda _: TARGET_MS) -> None:
+        self._takes_ms = takes_ms
         self.clockwork = MemoryClockwork(settings=settings)
         self.began: list[tuple[Delivery, int]] = []
         self.receives = 0
@@ -187,8 +190,12 @@ class VirtualClockwork:
         return replace(world, clock=_Clock(self._loop), releases=sends, **store)
 
     def _environment(self, number: int) -> World:
-        targets = _Targets(self._loop, self._rng, lambda delivery: self.began.append((delivery, self.now)))
+        targets = _Targets(self._loop, self._rng, lambda delivery: self._note(number, delivery), self._takes_ms)
         return replace(self._timed(self.world), targets=targets, environment=Environment(name=f"environment-{number}"))
+
+    def _note(self, _number: int, delivery: Delivery) -> None:
+        """Note a delivery that the environment with this number begins."""
+        self.began.append((delivery, self.now))
 
     def _appear(self, at: int, body: str) -> None:
         if at not in self._visible:

@@ -176,10 +176,9 @@ def scheduler(
     # Where minutes end decides which jobs share a row. The clock starts on a whole minute, so that the figures do
     # not depend on the time of day; jobs that are due within one minute then take the fewest rows.
     clock = MemoryClock(int(time.time()) // 60 * 60_000)
-    settings = _create_resources(running, account, shards, ordered_shards)
+    settings = created_resources(running, account, shards, ordered_shards)
     _prepare(running, account, settings, client)
-    session = _session(account)
-    session.register("before-parameter-build.sqs.SendMessageBatch", _forget_delays)
+    session = forgetful_session(account)
     meter = Meter(session)
     aws = Aws(session, endpoint_url=running.endpoint_url, meter=meter.capacity)
     unmetered = Aws(_session(account), endpoint_url=running.endpoint_url)
@@ -192,7 +191,8 @@ def scheduler(
         unmetered.close()
 
 
-def _create_resources(running: Emulator, account: Credentials, shards: int, ordered_shards: int) -> Settings:
+def created_resources(running: Emulator, account: Credentials, shards: int, ordered_shards: int) -> Settings:
+    """The tables and queues of a deployment, in an empty account, and the settings that name them."""
     dynamodb, sqs = running.client("dynamodb", account), running.client("sqs", account)
     tables = {f"{kind}_table": create_table(dynamodb, kind, kind) for kind in KEYS}
     # No message is sent to the ordered queue here, so it need not be a FIFO queue.
@@ -216,6 +216,13 @@ def _session(account: Credentials) -> botocore.session.Session:
     session = botocore.session.Session()
     session.set_config_variable("region", REGION)
     session.set_credentials(account.access_key, account.secret_key)
+    return session
+
+
+def forgetful_session(account: Credentials) -> botocore.session.Session:
+    """A session whose messages are sent without their delays, which the emulator would wait for in real time."""
+    session = _session(account)
+    session.register("before-parameter-build.sqs.SendMessageBatch", _forget_delays)
     return session
 
 

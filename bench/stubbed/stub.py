@@ -1,8 +1,8 @@
 """A stub of AWS in a process of its own: it answers each call at once with canned bytes, so the caller's CPU counts.
 
 It speaks just enough HTTP/1.1 for botocore: requests with a Content-Length on connections that are kept alive. The
-answer depends on the operation (`X-Amz-Target: DynamoDB_20120810.Query`) and the table alone. A call for which there is
-no answer gets a 400.
+answer depends on the operation (`X-Amz-Target: DynamoDB_20120810.Query`) and the table alone, or without that header on
+the method and path (`POST /v1/jobs`). A call for which there is no answer gets a 400.
 """
 
 from __future__ import annotations
@@ -66,10 +66,11 @@ class _Connection(StreamRequestHandler):
     disable_nagle_algorithm = True
 
     def handle(self) -> None:
-        while self.rfile.readline():
+        while first := self.rfile.readline():
             headers = dict(self._headers())
             table = _TABLE.search(self.rfile.read(int(headers["content-length"])))
-            operation = headers["x-amz-target"].rpartition(".")[2]
+            asked = headers.get("x-amz-target")
+            operation = asked.rpartition(".")[2] if asked else first.decode().rpartition(" ")[0]
             wanted = f"{operation} {table[1].decode()}" if table else operation
             answers = self.server.answers
             self.wfile.write(answers.get(wanted) or answers.get(operation) or self.server.unknown)

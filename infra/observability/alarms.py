@@ -35,6 +35,8 @@ IN_FLIGHT = 80_000
 #: Half of the messages of a FIFO queue that SQS looks at:
 #: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/avoid-backlog-with-the-same-message-group-id.html
 ORDERED_BACKLOG = 60_000
+#: Early enough for a person to resume a client before its ordered jobs end DEAD (`Settings.ordered_wait_seconds`).
+ORDERED_AGE_DAYS = 10
 API_FAULTS = 5
 
 
@@ -78,7 +80,8 @@ class Alarms(Construct):
     def _watch_time(self, options: Options) -> None:
         settings = options.settings
         third_of_retention_ms = settings.row_retention_seconds * 1_000 // 3
-        self._alarm("Late", metric(settings, "LatenessMs"), above=LATE_MS, of=5, means="Deliveries start late (p99)")
+        means = "Deliveries start late (p99), and no limit, pause, target or order of their clients explains it"
+        self._alarm("Late", metric(settings, "OwnLatenessMs"), above=LATE_MS, of=5, means=means)
         self._alarm("Early", metric(settings, "Early"), above=0, means="A delivery started before it was due: a defect")
         self._alarm(
             "FaultsContained",
@@ -93,6 +96,8 @@ class Alarms(Construct):
             means="A shard is behind by a third of the time for which waiting rows are kept: jobs will be lost",
         )
         self._alarm("Stuck", metric(settings, "Stuck"), above=0, means="A shard stopped at a row it cannot read")
+        aside = "A queue refuses releases: they wait, and the poller's log says for which shards"
+        self._alarm("SetAside", metric(settings, "SetAside"), above=0, of=5, means=aside)
         refused = metric(settings, "SettingsRefused")
         means = "ordered_shards is not what the stack was made with, so ordered jobs are refused: set it back"
         self._alarm("SettingRefused", refused, above=0, means=means)
@@ -120,7 +125,10 @@ class Alarms(Construct):
         self._alarm("InFlight", flying, above=IN_FLIGHT, means=many, kind=kind)
 
     def _watch_ordered(self, pair: Pair, kind: str) -> None:
-        """Alarms of an ordered queue. None is on age: a head may wait for hours, and so do the messages behind it."""
+        """Alarms of an ordered queue. A head may wait for hours, and so do the messages behind it: that is no fault."""
+        age = pair.release.metric_approximate_age_of_oldest_message(statistic="Maximum", period=_MINUTE)
+        means = f"An ordered job waits for {ORDERED_AGE_DAYS} days: it ends DEAD after 13. Resume its client"
+        self._alarm("OrderedAge", age, above=ORDERED_AGE_DAYS * 86_400, means=means, kind=kind)
         # Two alarms rather than one on their sum: the emulator's CloudFormation knows no metric math.
         waiting = pair.release.metric_approximate_number_of_messages_visible(statistic="Maximum", period=_MINUTE)
         hidden = pair.release.metric_approximate_number_of_messages_not_visible(statistic="Maximum", period=_MINUTE)

@@ -49,7 +49,10 @@ class Dashboard(Construct):
 
 def _own(options: Options) -> list[cloudwatch.IWidget]:
     settings = options.settings
-    lateness = [metric(settings, "LatenessMs", statistic) for statistic in ("p50", "p99", "Maximum")]
+    lateness = [
+        *(metric(settings, "LatenessMs", statistic) for statistic in ("p50", "p99", "Maximum")),
+        metric(settings, "OwnLatenessMs"),
+    ]
     work = [
         metric(settings, name) for name in ("Released", "Delivered", "Failed", "Deferred", "Dead", "DuplicatesAbsorbed")
     ]

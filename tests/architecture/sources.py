@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 CORE = ROOT / "layers/core/python"
+SDK = ROOT / "sdk/python"
 
 
 class Import(NamedTuple):
@@ -26,7 +27,7 @@ class Import(NamedTuple):
 
 def shipped() -> list[Path]:
     """Every Python file of the product: no tests and no benchmarks."""
-    folders = (CORE / "clockwork", ROOT / "lambdas", ROOT / "infra", ROOT / "local")
+    folders = (CORE / "clockwork", SDK / "clockwork_client", ROOT / "lambdas", ROOT / "infra", ROOT / "local")
     return [ROOT / "app.py", *(path for folder in folders for path in sorted(folder.rglob("*.py")))]
 
 

@@ -12,6 +12,6 @@ class OneClient:
         self._client = client
         self.asked: list[tuple[str, str | None, str]] = []
 
-    def client(self, service: str, role_arn: str | None, client_id: str) -> Any:
+    def client(self, service: str, role_arn: str | None, client_id: str, deadline_at: int) -> Any:
         self.asked.append((service, role_arn, client_id))
         return self._client

@@ -19,9 +19,9 @@ class CountedClients(MemoryClients):
 
     reads = 0
 
-    def get(self, client_id: str) -> Client | None:
+    def get(self, client_id: str, *, fresh: bool = False) -> Client | None:
         self.reads += 1
-        return super().get(client_id)
+        return super().get(client_id, fresh=fresh)
 
 
 @pytest.fixture
@@ -48,6 +48,17 @@ def test_a_client_is_read_once_within_its_time(
     clock.advance(9_999)
     assert cached.get("acme") == OLD
     assert inner.reads == 1
+
+
+def test_a_client_that_is_to_be_fresh_is_read_whatever_is_cached_and_cached_anew(
+    cached: CachedClients, inner: CountedClients
+) -> None:
+    inner.put(OLD)
+    cached.get("acme")
+    inner.put(NEW)
+    assert cached.get("acme", fresh=True) == NEW
+    assert cached.get("acme") == NEW
+    assert inner.reads == 2
 
 
 def test_a_change_elsewhere_is_seen_after_that_time(

@@ -7,11 +7,13 @@ from functools import partial
 import msgspec
 import pytest
 
+from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import DeadPage, Execution, Outcome, State
 from clockwork.domain.jobs import Payload
 from clockwork.domain.lifecycle.attempts import ATTEMPTS_KEPT, attempt_of
 from clockwork.domain.storage.codec import encode
 from clockwork.domain.storage.rows import undecodable_execution
+from clockwork.domain.timeline import NEVER
 from clockwork.ports import Executions, Saved
 from tests.contract.examples import DUE, JOB, attempt, execution, occurrence, release, row
 from tests.contract.races import at_once
@@ -242,6 +244,7 @@ def test_a_record_that_cannot_be_read_is_not_replaced_and_fails_no_other(aws_wor
     damaged, other = aws_world.executions.save([(None, changed(first)), (None, second)])
     assert (damaged.ok, other.ok) == (False, True)
     assert "cannot be read" in (damaged.unavailable or "")
+    assert damaged.is_defect
 
 
 def test_a_record_that_is_too_large_is_its_own_outcome_and_not_that_of_its_fellows(aws_world: AwsWorld) -> None:
@@ -250,6 +253,7 @@ def test_a_record_that_is_too_large_is_its_own_outcome_and_not_that_of_its_fello
     outcomes = executions.save([(None, large), (None, small)])
     assert [saved.ok for saved in outcomes] == [False, True]
     assert outcomes[0].unavailable is not None
+    assert outcomes[0].is_defect
     assert executions.find(small.job_id, small.execution_id) == small
 
 
@@ -268,3 +272,47 @@ def test_the_largest_record_that_clockwork_makes_is_saved(executions: Executions
 def test_the_record_of_the_largest_unreadable_row_is_saved(executions: Executions) -> None:
     unreadable = undecodable_execution(row(blob=b"\x01" + b"x" * 399_000), "?", "y" * 5_000, DUE + 1)
     assert save(executions, None, unreadable).ok
+
+
+def test_records_are_read_together_in_the_order_asked_for(executions: Executions) -> None:
+    first, second = execution(), execution(due_at=DUE + 1)
+    for one in (first, second):
+        save(executions, None, one)
+    refs = [(one.job_id, one.execution_id) for one in (second, first)]
+    found = executions.get([refs[0], (JOB.job_id, "another"), refs[1], refs[0]])
+    assert found == [second, None, first, second]
+    assert executions.get([]) == []
+
+
+def test_a_record_that_cannot_be_read_is_told_beside_the_others(aws_world: AwsWorld) -> None:
+    whole, damaged = execution(), execution(due_at=DUE + 1)
+    for one in (whole, damaged):
+        save(aws_world.executions, None, one)
+    key = {"jobId": {"S": damaged.job_id}, "executionId": {"S": damaged.execution_id}}
+    aws_world.aws.client("dynamodb").update_item(
+        TableName=aws_world.table("executions"),
+        Key=key,
+        UpdateExpression="SET #r = :b",
+        ExpressionAttributeNames={"#r": "record"},
+        ExpressionAttributeValues={":b": {"B": b"\x01garbage"}},
+    )
+    found = aws_world.executions.get([(one.job_id, one.execution_id) for one in (damaged, whole)])
+    assert isinstance(found[0], Unreadable)
+    assert found[1] == whole
+
+
+def test_ttl_never_takes_a_record_without_an_end(aws_world: AwsWorld) -> None:
+    endless = msgspec.structs.replace(execution(), expires_at=NEVER)
+    save(aws_world.executions, None, endless)
+    assert aws_world.executions.find(endless.job_id, endless.execution_id) == endless
+    (item,) = aws_world.raw("executions")
+    assert "expiresAt" not in item
+
+
+def test_the_dead_are_listed_oldest_first_too(executions: Executions) -> None:
+    dead = [dead_one(DUE + number) for number in range(3)]
+    for one in dead:
+        save(executions, None, one)
+    first = executions.dead("acme", 2, None, oldest_first=True)
+    assert first == DeadPage(dead[:2], dead[1].attention_key)
+    assert executions.dead("acme", 2, first.next_before, oldest_first=True) == DeadPage(dead[2:], None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
@@ -202,7 +204,47 @@ def test_a_record_that_could_not_be_stored_is_reported_beside_those_that_could(e
     assert "Throughput" in (saved[1].unavailable or "")
 
 
+@pytest.mark.parametrize(("code", "is_defect"), [("ValidationException", True), ("AccessDeniedException", False)])
+def test_a_record_that_is_refused_by_itself_is_told_from_a_call_that_is_denied(
+    emulated: AwsWorld, code: str, is_defect: bool
+) -> None:
+    refused = answer(400, {"__type": f"com.amazonaws.dynamodb.v20120810#{code}", "message": "no"})
+    Wire(emulated.aws.client("dynamodb"), "PutItem", [refused])
+    (saved,) = emulated.executions.save([(None, execution())])
+    assert (saved.ok, saved.is_defect) == (False, is_defect)
+
+
 def test_a_key_row_whose_answer_was_lost_is_ours(emulated: AwsWorld) -> None:
     key_row = KeyRow("acme", "order-1", "digest", NOW, "seed", "p000", NOW + DAY)
     Wire(emulated.aws.client("dynamodb"), "PutItem", [lost_answer])
     assert emulated.key_rows.claim(key_row, NOW) == key_row
+
+
+def test_an_empty_page_with_a_key_to_go_on_from_is_not_the_end(
+    emulated: AwsWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    emulated.timeline.put(ROWS)
+    first = execution()
+    assert emulated.executions.save([(None, first)])[0].ok
+    client = emulated.aws.client("dynamodb")
+    query, empty = client.query, []
+
+    def empty_at_first(**asked: Any) -> Any:
+        page = query(**asked)
+        if "ExclusiveStartKey" in asked or not page["Items"]:
+            return page
+        empty.append(asked["TableName"])
+        partition, sort = (
+            ("partitionId", "scheduleTime") if "scheduleTime" in page["Items"][0] else ("jobId", "executionId")
+        )
+        before = {
+            partition: page["Items"][0][partition],
+            sort: {"S": keys.edge_key(DUE - 1) if sort == "scheduleTime" else "~"},
+        }
+        return {"Items": [], "LastEvaluatedKey": before}
+
+    monkeypatch.setattr(client, "query", empty_at_first)
+    page = emulated.timeline.read("p000", keys.BEGINNING, HORIZON, 2)
+    assert ([one.key for one in page.rows], page.more) == ([one.key for one in ROWS[:2]], True)
+    assert emulated.executions.list(first.job_id, 10, None) == [first]
+    assert len(empty) == 2

@@ -16,7 +16,7 @@ from clockwork.domain.storage.codec import FORMAT
 from clockwork.ports import Jobs, KeyRow
 from tests.contract.examples import DAY, DUE
 from tests.contract.races import at_once
-from tests.contract.worlds import World
+from tests.contract.worlds import AwsWorld, World
 
 
 def job(key: str = "tick", client_id: str = "acme", revision: int = 1, size: int = 1) -> NamedJob:
@@ -115,8 +115,28 @@ def test_the_parts_of_a_scan_are_disjoint_and_together_everything(world: World, 
     for key in keys:
         jobs.save(None, job(key, client_id=f"client-{key}"))
     world.key_rows.claim(KeyRow("acme", "key", "digest", DUE, "seed", "p000", DUE + DAY), DUE)
-    found = [one.job_key for part in range(3) for one in jobs.scan(part, 3) if isinstance(one, NamedJob)]
+    found = [
+        one.job_key for part in range(3) for page in jobs.scan(part, 3) for one in page if isinstance(one, NamedJob)
+    ]
     assert sorted(found) == sorted(keys)
+
+
+def test_a_scan_reads_page_by_page_and_never_a_key_row(aws_world: AwsWorld) -> None:
+    """A day of keyed creates is millions of key rows beside a few jobs."""
+    client = aws_world.aws.client("dynamodb")
+    for number in range(60):
+        large = b"x" * 60_000
+        aws_world.jobs.save(None, msgspec.structs.replace(job(f"k{number}"), as_sent=large))
+    for number in range(400):
+        aws_world.key_rows.claim(KeyRow("acme", f"key-{number}", "digest", DUE, "seed", "p000", DUE + DAY), DUE)
+    answers: list[int] = []
+    client.meta.events.register("after-call.dynamodb.Scan", lambda parsed, **_: answers.append(len(parsed["Items"])))
+    found = 0
+    for pages, page in enumerate(aws_world.jobs.scan(0, 1), start=1):
+        assert len(answers) == pages, "a page is read when it is asked for"
+        found += len(page)
+    assert len(answers) > 1
+    assert sum(answers) == found == 60
 
 
 @pytest.mark.parametrize(("blob", "fault"), [(b"\x01garbage", Undecodable), (bytes([FORMAT + 1]), NewerFormat)])
@@ -128,5 +148,5 @@ def test_a_job_that_cannot_be_read_is_answered_with_why_beside_the_others(
     world.damage_job("acme", "a", blob)
     unreadable, readable = jobs.get([("acme", "a"), ("acme", "b")])
     assert (type(unreadable), readable) == (fault, job("b"))
-    assert {type(one) for one in jobs.scan(0, 1)} == {fault, NamedJob}
+    assert {type(one) for page in jobs.scan(0, 1) for one in page} == {fault, NamedJob}
     assert not jobs.save(None, job("a", revision=2))

@@ -7,12 +7,15 @@ from functools import partial
 import msgspec
 import pytest
 
+from clockwork.aws.errors import ConditionFailed
+from clockwork.aws.stores.table import Table
+from clockwork.domain.errors import Unavailable
 from clockwork.domain.lifecycle.parking import Parked
 from clockwork.domain.limits.circuits import Circuit
 from clockwork.ports import Regulation
 from tests.contract.examples import DUE
 from tests.contract.races import at_once
-from tests.contract.worlds import World
+from tests.contract.worlds import AwsWorld, World
 
 NOW = DUE
 CIRCUIT = Circuit("acme", "example.com:8443", NOW, NOW + 30_000, 30_000)
@@ -76,6 +79,22 @@ def test_a_block_is_one_holders_until_its_lease_ends(regulation: Regulation) -> 
     assert regulation.lease("other", 0, "one", NOW, NOW + 100)
 
 
+def test_a_block_is_taken_until_its_lease_has_ended_or_is_given_back(regulation: Regulation) -> None:
+    assert regulation.taken("acme", NOW) == frozenset()
+    for block, until in ((0, NOW + 100), (2, NOW + 200), (11, NOW + 300), (12, NOW + 300)):
+        assert regulation.lease("acme", block, "one", NOW, until)
+    assert regulation.lease("other", 5, "one", NOW, NOW + 300)
+    regulation.give_back("acme", 12, "one")
+    assert regulation.taken("acme", NOW) == {0, 2, 11}
+    assert regulation.taken("acme", NOW + 100) == {0, 2, 11}
+    assert regulation.taken("acme", NOW + 101) == {2, 11}
+    assert regulation.taken("acme", NOW + 301) == frozenset()
+    # Other rows of a client's regulation are no blocks.
+    assert regulation.reserve("acme", 1, 100, NOW) == (NOW, 1)
+    assert regulation.save_circuit(None, CIRCUIT)
+    assert regulation.taken("acme", NOW) == {0, 2, 11}
+
+
 def test_a_circuit_changes_only_from_the_revision_that_is_stored(regulation: Regulation) -> None:
     assert regulation.circuits("acme") == {}
     assert regulation.save_circuit(None, CIRCUIT)
@@ -123,3 +142,23 @@ def test_a_note_is_forgotten_only_as_it_was_seen(regulation: Regulation) -> None
     regulation.forget_parked(seen)
     regulation.forget_parked(seen)
     assert list(regulation.parked()) == []
+
+
+def test_a_reservation_that_always_loses_ends_as_unavailable(
+    aws_world: AwsWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    regulation = aws_world.regulation
+    lost: list[int] = []
+
+    def lose(*_: object, **__: object) -> None:
+        lost.append(1)
+        assert len(lost) < 1_000, "it never gives up"
+        # The row goes between a read and the write that follows it, and comes between that and the next read.
+        raise ConditionFailed(None if len(lost) % 2 else {"nextSlotUs": {"N": str(NOW * 1000 + len(lost))}})
+
+    with monkeypatch.context() as contended:
+        contended.setattr(Table, "update_and_read", lose)
+        with pytest.raises(Unavailable, match="nothing was reserved"):
+            regulation.reserve("acme", 5, 100, NOW)
+    assert 10 <= len(lost) <= 40
+    assert regulation.reserve("acme", 5, 100, NOW) == (NOW, 5)

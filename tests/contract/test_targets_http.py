@@ -532,3 +532,28 @@ def test_a_handshake_that_hangs_ends_at_the_timeout(trusting: HttpTransport) -> 
         outcome, seconds = timed(trusting, target)
     assert outcome.state is State.TIMED_OUT
     assert 0.4 <= seconds < 0.9
+
+
+class ThawedClock(WallClock):
+    """A clock that goes on while its environment, with the monotonic clock, stands still."""
+
+    frozen_ms = 0
+
+    def now(self) -> int:
+        return super().now() + self.frozen_ms
+
+
+def test_what_is_thawed_after_its_deadline_is_not_sent() -> None:
+    """Frozen while a name was resolved: a minute later its claim has ended, and a cancel may have been answered."""
+    clock = ThawedClock()
+
+    def resolve_and_freeze(_host: str, _port: int) -> list[str]:
+        clock.frozen_ms = 60_000
+        return ["127.0.0.1"]
+
+    thawed = HttpTransport(clock, NamedSecrets(), resolver=resolve_and_freeze)
+    with Receiver(answering(answer("200 OK"))) as receiver:
+        outcome = thawed.deliver(delivery_to(to(receiver)))
+        assert receiver.requests == []
+        thawed.close()
+    assert outcome.state is State.TIMED_OUT

@@ -216,16 +216,79 @@ def test_what_is_forgotten_is_not_collected_and_the_same_producer_goes_on(
     assert [outcome.state for outcome in outcomes] == [State.SUCCEEDED, State.FAILED]
 
 
+def test_what_is_forgotten_does_not_leave_later_and_the_next_message_does(
+    cluster: KafkaCluster, connect: Callable[..., KafkaTargets]
+) -> None:
+    topic = cluster.topic()
+    targets = connect(timeout_seconds=30)
+    assert deliver(targets, [to_topic(topic, b"before")])[0].state is State.SUCCEEDED
+    cluster("lead", topic, 0, 1)
+    cluster("set_down", 1, True)
+    try:
+        for slot in range(3):
+            targets.begin(slot, to_topic(topic, b"of an invocation that failed"))
+        time.sleep(0.3)
+        targets.forget()
+    finally:
+        cluster("set_down", 1, False)
+    (outcome,) = deliver(targets, [to_topic(topic, b"after")])
+    assert outcome.state is State.SUCCEEDED, outcome.error
+    assert [message.value() for message in cluster.read(topic, 2)] == [b"before", b"after"]
+    assert cluster.count(topic) == 2
+
+
+def test_what_is_on_the_wire_when_it_is_forgotten_breaks_no_later_message(
+    cluster: KafkaCluster, connect: Callable[..., KafkaTargets]
+) -> None:
+    topic = cluster.topic()
+    targets = connect()
+    assert deliver(targets, [to_topic(topic, b"before")])[0].state is State.SUCCEEDED
+    cluster("set_latency", 300)
+    try:
+        for slot in range(3):
+            targets.begin(slot, to_topic(topic, b"on the wire"))
+        time.sleep(0.1)
+        targets.forget()
+        outcomes = deliver(targets, [to_topic(topic, b"%d" % number) for number in range(3)])
+    finally:
+        cluster("set_latency", 0)
+    assert [outcome.state for outcome in outcomes] == [State.SUCCEEDED] * 3
+    kept = [
+        value for message in cluster.read(topic, cluster.count(topic)) if (value := message.value()) != b"on the wire"
+    ]
+    assert kept == [b"before", b"0", b"1", b"2"]
+
+
+def test_what_is_on_the_wire_at_its_deadline_breaks_no_later_message(
+    cluster: KafkaCluster, connect: Callable[..., KafkaTargets]
+) -> None:
+    topic = cluster.topic()
+    targets = connect()
+    assert deliver(targets, [to_topic(topic, b"before")])[0].state is State.SUCCEEDED
+    cluster("set_latency", 600)
+    try:
+        assert deliver(targets, [to_topic(topic, b"on the wire", seconds=0.3)])[0].state is State.TIMED_OUT
+    finally:
+        cluster("set_latency", 0)
+    assert deliver(targets, [to_topic(topic, b"after")])[0].state is State.SUCCEEDED
+
+
 class _Late:
-    """A producer that, once flushed, acknowledges the first message that it was given and refuses the others."""
+    """A producer that, once it is waited for, acknowledges the first message that it got and refuses the others."""
 
     def __init__(self) -> None:
         self.given: list[Callable[..., None]] = []
 
+    def purge(self) -> None:
+        """The first message is on the wire already, and its acknowledgement comes all the same."""
+
     def produce(self, *_: object, on_delivery: Callable[..., None], **__: object) -> None:
         self.given.append(on_delivery)
 
-    def flush(self, _: float) -> None:
+    def flush(self, seconds: float) -> None:
+        if not seconds:
+            return
+
         class Acknowledged:
             def latency(self) -> float:
                 return 0.01

@@ -6,7 +6,7 @@ import io
 import json
 import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,13 @@ from moto import mock_aws
 
 from clockwork.aws.targets.eventbridge import EventBridgeTransport
 from clockwork.aws.targets.lambda_function import LambdaTransport
+from clockwork.aws.targets.service_attempts import Refused
 from clockwork.aws.targets.sns import SnsTransport
+from clockwork.aws.targets.sqs import SqsTransport
 from clockwork.aws.targets.threads import Transport
 from clockwork.domain.executions import State
 from clockwork.domain.instants import to_text
-from clockwork.domain.jobs import EventBridgeTarget, LambdaTarget, Payload, SnsTarget, Target
+from clockwork.domain.jobs import EventBridgeTarget, LambdaTarget, Payload, SnsTarget, SqsTarget, Target
 from clockwork.domain.releases import Delivery
 from local.emulator import Credentials, Emulator
 from tests.contract.one_client import OneClient
@@ -282,3 +284,34 @@ def test_what_sns_cannot_carry_is_a_permanent_failure_and_not_sent(payload: str)
     )
     assert (outcome.state, outcome.permanent) == (State.FAILED, True)
     assert "SNS does not accept" in (outcome.error or "")
+
+
+def test_of_a_call_that_is_made_late_only_those_are_sent_whose_time_is_not_over() -> None:
+    """A call that gathered attempts in an environment that was frozen is joined by those of the next invocation."""
+    published: list[dict[str, Any]] = []
+    client = local_client("sns")
+    client.publish = lambda **asked: published.append(asked)
+    late, in_time = delivery_to(SnsTarget(TOPIC), seconds=-60, attempt=1), delivery_to(SnsTarget(TOPIC), attempt=2)
+    transport = SnsTransport(OneClient(client), WallClock())
+    states = [[outcome.state for outcome in transport.deliver_all([one])] for one in (late, in_time)]
+    client.close()
+    assert states == [[State.TIMED_OUT], [State.SUCCEEDED]]
+    assert [one["MessageAttributes"]["attempt"]["StringValue"] for one in published] == ["2"]
+
+
+def test_a_mixed_call_answers_each_attempt_for_itself() -> None:
+    client = local_client("sqs")
+    sent: list[int] = []
+
+    class Sends(SqsTransport):
+        def send(self, deliveries: Sequence[Delivery], target: SqsTarget) -> Mapping[int, Exception]:
+            sent.extend(one.attempt for one in deliveries)
+            return {1: Refused("AccessDenied", "no")}
+
+    target = SqsTarget("arn:aws:sqs:us-east-1:123456789012:jobs")
+    calls = [delivery_to(target, attempt=n, seconds=-1 if n in (1, 3) else 10) for n in range(1, 6)]
+    outcomes = Sends(OneClient(client), WallClock()).deliver_all(calls)
+    client.close()
+    assert sent == [2, 4, 5]
+    expected = [State.TIMED_OUT, State.SUCCEEDED, State.TIMED_OUT, State.FAILED, State.SUCCEEDED]
+    assert [outcome.state for outcome in outcomes] == expected

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
+import msgspec
 import pytest
 
 from clockwork.aws.targets.http import HttpTransport
@@ -216,3 +217,14 @@ def test_sixteen_deliveries_at_once_share_the_transport(make: Callable[..., Thre
         assert len(receiver.requests) == 80
         assert receiver.connections <= 16
     transport.close()
+
+
+def test_an_attempt_that_is_taken_up_after_its_deadline_is_not_sent(make: Callable[..., ThreadedTargets]) -> None:
+    """As when its environment was frozen before a thread took it up, and is thawed for another invocation."""
+    transport = Scripted(success)
+    targets = make(transport)
+    targets.begin(0, msgspec.structs.replace(delivery_to(TARGET), deadline_at=WallClock().now()))
+    (outcome,) = collect_all(targets).values()
+    assert outcome.state is State.TIMED_OUT
+    assert outcome.error == "its time was over before it was sent"
+    assert transport.delivered == []

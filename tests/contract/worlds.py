@@ -22,6 +22,7 @@ from clockwork.aws.stores.jobs import AwsJobs
 from clockwork.aws.stores.key_rows import AwsKeyRows
 from clockwork.aws.stores.regulation import AwsRegulation
 from clockwork.aws.stores.shards import AwsShards
+from clockwork.aws.stores.signing_secrets import AwsSigningSecrets
 from clockwork.aws.stores.timeline import AwsTimeline
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.named_jobs import NamedJob
@@ -33,8 +34,20 @@ from clockwork.memory.jobs import MemoryJobs
 from clockwork.memory.regulation import MemoryRegulation
 from clockwork.memory.release_queue import MemoryReleaseQueue
 from clockwork.memory.shards import MemoryShards
+from clockwork.memory.signing_secrets import MemorySigningSecrets
 from clockwork.memory.timeline import MemoryTimeline
-from clockwork.ports import Backlog, Clients, Executions, Jobs, KeyRows, Regulation, ReleaseQueue, Shards, Timeline
+from clockwork.ports import (
+    Backlog,
+    Clients,
+    Executions,
+    Jobs,
+    KeyRows,
+    Regulation,
+    ReleaseQueue,
+    Shards,
+    SigningSecrets,
+    Timeline,
+)
 from tests.contract.schema import create_table
 from tests.contract.strictness import enforce
 
@@ -67,6 +80,9 @@ class World(Protocol):
     def regulation(self) -> Regulation: ...
 
     @property
+    def signing_secrets(self) -> SigningSecrets: ...
+
+    @property
     def releases(self) -> ReleaseQueue: ...
 
     @property
@@ -77,6 +93,12 @@ class World(Protocol):
 
     def delayed(self) -> int:
         """How many messages of the release queue cannot be received yet."""
+
+    def add_secret(self, name: str) -> None:
+        """Store a signing secret of this name."""
+
+    def remove_secret(self, name: str) -> None:
+        """Delete a signing secret as its owner does: Secrets Manager keeps it for a while, to be restored."""
 
     def damage_job(self, client_id: str, job_key: str, blob: bytes) -> None:
         """Overwrite a named job's row with bytes that cannot be read."""
@@ -94,6 +116,7 @@ class MemoryWorld:
         self.clients = MemoryClients()
         self.key_rows = MemoryKeyRows()
         self.regulation = MemoryRegulation()
+        self.signing_secrets = MemorySigningSecrets()
         self.releases = self.backlog = MemoryReleaseQueue(self.clock)
 
     def receive(self, count: int) -> Sequence[str]:
@@ -101,6 +124,12 @@ class MemoryWorld:
 
     def delayed(self) -> int:
         return sum(message.visible_at > self.clock.at for message in self.releases.messages.values())
+
+    def add_secret(self, name: str) -> None:
+        self.signing_secrets.names.add(name)
+
+    def remove_secret(self, name: str) -> None:
+        self.signing_secrets.names.remove(name)
 
     def damage_job(self, client_id: str, job_key: str, blob: bytes) -> None:
         try:
@@ -172,6 +201,23 @@ class AwsWorld:
     @cached_property
     def regulation(self) -> Regulation:
         return AwsRegulation(self.aws, self.table("clients"), MemoryClock())
+
+    @cached_property
+    def signing_secrets(self) -> SigningSecrets:
+        return AwsSigningSecrets(self.aws)
+
+    def add_secret(self, name: str) -> None:
+        if name.startswith("ssm:"):
+            value = {"Value": "whsec_c2VjcmV0", "Type": "SecureString"}
+            self.aws.client("ssm").put_parameter(Name=name.removeprefix("ssm:"), **value)
+        else:
+            self.aws.client("secretsmanager").create_secret(Name=name, SecretString="whsec_c2VjcmV0")
+
+    def remove_secret(self, name: str) -> None:
+        if name.startswith("ssm:"):
+            self.aws.client("ssm").delete_parameter(Name=name.removeprefix("ssm:"))
+        else:
+            self.aws.client("secretsmanager").delete_secret(SecretId=name)
 
     @cached_property
     def releases(self) -> ReleaseQueue:

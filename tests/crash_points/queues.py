@@ -20,6 +20,8 @@ class Received:
     receive_count: int
     receipt: str
     group: str
+    #: In ms.
+    sent_at: int
 
 
 class MotoQueue:
@@ -49,7 +51,8 @@ class MotoQueue:
     def receive(self, limit: int = 10) -> Sequence[Received]:
         """Receives up to `limit` visible messages."""
         self._free_groups()
-        asked = {"AttributeNames": ["ApproximateReceiveCount", "MessageGroupId"], "MaxNumberOfMessages": limit}
+        told = ["ApproximateReceiveCount", "MessageGroupId", "SentTimestamp"]
+        asked = {"AttributeNames": told, "MaxNumberOfMessages": limit}
         sqs = self._services.aws.client("sqs")
         answer = sqs.receive_message(QueueUrl=self._services.url(self._name), **asked)
         received = [
@@ -59,6 +62,7 @@ class MotoQueue:
                 int(message["Attributes"]["ApproximateReceiveCount"]),
                 message["ReceiptHandle"],
                 message["Attributes"].get("MessageGroupId", ""),
+                int(message["Attributes"]["SentTimestamp"]),
             )
             for message in answer.get("Messages", ())
         ]

@@ -15,6 +15,7 @@ from clockwork.aws.stores.jobs import AwsJobs
 from clockwork.aws.stores.key_rows import PREFIX, AwsKeyRows
 from clockwork.aws.stores.regulation import AwsRegulation
 from clockwork.aws.stores.shards import AwsShards, _from_item
+from clockwork.aws.stores.signing_secrets import AwsSigningSecrets
 from clockwork.aws.stores.timeline import AwsTimeline
 from clockwork.aws.targets.notices import AwsNotices
 from clockwork.domain.errors import Unreadable
@@ -68,6 +69,7 @@ class AwsStores(Stores):
             "clients": lambda: CachedClients(AwsClients(aws, "clients"), clock, settings.client_cache_seconds),
             "key_rows": lambda: AwsKeyRows(aws, "jobs"),
             "regulation": lambda: AwsRegulation(aws, "clients", clock),
+            "signing_secrets": lambda: AwsSigningSecrets(aws),
         }
 
     def port(self, name: str) -> object:

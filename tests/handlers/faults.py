@@ -103,7 +103,7 @@ FIELDS = [
             ("overlap", "skip", "is for every and cron alone"),
         )
     ),
-    Fault("a key that cannot be printed", {"jobKey": "a\nb"}, "/jobKey", "control characters"),
+    Fault("a key that cannot be printed", {"jobKey": "a\nb"}, "/jobKey", "visible characters and plain spaces"),
     Fault("a key of 256 bytes", {"jobKey": "é" * 128}, "/jobKey", "1-255 bytes"),
     Fault("an empty key", {"jobKey": ""}, "/jobKey", "1-255 bytes"),
     Fault("a key that is a number", {"jobKey": 1}, "/jobKey", "must be a string"),

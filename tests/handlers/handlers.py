@@ -27,6 +27,7 @@ READS = frozenset(
         "executions": ("find", "list", "dead"),
         "clients": ("get", "of_principal"),
         "jobs": ("get", "list"),
+        "signing_secrets": ("exists",),
     }.items()
     for method in methods
 )

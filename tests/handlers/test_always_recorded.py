@@ -25,7 +25,7 @@ def by_default_none() -> Api:
 
 def stored_job(api: Api) -> NamedJob:
     """The row of the only named job."""
-    (stored,) = api.clockwork.jobs.scan(0, 1)
+    ((stored,),) = api.clockwork.jobs.scan(0, 1)
     assert isinstance(stored, NamedJob)
     return stored
 

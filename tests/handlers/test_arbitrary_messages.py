@@ -72,7 +72,10 @@ def test_a_message_that_nobody_can_read_comes_back_alone(body: str, place: int, 
     report = deliver_batch(clockwork.world, messages, deadline_at)
     assert "good" not in report.failed_messages
     assert report.succeeded >= 1
-    ordered = [OrderedMessage(m.message_id, m.body, 1, receipt=m.message_id, group=m.message_id) for m in messages]
+    ordered = [
+        OrderedMessage(m.message_id, m.body, 1, receipt=m.message_id, group=m.message_id, sent_at=clockwork.clock.at)
+        for m in messages
+    ]
     assert "good" not in deliver_ordered(clockwork.world, ordered, deadline_at).failed_messages
 
 

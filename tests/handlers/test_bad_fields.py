@@ -187,7 +187,7 @@ def test_the_row_of_a_named_job_holds_the_largest_of_everything() -> None:
     }
     created = api.create(**changes)
     assert created.status == 201, created.text
-    (job,) = api.clockwork.jobs.scan(0, 1)
+    ((job,),) = api.clockwork.jobs.scan(0, 1)
     # https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
     assert isinstance(job, NamedJob)
     assert len(encode(job)) < 400 * 1024 - 2_048

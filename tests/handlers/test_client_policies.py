@@ -118,3 +118,58 @@ def test_caps_bind_their_client_alone_and_no_request_that_is_refused_anyway() ->
     assert api.create().status == 201
     assert api.create(clientId="globex").status == 403
     assert api.call("POST", "/v1/jobs", job_body(clientId="globex"), caller=ADMIN).status == 201
+
+
+@pytest.mark.parametrize(
+    ("least", "schedule", "pointer"),
+    [
+        (60, {"every": {"seconds": 59.999}}, "/schedule/every/seconds"),
+        (60, {"every": {"seconds": 60}}, None),
+        (60, {"cron": "*/30 * * * * *"}, "/schedule/cron"),
+        (60, {"cron": "* * * * *"}, None),
+        (60.5, {"cron": "* * * * *"}, "/schedule/cron"),
+        (3_600, {"cron": "0,59 * * * *", "timezone": "Europe/Berlin"}, "/schedule/cron"),
+        (3_600, {"cron": "0 0,23 * * *", "timezone": "Europe/Berlin"}, None),
+        (86_401, {"cron": "0 3 * * *"}, "/schedule/cron"),
+        (86_401, {"cron": "0 3 * * 1"}, None),
+        (31_536_000, {"cron": "0 3 1 1 *"}, None),
+        (31_536_000, {"delaySeconds": 1}, None),
+    ],
+)
+def test_a_recurring_job_fires_no_more_often_than_its_client_may(
+    least: float, schedule: dict[str, Any], pointer: str | None
+) -> None:
+    api = api_with(minIntervalSeconds=least)
+    created = api.create(jobKey="k", schedule=schedule)
+    assert (created.status, created.pointers) == ((201, []) if pointer is None else (422, [pointer]))
+    batch = api.call("POST", "/v1/jobs/batch", {"jobs": [job_body(jobKey="b", schedule=schedule)]}).body["results"]
+    assert batch[0]["status"] == created.status
+    if pointer is not None:
+        assert f"the client's minIntervalSeconds of {least:g}" in created.details[0]
+        assert batch[0]["problem"]["errors"][0]["pointer"] == f"/jobs/0{pointer}"
+        assert not [call for call in api.writes if call.startswith(("jobs", "timeline"))]
+
+
+def test_a_changed_job_fires_no_more_often_than_its_client_may_by_then() -> None:
+    api = api_with()
+    created = api.create(jobKey="k", schedule={"every": {"seconds": 1}})
+    path = f"/v1/jobs/{created.body['jobId']}"
+    api.call("PUT", "/v1/clients/acme", {"principals": [ALICE], "minIntervalSeconds": 60}, caller=ADMIN)
+    for schedule, pointer in (
+        ({"every": {"seconds": 2}}, "/schedule/every/seconds"),
+        ({"cron": "* * * * * *"}, "/schedule/cron"),
+    ):
+        put = api.call("PUT", path, job_body(schedule=schedule))
+        patch = api.call("PATCH", path, {"schedule": {"every": None, "cron": None, **schedule}})
+        assert [(put.status, put.pointers), (patch.status, patch.pointers)] == [(422, [pointer])] * 2
+    # Its schedule as it stands is judged with whatever changes.
+    assert api.call("PATCH", path, {"payload": 1}).pointers == ["/schedule/every/seconds"]
+    assert api.call("PATCH", path, {"schedule": {"every": {"seconds": 60}}}).status == 200
+
+
+def test_the_least_interval_of_a_client_is_a_second_unless_given_and_a_year_at_most() -> None:
+    api = api_with()
+    assert api.call("GET", "/v1/clients/acme").body["minIntervalSeconds"] == 1
+    for seconds in (0.999, 31_536_001):
+        answer = api.call("PUT", "/v1/clients/acme", {"minIntervalSeconds": seconds}, caller=ADMIN)
+        assert answer.pointers == ["/minIntervalSeconds"]

@@ -92,6 +92,7 @@ EXAMPLES = [
 def test_every_example_is_taken(route: Any, example: dict[str, Any]) -> None:
     api = Api(kafka_release_queue_url="https://sqs.us-east-1.amazonaws.com/123456789012/kafka")
     lists = {"allowedQueueArns": ["arn:aws:sqs:us-east-1:123456789012:orders"], "allowedTopics": ["orderTopic"]}
+    api.clockwork.signing_secrets.names.add("clockwork/acme")
     api.call("PUT", "/v1/clients/acme", {"principals": [ALICE], **lists}, caller=ADMIN)
     # The instants in the examples have to be in the future; those of a backfill in the past.
     in_backfill = route.operation == "backfill_job"

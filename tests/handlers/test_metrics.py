@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pytest
 
 from clockwork.settings import Settings
@@ -13,6 +14,7 @@ from clockwork.telemetry import MOST_VALUES, metrics_line
 from infra.observability.metrics import STATISTICS
 from tests.handlers.handlers import CONTEXT, Api, job_body, make_handler
 from tests.support.events import poller_event, scheduled_event, sqs_event
+from tests.support.examples import ACME
 
 #: https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
 MOST_METRICS, MOST_DIMENSIONS, MOST_BYTES = 100, 30, 1_048_576
@@ -77,6 +79,7 @@ def test_each_invocation_writes_one_line_however_many_jobs_it_had(capsys: pytest
     (delivered,) = written["deliverer"]
     assert delivered == {
         "LatenessMs": [1_500] * 7,
+        "OwnLatenessMs": [1_500] * 7,
         "Early": 0,
         "Delivered": 7,
         "Failed": 0,
@@ -91,7 +94,30 @@ def test_each_invocation_writes_one_line_however_many_jobs_it_had(capsys: pytest
 
 def test_what_is_written_is_what_the_stack_knows_of(capsys: pytest.CaptureFixture[str]) -> None:
     written = {name for _, lines in day(Api(), capsys) for line in lines for name in line}
-    assert written == set(STATISTICS) - {"FaultsContained"}, "a day without a defect"
+    waits = {name for name in STATISTICS if name.startswith("Waited")}
+    assert written == set(STATISTICS) - {"FaultsContained"} - waits, "a day without a defect on which nothing waited"
+
+
+def test_a_batch_tells_what_its_first_attempts_waited_for(capsys: pytest.CaptureFixture[str]) -> None:
+    api = Api()
+    world, queue, clock = api.clockwork.world, api.clockwork.queue, api.clockwork.clock
+    api.clockwork.clients.put(msgspec.structs.replace(ACME, max_rate_per_second=1.0))
+    api.call("POST", "/v1/jobs/batch", {"jobs": [job_body(schedule={"delaySeconds": 0}) for _ in range(4)]})
+    api.clockwork.poll_all()
+    capsys.readouterr()
+    for _ in range(2):
+        event = sqs_event([(message.message_id, message.body) for message in queue.receive()])
+        make_handler("deliverer", world)(event, CONTEXT)
+        for record in event["Records"]:
+            queue.delete(record["messageId"])
+        clock.advance(10_000)
+    first, second = metrics_of(capsys.readouterr().out)
+    assert "WaitedCapMs" not in first
+    assert second["WaitedCapMs"] == [1_000, 2_000, 3_000]
+    assert min(second["LatenessMs"]) >= 10_000
+    own = [late - ms for late, ms in zip(second["LatenessMs"], second["WaitedCapMs"], strict=True)]
+    assert second["OwnLatenessMs"] == own
+    assert {name for name in second if name.startswith("Waited")} <= set(STATISTICS)
 
 
 def test_a_request_that_creates_nothing_writes_no_metrics(capsys: pytest.CaptureFixture[str]) -> None:

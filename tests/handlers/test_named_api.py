@@ -286,10 +286,18 @@ def test_a_schedule_that_recurs_needs_a_name() -> None:
     assert answer.pointers == ["/jobKey"]
 
 
-@pytest.mark.parametrize("key", ["", "x" * 256, "\u00e9" * 128, "a\nb", "\x01"])
+@pytest.mark.parametrize(
+    "key", ["", "x" * 256, "\u00e9" * 128, "a\nb", "\x01", "a\u00a0b", "a\u200db", "\u2028", "\ue000"]
+)
 def test_a_key_is_printable_and_bounded(key: str) -> None:
     answer = create(Api(), key=key)
     assert (answer.status, answer.pointers) == (422, ["/jobKey"])
+    assert answer.details == ["must be 1-255 bytes of UTF-8, of visible characters and plain spaces alone"]
+
+
+def test_a_key_may_have_plain_spaces_and_letters_of_any_script() -> None:
+    for key in ("a b", "\u00e9\u4e2d\u0639 \U0001f600", "~!/#"):
+        assert create(Api(), key=key).status == 201
 
 
 def test_a_batch_takes_named_and_anonymous_jobs_alike() -> None:

@@ -264,3 +264,15 @@ def test_client_and_key_are_no_text_with_a_dash_between() -> None:
     assert post(api, clientId="a", scheduleKey="b-c", taskData="second").status == 200
     assert delete(api, "b-c", "a").status == 200
     assert run(api, 20_000) == ["first"]
+
+
+def test_a_malformed_idempotency_key_is_refused_by_both_routes() -> None:
+    api = Api()
+    assert api.call("POST", "/schedule", body()).status == 200
+    cancel, headers = {"clientId": "acme", "scheduleKey": "order1-create"}, {"Idempotency-Key": "a b"}
+    for method, sent in (("POST", body(scheduleKey="other")), ("DELETE", cancel)):
+        answer = api.call(method, "/schedule", sent, headers=headers)
+        assert (answer.status, answer.pointers) == (400, [""])
+        assert answer.details == ["the Idempotency-Key header must be 1-255 visible ASCII characters"]
+        assert api.writes == []
+    assert api.call("DELETE", "/schedule", cancel, headers={"Idempotency-Key": "a"}).status == 200

@@ -60,7 +60,9 @@ def run_a_marked_job_in_every_way() -> None:
     api = Api(max_receive_count=1)
     clockwork = api.clockwork
     clockwork.targets._answer = lambda _: failure(status_code=500, error="HTTP 500", excerpt=MARK)
-    api.call("PUT", "/v1/clients/acme", {"principals": [ALICE], "signingSecrets": [f"clockwork/{MARK}"]}, caller=ADMIN)
+    api.clockwork.signing_secrets.names.add(f"clockwork/{MARK}")
+    put = {"principals": [ALICE], "signingSecrets": [f"clockwork/{MARK}"]}
+    assert api.call("PUT", "/v1/clients/acme", put, caller=ADMIN).status == 200
     for delay in (0, 65):
         body = job_body(**MARKED, schedule={"delaySeconds": delay}, retryPolicy={"maxAttempts": 2, "jitter": "none"})
         assert api.call("POST", "/v1/jobs", body, headers={"Idempotency-Key": MARK}).status in (201, 409)

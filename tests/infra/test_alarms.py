@@ -68,7 +68,7 @@ def test_one_minute_beyond_the_bound_is_enough(account: Template, name: str, met
 
 def test_lateness_is_judged_by_its_tail(account: Template) -> None:
     properties = alarm(account, "Late")
-    assert (properties["MetricName"], properties["ExtendedStatistic"]) == ("LatenessMs", "p99")
+    assert (properties["MetricName"], properties["ExtendedStatistic"]) == ("OwnLatenessMs", "p99")
     assert (properties["DatapointsToAlarm"], properties["EvaluationPeriods"]) == (3, 5)
 
 
@@ -102,6 +102,14 @@ def test_half_of_what_sqs_looks_at_in_the_ordered_queue_is_an_alarm(account: Tem
     assert properties["MetricName"] == f"ApproximateNumberOfMessages{state}"
     assert properties["Dimensions"] == [{"Name": "QueueName", "Value": queue}]
     assert (properties["Threshold"], properties["DatapointsToAlarm"]) == (60_000, 1)
+
+
+def test_an_ordered_message_that_waits_for_days_is_an_alarm_before_it_ends_dead(account: Template) -> None:
+    properties = alarm(account, "OrderedAge")
+    queue = {"Fn::GetAtt": [account.logical_id(account.one("SQS::Queue", "QueuesOrderedRelease")), "QueueName"]}
+    assert properties["MetricName"] == "ApproximateAgeOfOldestMessage"
+    assert properties["Dimensions"] == [{"Name": "QueueName", "Value": queue}]
+    assert properties["Threshold"] == 10 * 86_400 < Settings().ordered_wait_seconds - 2 * 86_400
 
 
 def test_alarms_notify_the_topic_that_the_deployment_names() -> None:

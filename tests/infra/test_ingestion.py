@@ -117,3 +117,31 @@ def test_with_iam_the_ingester_reads_its_topic_and_no_other(topic: Template) -> 
 def test_what_cannot_be_deployed_is_refused(context: dict[str, str]) -> None:
     with pytest.raises(InvalidContext, match=r"ingestionQueue=yes|ingestionTopic needs"):
         synthesize(**context)
+
+
+def test_who_judges_targets_knows_the_topic_of_ingestion(topic: Template, account: Template) -> None:
+    for moment in ("Api", "Ingester"):
+        assert topic.function(moment)["Properties"]["Environment"]["Variables"]["INGESTION_TOPIC"] == "requests"
+    assert account.function("Api")["Properties"]["Environment"]["Variables"]["INGESTION_TOPIC"] == ""
+
+
+#: By kind of resource that a target may name: the property with its name.
+NAMED_BY = {
+    "SQS::Queue": "QueueName",
+    "Lambda::Function": "FunctionName",
+    "Events::EventBus": "Name",
+    "SNS::Topic": "TopicName",
+    "IAM::Role": "RoleName",
+}
+
+
+def test_all_that_a_target_may_name_has_a_name_by_which_it_is_known_as_our_own() -> None:
+    template = synthesize(ingestionQueue="true", releaseQueues="3", kafka=json.dumps(KAFKA))
+    stack = template.function("Api")["Properties"]["Environment"]["Variables"]["STACK_NAME"]
+    seen = 0
+    for kind, named_by in NAMED_BY.items():
+        for one in template.all(kind).values():
+            # Without a name of ours CloudFormation begins it with that of the stack.
+            assert one["Properties"].get(named_by, f"{stack}-").startswith(f"{stack}-")
+            seen += 1
+    assert seen > 20

@@ -76,15 +76,33 @@ def test_nothing_deletes_a_shard(account: Template) -> None:
 
 
 def test_secrets_are_read_by_the_deliverer_only_and_under_one_prefix(account: Template) -> None:
-    readers = {moment for moment in MOMENTS if account.allowed(moment, "secretsmanager:")}
+    reading = {"secretsmanager:GetSecretValue", "ssm:GetParameter", "kms:Decrypt"}
+    readers = {moment for moment in MOMENTS if reading & allowed_of_secrets(account, moment)}
     assert readers == {"Deliverer"}
-    (resource,) = account.allowed("Deliverer", "secretsmanager:")
-    assert "clockwork/*" in "".join(strings(json.loads(resource)))
-    readers = {moment for moment in MOMENTS if account.allowed(moment, "ssm:") or account.allowed(moment, "kms:")}
-    assert readers == {"Deliverer"}
-    ((resource, actions),) = account.allowed("Deliverer", "ssm:").items()
-    assert "".join(strings(json.loads(resource))).endswith(":parameter/clockwork/*")
-    assert actions == {"ssm:GetParameter"}
+    assert allowed_of_secrets(account, "Deliverer") == reading
+    for prefix, ending in PREFIXES.items():
+        (resource,) = account.allowed("Deliverer", prefix)
+        assert "".join(strings(json.loads(resource))).endswith(ending)
+
+
+def test_the_api_may_ask_whether_a_secret_exists_and_no_more(account: Template) -> None:
+    assert {moment for moment in MOMENTS if allowed_of_secrets(account, moment)} == {"Api", "Deliverer"}
+    assert allowed_of_secrets(account, "Api") == {"secretsmanager:DescribeSecret", "ssm:ListTagsForResource"}
+    for prefix, ending in PREFIXES.items():
+        (resource,) = account.allowed("Api", prefix)
+        assert "".join(strings(json.loads(resource))).endswith(ending)
+
+
+#: By service: how the only ARN ends that a Lambda may name there.
+PREFIXES = {"secretsmanager:": ":secret:clockwork/*", "ssm:": ":parameter/clockwork/*"}
+
+
+def allowed_of_secrets(account: Template, moment: str) -> set[str]:
+    """What a Lambda may do with secrets, parameters and their keys."""
+    services = ("secretsmanager:", "ssm:", "kms:")
+    return {
+        action for service in services for actions in account.allowed(moment, service).values() for action in actions
+    }
 
 
 def test_keys_decrypt_parameters_below_the_prefix_and_nothing_else(account: Template) -> None:

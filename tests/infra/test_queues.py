@@ -13,7 +13,7 @@ TWO_WEEKS = 14 * 86_400
 @pytest.mark.parametrize("name", ["Release", "DeadLetters", "OrderedRelease", "OrderedDeadLetters"])
 def test_a_queue_keeps_messages_for_two_weeks_and_encrypts_them(account: Template, name: str) -> None:
     properties = account.one("SQS::Queue", f"Queues{name}")["Properties"]
-    assert properties["MessageRetentionPeriod"] == TWO_WEEKS
+    assert properties["MessageRetentionPeriod"] == TWO_WEEKS == Settings().queue_retention_seconds
     assert properties["SqsManagedSseEnabled"] is True
 
 

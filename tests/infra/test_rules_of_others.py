@@ -26,6 +26,7 @@ KAFKA = json.dumps(
 #: The stack makes the cluster and its network.
 MADE = json.dumps({"create": "serverless", "ingestionTopic": "requests"})
 _ARN = "Resource::arn:<AWS::Partition>"
+_DESCRIBED = "Clockwork/Functions/ApiRole/DefaultPolicy/Resource AwsSolutions-IAM5"
 _WILDCARDS = "Clockwork/Functions/DelivererRole/DefaultPolicy/Resource AwsSolutions-IAM5"
 _IN_NETWORK = "Clockwork/Functions/KafkaDelivererRole/DefaultPolicy/Resource AwsSolutions-IAM5"
 #: Accepted findings, each with the reason why it stands.
@@ -34,6 +35,10 @@ ACKNOWLEDGED = {
         "clients name their signing secrets at run time; the prefix keeps every other secret of the account out"
     ),
     f"{_WILDCARDS}[{_ARN}:ssm:<AWS::Region>:<AWS::AccountId>:parameter/clockwork/*]": "the same of parameters",
+    f"{_DESCRIBED}[{_ARN}:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:clockwork/*]": (
+        "clients name their signing secrets at run time; the api may ask whether one exists, and read none"
+    ),
+    f"{_DESCRIBED}[{_ARN}:ssm:<AWS::Region>:<AWS::AccountId>:parameter/clockwork/*]": "the same of parameters",
     f"{_WILDCARDS}[{_ARN}:kms:<AWS::Region>:<AWS::AccountId>:key/*]": (
         "only for Parameter Store, and only to decrypt parameters below that prefix: a condition says so"
     ),

@@ -33,6 +33,21 @@ def check_accounted(stores: Stores, watcher: Watcher) -> None:
         watcher.require(promise.job_id in kept or is_listed, "I12", told, promise.job_id)
 
 
+def check_acknowledged(stores: Stores, watcher: Watcher, body: str) -> None:
+    """Requires the same when a message has been acknowledged under whose execution a claim still stands.
+
+    The message was perhaps the only one, in the hands of the claimant as well. Then nothing would bring the execution
+    to its end if the claimant were lost.
+    """
+    try:
+        releases = decode_message(body)
+    except (Undecodable, NewerFormat):
+        return
+    records = [watcher.executions.find(one.job_id, one.execution_id) for one in releases]
+    if any(record is not None and record.state is State.RUNNING for record in records):
+        check_accounted(stores, watcher)
+
+
 def _kept(stores: Stores) -> Iterator[str]:
     """The ids of all waiting jobs: in messages, in rows that no cursor has passed, and in parked rows."""
     for queue in (stores.queue, stores.ordered_queue):

@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from clockwork.domain.clients import Client
+from clockwork.domain.executions import Execution
+from clockwork.domain.releases import Release
 from tests.simulation.scheduler import Actor
+from tests.simulation.slots import Slots
 
 #: Starts are counted over a window of this length (ms).
 WINDOW_MS = 10_000
-#: Greatest difference (ms) between the clocks of the machine that reserves a slot and the one that uses it.
-CLOCKS_APART_MS = 1_000
 #: Slots may pass while their messages wait for a permit or a machine; this many seconds' worth may be used at once.
-OVERSHOOT_SECONDS = 5
+BURST_SECONDS = 1
 
 
 @dataclass(frozen=True)
@@ -33,14 +34,28 @@ class Caps:
         self._under_way: defaultdict[str, list[UnderWay]] = defaultdict(list)
         #: Whether this object is told of every reservation.
         self.knows_slots = True
-        self._slots: defaultdict[str, list[int]] = defaultdict(list)
-        self._attempts: defaultdict[str, set[tuple[str, int]]] = defaultdict(set)
+        self._slots = Slots()
         self._starts: defaultdict[str, deque[int]] = defaultdict(deque)
         self.most_started: defaultdict[str, int] = defaultdict(int)
 
-    def reserved(self, client_id: str, first_at: int, count: int, interval_ms: float) -> None:
-        """Notes slots that a deliverer has reserved."""
-        self._slots[client_id] += [first_at + int(place * interval_ms) for place in range(count)]
+    def reserved(
+        self, actor: Actor | None, client_id: str, first_at: int, count: int, interval_ms: float
+    ) -> str | None:
+        """Notes slots that a deliverer has reserved; returns why they must not be given away, or None."""
+        return self._slots.reserved(actor, client_id, first_at, count, interval_ms)
+
+    def sent(self, actor: Actor | None, release: Release) -> str | None:
+        """Notes a release that the queue took; returns why it must not look like this, or None."""
+        return self._slots.sent(actor, release) if self._has_slots(release.occurrence.client_id) else None
+
+    def noted(self, actor: Actor | None, record: Execution) -> None:
+        """Notes a record that was stored: an ordered execution's tells its slot."""
+        if self._has_slots(record.client_id):
+            self._slots.noted(actor, record)
+
+    def _has_slots(self, client_id: str) -> bool:
+        client = self._clients.get(client_id)
+        return self.knows_slots and client is not None and client.max_rate_per_second is not None
 
     def objection(self, actor: Actor, client_id: str, attempt: tuple[str, int], now: int, end_at: int) -> str | None:
         """Notes an attempt that begins; returns the reason why it must not, or None.
@@ -51,11 +66,9 @@ class Caps:
         if client is None:
             return None
         self._note_start(client_id, now)
-        self._attempts[client_id].add(attempt)
-        if client.max_rate_per_second is not None and self.knows_slots:
-            passed = sum(slot <= now + CLOCKS_APART_MS for slot in self._slots[client_id])
-            if len(self._attempts[client_id]) > passed:
-                return f"{len(self._attempts[client_id])} attempts have begun, and {passed} slots have passed"
+        slotless = self._slots.objection(actor, client_id, attempt, now) if self._has_slots(client_id) else None
+        if slotless is not None:
+            return slotless
         others = [one for one in self._under_way[client_id] if one.end_at > now and not one.actor.is_over(now)]
         self._under_way[client_id] = [*others, UnderWay(actor, end_at)]
         most = client.max_concurrency
@@ -64,10 +77,10 @@ class Caps:
         return None
 
     def rate_objection(self) -> str | None:
-        """A sentence about a client whose rate cap was overshot by more than the allowance. For runs without faults."""
+        """A sentence about a client whose rate cap was overshot in some window of 10 s. For runs without faults."""
         for client_id, most in self.most_started.items():
             rate = self._clients[client_id].max_rate_per_second
-            if rate is not None and most > rate * (WINDOW_MS / 1000 + OVERSHOOT_SECONDS):
+            if rate is not None and most > rate * (WINDOW_MS / 1000 + BURST_SECONDS):
                 return f"{most} deliveries of {client_id} started within {WINDOW_MS} ms at {rate:g} a second"
         return None
 

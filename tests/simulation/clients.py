@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 import msgspec
@@ -13,15 +14,18 @@ import msgspec
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import ClockworkError, Unavailable
 from clockwork.domain.ids import only_execution
+from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.lifecycle.cancels import Verdict
 from clockwork.domain.requests.create import CreateRequest, occurrence_of
+from clockwork.domain.requests.quotas import Admit
 from clockwork.flows import access
 from clockwork.flows.requests import cancel, create, read
+from clockwork.flows.requests.quotas import Intake
 from clockwork.flows.world import World
 from tests.simulation.cloud import ApiEnvironment, Cloud
 from tests.simulation.faults import Fault
 from tests.simulation.requested import Requests
-from tests.simulation.requests import CLIENTS, KeyedRequest, new_job
+from tests.simulation.requests import CLIENTS, RETRY_POLICIES, KeyedRequest, new_job
 from tests.simulation.scheduler import Actor
 from tests.simulation.watcher import Promise, Watcher
 from tests.support.examples import outline
@@ -59,6 +63,7 @@ class Desk:
         self.cloud = cloud
         self.watcher = watcher
         self.herd_at = herd_at
+        self.retry_policies: Sequence[RetryPolicy] = RETRY_POLICIES
         self.keyed: list[KeyedRequest] = []
         self.requests = Requests(cloud, self.count)
         self.outcomes: Counter[tuple[str, str]] = Counter()
@@ -95,6 +100,8 @@ class Visit:
         self.step = step
         self.client = step.client
         self.rng = random.Random(step.seed)
+        #: That of the environment which answers the call under way.
+        self.intake = Intake()
 
     @property
     def now(self) -> int:
@@ -122,10 +129,15 @@ class Visit:
         """The client that the request names, or the caller's only client if it names none."""
         return access.client_for(world, access.identify(world, self.principal), client_id)
 
+    def admitting(self, world: World) -> Admit:
+        """What lets in so many occurrences of the client, in the environment that answers its call."""
+        return partial(self.intake.admit, world, self.client)
+
     def call(self, flow: Flow[T], creates: int | None = None) -> T:
         """Sends a request to the api, `creates` jobs counted against the quota. Raises the api's error, or GaveUp."""
 
         def work(world: World, environment: ApiEnvironment) -> T:
+            self.intake = environment.intake
             if creates is not None:
                 client = self.acting_for(world, self.client.client_id)
                 environment.intake.admit(world, client, creates)
@@ -200,7 +212,15 @@ def request_of(visit: Visit, count: int, key: str | None) -> CreateRequest:
     has_cap = visit.client.max_concurrency is not None
     jobs = tuple(
         new_job(
-            visit.rng, cloud.adversary, cloud.settings, n, visit.now, visit.desk.herd_at, edges, may_poison=not has_cap
+            visit.rng,
+            cloud.adversary,
+            cloud.settings,
+            n,
+            visit.now,
+            visit.desk.herd_at,
+            edges,
+            may_poison=not has_cap,
+            retry_policies=visit.desk.retry_policies,
         )
         for n in range(count)
     )

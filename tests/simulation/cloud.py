@@ -27,9 +27,11 @@ from tests.simulation import proxies
 from tests.simulation.faults import Adversary, Fault
 from tests.simulation.gate import Defect, Gate
 from tests.simulation.history import History
+from tests.simulation.retention import expire_messages, expire_records
 from tests.simulation.scheduler import Actor, Scheduler
 from tests.simulation.stores import Stores
 from tests.simulation.targets import MoodyTargets, UnderWay
+from tests.simulation.thaw import freezes
 from tests.simulation.watcher import MOST_SKEW_MS, Watcher
 
 PORTS = tuple(field.name for field in fields(World))
@@ -107,6 +109,8 @@ class Cloud:
         self.scheduler = scheduler
         self.adversary = adversary
         self.watcher = watcher
+        #: Told the body of each message that a deliverer has acknowledged.
+        self.on_acknowledged: Callable[[str], None] = lambda _: None
         self.stores = stores
         self.settings = settings
         self.history = history
@@ -125,7 +129,7 @@ class Cloud:
 
     def skew(self) -> int:
         """How far a new machine's clock is ahead (ms)."""
-        most = min(self.adversary.profile.skew_ms, MOST_SKEW_MS - 1) if self.adversary.is_active else 0
+        most = min(self.adversary.profile.skew_ms, MOST_SKEW_MS) if self.adversary.is_active else 0
         if most:
             self.adversary.counts[Fault.CLOCK_SKEW] += 1
         return self._rng.randint(-most, most)
@@ -177,7 +181,7 @@ class Cloud:
         self.scheduler.after(timeout_seconds * 1000 + late, lambda: self._time_out(actor))
 
     def _time_out(self, actor: Actor) -> None:
-        if not actor.ended:
+        if not actor.ended and not freezes(actor, self.scheduler, self.adversary):
             self.adversary.counts[Fault.DEADLINE] += 1
             self.adversary.counts[Fault.OVERRUN] += self.scheduler.now > (actor.deadline_at or 0)
             actor.kill()
@@ -295,7 +299,9 @@ class Cloud:
         queue = self.stores.ordered_queue
         while received := queue.receive(self._rng.randint(1, BATCH)):
             messages = [
-                OrderedMessage(m.message_id, m.body, m.receive_count, receipt=m.receipt, group=m.group)
+                OrderedMessage(
+                    m.message_id, m.body, m.receive_count, receipt=m.receipt, group=m.group, sent_at=m.sent_at
+                )
                 for m in received
             ]
             self._deliverer(messages, queue.delete, partial(_deliver_ordered, messages))
@@ -318,7 +324,7 @@ class Cloud:
         def on_end(actor: Actor) -> None:
             if not actor.killed:
                 self._idle.append(machine)
-            if isinstance(actor.result, DeliverReport):
+            if isinstance(actor.result, DeliverReport) and actor.frozen_until is None:
                 self._acknowledge(messages, actor.result, delete)
 
         self.scheduler.spawn("deliverer", run, after=self._rng.randrange(5, 300), on_end=on_end)
@@ -330,6 +336,7 @@ class Cloud:
             )
             if message.message_id not in report.failed_messages and not lost:
                 delete(message.message_id)
+                self.on_acknowledged(message.body)
 
     # Operators.
 
@@ -340,6 +347,8 @@ class Cloud:
         self.environments[1:] = [ApiEnvironment(settings, self.skew()) for _ in range(2)]
 
     def expire(self) -> None:
-        """DynamoDB's TTL deletes expired rows."""
+        """DynamoDB's TTL deletes expired rows and records."""
         self.adversary.counts[Fault.TTL] += 1
         self.stores.timeline.expire(self.scheduler.now)
+        expire_messages(self.stores, self.settings.queue_retention_seconds * 1000, self.scheduler.now)
+        expire_records(self.stores, self.watcher.lives, self.adversary, self.scheduler.now)

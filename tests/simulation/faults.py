@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 
 
 class Fault(StrEnum):
@@ -19,7 +21,9 @@ class Fault(StrEnum):
     ANSWER_LOST = "answer_lost"  # an error, though the effect took place
     LANDS_LATE = "lands_late"  # an error, and the effect takes place later
     LANDS_TWICE = "lands_twice"  # the effect takes place, and an earlier copy of the same call arrives later
+    OUTAGE = "outage"  # one port fails at one place for minutes
     DEFECT = "defect"  # a plain ValueError, from a call about one client's work
+    BAD_DECISION = "bad_decision"  # a plain ValueError, from a decision about one client's work
     SPLIT = "split"  # several things done one after the other, with other actors acting between
     SLOW = "slow"  # the call takes seconds
     BEYOND_LEASE = "beyond_lease"  # a process sleeps past its lease
@@ -27,6 +31,7 @@ class Fault(StrEnum):
     # Faults of machines.
     DEADLINE = "invocation_deadline"
     OVERRUN = "invocation_overrun"  # the invocation ends seconds after its deadline
+    THAWED = "thawed"  # its environment is frozen, and what is left of it runs minutes later
     POISON = "poison"  # a payload that kills its deliverer at every attempt
     CLOCK_SKEW = "clock_skew"
     TICK_MISSED = "tick_missed"
@@ -51,6 +56,7 @@ class Fault(StrEnum):
     NEWER_ROW = "newer_row"
     POINTER_LOST = "pointer_lost"  # a chain's next pointer is gone: nothing fires until the audit or a read repairs it
     TTL = "ttl"
+    RECORD_EXPIRED = "record_expired"  # TTL deletes a record, at its time or later
     # Faults of targets.
     TARGET_REFUSES = "target_refuses"
     TARGET_REJECTS = "target_rejects"
@@ -85,7 +91,8 @@ class Profile:
     queue: float = 0.0
     targets: float = 0.0
     rows: float = 0.0
-    skew_ms: int = 500
+    #: How far a clock may be from true time: two clocks differ by twice as much.
+    skew_ms: int = 1_500
     #: If given, only these faults strike calls, and only calls that mention one of the words in `focus`.
     only: tuple[Fault, ...] = ()
     focus: tuple[str, ...] = ("",)
@@ -120,8 +127,18 @@ PROFILES = (
     Profile("bad sweeps", 0.35, 0.02, 0.02, 0.2, 0.5, only=(*CRASHES, *ERRORS), focus=("sweeper", "targets.begin")),
 )
 
-#: Nothing goes wrong but calls about the work of one client, which meet defects: for all others the run is calm.
+#: So many of the decisions about the client with defects raise.
+BAD_DECISIONS = 0.05
+#: Nothing goes wrong but decisions and calls about the work of one client: for all others the run is calm.
 DEFECTS = Profile("defects", 0.25, only=(Fault.DEFECT,), skew_ms=0)
+#: Rows, messages and records are kept for minutes, retries are an hour away, and a client is paused for as long.
+SHORT_LIVES = Profile("short lives", 0.01, 0.02, 0.02, 0.3)
+
+
+class Struck(Protocol):
+    """An outage, as the adversary uses it."""
+
+    def struck(self, now: int, call: str, items: Sequence[object], about: Sequence[object]) -> set[int]: ...
 
 
 class Adversary:
@@ -131,6 +148,8 @@ class Adversary:
         self.rng = rng
         self.profile = profile
         self.counts: Counter[Fault] = Counter()
+        #: What is out in this run, if anything is.
+        self.outage: Struck | None = None
         self._left = limit if limit is not None else 10**9
         self._stopped = False
 
@@ -164,9 +183,20 @@ class Adversary:
         self.count(fault)
         return fault
 
+    def out_at(self, now: int, call: str, items: Sequence[object], about: Sequence[object]) -> set[int]:
+        """The indexes of the items of a call for which its port is out at `now` (ms)."""
+        struck = self.outage.struck(now, call, items, about) if self.outage is not None and self.is_active else set()
+        if struck:
+            self.count(Fault.OUTAGE)
+        return struck
+
     def raises_defects(self, actor: str) -> bool:
         """Whether calls of this actor may meet defects. The api answers such a call with 500, which is its client's."""
         return Fault.DEFECT in self.profile.only and not actor.startswith("api")
+
+    def spoils(self, actor: str) -> bool:
+        """Whether a decision about the client with defects raises now, in this actor."""
+        return self.raises_defects(actor) and self.strikes(Fault.BAD_DECISION, BAD_DECISIONS)
 
     def count(self, fault: Fault) -> None:
         """Counts a fault that has struck."""

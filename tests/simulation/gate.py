@@ -32,6 +32,8 @@ def mentions(value: object, client_id: str) -> bool:
     if isinstance(value, msgspec.Struct):
         named = getattr(value, "client_id", None) or getattr(getattr(value, "occurrence", None), "client_id", None)
         return named == client_id
+    if isinstance(value, dict):
+        return any(mentions(part, client_id) for part in value.values())
     return isinstance(value, list | tuple) and any(mentions(part, client_id) for part in value)
 
 
@@ -47,6 +49,8 @@ class Striking(Protocol):
     """The adversary, as the gate uses it."""
 
     def on_call(self, actor: str, call: str, kinds: tuple[Fault, ...]) -> Fault | None: ...
+
+    def out_at(self, now: int, call: str, items: Sequence[object], about: Sequence[object]) -> set[int]: ...
 
     def raises_defects(self, actor: str) -> bool: ...
 
@@ -114,6 +118,8 @@ class Gate:
         if self._adversary.raises_defects(self.actor.name) and mentions((items, about), DEFECTIVE_CLIENT):
             kinds = (*kinds, Fault.DEFECT)
         fault = self._adversary.on_call(self.actor.name, call, kinds)
+        out = self._adversary.out_at(self._scheduler.now, call, items, about)
+        fault = Fault.OUTAGE if out else fault
         self._history.add(self._scheduler.now, self.actor.name, call, fault, about)
         slept = fault in (Fault.SLOW, Fault.BEYOND_LEASE, Fault.BEYOND_VISIBILITY)
         early = self._adversary.some(2) == {0} if slept else False
@@ -122,7 +128,7 @@ class Gate:
             raise Killed
         if fault is Fault.DEFECT:
             raise Defect(call)
-        answers = self._done(fault, items, effect)
+        answers = self._without(out, items, effect) if out else self._done(fault, items, effect)
         if fault is Fault.CRASH_AFTER:
             raise Killed
         late = fault and slept and not early
@@ -138,15 +144,21 @@ class Gate:
         if fault not in (Fault.CRASH_BETWEEN, Fault.THROTTLED, Fault.ANSWER_LOST, Fault.LANDS_LATE, Fault.LANDS_TWICE):
             return self._apply(items, effect)
         struck = self._adversary.some(len(items))
+        if fault in (Fault.THROTTLED, Fault.LANDS_LATE):
+            if fault is Fault.LANDS_LATE:
+                self._later([item for index, item in enumerate(items) if index in struck], effect)
+            return self._without(struck, items, effect)
         those = [item for index, item in enumerate(items) if index in struck]
         if fault is Fault.CRASH_BETWEEN:
             self._apply(those, effect)
             raise Killed
-        if fault in (Fault.LANDS_LATE, Fault.LANDS_TWICE):
+        if fault is Fault.LANDS_TWICE:
             self._later(those, effect)
-        if fault in (Fault.ANSWER_LOST, Fault.LANDS_TWICE):
-            done = list(self._apply(items, effect))
-            return done if fault is Fault.LANDS_TWICE else [self._lost(i, struck, done) for i in range(len(items))]
+        done = list(self._apply(items, effect))
+        return done if fault is Fault.LANDS_TWICE else [self._lost(i, struck, done) for i in range(len(items))]
+
+    def _without(self, struck: set[int], items: Sequence[I], effect: Effect[I, R]) -> Sequence[R | NoAnswer]:
+        """The answers of a call that takes no effect for some of its items, and does not answer for them."""
         rest = iter(self._apply([item for index, item in enumerate(items) if index not in struck], effect))
         return [NO_ANSWER if index in struck else next(rest) for index in range(len(items))]
 

@@ -204,7 +204,7 @@ def backfill(visit: Visit) -> None:
     key = f"backfill-{visit.rng.getrandbits(64)}"
     now, changes = visit.now, len(life_of(visit, job_id).truths) if is_named(job_id) else 0
     planned = visit.call_until_answered(
-        lambda w, _: trigger.backfill(w, living(visit, w, job_id), from_at, now, 0.5, key)
+        lambda w, _: trigger.backfill(w, living(visit, w, job_id), from_at, now, 0.5, key, admit=visit.admitting(w))
     )
     life_of(visit, job_id).backfills[planned.backfill_id] = (job_id, planned.count, changes)
 

@@ -154,6 +154,20 @@ class NamedWatcher:
                 least = least if is_listed else max(least, answer.index)
         return least
 
+    def changed_at(self, execution_id: str) -> int | None:
+        """When the job of a schedule's execution was last changed (ms), if it never was paused; None for any other one.
+
+        A change may release what is due since, and a pause may hold it back.
+        """
+        execution = decode_execution(execution_id)
+        place = decode_job(execution.job_id)
+        if not isinstance(place, NamedJobId) or execution.run != ONLY_RUN:
+            return None
+        rows = [row for row in self.lives[place.client_id, place.job_key].truths if row.job_id == execution.job_id]
+        if any(row.state is JobState.PAUSED for row in rows):
+            return None
+        return rows[-1].changed_at
+
     def unsettled(self, apart: str | None = None) -> Iterator[str]:
         """The ids of promised executions that were neither delivered nor ended.
 

@@ -7,9 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from clockwork.domain.jobs import Occurrence
-
-#: A job created at least this long (ms) before it is due is sure of its position, whatever time clocks and calls take.
-IN_TIME_MS = 2_000
+from clockwork.domain.ordering import IN_TIME_MS
 
 
 @dataclass(frozen=True)
@@ -30,13 +28,15 @@ class Placed:
 class Order:
     """The positions of ordered jobs that were accepted in time."""
 
-    def __init__(self) -> None:
+    def __init__(self, clocks_apart_ms: int = 0) -> None:
+        #: A job that is acknowledged at least this long (ms) before it is due is sure of its position.
+        self._in_time_ms = IN_TIME_MS + clocks_apart_ms
         self._placed: defaultdict[tuple[str, str], dict[str, Placed]] = defaultdict(dict)
         self._lost: set[str] = set()
 
     def accepted(self, client_id: str, ordering_key: str | None, placed: Placed, at: int) -> None:
         """Notes a job with one fire that was acknowledged at `at` (ms)."""
-        if ordering_key is not None and at <= placed.due_at - IN_TIME_MS:
+        if ordering_key is not None and at <= placed.due_at - self._in_time_ms:
             self._placed[client_id, ordering_key].setdefault(placed.execution_id, placed)
 
     def loses(self, execution_ids: Iterable[str]) -> None:

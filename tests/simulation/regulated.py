@@ -25,7 +25,7 @@ from tests.simulation.clients import (
     request_of,
 )
 from tests.simulation.named_clients import ORDERING_KEYS
-from tests.simulation.requests import ADMIN, DOWNCAST, REGULATED, KeyedRequest
+from tests.simulation.requests import ADMIN, DOWNCAST, REGULATED, KeyedRequest, ordered_policy
 
 T = TypeVar("T")
 
@@ -52,6 +52,7 @@ def create_ordered(visit: Visit) -> None:
             ordering_key=key,
             sequence=visit.rng.randrange(100),
             relevancy_window_seconds=None,
+            retry_policy=ordered_policy(job.retry_policy),
         )
         for job in asked.jobs
     ]
@@ -165,7 +166,9 @@ def redrive_many(visit: Visit) -> None:
     """Redrives the client's dead executions, all of them or those that a filter selects."""
     redriving(visit)
     wanted = visit.rng.choice((redrive.DeadFilter(), redrive.DeadFilter(prefix="job-")))
-    visit.call_until_answered(lambda w, _: redrive.redrive_dead(w, own(visit, w), wanted, 20, None))
+    visit.call_until_answered(
+        lambda w, _: redrive.redrive_dead(w, own(visit, w), wanted, 20, None, admit=visit.admitting(w))
+    )
 
 
 def discard_dead(visit: Visit) -> None:
@@ -207,11 +210,13 @@ REGULATED_OPERATIONS: dict[str, Callable[[Visit], None]] = {
     "redrive": redrive_one,
     "redrive any": redrive_any,
     "redrive many": redrive_many,
+    "redrive capped": _regulated(redrive_many),
     "discard dead": discard_dead,
     "cancel execution": cancel_execution,
 }
 REGULATED_WEIGHTS = {
     "create capped": 5, "get capped": 1, "create ordered": 5, "create ordered capped": 2, "create each": 3,
     "usurp": 1, "pause client": 2, "resume client": 2, "release parked": 2,
-    "discard parked": 1, "redrive": 2, "redrive any": 1, "redrive many": 2, "discard dead": 4, "cancel execution": 4,
+    "discard parked": 1, "redrive": 2, "redrive any": 1, "redrive many": 2, "redrive capped": 2, "discard dead": 4,
+    "cancel execution": 4,
 }  # fmt: skip

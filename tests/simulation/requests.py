@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from clockwork.domain.clients import Client
 from clockwork.domain.jobs import HttpTarget, KafkaTarget, Payload, RecordLevel, RetryPolicy, SqsTarget, Target
@@ -15,12 +16,21 @@ from tests.simulation.stores import NEVER_SENDABLE, POISON
 from tests.simulation.targets import DOWN_HOST, REJECTING_HOST
 
 LEVELS: tuple[RecordLevel, ...] = ("full", "none", "full")
+TOPIC = "jobs"
+QUEUE_ARN = "arn:aws:sqs:us-east-1:123456789012:jobs"
+
+
+def _client(**given: Any) -> Client:
+    """A client that may send to the queue and the topic of the simulation."""
+    return Client(allowed_queue_arns=(QUEUE_ARN,), allowed_topics=(TOPIC,), **given)
+
+
 CLIENTS = tuple(
-    Client(client_id=f"client-{n}", principals=(f"arn:aws:iam::123456789012:user/u{n}",), record=record)
+    _client(client_id=f"client-{n}", principals=(f"arn:aws:iam::123456789012:user/u{n}",), record=record)
     for n, record in enumerate(LEVELS)
 )
 #: The client with caps, which operators pause, resume and tidy up after.
-REGULATED = Client(
+REGULATED = _client(
     client_id="regulated",
     principals=("arn:aws:iam::123456789012:user/regulated",),
     max_rate_per_second=2.0,
@@ -28,14 +38,14 @@ REGULATED = Client(
     dead_letter_queue_arn="arn:aws:sqs:us-east-1:123456789012:dead",
 )
 #: A client with only a concurrency cap: nothing spreads the load it sends at once.
-NARROW = Client(
+NARROW = _client(
     client_id="narrow",
     principals=("arn:aws:iam::123456789012:user/narrow",),
     max_concurrency=3,
 )
 CAPPED = (REGULATED, NARROW)
 #: The client with a quota of jobs it may create.
-METERED = Client(
+METERED = _client(
     client_id="metered",
     principals=("arn:aws:iam::123456789012:user/metered",),
     creates_per_second=0.5,
@@ -43,16 +53,14 @@ METERED = Client(
 )
 #: Two clients with the same principal, which has to name the client that it acts for.
 SHARING = tuple(
-    Client(client_id=f"sharing-{n}", principals=("arn:aws:iam::123456789012:user/sharing",)) for n in range(2)
+    _client(client_id=f"sharing-{n}", principals=("arn:aws:iam::123456789012:user/sharing",)) for n in range(2)
 )
 #: The client with more old jobs than one page of a list reads.
-HOARDER = Client(client_id="hoarder", principals=("arn:aws:iam::123456789012:user/hoarder",))
+HOARDER = _client(client_id="hoarder", principals=("arn:aws:iam::123456789012:user/hoarder",))
 #: The client whose target is down.
-DOWNCAST = Client(client_id="downcast", principals=("arn:aws:iam::123456789012:user/downcast",))
+DOWNCAST = _client(client_id="downcast", principals=("arn:aws:iam::123456789012:user/downcast",))
 EVERYBODY = (*CLIENTS, *CAPPED, METERED, *SHARING, HOARDER, DOWNCAST)
 ADMIN = "arn:aws:iam::123456789012:role/operator"
-TOPIC = "jobs"
-QUEUE_ARN = "arn:aws:sqs:us-east-1:123456789012:jobs"
 #: The target of callbacks, which half of the jobs ask for.
 CALLED_BACK = HttpTarget("https://callbacks.example.com/", timeout_seconds=5)
 RETRY_POLICIES = (
@@ -64,6 +72,8 @@ RETRY_POLICIES = (
     RetryPolicy(max_attempts=4, backoff="linear", initial_seconds=10, jitter="none"),
     RetryPolicy(max_attempts=5, backoff="fixed", initial_seconds=30, max_age_seconds=100),
 )
+#: The longest backoff of an ordered job (s). In life, too, its queue hides no head for as long as it keeps a message.
+LONGEST_ORDERED_BACKOFF = 1_000
 #: Delays by reach: at once, within a hold, within the queue's delay, and beyond; more are drawn around the lookahead.
 LONGEST_POISON_SECONDS = 800
 DELAYS_MS = (
@@ -97,6 +107,7 @@ def new_job(
     edges: Sequence[int],
     *,
     may_poison: bool = True,
+    retry_policies: Sequence[RetryPolicy] = RETRY_POLICIES,
 ) -> NewJob:
     """Draws one job as a client may want it. `edges` are the instants of shards' horizons, where comparisons matter."""
     # No two jobs have the same payload, so that two jobs are told apart from one job created twice.
@@ -120,10 +131,16 @@ def new_job(
         at=at,
         delay_ms=0 if at is not None else rng.randrange(first, last),
         record=rng.choice(("full", "full", "none", None)),
-        retry_policy=rng.choice(RETRY_POLICIES),
+        retry_policy=rng.choice(retry_policies),
         relevancy_window_seconds=rng.choice((None, None, None, None, 5.0, 60.0)),
         on_failure=CALLED_BACK if number % 2 else None,
     )
+
+
+def ordered_policy(policy: RetryPolicy | None) -> RetryPolicy | None:
+    """The retry policy of a job that becomes an ordered one."""
+    is_long = policy is not None and policy.backoff == "fixed" and policy.initial_seconds > LONGEST_ORDERED_BACKOFF
+    return RETRY_POLICIES[0] if is_long else policy
 
 
 def _oddity(rng: random.Random, adversary: Adversary, settings: Settings, may_poison: bool) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -18,12 +19,15 @@ from clockwork.memory.jobs import MemoryJobs
 from clockwork.settings import Settings
 from tests.simulation.accounting import check_accounted
 from tests.simulation.clients import Step
-from tests.simulation.faults import CALM, DEFECTS, PROFILES, Adversary, Fault, Profile
+from tests.simulation.decisions import raising
+from tests.simulation.faults import CALM, DEFECTS, PROFILES, SHORT_LIVES, Adversary, Fault, Profile
 from tests.simulation.gate import DEFECTIVE_CLIENT
 from tests.simulation.history import History
 from tests.simulation.named_further import hoard
 from tests.simulation.operations import ASKED_BY_MESSAGE, OPERATIONS, WEIGHTS
-from tests.simulation.requests import ADMIN, CLIENTS, METERED
+from tests.simulation.outages import OUTAGES, Outage, place_of_seed
+from tests.simulation.requests import ADMIN, CLIENTS, METERED, RETRY_POLICIES
+from tests.simulation.retention import LONG_PAUSE_MS, SHORT, SLOW_RETRIES
 from tests.simulation.rows import elements_of, every_row
 from tests.simulation.stage import BEGAN_AT, DRAIN_BOUND_MS, Stage
 from tests.simulation.stores import LARGEST_PAGE
@@ -39,6 +43,8 @@ CREATED_EARLIER = (METERED.jobs_per_day or 0) - 30, METERED.jobs_per_day or 0
 HOARDS_EVERY = 9
 #: One of so many seeds meets defects in the work of one client, and nothing else that goes wrong.
 DEFECTS_EVERY = 50
+#: One of so many seeds keeps everything for a short time only.
+SHORT_LIVES_EVERY = 11
 #: The clients are busy for this long (ms); then faults stop.
 BUSY_MS = 1_500_000
 
@@ -65,14 +71,23 @@ class Run:
     def __init__(self, seed: int, operations: int = OPERATIONS_PER_RUN, faults: int | None = None) -> None:
         self.seed = seed
         self.rng = random.Random(seed)
-        self.profile = DEFECTS if seed % DEFECTS_EVERY == DEFECTS_EVERY - 1 else PROFILES[seed % len(PROFILES)]
+        place = place_of_seed(seed)
+        self.profile = _profile_of(seed) if place is None else OUTAGES
         self.settings = _settings(self.rng, self.profile)
         self.script = _script(self.rng, seed)[:operations]
         self.adversary = Adversary(random.Random(~seed), self.profile, faults)
         herd_at = BEGAN_AT + self.rng.randrange(100_000, BUSY_MS)
         page_bytes = 3_000 if self.profile in SWEEPING else self.rng.choice((LARGEST_PAGE, LARGEST_PAGE, 3_000))
         self.stage = Stage(seed, self.settings, self.adversary, herd_at, page_bytes)
-        self.stage.watcher.apart = DEFECTIVE_CLIENT if self.profile is DEFECTS else None
+        if self.profile is SHORT_LIVES:
+            self.stage.paused_until = BEGAN_AT + BUSY_MS + LONG_PAUSE_MS
+            self.stage.desk.retry_policies = (*RETRY_POLICIES, *SLOW_RETRIES)
+        if self.profile is DEFECTS:
+            self.stage.watcher.apart = DEFECTIVE_CLIENT
+            self.stage.watcher.is_held_up = lambda occurrence: occurrence.client_id == DEFECTIVE_CLIENT
+        if place is not None:
+            self.adversary.outage = Outage(place, BEGAN_AT, BUSY_MS, herd_at, random.Random(seed))
+            self.stage.watcher.is_held_up = place.holds_up
         self._remember_earlier_days()
 
     def go(self) -> Result:
@@ -81,9 +96,10 @@ class Run:
             work = OPERATIONS[step.operation]
             self.stage.scheduler.after(step.at, partial(self.stage.desk.carry_out, step, work))
         self._plan_incidents()
-        drained_after_ms = self.stage.run(BUSY_MS)
+        with raising(self._spoils) if self.profile is DEFECTS else nullcontext():
+            drained_after_ms = self.stage.run(BUSY_MS)
         watcher = self.stage.watcher
-        if self.profile in (CALM, DEFECTS) and not watcher.violations:
+        if self.profile in (CALM, DEFECTS, OUTAGES) and not watcher.violations:
             check_calm(watcher)
         seen = watcher.seen.values()
         return Result(
@@ -98,6 +114,14 @@ class Run:
             drained_after_ms=drained_after_ms,
             lateness_ms=[s.first_lateness_ms for s in seen if s.first_lateness_ms is not None],
         )
+
+    def _spoils(self, decision: str) -> bool:
+        """Whether a decision about the client with defects raises now."""
+        scheduler = self.stage.scheduler
+        if scheduler.acting is None or not self.adversary.spoils(scheduler.acting.name):
+            return False
+        self.stage.history.add(scheduler.now, scheduler.acting.name, decision, Fault.BAD_DECISION, ())
+        return True
 
     def _remember_earlier_days(self) -> None:
         """Stores what clients did before the run begins."""
@@ -181,12 +205,20 @@ def _points_to(row: Row, job: NamedJob) -> bool:
     return any(isinstance(one, Pointer) and one.series == job.pointed_by for one in elements_of(row).values())
 
 
+def _profile_of(seed: int) -> Profile:
+    if seed % DEFECTS_EVERY == DEFECTS_EVERY - 1:
+        return DEFECTS
+    return SHORT_LIVES if seed % SHORT_LIVES_EVERY == SHORT_LIVES_EVERY - 3 else PROFILES[seed % len(PROFILES)]
+
+
 def _settings(rng: random.Random, profile: Profile) -> Settings:
     patient = profile.name == "slow puts"  # the longest timeout, so that much may happen within one call
     deliverer_timeout = 200 if patient else rng.choice((60, 60, 200))
     if profile.name == "overruns":  # so short that a sleeper wakes up after its claim, and before its end
         deliverer_timeout = 30
+    lives = SHORT if profile is SHORT_LIVES else {"row_retention_seconds": 4_000}
     return Settings.for_account().with_(
+        **lives,
         ordered_shards=1,
         admin_principals=(ADMIN,),
         shards=rng.randint(1, 4),
@@ -198,9 +230,9 @@ def _settings(rng: random.Random, profile: Profile) -> Settings:
         max_receive_count=2 if profile.name in ("bad sweeps", "lone sweeps") else rng.choice((2, 4, 100)),
         deliverer_timeout_seconds=deliverer_timeout,
         visibility_seconds=2 * deliverer_timeout,
-        row_retention_seconds=4_000,
         idempotency_seconds=900,
-        backpressure_messages=rng.choice((2, 40_000)),
+        # Where something is out pollers have to read ahead of it.
+        backpressure_messages=rng.choice((2, 40_000)) if profile is not OUTAGES else 40_000,
     )
 
 

@@ -39,6 +39,8 @@ class Actor:
         #: The true instant (ms) at which its invocation is over; the process may end a little later.
         self.deadline_at: int | None = None
         self.on_end: Callable[[Actor], None] | None = None
+        #: Its environment stands still until then (ms); None if it never did.
+        self.frozen_until: int | None = None
         #: The random tokens that this actor drew, such as its claims.
         self.tokens: set[str] = set()
 
@@ -46,12 +48,23 @@ class Actor:
         """Run until the first pause."""
         if not self.ended:
             self._greenlet = greenlet(self._run, self._scheduler.hub)
-            self._greenlet.switch()
+            self._act(self._greenlet)
 
     def resume(self) -> None:
-        """Go on after a pause, unless killed meanwhile."""
-        if not self.ended and self._greenlet is not None:
-            self._greenlet.switch()
+        """Go on after a pause, unless killed meanwhile; a frozen actor goes on when it is thawed."""
+        if self.frozen_until is not None and self._scheduler.now < self.frozen_until:
+            self._scheduler.after(self.frozen_until - self._scheduler.now, self.resume)
+        elif not self.ended and self._greenlet is not None:
+            self._act(self._greenlet)
+
+    def _act(self, mine: greenlet) -> None:
+        self._scheduler.acting = self
+        mine.switch()
+        self._scheduler.acting = None
+
+    def freeze(self, until: int) -> None:
+        """Stands still until an instant (ms). Only the hub calls this."""
+        self.frozen_until = until
 
     def pause(self, ms: int) -> None:
         """Lets `ms` of virtual time pass for this actor, while others act."""
@@ -92,6 +105,8 @@ class Scheduler:
         self.clock = clock
         self.hub = getcurrent()
         self.stopped = False
+        #: Who acts at this moment.
+        self.acting: Actor | None = None
         #: Called with an exception that no flow expects.
         self.unexpected: Callable[[Actor, Exception], None] = _raise
         self._rng = rng

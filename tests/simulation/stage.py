@@ -11,7 +11,7 @@ from clockwork.flows.requests.redrive import redrive
 from clockwork.flows.world import World
 from clockwork.memory.clock import MemoryClock
 from clockwork.settings import Settings
-from tests.simulation.accounting import check_accounted
+from tests.simulation.accounting import check_accounted, check_acknowledged
 from tests.simulation.clients import Desk
 from tests.simulation.cloud import ApiEnvironment, Cloud
 from tests.simulation.faults import Adversary
@@ -53,14 +53,17 @@ class Stage:
         self.scheduler.unexpected = self._unexpected
         self.history = History(BEGAN_AT)
         self.adversary = adversary
-        self.watcher = Watcher(self.scheduler, settings, CAPPED)
+        self.watcher = Watcher(self.scheduler, settings, CAPPED, adversary.profile.skew_ms)
         self.stores = self.make_stores(settings)
         for client in EVERYBODY:
             self.stores.clients.put(client)
         self.cloud = Cloud(self.scheduler, adversary, self.watcher, self.stores, settings, self.history)
+        self.cloud.on_acknowledged = partial(check_acknowledged, self.stores, self.watcher)
         self.desk = Desk(self.cloud, self.watcher, herd_at)
         #: No schedule goes on after this instant (ms, true time).
         self.all_due_at = ALL_DUE_AT
+        #: The paused client is not resumed before this instant (ms, true time).
+        self.paused_until = 0
         #: Ids of unreadable messages, which stay where they are.
         self.garbage: set[str] = set()
 
@@ -91,8 +94,9 @@ class Stage:
             if has_read and is_drained(self.cloud, self.watcher, self.garbage, self.all_due_at):
                 return
             check_accounted(self.stores, self.watcher)
-            # Resume the client: every pause ends.
-            self.stores.clients.put(REGULATED)
+            if self.scheduler.now >= self.paused_until:
+                # Resume the client: every pause ends.
+                self.stores.clients.put(REGULATED)
             self._repeat_redrives()
             self.scheduler.run(self.scheduler.now + SLICE_MS)
 

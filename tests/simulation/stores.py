@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import Unreadable
@@ -66,13 +66,26 @@ class WatchedShards(MemoryShards):
         return done
 
 
+class Chronicle(MemoryExecutions):
+    """Every record as it was last."""
+
+    def note(self, record: Execution) -> None:
+        """Keeps a record, in place of an earlier one of the same execution."""
+        self._records[record.job_id, record.execution_id] = record
+
+
 class WatchedExecutions(MemoryExecutions):
-    """Executions that report every change to the watcher."""
+    """Executions that report every change to the watcher. `ever` has each record as it was last, also if it expired."""
 
     def __init__(self, watcher: Watcher, acting: Acting) -> None:
         super().__init__()
         self._watcher = watcher
         self._acting = acting
+        self.ever = Chronicle()
+
+    def forget(self, record: Execution) -> None:
+        """Deletes a record, as TTL does."""
+        del self._records[record.job_id, record.execution_id]
 
     def save(self, changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
         saves: list[Saved] = []
@@ -81,6 +94,9 @@ class WatchedExecutions(MemoryExecutions):
             saves += super().save([(before, after)])
             now_stored = self.find(after.job_id, after.execution_id)
             if now_stored is not stored and now_stored is not None:
+                if stored is None:
+                    self._watcher.lives.begins(self.ever.find(after.job_id, after.execution_id), now_stored)
+                self.ever.note(now_stored)
                 self._watcher.execution_changed(stored, now_stored, self._acting.actor)
         return saves
 
@@ -98,7 +114,7 @@ class WatchedJobs(MemoryJobs):
             self._watcher.named.changed(after)
         return done
 
-    def scan(self, part: int, parts: int) -> Sequence[NamedJob | Unreadable]:
+    def scan(self, part: int, parts: int) -> Iterator[Sequence[NamedJob | Unreadable]]:
         """Scans with so few slices a day that each job is audited several times in a run."""
         return super().scan(part % min(parts, SLICES_A_DAY), min(parts, SLICES_A_DAY))
 
@@ -106,15 +122,16 @@ class WatchedJobs(MemoryJobs):
 class WatchedRegulation(MemoryRegulation):
     """Regulation that reports every reserved slot to the watcher."""
 
-    def __init__(self, watcher: Watcher) -> None:
+    def __init__(self, watcher: Watcher, acting: Acting) -> None:
         super().__init__()
         self._watcher = watcher
+        self._acting = acting
 
     def reserve(
         self, client_id: str, count: int, interval_ms: float, now: int, latest: int | None = None
     ) -> tuple[int, int]:
         first_at, reserved = super().reserve(client_id, count, interval_ms, now, latest)
-        self._watcher.caps.reserved(client_id, first_at, reserved, interval_ms)
+        self._watcher.reserved(self._acting.actor, client_id, first_at, reserved, interval_ms)
         return first_at, reserved
 
 
@@ -133,17 +150,20 @@ class WatchedClients(MemoryClients):
 class UnrulyQueue(MemoryReleaseQueue):
     """The release queue with SQS's faults: messages come twice, later than asked, or in another order."""
 
-    def __init__(self, clock: MemoryClock, settings: Settings, adversary: Adversary, watcher: Watcher) -> None:
+    def __init__(
+        self, clock: MemoryClock, settings: Settings, adversary: Adversary, watcher: Watcher, acting: Acting
+    ) -> None:
         self._world: MemoryClock
         super().__init__(clock, settings.visibility_seconds * 1000, settings.max_receive_count)
         self._adversary = adversary
         self._watcher = watcher
+        self._acting = acting
         self.on_put: Callable[[int], None] = lambda _: None
 
     def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
         good = [r for r in releases if not r.occurrence.payload.body.startswith(NEVER_SENDABLE)]
         super().send(good, now)
-        self._watcher.sent(good)
+        self._watcher.sent(good, self._acting.actor)
         refused = [index for index, r in enumerate(releases) if r.occurrence.payload.body.startswith(NEVER_SENDABLE)]
         for _ in refused:
             self._adversary.counts[Fault.NEVER_SENDABLE] += 1
@@ -216,6 +236,8 @@ class UnrulyOrderedQueue(MemoryOrderedQueue):
         received = super().receive(limit)
         for message_id in self.dead.keys() - known:
             self._watcher.order.loses(release.execution_id for release in decode_message(self.dead[message_id].body))
+            # SQS counts the retention of a FIFO queue anew in the dead-letter queue.
+            self.dead[message_id].sent_at = self._clock.at
         for message in received:
             self.on_put(message.visible_at)
         return received
@@ -251,17 +273,16 @@ class Stores:
         self.timeline = MemoryTimeline(page_bytes)
         self.shards = WatchedShards(watcher, self.acting)
         self.executions = WatchedExecutions(watcher, self.acting)
-        self.queue = self.backlog = UnrulyQueue(clock, settings, adversary, watcher)
+        self.queue = self.backlog = UnrulyQueue(clock, settings, adversary, watcher, self.acting)
         self.ordered_queue = self.in_hand = UnrulyOrderedQueue(clock, settings, adversary, watcher)
         self.releases = Routed(by_order(self.queue, self.ordered_queue))
         self.dead_letters = MemoryDeadLetters(self.queue, self.ordered_queue)
         self.jobs = WatchedJobs(watcher)
         self.clients = WatchedClients(watcher)
         self.key_rows = MemoryKeyRows()
-        self.regulation = WatchedRegulation(watcher)
+        self.regulation = WatchedRegulation(watcher, self.acting)
         watcher.timeline = self.timeline
-        watcher.executions = self.executions
-        watcher.named.executions = self.executions
+        watcher.executions = watcher.named.executions = self.executions.ever
 
     def port(self, name: str) -> object:
         """The shared store behind a port; the shipped memory adapter for ports that are not watched."""

@@ -115,6 +115,9 @@ class MoodyTargets:
 
     def _begin(self, slot: int, delivery: Delivery) -> None:
         now = self._clock.now()
+        if (too_late := delivery.too_late(now)) is not None:
+            self._under_way[slot] = now, too_late
+            return
         self._watcher.started(self._actor, delivery, now)
         if delivery.occurrence.payload.body.startswith(POISON):
             self._adversary.counts[Fault.POISON] += 1

@@ -6,6 +6,7 @@ from collections import Counter
 
 from clockwork.domain.executions import State
 from clockwork.domain.ids import only_execution
+from clockwork.domain.releases import Delivery
 from tests.simulation.callbacks import uncalled
 from tests.simulation.cloud import Cloud
 from tests.simulation.requests import CAPPED
@@ -17,6 +18,7 @@ ALL_DUE_AT = 1_700_000_000_000 + 2_200_000
 #: Without faults, each first attempt starts within this time (ms) after the job was due or acknowledged, whichever came
 #: last.
 CALM_LATENESS_MS = 2_500
+CAPPED_IDS = frozenset(client.client_id for client in CAPPED)
 
 
 def where_it_stands(watcher: Watcher, promise: Promise) -> str:
@@ -44,7 +46,7 @@ def _is_marked(watcher: Watcher, promise: Promise) -> bool:
 
 def is_drained(cloud: Cloud, watcher: Watcher, garbage: set[str], all_due_at: int = ALL_DUE_AT) -> bool:
     """Whether no work is left: no readable message or dead letter, no open callback, and no pending job."""
-    if _left(cloud, garbage) or list(uncalled(watcher)):
+    if _left(cloud, garbage) or list(uncalled(watcher, watcher.apart)):
         return False
     recurs = bool(watcher.named.lives) and cloud.scheduler.now < all_due_at
     if recurs or next(watcher.named.unsettled(watcher.apart), None) is not None:
@@ -66,7 +68,7 @@ def check_end(cloud: Cloud, watcher: Watcher, garbage: set[str]) -> None:
         watcher.violated("I1", f"promised, and neither delivered nor ended: {execution_id}", execution_id.split(".")[0])
     for promise in watcher.promises.values():
         _check_promise(watcher, promise)
-    for job_id in uncalled(watcher):
+    for job_id in uncalled(watcher, watcher.apart):
         watcher.violated("I1", "it is dead, and its callback was neither delivered nor ended", job_id)
     stands = Counter(where_it_stands(watcher, promise) for promise in watcher.promises.values())
     watcher.require(stands["pending"] == 0, "L1", f"{stands['pending']} jobs are pending for ever")
@@ -95,20 +97,32 @@ def _check_promise(watcher: Watcher, promise: Promise) -> None:
 
 
 def check_calm(watcher: Watcher) -> None:
-    """Checks I3 and the rate caps (I8); only for a run in which nothing went wrong, but for the client `watcher.apart`.
+    """Checks I3, I4 and the rate caps (I8) for a run in which nothing went wrong but at the work that `is_held_up`.
 
-    No occurrence of any other client may have been started a second time, either: its targets take everything.
+    Of all other work no attempt may have been started a second time, and each first attempt must be in time.
     """
-    capped = {client.client_id for client in CAPPED}
     objection = watcher.caps.rate_objection()
     watcher.require(objection is None, "I8", str(objection))
-    for promise in watcher.promises.values():
-        if promise.occurrence.client_id in (*capped, watcher.apart) or promise.occurrence.ordering_key is not None:
+    for execution_id, (started_at, delivery) in watcher.first_starts.items():
+        occurrence, job_id = delivery.occurrence, delivery.job_id
+        if watcher.is_held_up(occurrence) or occurrence.client_id in CAPPED_IDS or occurrence.ordering_key is not None:
             continue  # It may wait for a slot, a permit, a resume of its client, or the jobs ahead of it.
-        seen = watcher.seen[promise.job_id]
-        if seen.starts:
-            late = seen.starts[0][0] - max(promise.occurrence.due_at, promise.acknowledged_at)
-            watcher.require(late <= CALM_LATENESS_MS, "I3", f"{late} ms late without a fault", promise.job_id)
-            if watcher.apart is not None and not watcher.redriven:
-                starts = len(seen.starts)
-                watcher.require(starts == 1, "I4", f"started {starts} times without a fault of its own", promise.job_id)
+        wanted_at = _wanted_at(watcher, execution_id, delivery)
+        if wanted_at is not None:
+            late = started_at - wanted_at
+            watcher.require(late <= CALM_LATENESS_MS, "I3", f"{late} ms late without a fault of its own", job_id)
+        starts = watcher.attempts[execution_id, delivery.attempt]
+        # Where nothing is recorded, a repeat of the request releases again what is due.
+        may_repeat = occurrence.record == "none" and execution_id in watcher.asked
+        watcher.require(starts == 1 or may_repeat, "I4", f"started {starts} times without a fault of its own", job_id)
+
+
+def _wanted_at(watcher: Watcher, execution_id: str, delivery: Delivery) -> int | None:
+    """The instant (ms) at which a first attempt should have started; None if no client was told one."""
+    if execution_id in watcher.named.redriven:
+        return None
+    promise = watcher.promises.get(delivery.job_id)
+    if promise is not None:
+        return max(promise.occurrence.due_at, promise.acknowledged_at)
+    changed_at = watcher.named.changed_at(execution_id)
+    return None if changed_at is None else max(delivery.occurrence.due_at, changed_at)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from clockwork.domain import keys
@@ -20,15 +20,18 @@ from clockwork.memory.executions import MemoryExecutions
 from clockwork.memory.timeline import MemoryTimeline
 from clockwork.settings import Settings
 from tests.simulation.caps import Caps
+from tests.simulation.lives import Lives
 from tests.simulation.named_watcher import NamedWatcher
 from tests.simulation.order import Order, Placed
 from tests.simulation.rows import elements_of, every_row
 from tests.simulation.scheduler import Actor, Scheduler
 
-#: No clock of a run differs by as much as this (ms) from true time, so two differ by less than the grace of a claim.
-MOST_SKEW_MS = 500
+#: No clock of a run differs by more than this (ms) from true time, so two differ by less than the grace of a claim.
+MOST_SKEW_MS = 1_500
 
 
+#: How the names of those begin that release because a client asks.
+ASKING = ("api", "ingester")
 #: States that only an attempt leads to.
 ATTEMPTED = frozenset({State.SUCCEEDED, State.FAILED, State.TIMED_OUT, State.WORKER_LOST})
 
@@ -69,13 +72,16 @@ class Seen:
 class Watcher:
     """Everything known of a run from outside the flows."""
 
-    def __init__(self, scheduler: Scheduler, settings: Settings, capped: Iterable[Client] = ()) -> None:
+    def __init__(
+        self, scheduler: Scheduler, settings: Settings, capped: Iterable[Client] = (), skew_ms: int = MOST_SKEW_MS
+    ) -> None:
         self._scheduler = scheduler
         self._memory_ms = settings.idempotency_seconds * 1000 - 4 * MOST_SKEW_MS
         #: State that an invocation read at its beginning is at most this old (ms) while the invocation runs.
         self._invocation_ms = settings.deliverer_timeout_seconds * 1000 + MOST_SKEW_MS
         self._paused_since: dict[str, int] = {}
-        self.order = Order()
+        self.order = Order(2 * skew_ms)
+        self.lives = Lives(self.require)
         self.named = NamedWatcher(scheduler, self.order)
         self.timeline = MemoryTimeline()
         self.executions = MemoryExecutions()
@@ -90,8 +96,16 @@ class Watcher:
         self._successes: set[tuple[str, int]] = set()
         #: Clients that have redriven or discarded dead executions.
         self.redriven: set[str] = set()
-        #: The client whose work meets defects, if there is one: its chains and its lateness are not judged.
+        #: The client whose work meets defects, if there is one: its chains, order and lateness are not judged.
         self.apart: str | None = None
+        #: Whose work may be late or repeated, since something went wrong at it: for all else a run may be calm.
+        self.is_held_up: Callable[[Occurrence], bool] = lambda _: False
+        #: The first start of each execution: its delivery, and when (ms, true time).
+        #: Executions that were released at once because a client asked, perhaps not for the first time.
+        self.asked: set[str] = set()
+        #: How often each attempt was started: by execution and number.
+        self.attempts: Counter[tuple[str, int]] = Counter()
+        self.first_starts: dict[str, tuple[int, Delivery]] = {}
         #: Clients whose parked occurrences were discarded.
         self.discarded: set[str] = set()
         self.caps = Caps({client.client_id: client for client in capped})
@@ -151,9 +165,19 @@ class Watcher:
 
     # Messages that the queue took.
 
-    def sent(self, releases: Iterable[Release]) -> None:
+    def sent(self, releases: Sequence[Release], actor: Actor | None = None) -> None:
         """Notes releases that the release queue has taken."""
         self._sent.update((release.job_id, release.attempt) for release in releases)
+        if actor is not None and actor.name.startswith(ASKING):
+            self.asked.update(release.execution_id for release in releases)
+        for release in releases:
+            objection = self.caps.sent(actor, release)
+            self.require(objection is None, "I8", str(objection), release.job_id)
+
+    def reserved(self, actor: Actor | None, client_id: str, first_at: int, count: int, interval_ms: float) -> None:
+        """Checks slots under a rate cap that a deliverer has reserved."""
+        objection = self.caps.reserved(actor, client_id, first_at, count, interval_ms)
+        self.require(objection is None, "I8", str(objection))
 
     # Changes by pollers.
 
@@ -202,11 +226,21 @@ class Watcher:
             record = self.executions.find(job_id, execution_id)
             has_ended = record is not None and record.is_final
             self.require(
-                has_ended or execution_id in self.named.redriven,  # A redriven execution has a row of its own.
+                # A redriven execution has a row of its own, and so has a release that the queue refused for now.
+                has_ended or execution_id in self.named.redriven or self._is_set_aside(job_id),
                 "I6",
                 "the cursor passes an acknowledged, unreleased row",
                 job_id,
             )
+
+    def _is_set_aside(self, job_id: str) -> bool:
+        """Whether a release of the job waits in a row that its poller has yet to read."""
+        partition_id = place_of(job_id).partition_id
+        return any(
+            isinstance(element, Release) and element.job_id == job_id
+            for row in every_row(self.timeline, partition_id, self._cursors[partition_id])
+            for element in elements_of(row).values()
+        )
 
     def _check_released(self, job_id: str) -> None:
         """Checks a job that was just acknowledged: if the cursor is past its row, the job must have been released."""
@@ -222,6 +256,7 @@ class Watcher:
         about = after.job_id
         self.require(after.revision == (before.revision if before else 0) + 1, "I4", "a revision was skipped", about)
         self._check_transition(before, after)
+        self.caps.noted(actor, after)
         if before is not None and before.state is State.DEAD and after.state is not State.DEAD:
             self.named.redriven.add(after.execution_id)
         if before is not None:
@@ -251,7 +286,8 @@ class Watcher:
     def _check_transition(self, before: Execution | None, after: Execution) -> None:
         """Requires that only an attempt under way has an outcome."""
         from_running = before is not None and before.state is State.RUNNING
-        is_outcome = after.state in ATTEMPTED
+        is_renewed = before is not None and before.attempts == after.attempts and before.state is after.state
+        is_outcome = after.state in ATTEMPTED and not is_renewed
         told = f"{before and before.state} -> {after.state}"
         self.require(from_running or not is_outcome, "I4", f"an outcome without a claim: {told}", after.job_id)
 
@@ -267,6 +303,8 @@ class Watcher:
         job_id, occurrence = delivery.job_id, delivery.occurrence
         seen = self.seen[job_id]
         seen.starts.append((self._scheduler.now, delivery.attempt))
+        self.first_starts.setdefault(delivery.execution_id, (self._scheduler.now, delivery))
+        self.attempts[delivery.execution_id, delivery.attempt] += 1
         self.require(clock_now >= occurrence.due_at, "I2", f"{occurrence.due_at - clock_now} ms early", job_id)
         if delivery.attempt == 1 and seen.first_lateness_ms is None:
             seen.first_lateness_ms = self._scheduler.now - occurrence.due_at
@@ -274,8 +312,6 @@ class Watcher:
         if not is_named(job_id):
             self._check_made_once(job_id, occurrence)
         self._check_bounded(delivery)
-        if actor.is_over(self._scheduler.now):
-            return  # Its claim has ended; only the end of its host keeps such an attempt from starting.
         self.require(objection is None, "I7", str(objection), job_id)
         self._check_order(delivery)
         self._check_wanted_now(job_id, occurrence)
@@ -314,6 +350,8 @@ class Watcher:
 
     def _check_order(self, delivery: Delivery) -> None:
         """Requires that the jobs ahead in the order of its key, accepted in time, have ended."""
+        if delivery.occurrence.client_id == self.apart:
+            return
         for ahead in self.order.ahead_of(delivery.execution_id, delivery.occurrence):
             record = self.executions.find(ahead.job_id, ahead.execution_id)
             has_ended = record is not None and record.is_final
@@ -352,7 +390,7 @@ class Watcher:
         now, client_id = self._scheduler.now, delivery.occurrence.client_id
         attempt = delivery.execution_id, delivery.attempt
         objection = self.caps.objection(actor, client_id, attempt, now, now + lasts_ms)
-        self.require(objection is None or actor.is_over(now), "I8", str(objection), delivery.job_id)
+        self.require(objection is None, "I8", str(objection), delivery.job_id)
 
     def succeeded(self, delivery: Delivery) -> None:
         """Notes an attempt whose answer is success, if the deliverer lives to receive it."""

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from clockwork.routes import ROUTES
-from tests.support.examples import ALICE
+from tests.support.examples import ALICE, NOW
 
 REGION = "us-east-1"
 #: The route key of a request that no route takes.
@@ -165,9 +165,9 @@ def _record(message_id: str, body: str) -> dict[str, Any]:
         "body": body,
         "attributes": {
             "ApproximateReceiveCount": "1",
-            "SentTimestamp": "1545082649183",
+            "SentTimestamp": str(NOW),
             "SenderId": "AIDAIENQZJOLO23YVJ4VO",
-            "ApproximateFirstReceiveTimestamp": "1545082649185",
+            "ApproximateFirstReceiveTimestamp": str(NOW + 2),
         },
         "messageAttributes": {},
         "md5OfBody": hashlib.md5(body.encode(), usedforsecurity=False).hexdigest(),

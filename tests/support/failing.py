@@ -36,7 +36,9 @@ class Failing:
         self.back_fails = back_fails
         self.clockwork = MemoryClockwork(answer=self._answer)
         self.world = self.clockwork.world
-        self.clockwork.clients.put(msgspec.structs.replace(ACME, **client))
+        self.clockwork.clients.put(
+            msgspec.structs.replace(ACME, **{"allowed_queue_arns": (QUEUE.queue_arn,), **client})
+        )
 
     def _answer(self, delivery: Delivery) -> Outcome:
         now = self.clockwork.clock.now()

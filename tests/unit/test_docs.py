@@ -144,8 +144,15 @@ def _described() -> list[str]:
     return list(paths)
 
 
-def test_the_requests_of_the_readme_are_accepted() -> None:
+def api_with_secret() -> Api:
+    """An API in an account that has the signing secret of the README."""
     api = Api()
+    api.clockwork.signing_secrets.names.add("clockwork/acme")
+    return api
+
+
+def test_the_requests_of_the_readme_are_accepted() -> None:
+    api = api_with_secret()
     answers: dict[str, Answer] = {}
     for request in _SIGNED.finditer(text_of(ROOT / "README.md")):
         is_put = "-X PUT" in request["more"]
@@ -161,7 +168,7 @@ def test_the_python_of_the_readme_sends_a_job_that_is_accepted() -> None:
     (program,) = fenced(ROOT / "README.md", "python")
     place: dict[str, Any] = {}
     exec(program[program.index("job = {") : program.index("session =")], place)
-    api = Api()
+    api = api_with_secret()
     admitted = next(_SIGNED.finditer(text_of(ROOT / "README.md")))
     assert api.call("PUT", admitted["path"], admitted["body"], caller=ADMIN).status == 200
     assert api.call("POST", "/v1/jobs", place["job"], caller=BILLING).status == 201

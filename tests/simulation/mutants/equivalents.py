@@ -13,8 +13,8 @@ EQUIVALENT: dict[str, str] = {
     "domain/requests/packing.py: room, known = 0, set[bytes](): 0 -> 1": (
         "the first outline opens a row whatever room there is"
     ),
-    "domain/limits/concurrency.py: most_growths = 20  # gives far more than the longest wait; a float cannot hold every"
-    " power: 20 -> 21": "the wait is cut at its longest long before",
+    "domain/limits/concurrency.py: most_growths = 40  # gives far more than the longest wait; a float cannot hold every"
+    " power: 40 -> 41": "the wait is cut at its longest long before",
     "flows/deliver/admission.py: free_at = max(until + 1, first_at + int(count * interval_ms)): 1 -> 2": (
         "any instant beyond the window says that it has expired"
     ),

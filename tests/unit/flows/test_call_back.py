@@ -78,7 +78,7 @@ def test_a_success_is_not_called_back_and_costs_no_row() -> None:
 def test_nothing_but_death_is_called_back(state: State) -> None:
     failing = Failing()
     stored = execution(state)
-    assert call_back(failing.world, [(release(occurrence=occurrence(on_failure=BACK)), stored)]) == {}
+    assert call_back(failing.world, [(release(occurrence=occurrence(on_failure=BACK)), stored)]) == []
     assert not failing.clockwork.queue.messages
 
 

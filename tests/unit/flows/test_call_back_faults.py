@@ -8,6 +8,7 @@ permit; the callback itself fails.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -88,8 +89,8 @@ def test_a_client_that_cannot_be_read_delays_its_callback(monkeypatch: pytest.Mo
     ended = [(release(occurrence=occurrence(on_failure=BACK)), DEAD), (release(), DEAD)]
     with monkeypatch.context() as broken:
         broken.setattr(failing.clockwork.clients, "get", unread)
-        assert call_back(failing.world, ended) == {0: "acme"}
-    assert call_back(failing.world, ended) == {}
+        assert call_back(failing.world, ended) == [Refused(0, permanent=False, reason="acme")]
+    assert call_back(failing.world, ended) == []
     assert len(failing.clockwork.queue.messages) == 1
 
 
@@ -163,8 +164,9 @@ def test_what_a_poller_can_never_send_is_called_back_before_its_shard_goes_on(
     monkeypatch.setattr(failing.clockwork.queue, "send", never)
     if not answers:
         breaking(failing, monkeypatch, "put_new", Unavailable("no answer"), after=False)
-        assert "stuck" in {report.outcome for report in failing.clockwork.poll_all()}
+        assert sum(report.set_aside for report in failing.clockwork.poll_all()) == 1
         assert failing.record(job_id).state is State.DEAD
+        failing.clockwork.clock.advance(60_000)
     assert {report.outcome for report in failing.clockwork.poll_all()} == {"dry"}
     failing.run(1)
     assert ["too large" in facts(back)["reason"] for back in failing.backs] == [True]
@@ -209,6 +211,22 @@ def test_the_far_retry_of_an_ordered_jobs_callback_comes_though_there_are_fewer_
     failing.run(2_400)
     assert [back.attempt for back in failing.backs] == [1] * 4 + [2] * 4
     assert {releases_of(row)[0].shard for row in _back_rows(failing)} - {"p000"}
+
+
+def test_callbacks_go_their_way_though_the_row_of_another_cannot_be_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    failing = Failing()
+    odd, even = (failing.create(record="full") for _ in range(2))
+
+    def reading(row: Row) -> list[Release]:
+        releases = releases_of(row)
+        if any(json.loads(one.occurrence.payload.body)["jobId"] == odd for one in releases):
+            raise ValueError(odd)
+        return releases
+
+    monkeypatch.setattr("clockwork.flows.deaths.releases_of", reading)
+    failing.run(10)
+    assert [facts(back)["jobId"] for back in failing.backs] == [even]
+    assert failing.tries == 2
 
 
 def _back_rows(failing: Failing) -> list[Row]:

@@ -26,7 +26,7 @@ from clockwork.flows.sweep.unpark import unpark
 from clockwork.memory.world import MemoryClockwork
 from tests.support.examples import ACME, NOW, new_job, occurrence
 from tests.support.named import Named
-from tests.support.regulated import Regulated
+from tests.support.regulated import Regulated, put_parked
 
 GLOBEX = msgspec.structs.replace(ACME, client_id="globex")
 FAULTS = [NewerFormat("format 9"), Undecodable("damaged")]
@@ -44,7 +44,7 @@ def _parked(*blobs: bytes) -> MemoryClockwork:
     for client in (ACME, GLOBEX):
         clockwork.clients.put(client)
         clockwork.regulation.note_parked(client.client_id, clockwork.clock.at)
-        clockwork.timeline.put_new([parked_row(_release(client.client_id, len(blobs)))])
+        put_parked(clockwork, _release(client.client_id, len(blobs)))
     for number, blob in enumerate(blobs):
         clockwork.timeline.put_new([msgspec.structs.replace(parked_row(_release("acme", number)), blob=blob)])
     return clockwork
@@ -84,7 +84,7 @@ def test_a_parked_release_that_is_refused_stays_and_those_that_were_taken_are_no
 ) -> None:
     clockwork = _parked()
     released = [_release("acme", number) for number in (7, 8, 9)]
-    clockwork.timeline.put_new([parked_row(release) for release in released])
+    put_parked(clockwork, *released)
     odd = released[1].job_id
     sent: list[str] = []
 
@@ -109,7 +109,7 @@ def test_a_parked_row_that_cannot_be_read_is_not_discarded() -> None:
 
 def test_a_parked_row_whose_record_cannot_be_read_is_not_discarded(monkeypatch: pytest.MonkeyPatch) -> None:
     clockwork = _parked()
-    clockwork.timeline.put_new([parked_row(_release("acme", 7))])
+    put_parked(clockwork, _release("acme", 7))
     clockwork.regulation.direct_parked(Parked("acme", discard_until=NOW + 60_000))
     find, damaged = clockwork.executions.find, _release("acme", 7)
 

@@ -91,6 +91,7 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
     from clockwork.aws.stores.key_rows import AwsKeyRows
     from clockwork.aws.stores.regulation import AwsRegulation
     from clockwork.aws.stores.shards import AwsShards
+    from clockwork.aws.stores.signing_secrets import AwsSigningSecrets
     from clockwork.aws.stores.timeline import AwsTimeline
     from clockwork.aws.targets.notices import AwsNotices
 
@@ -114,6 +115,7 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
         clients=CachedClients(AwsClients(aws, settings.clients_table), clock, settings.client_cache_seconds),
         key_rows=AwsKeyRows(aws, settings.jobs_table),
         regulation=AwsRegulation(aws, settings.clients_table, clock),
+        signing_secrets=AwsSigningSecrets(aws),
         environment=Environment(name=OsRandom().token()),
     )
 

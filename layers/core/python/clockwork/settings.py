@@ -55,8 +55,8 @@ class Settings:
     max_receive_count: int = 100
     #: The same of the ordered queue: a head that fails is received again and again, since it is never sent anew.
     ordered_max_receive_count: int = 1_000
-    #: How many deliverer environments the deployment is made for. A client without a concurrency limit of its own may
-    #: take a fifth of them.
+    #: How many deliverer environments Lambda runs at most. Beside others, clients without a concurrency limit of their
+    #: own that crowd share three quarters of them.
     deliverer_concurrency: int = 100
     #: Attempts at a target that one environment must have seen, half of them failing, before its circuit opens. Failed
     #: retries do not count.
@@ -68,6 +68,12 @@ class Settings:
     #: Timeline rows live this long past their due instant. An outage must be shorter.
     row_retention_seconds: int = 3 * 86_400
     execution_retention_seconds: int = 30 * 86_400
+    #: How long the release queues and their dead-letter queues keep a message, the longest that SQS offers: waiting
+    #: messages must outlive every outage that Clockwork is to survive.
+    queue_retention_seconds: int = 14 * 86_400
+    #: What has waited in an ordered queue for this long ends DEAD, before the queue deletes it without a trace. A head
+    #: may be hidden for 12 hours meanwhile, and those behind it are seen only after it.
+    ordered_wait_seconds: int = 13 * 86_400
     idempotency_seconds: int = 86_400
     #: Each api environment admits an even share of a client's createsPerSecond, for so many environments. More
     #: environments than that admit more in all.
@@ -106,6 +112,8 @@ class Settings:
     kafka_bootstrap_servers: str = ""
     #: `plain`, `tls`, `scram` or `iam`.
     kafka_auth: str = "plain"
+    #: The topic of that cluster from which the ingester takes jobs. Empty: none.
+    ingestion_topic: str = ""
     #: With `scram`: the name of the secret {"username": ..., "password": ...} in Secrets Manager.
     kafka_secret: str = ""
 

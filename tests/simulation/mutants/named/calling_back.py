@@ -19,7 +19,7 @@ CALLING_BACK = (
     Mutant(
         "a message is let go though its callback is not certain",
         "flows/deliver/deliver.py",
-        (('batch.fail(batch.called_back[index][0], f"its callback is not certain: {why_not}")', "pass"),),
+        (('batch.fail(batch.called_back[one.index][0], f"its callback is not certain: {one.reason}")', "pass"),),
         "I1",
     ),
     Mutant(

@@ -40,7 +40,7 @@ DELIVERING = (
     Mutant(
         "clocks are taken to agree on when a claim ends",
         "domain/lifecycle/attempts.py",
-        (("CLAIM_GRACE_MS = 1_000", "CLAIM_GRACE_MS = -1_000"),),
+        (("CLAIM_GRACE_MS = 4_000", "CLAIM_GRACE_MS = -1_000"),),
         "I4",
     ),
     Mutant(
@@ -184,10 +184,34 @@ DELIVERING = (
         "flows/containment.py",
         (
             (
-                "    return [answer for item in items for answer in _for_each(call, [item], failed)]",
+                "    return [*_for_each(call, items[:half], failed), *_for_each(call, items[half:], failed)]",
                 "    raise SystemError",
             ),
         ),
         "L1",
+    ),
+    Mutant(
+        "a decision that raises for one item ends the batch",
+        "flows/deliver/claim.py",
+        (
+            (
+                "    judged = batch.each(items, lambda item:"
+                " is_expired(item.release.occurrence, max(now, item.release.run_at)))\n",
+                "    judged = [(item, is_expired(item.release.occurrence, max(now, item.release.run_at)))"
+                " for item in items]\n",
+            ),
+        ),
+        "L1",
+    ),
+    Mutant(
+        "one record that is not answered fails the whole batch",
+        "flows/deliver/batch.py",
+        (
+            (
+                "                self.fail(plans[index][0], saved.unavailable)\n",
+                "                return [self.fail(one, saved.unavailable) for one, _ in plans]\n",
+            ),
+        ),
+        "I3",
     ),
 )

@@ -147,18 +147,18 @@ NAMING = (
     ),
     Mutant(
         "a poller puts no next pointer",
-        "flows/poll/shard.py",
+        "flows/poll/release.py",
         (
             (
-                "            visit.world.timeline.put_new(following)\n".replace("            ", "        ", 1),
-                "        pass\n",
+                "        refused = put_each(world.timeline, world.environment.faults, [row for _, row in following])\n",
+                "        refused: dict[int, str] = {}\n",
             ),
         ),
         "I1",
     ),
     Mutant(
         "a chain that goes on within the range is not read again",
-        "flows/poll/shard.py",
+        "flows/poll/release.py",
         (('return "goes_on" if done[-1].goes_on else None', "return None"),),
         "I1",
     ),

@@ -64,7 +64,7 @@ ORDERING = (
     Mutant(
         "a head is attempted as if nothing were recorded of it",
         "flows/deliver/ordered.py",
-        (("            item.release = resumed(item.release, item.seen)\n", ""),),
+        (("                item.release = resumed(item.release, item.seen, now)\n", ""),),
         "L1",
     ),
 )

@@ -8,7 +8,7 @@ REGULATING = (
     Mutant(
         "permits are not asked for",
         "flows/deliver/concurrency.py",
-        (("if not is_slow and (client is None or client.max_concurrency is None):", "if True:"),),
+        (("    if blocks is None:\n", "    if True:\n"),),
         "I8",
     ),
     Mutant(
@@ -32,7 +32,31 @@ REGULATING = (
     Mutant(
         "a slot is taken and not waited for",
         "flows/deliver/admission.py",
-        (("run_at=slot_at, paced=True", "paced=True"),),
+        (("max(item.release.run_at, at), paced=True", "item.release.run_at, paced=True"),),
+        "I8",
+    ),
+    Mutant(
+        "what is unparked keeps the slot that it had",
+        "flows/sweep/unpark.py",
+        (("run_at=run_at, paced=False, waits=0", "run_at=run_at, waits=0"),),
+        "I8",
+    ),
+    Mutant(
+        "the instant of a redrive is taken for a slot",
+        "domain/ordering.py",
+        (("stored.next_attempt_at not in (None, _redriven_at(stored))", "stored.next_attempt_at is not None"),),
+        "I8",
+    ),
+    Mutant(
+        "the slots of one reservation are given away again",
+        "memory/regulation.py",
+        (("self._next_slot_us[client_id] = first_us + round(count * interval_ms * 1000)", "pass"),),
+        "I8",
+    ),
+    Mutant(
+        "a retry keeps the slot of the attempt before",
+        "domain/lifecycle/attempts.py",
+        (("paced = release.paced and attempt == release.attempt", "paced = release.paced"),),
         "I8",
     ),
     Mutant(
@@ -89,10 +113,10 @@ REGULATING = (
     ),
     Mutant(
         "what comes too late at a poller leaves no record",
-        "flows/poll/shard.py",
+        "flows/poll/release.py",
         (
             ("saves = world.executions.save([", "saves = list(["),
-            ("for release, saved in zip(late, saves, strict=True) if saved.ok}", "for release in late if saves}"),
+            ("for (index, _), saved in zip(late, saves, strict=True) if saved.ok}", "for index, _ in late if saves}"),
         ),
         "I12",
     ),

@@ -6,8 +6,8 @@ from tests.simulation.mutants.mutant import Mutant
 
 _BEHIND = "behind = [row for row in rows if shards[row.partition_id].horizon >= row.key]"
 _LAST_INSTANT = "keys.edge_key(max(r.run_at for r in releases_of(row)))"
-_SENT = "    refused = world.releases.send(releases, now) if releases else ()\n"
-_RELEASE = "        stopped = _release_batch(visit, some, until)\n"
+_SENT = "    refused = world.releases.send(going, world.clock.now()) if going else ()\n"
+_RELEASE = "        stopped = release_portion(visit, some, until)\n"
 _EARLY_COMMIT = """        visit.lease = msgspec.structs.replace(visit.lease, cursor=some[-1].key)
         commit(visit, visit.lease.cursor)
 """
@@ -84,13 +84,13 @@ RELEASING = (
     ),
     Mutant(
         "what the queue refuses is passed",
-        "flows/poll/shard.py",
-        (("return all(r.permanent for r in refused) and not any(", "return True or not any("),),
+        "flows/poll/release.py",
+        (("left = [one.index for one in refused if not one.permanent] + ", "left = "),),
         "I6",
     ),
     Mutant(
         "what can never be sent leaves no record",
-        "flows/poll/shard.py",
+        "flows/poll/release.py",
         ((_SENT, _SENT + "    refused = [r for r in refused if not r.permanent]\n"),),
         "I12",
     ),
@@ -117,11 +117,8 @@ RELEASING = (
     ),
     Mutant(
         "a newer version's row is passed",
-        "flows/poll/shard.py",
-        (
-            ("done = visited[:-1] if newer else visited", "done = visited"),
-            ('    if newer:\n        return "stuck"\n', ""),
-        ),
+        "flows/poll/release.py",
+        (("read = visited[:-1] if visited[-1].is_newer else visited", "read = visited"),),
         "I6",
     ),
     Mutant(

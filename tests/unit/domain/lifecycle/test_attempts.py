@@ -100,8 +100,8 @@ def test_only_the_retry_itself_claims_a_waiting_record(state: State) -> None:
 
 
 def test_success_ends_it() -> None:
-    running = execution(State.RUNNING, attempt=2, claimant="me", claim_until=NOW, cancel_noted_at=NOW)
-    plan = plan_outcome(release(attempt=2), running, success(NOW + 40), NOW + 50, 0.5)
+    running = execution(State.RUNNING, attempt=1, claimant="me", claim_until=NOW, cancel_noted_at=NOW)
+    plan = plan_outcome(release(run_at=NOW + 30), running, success(NOW + 40), NOW + 50, 0.5)
     assert plan.action is Action.FINISH
     assert plan.execution is not None
     assert plan.execution.state is State.SUCCEEDED

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +20,7 @@ from clockwork.domain.storage.codec import decode_message, encode_message
 from clockwork.flows.sweep.dead_letters import sweep_dead_letters
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import DeadLetter, Refused, Saved
-from tests.support.examples import NOW, occurrence, release
+from tests.support.examples import ACME, NOW, occurrence, release
 
 QUEUE = SqsTarget("arn:aws:sqs:us-east-1:111111111111:orders")
 OTHER = SqsTarget("arn:aws:sqs:us-east-1:111111111111:others")
@@ -38,6 +40,14 @@ RELEASES = st.lists(
     ),
     max_size=80,
 )
+
+
+def sending(**given: Any) -> MemoryClockwork:
+    """A Clockwork whose client may send to the queues and the bus of these tests."""
+    clockwork = MemoryClockwork(**given)
+    queues = (QUEUE.queue_arn, OTHER.queue_arn)
+    clockwork.clients.put(msgspec.structs.replace(ACME, allowed_queue_arns=queues, allowed_target_arns=(BUS.bus_arn,)))
+    return clockwork
 
 
 @given(releases=RELEASES)
@@ -109,7 +119,7 @@ def refusing(body: bytes) -> Callable[[Delivery], Outcome]:
 
 @pytest.mark.parametrize("record", ["none", "full"])
 def test_a_bundle_is_delivered_whole_and_acknowledged_at_once(record: RecordLevel) -> None:
-    clockwork = MemoryClockwork()
+    clockwork = sending()
     herd(clockwork, 10, record)
     assert len(clockwork.queue.messages) == 1
     report = clockwork.deliver_visible()
@@ -121,7 +131,7 @@ def test_a_bundle_is_delivered_whole_and_acknowledged_at_once(record: RecordLeve
 @pytest.mark.parametrize("target", [QUEUE, BUS], ids=["queue", "bus"])
 @pytest.mark.parametrize("record", ["none", "full"])
 def test_one_bad_occurrence_of_a_bundle_retries_alone(record: RecordLevel, target: Target) -> None:
-    clockwork = MemoryClockwork(answer=refusing(b"3"))
+    clockwork = sending(answer=refusing(b"3"))
     sent = herd(clockwork, 8, record, target)
     assert len(clockwork.queue.messages) == 1
     clockwork.run_until(clockwork.clock.at + 100_000)
@@ -130,7 +140,7 @@ def test_one_bad_occurrence_of_a_bundle_retries_alone(record: RecordLevel, targe
 
 
 def test_what_cannot_be_recorded_comes_back_alone_and_the_rest_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    clockwork = MemoryClockwork()
+    clockwork = sending()
     sent = herd(clockwork, 4)
     save = clockwork.executions.save
 
@@ -151,7 +161,7 @@ def test_what_cannot_be_recorded_comes_back_alone_and_the_rest_is_done(monkeypat
 
 
 def test_a_bundle_received_again_is_split_before_anything_of_it_is_started() -> None:
-    clockwork = MemoryClockwork()
+    clockwork = sending()
     herd(clockwork, 5)
     clockwork.queue.receive()  # by a deliverer that then dies
     clockwork.clock.advance(clockwork.settings.visibility_seconds * 1000)
@@ -163,7 +173,7 @@ def test_a_bundle_received_again_is_split_before_anything_of_it_is_started() -> 
 
 
 def test_a_bundle_comes_back_whole_if_it_cannot_be_split(monkeypatch: pytest.MonkeyPatch) -> None:
-    clockwork = MemoryClockwork()
+    clockwork = sending()
     herd(clockwork, 3)
     clockwork.queue.receive()
     clockwork.clock.advance(clockwork.settings.visibility_seconds * 1000)
@@ -176,7 +186,7 @@ def test_a_bundle_comes_back_whole_if_it_cannot_be_split(monkeypatch: pytest.Mon
 def test_of_a_dead_lettered_bundle_that_is_taken_in_part_only_that_counts_and_the_letter_stays(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    clockwork = MemoryClockwork()
+    clockwork = sending()
     letters = iter([[DeadLetter("receipt", encode_message([release()] * 3))], []])
     monkeypatch.setattr(clockwork.world.dead_letters, "receive", lambda: next(letters))
     monkeypatch.setattr(clockwork.world.releases, "send", lambda some, now: [Refused(1, False, "full")])
@@ -185,7 +195,7 @@ def test_of_a_dead_lettered_bundle_that_is_taken_in_part_only_that_counts_and_th
 
 
 def test_a_dead_lettered_bundle_is_released_one_by_one() -> None:
-    clockwork = MemoryClockwork()
+    clockwork = sending()
     herd(clockwork, 3)
     (message,) = clockwork.queue.messages.values()
     clockwork.queue.dead[message.message_id] = clockwork.queue.messages.pop(message.message_id)

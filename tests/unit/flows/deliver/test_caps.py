@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -15,12 +17,17 @@ from clockwork.domain.limits.concurrency import (
     BLOCK,
     LONGEST_NO_PERMIT_MS,
     NO_PERMIT_MS,
+    NONE_FREE_FOR_MS,
     SLOW_MS,
+    Blocks,
     blocks_of,
-    cap_of,
+    limit_of,
+    share_of,
     wait_ms,
 )
+from clockwork.domain.storage.codec import encode_release
 from clockwork.flows.access import Caller
+from clockwork.flows.deliver.concurrency import SENT_WITHIN_MS
 from clockwork.flows.requests.cancel import cancel_job
 from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.timeline.shards import ensure_shards
@@ -195,20 +202,132 @@ def test_permits_of_what_is_never_started_are_given_back() -> None:
     assert regulated.clockwork.regulation.lease("acme", 0, "other", now, now + 1)
 
 
-def test_a_client_without_a_cap_needs_permits_only_while_its_targets_are_slow() -> None:
+def create_of_another(regulated: Regulated) -> None:
+    """A job of another client, due when those of `Regulated.create` are."""
+    another = msgspec.structs.replace(ACME, client_id="globex")
+    regulated.clockwork.clients.put(another)
+    wish = msgspec.structs.replace(request(new_job(delay_ms=5_000)), client=another)
+    create_jobs(regulated.clockwork.world, wish, ensure_shards(regulated.clockwork.world))
+
+
+def share_of_one(regulated: Regulated) -> int:
+    """How many blocks a client may lease that alone crowds or is slow."""
+    return share_of(regulated.clockwork.settings.deliverer_concurrency, 1).count
+
+
+def lease_all_of_acme(regulated: Regulated, for_ms: int) -> None:
+    now = regulated.clockwork.clock.at
+    for block in range(share_of_one(regulated)):
+        assert regulated.clockwork.regulation.lease("acme", block, "other", now, now + for_ms)
+
+
+def test_a_slow_client_without_a_cap_needs_permits_only_where_others_were_met() -> None:
     regulated = Regulated()
-    regulated.takes_ms = SLOW_MS - 1
-    regulated.create(60)
-    assert len(regulated.run(10)) == 60
     regulated.takes_ms = SLOW_MS
     regulated.create(1)
     regulated.run(10)
-    now = regulated.clockwork.clock.at
-    for block in range(blocks_of(cap_of(ACME, regulated.clockwork.settings.deliverer_concurrency)).count):
-        assert regulated.clockwork.regulation.lease("acme", block, "other", now, now + 40_000)
+    lease_all_of_acme(regulated, 40_000)
+    # Alone, it may take every deliverer.
+    regulated.create(5)
+    assert len(regulated.run(6)) == 5
+    # It is slow for a minute, and the other counts for as long.
+    create_of_another(regulated)
+    assert len(regulated.run(6)) == 1
     regulated.create(5)
     assert regulated.run(20) == []
-    assert len(regulated.run(40)) == 5
+    assert len(regulated.run(20)) == 5
+    regulated.run(60)
+    lease_all_of_acme(regulated, 40_000)
+    regulated.create(5)
+    assert len(regulated.run(6)) == 5
+
+
+def test_a_fast_client_without_a_cap_needs_permits_only_where_it_crowds_and_others_were_met() -> None:
+    regulated = Regulated()
+    regulated.takes_ms = SLOW_MS - 1
+    lease_all_of_acme(regulated, 60_000)
+    regulated.create(60)
+    assert len(regulated.run(6)) == 60
+    # It has not crowded for a while when it meets another, and its batch is not full.
+    regulated.run(20)
+    create_of_another(regulated)
+    regulated.create(2)
+    assert len(regulated.run(6)) == 3
+    regulated.create(60)
+    assert len(regulated.run(6)) == 0
+    assert len(regulated.run(60)) == 60
+
+
+def test_a_client_that_has_waited_for_a_permit_crowds_in_small_batches_too() -> None:
+    regulated = Regulated()
+    create_of_another(regulated)
+    regulated.run(6)
+    (job_id,) = regulated.create(1)
+    regulated.clockwork.poll_all()
+    lease_all_of_acme(regulated, 20_000)
+    (message,) = regulated.clockwork.queue.messages.values()
+    waited = msgspec.structs.replace(release_in(message.body), waits=1)
+    message.body = encode_release(waited)
+    assert regulated.run(15) == []
+    assert [delivery.job_id for delivery in regulated.run(15)] == [job_id]
+
+
+def test_a_share_costs_two_writes_a_batch_however_many_it_delivers(monkeypatch: pytest.MonkeyPatch) -> None:
+    regulated = Regulated()
+    made: Counter[str] = Counter()
+    for name in ("lease", "taken", "give_back"):
+        call = getattr(regulated.clockwork.regulation, name)
+
+        def counted(*asked: Any, name: str = name, call: Any = call) -> Any:
+            made[name] += 1
+            return call(*asked)
+
+        monkeypatch.setattr(regulated.clockwork.regulation, name, counted)
+    create_of_another(regulated)
+    regulated.create(200)
+    assert len(regulated.run(8)) == 201
+    batches = made["give_back"]
+    assert 200 / 10 <= batches <= 200 / 9
+    assert made == {"lease": batches, "give_back": batches}
+
+
+def test_a_free_block_is_found_among_many_that_are_taken() -> None:
+    regulated = Regulated()
+    create_of_another(regulated)
+    regulated.run(6)
+    lease_all_of_acme(regulated, 600_000)
+    last = share_of_one(regulated) - 1
+    regulated.clockwork.regulation.give_back("acme", last, "other")
+    regulated.create(10)
+    assert len(regulated.run(6)) == 10
+    assert regulated.clockwork.world.environment.last_block["acme"] == last
+
+
+def test_an_environment_that_found_no_block_asks_for_none_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    regulated = Regulated(max_concurrency=BLOCK)
+    regulated.clockwork.regulation.lease("acme", 0, "other", regulated.start, regulated.start + 60_000)
+    asked_at: list[int] = []
+    lease = regulated.clockwork.regulation.lease
+
+    def noted(*asked: Any) -> bool:
+        asked_at.append(regulated.clockwork.clock.at)
+        return lease(*asked)
+
+    monkeypatch.setattr(regulated.clockwork.regulation, "lease", noted)
+    regulated.create(100)
+    assert regulated.run(30) == []
+    assert len(asked_at) > 1
+    assert all(later - before >= NONE_FREE_FOR_MS for before, later in pairwise(asked_at))
+
+
+def test_what_is_sent_back_for_a_permit_comes_when_it_is_due_and_not_up_to_a_second_before() -> None:
+    regulated = Regulated(max_concurrency=BLOCK)
+    regulated.clockwork.regulation.lease("acme", 0, "other", regulated.start, regulated.start + 60_000)
+    regulated.create(20)
+    regulated.run(6)
+    messages = regulated.clockwork.queue.messages.values()
+    assert len(messages) == 20
+    assert all(0 <= release_in(one.body).run_at - one.visible_at <= SENT_WITHIN_MS for one in messages)
 
 
 def test_an_environment_without_a_block_of_permits_waits_for_one() -> None:
@@ -230,7 +349,7 @@ def test_what_waits_behind_a_full_cap_looks_less_and_less_often() -> None:
         regulated.run(seconds)
         (message,) = regulated.clockwork.queue.messages.values()
         looks.append(release_in(message.body).waits)
-    assert 12 <= looks[0] <= 20
+    assert 20 <= looks[0] <= 34
     assert 2_900 / 120 - 1 <= looks[1] - looks[0] <= 2_900 / 60 + 1
     assert len(regulated.run(230)) == 1
 
@@ -247,10 +366,13 @@ def test_the_wait_for_a_permit_grows_and_is_bounded(waits: int, fraction: float)
 def test_blocks_never_exceed_the_cap(cap: int, count: int, size: int) -> None:
     blocks = blocks_of(cap)
     assert (blocks.count, blocks.size) == (count, size)
-    assert blocks.count * blocks.size <= cap
+    assert count * size <= cap
 
 
-def test_a_client_without_a_cap_may_take_a_share() -> None:
-    assert cap_of(None, 100) == 200
-    assert cap_of(ACME, 1) == BLOCK
-    assert cap_of(msgspec.structs.replace(ACME, max_concurrency=7), 100) == 7
+def test_a_limit_of_its_own_holds_and_a_share_is_split_among_those_that_crowd() -> None:
+    assert limit_of(None) is None
+    assert limit_of(ACME) is None
+    assert limit_of(msgspec.structs.replace(ACME, max_concurrency=7)) == Blocks(1, 7)
+    assert [share_of(100, crowding).count for crowding in (1, 2, 3, 4, 80, 1_000)] == [75, 37, 25, 18, 1, 1]
+    assert share_of(1, 1) == Blocks(1, None)
+    assert share_of(10, 1).count == 7

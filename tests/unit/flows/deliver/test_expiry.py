@@ -188,16 +188,16 @@ def test_the_record_of_what_ended_is_kept_as_long_as_its_client_wants(
     policy: RetryPolicy, answer: Outcome, state: State, record: str
 ) -> None:
     clockwork = MemoryClockwork(answer=lambda _: answer)
-    week = msgspec.structs.replace(ACME, retention_days=7)
+    wanted = msgspec.structs.replace(ACME, retention_days=40)
     job = new_job(retry_policy=policy, relevancy_window_seconds=15, record=record)
-    asked = msgspec.structs.replace(request(job), client=week)
+    asked = msgspec.structs.replace(request(job), client=wanted)
     (created,) = create_jobs(clockwork.world, asked, ensure_shards(clockwork.world))
     clockwork.run_until(clockwork.clock.at + 60_000)
     if state is State.SUCCEEDED and record == "none":
         assert not clockwork.executions.all()
         return
     ended = record_of(clockwork, created)
-    assert (ended.state, ended.expires_at) == (state, created.due_at + 7 * DAY_MS)
+    assert (ended.state, ended.expires_at) == (state, created.due_at + 40 * DAY_MS)
 
 
 def test_what_has_not_ended_is_kept_whatever_its_client_wants() -> None:

@@ -24,6 +24,7 @@ from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.ordered import OrderedMessage, _come_back
 from clockwork.flows.deliver.waiting import InPlace
 from clockwork.flows.requests.create import CreatedJob, create_jobs
+from clockwork.flows.requests.redrive import DeadFilter, redrive_dead
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
@@ -161,7 +162,7 @@ def test_a_head_is_hidden_for_whole_seconds_and_never_later_than_it_is_wanted(
     clockwork = ready()
     hidden: list[int] = []
     monkeypatch.setattr(clockwork.world.in_hand, "hide", lambda receipts, seconds: hidden.append(seconds))
-    message = OrderedMessage("m", "", 1, receipt="r", group="g")
+    message = OrderedMessage("m", "", 1, receipt="r", group="g", sent_at=NOW)
     waiting = InPlace(clockwork.world, {"m": 1})
     waiting.back_at["m"] = clockwork.clock.at + wait_ms
     _come_back(Batch(clockwork.world, clockwork.clock.at + 60_000, waiting), waiting, [message])
@@ -209,6 +210,25 @@ def test_a_capped_client_gets_its_jobs_in_order_at_its_pace_and_each_takes_one_s
     assert delivered(clockwork) == ["a0", "a1", "a2", "a3"]
     starts = sorted(record.attempts[0].started_at - began_at for record in clockwork.executions.all())
     assert all(4_900 <= later - earlier <= 6_000 for earlier, later in pairwise(starts))
+
+
+def test_redriven_ordered_jobs_keep_the_pace_too() -> None:
+    is_down = True
+    starts: list[int] = []
+
+    def answer(_: Delivery) -> Outcome:
+        starts.append(clockwork.clock.at)
+        return failure(permanent=True) if is_down else success()
+
+    clockwork = ready(answer)
+    clockwork.clients.put(Client(client_id="acme", principals=ACME.principals, max_rate_per_second=0.2))
+    ordered(clockwork, *({"name": f"a{n}", "delay_ms": 1_000 + n} for n in range(4)))
+    run(clockwork, 60_000)
+    is_down = False
+    assert redrive_dead(clockwork.world, "acme", DeadFilter(), 10, None, admit=lambda _: None).changed == len(starts)
+    run(clockwork, 120_000)
+    assert {record.state for record in clockwork.executions.all()} == {State.SUCCEEDED}
+    assert all(later - earlier >= 4_900 for earlier, later in pairwise(starts))
 
 
 def test_a_message_whose_deliverer_was_lost_is_tried_again_before_its_followers() -> None:

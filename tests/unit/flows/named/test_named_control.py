@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import msgspec
 import pytest
 
 from clockwork.domain.errors import KeyReused
-from clockwork.domain.fires.backfills import plan_backfill
+from clockwork.domain.fires.backfills import fires_of_range, plan_backfill
 from clockwork.domain.fires.chains import expand
 from clockwork.domain.ids import decode_execution
 from clockwork.domain.jobs import Payload
 from clockwork.domain.keys import BEGINNING, END, edge_key
 from clockwork.domain.named.changes import cancelled, paused, replaced
 from clockwork.domain.recurrence import Every, Recurrence
-from clockwork.flows.named.trigger import backfill, run_now
+from clockwork.flows.named import trigger
+from clockwork.flows.named.trigger import run_now
 from clockwork.flows.poll.expand import visit_rows
 from tests.support.named import Named
+
+#: Of a client without caps.
+backfill = partial(trigger.backfill, admit=lambda _: None)
 
 
 def test_run_now_leaves_the_schedule_alone_and_works_while_paused() -> None:
@@ -110,7 +116,7 @@ def test_a_backfill_up_to_now_delivers_no_fire_before_its_jitter_has_it_due() ->
     named = Named(recurrence=every)
     start = named.start
     for now in range(start + 100_000, start + 400_000, 1_000):
-        planned = plan_backfill(named.job, f"b{now}", start, now, 1_000.0, now)
+        planned = plan_backfill(named.job, f"b{now}", fires_of_range(named.job, start, now), now, 1_000.0, now)
         assert planned.pointer is not None
         releases = expand(named.job, planned.pointer, END, now, 1_000).releases
         assert all(release.run_at >= release.occurrence.due_at for release in releases)

@@ -153,21 +153,6 @@ def test_a_row_of_a_newer_format_stops_the_shard_before_it() -> None:
     assert cursor(clockwork) < rows[0].key
 
 
-def test_what_the_queue_does_not_take_now_is_not_passed(monkeypatch: pytest.MonkeyPatch) -> None:
-    clockwork = ready()
-    rows = put(clockwork, *[5] * 150)
-    send, calls = clockwork.queue.send, []
-
-    def refuse_second(releases: Sequence[Release], now: int) -> Sequence[Refused]:
-        calls.append(1)
-        return [Refused(3, False, "throttled")] if len(calls) == 2 else send(releases, now)
-
-    monkeypatch.setattr(clockwork.queue, "send", refuse_second)
-    assert poll(clockwork).outcome == "stuck"
-    assert cursor(clockwork) == rows[99].key
-    assert poll(clockwork).released == 50
-
-
 def test_what_can_never_be_sent_becomes_a_dead_record(monkeypatch: pytest.MonkeyPatch) -> None:
     clockwork = ready()
     put(clockwork, 5, 6)

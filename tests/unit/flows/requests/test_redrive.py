@@ -37,7 +37,8 @@ class Failing:
         self.mended = False
         self.clockwork = MemoryClockwork(answer=self.answer)
         self.world = self.clockwork.world
-        self.clockwork.clients.put(msgspec.structs.replace(ACME, dead_letter_queue_arn=QUEUE))
+        client = msgspec.structs.replace(ACME, dead_letter_queue_arn=QUEUE, allowed_queue_arns=(QUEUE,))
+        self.clockwork.clients.put(client)
         # The target is a queue because queues have no circuit breaker.
         values = {"target": SqsTarget(QUEUE), "retry_policy": TWICE, **job}
         jobs = [new_job(**{"delay_ms": 1000 * (n + 1), **values}) for n in range(count)]
@@ -140,7 +141,7 @@ def test_a_redrive_that_dies_before_its_release_is_finished_by_its_repeat(monkey
             redrive(failing.world, dead)
     (waiting,) = failing.dead()
     assert waiting.state is State.PENDING
-    handled = redrive_dead(failing.world, "acme", ALL, 100, None)
+    handled = redrive_dead(failing.world, "acme", ALL, 100, None, admit=lambda _: None)
     assert (handled.seen, handled.changed) == (1, 0)
     failing.run(60)
     assert len(failing.clockwork.targets.delivered) == 3
@@ -171,12 +172,13 @@ def test_many_are_redriven_page_by_page_and_none_twice() -> None:
     failing = Failing(count=7)
     failing.mended = True
     before, changed, pages = None, 0, 0
+    admitted: list[int] = []
     while True:
-        handled = redrive_dead(failing.world, "acme", ALL, 3, before)
+        handled = redrive_dead(failing.world, "acme", ALL, 3, before, admit=admitted.append)
         changed, pages, before = changed + handled.changed, pages + 1, handled.next_before
         if before is None:
             break
-    assert (changed, pages) == (7, 3)
+    assert (changed, pages, admitted) == (7, 3, [3, 3, 1])
     failing.run(60)
     assert [one.state for one in failing.clockwork.executions.all()] == [State.SUCCEEDED] * 7
     assert len(failing.clockwork.targets.delivered) == 21

@@ -11,7 +11,7 @@ from clockwork.domain.errors import Unavailable
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import HttpTarget
 from clockwork.domain.keys import row_key
-from clockwork.domain.lifecycle.parking import FIRST_RATE, parked_row
+from clockwork.domain.lifecycle.parking import FIRST_RATE
 from clockwork.domain.limits.circuits import Circuit, Passage, host_of, plan_passage, unprobed
 from clockwork.domain.releases import Release
 from clockwork.domain.requests.create import occurrence_of
@@ -24,7 +24,7 @@ from clockwork.flows.requests.cancel import cancel_job
 from clockwork.flows.sweep.unpark import MOST_TRIES, unpark
 from clockwork.memory.world import MemoryClockwork
 from tests.support.examples import ACME, ALICE, NOW, failure, new_job, release
-from tests.support.regulated import Regulated
+from tests.support.regulated import Regulated, put_parked
 
 PARKED = 3
 COOLDOWN_MS = 60_000
@@ -42,7 +42,7 @@ def _with_parked_work(probe_in_ms: int, count: int = PARKED, hosts: int = 1, att
             job_id = AnonymousJob("p000", row_key(now, f"{place}-{number}"), 0).job_id
             due = msgspec.structs.replace(occurrence, due_at=now + number)
             release = Release(job_id, due, now, attempt=attempt if number < count - 1 else 1)
-            clockwork.timeline.put_new([parked_row(release)])
+            put_parked(clockwork, release)
         circuit = Circuit(ACME.client_id, f"h{place}.example.com", now - 60_000, now + probe_in_ms, 60_000)
         assert clockwork.regulation.save_circuit(None, circuit)
     clockwork.regulation.note_parked(ACME.client_id, now)
@@ -139,7 +139,7 @@ def test_what_waits_of_one_client_keeps_no_other_clients_waiting(monkeypatch: py
     other = msgspec.structs.replace(ACME, client_id="globex")
     clockwork.clients.put(other)
     job_id = AnonymousJob("p000", row_key(NOW, "of another"), 0).job_id
-    clockwork.timeline.put_new([parked_row(Release(job_id, occurrence_of(new_job(), other, NOW), NOW))])
+    put_parked(clockwork, Release(job_id, occurrence_of(new_job(), other, NOW), NOW))
     clockwork.regulation.note_parked("globex", clockwork.clock.at)
     read = clockwork.timeline.read
 

@@ -16,6 +16,7 @@ from botocore.exceptions import (
     EndpointConnectionError,
     HTTPClientError,
     IncompleteReadError,
+    ParamValidationError,
 )
 from botocore.exceptions import ConnectionError as ConnectionFailed
 from botocore.parsers import ResponseParserError
@@ -43,6 +44,8 @@ THROTTLES = frozenset(
         "TransactionInProgressException",
     }
 )
+#: Error codes of DynamoDB about the item itself, such as one of more than 400 KB.
+OF_ITEM = frozenset({"ItemCollectionSizeLimitExceededException", "ValidationException"})
 #: Reasons for which DynamoDB cancels a transaction that it may accept when it is sent again.
 _MEANWHILE = frozenset(
     {"None", "ConditionalCheckFailed", "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
@@ -79,6 +82,16 @@ def ask(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         if meaning is None:
             raise
         raise meaning from error
+
+
+def is_of_item(error: Exception) -> bool:
+    """Whether an error that `ask` left as it was speaks of the item that was written, and of no other.
+
+    A denied call, a missing table or expired credentials concern every item.
+    """
+    if isinstance(error, ClientError):
+        return error.response["Error"].get("Code") in OF_ITEM
+    return not isinstance(error, BotoCoreError) or isinstance(error, ParamValidationError)
 
 
 def held(write: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> bool:

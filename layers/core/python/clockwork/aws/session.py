@@ -65,14 +65,14 @@ class Aws:
         """
         return _Later(lambda: self.client(*wanted))
 
-    def client_as(self, service: str, access_key: str, secret_key: str, token: str) -> Any:
-        """A new client with its own credentials.
+    def client_as(self, service: str, access_key: str, secret_key: str, token: str, read_timeout_seconds: float) -> Any:
+        """A new client with its own credentials, which tries each call once.
 
         The caller keeps the client: `close` does not close it.
         """
         keys = {"aws_access_key_id": access_key, "aws_secret_access_key": secret_key, "aws_session_token": token}
         with self._lock:
-            return self._make(service, ATTEMPTS, READ_TIMEOUT_SECONDS, **keys)
+            return self._make(service, 1, read_timeout_seconds, **keys)
 
     def close(self) -> None:
         """End the threads and close the connections of the shared clients."""

@@ -34,10 +34,12 @@ class Client(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     relevancy_window_seconds: float | None = None
     #: The rate limit: deliveries started per second, retries included. None: as many as come due.
     max_rate_per_second: float | None = None
-    #: The concurrency limit: deliveries under way at once. None: a share of the deliverer's concurrency.
+    #: The concurrency limit: deliveries under way at once. None: a share of the deliverers beside others.
     max_concurrency: int | None = None
     creates_per_second: float | None = None
     jobs_per_day: int | None = None
+    #: No recurring job may fire more often than once in so many seconds.
+    min_interval_seconds: float = 1
     #: For how many days after its end an execution's record is kept. None: as the deployment's setting says.
     retention_days: int | None = None
     dead_letter_queue_arn: str | None = None
@@ -48,6 +50,10 @@ class Client(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     def may_target(self, arn: str) -> bool:
         """Whether its `allowed_target_arns` list this ARN. An ARN that they do not list is not allowed."""
         return _is_listed(arn, self.allowed_target_arns)
+
+    def allows_queue(self, queue_arn: str) -> bool:
+        """Whether its `allowed_queue_arns` list this queue. A queue that they do not list is not allowed."""
+        return queue_arn in self.allowed_queue_arns
 
     def allows_topic(self, topic: str) -> bool:
         """Whether its `allowed_topics` list this Kafka topic. A topic that they do not list is not allowed."""

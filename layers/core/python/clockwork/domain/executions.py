@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from clockwork.domain.jobs import Occurrence
+from clockwork.domain.waits import Held, Waited
 
 
 class State(StrEnum):
@@ -19,7 +20,7 @@ class State(StrEnum):
     FAILED = "FAILED"  # the target refused or broke off; the next attempt's claim moves it on
     TIMED_OUT = "TIMED_OUT"  # the target did not answer in time; the next attempt's claim moves it on
     WORKER_LOST = "WORKER_LOST"  # its deliverer ended without an outcome; the next attempt's claim moves it on
-    PARKED = "PARKED"  # set aside, no attempt used up; the sweeper unparks it, then a deliverer's claim moves it on
+    PARKED = "PARKED"  # in a row, no attempt used up; the sweeper unparks it, then a deliverer's claim moves it on
     SUCCEEDED = "SUCCEEDED"  # final
     CANCELLED = "CANCELLED"  # final
     EXPIRED = "EXPIRED"  # final: too late to be of use
@@ -41,7 +42,11 @@ WAITING = frozenset({State.PENDING, State.PARKED, State.FAILED, State.TIMED_OUT,
 
 
 class Attempt(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """One attempt that has ended. Instants are in ms; lateness counts from the instant at which it was to run."""
+    """One attempt that has ended. Instants are in ms.
+
+    Only a first attempt has a lateness: its start minus the due instant, or minus the instant of the create or the
+    redrive if that came later.
+    """
 
     number: int
     state: State
@@ -105,6 +110,10 @@ class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     ended_by: int | None = None
     #: Its attempts up to here left no claim (record level `none`): if a message came twice, one of them may yet begin.
     unclaimed: bool = False
+    #: What its attempts waited for before they were claimed.
+    waited: Waited | None = None
+    #: What it waits for now, if it waits where its message is: in an ordered queue.
+    held: Held | None = None
 
     def changed(self, **fields: Any) -> Execution:
         """The record with other values of some fields, one revision on."""
@@ -114,6 +123,11 @@ class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     def is_final(self) -> bool:
         """True if only a redrive can change its state."""
         return self.state in FINAL
+
+    @property
+    def is_first_attempt(self) -> bool:
+        """True if `attempt` is the first one, or the first after a redrive: the only kind that has a lateness."""
+        return self.attempt == self.budget_from + 1
 
     @property
     def needs_attention(self) -> bool:

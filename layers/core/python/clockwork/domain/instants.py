@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
@@ -17,6 +17,11 @@ _RFC_3339 = re.compile(
 def to_text(at: int) -> str:
     """`1777975200250` (ms) -> `2026-05-05T10:00:00.250Z`."""
     return (EPOCH + at * MILLISECOND).strftime("%Y-%m-%dT%H:%M:%S.") + f"{at % 1000:03d}Z"
+
+
+def date_of(at: int) -> date:
+    """The day of UTC in which an instant (ms) lies."""
+    return (EPOCH + at * MILLISECOND).date()
 
 
 def from_text(text: str) -> int:

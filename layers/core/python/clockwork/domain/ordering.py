@@ -13,6 +13,7 @@ from clockwork.domain import ids, keys
 from clockwork.domain.executions import WAITING, Execution, State
 from clockwork.domain.jobs import KafkaTarget, Occurrence, RetryPolicy, SnsTarget, SqsTarget, Target
 from clockwork.domain.releases import Release
+from clockwork.domain.waits import Waited, together
 
 #: A head that waits for its next attempt is hidden in its queue. SQS hides a message for 12 hours at the most:
 #: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html
@@ -21,6 +22,8 @@ LONGEST_RETRYING_SECONDS = 43_200
 RECEIVES_PER_STEP = 25
 #: An ordered job that is acknowledged this long before it is due (ms), or longer, has its place in the order.
 IN_TIME_MS = 1_000
+#: A queue hands out a message sooner than this (ms) after its instant, unless another of its group holds it back.
+HANDED_OUT_MS = 1_000
 LARGEST_SEQUENCE = 2**53
 LONGEST_ORDERING_KEY = 255
 
@@ -101,7 +104,7 @@ def dedup_of(release: Release) -> str:
     return ids.derive("release", release.execution_id, release.attempt, release.sweeps)
 
 
-def resumed(release: Release, stored: Execution | None) -> Release:
+def resumed(release: Release, stored: Execution | None, now: int) -> Release:
     """The release of the next attempt for which a message of the ordered queue stands.
 
     The message is never sent anew, so the record tells which attempt is next. `stored` is None if there is no record.
@@ -110,12 +113,35 @@ def resumed(release: Release, stored: Execution | None) -> Release:
         return release
     run_at = max(release.run_at, stored.next_attempt_at or 0)
     # The deliverer notes a slot as the instant for which the record waits, before the first attempt or between two.
-    paced = stored.state is State.PENDING and stored.next_attempt_at is not None
-    return msgspec.structs.replace(release, attempt=stored.attempt + 1, run_at=run_at, paced=paced)
+    paced = stored.state is State.PENDING and stored.next_attempt_at not in (None, _redriven_at(stored))
+    # What is parked comes again to see whether it may start: its wait goes on until then.
+    run_at = max(run_at, now) if stored.held is not None and stored.state is State.PARKED else run_at
+    return msgspec.structs.replace(release, attempt=stored.attempt + 1, run_at=run_at, paced=paced, held=stored.held)
+
+
+def behind_others(release: Release, now: int, *, moved_up: bool) -> Release:
+    """The release of a message that is handed out for the first time: until `now` (ms) it waited for those ahead of it.
+
+    `moved_up`: one ahead of it has just ended. Otherwise a wait counts if an empty queue would not have caused it.
+    """
+    ms = now - max(release.run_at, release.occurrence.due_since)
+    if ms < (1 if moved_up else HANDED_OUT_MS):
+        return release
+    return msgspec.structs.replace(release, waited=(release.waited or Waited()).and_for("ordered", ms))
+
+
+def _redriven_at(stored: Execution) -> int | None:
+    """The instant for which a record waits since its redrive, if it was redriven: that is no slot."""
+    return None if stored.occurrence is None else stored.occurrence.due_since
 
 
 def paced_execution(release: Release, stored: Execution | None, expires_at: int) -> Execution:
     """The record of a head that waits for its slot under a rate limit. `stored` is its record, which waits, or None."""
     if stored is None:
         stored = release.first_record(State.PENDING, expires_at, revision=0)
-    return stored.changed(state=State.PENDING, next_attempt_at=release.run_at)
+    return stored.changed(
+        state=State.PENDING,
+        next_attempt_at=release.run_at,
+        waited=together(stored.waited, release.waited),
+        held=release.held,
+    )

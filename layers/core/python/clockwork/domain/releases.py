@@ -6,9 +6,10 @@ from typing import Any
 
 import msgspec
 
-from clockwork.domain.executions import Attempt, Execution, State
+from clockwork.domain.executions import Attempt, Execution, Outcome, State
 from clockwork.domain.ids import ONLY_RUN, AnonymousJob, ExecutionId, decode_job
 from clockwork.domain.jobs import Occurrence
+from clockwork.domain.waits import Cause, Held, Waited
 
 #: The longest delay of one SQS message (s). A release that is further away travels in hops of this length.
 #: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-delay-queues.html
@@ -24,7 +25,9 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
     the last failed attempts if no record keeps them (level `none`). `sweeps` counts how often the sweeper took the
     release out of the dead-letter queue, `parkings` how often it was parked and unparked. `alone`: it shares no message
     with others, since a message that it shared came back. `waits` counts how often this attempt found no permit of its
-    client. `version`: only version 0.1.0 set it, to the version of the named job whose schedule asked for it.
+    client. `waited` are the waits of this attempt that are over, at level `none` those of all attempts so far, and
+    `held` is the one after which it runs at `run_at`. `version`: only version 0.1.0 set it, to the version of the named
+    job whose schedule asked for it.
     """
 
     job_id: str
@@ -44,6 +47,8 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
     #: `run_at` is its slot under the client's rate limit, so it takes no other slot.
     paced: bool = False
     waits: int = 0
+    waited: Waited | None = None
+    held: Held | None = None
 
     @property
     def execution_id(self) -> str:
@@ -58,6 +63,25 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
         job = decode_job(self.job_id)
         assert isinstance(job, AnonymousJob), "a named job's release names its partition"
         return job.partition_id
+
+    def put_off(self, cause: Cause, now: int, run_at: int, **more: Any) -> Release:
+        """The release for a later `run_at` (ms), for a cause that is met at `now`. `more` are other fields to change.
+
+        A wait for another `run_at` before it is over by then.
+        """
+        since = max(now, self.run_at)
+        held = Held(cause, since) if run_at > since else None
+        return msgspec.structs.replace(self, waited=self.waited_by(self.run_at), held=held, run_at=run_at, **more)
+
+    def held_back(self, cause: Cause, now: int) -> Release:
+        """The release as it waits from `now` on (ms) for an instant that is not known yet."""
+        held = Held(cause, max(now, self.run_at))
+        return msgspec.structs.replace(self, waited=self.waited_by(self.run_at), held=held)
+
+    def waited_by(self, at: int) -> Waited | None:
+        """All waits of the release, the last one as far as it was over at `at` (ms)."""
+        ms = 0 if self.held is None else min(self.run_at, at) - self.held.since
+        return self.waited if self.held is None or ms <= 0 else (self.waited or Waited()).and_for(self.held.cause, ms)
 
     def first_record(self, state: State, expires_at: int, *, revision: int = 1, **more: Any) -> Execution:
         """The first record of an occurrence that has none yet, kept until `expires_at` (ms).
@@ -93,6 +117,12 @@ class Delivery(msgspec.Struct, frozen=True):
     attempt: int
     occurrence: Occurrence
     deadline_at: int
+
+    def too_late(self, now: int) -> Outcome | None:
+        """The outcome of an attempt that is not started any more at `now` (ms), since its time is over; None before."""
+        if now < self.deadline_at:
+            return None
+        return Outcome(State.TIMED_OUT, now, now, error="its time was over before it was sent")
 
 
 def delay_seconds(run_at: int, now: int) -> int:

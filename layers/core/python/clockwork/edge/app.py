@@ -11,12 +11,13 @@ from typing import Any
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from clockwork.domain.errors import TooManyRequests, Unavailable
+from clockwork.edge.description.parameters import check_query, query_of
 from clockwork.edge.http import problems
 from clockwork.edge.http.answer import to_json
 from clockwork.edge.http.request import Request, caller_arn
 from clockwork.edge.operations.jobs import Api
 from clockwork.edge.operations.original import PlainText
-from clockwork.flows.access import identify
+from clockwork.flows.access import identify, require_admin
 from clockwork.flows.world import World
 from clockwork.routes import ROUTES, Route
 
@@ -41,13 +42,17 @@ def make_api(world: World, count_accepted: Callable[[int], None]) -> Handler:
 
 
 def _answering(resolver: APIGatewayHttpResolver, api: Api, route: Route) -> Callable[..., Response[str]]:
-    operation = getattr(api, route.operation)
+    operation, known = getattr(api, route.operation), query_of(route.operation)
 
     def answer(**path: str) -> Response[str]:
         event = resolver.current_event.raw_event
         try:
             caller = identify(api.world, caller_arn(event))
-            status, body = operation(Request(event, caller, path, event.get("queryStringParameters") or {}))
+            if route.admin:
+                require_admin(caller)
+            query = event.get("queryStringParameters") or {}
+            check_query(query, known)
+            status, body = operation(Request(event, caller, path, query))
         except Exception as error:  # noqa: BLE001 - the last resort: the client learns that it failed, the log why
             return _problem(route, error)
         return _respond(status, body, "text/plain" if isinstance(body, PlainText) else "application/json")

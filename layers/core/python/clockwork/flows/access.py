@@ -53,6 +53,12 @@ def require_known(world: World, caller: Caller) -> Caller:
     return known
 
 
+def clients_of(world: World, caller: Caller) -> list[Client]:
+    """The clients that list a caller whom `require_known` knows, by clientId. None for an admin whom none lists."""
+    found = [world.clients.get(client_id) for client_id in sorted(caller.client_ids)]
+    return [client for client in found if client is not None]
+
+
 def require_admin(caller: Caller) -> None:
     """Raise NotAllowed unless the caller is an admin principal."""
     if not caller.is_admin:

@@ -20,13 +20,18 @@ from clockwork.domain.errors import ClockworkError, Unavailable, Undecodable, Un
 from clockwork.domain.executions import Execution
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.releases import Release
-from clockwork.ports import Executions, Jobs, Refused, ReleaseQueue, Saved
+from clockwork.domain.timeline import Row
+from clockwork.ports import Executions, Jobs, Refused, ReleaseQueue, Saved, Timeline
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 R = TypeVar("R")
 P = TypeVar("P")
+
+
+#: Releases of one piece, if all together raised: one batch of SQS, so that no piece is taken in part.
+PIECE = 10
 
 
 class Faults:
@@ -75,16 +80,37 @@ class _Contained(Generic[P]):
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
+    def _unreadable_item(self, error: Exception, about: str) -> Unreadable:
+        """The answer for one item of a read; an outage is the answer for all, and is raised."""
+        if isinstance(error, Unavailable):
+            raise error
+        return Undecodable(why(self._faults, error, about))
+
 
 class ContainedExecutions(_Contained[Executions]):
-    """`ports.Executions` whose saves answer for each record, whatever one of them raises."""
+    """`ports.Executions` whose saves and reads answer for each record, whatever one of them raises."""
 
     def save(self, changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
         """All together; if that raises, each alone. A record that is stored already counts as saved."""
-        return _for_each(self._inner.save, changes, self._refused)
+        return _for_each(self._save, changes, self._refused)
+
+    def _save(self, changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
+        saves = self._inner.save(changes)
+        for one in saves:
+            if one.is_defect:
+                self._faults.add(ValueError(one.unavailable))
+        return saves
+
+    def get(self, execution_refs: Sequence[tuple[str, str]]) -> Sequence[Execution | Unreadable | None]:
+        """All together; if that raises a defect, each alone. Raises Unavailable."""
+        return _for_each(self._inner.get, execution_refs, self._unreadable)
+
+    def _unreadable(self, execution_ref: tuple[str, str], error: Exception) -> Unreadable:
+        return self._unreadable_item(error, execution_ref[1])
 
     def _refused(self, change: tuple[Execution | None, Execution], error: Exception) -> Saved:
-        return Saved(ok=False, unavailable=why(self._faults, error, change[1].execution_id))
+        reason = why(self._faults, error, change[1].execution_id)
+        return Saved(ok=False, unavailable=reason, is_defect=not isinstance(error, Unavailable))
 
 
 class ContainedJobs(_Contained[Jobs]):
@@ -95,49 +121,79 @@ class ContainedJobs(_Contained[Jobs]):
         return _for_each(self._inner.get, job_refs, self._unreadable)
 
     def _unreadable(self, job_ref: tuple[str, str], error: Exception) -> Unreadable:
-        if isinstance(error, Unavailable):
-            raise error
-        return Undecodable(why(self._faults, error, job_ref[0]))
+        return self._unreadable_item(error, job_ref[0])
 
 
 class ContainedReleases(_Contained[ReleaseQueue]):
     """`ports.ReleaseQueue` whose sends answer for each release, whatever one of them raises."""
 
     def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
-        """All together; if that raises, each alone, but nothing behind a refused release of the same ordering key."""
+        """All together; if that raises, in pieces, and of a piece that raises each alone.
+
+        Nothing is sent behind a release of the same ordering key that was refused for now.
+        """
         try:
             return self._inner.send(releases, now)
         except Exception as error:  # noqa: BLE001 - whatever one release raises, the others are sent
             if len(releases) == 1:
                 # For good: a poller records it as DEAD and goes on, where to wait for it would stop its whole shard.
                 return [Refused(0, not isinstance(error, ClockworkError), self._why(error, releases[0]))]
-        return self._send_alone(releases, now)
+        return self._send_in_pieces(releases, now, PIECE if len(releases) > PIECE else 1)
 
     def _why(self, error: Exception, release: Release) -> str:
         return why(self._faults, error, release.execution_id)
 
-    def _send_alone(self, releases: Sequence[Release], now: int) -> list[Refused]:
+    def _send_in_pieces(self, releases: Sequence[Release], now: int, size: int) -> list[Refused]:
         refused: list[Refused] = []
         blocked: set[tuple[str, str]] = set()
-        for index, release in enumerate(releases):
-            key = release.occurrence.client_id, release.occurrence.ordering_key or ""
-            if key in blocked:
-                refused.append(Refused(index, False, "a release before it in its order was refused"))
-                continue
-            answers = [msgspec.structs.replace(one, index=index) for one in self.send([release], now)]
-            refused += answers
-            if release.occurrence.ordering_key is not None and any(not one.permanent for one in answers):
-                blocked.add(key)
-        return refused
+        for start in range(0, len(releases), size):
+            piece = range(start, min(start + size, len(releases)))
+            held = [index for index in piece if _order_of(releases[index]) in blocked]
+            refused += [Refused(index, False, "a release before it in its order was refused") for index in held]
+            going = [index for index in piece if index not in held]
+            answers = self.send([releases[index] for index in going], now) if going else ()
+            for one in answers:
+                index = going[one.index]
+                refused.append(msgspec.structs.replace(one, index=index))
+                if not one.permanent and releases[index].occurrence.ordering_key is not None:
+                    blocked.add(_order_of(releases[index]))
+        return sorted(refused, key=lambda one: one.index)
+
+
+def _order_of(release: Release) -> tuple[str, str]:
+    return release.occurrence.client_id, release.occurrence.ordering_key or ""
+
+
+def put_each(timeline: Timeline, faults: Faults, rows: Sequence[Row]) -> dict[int, str]:
+    """Put rows that are stored once at most; returns those that are refused for a reason of their own, and why.
+
+    All together; if that raises a defect, each half for itself. Raises Unavailable.
+    """
+    try:
+        timeline.put_new(rows)
+    except Unavailable:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever one row raises, the others are put
+        if len(rows) == 1:
+            return {0: why(faults, error, rows[0].key)}
+        half = len(rows) // 2
+        behind = put_each(timeline, faults, rows[half:])
+        return put_each(timeline, faults, rows[:half]) | {half + index: reason for index, reason in behind.items()}
+    return {}
 
 
 def _for_each(
     call: Callable[[Sequence[T]], Sequence[R]], items: Sequence[T], failed: Callable[[T, Exception], R]
 ) -> Sequence[R]:
-    """The answers of a call about many items; if it raises, of a call about each, or what `failed` makes of it."""
+    """The answers of a call about many items; if it raises, of a call about each half of them, and so on.
+
+    An item for which a call about it alone raises gets what `failed` makes of that. The call may be repeated. So a few
+    odd ones among 500 cost some ten calls each, and not 500.
+    """
     try:
         return call(items)
     except Exception as error:  # noqa: BLE001 - whatever one item raises, the others are answered
         if len(items) == 1:
             return [failed(items[0], error)]
-    return [answer for item in items for answer in _for_each(call, [item], failed)]
+    half = len(items) // 2
+    return [*_for_each(call, items[:half], failed), *_for_each(call, items[half:], failed)]

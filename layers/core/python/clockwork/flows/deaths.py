@@ -14,33 +14,41 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from functools import partial
 
-from clockwork.domain.errors import ClockworkError, Unreadable
+import msgspec
+
+from clockwork.domain.errors import ClockworkError, Unavailable, Unreadable
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.jobs import RetryPolicy
+from clockwork.domain.lifecycle.attempts import plan_death
 from clockwork.domain.lifecycle.callbacks import callback_row, is_called_back
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Refused, Release
 from clockwork.domain.storage.rows import releases_of
 from clockwork.domain.timeline import Row
-from clockwork.flows.containment import contained, why
+from clockwork.flows.containment import why
 from clockwork.flows.outages import tolerated
 from clockwork.flows.world import World
 
 
-def call_back(world: World, ended: Sequence[tuple[Release, Execution | None]]) -> Mapping[int, str]:
+def call_back(world: World, ended: Sequence[tuple[Release, Execution | None]]) -> Sequence[Refused]:
     """Put and release the callback of each execution that is stored as DEAD and whose job asks for one.
 
-    `ended`: releases with their records as stored. Returns, by the index of each release whose callback may not come,
-    why that is not certain.
+    `ended`: releases with their records as stored. Returns the index of each release whose callback may not come, and
+    why. It is `permanent` if the same call would fail again, for that release alone.
     """
-    faults: dict[int, str] = {}
+    refused: list[Refused] = []
     rows: dict[int, Row] = {}
     for index, (release, stored) in enumerate(ended):
-        if stored is not None and is_called_back(release, stored):
-            with contained(world.environment.faults, partial(faults.__setitem__, index), stored.execution_id):
+        try:
+            if stored is not None and is_called_back(release, stored):
                 rows[index] = _row_of(world, release, stored)
-    return faults | _place(world, rows)
+        except Exception as error:  # noqa: BLE001 - whatever one callback raises, the others are placed
+            refused.append(_refusal(world, index, error))
+    return [*refused, *_place(world, rows)]
+
+
+def _refusal(world: World, index: int, error: Exception) -> Refused:
+    return Refused(index, not isinstance(error, Unavailable), why(world.environment.faults, error, "a callback"))
 
 
 def _row_of(world: World, release: Release, dead: Execution) -> Row:
@@ -51,18 +59,39 @@ def _row_of(world: World, release: Release, dead: Execution) -> Row:
     return callback_row(release, dead, policy or RetryPolicy(), expires_at)
 
 
-def _place(world: World, rows: Mapping[int, Row]) -> dict[int, str]:
+def _place(world: World, rows: Mapping[int, Row]) -> list[Refused]:
     if not rows:
-        return {}
+        return []
     try:
         world.timeline.put_new(list(rows.values()))
     except Exception as error:  # noqa: BLE001 - whatever one row raises, the others are put
         if isinstance(error, ClockworkError) or len(rows) == 1:
-            return dict.fromkeys(rows, why(world.environment.faults, error))
-        return {index: reason for one in rows for index, reason in _place(world, {one: rows[one]}).items()}
-    sent = [(index, release) for index, row in rows.items() for release in releases_of(row)]
-    refused = world.releases.send([release for _, release in sent], world.clock.now())
-    return {sent[refusal.index][0]: refusal.reason for refusal in refused}
+            return [_refusal(world, index, error) for index in rows]
+        return [refusal for one in rows for refusal in _place(world, {one: rows[one]})]
+    failed: list[Refused] = []
+    sent: list[tuple[int, Release]] = []
+    for index, row in rows.items():
+        try:
+            sent += [(index, release) for release in releases_of(row)]
+        except Exception as error:  # noqa: BLE001 - whatever one row raises, the others are sent
+            failed.append(_refusal(world, index, error))
+    refused = world.releases.send([release for _, release in sent], world.clock.now()) if sent else ()
+    return [*failed, *(msgspec.structs.replace(refusal, index=sent[refusal.index][0]) for refusal in refused)]
+
+
+def bury(world: World, release: Release, stored: Execution | None, reason: str) -> Execution | None:
+    """Record an execution as DEAD that nobody has claimed, and send its notice; its callback is the caller's next step.
+
+    `stored` is its record, which is not final, or None. Returns the record; None if another writer came first, or the
+    save is not certain.
+    """
+    now = world.clock.now()
+    dead = plan_death(release, stored, reason, now, world.execution_expires_at(now, release.occurrence.retention_days))
+    (saved,) = world.executions.save([(stored, dead)])
+    if not saved.ok:
+        return None
+    notify_dead(world, [dead])
+    return dead
 
 
 log = logging.getLogger(__name__)

@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution
+from clockwork.domain.lifecycle.attempts import is_claimed
 from clockwork.flows.world import World
 from clockwork.ports import Saved
 
@@ -50,6 +51,24 @@ def replace(
         stored = saved.actual
         next(again)
     return planned, stored
+
+
+def renew(world: World, stored: Execution | None) -> Execution | None:
+    """See to it that the record of an execution that has not ended outlives a message that is sent now.
+
+    Returns it as it is stored then. A record with a live claim is its claimant's. Raises Unavailable if that is not
+    certain, also if another writer came first.
+    """
+    now = world.clock.now()
+    if stored is None or stored.is_final or is_claimed(stored, now):
+        return stored
+    if not world.retention.is_to_be_renewed(stored, now):
+        return stored
+    renewed = stored.changed()
+    (saved,) = replace_all(world, [(stored, renewed)])
+    if not saved.ok:
+        raise Unavailable("its record has changed")
+    return renewed
 
 
 def replace_all(world: World, changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution, Skipped
 from clockwork.domain.fires.chains import fire_after, skipped_execution, without_first
 from clockwork.domain.ids import ONLY_RUN, ExecutionId
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.recurrence import Fire
-from clockwork.flows.records import replace_all
+from clockwork.flows.containment import Faults, why
 from clockwork.flows.world import World
 from clockwork.ports import Saved
 
@@ -33,20 +34,65 @@ class Stretch(msgspec.Struct, frozen=True):
     ended_by: int | None = None
 
 
-def record_skipped(world: World, stretches: Sequence[Stretch]) -> int:
-    """Record stretches of skipped fires; returns how many fires this call recorded.
+class Recorded(msgspec.Struct):
+    """What became of stretches: how many fires were recorded now, and which stretches were not, by index, and why.
+
+    `uncertain`: no store gave an answer, so they are to be recorded again. `refused`: they can never be recorded.
+    """
+
+    count: int = 0
+    uncertain: dict[int, str] = {}
+    refused: dict[int, str] = {}
+
+    def fail(self, faults: Faults, index: int, error: Exception) -> None:
+        """Note why a stretch is not recorded."""
+        kind = self.uncertain if isinstance(error, Unavailable) else self.refused
+        kind[index] = why(faults, error, "a stretch of skipped fires")
+
+
+def record_skipped(world: World, stretches: Sequence[Stretch]) -> None:
+    """Record stretches of one client. Raises Unavailable if it is not certain that every fire is recorded."""
+    recorded = record_each_skipped(world, stretches)
+    for reason in (*recorded.uncertain.values(), *recorded.refused.values()):
+        raise Unavailable(reason)
+
+
+def record_each_skipped(world: World, stretches: Sequence[Stretch]) -> Recorded:
+    """Record stretches of skipped fires, each for itself: whatever one raises, the others are recorded.
 
     The caller has sent the fires beside them before. A chain that is read again may begin with fires that were sent
     before they were missed, or with a stretch that was recorded when it was shorter. The new record then begins at the
-    first fire without a record. Raises Unavailable if it is not certain that every fire is recorded.
+    first fire without a record.
     """
-    count = 0
-    while stretches:
-        saved = replace_all(world, [(None, _record(world, stretch)) for stretch in stretches])
-        count += sum(stretch.skipped.count for stretch, one in zip(stretches, saved, strict=True) if one.ok)
-        rests = [_behind(world, stretch, one) for stretch, one in zip(stretches, saved, strict=True)]
-        stretches = [rest for rest in rests if rest is not None]
-    return count
+    recorded = Recorded()
+    waiting = dict(enumerate(stretches))
+    while waiting:
+        waiting = _record(world, waiting, recorded)
+    return recorded
+
+
+def _record(world: World, stretches: Mapping[int, Stretch], recorded: Recorded) -> dict[int, Stretch]:
+    """Save a record of each stretch; returns what is left of those that met another record, by the same indexes."""
+    faults = world.environment.faults
+    changes: dict[int, tuple[None, Execution]] = {}
+    rests: dict[int, Stretch] = {}
+    for index, stretch in stretches.items():
+        try:
+            changes[index] = (None, _record_of(world, stretch))
+        except Exception as error:  # noqa: BLE001 - whatever one stretch raises, the others are recorded
+            recorded.fail(faults, index, error)
+    saves = world.executions.save(list(changes.values())) if changes else ()
+    for index, saved in zip(changes, saves, strict=True):
+        if saved.unavailable is not None:
+            (recorded.refused if saved.is_defect else recorded.uncertain)[index] = saved.unavailable
+            continue
+        recorded.count += stretches[index].skipped.count * saved.ok
+        try:
+            if (rest := _behind(world, stretches[index], saved)) is not None:
+                rests[index] = rest
+        except Exception as error:  # noqa: BLE001 - whatever one stretch raises, the others are recorded
+            recorded.fail(faults, index, error)
+    return rests
 
 
 def _behind(world: World, stretch: Stretch, saved: Saved) -> Stretch | None:
@@ -83,7 +129,7 @@ def _fired(world: World, stretch: Stretch) -> int:
     return count
 
 
-def _record(world: World, stretch: Stretch) -> Execution:
+def _record_of(world: World, stretch: Stretch) -> Execution:
     expires_at = world.execution_expires_at(world.clock.now(), stretch.job.definition.retention_days)
     first, skipped = stretch.first, stretch.skipped
     return skipped_execution(stretch.job, first, skipped, expires_at, stretch.run, stretch.ended_by)

@@ -13,7 +13,10 @@ from typing import Any
 from clockwork import ports
 from clockwork.domain.executions import kept_until
 from clockwork.domain.limits.circuits import Ratio
+from clockwork.domain.limits.sharing import Company
+from clockwork.domain.retention import Retention
 from clockwork.flows.containment import ContainedExecutions, ContainedJobs, ContainedReleases, Faults
+from clockwork.flows.lasting import LastingExecutions
 from clockwork.settings import Settings
 
 
@@ -22,7 +25,8 @@ class Environment:
     """The memory of one Lambda environment between its invocations.
 
     `ratios`: the last outcomes by (clientId, host). `parking_noted_until` and `slow_until`, both by clientId: until
-    when (ms) the client's parking is noted, and until when its targets count as slow.
+    when (ms) the client's parking is noted, and until when its targets count as slow. `last_block` and
+    `none_free_until`, by clientId, too: the block of permits given back last, and until when (ms) none was free.
     """
 
     #: The name under which this environment leases permits: no other environment ever has it.
@@ -30,6 +34,10 @@ class Environment:
     ratios: dict[tuple[str, str], Ratio] = field(default_factory=lambda: defaultdict(Ratio))
     parking_noted_until: dict[str, int] = field(default_factory=dict)
     slow_until: dict[str, int] = field(default_factory=dict)
+    last_block: dict[str, int] = field(default_factory=dict)
+    none_free_until: dict[str, int] = field(default_factory=dict)
+    #: The clients met lately, which share the deliverers.
+    company: Company = field(default_factory=Company)
     #: How many ordered shards the stack was made with; None until the registry has been read.
     ordered_shards: int | None = None
     #: The defects that were contained and not yet told.
@@ -65,9 +73,12 @@ class World:
     clients: ports.Clients
     key_rows: ports.KeyRows
     regulation: ports.Regulation
+    signing_secrets: ports.SigningSecrets
     environment: Environment = field(default_factory=Environment)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.executions, ContainedExecutions):
+            object.__setattr__(self, "executions", LastingExecutions(self.executions, self.clock, self.retention))
         for name, containing in _CONTAINING.items():
             port = getattr(self, name)
             if not isinstance(port, containing):
@@ -77,16 +88,24 @@ class World:
         """The same world with a lookahead of `seconds`; unchanged if that is None."""
         return self if seconds is None else replace(self, settings=self.settings.with_(lookahead_seconds=seconds))
 
-    def execution_expires_at(self, at: int, retention_days: int | None = None) -> int:
-        """When (ms) TTL may delete the record of an execution that ended at `at` (ms).
+    @property
+    def retention(self) -> Retention:
+        """How long records, rows and messages are kept."""
+        kept = self.settings
+        seconds = (kept.execution_retention_seconds, kept.row_retention_seconds, kept.queue_retention_seconds)
+        return Retention(*(1000 * each for each in seconds))
 
-        `retention_days`: the client's own, if it has any; None: as long as the setting says.
+    def execution_expires_at(self, at: int, retention_days: int | None = None) -> int:
+        """When (ms) TTL may delete the record of an execution that ended at `at` (ms), as its client asks for it.
+
+        `retention_days`: the client's own, if it has any; None: as long as the setting says. The record is kept for
+        longer where something may still name its execution (`Retention.kept`).
         """
         return kept_until(at, retention_days, at + self.settings.execution_retention_seconds * 1000)
 
     def execution_kept_ms(self, retention_days: int | None) -> int:
         """How long (ms) a record surely exists after its execution ended. A record missing later may have expired."""
-        return self.execution_expires_at(0, retention_days)
+        return max(self.execution_expires_at(0, retention_days), self.retention.named_ms)
 
     def row_expires_at(self, at: int) -> int:
         """When (ms) TTL may delete a timeline row that is due at `at` (ms): an outage must be shorter than that."""

@@ -10,6 +10,8 @@ from clockwork.flows.deliver.deliver import deliver_batch
 from clockwork.flows.deliver.items import DeliverReport
 from clockwork.flows.deliver.ordered import OrderedMessage, deliver_ordered
 
+_WAITED = {f"Waited{cause.capitalize()}Ms": cause for cause in ("cap", "permit", "pause", "circuit", "ordered")}
+
 
 def make_handler(app: bootstrap.App) -> bootstrap.Handler:
     """The handler of one environment."""
@@ -19,6 +21,7 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
         app.emit(
             {
                 "LatenessMs": report.lateness_ms,
+                "OwnLatenessMs": report.own_lateness_ms,
                 "Early": report.early,
                 "Delivered": report.succeeded,
                 "Failed": report.failed,
@@ -28,6 +31,7 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
                 "Deferred": report.deferred,
                 "Parked": report.parked,
                 "MessagesFailed": len(report.failed_messages),
+                **{name: report.waited_ms[cause] for name, cause in _WAITED.items() if cause in report.waited_ms},
             }
         )
         return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in report.failed_messages]}
@@ -39,17 +43,17 @@ def _deliver(app: bootstrap.App, records: list[dict[str, Any]], deadline_at: int
     """Deliver the messages of one queue, since an event source reads one queue only."""
     if records[0]["eventSourceARN"].endswith(".fifo"):
         return deliver_ordered(app.world, [_ordered_message(record) for record in records], deadline_at)
-    messages = [Message(one["messageId"], one["body"], _receive_count(one)) for one in records]
-    return deliver_batch(app.world, messages, deadline_at)
+    return deliver_batch(app.world, [Message(*_content(record)) for record in records], deadline_at)
 
 
 def _ordered_message(record: dict[str, Any]) -> OrderedMessage:
-    group, receipt = record["attributes"]["MessageGroupId"], record["receiptHandle"]
-    return OrderedMessage(record["messageId"], record["body"], _receive_count(record), receipt=receipt, group=group)
+    receipt, facts = record["receiptHandle"], record["attributes"]
+    sent_at = int(facts["SentTimestamp"])
+    return OrderedMessage(*_content(record), receipt=receipt, group=facts["MessageGroupId"], sent_at=sent_at)
 
 
-def _receive_count(record: dict[str, Any]) -> int:
-    return int(record["attributes"]["ApproximateReceiveCount"])
+def _content(record: dict[str, Any]) -> tuple[str, str, int]:
+    return record["messageId"], record["body"], int(record["attributes"]["ApproximateReceiveCount"])
 
 
 lambda_handler = bootstrap.entry_point(make_handler, delivers=True)

@@ -45,6 +45,7 @@ def _told(app: bootstrap.App, partition_id: str, report: PollReport) -> dict[str
                 "Dead": report.dead,
                 "Expired": report.expired,
                 "Stuck": int(report.outcome == "stuck"),
+                "SetAside": report.set_aside,
                 "CursorLagMs": report.cursor_lag_ms,
                 # None for an ordered shard, which is never polled ahead.
                 **({} if report.horizon_ahead_ms is None else {"HorizonAheadMs": report.horizon_ahead_ms}),

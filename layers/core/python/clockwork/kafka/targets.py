@@ -27,18 +27,27 @@ _log = logging.getLogger(__name__)
 class KafkaTargets:
     """Delivers to KafkaTargets through one producer for the life of an environment.
 
-    One thread at a time uses it. A producer that failed for good is replaced by a new one.
+    One thread at a time uses it. A producer that failed for good, or was purged, is replaced by a new one.
     """
 
     def __init__(self, make: Callable[[], Producer], clock: Clock) -> None:
         self._make = make
         self._clock = clock
         self._producer = make()
+        self._is_spent = False
         self._attempts = _Attempts(clock)
 
     def forget(self) -> None:
-        """Drop the attempts under way: their messages may still arrive, and the producer's results are ignored."""
-        self._attempts = _Attempts(self._clock)
+        """Drop the attempts under way: the producer drops their messages, and its results are ignored.
+
+        A message that waits in the producer, to be sent or to be repeated, would leave when a frozen environment thaws:
+        perhaps after its attempt was counted as lost and its cancel was answered. One that is on the wire may arrive.
+        """
+        left, self._attempts = self._attempts, _Attempts(self._clock)
+        if left.under_way:
+            self._purge()
+            # The results of what was purged, which nobody waits for.
+            self._producer.flush(0)
 
     def begin(self, slot: int, delivery: Delivery) -> None:
         """Hand the message to the producer, which sends it in the background at once."""
@@ -48,6 +57,11 @@ class KafkaTargets:
             error = f"this deliverer delivers to Kafka alone, not to {type(target).__name__}"
             attempts.ended.append((slot, Outcome(State.FAILED, started_at, started_at, error=error)))
             return
+        if (too_late := delivery.too_late(started_at)) is not None:
+            attempts.ended.append((slot, too_late))
+            return
+        if self._is_spent:
+            self._producer, self._is_spent = self._make(), False
         attempts.under_way[slot] = delivery.deadline_at
         try:
             self._produce(delivery, target, partial(attempts.note, slot, started_at))
@@ -63,7 +77,7 @@ class KafkaTargets:
             left_ms = min(attempts.under_way.values()) - self._clock.now()
             if left_ms <= 0:
                 # An attempt that ends here must not deliver later: the producer drops its messages and reports each.
-                self._producer.purge()
+                self._purge()
             self._producer.flush(max(left_ms, 0) / 1000)
         ended, attempts.ended = attempts.ended, []
         return ended
@@ -72,6 +86,15 @@ class KafkaTargets:
         """Drop the messages that are still under way."""
         self._producer.purge()
         self._producer.flush(0)
+
+    def _purge(self) -> None:
+        """Drop all messages of the producer, which the next message replaces.
+
+        The cluster takes the messages of a producer in sequence. It would wait in vain for those that were purged on
+        the wire, and so would every message behind them.
+        """
+        self._producer.purge()
+        self._is_spent = True
 
     def _produce(self, delivery: Delivery, target: KafkaTarget, note: Note) -> None:
         send = partial(_send, delivery=delivery, target=target, note=note)

@@ -14,7 +14,7 @@ class MemoryClients:
     def __init__(self) -> None:
         self._clients: dict[str, Client] = {}
 
-    def get(self, client_id: str) -> Client | None:
+    def get(self, client_id: str, *, fresh: bool = False) -> Client | None:  # noqa: ARG002 - always fresh
         return self._clients.get(client_id)
 
     def put(self, client: Client) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import DeadPage, Execution
 from clockwork.ports import Saved
 
@@ -29,13 +30,19 @@ class MemoryExecutions:
     def find(self, job_id: str, execution_id: str) -> Execution | None:
         return self._records.get((job_id, execution_id))
 
+    def get(self, execution_refs: Sequence[tuple[str, str]]) -> Sequence[Execution | Unreadable | None]:
+        return [self.find(*execution_ref) for execution_ref in execution_refs]
+
     def list(self, job_id: str, limit: int, before: str | None) -> Sequence[Execution]:
         ids = sorted((e for j, e in self._records if j == job_id and (before is None or e < before)), reverse=True)
         return [self._records[job_id, execution_id] for execution_id in ids[:limit]]
 
-    def dead(self, client_id: str, limit: int, before: str | None) -> DeadPage:
+    def dead(self, client_id: str, limit: int, behind: str | None, *, oldest_first: bool = False) -> DeadPage:
         dead = {one.attention_key: one for one in self.all() if one.client_id == client_id and one.needs_attention}
-        places = sorted((key for key in dead if before is None or key < before), reverse=True)[:limit]
+        ordered = sorted(dead, reverse=not oldest_first)
+        if behind is not None:
+            ordered = [key for key in ordered if (key > behind if oldest_first else key < behind)]
+        places = ordered[:limit]
         return DeadPage([dead[key] for key in places], places[-1] if len(places) == limit else None)
 
     def all(self) -> Sequence[Execution]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from zlib import crc32
 
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.named_jobs import NamedJob
+
+#: Jobs of a page of a scan.
+SCANNED_AT_ONCE = 100
 
 
 class MemoryJobs:
@@ -40,9 +43,8 @@ class MemoryJobs:
             job_refs = [job_ref for job_ref in job_refs if job_ref[1].encode() > after_key.encode()]
         return [self._jobs[job_ref] for job_ref in job_refs[:limit]]
 
-    def scan(self, part: int, parts: int) -> Sequence[NamedJob | Unreadable]:
-        return [
-            self.unreadable.get((c, key), job)
-            for (c, key), job in self._jobs.items()
-            if crc32(f"{c}/{key}".encode()) % parts == part
-        ]
+    def scan(self, part: int, parts: int) -> Iterator[Sequence[NamedJob | Unreadable]]:
+        refs = [ref for ref in self._jobs if crc32("/".join(ref).encode()) % parts == part]
+        for start in range(0, len(refs), SCANNED_AT_ONCE):
+            page = refs[start : start + SCANNED_AT_ONCE]
+            yield [self.unreadable.get(ref, self._jobs[ref]) for ref in page]

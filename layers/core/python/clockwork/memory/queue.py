@@ -14,11 +14,12 @@ LARGEST_MESSAGE = 1_048_576
 
 @dataclass
 class Message:
-    """One message. `visible_at` is on the world's clock, ms. `group` is the message group in an ordered queue."""
+    """One message. Instants are on the world's clock, ms. `group` is the message group in an ordered queue."""
 
     message_id: str
     body: str
     visible_at: int
+    sent_at: int
     group: str = ""
     receive_count: int = 0
 
@@ -56,7 +57,8 @@ class MemoryQueue:
         self.dead.pop(message_id, None)
 
     def _add(self, body: str, delay: int = 0, group: str = "") -> str:
-        message = Message(f"{self._ids}{next(self._numbers)}", body, self._world.at + delay * 1000, group)
+        now = self._world.at
+        message = Message(f"{self._ids}{next(self._numbers)}", body, now + delay * 1000, now, group)
         self.messages[message.message_id] = message
         return message.message_id
 

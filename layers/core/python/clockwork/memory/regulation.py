@@ -44,6 +44,10 @@ class MemoryRegulation:
         self._blocks[client_id, block] = (holder, until)
         return True
 
+    def taken(self, client_id: str, now: int) -> frozenset[int]:
+        leases = self._blocks.items()
+        return frozenset(block for (client, block), (_, until) in leases if client == client_id and until >= now)
+
     def give_back(self, client_id: str, block: int, holder: str) -> None:
         if self._blocks.get((client_id, block), ("", 0))[0] == holder:
             del self._blocks[client_id, block]

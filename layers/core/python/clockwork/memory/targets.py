@@ -22,8 +22,10 @@ class MemoryTargets:
         self._ended.clear()
 
     def begin(self, slot: int, delivery: Delivery) -> None:
-        self.delivered.append(delivery)
-        self._ended.append((slot, self._answer(delivery)))
+        too_late = delivery.too_late(self._clock.now())
+        if too_late is None:
+            self.delivered.append(delivery)
+        self._ended.append((slot, too_late or self._answer(delivery)))
 
     def collect(self) -> Sequence[tuple[int, Outcome]]:
         ended, self._ended = self._ended, []

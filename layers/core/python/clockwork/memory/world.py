@@ -27,6 +27,7 @@ from clockwork.memory.queue import MemoryQueue
 from clockwork.memory.regulation import MemoryRegulation
 from clockwork.memory.release_queue import MemoryReleaseQueue
 from clockwork.memory.shards import MemoryShards
+from clockwork.memory.signing_secrets import MemorySigningSecrets
 from clockwork.memory.targets import MemoryInvoker, MemoryTargets
 from clockwork.memory.timeline import MemoryTimeline
 from clockwork.ports.routing import Routed, by_order
@@ -58,6 +59,7 @@ class MemoryClockwork:
         self.clients = MemoryClients()
         self.notices = MemoryNotices()
         self.regulation = MemoryRegulation()
+        self.signing_secrets = MemorySigningSecrets()
         self.world = World(
             settings=self.settings,
             clock=self.clock,
@@ -76,6 +78,7 @@ class MemoryClockwork:
             clients=self.clients,
             key_rows=MemoryKeyRows(),
             regulation=self.regulation,
+            signing_secrets=self.signing_secrets,
         )
 
     def poll_all(self) -> list[PollReport]:
@@ -97,7 +100,7 @@ class MemoryClockwork:
     def deliver_ordered(self) -> DeliverReport:
         """Deliver one batch of the ordered queue in the same way."""
         messages = [
-            OrderedMessage(m.message_id, m.body, m.receive_count, receipt=m.receipt, group=m.group)
+            OrderedMessage(m.message_id, m.body, m.receive_count, receipt=m.receipt, group=m.group, sent_at=m.sent_at)
             for m in self.ordered_queue.receive()
         ]
         return self._deliver(self.ordered_queue, messages, partial(deliver_ordered, self.world, messages))

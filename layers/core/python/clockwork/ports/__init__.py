@@ -11,7 +11,7 @@ from __future__ import annotations
 from clockwork.domain.releases import Refused
 from clockwork.domain.requests.create import KeyRow
 from clockwork.domain.timeline import Lease
-from clockwork.ports.machine import Clock, Invoker, Random, Targets
+from clockwork.ports.machine import Clock, Invoker, Random, SigningSecrets, Targets
 from clockwork.ports.queues import (
     Backlog,
     DeadLetter,
@@ -42,6 +42,7 @@ __all__ = [
     "ReleaseQueue",
     "Saved",
     "Shards",
+    "SigningSecrets",
     "Targets",
     "Timeline",
 ]

@@ -1,4 +1,4 @@
-"""The ports of a machine besides tables and queues: clock, random numbers, starting pollers, delivery to targets."""
+"""The ports of a machine besides tables and queues: clock, random numbers, secrets, starting pollers, delivery."""
 
 from __future__ import annotations
 
@@ -32,6 +32,13 @@ class Random(Protocol):
         """An evenly drawn number, 0 <= number < 1."""
 
 
+class SigningSecrets(Protocol):
+    """The secrets that sign webhooks, of which nothing is asked but whether they exist."""
+
+    def exists(self, name: str) -> bool:
+        """Whether there is a secret of this name, and it is not about to be deleted. It need not be a usable one."""
+
+
 class Invoker(Protocol):
     """Starts pollers. They release `lookahead_seconds` ahead, or as far as the setting says if it is None."""
 
@@ -58,7 +65,11 @@ class Targets(Protocol):
         """
 
     def begin(self, slot: int, delivery: Delivery) -> None:
-        """Start an attempt and return at once. `slot` names it among the attempts under way."""
+        """Start an attempt and return at once. `slot` names it among the attempts under way.
+
+        Nothing is sent at its deadline or later, by the machine's clock, whatever held the process up before: its claim
+        may have ended, and a cancel may have been answered. Such an attempt ends TIMED_OUT.
+        """
 
     def collect(self) -> Sequence[tuple[int, Outcome]]:
         """Wait until at least one attempt under way has ended; returns all that have, by slot.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -34,7 +34,10 @@ class Timeline(Protocol):
         """The rows at (partition_id, key), in the order asked for; None where there is none."""
 
     def read(self, partition_id: str, after: str, until: str, limit: int) -> Page:
-        """The rows with `after < key <= until` in key order, at most `limit`. `more` is False only if none is left."""
+        """The rows with `after < key <= until` in key order, at most `limit`.
+
+        `more` is False only if none is left. A page with `more` has rows, so that its reader gets on.
+        """
 
     def forget(self, partition_id: str, keys: Sequence[str]) -> None:
         """Delete rows that have served their purpose and that no caller puts again. A missing row is no error."""
@@ -79,12 +82,14 @@ class Saved(msgspec.Struct, frozen=True):
     """The result of saving one execution: stored as wanted (`ok`), or not.
 
     If not, either `actual` is the record that is stored instead (None: there is none), or the store gave no definite
-    answer, or one that cannot be read: then `unavailable` says why.
+    answer, or one that cannot be read: then `unavailable` says why. `is_defect`: that is so for this record alone, and
+    will be so again, as when it is larger than the store takes.
     """
 
     ok: bool
     actual: Execution | None = None
     unavailable: str | None = None
+    is_defect: bool = False
 
 
 class Executions(Protocol):
@@ -100,11 +105,16 @@ class Executions(Protocol):
     def find(self, job_id: str, execution_id: str) -> Execution | None:
         """The record, or None if there is none."""
 
+    def get(self, execution_refs: Sequence[tuple[str, str]]) -> Sequence[Execution | Unreadable | None]:
+        """For each (jobId, executionId), in this order: its record, None if there is none, or why it cannot be read."""
+
     def list(self, job_id: str, limit: int, before: str | None) -> Sequence[Execution]:
         """A job's executions, newest first (by executionId, descending), those before `before` if given."""
 
-    def dead(self, client_id: str, limit: int, before: str | None) -> DeadPage:
-        """A client's executions that need attention, by `attention_key`, descending, those before `before` if given.
+    def dead(self, client_id: str, limit: int, behind: str | None, *, oldest_first: bool = False) -> DeadPage:
+        """A client's executions that need attention, by `attention_key`, those behind `behind` if given.
+
+        They come in descending order, or in ascending order if `oldest_first`.
 
         This alone is no strongly consistent read: an execution that changed in the last moments may be missing. The
         adapter reads each listed record as it is now, and leaves it out if it needs no attention any more. So a page
@@ -115,8 +125,8 @@ class Executions(Protocol):
 class Clients(Protocol):
     """The clients and their principals."""
 
-    def get(self, client_id: str) -> Client | None:
-        """The client, or None. It may be as old as the adapter's stated cache time."""
+    def get(self, client_id: str, *, fresh: bool = False) -> Client | None:
+        """The client, or None. It may be as old as the adapter's stated cache time, unless it is to be `fresh`."""
 
     def put(self, client: Client) -> None:
         """Create or replace the client, and the answers of `of_principal` for its principals."""
@@ -150,8 +160,12 @@ class Jobs(Protocol):
         Raises Unreadable.
         """
 
-    def scan(self, part: int, parts: int) -> Sequence[NamedJob | Unreadable]:
-        """One of `parts` even, disjoint parts of all jobs of all clients."""
+    def scan(self, part: int, parts: int) -> Iterator[Sequence[NamedJob | Unreadable]]:
+        """One of `parts` even, disjoint parts of all jobs of all clients, page by page.
+
+        A page is read when it is asked for, and holds at most 1 MB of stored jobs. It may be empty, so that the caller
+        can look at the clock while the adapter passes rows that are no jobs. Raises Unavailable at any page.
+        """
 
 
 class Regulation(Protocol):
@@ -172,6 +186,12 @@ class Regulation(Protocol):
 
     def lease(self, client_id: str, block: int, holder: str, now: int, until: int) -> bool:
         """Lease a block of permits if it is free, expired before `now`, or the holder's own already; else False."""
+
+    def taken(self, client_id: str, now: int) -> frozenset[int]:
+        """The numbers of the client's blocks whose leases have not ended at `now`; of very many, some.
+
+        A hint: another caller may lease or give back any of them meanwhile.
+        """
 
     def give_back(self, client_id: str, block: int, holder: str) -> None:
         """Release the lease of a block before it ends. Nothing happens if it is not the holder's any more."""

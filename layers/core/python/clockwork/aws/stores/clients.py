@@ -40,7 +40,7 @@ class AwsClients:
         self._dynamodb: DynamoDBClient = aws.client("dynamodb")
         self._backoff = aws.backoff
 
-    def get(self, client_id: str) -> Client | None:
+    def get(self, client_id: str, *, fresh: bool = False) -> Client | None:  # noqa: ARG002 - always fresh
         item = self._table.get(client_id, _ITEM)
         return None if item is None else decode(item["definition"]["B"], Client)
 
@@ -97,9 +97,9 @@ class CachedClients:
         self._capacity = capacity
         self._read: dict[str, tuple[int, Client]] = {}
 
-    def get(self, client_id: str) -> Client | None:
+    def get(self, client_id: str, *, fresh: bool = False) -> Client | None:
         read_at, client = self._read.get(client_id, (0, None))
-        if client is not None and 0 <= self._clock.now() - read_at < self._age_ms:
+        if client is not None and not fresh and 0 <= self._clock.now() - read_at < self._age_ms:
             return client
         now = self._clock.now()
         client = self._inner.get(client_id)

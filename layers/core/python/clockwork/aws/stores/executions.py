@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from clockwork.aws.errors import ConditionFailed
+from clockwork.aws.errors import ConditionFailed, is_of_item
 from clockwork.aws.session import Aws
 from clockwork.aws.stores.table import Item, Table, seconds, written
 from clockwork.domain.errors import Unavailable, Unreadable
 from clockwork.domain.executions import DeadPage, Execution
 from clockwork.domain.storage.codec import decode, encode
+from clockwork.domain.timeline import NEVER
 from clockwork.ports import Saved
 
 log = logging.getLogger(__name__)
@@ -37,12 +38,17 @@ class AwsExecutions:
         item = self._table.get(job_id, execution_id)
         return None if item is None else _from_item(item)
 
+    def get(self, execution_refs: Sequence[tuple[str, str]]) -> Sequence[Execution | Unreadable | None]:
+        items = self._table.get_all(execution_refs) if execution_refs else {}
+        return [_readable(items.get(execution_ref)) for execution_ref in execution_refs]
+
     def list(self, job_id: str, limit: int, before: str | None) -> Sequence[Execution]:
         return [_from_item(item) for item in self._table.query_all(job_id, limit, before=before, newest_first=True)]
 
-    def dead(self, client_id: str, limit: int, before: str | None) -> DeadPage:
+    def dead(self, client_id: str, limit: int, behind: str | None, *, oldest_first: bool = False) -> DeadPage:
         """The keys come from the index; the records under these keys are then read from the table."""
-        places = self._table.query_index(ATTENTION, ("attentionClientId", "attentionKey"), client_id, limit, before)
+        index_key = ("attentionClientId", "attentionKey")
+        places = self._table.query_index(ATTENTION, index_key, client_id, limit, behind, ascending=oldest_first)
         keys = [(place["jobId"]["S"], place["executionId"]["S"]) for place in places]
         items = self._table.get_all(keys) if keys else {}
         found = [_from_item(items[key]) for key in keys if key in items]
@@ -60,7 +66,8 @@ class AwsExecutions:
         except Exception as error:  # noqa: BLE001 - whatever is wrong with one record, the others of the call are saved
             extra = {"action": "record_refused", "executionId": after.execution_id, "error": type(error).__name__}
             log.error("a record is refused", extra=extra)
-            return Saved(ok=False, unavailable=f"its record was refused: {type(error).__name__}")
+            reason = f"its record was refused: {type(error).__name__}"
+            return Saved(ok=False, unavailable=reason, is_defect=is_of_item(error))
         return Saved(ok=True, actual=after)
 
 
@@ -72,7 +79,7 @@ def _refusal(item: Item | None, after: Execution) -> Saved:
     try:
         actual = None if item is None else _from_item(item)
     except Unreadable as fault:
-        return Saved(ok=False, unavailable=f"what is stored cannot be read: {fault}")
+        return Saved(ok=False, unavailable=f"what is stored cannot be read: {fault}", is_defect=True)
     return Saved(ok=actual == after, actual=actual)
 
 
@@ -87,10 +94,17 @@ def _to_item(execution: Execution) -> Item:
         dueAt=execution.due_at,
         state=execution.state.value,
         revision=execution.revision,
-        expiresAt=seconds(execution.expires_at),
         record=encode(execution),
         **attention,
+        **({} if execution.expires_at == NEVER else {"expiresAt": seconds(execution.expires_at)}),
     )
+
+
+def _readable(item: Item | None) -> Execution | Unreadable | None:
+    try:
+        return None if item is None else _from_item(item)
+    except Unreadable as fault:
+        return fault
 
 
 def _from_item(item: Item) -> Execution:

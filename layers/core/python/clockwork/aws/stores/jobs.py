@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from clockwork.aws.errors import ConditionFailed
 from clockwork.aws.session import Aws
-from clockwork.aws.stores.key_rows import PREFIX
 from clockwork.aws.stores.table import Item, Table, written
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.named_jobs import NamedJob
@@ -46,9 +45,10 @@ class AwsJobs:
             decode(item["job"]["B"], NamedJob) for item in self._table.query_all(client_id, limit, between=(low, high))
         ]
 
-    def scan(self, part: int, parts: int) -> Sequence[NamedJob | Unreadable]:
-        items = self._table.scan_part(part, parts)
-        return [_from_item(item) for item in items if not item["jobKey"]["S"].startswith(PREFIX)]
+    def scan(self, part: int, parts: int) -> Iterator[Sequence[NamedJob | Unreadable]]:
+        """Key rows, of which there may be a day of creates, are filtered at the table: they have no job."""
+        for items in self._table.scan_part(part, parts, "attribute_exists(#job)"):
+            yield [_from_item(item) for item in items]
 
 
 def _to_item(job: NamedJob) -> Item:

@@ -9,6 +9,7 @@ import msgspec
 from clockwork.aws.errors import ConditionFailed, held
 from clockwork.aws.session import Aws
 from clockwork.aws.stores.table import Item, Table, seconds, written
+from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import DAY_MS
 from clockwork.domain.lifecycle.parking import Parked
 from clockwork.domain.limits.circuits import KNOWN_WITHIN_MS, Circuit
@@ -25,6 +26,11 @@ _CIRCUIT = "circuit#"
 _PARKED = "#parked"
 #: An instant later than any slot (µs), for a reservation that has no latest instant.
 LAST_US = 10**18
+#: Tries of one reservation. Each that fails lost against a reservation of another worker, or against a clock that is
+#: behind the others'.
+MOST_TRIES = 20
+#: The most leases of a client that are read at once, so that it is one page. A block beyond them may be free.
+LEASES_READ = 500
 #: The most clients whose circuits are cached; the one read longest ago makes room.
 CAPACITY = 1_000
 
@@ -57,9 +63,12 @@ class AwsRegulation:
     def reserve(
         self, client_id: str, count: int, interval_ms: float, now: int, latest: int | None = None
     ) -> tuple[int, int]:
-        """One conditional update in a busy time; two after a pause, or if fewer slots than `count` are of use."""
+        """One conditional update in a busy time; two after a pause, or if fewer slots than `count` are of use.
+
+        Raises Unavailable if others changed the row between each of many reads and the write that followed.
+        """
         now_us, latest = now * 1000, None if latest is None else max(now, latest)
-        while True:
+        for _ in range(MOST_TRIES):
             span = round(count * interval_ms * 1000)
             # All slots are of use if the first one is no later than this.
             last_us = LAST_US if latest is None else latest * 1000 - round((count - 1) * interval_ms * 1000)
@@ -88,6 +97,7 @@ class AwsRegulation:
                 return now, count
             except ConditionFailed:
                 continue  # another reservation came between: now there is a slot to follow
+        raise Unavailable(f"the slots of {client_id} kept changing: nothing was reserved")
 
     def lease(self, client_id: str, block: int, holder: str, now: int, until: int) -> bool:
         return self._table.update(
@@ -98,6 +108,12 @@ class AwsRegulation:
             now=now,
             until=until,
         )
+
+    def taken(self, client_id: str, now: int) -> frozenset[int]:
+        # "~" sorts behind every digit.
+        rows = self._table.query_all(client_id, LEASES_READ, between=(_PERMITS, _PERMITS + "~"))
+        leased = {row["item"]["S"]: int(row["until"]["N"]) for row in rows}
+        return frozenset(int(item.removeprefix(_PERMITS)) for item, until in leased.items() if until >= now)
 
     def give_back(self, client_id: str, block: int, holder: str) -> None:
         permits = (client_id, f"{_PERMITS}{block}")

@@ -32,7 +32,7 @@ class AwsShards:
         )
 
     def all(self) -> Sequence[Shard]:
-        return sorted(map(_from_item, self._table.scan_part(0, 1)), key=lambda one: one.partition_id)
+        return sorted(map(_from_item, self._table.scan()), key=lambda one: one.partition_id)
 
     def register(self, partition_id: str, status: ShardStatus = ShardStatus.USED) -> None:
         fields = msgspec.to_builtins(Shard(partition_id, status=status))

@@ -75,11 +75,14 @@ class Table:
     def query(self, partition: str, between: tuple[str, str], limit: int) -> tuple[list[Item], bool]:
         """One page of the items `between` two sort keys, both included, in key order, and whether there may be more.
 
-        A page holds at most `limit` items and 1 MB.
+        A page holds at most `limit` items and 1 MB. DynamoDB may answer with an empty page and a key to go on from.
+        Then the next page is read, so that an empty one is the last.
         """
-        return next(
-            self._pages(self._client.query, limit, ConsistentRead=True, **_range(self._key, partition, between))
-        )
+        page, more = list[Item](), True
+        pages = self._pages(self._client.query, limit, ConsistentRead=True, **_range(self._key, partition, between))
+        while more and not page:
+            page, more = next(pages)
+        return page, more
 
     def query_all(
         self,
@@ -94,22 +97,32 @@ class Table:
         wanted = _range(self._key, partition, between, before)
         return self._all(self._client.query, limit, ConsistentRead=True, ScanIndexForward=not newest_first, **wanted)
 
-    def query_index(self, index: str, key: Key, partition: str, limit: int, before: str | None) -> list[Item]:
-        """The keys of up to `limit` items of an index with the attributes `key`, in descending order.
+    def query_index(
+        self, index: str, key: Key, partition: str, limit: int, behind: str | None, *, ascending: bool
+    ) -> list[Item]:
+        """The keys of up to `limit` items of an index with the attributes `key`, those behind a sort key if given.
 
         The index lags behind the table for moments.
         """
-        wanted = _range(key, partition, before=before)
-        return self._all(self._client.query, limit, IndexName=index, ScanIndexForward=False, **wanted)
+        wanted = _range(key, partition, after=behind) if ascending else _range(key, partition, before=behind)
+        return self._all(self._client.query, limit, IndexName=index, ScanIndexForward=ascending, **wanted)
 
     def scan(self, *attributes: str) -> list[Item]:
-        """The given attributes of every item; for small tables only."""
-        wanted = _expressions({}, ProjectionExpression=", ".join(f"#{attribute}" for attribute in attributes))
+        """The given attributes of every item, all of them if none is given; for small tables only."""
+        names = ", ".join(f"#{attribute}" for attribute in attributes)
+        wanted = _expressions({}, ProjectionExpression=names) if names else {}
         return self._all(self._client.scan, ConsistentRead=True, **wanted)
 
-    def scan_part(self, part: int, parts: int) -> list[Item]:
-        """The items of part number `part`, counted from 0, of `parts` even, disjoint parts of the table."""
-        return self._all(self._client.scan, ConsistentRead=True, Segment=part, TotalSegments=parts)
+    def scan_part(self, part: int, parts: int, condition: str) -> Iterator[list[Item]]:
+        """The items of part number `part`, counted from 0, of `parts` even, disjoint parts of the table, page by page.
+
+        Items for which the condition does not hold stay at the table, so a page may be empty.
+        """
+        wanted = _expressions({}, FilterExpression=condition)
+        for items, _ in self._pages(
+            self._client.scan, None, ConsistentRead=True, Segment=part, TotalSegments=parts, **wanted
+        ):
+            yield items
 
     def put_new(self, item: Item) -> bool:
         """Store an item unless there is one under its key; False if there is one."""
@@ -204,9 +217,13 @@ class Table:
 
 
 def _range(
-    key: Key, partition: str, between: tuple[str, str] | None = None, before: str | None = None
+    key: Key,
+    partition: str,
+    between: tuple[str, str] | None = None,
+    before: str | None = None,
+    after: str | None = None,
 ) -> dict[str, Any]:
-    """The condition of a query on the sort keys of a partition, both ends of `between` included."""
+    """The condition of a query on the sort keys of a partition: both ends of `between` included, the others not."""
     condition, values = f"#{key[0]} = :partition", {"partition": partition}
     if between is not None:
         condition += f" AND #{key[1]} BETWEEN :first AND :last"
@@ -214,6 +231,9 @@ def _range(
     if before is not None:
         condition += f" AND #{key[1]} < :before"
         values["before"] = before
+    if after is not None:
+        condition += f" AND #{key[1]} > :after"
+        values["after"] = after
     return _expressions(values, KeyConditionExpression=condition)
 
 

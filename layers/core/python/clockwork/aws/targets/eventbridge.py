@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import ClientError
 
 from clockwork.aws.repeats import batches_within
-from clockwork.aws.targets.service_attempts import Faults, Refused, Service, ServiceTransport
+from clockwork.aws.targets.service_attempts import FAULTS, Faults, Refused, Service, ServiceTransport
 from clockwork.domain.jobs import EventBridgeTarget
 from clockwork.domain.releases import Delivery
 from clockwork.domain.targets.envelopes import envelope_of
@@ -50,28 +49,27 @@ class EventBridgeTransport(ServiceTransport[EventBridgeTarget]):
         return target.bus_arn, target.role_arn, delivery.occurrence.client_id
 
     def send(self, deliveries: Sequence[Delivery], target: EventBridgeTarget) -> Faults:  # noqa: ARG002 - each has its own
-        client = self.client_for(deliveries[0])
         faults: dict[int, Exception] = {}
         entries = [(number, _entry(delivery, self.target_of(delivery))) for number, delivery in enumerate(deliveries)]
         for call in batches_within(entries, len(entries), LARGEST_CALL, lambda numbered: _size_of(numbered[1])):
-            faults |= _put(client, dict(call))
+            faults |= self._put(deliveries[0], dict(call))
         return faults
 
-
-def _put(client: Any, entries: Mapping[int, Entry]) -> dict[int, Exception]:
-    """Put entries in one call; the faults, by the number of the entry."""
-    try:
-        answer = client.put_events(Entries=list(entries.values()))
-    except ClientError as fault:
-        if len(entries) > 1 and fault.response["Error"].get("Code") in _PERMANENT:
-            # EventBridge refused the call for one of its entries and does not say which. Each is put again alone, so
-            # that the others do not fail with it.
-            return {n: told for number, entry in entries.items() for n, told in _put(client, {number: entry}).items()}
-        return dict.fromkeys(entries, fault)
-    except BotoCoreError as fault:
-        return dict.fromkeys(entries, fault)
-    told = zip(entries, answer["Entries"], strict=True)
-    return {n: Refused(one["ErrorCode"], one.get("ErrorMessage", "")) for n, one in told if one.get("ErrorCode")}
+    def _put(self, first: Delivery, entries: Mapping[int, Entry]) -> dict[int, Exception]:
+        """Put entries in one call; the faults, by the number of the entry."""
+        try:
+            answer = self.client_for(first).put_events(Entries=list(entries.values()))
+        except ClientError as fault:
+            if len(entries) > 1 and fault.response["Error"].get("Code") in _PERMANENT:
+                # EventBridge refused the call for one of its entries and does not say which. Each is put again alone,
+                # so that the others do not fail with it.
+                alone = [self._put(first, {number: entry}) for number, entry in entries.items()]
+                return {number: told for faults in alone for number, told in faults.items()}
+            return dict.fromkeys(entries, fault)
+        except FAULTS as fault:
+            return dict.fromkeys(entries, fault)
+        told = zip(entries, answer["Entries"], strict=True)
+        return {n: Refused(one["ErrorCode"], one.get("ErrorMessage", "")) for n, one in told if one.get("ErrorCode")}
 
 
 def _size_of(entry: Entry) -> int:

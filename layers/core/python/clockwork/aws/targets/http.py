@@ -101,7 +101,7 @@ class HttpTransport:
             started_at = self._clock.now()
             headers = _headers(delivery, target, endpoint, webhooks.headers_for(delivery, started_at, secrets))
             request = _Request(target.method, endpoint.path, headers, delivery.occurrence.payload.body)
-            answer = self._exchange(request, endpoint, addresses, began + seconds)
+            answer = self._exchange(request, endpoint, addresses, began + seconds, delivery.deadline_at)
         except FAULTS as fault:
             return failure_of(fault, target.url, seconds, started_at, self._clock.now())
         return _outcome_of(answer, delivery.occurrence.retry_policy, started_at, self._clock.now())
@@ -123,9 +123,14 @@ class HttpTransport:
             raise Forbidden(f"{endpoint.host} must not be connected to: {reasons[0]}")
         return addresses[:MOST_ADDRESSES]
 
-    def _exchange(self, request: _Request, endpoint: Endpoint, addresses: Sequence[str], ends: float) -> _Answer:
+    def _exchange(
+        self, request: _Request, endpoint: Endpoint, addresses: Sequence[str], ends: float, deadline_at: int
+    ) -> _Answer:
         connection = self._connections.take(endpoint, addresses, ends, LONGEST_ANSWER)
         try:
+            # The monotonic clock, which bounds all else, may stand still while the environment does.
+            if self._clock.now() >= deadline_at:
+                raise TimeoutError("the time is up")
             answer, is_complete = _ask(connection, request)
         except BaseException:
             connection.close()

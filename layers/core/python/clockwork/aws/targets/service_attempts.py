@@ -65,8 +65,12 @@ class NoRole(Exception):
     """The deliverer could not assume the role that the target names; the message says why."""
 
 
+class OutOfTime(Exception):
+    """So little time is left of the attempt that its call was not made."""
+
+
 #: The faults that an attempt is expected to meet. Any other exception is a defect of ours and raised as one.
-FAULTS = (Undeliverable, NoRole, Refused, ClientError, BotoCoreError)
+FAULTS = (Undeliverable, NoRole, OutOfTime, Refused, ClientError, BotoCoreError)
 
 
 class Service(msgspec.Struct, frozen=True):
@@ -89,16 +93,23 @@ class Service(msgspec.Struct, frozen=True):
 
 
 class ServiceClients(Protocol):
-    """The source of a transport's clients of AWS services."""
+    """The source of a transport's clients of AWS services.
 
-    def client(self, service: str, role_arn: str | None, client_id: str) -> Any:
-        """A client of the service, under the role if there is one; raises NoRole if it cannot be assumed."""
+    A client tries each call once: the retry policy of the job decides on retries.
+    """
+
+    def client(self, service: str, role_arn: str | None, client_id: str, deadline_at: int) -> Any:
+        """A client for one call now, which ends by `deadline_at` (ms); under the role if there is one.
+
+        Raises NoRole if the role cannot be assumed, and OutOfTime if a call cannot end by then.
+        """
 
 
 class ServiceTransport(ABC, Generic[T]):
     """Delivers to targets of one service, `kind`, in Clockwork's own region; safe for many threads.
 
-    The configuration of the AWS client limits how long a call takes.
+    Each call is one try of a client that fits into the time that is left. So nothing is sent after a deadline at which
+    somebody may have been told that the attempt is over.
     """
 
     service: Service
@@ -120,7 +131,17 @@ class ServiceTransport(ABC, Generic[T]):
         return self.deliver_all([delivery])[0]
 
     def deliver_all(self, deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
-        """Make attempts that may share a call; each has an outcome of its own."""
+        """Make attempts that may share a call; each has an outcome of its own.
+
+        A call that gathers attempts may be made long after they joined it, if its environment stood still meanwhile.
+        """
+        now = self._clock.now()
+        late = [delivery.too_late(now) for delivery in deliveries]
+        going = [delivery for delivery, outcome in zip(deliveries, late, strict=True) if outcome is None]
+        sent = iter(self._send_all(going) if going else ())
+        return [outcome or next(sent) for outcome in late]
+
+    def _send_all(self, deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
         target = self.target_of(deliveries[0])
         arn = getattr(target, self.service.arn_field)
         started_at = self._clock.now()
@@ -139,15 +160,20 @@ class ServiceTransport(ABC, Generic[T]):
         return target
 
     def client_for(self, delivery: Delivery) -> Any:
-        """A client for the delivery's target, under the role that it names; raises NoRole and Undeliverable."""
+        """A client for one call for the delivery's target; raises NoRole, OutOfTime and Undeliverable."""
         target = self.target_of(delivery)
         arn = getattr(target, self.service.arn_field)
         match = self.service.arn.fullmatch(arn)
         if match is None:
             raise Undeliverable(f"{arn} is not the ARN of {self.service.resource}")
-        client = self._clients.client(self.service.client, target.role_arn, delivery.occurrence.client_id)
+        client = self.client_in_time(delivery, target.role_arn)
         check_region(arn, match["region"], client, self.service.resources)
         return client
+
+    def client_in_time(self, delivery: Delivery, role_arn: str | None) -> Any:
+        """A client for one call within the delivery's deadline; raises NoRole and OutOfTime."""
+        client_id = delivery.occurrence.client_id
+        return self._clients.client(self.service.client, role_arn, client_id, delivery.deadline_at)
 
 
 def check_region(arn: str, region: str, client: Any, things: str) -> None:
@@ -164,6 +190,8 @@ def _outcome_of(fault: Exception | None, service: Service, arn: str, started_at:
             return Outcome(State.SUCCEEDED, started_at, ended_at)
         case ConnectTimeoutError() | ReadTimeoutError():
             return Outcome(State.TIMED_OUT, started_at, ended_at, error=f"{service.name} did not answer in time")
+        case OutOfTime():
+            return Outcome(State.TIMED_OUT, started_at, ended_at, error=f"no time was left to call {service.name}")
         case Undeliverable() | NoRole():
             permanent, error = isinstance(fault, Undeliverable), str(fault)
         case Refused():

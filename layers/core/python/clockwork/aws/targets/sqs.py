@@ -71,7 +71,7 @@ class SqsTransport(ServiceTransport[SqsTarget]):
 
     def _queue_of(self, delivery: Delivery, target: SqsTarget) -> tuple[Any, str]:
         """A client for the target's queue and the queue's URL."""
-        client = self._clients.client("sqs", target.role_arn, delivery.occurrence.client_id)
+        client = self.client_in_time(delivery, target.role_arn)
         return client, url_of(target.queue_arn, client)
 
 

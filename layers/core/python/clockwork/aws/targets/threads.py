@@ -93,7 +93,9 @@ class ThreadedTargets:
         self._pool.shutdown(wait=False)
 
     def _deliver(self, delivery: Delivery) -> Outcome:
-        return self._transports[type(delivery.occurrence.target)].deliver(delivery)
+        # An environment that stood still may be thawed with attempts that no thread had taken up yet.
+        too_late = delivery.too_late(self._clock.now())
+        return too_late or self._transports[type(delivery.occurrence.target)].deliver(delivery)
 
     def _outcome_of(self, attempt: _Attempt, now: int) -> Outcome | None:
         if attempt.future.done():

@@ -8,9 +8,17 @@ from clockwork.domain.errors import InvalidRequest, Problem
 from clockwork.domain.fires.chains import fire_after, ordinal_at
 from clockwork.domain.fires.timings import Timing
 from clockwork.domain.named_jobs import Backfill, NamedJob, Pointer
+from clockwork.domain.recurrence import Fire
 
 #: One backfill has at most this many fires: to count more would take longer than a request may take.
 MOST_FIRES = 100_000
+
+
+class FiresOfRange(msgspec.Struct, frozen=True):
+    """The fires of a job's schedule in a range: the first of them (None if there are none), and how many there are."""
+
+    first: Fire | None
+    count: int
 
 
 class PlannedBackfill(msgspec.Struct, frozen=True):
@@ -21,10 +29,8 @@ class PlannedBackfill(msgspec.Struct, frozen=True):
     pointer: Pointer | None
 
 
-def plan_backfill(
-    job: NamedJob, backfill_id: str, from_at: int, to_at: int, per_second: float, now: int
-) -> PlannedBackfill:
-    """Plan a backfill of every fire of the job's schedule from `from_at` to `to_at` (ms, both included).
+def fires_of_range(job: NamedJob, from_at: int, to_at: int) -> FiresOfRange:
+    """Every fire of the job's schedule from `from_at` to `to_at` (ms, both included).
 
     There are no fires behind the last one that `maxFires` allows. Raises InvalidRequest if the range holds more than
     100,000 fires.
@@ -36,8 +42,16 @@ def plan_backfill(
         if count > MOST_FIRES:
             raise InvalidRequest([Problem("/to", f"the range holds more than {MOST_FIRES:,} fires: take shorter ones")])
         fire = fire_after(job, fire.base_at, fire.ordinal)
-    if first is None or count == 0:
+    return FiresOfRange(first if count else None, count)
+
+
+def plan_backfill(
+    job: NamedJob, backfill_id: str, fires: FiresOfRange, to_at: int, per_second: float, now: int
+) -> PlannedBackfill:
+    """Plan a backfill of the `fires` of a range that ends at `to_at` (ms, included), `per_second` a second."""
+    if fires.first is None:
         return PlannedBackfill(backfill_id, 0, None)
     timing = Timing.of(job.definition).digest
-    backfill = Backfill(backfill_id, job.incarnation, timing, to_at, now, per_second, count=count)
-    return PlannedBackfill(backfill_id, count, Pointer(job.client_id, job.job_key, backfill_id, first, backfill))
+    backfill = Backfill(backfill_id, job.incarnation, timing, to_at, now, per_second, count=fires.count)
+    pointer = Pointer(job.client_id, job.job_key, backfill_id, fires.first, backfill)
+    return PlannedBackfill(backfill_id, fires.count, pointer)

@@ -13,7 +13,7 @@ _NO_PAYLOAD = Payload(b"")
 
 
 def hint_of(occurrence: Occurrence) -> Occurrence:
-    """The occurrence without its payload, and of an HTTP target the host alone.
+    """The occurrence without its payload, and of an HTTP target the host and the timeout alone.
 
     Its policies stay. They count for what ends before the job's row is read: a lost deliverer, a dead letter.
     """
@@ -36,4 +36,4 @@ def _shadow(target: Target) -> Target:
     except ValueError:
         return target  # No attempt at it begins, and its circuit is told by the whole URL.
     host = parts.netloc.rpartition("@")[2]
-    return HttpTarget(f"{parts.scheme}://{host}/", timeout_seconds=target.timeout_seconds)
+    return HttpTarget(f"{parts.scheme}://{host}/", timeout_seconds=target.timeout_seconds, private=target.private)

@@ -24,9 +24,11 @@ from clockwork.domain.fires.hints import hint_of
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired, reason_of
 from clockwork.domain.lifecycle.retries import RetryPlan, plan_retry
 from clockwork.domain.releases import Release
+from clockwork.domain.retention import ending
+from clockwork.domain.waits import together
 
-#: Clocks differ, so a claim counts as ended only this long after its end (ms).
-CLAIM_GRACE_MS = 1_000
+#: Clocks differ, by up to 3 s: a claim counts as ended only this long after its end (ms).
+CLAIM_GRACE_MS = 4_000
 #: A record keeps at most this many of the last attempts, however often the execution is redriven. With them and the
 #: largest payload it has to fit into a row of the table, which holds 400 KB.
 ATTEMPTS_KEPT = 100
@@ -78,7 +80,7 @@ def plan_claim(release: Release, stored: Execution | None, claim: Claim) -> Plan
     if goes_on(stored, release):
         stored = reopened(stored)
     if stored.state in FINAL:
-        return Plan(Action.ABSORB, f"already {stored.state}")
+        return Plan(Action.ABSORB, f"already {stored.state}", ending(stored, claim.expires_at))
     if stored.state is State.RUNNING:
         if is_claimed(stored, claim.now):
             back_at = (stored.claim_until or 0) + CLAIM_GRACE_MS
@@ -123,7 +125,7 @@ def is_claimed(stored: Execution, now: int) -> bool:
 
 def plan_outcome(release: Release, running: Execution, outcome: Outcome, now: int, jitter: float) -> Plan:
     """The plan after an attempt of this deliverer. `running`: the record as last seen, with this deliverer's claim."""
-    attempt = attempt_of(running.attempt, release, outcome)
+    attempt = attempt_of(running.attempt, release, outcome, is_first=running.is_first_attempt)
     ended = _unclaimed(running, outcome.state, (*running.attempts, attempt))
     if outcome.state is State.SUCCEEDED:
         return Plan(Action.FINISH, "delivered", _final(release, ended, State.SUCCEEDED, ended.reason, now))
@@ -137,12 +139,14 @@ def plan_outcome(release: Release, running: Execution, outcome: Outcome, now: in
 
 def plan_unrecorded_outcome(release: Release, outcome: Outcome, now: int, jitter: float, expires_at: int) -> Plan:
     """The plan after an attempt at record level `none`. A success leaves no record; a retry carries the history."""
-    history = _last_of((*release.history, attempt_of(release.attempt, release, outcome)))
+    attempt = attempt_of(release.attempt, release, outcome, is_first=release.attempt == 1)
+    history = _last_of((*release.history, attempt))
     if outcome.state is State.SUCCEEDED:
         return Plan(Action.ABSORB, "delivered")
     retry = plan_retry(release.occurrence, release.attempt, release.lost_workers, outcome, now, jitter)
     if retry.retry_at is not None:
-        again = msgspec.structs.replace(_again(release, release.attempt + 1, retry.retry_at), history=history)
+        again = _again(release, release.attempt + 1, retry.retry_at)
+        again = msgspec.structs.replace(again, history=history, waited=release.waited_by(outcome.started_at))
         return Plan(Action.FOLLOW_UP, retry.reason, release=again)
     ended = _unrecorded_end(release, retry.ends, retry.reason, history, now, expires_at)
     return Plan(Action.FINISH, retry.reason, ended)
@@ -153,34 +157,38 @@ def plan_unstarted(
 ) -> Execution:
     """The final record, with the reason, of an execution that was claimed or waited and is not started after all.
 
-    A claim for an attempt that never began leaves no trace in the count of attempts.
+    With `ended_by`, a claim for an attempt that never began leaves no trace in the count of attempts.
     """
     is_claimed_now = stored.state is State.RUNNING
-    ended = _final(release, _unclaimed(stored, state, stored.attempts), state, reason, now)
+    waited = _with_waits(release, stored, now)
+    ended = _final(release, _unclaimed(waited, state, stored.attempts), state, reason, now)
     attempt = stored.attempt - 1 if is_claimed_now and ended_by is not None else stored.attempt
     return msgspec.structs.replace(ended, ended_by=ended_by, attempt=attempt)
 
 
-def plan_let_go(release: Release, stored: Execution, reason: str, now: int) -> Execution:
+def plan_let_go(release: Release, stored: Execution, reason: str) -> Execution:
     """The record of a claimed execution that waits again, with no attempt used up: another copy has to start it."""
     waiting = _unclaimed(stored, State.PENDING, stored.attempts)
-    return msgspec.structs.replace(
-        waiting, attempt=stored.attempt - 1, next_attempt_at=max(now, release.occurrence.due_at), reason=reason
-    )
+    return msgspec.structs.replace(waiting, attempt=stored.attempt - 1, next_attempt_at=release.run_at, reason=reason)
 
 
-def attempt_of(number: int, release: Release, outcome: Outcome) -> Attempt:
+def attempt_of(number: int, release: Release, outcome: Outcome, *, is_first: bool = False) -> Attempt:
     """The record of an attempt that has ended."""
     return Attempt(
         number=number,
         state=outcome.state,
         started_at=outcome.started_at,
         ended_at=outcome.ended_at,
-        lateness_ms=outcome.started_at - release.run_at,
+        lateness_ms=lateness_of(release, outcome) if is_first else 0,
         status_code=outcome.status_code,
         error=None if outcome.error is None else outcome.error[:LONGEST_ERROR],
         response_excerpt=outcome.excerpt,
     )
+
+
+def lateness_of(release: Release, outcome: Outcome) -> int:
+    """How late a first attempt began (ms): after its due instant, or after its create or redrive if that came later."""
+    return outcome.started_at - release.occurrence.due_since
 
 
 def plan_death(release: Release, stored: Execution | None, reason: str, now: int, expires_at: int) -> Execution:
@@ -190,7 +198,7 @@ def plan_death(release: Release, stored: Execution | None, reason: str, now: int
     """
     if stored is None:
         return _unrecorded_end(release, State.DEAD, reason, release.history, now, expires_at)
-    dead = _final(release, _unclaimed(stored, State.DEAD, stored.attempts), State.DEAD, reason, now)
+    dead = plan_unstarted(release, stored, State.DEAD, reason, now)
     return msgspec.structs.replace(dead, expires_at=expires_at)
 
 
@@ -208,18 +216,29 @@ def _plan_following(release: Release, ended: Execution, retry: RetryPlan, now: i
 
 
 def _claimed(execution: Execution, release: Release, claim: Claim) -> Execution:
+    started_at = max(claim.now, release.run_at)
     return execution.changed(
         state=State.RUNNING,
         attempt=release.attempt,
         claimant=claim.claimant,
         claim_until=claim.until,
-        started_at=max(claim.now, release.run_at),
+        started_at=started_at,
         next_attempt_at=None,
         reason=None,
         occurrence=None,
         ended_by=None,
         skipped=None,
+        expires_at=claim.expires_at,
+        waited=together(execution.waited, release.waited_by(started_at)),
+        held=None,
     )
+
+
+def _with_waits(release: Release, stored: Execution, now: int) -> Execution:
+    """The record with the waits of its release, which a claim would have noted."""
+    if stored.state is State.RUNNING:
+        return stored
+    return msgspec.structs.replace(stored, waited=together(stored.waited, release.waited_by(now)), held=None)
 
 
 def _unclaimed(execution: Execution, state: State, attempts: tuple[Attempt, ...]) -> Execution:
@@ -248,15 +267,28 @@ def _unrecorded_end(
     """The record of an occurrence that ends after attempts without a record (level `none`), or after none at all."""
     unclaimed = release.occurrence.record == "none"
     attempt = number_of_last(history)
-    first = release.first_record(state, expires_at, attempt=attempt, attempts=history, unclaimed=unclaimed)
+    first = release.first_record(
+        state, expires_at, attempt=attempt, attempts=history, unclaimed=unclaimed, waited=release.waited_by(now)
+    )
     return _final(release, first, state, reason, now)
 
 
 def _again(release: Release, attempt: int, run_at: int) -> Release:
     paced = release.paced and attempt == release.attempt
+    # What an attempt waited for is in its record by the time another follows.
+    waited = release.waited_by(release.run_at) if attempt == release.attempt else None
     is_whole = release.revision is None or release.as_it_was
     occurrence = release.occurrence if is_whole else hint_of(release.occurrence)
-    return msgspec.structs.replace(release, attempt=attempt, run_at=run_at, paced=paced, waits=0, occurrence=occurrence)
+    return msgspec.structs.replace(
+        release,
+        attempt=attempt,
+        run_at=run_at,
+        paced=paced,
+        waits=0,
+        waited=waited,
+        held=None,
+        occurrence=occurrence,
+    )
 
 
 def _last_of(attempts: tuple[Attempt, ...]) -> tuple[Attempt, ...]:

@@ -38,4 +38,11 @@ def ended_execution(release: Release, state: State, reason: str, now: int, expir
     """The final record, with the reason, of an occurrence that ends undelivered in `state` and had no record."""
     kept = kept_until(now, release.occurrence.retention_days, expires_at)
     history = release.history
-    return release.first_record(state, kept, attempt=number_of_last(history), attempts=history, reason=reason)
+    return release.first_record(
+        state,
+        kept,
+        attempt=number_of_last(history),
+        attempts=history,
+        reason=reason,
+        waited=release.waited_by(now),
+    )

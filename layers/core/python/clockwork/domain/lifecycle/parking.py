@@ -9,6 +9,7 @@ from clockwork.domain.executions import FINAL, Execution, State
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.rows import row_of
 from clockwork.domain.timeline import NEVER, Row
+from clockwork.domain.waits import together
 
 #: How many occurrences a second the first sweep unparks after a client or a target has recovered. Each sweep doubles
 #: the rate, up to the highest.
@@ -44,21 +45,36 @@ def parking_of(client_id: str) -> str:
     return f"parked/{client_id}"
 
 
-def parked_row(release: Release) -> Row:
+def parked_row(release: Release, host: str | None = None) -> Row:
     """The row of a parked release. Its key is derived, so a deliverer that parks it twice puts the same row.
 
     A release that was unparked and is parked again gets another row: the sweeper may be about to forget the first one.
+    `host`: the host whose circuit is open, if that is why it is parked. The rows of a host lie together, so that they
+    can be passed without reading them.
     """
     row_id = ids.derive("parked", release.execution_id, release.attempt, release.parkings)
     key = keys.row_key(release.occurrence.due_at, row_id)
-    return row_of(parking_of(release.occurrence.client_id), key, [release], NEVER)
+    prefix = "" if host is None else host_prefix(host)
+    return row_of(parking_of(release.occurrence.client_id), prefix + key, [release], NEVER)
+
+
+def host_prefix(host: str) -> str:
+    """The beginning of the keys of rows that are parked behind a host's circuit. It sorts behind all other rows."""
+    return f"h{ids.derive('host', host)}/"
+
+
+def parked_due_at(key: str) -> int:
+    """The due instant (ms) in the key of a parked row."""
+    return keys.instant_of(key.rpartition("/")[2])
 
 
 def parked_record(release: Release, stored: Execution | None, reason: str, expires_at: int) -> Execution:
     """The PARKED record of an occurrence; no attempt is used up. `stored` is its record, which waits, or None."""
-    if stored is None:
-        return release.first_record(State.PARKED, expires_at, reason=reason)
-    return stored.changed(state=State.PARKED, reason=reason, next_attempt_at=None)
+    record = stored or release.first_record(State.PARKED, expires_at, revision=0)
+    # A plain release waits in a row of its own, and an ordered one where its message is: its record notes the wait.
+    is_ordered = release.occurrence.ordering_key is not None
+    waits = {"waited": together(record.waited, release.waited), "held": release.held} if is_ordered else {}
+    return record.changed(state=State.PARKED, reason=reason, next_attempt_at=None, **waits)
 
 
 def discarded(stored: Execution, reason: str) -> Execution | None:

@@ -23,6 +23,14 @@ class RedrivePlan(msgspec.Struct, frozen=True):
     release: Release | None = None
 
 
+def is_redrivable(stored: Execution) -> bool:
+    """Whether a redrive makes an occurrence of this record that is delivered anew: it is DEAD, and not put away.
+
+    One that was redriven before and not claimed since is none: it waits already.
+    """
+    return stored.state is State.DEAD and stored.occurrence is not None
+
+
 def plan_redrive(
     stored: Execution, partition_id: str, now: int, revision: int | None = None, *, as_it_was: bool = False
 ) -> RedrivePlan:
@@ -52,10 +60,16 @@ def plan_redrive(
         cancel_noted_at=None,
         dead_at=None,
         dead_shard=None,
+        waited=None,
         reason="redriven",
         occurrence=occurrence,
     )
     return RedrivePlan("redriven", waiting, _release(waiting, occurrence, partition_id, revision, as_it_was))
+
+
+def place_of(dead: Execution) -> tuple[int, int]:
+    """The place of an execution among those that are redriven together: its due instant (ms), then its sequence."""
+    return dead.due_at, 0 if dead.occurrence is None else dead.occurrence.sequence
 
 
 def discarded(stored: Execution) -> Execution | None:

@@ -1,6 +1,8 @@
 """Concurrency limits (semaphores): how many deliveries of one client may be under way at once.
 
-Each invocation leases a block of up to 10 permits, so the limit costs writes per batch and not per delivery.
+Each invocation leases a block of permits, so a limit costs writes per batch and not per delivery. There are two kinds
+of limits. A client's own limit counts deliveries and always holds. A client without one shares the deliverers with the
+others: a block stands for one deliverer, and the client needs one only where it has company.
 """
 
 from __future__ import annotations
@@ -11,32 +13,47 @@ from clockwork.domain.clients import Client
 
 #: Permits in one block: one environment can use this many at once, since it takes ten messages at a time.
 BLOCK = 10
-#: The share of the deliverer's concurrency that a client without a limit of its own may take.
-DEFAULT_SHARE = 0.2
-#: A client without a limit of its own needs permits in an environment only after an attempt there took this long (ms).
-#: Only slow targets keep environments from other clients, and to send a message back to the queue costs as much as to
-#: deliver it to a fast target.
+#: The share of the deliverers that clients without a limit of their own leave to those that do not crowd.
+LEFT_FREE = 0.25
+#: A client is slow in an environment after an attempt there took this long (ms). Its next batches keep environments
+#: from other clients, be they full or not.
 SLOW_MS = 1_000
-#: For so long after such an attempt the client needs permits there (ms).
+#: For so long after such an attempt the client is slow there (ms).
 SLOW_FOR_MS = 60_000
 #: An occurrence that finds no permit comes back after this wait (ms), drawn between one and two times as long. Each
-#: further wait grows by the factor, up to the bound: on average it is half as long as the waits before it together.
+#: further wait grows by the factor, up to the bound: on average it is a seventh as long as the waits before it together
+#: and a second and a half. So a permit that becomes free at the end of a backlog lies idle for no longer than that.
 NO_PERMIT_MS = 1_000
-NO_PERMIT_GROWTH = 1.5
+NO_PERMIT_GROWTH = 1.15
 LONGEST_NO_PERMIT_MS = 60_000
+#: An environment that found no block free asks for none of the same client for this long (ms).
+NONE_FREE_FOR_MS = 100
 
 
 class Blocks(msgspec.Struct, frozen=True):
-    """A concurrency limit as blocks of permits: how many blocks there are, and how many permits each has."""
+    """A limit as blocks: how many there are, and how many deliveries each lets run at once (None: those of a batch)."""
 
     count: int
-    size: int
+    size: int | None
 
 
 def blocks_of(cap: int) -> Blocks:
-    """The blocks of a concurrency limit. Together they never hold more permits than `cap`."""
+    """The blocks of a client's own limit. Together they never hold more permits than `cap`."""
     size = min(BLOCK, cap)
     return Blocks(cap // size, size)
+
+
+def share_of(deliverers: int, crowding: int) -> Blocks:
+    """The blocks of a client that shares `deliverers` environments: one for each that it may take.
+
+    `crowding` clients, at least one, share alike what is not left free.
+    """
+    return Blocks(max(1, int(deliverers * (1 - LEFT_FREE)) // crowding), None)
+
+
+def limit_of(client: Client | None) -> Blocks | None:
+    """The blocks of the client's own limit; None if it has none."""
+    return None if client is None or client.max_concurrency is None else blocks_of(client.max_concurrency)
 
 
 def wait_ms(waits: int, fraction: float) -> int:
@@ -44,13 +61,6 @@ def wait_ms(waits: int, fraction: float) -> int:
 
     `waits` counts how often it found none before. `fraction` is drawn from 0 to 1.
     """
-    most_growths = 20  # gives far more than the longest wait; a float cannot hold every power
+    most_growths = 40  # gives far more than the longest wait; a float cannot hold every power
     base_ms = NO_PERMIT_MS * NO_PERMIT_GROWTH ** min(waits, most_growths)
     return int(min(base_ms, LONGEST_NO_PERMIT_MS) * (1 + fraction))
-
-
-def cap_of(client: Client | None, deliverer_concurrency: int) -> int:
-    """How many deliveries of a client may be under way at once. `deliverer_concurrency` counts environments."""
-    if client is not None and client.max_concurrency is not None:
-        return client.max_concurrency
-    return max(BLOCK, int(deliverer_concurrency * BLOCK * DEFAULT_SHARE))

@@ -12,8 +12,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-import msgspec
-
 from clockwork.domain.lifecycle.expiry import relevant_until
 from clockwork.domain.releases import Release
 
@@ -29,7 +27,7 @@ class Spreading:
         self._max_rate_of = max_rate_of
         self._next_at: dict[str, float] = {}
 
-    def spread(self, releases: Sequence[Release]) -> list[Release]:
+    def spread(self, releases: Sequence[Release], now: int) -> list[Release]:
         """The releases. Those in a herd of a rate-limited client get a later `run_at` than they had, if need be."""
         herds = Counter(release.occurrence.client_id for release in releases)
         rates = {
@@ -37,15 +35,15 @@ class Spreading:
             for client_id, count in herds.items()
             if count > LEAST_HERD or client_id in self._next_at
         }
-        return [self._later(release, rates.get(release.occurrence.client_id)) for release in releases]
+        return [self._later(release, rates.get(release.occurrence.client_id), now) for release in releases]
 
-    def _later(self, release: Release, max_rate: float | None) -> Release:
+    def _later(self, release: Release, max_rate: float | None, now: int) -> Release:
         if max_rate is None or release.occurrence.relevancy_window_seconds is not None:
             return release
         client_id = release.occurrence.client_id
         run_at = max(float(release.run_at), self._next_at.get(client_id, 0.0))
         self._next_at[client_id] = run_at + 1000 / max_rate
-        return msgspec.structs.replace(release, run_at=int(run_at))
+        return release if int(run_at) == release.run_at else release.put_off("cap", now, int(run_at))
 
 
 def urgency(release: Release) -> tuple[float, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import msgspec
 
@@ -12,6 +13,8 @@ from clockwork.domain.executions import DAY_MS
 BURST_MS = 1_000
 #: Environments reserve a day's jobs in blocks: a hundredth of the day's quota, at most so many.
 LARGEST_BLOCK = 100
+#: Lets in so many occurrences of a client, and counts them. Raises TooManyRequests if a cap forbids it, or Unavailable.
+Admit = Callable[[int], None]
 
 
 class Pace(msgspec.Struct, frozen=True):

@@ -9,6 +9,7 @@ from clockwork.domain.executions import LONGEST_ERROR, Execution, State
 from clockwork.domain.ids import AnonymousJob, only_execution
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.named_jobs import NamedJob, Pointer
+from clockwork.domain.ordering import row_id_of
 from clockwork.domain.releases import Release
 from clockwork.domain.storage import codec
 from clockwork.domain.timeline import Row
@@ -30,9 +31,14 @@ def row_of_job(partition_id: str, row_id: str, occurrence: Occurrence, expires_a
 
 
 def row_of_retry(release: Release, expires_at: int) -> Row:
-    """The row of a release that waits on the timeline of its shard. Its key is derived: a repeat is the same row."""
-    key = keys.row_key(release.run_at, ids.derive("retry", release.execution_id, release.attempt))
-    return row_of(release.shard, key, [release], expires_at)
+    """The row of a release that waits on the timeline of its shard. Its key is derived: a repeat is the same row.
+
+    Ordered ones that wait from the same instant on, as they were redriven together, sort by due instant and sequence.
+    """
+    occurrence, row_id = release.occurrence, ids.derive("retry", release.execution_id, release.attempt)
+    if occurrence.ordering_key is not None:
+        row_id = f"{occurrence.due_at:013d}-{row_id_of(row_id, occurrence.sequence)}"
+    return row_of(release.shard, keys.row_key(release.run_at, row_id), [release], expires_at)
 
 
 def row_of_many(partition_id: str, key: str, occurrences: Mapping[int, Occurrence], expires_at: int) -> Row:

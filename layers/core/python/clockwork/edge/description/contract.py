@@ -61,7 +61,7 @@ class Operation:
     parameters: tuple[str, ...] = ()
     #: Its subject may be in a state in which it is refused with 409.
     conflicts: bool = False
-    #: Jobs that it creates count against the client's caps: over them it is refused with 429.
+    #: What it makes counts against the client's caps: over them it is refused with 429.
     capped: bool = False
 
 
@@ -98,11 +98,13 @@ OPERATIONS = {
         "Replace the definition of a named job",
         body=DefinitionBody,
         examples=(_CRON,),
+        capped=True,
     ),
     "patch_job": _change(
         "Change a named job by a merge patch (RFC 7396) on its definition as it was sent",
         body=PatchBody,
         examples=({"payload": {"order": 18}},),
+        capped=True,
     ),
     "pause_job": _change(
         "Pause a named job: nothing starts until it is resumed",
@@ -119,6 +121,7 @@ OPERATIONS = {
         named_jobs.StartedRun,
         status=202,
         parameters=("Idempotency-Key",),
+        capped=True,
     ),
     "backfill_job": Operation(
         "Execute the fires of a past range again, at a bounded rate",
@@ -127,12 +130,14 @@ OPERATIONS = {
         body=BackfillBody,
         examples=({"from": "2026-05-01T00:00:00Z", "to": "2026-05-03T00:00:00Z", "maxPerSecond": 5},),
         parameters=("Idempotency-Key",),
+        capped=True,
     ),
     "preview_schedule": Operation(
         "See when a schedule would fire, without saving anything",
         named_jobs.Preview,
         body=PreviewBody,
         examples=({"schedule": {"cron": "0 3 * * *", "timezone": "Europe/Berlin"}, "count": 3},),
+        capped=True,
     ),
     "cancel_job": Operation("Cancel a job, and learn whether that came in time", executions.Cancellation),
     "list_executions": Operation(
@@ -147,6 +152,7 @@ OPERATIONS = {
         "Deliver a dead execution after all, with a fresh budget of attempts",
         executions.Execution,
         conflicts=True,
+        capped=True,
     ),
     "list_dead": Operation(
         "List a client's dead executions, those that were due last first",
@@ -158,6 +164,7 @@ OPERATIONS = {
         executions.HandledDead,
         body=DeadFilterBody,
         examples=({"prefix": "daily-", "from": "2026-05-01T00:00:00Z"},),
+        capped=True,
     ),
     "discard_dead": Operation(
         "Put dead executions away: they stay DEAD, without payload, and leave the list",

@@ -17,11 +17,9 @@ import msgspec
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_json_schema
 from pydantic_core import core_schema
 
-from clockwork.domain.clients import CLIENT_ID
-from clockwork.domain.named_jobs import JobState
 from clockwork.edge.description.contract import OPERATIONS, Operation
+from clockwork.edge.description.parameters import PARAMETERS
 from clockwork.edge.http.problems import CONTENT_TYPE, Problem
-from clockwork.edge.http.request import LISTED, MOST_LISTED
 from clockwork.edge.requests.jobs import JobBody
 from clockwork.edge.responses.jobs import Created, Element, Job
 from clockwork.routes import ROUTES, Route
@@ -33,7 +31,8 @@ _ABOUT = """\
 A durable job scheduler: deliver this payload to that target at that time.
 
 Requests are signed with AWS Signature Version 4 for the service `execute-api`. Instants are RFC 3339 with a zone and
-milliseconds. Unknown fields are refused, and so is by name what this version does not support yet. Requests that API
+milliseconds. Unknown fields and query
+parameters are refused, and so is by name what this version does not support yet. Requests that API
 Gateway refuses itself (unsigned, unknown route, over 10 MB) get `{"message": ...}` rather than a problem document."""
 _FAULTS = {
     400: "The body is not JSON: UTF-8, unique names, finite numbers, at most 64 levels. On /schedule: any fault.",
@@ -42,32 +41,9 @@ _FAULTS = {
     409: "Another request, definition or revision stands in the way: the detail says which.",
     413: "The body is too large.",
     422: "The request has faults, all of them in `errors`; nothing was written.",
-    429: "The client has created what it may for now; nothing was written. Repeat after what Retry-After says.",
+    429: "The client has made as many occurrences as it may for now; nothing was written. Retry-After says how long.",
     500: "Our fault.",
     503: "The answer is not certain: repeat the request, with an Idempotency-Key if it creates jobs.",
-}
-
-
-def _text(place: str, description: str, **bounds: Any) -> dict[str, Any]:
-    return {"in": place, "schema": {"type": "string", **bounds}, "description": description}
-
-
-_PARAMETERS: dict[str, dict[str, Any]] = {
-    "clientId": {"in": "path", "schema": {"type": "string", "pattern": f"^{CLIENT_ID.pattern}$"}},
-    "jobId": _text("path", "Opaque; as a create answered it."),
-    "executionId": _text("path", "Opaque; as a list answered it."),
-    "limit": {"in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": MOST_LISTED, "default": LISTED}},
-    "clientIdOf": {"name": "clientId", **_text("query", "Whose jobs; the caller's only client unless given.")},
-    "prefix": _text("query", "Of the jobKey."),
-    "state": {"in": "query", "schema": {"enum": list(JobState)}},
-    "tag": _text("query", "`name`, or `name=value`."),
-    "If-Match": _text("header", "The revision that is to be changed; another is a conflict."),
-    "nextToken": _text("query", "As the page before answered it."),
-    "Idempotency-Key": _text(
-        "header",
-        "The same request under the same key within 24 hours is answered with the same jobs.",
-        pattern="^[\\x21-\\x7e]{1,255}$",
-    ),
 }
 
 
@@ -123,7 +99,7 @@ def _operation(route: Route, operation: Operation) -> dict[str, Any]:
     if route.admin:
         described["description"] = "For admin principals alone."
     parameters = [
-        {"name": name, "required": name in in_path, **_PARAMETERS[name]} for name in (*in_path, *operation.parameters)
+        {"name": name, "required": name in in_path, **PARAMETERS[name]} for name in (*in_path, *operation.parameters)
     ]
     if parameters:
         described["parameters"] = parameters
@@ -147,13 +123,12 @@ def _operation(route: Route, operation: Operation) -> dict[str, Any]:
 
 def _faults(route: Route, operation: Operation) -> list[int]:
     """The statuses of the problems that an operation may answer, by its path, its body and its parameters."""
-    faults = {403, 500, 503}
+    # Every operation refuses parameters that it does not know.
+    faults = {403, 500, 503, 400 if route.original else 422}
     if operation.body is not None:
-        faults |= {400} if route.original else {400, 413, 422}
+        faults |= {400} if route.original else {400, 413}
     if "{" in route.path:
         faults.add(404)
-    if operation.parameters:
-        faults.add(422)
     if operation.conflicts or {"Idempotency-Key", "If-Match"} & set(operation.parameters):
         faults.add(409)
     if operation.capped:

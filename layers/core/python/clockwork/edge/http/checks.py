@@ -105,7 +105,7 @@ def validate(model: type[Body], value: Any, checks: Checks, most: int = MOST_FAU
     problems = list(dict.fromkeys([*found, *checks.problems]))
     checks.problems.clear()
     if problems or body is None:
-        raise InvalidRequest(_listed(problems, most))
+        raise InvalidRequest(listed(problems, most))
     return body
 
 
@@ -118,7 +118,7 @@ def pointer_part(name: str | int) -> str:
     return "/" + str(name)[:LONGEST_NAME].replace("~", "~0").replace("/", "~1")
 
 
-def _listed(problems: list[Problem], most: int) -> list[Problem]:
+def listed(problems: list[Problem], most: int) -> list[Problem]:
     """The faults in the order of their pointers, and how many there are beyond `most`."""
     listed = sorted(problems, key=lambda problem: problem.pointer)
     left = len(listed) - most

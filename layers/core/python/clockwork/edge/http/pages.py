@@ -18,6 +18,11 @@ LARGEST_PAGE = 4 * 1024 * 1024
 Item = TypeVar("Item")
 
 
+def in_query(name: str) -> str:
+    """The pointer to a query parameter. No pointer into a body looks like it: those begin with a slash."""
+    return f"?{name}"
+
+
 def token_of(position: str) -> str:
     """The nextToken of a list that goes on behind a position, which `position_of` reads back."""
     return ids.encode_part(position.encode())
@@ -36,7 +41,7 @@ def position_of(token: str | None, read: Callable[[str], str | None], pointer: s
         if position is not None:
             return position
     what = "is not" if pointer else "the query parameter nextToken is not"
-    raise InvalidRequest([Problem(pointer, f"{what} one that this list has given")])
+    raise InvalidRequest([Problem(pointer or in_query("nextToken"), f"{what} one that this list has given")])
 
 
 def page(items: Iterable[tuple[str, Item]], next_token: str | None) -> tuple[list[Item], str | None]:

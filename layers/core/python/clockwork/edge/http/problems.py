@@ -63,7 +63,8 @@ class Fault(AnswerBody):
     """One fault of a request."""
 
     pointer: Annotated[
-        str, Meta(description="RFC 6901, into the body; empty for the whole of it and for what is outside it")
+        str,
+        Meta(description="RFC 6901, into the body; `?` and the name of a query parameter; empty for all else"),
     ]
     detail: str
 

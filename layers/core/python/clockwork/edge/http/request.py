@@ -9,7 +9,7 @@ import msgspec
 
 from clockwork.domain import ids
 from clockwork.domain.errors import InvalidRequest, NotAllowed, Problem
-from clockwork.edge.http.pages import position_of
+from clockwork.edge.http.pages import in_query, position_of
 from clockwork.flows.access import Caller
 
 #: Items of a page: at most, and if the query does not say how many.
@@ -43,7 +43,7 @@ class Request(msgspec.Struct, frozen=True):
         """How many items a page may have, by the query parameter `limit`. Raises InvalidRequest."""
         text = self.query.get("limit", str(LISTED))
         if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= MOST_LISTED:
-            raise InvalidRequest([Problem("", f"the query parameter limit must be 1-{MOST_LISTED}")])
+            raise InvalidRequest([Problem(in_query("limit"), f"the query parameter limit must be 1-{MOST_LISTED}")])
         return int(text)
 
     def page_token(self, job_id: str) -> str | None:
@@ -78,7 +78,9 @@ class Request(msgspec.Struct, frozen=True):
         """The beginning of the jobKeys that a list shows; None for all. Raises InvalidRequest."""
         prefix = self.query.get("prefix") or None
         if prefix is not None and not ids.is_job_key(prefix):
-            raise InvalidRequest([Problem("", "the query parameter prefix must be the beginning of a jobKey")])
+            raise InvalidRequest(
+                [Problem(in_query("prefix"), "the query parameter prefix must be the beginning of a jobKey")]
+            )
         return prefix
 
     def named_client(self, body: Any) -> str | None:

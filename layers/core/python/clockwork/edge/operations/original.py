@@ -148,7 +148,6 @@ class OriginalApi(Operations):
         """DELETE /schedule."""
         value = read_body(request.event, SINGLE_BYTES)
         client = access.client_for(self.world, request.caller, request.named_client(value))
-        checks = Checks(self.world.clock.now(), self.world.settings, client)
-        body = validate(OriginalCancelBody, value, checks)
+        body = validate(OriginalCancelBody, value, self._checks(request, client))
         cancel(self.world, client, body.schedule_key)
         return HTTPStatus.OK, PlainText(body.schedule_key)

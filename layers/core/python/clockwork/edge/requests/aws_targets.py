@@ -6,7 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
+from clockwork.domain.targets.permissions import against_arn, against_queue
 from clockwork.edge.http.checks import EdgeModel, checks_of
+from clockwork.edge.requests.own_resources import not_own
 
 _REGION_AND_ACCOUNT = r"[a-z0-9-]+:[0-9]{12}"
 #: The shortest ExternalId that STS takes: https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html
@@ -15,18 +17,16 @@ SHORTEST_EXTERNAL_ID = 2
 
 def _listed_arn(arn: str, info: ValidationInfo) -> str:
     """The ARN, if the client's allowedTargetArns list it. Raises ValueError."""
-    client = checks_of(info).client
-    if client is None or not client.may_target(arn):
-        raise ValueError("is not among the client's allowedTargetArns")
-    return arn
+    if (reason := against_arn(arn, checks_of(info).client)) is not None:
+        raise ValueError(reason)
+    return not_own(arn, info)
 
 
 def _listed_queue(queue_arn: str, info: ValidationInfo) -> str:
     """The ARN, if the client's allowedQueueArns list it. Raises ValueError."""
-    client = checks_of(info).client
-    if client is None or queue_arn not in client.allowed_queue_arns:
-        raise ValueError("is not among the client's allowedQueueArns")
-    return queue_arn
+    if (reason := against_queue(queue_arn, checks_of(info).client)) is not None:
+        raise ValueError(reason)
+    return not_own(queue_arn, info)
 
 
 def _listed_role(arn: str, info: ValidationInfo) -> str:

@@ -10,7 +10,9 @@ from clockwork.domain.clients import Client
 from clockwork.domain.targets.urls import parse
 from clockwork.edge.http.checks import EdgeModel
 from clockwork.edge.http.fields import kept
+from clockwork.edge.requests.own_resources import not_own, not_own_topic
 from clockwork.edge.requests.policies import RelevancyWindow, RetryPolicyBody
+from clockwork.edge.requests.schedules import LONGEST_YEAR_SECONDS
 
 #: The ARN of an IAM user has its path. STS drops the path of a role, so a role is named without one.
 Principal = Annotated[
@@ -22,8 +24,14 @@ Principal = Annotated[
 ]
 #: A change replaces all principals in one transaction of at most 100 writes, one of which writes the client itself.
 MOST_PRINCIPALS = 49
-QueueArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:sqs:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,75}(\.fifo)?$")]
-Topics = Annotated[str, Field(max_length=249, pattern=r"^[A-Za-z0-9._-]*[A-Za-z0-9._*-]$")]
+QueueArn = Annotated[
+    str,
+    Field(pattern=r"^arn:aws[a-z-]*:sqs:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,75}(\.fifo)?$"),
+    AfterValidator(not_own),
+]
+Topics = Annotated[
+    str, Field(max_length=249, pattern=r"^[A-Za-z0-9._-]*[A-Za-z0-9._*-]$"), AfterValidator(not_own_topic)
+]
 SecretName = Annotated[
     str, Field(pattern=r"^(clockwork/[A-Za-z0-9/_+=.@-]{1,200}|ssm:/clockwork/[A-Za-z0-9/_.-]{1,200})$")
 ]
@@ -44,7 +52,9 @@ PrivateTarget = Annotated[str, Field(max_length=300), AfterValidator(_host_and_p
 #: In lower case, as hosts of URLs are compared. `urls.parse` decides whether the text is a host.
 TargetHost = Annotated[str, Field(max_length=255, pattern=r"^(\*\.)?[a-z0-9_.:\[\]-]+$"), AfterValidator(_host)]
 TargetArn = Annotated[
-    str, Field(max_length=600, pattern=r"^arn:aws[a-z-]*:(lambda|events|sns|iam):[A-Za-z0-9_+=,.@:/-]+\*?$")
+    str,
+    Field(max_length=600, pattern=r"^arn:aws[a-z-]*:(lambda|events|sns|iam):[A-Za-z0-9_+=,.@:/-]+\*?$"),
+    AfterValidator(not_own),
 ]
 
 
@@ -71,8 +81,13 @@ class ClientBody(EdgeModel):
     relevancy_window_seconds: RelevancyWindow | None = Field(None, description="of jobs that have none of their own")
     max_rate_per_second: float | None = Field(None, ge=0.01, le=100_000, description="deliveries, retries included")
     max_concurrency: int | None = Field(None, ge=1, le=100_000, description="deliveries under way at once")
-    creates_per_second: float | None = Field(None, ge=0.01, le=1_000_000, description="jobs accepted a second")
-    jobs_per_day: int | None = Field(None, ge=1, le=1_000_000_000_000, description="jobs accepted per UTC day")
+    creates_per_second: float | None = Field(
+        None, ge=0.01, le=1_000_000, description="jobs accepted a second, runs, redrives and backfilled fires included"
+    )
+    jobs_per_day: int | None = Field(None, ge=1, le=1_000_000_000_000, description="the same per UTC day")
+    min_interval_seconds: float = Field(
+        1, ge=1, le=LONGEST_YEAR_SECONDS, description="between fires of a recurring job"
+    )
     retention_days: int | None = Field(None, ge=1, le=365, description="of records, once their execution has ended")
     dead_letter_queue_arn: QueueArn | None = Field(None, description="is told of every execution that becomes DEAD")
 

@@ -6,7 +6,8 @@ from typing import Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from clockwork.domain.targets.urls import LONGEST_URL, MOST_HEADERS, check_headers, check_url, is_listed
+from clockwork.domain.targets.permissions import against_host
+from clockwork.domain.targets.urls import LONGEST_URL, MOST_HEADERS, check_headers, check_url
 from clockwork.edge.http.checks import Checks, EdgeModel, checks_of, pointer_part
 
 
@@ -25,8 +26,8 @@ class HttpTargetBody(EdgeModel):
         checks = checks_of(info)
         for reason in check_url(url, _private_targets(checks)).reasons:
             checks.report("/target/url", reason)
-        if checks.client is not None and not is_listed(url, checks.client):
-            checks.report("/target/url", "leads to a host that the client's allowedTargetHosts do not list")
+        if (unlisted := against_host(url, checks.client)) is not None:
+            checks.report("/target/url", unlisted)
         return url
 
     @field_validator("headers")

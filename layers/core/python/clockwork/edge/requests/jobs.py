@@ -35,7 +35,7 @@ LARGEST_ENVELOPED = 240 * 1024
 ENVELOPED = (LambdaTargetBody, EventBridgeTargetBody, SnsTargetBody)
 LARGEST_BATCH = 500
 #: The rule of `ids.is_job_key`, in words.
-JOB_KEY = f"1-{ids.LONGEST_JOB_KEY} bytes of UTF-8 without control characters"
+JOB_KEY = f"1-{ids.LONGEST_JOB_KEY} bytes of UTF-8, of visible characters and plain spaces alone"
 #: Why a job with a `jobKey` cannot have the record level `none`.
 ALWAYS_RECORDED = "must be full, or left out: a job with a jobKey is always recorded"
 #: Characters that a message of SQS must not have:

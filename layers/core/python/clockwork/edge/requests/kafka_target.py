@@ -6,7 +6,9 @@ from typing import Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
+from clockwork.domain.targets.permissions import against_topic
 from clockwork.edge.http.checks import EdgeModel, checks_of
+from clockwork.edge.requests.own_resources import not_own_topic
 
 #: The name of a topic, as Kafka checks it:
 #: https://github.com/apache/kafka/blob/trunk/clients/src/main/java/org/apache/kafka/common/internals/Topic.java
@@ -33,7 +35,6 @@ class KafkaTargetBody(EdgeModel):
     @field_validator("topic")
     @classmethod
     def _is_listed(cls, topic: str, info: ValidationInfo) -> str:
-        checks = checks_of(info)
-        if checks.client is None or not checks.client.allows_topic(topic):
-            raise ValueError("is not among the client's allowedTopics")
-        return topic
+        if (reason := against_topic(topic, checks_of(info).client)) is not None:
+            raise ValueError(reason)
+        return not_own_topic(topic, info)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
@@ -12,11 +13,12 @@ from clockwork.domain.cron.exclude_parser import MOST_ENTRIES, InvalidExclude, p
 from clockwork.domain.cron.exclusion import Exclusion
 from clockwork.domain.cron.invalid import InvalidCron
 from clockwork.domain.cron.parser import LONGEST_EXPRESSION, compile_cron
+from clockwork.domain.cron.spacing import fires_closer_than
 from clockwork.domain.cron.zones import zone_named
 from clockwork.domain.named_jobs import CatchUp, Overlap
 from clockwork.domain.recurrence import Every, Recurrence, TooMuchWork, next_occurrence
 from clockwork.domain.requests.create import FURTHEST_AHEAD_MS, LATEST_PAST_MS
-from clockwork.edge.http.checks import EdgeModel, checks_of
+from clockwork.edge.http.checks import Checks, EdgeModel, checks_of
 
 #: The kinds of schedules. A schedule names just one of them.
 KINDS = ("at", "delaySeconds", "every", "cron")
@@ -142,12 +144,24 @@ class ScheduleBody(EdgeModel):
             return self
         if self.every is not None and self.jitter_seconds >= self.every.seconds:
             checks.report("/schedule/jitterSeconds", f"must be below the interval of {self.every.seconds:g} s")
+        if checks.client is not None:
+            self._keeps_distance(checks, checks.client.min_interval_seconds)
         try:
             if next_occurrence(self.to_recurrence(checks.now), checks.now, 0, "", checks.work) is None:
                 checks.report("/schedule", "never fires from now on")
         except TooMuchWork as fault:
             checks.report("/schedule/exclude", str(fault))
         return self
+
+    def _keeps_distance(self, checks: Checks, least: float) -> None:
+        """Report a schedule that fires more often than once in `least` seconds."""
+        allowed = f"the client's minIntervalSeconds of {least:.15g}"
+        if self.every is not None and self.every.seconds < least:
+            checks.report("/schedule/every/seconds", f"is below {allowed}")
+        cron = self._compiled()
+        # No expression fires twice in a second.
+        if cron is not None and least > 1 and fires_closer_than(cron, ceil(least), instants.date_of(checks.now)):
+            checks.report("/schedule/cron", f"has fires that are closer than {allowed}")
 
     @property
     def recurs(self) -> bool:

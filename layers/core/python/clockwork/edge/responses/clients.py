@@ -24,6 +24,7 @@ class ShownClient(AnswerBody):
     allowed_private_targets: tuple[str, ...]
     allowed_target_hosts: tuple[str, ...]
     allowed_target_arns: tuple[str, ...]
+    min_interval_seconds: float
     retry_policy: ShownRetryPolicy | None = None
     relevancy_window_seconds: float | None = None
     max_rate_per_second: float | None = None

@@ -21,10 +21,23 @@ class Attempt(AnswerBody):
     state: Annotated[str, one_of(["RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "WORKER_LOST", "CANCELLED"])]
     started_at: Instant
     ended_at: Instant | None = None
-    lateness_ms: Annotated[int | None, Meta(description="from the instant at which it was to run")] = None
+    lateness_ms: Annotated[
+        int | None,
+        Meta(description="of the first: from the due instant, or from its create or redrive if later"),
+    ] = None
     status_code: int | None = None
     error: str | None = None
     response_excerpt: Annotated[str | None, Meta(description="the start of the answer of a failed attempt")] = None
+
+
+class Waits(AnswerBody):
+    """For how long an execution waited before its attempts, for each cause (ms)."""
+
+    cap: Annotated[int, Meta(description="for the client's rate limit")] = 0
+    permit: Annotated[int, Meta(description="for the concurrency limit, or for a share of the deployment's")] = 0
+    pause: Annotated[int, Meta(description="until its client was resumed")] = 0
+    circuit: Annotated[int, Meta(description="until the circuit of its target let it through")] = 0
+    ordered: Annotated[int, Meta(description="for the jobs ahead of it under its orderingKey")] = 0
 
 
 class SkippedStretch(AnswerBody):
@@ -45,17 +58,23 @@ class Execution(AnswerBody):
     attempts: Annotated[list[Attempt], Meta(description="the last 100 of them")]
     next_attempt_at: Instant | None = None
     reason: str | None = None
+    waited: Waits | None = None
     skipped: SkippedStretch | None = None
 
     @classmethod
     def of(cls, record: executions.Execution, **more: object) -> Self:
         """The execution of a record, with the attempt that is under way, if one is."""
-        attempts = [Attempt.like(attempt) for attempt in record.attempts]
+        first = {1, record.budget_from + 1}
+        attempts = [
+            Attempt.like(attempt, lateness_ms=attempt.lateness_ms if attempt.number in first else None)
+            for attempt in record.attempts
+        ]
         if record.state is State.RUNNING and record.started_at is not None:
             attempts.append(Attempt(record.attempt, State.RUNNING, to_text(record.started_at)))
         stretch = record.skipped
         skipped = stretch and SkippedStretch(to_text(stretch.from_at), to_text(stretch.to_at), stretch.count)
-        return cls.like(record, attempts=attempts, skipped=skipped, **more)
+        waited = record.waited and Waits.like(record.waited)
+        return cls.like(record, attempts=attempts, skipped=skipped, waited=waited, **more)
 
 
 class CancelledExecution(Execution, kw_only=True):

@@ -1,7 +1,8 @@
 """Admission: before anything is claimed, decide which items of each client may start now.
 
 Items of a paused client or an open circuit are parked. A rate cap paces a client's items. A concurrency cap counts its
-deliveries under way. An uncapped, unpaused client whose targets answer costs no write here.
+deliveries under way. A client without one shares the deliverers with the others that an environment meets. An uncapped,
+unpaused client that is alone costs no write here.
 """
 
 from __future__ import annotations
@@ -9,17 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-import msgspec
-
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import ClockworkError
 from clockwork.domain.lifecycle.expiry import is_expired, relevant_until
 from clockwork.domain.limits.circuits import Passage, host_of, plan_passage
 from clockwork.domain.limits.rate import urgency
+from clockwork.domain.targets.permissions import against
 from clockwork.flows.containment import why
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import unexpired
-from clockwork.flows.deliver.concurrency import within_concurrency
+from clockwork.flows.deliver.concurrency import note_company, within_concurrency
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.deliver.park import park
 from clockwork.flows.world import World
@@ -32,6 +32,7 @@ FAR_SLOT_MS = 1_000
 def admit(batch: Batch, items: Sequence[Item]) -> list[Item]:
     """The items that may start now. The others are parked, or go back to the queue for later."""
     admitted: list[Item] = []
+    note_company(batch.world, items)
     for client_id, group in groupby(sorted(items, key=_client_of), key=_client_of):
         admitted += _admitted(batch, client_id, list(group))
     return admitted
@@ -44,12 +45,34 @@ def _admitted(batch: Batch, client_id: str, items: list[Item]) -> list[Item]:
     """
     with batch.failing(*items):
         client = batch.world.clients.get(client_id)
-        return _permitted(batch, client, _unheld(batch, client_id, client, items))
+        # A paused client's items are parked, whatever their targets.
+        refused, items = ([], items) if client is not None and client.paused else _refused(batch, client, items)
+        return [*refused, *_permitted(batch, client, _unheld(batch, client_id, client, items))]
     return []
+
+
+def _refused(batch: Batch, client: Client | None, items: list[Item]) -> tuple[list[Item], list[Item]]:
+    """The items whose client may not send to their targets any more, and those whose client may.
+
+    A refusal is for good, and a cached client may be older than the job: so it is asked of the client as it is now.
+    """
+    judged = batch.each(items, lambda item: against(item.release.occurrence.target, client))
+    allowed = [item for item, reason in judged if reason is None]
+    suspects = [item for item, reason in judged if reason is not None]
+    refused: list[Item] = []
+    if suspects:
+        with batch.failing(*suspects):
+            now = batch.world.clients.get(_client_of(suspects[0]), fresh=True)
+            for item, reason in [(item, against(item.release.occurrence.target, now)) for item in suspects]:
+                item.refusal = reason
+                (allowed if reason is None else refused).append(item)
+    return refused, allowed
 
 
 def _permitted(batch: Batch, client: Client | None, items: list[Item]) -> list[Item]:
     """The items that permits let run at once. A fault of the lease fails these items alone."""
+    for item in items:
+        item.has_cap = client is not None and client.max_concurrency is not None
     if items:
         with batch.failing(*items):
             return list(within_concurrency(batch, client, items))
@@ -67,7 +90,7 @@ def _unheld(batch: Batch, client_id: str, client: Client | None, items: list[Ite
             going = step(batch, client_id, client, going) if going else going
         return going
     except Exception as error:  # noqa: BLE001 - whatever one item raises, the others go on
-        # Items that were parked or sent back before are done with, and do not come a second time.
+        # Items that were parked or sent back, ended or failed before are done with, and do not come a second time.
         left = [item for item in items if not item.left]
         if isinstance(error, ClockworkError) or len(left) < 2:
             why_not = why(batch.world.environment.faults, error, client_id)
@@ -84,7 +107,7 @@ def _client_of(item: Item) -> str:
 def _unparked(batch: Batch, client_id: str, client: Client | None, items: list[Item]) -> list[Item]:
     """The items that neither the client's pause nor an open circuit holds back; the others are parked."""
     if client is not None and client.paused:
-        park(batch, items, f"its client is paused: {client.pause_reason or 'no reason given'}")
+        park(batch, items, "pause", f"its client is paused: {client.pause_reason or 'no reason given'}")
         return []
     hosts = {host for item in items if (host := host_of(item.release.occurrence.target)) is not None}
     circuits = batch.world.regulation.circuits(client_id) if hosts else {}
@@ -103,7 +126,7 @@ def _unparked(batch: Batch, client_id: str, client: Client | None, items: list[I
             going.append(item)
         else:
             (going if passage is Passage.FREE else held).append(item)
-    park(batch, held, "the circuit of its target is open")
+    park(batch, held, "circuit", "the circuit of its target is open")
     return going
 
 
@@ -136,16 +159,15 @@ def _take_slots(world: World, client_id: str, interval_ms: float, waiting: list[
         until = relevant_until(waiting[0].release.occurrence)
         first_at, count = world.regulation.reserve(client_id, len(waiting), interval_ms, now, until)
         for index, item in enumerate(waiting[:count]):
-            _pace(item, first_at + int(index * interval_ms))
+            _pace(item, now, first_at + int(index * interval_ms))
         waiting = waiting[count:]
         if waiting and until is not None:
             free_at = max(until + 1, first_at + int(count * interval_ms))
             for item in waiting:
                 if is_expired(item.release.occurrence, free_at):
-                    _pace(item, free_at)
+                    _pace(item, now, free_at)
             waiting = [item for item in waiting if not item.release.paced]
 
 
-def _pace(item: Item, at: int) -> None:
-    slot_at = max(item.release.run_at, at)
-    item.release = msgspec.structs.replace(item.release, run_at=slot_at, paced=True)
+def _pace(item: Item, now: int, at: int) -> None:
+    item.release = item.release.put_off("cap", now, max(item.release.run_at, at), paced=True)

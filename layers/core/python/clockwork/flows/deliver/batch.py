@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
-from clockwork.domain.executions import Execution, State
+from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.lifecycle.attempts import Action, Plan
 from clockwork.domain.lifecycle.callbacks import is_called_back
 from clockwork.flows.containment import why
@@ -37,6 +37,8 @@ class Batch:
         self.dead: list[Execution] = []
         #: Items that were found DEAD or became so: they are called back before their messages are acknowledged.
         self.called_back: list[tuple[Item, Execution]] = []
+        #: Items whose targets are not allowed to their clients any more, with their outcomes.
+        self.refused: list[tuple[Item, Outcome]] = []
         #: Failed items of messages that carry other items, too.
         self.failed_of_bundles: list[Item] = []
         #: Leased blocks of permits, by clientId.
@@ -44,6 +46,7 @@ class Batch:
 
     def fail(self, item: Item, why: str) -> None:
         """Let an item come back: with its message, or alone if the message carries other items, too."""
+        item.left = True
         execution_id = item.release.execution_id
         log.warning("message fails: %s", why, extra={"action": "message_failed", "executionId": execution_id})
         if item.bundled:
@@ -91,6 +94,7 @@ class Batch:
 
     def absorb(self, item: Item, stored: Execution | None) -> None:
         """Acknowledge an item whose work is done, as its record `stored` says."""
+        item.left = True
         self.report.absorbed += 1
         self.owe_callback(item, stored)
 
@@ -122,6 +126,7 @@ class Batch:
 
     def apply_plan(self, item: Item, plan: Plan) -> None:
         """Count a plan that is saved or needs no save, and note the release and the callback that follow from it."""
+        item.left = True
         if plan.action is Action.ABSORB:
             self.absorb(item, item.seen)
         elif plan.action is Action.DEFER:

@@ -21,11 +21,9 @@ def update_circuits(world: World, ended: Sequence[tuple[Item, Outcome]]) -> None
     A circuit that cannot be written is left to the next outcome: nothing depends on it.
     """
     for item, outcome in ended:
-        host = host_of(item.release.occurrence.target)
-        if host is None:
-            continue
         with tolerated(world, log, "circuit not written: %s", {"action": "circuit_not_written"}):
-            _note(world, item, outcome, host)
+            if (host := host_of(item.release.occurrence.target)) is not None:
+                _note(world, item, outcome, host)
 
 
 def give_probes_back(world: World, items: Sequence[Item]) -> None:

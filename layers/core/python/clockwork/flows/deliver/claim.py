@@ -12,6 +12,7 @@ from clockwork.domain.lifecycle.attempts import Action, Claim, plan_claim
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.items import Item
+from clockwork.flows.records import renew
 
 
 def claim(batch: Batch, items: Sequence[Item]) -> list[Item]:
@@ -58,6 +59,7 @@ def end_unclaimed(batch: Batch, item: Item) -> bool:
     if saved.unavailable is not None:
         batch.fail(item, saved.unavailable)
     elif saved.ok:
+        item.left = True
         batch.report.expired += 1
     else:
         batch.absorb(item, saved.actual)
@@ -74,6 +76,32 @@ def find_seen(batch: Batch, item: Item) -> bool:
             item.seen = batch.world.executions.find(item.release.job_id, item.release.execution_id)
         return True
     return False
+
+
+def look(batch: Batch, items: Sequence[Item]) -> list[Item]:
+    """The items that may be sent anew. Of those that have waited for long the records are read, and renewed.
+
+    One whose execution has ended is absorbed.
+    """
+    world = batch.world
+    now, retention = world.clock.now(), world.retention
+    judged = batch.each(items, lambda item: retention.is_to_be_looked_at(item.release.occurrence.due_since, now))
+    looked = batch.each([item for item, is_old in judged if is_old], partial(_looked, batch))
+    ended = [item for item, has_ended in looked if has_ended]
+    if ended:
+        claim(batch, ended)
+    going = {id(item) for item, is_old in judged if not is_old}
+    going |= {id(item) for item, has_ended in looked if not has_ended}
+    return [item for item in items if id(item) in going]
+
+
+def _looked(batch: Batch, item: Item) -> bool:
+    """Whether the execution of an old item has ended; if not, its record is renewed."""
+    release = item.release
+    if release.occurrence.record == "none":
+        return False
+    item.seen = renew(batch.world, item.seen or batch.world.executions.find(release.job_id, release.execution_id))
+    return item.seen is not None and item.seen.is_final
 
 
 def wish(batch: Batch) -> Claim:

@@ -1,4 +1,4 @@
-"""Concurrency cap of a client (a semaphore): as many deliveries at once as its permits allow, leased in blocks.
+"""Concurrency: as many deliveries of a client at once as its cap or its share allows, by permits leased in blocks.
 
 An invocation leases a block of permits, and gives it back as soon as its deliveries have ended. An environment that
 kept its block for the next batch would keep it from the other environments, to which Lambda may hand the client's next
@@ -8,46 +8,82 @@ messages.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-
-import msgspec
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from clockwork.domain.clients import Client
 from clockwork.domain.executions import Outcome
-from clockwork.domain.limits.concurrency import SLOW_FOR_MS, SLOW_MS, Blocks, blocks_of, cap_of, wait_ms
+from clockwork.domain.limits.concurrency import (
+    NONE_FREE_FOR_MS,
+    SLOW_FOR_MS,
+    SLOW_MS,
+    Blocks,
+    limit_of,
+    share_of,
+    wait_ms,
+)
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.items import Item, LeasedBlock
 from clockwork.flows.outages import tolerated
+from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
 
-#: An environment tries so many blocks before it takes the cap to be reached.
+#: An environment tries so many blocks before it takes the limit to be reached: others may be faster with each.
 BLOCKS_TRIED = 4
+#: What is sent back comes again after whole seconds, and is due this much later (ms): the time that the send may take.
+#: Otherwise the queue would show it up to a second too soon, and it would hold its block until it is due.
+SENT_WITHIN_MS = 50
+
+
+def note_company(world: World, items: Sequence[Item]) -> None:
+    """Note whose messages a batch has. A client that has waited for a permit crowds, however small the batch is."""
+    now, company = world.clock.now(), world.environment.company
+    clients = {item.message_id: item.release.occurrence.client_id for item in items}
+    company.note(Counter(clients.values()), now)
+    for item in items:
+        if item.release.waits:
+            company.note_crowding(item.release.occurrence.client_id, now)
 
 
 def within_concurrency(batch: Batch, client: Client | None, items: Sequence[Item]) -> list[Item]:
-    """Of one client's items, as many as its permits let run at once; the others are sent back for later.
-
-    A client without a cap needs permits only for a while after its targets were slow.
-    """
-    world = batch.world
-    now = world.clock.now()
+    """Of one client's items, as many as its permits let run at once; the others are sent back for later."""
     client_id = items[0].release.occurrence.client_id
-    is_slow = now < world.environment.slow_until.get(client_id, 0)
-    if not is_slow and (client is None or client.max_concurrency is None):
+    blocks = limit_of(client) or _share(batch.world, client_id)
+    if blocks is None:
         return list(items)
-    blocks = blocks_of(cap_of(client, world.settings.deliverer_concurrency))
+    now = batch.world.clock.now()
     number = _lease(batch, client_id, blocks, now)
     going = [] if number is None else list(items[: blocks.size])
     if number is not None:
         batch.leased[client_id] = LeasedBlock(number, len(going))
-    later = items[len(going) :]
-    for item in later:
-        waits = item.release.waits
-        back_at = max(item.release.run_at, now + wait_ms(waits, world.random.fraction()) * batch.waiting.patience(item))
-        item.release = msgspec.structs.replace(item.release, run_at=back_at, waits=waits + 1)
-    batch.send_back(later)
+    if len(going) < len(items):
+        _send_back(batch, items[len(going) :], now)
     return going
+
+
+def _share(world: World, client_id: str) -> Blocks | None:
+    """The share of a client without a cap of its own; None while it needs no permits.
+
+    It needs them where it is slow or crowds and others were met. Alone, it may take every deliverer.
+    """
+    environment = world.environment
+    is_slow = world.clock.now() < environment.slow_until.get(client_id, 0)
+    if not environment.company.has_others(client_id) or not (is_slow or environment.company.crowds(client_id)):
+        return None
+    return share_of(world.settings.deliverer_concurrency, environment.company.crowding_with(client_id))
+
+
+def _send_back(batch: Batch, items: Sequence[Item], now: int) -> None:
+    """Send items back that found no permit: together, so that they come again as one batch and take one block."""
+    fraction = batch.world.random.fraction()
+    for item in items:
+        waits = item.release.waits
+        seconds = round(wait_ms(waits, fraction) * batch.waiting.patience(item) / 1000)
+        run_at = max(item.release.run_at, now + seconds * 1000 + SENT_WITHIN_MS)
+        item.release = item.release.put_off("permit", now, run_at, waits=waits + 1)
+    batch.send_back(items)
 
 
 def note_ended(batch: Batch, ended: Sequence[tuple[Item, Outcome]]) -> None:
@@ -71,18 +107,36 @@ def give_back_all(batch: Batch) -> None:
 
 
 def _lease(batch: Batch, client_id: str, blocks: Blocks, now: int) -> int | None:
-    """Lease a block until this invocation ends; returns its number, or None if none of those tried is free."""
-    world = batch.world
-    first = world.random.below(blocks.count)
-    for step in range(min(blocks.count, BLOCKS_TRIED)):
-        number = (first + step) % blocks.count
-        if world.regulation.lease(client_id, number, world.environment.name, now, batch.deadline_at):
+    """Lease a block until this invocation ends; returns its number, or None if none is free."""
+    environment = batch.world.environment
+    if now < environment.none_free_until.get(client_id, 0):
+        return None
+    for number in islice(_candidates(batch.world, client_id, blocks.count, now), BLOCKS_TRIED):
+        if batch.world.regulation.lease(client_id, number, environment.name, now, batch.deadline_at):
             return number
+    environment.none_free_until[client_id] = now + NONE_FREE_FOR_MS
     return None
+
+
+def _candidates(world: World, client_id: str, count: int, now: int) -> Iterator[int]:
+    """Numbers of blocks that may be free: first the one that this environment gave back last, or any one.
+
+    If that is taken, those that are free follow, as one read tells.
+    """
+    first = world.environment.last_block.pop(client_id, count)
+    if first >= count:
+        first = world.random.below(count)
+    yield first
+    if count > 1:
+        taken = world.regulation.taken(client_id, now)
+        free = [number for number in range(count) if number != first and number not in taken]
+        while free:
+            yield free.pop(world.random.below(len(free)))
 
 
 def _give_back(batch: Batch, client_id: str) -> None:
     leased = batch.leased.pop(client_id)
+    batch.world.environment.last_block[client_id] = leased.number
     # If it is not given back, the block is free again when its lease ends, with this invocation's time.
     with tolerated(batch.world, log, "block not given back: %s", {"action": "block_not_given_back"}):
         batch.world.regulation.give_back(client_id, leased.number, batch.world.environment.name)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from clockwork.domain.executions import Outcome, State
 from clockwork.domain.jobs import HttpTarget, KafkaTarget
 from clockwork.domain.releases import Delivery, Release
 from clockwork.flows.deaths import call_back, notify_dead
@@ -16,7 +17,7 @@ from clockwork.flows.deliver.admission import admit
 from clockwork.flows.deliver.batch import LONGEST_HOLD_MS, Batch
 from clockwork.flows.deliver.bundles import Message, resend_alone, unbundled
 from clockwork.flows.deliver.circuits import give_probes_back, update_circuits
-from clockwork.flows.deliver.claim import claim, unexpired
+from clockwork.flows.deliver.claim import claim, look, unexpired
 from clockwork.flows.deliver.concurrency import give_back_all, note_ended
 from clockwork.flows.deliver.items import DeliverReport, Item
 from clockwork.flows.deliver.outcome import record
@@ -49,8 +50,9 @@ def deliver_batch(world: World, messages: Sequence[Message], deadline_at: int) -
 
 def attempt(batch: Batch, items: Sequence[Item]) -> None:
     """Make an attempt at each item that is due, and record its outcome. The others go back or are parked."""
-    # 1. Send back the items that are early, or cannot end in time, with the rest of their delay.
-    items = _in_time(batch, items)
+    # 1. Send back the items that are early, or cannot end in time, with the rest of their delay. The record of one that
+    #    has waited for long may go before its next message does, so it is looked at first.
+    items = _in_time(batch, look(batch, items))
     # 2. End the items that are too late. Items that a cap, a pause or an open circuit holds back wait or are parked.
     admitted = admit(batch, items := unexpired(batch, items))
     # 3. Claim: from here on no other deliverer starts these attempts.
@@ -61,10 +63,11 @@ def attempt(batch: Batch, items: Sequence[Item]) -> None:
     targets.forget()
     for slot in hold_and_check(batch, claimed):
         with batch.failing(claimed[slot]):
-            targets.begin(slot, _delivery(claimed[slot].release, batch.deadline_at - RECORD_MARGIN_MS))
-            claimed[slot].is_started = True
+            _begin(batch, slot, claimed[slot])
     give_probes_back(batch.world, items)
     # 5. Record outcomes as they come in.
+    record(batch, batch.refused)
+    batch.refused.clear()
     while ended := targets.collect():
         outcomes = [(claimed[slot], outcome) for slot, outcome in ended]
         record(batch, outcomes)
@@ -77,10 +80,19 @@ def attempt(batch: Batch, items: Sequence[Item]) -> None:
     _call_back(batch)
 
 
+def _begin(batch: Batch, slot: int, item: Item) -> None:
+    if item.refusal is not None:
+        now = batch.world.clock.now()
+        batch.refused.append((item, Outcome(State.FAILED, now, now, permanent=True, error=item.refusal)))
+        return
+    batch.world.targets.begin(slot, _delivery(item.release, batch.deadline_at - RECORD_MARGIN_MS))
+    item.is_started = True
+
+
 def _call_back(batch: Batch) -> None:
     ended = [(item.release, dead) for item, dead in batch.called_back]
-    for index, why_not in call_back(batch.world, ended).items():
-        batch.fail(batch.called_back[index][0], f"its callback is not certain: {why_not}")
+    for one in call_back(batch.world, ended):
+        batch.fail(batch.called_back[one.index][0], f"its callback is not certain: {one.reason}")
     batch.called_back.clear()
 
 

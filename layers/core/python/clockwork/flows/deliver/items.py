@@ -13,10 +13,16 @@ from clockwork.flows.records import replans
 
 
 class DeliverReport(msgspec.Struct):
-    """Counts of one batch. The messages in `failed_messages` (ids) come back; all others are acknowledged."""
+    """Counts of one batch. The messages in `failed_messages` (ids) come back; all others are acknowledged.
+
+    `lateness_ms` is that of first attempts, `waited_ms` by cause the waits in it, and `own_lateness_ms` the lateness
+    that is not the wish or the doing of the client: neither its limits, a pause, its target, nor its order.
+    """
 
     failed_messages: list[str] = []
     lateness_ms: list[int] = []
+    own_lateness_ms: list[int] = []
+    waited_ms: dict[str, list[int]] = {}
     succeeded: int = 0
     failed: int = 0
     dead: int = 0
@@ -38,7 +44,9 @@ class Item(msgspec.Struct):
 
     `probes`: if the item is a probe that tests whether its target has recovered, the circuit as saved for this probe.
     `is_started`: its target may have seen it. `bundled`: its message carries other items, too.
-    `left`: it is parked or was sent back, so that this batch is done with it.
+    `refusal`: why its client, as it is now, may not send to its target: then no attempt is made at the target.
+    `has_cap`: its client chose a concurrency limit.
+    `left`: it is parked, was sent back, has ended or failed, so that this batch is done with it.
     `replans`: how often a change of its record may still be planned again.
     """
 
@@ -49,6 +57,8 @@ class Item(msgspec.Struct):
     is_started: bool = False
     bundled: bool = False
     left: bool = False
+    has_cap: bool = False
+    refusal: str | None = None
     replans: Iterator[int] = msgspec.field(default_factory=replans)
 
 

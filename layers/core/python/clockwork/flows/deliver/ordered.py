@@ -11,24 +11,32 @@ import logging
 from collections import defaultdict, deque
 from collections.abc import Sequence
 
-from clockwork.domain.lifecycle.attempts import goes_on
-from clockwork.domain.ordering import LONGEST_RETRYING_SECONDS, resumed
+from clockwork.domain.executions import Execution
+from clockwork.domain.lifecycle.attempts import goes_on, is_claimed
+from clockwork.domain.ordering import LONGEST_RETRYING_SECONDS, behind_others, resumed
+from clockwork.domain.retention import ending
+from clockwork.flows.deaths import bury
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.bundles import Message, unbundled
 from clockwork.flows.deliver.deliver import attempt
 from clockwork.flows.deliver.items import DeliverReport, Item
 from clockwork.flows.deliver.waiting import InPlace
 from clockwork.flows.outages import tolerated
+from clockwork.flows.records import replace_all
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
 
 
 class OrderedMessage(Message, frozen=True, kw_only=True):
-    """A message of the ordered queue. `receipt` names this receive of it, `group` its message group."""
+    """A message of the ordered queue. `receipt` names this receive of it, `group` its message group.
+
+    `sent_at`: when it was sent (ms). The queue counts its retention from there, however often the message is received.
+    """
 
     receipt: str
     group: str
+    sent_at: int
 
 
 def deliver_ordered(world: World, messages: Sequence[OrderedMessage], deadline_at: int) -> DeliverReport:
@@ -38,10 +46,11 @@ def deliver_ordered(world: World, messages: Sequence[OrderedMessage], deadline_a
     groups: defaultdict[str, deque[OrderedMessage]] = defaultdict(deque)
     for message in messages:
         groups[message.group].append(message)
+    moved_up = False
     while groups:
         # 1. Make one attempt at the head of each group.
         heads = {group: in_group[0] for group, in_group in groups.items()}
-        attempt(batch, _resumed(batch, list(heads.values())))
+        attempt(batch, _resumed(batch, list(heads.values()), moved_up=moved_up))
         # 2. If the head is done, the next message moves up. If it is not, all messages of its group come back.
         for group, head in heads.items():
             if head.message_id in batch.report.failed_messages:
@@ -50,23 +59,54 @@ def deliver_ordered(world: World, messages: Sequence[OrderedMessage], deadline_a
             groups[group].popleft()
             if not groups[group]:
                 del groups[group]
+        moved_up = True
     return batch.report
 
 
-def _resumed(batch: Batch, heads: Sequence[OrderedMessage]) -> list[Item]:
+def _resumed(batch: Batch, heads: Sequence[OrderedMessage], *, moved_up: bool) -> list[Item]:
     """The items of the heads, each at its next attempt. The record of a message received before tells which that is."""
-    received_before = {message.message_id for message in heads if message.receive_count > 1}
+    now = batch.world.clock.now()
+    overdue_at = now - batch.world.settings.ordered_wait_seconds * 1000
+    overdue = {message.message_id for message in heads if message.sent_at <= overdue_at}
+    received_before = {message.message_id for message in heads if message.receive_count > 1} | overdue
     items = []
     for item in unbundled(batch, heads):
         with batch.failing(item):
             if item.message_id in received_before:
                 item.seen = batch.world.executions.find(item.release.job_id, item.release.execution_id)
                 if item.seen is not None and item.seen.is_final and not goes_on(item.seen, item.release):
-                    batch.absorb(item, item.seen)
+                    _absorb(batch, item, item.seen)
                     continue
-                item.release = resumed(item.release, item.seen)
+                if item.message_id in overdue and not _is_claimed(batch, item.seen):
+                    _bury(batch, item)
+                    continue
+                item.release = resumed(item.release, item.seen, now)
+            if item.seen is None:
+                item.release = behind_others(item.release, now, moved_up=moved_up)
             items.append(item)
     return items
+
+
+def _is_claimed(batch: Batch, seen: Execution | None) -> bool:
+    return seen is not None and is_claimed(seen, batch.world.clock.now())
+
+
+def _bury(batch: Batch, item: Item) -> None:
+    """End an item DEAD that has waited for as long as its queue surely keeps it; the next in its group moves up."""
+    days = batch.world.settings.ordered_wait_seconds / 86_400
+    dead = bury(batch.world, item.release, item.seen, f"it waited in its order for {days:g} days")
+    if dead is None:
+        batch.fail(item, "its end is not recorded")
+        return
+    batch.report.dead += 1
+    batch.owe_callback(item, dead)
+
+
+def _absorb(batch: Batch, item: Item, ended: Execution) -> None:
+    """Acknowledge a message whose execution has ended. If that was cancelled while it was parked, its record may go."""
+    after = ending(ended, batch.world.execution_expires_at(batch.world.clock.now()))
+    replace_all(batch.world, [] if after is None else [(ended, after)])
+    batch.absorb(item, ended)
 
 
 def _come_back(batch: Batch, waiting: InPlace, group: Sequence[OrderedMessage]) -> None:

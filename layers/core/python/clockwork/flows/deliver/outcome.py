@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from clockwork.domain.executions import Outcome, State
-from clockwork.domain.lifecycle.attempts import Plan, plan_outcome, plan_unrecorded_outcome
+from clockwork.domain.lifecycle.attempts import Plan, lateness_of, plan_outcome, plan_unrecorded_outcome
+from clockwork.flows.containment import contained
 from clockwork.flows.deliver.batch import Batch
-from clockwork.flows.deliver.items import Item
+from clockwork.flows.deliver.items import DeliverReport, Item
 
 Ended = tuple[Item, Outcome]
 
@@ -15,11 +18,16 @@ Ended = tuple[Item, Outcome]
 def record(batch: Batch, ended: Sequence[Ended]) -> None:
     """Record attempts that have ended, and note the release that follows from each."""
     for item, outcome in ended:
-        with batch.failing(item):
+        # An attempt was made, so its outcome is recorded and followed even if a defect keeps it from being counted.
+        with contained(batch.world.environment.faults, _ignore, item.release.execution_id):
             _count(batch, item, outcome)
     open_ends = list(ended)
     while open_ends:
         open_ends = _record_round(batch, open_ends)
+
+
+def _ignore(_why: str) -> None:
+    """The defect is counted and logged already."""
 
 
 def _record_round(batch: Batch, ended: Sequence[Ended]) -> list[Ended]:
@@ -50,10 +58,23 @@ def _plan(batch: Batch, item: Item, outcome: Outcome) -> Plan:
 
 
 def _count(batch: Batch, item: Item, outcome: Outcome) -> None:
-    lateness = outcome.started_at - item.release.run_at
-    batch.report.lateness_ms.append(lateness)
-    batch.report.early += lateness < 0
+    batch.report.early += outcome.started_at < item.release.run_at
     if outcome.state is State.SUCCEEDED:
         batch.report.succeeded += 1
     else:
         batch.report.failed += 1
+    if item.seen.is_first_attempt if item.seen is not None else item.release.attempt == 1:
+        _count_lateness(batch.report, item, lateness_of(item.release, outcome), outcome.started_at)
+
+
+def _count_lateness(report: DeliverReport, item: Item, lateness_ms: int, started_at: int) -> None:
+    waited = item.seen.waited if item.seen is not None else item.release.waited_by(started_at)
+    waits: dict[str, int] = {} if waited is None else msgspec.structs.asdict(waited)
+    own_ms = lateness_ms
+    for cause, ms in waits.items():
+        if ms:
+            report.waited_ms.setdefault(cause, []).append(ms)
+        # Without a concurrency limit of the client's own, the deployment had no permit for it.
+        own_ms -= ms if cause != "permit" or item.has_cap else 0
+    report.lateness_ms.append(lateness_ms)
+    report.own_lateness_ms.append(max(0, own_ms))

@@ -14,16 +14,23 @@ from clockwork.domain.executions import WAITING, Execution
 from clockwork.domain.lifecycle.attempts import Action, Plan, goes_on, plan_claim, reopened
 from clockwork.domain.lifecycle.parking import parked_record
 from clockwork.domain.releases import Release
+from clockwork.domain.waits import Cause
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import find_seen, wish
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.records import replace
 
 
-def park(batch: Batch, items: Sequence[Item], reason: str) -> None:
-    """Park items of one client. An item whose record says otherwise is handled like any message."""
+def park(batch: Batch, items: Sequence[Item], cause: Cause, reason: str) -> None:
+    """Park items of one client. An item whose record says otherwise is handled like any message.
+
+    Rows of items behind an open circuit lie host by host.
+    """
+    now = batch.world.clock.now()
+    for item in items:
+        item.release = item.release.held_back(cause, now)
     parked = [item for item, is_parked in batch.each(items, lambda item: _is_parked(batch, item, reason)) if is_parked]
-    failing = batch.waiting.held(parked) if parked else ()
+    failing = batch.waiting.held(parked, behind_circuit=cause == "circuit") if parked else ()
     for item in parked:
         item.left = True
     for item, why_not in failing:
@@ -33,6 +40,10 @@ def park(batch: Batch, items: Sequence[Item], reason: str) -> None:
 def _waits_for(seen: Execution, release: Release) -> bool:
     """Whether the record waits for this very attempt."""
     return seen.state in WAITING and release.attempt == seen.attempt + 1
+
+
+def _cause_of(record: Execution) -> Cause | None:
+    return None if record.held is None else record.held.cause
 
 
 def _is_parked(batch: Batch, item: Item, reason: str) -> bool:
@@ -62,5 +73,5 @@ def _plan(batch: Batch, release: Release, reason: str, stored: Execution | None)
     if stored is not None and not _waits_for(stored, release):
         return plan_claim(release, stored, wish(batch))
     parked = parked_record(release, stored, reason, batch.world.execution_expires_at(batch.world.clock.now()))
-    is_so = stored is not None and stored.state is parked.state
+    is_so = stored is not None and stored.state is parked.state and _cause_of(stored) == _cause_of(parked)
     return Plan(Action.PARK, reason, None if is_so else parked)

@@ -1,9 +1,9 @@
 """Give a claimed item what its named job has for it now, or send it the way of a target that the job was given since.
 
-The item was admitted by its release's hint: by the circuit of that host, in the queue of that transport, with time
-enough for that target. If the job's target is another one, the claim is let go, no attempt is used up, and the release
-is sent anew. It fails as any such step does: if the deliverer dies behind the record, the message comes back, finds the
-record waiting, and is claimed again.
+The item was admitted by its release's hint: by the circuit of that host, by what its client may name, in the queue of
+that transport, with time enough for that target. If the job's target is another one, the claim is let go, no attempt is
+used up, and the release is sent anew. If the deliverer dies behind the record, the message comes back, finds the record
+waiting, and is claimed again.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import msgspec
 
 from clockwork.domain.executions import Execution
 from clockwork.domain.fires.hints import completed, hint_of
-from clockwork.domain.jobs import KafkaTarget, Occurrence
+from clockwork.domain.jobs import KafkaTarget
 from clockwork.domain.lifecycle.attempts import Action, Plan, plan_let_go
-from clockwork.domain.limits.circuits import host_of
 from clockwork.domain.named_jobs import NamedJob
+from clockwork.domain.targets.permissions import against
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.records import replace
@@ -28,8 +28,12 @@ def redirected(batch: Batch, item: Item, job: NamedJob) -> bool:
     hint = item.release.occurrence
     whole = completed(hint, job)
     item.release = msgspec.structs.replace(item.release, occurrence=whole)
+    if item.seen is None or hint_of(hint).target == hint_of(whole).target:
+        return False
     is_rerouted = isinstance(hint.target, KafkaTarget) != isinstance(whole.target, KafkaTarget)
-    if item.seen is None or not (is_rerouted or (batch.waiting.resends and _is_elsewhere(hint, whole))):
+    if not is_rerouted and not batch.waiting.resends:
+        # An ordered item keeps its place, and asks here what admission asked of the target before.
+        item.refusal = against(whole.target, batch.world.clients.get(whole.client_id))
         return False
     item.release = msgspec.structs.replace(item.release, occurrence=hint_of(whole), revision=item.release.revision)
     plan, _ = replace(batch.world, item.seen, partial(_plan, batch, item), item.replans)
@@ -39,15 +43,11 @@ def redirected(batch: Batch, item: Item, job: NamedJob) -> bool:
     return True
 
 
-def _is_elsewhere(hint: Occurrence, whole: Occurrence) -> bool:
-    return host_of(hint.target) != host_of(whole.target)
-
-
 def _plan(batch: Batch, item: Item, stored: Execution | None) -> Plan:
     if stored is None or item.seen is None or stored.claimant != item.seen.claimant:
         return Plan(Action.ABSORB, "somebody else has ended it or claimed it by now")
     reason = "its target was changed: it goes the way of the new one"
-    waiting = plan_let_go(item.release, stored, reason, batch.world.clock.now())
+    waiting = plan_let_go(item.release, stored, reason)
     return Plan(Action.FOLLOW_UP, reason, waiting, item.release)
 
 

@@ -13,6 +13,7 @@ from typing import Protocol
 from clockwork.domain.errors import ClockworkError
 from clockwork.domain.executions import WAITING
 from clockwork.domain.lifecycle.parking import LONGEST_PARKING_MS, NOTED_MS, parked_row
+from clockwork.domain.limits.circuits import host_of
 from clockwork.domain.ordering import paced_execution, patience
 from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Row
@@ -40,7 +41,7 @@ class Waiting(Protocol):
     def later(self, items: Sequence[Item]) -> Failing:
         """Let each item come again for its release's `run_at`."""
 
-    def held(self, items: Sequence[Item]) -> Failing:
+    def held(self, items: Sequence[Item], behind_circuit: bool = False) -> Failing:
         """Set aside items of one client that a pause or an open circuit holds back."""
 
     def follow(self, item: Item, release: Release) -> None:
@@ -69,15 +70,15 @@ class Resent:
         self.report.deferred += len(items) - len(refused)
         return [(items[refusal.index], refusal.reason) for refusal in refused]
 
-    def held(self, items: Sequence[Item]) -> Failing:
+    def held(self, items: Sequence[Item], behind_circuit: bool = False) -> Failing:
         """Park each item in a row of its own, in its client's partition of parked rows."""
         client_id = items[0].release.occurrence.client_id
         try:
-            self._put(client_id, [parked_row(item.release) for item in items])
+            self._put(client_id, [_row_of(item.release, behind_circuit) for item in items])
         except Exception as error:  # noqa: BLE001 - whatever one row raises, the others are put
             if isinstance(error, ClockworkError) or len(items) == 1:
                 return [(item, why(self._world.environment.faults, error, client_id)) for item in items]
-            return [failing for item in items for failing in self.held([item])]
+            return [failing for item in items for failing in self.held([item], behind_circuit)]
         self.report.parked += len(items)
         return ()
 
@@ -102,6 +103,10 @@ class Resent:
     def _note(self, client_id: str, now: int) -> None:
         self._world.regulation.note_parked(client_id, now)
         self._world.environment.parking_noted_until[client_id] = now + NOTED_MS
+
+
+def _row_of(release: Release, behind_circuit: bool) -> Row:
+    return parked_row(release, host_of(release.occurrence.target) if behind_circuit else None)
 
 
 class InPlace:
@@ -129,7 +134,7 @@ class InPlace:
             self._wait(item, item.release.run_at)
         return failing
 
-    def held(self, items: Sequence[Item]) -> Failing:
+    def held(self, items: Sequence[Item], behind_circuit: bool = False) -> Failing:  # noqa: ARG002 - no rows here
         """Set no item aside: an ordered one waits where it is, and so do its followers."""
         self.report.parked += len(items)
         for item in items:

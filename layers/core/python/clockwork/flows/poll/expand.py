@@ -54,7 +54,7 @@ def visit_rows(world: World, rows: Sequence[Row], horizon: str, limit: int) -> I
     read = [_read(world, row) for row in rows]
     jobs = get_jobs(world, ((pointer.client_id, pointer.job_key) for one in read for pointer in one.pointers))
     for visited in read:
-        with contained(world.environment.faults, partial(_give_up, world, visited), visited.row.key):
+        with contained(world.environment.faults, partial(give_up, world, visited), visited.row.key):
             _visit(world, visited, jobs, horizon, limit)
         limit = max(1, limit - len(visited.releases))
         yield visited
@@ -69,10 +69,20 @@ def _read(world: World, row: Row) -> Visited:
         return Visited(row, fault=Undecodable(why(world.environment.faults, error, row.key)))
 
 
-def _give_up(world: World, visited: Visited, why_not: str) -> None:
-    """Record a row for which a decision raises as DEAD, and release nothing of it: the rows of others go on."""
+def give_up(world: World, visited: Visited, why_not: str) -> None:
+    """Record a row for which something raises as DEAD, and release nothing of it: the rows of others go on.
+
+    If not even its record can be made, it is logged, and the row is passed.
+    """
+    client_ids = [one.client_id for one in visited.pointers] + [r.occurrence.client_id for r in visited.releases]
     visited.releases, visited.following, visited.skipped, visited.goes_on = [], [], [], False
-    _note_fault(world, visited, UNKNOWN_CLIENT, Undecodable(why_not))
+    with contained(world.environment.faults, partial(_log_passed, visited.row), visited.row.key):
+        _note_fault(world, visited, client_ids[0] if client_ids else UNKNOWN_CLIENT, Undecodable(why_not))
+
+
+def _log_passed(row: Row, why_not: str) -> None:
+    extra = {"action": "death_not_recorded", "key": row.key}
+    log.error("a death is not told, and its row is passed: %s", why_not, extra=extra)
 
 
 def _visit(world: World, visited: Visited, jobs: Jobs, horizon: str, limit: int) -> None:

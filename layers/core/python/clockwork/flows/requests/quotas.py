@@ -1,12 +1,15 @@
-"""Quotas: whether a client may create so many jobs, checked once per request before anything is written.
+"""Quotas: whether a client may make so many occurrences, checked once per request before anything is written.
 
-For a client without caps the check is free. Both caps count the jobs of accepted requests, and count a repeated request
-again. One environment knows only the jobs that it let in itself. So the pace is divided by the number of environments
-that are expected. The jobs of a day are reserved in a counter of the client, a block at a time. Jobs that an
-environment has reserved and not used are lost with it.
+A create counts its jobs. A run by hand, a redrive, a backfill and a changed schedule count the occurrences that they
+make; a schedule counts as one, also if it recurs. For a client without caps the check is free. Both caps count what
+requests were let in for, and count a repeated request again. One environment knows only what it let in itself. So the
+pace is divided by the number of environments that are expected. The jobs of a day are reserved in a counter of the
+client, a block at a time. Jobs that an environment has reserved and not used are lost with it.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import TooManyRequests
@@ -15,7 +18,7 @@ from clockwork.flows.world import World
 
 
 class Intake:
-    """The jobs that one api environment has let in. Not for several threads."""
+    """The occurrences that one api environment has let in. Not for several threads."""
 
     def __init__(self) -> None:
         self._paid_until: dict[str, int] = {}
@@ -23,7 +26,7 @@ class Intake:
         self._reserved: dict[str, tuple[int, int]] = {}
 
     def admit(self, world: World, client: Client, count: int) -> None:
-        """Let in `count` jobs of the client, and count them.
+        """Let in `count` occurrences of the client, and count them.
 
         Raises TooManyRequests if a cap forbids it; then none of them is counted. Raises Unavailable.
         """
@@ -33,6 +36,25 @@ class Intake:
         self._count_day(world, client, count)
         if paid_until_at is not None:
             self._paid_until[client.client_id] = paid_until_at
+
+    def admit_preview(self, world: World, clients: Sequence[Client]) -> None:
+        """Let in one request that makes nothing and still costs work, at the pace of one of the caller's clients.
+
+        It counts as one create of the first client that has room for it; the jobs of a day are not counted. Raises
+        TooManyRequests if none has room.
+        """
+        refusals = []
+        for client in clients:
+            try:
+                paid_until_at = self._pace(world, client, 1)
+            except TooManyRequests as refused:
+                refusals.append(refused)
+                continue
+            if paid_until_at is not None:
+                self._paid_until[client.client_id] = paid_until_at
+            return
+        if refusals:
+            raise min(refusals, key=lambda refused: refused.retry_after_seconds)
 
     def _pace(self, world: World, client: Client, count: int) -> int | None:
         if client.creates_per_second is None:

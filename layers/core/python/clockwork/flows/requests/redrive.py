@@ -11,8 +11,9 @@ from clockwork.domain.errors import ExecutionNotFound, NotDead
 from clockwork.domain.executions import DeadPage, Execution
 from clockwork.domain.ids import NamedJobId
 from clockwork.domain.keys import plain_partitions
-from clockwork.domain.lifecycle.redrives import RedrivePlan, discarded, plan_redrive
+from clockwork.domain.lifecycle.redrives import RedrivePlan, discarded, is_redrivable, place_of, plan_redrive
 from clockwork.domain.releases import Release
+from clockwork.domain.requests.quotas import Admit
 from clockwork.domain.storage.rows import row_of_retry
 from clockwork.flows.access import get_by_key
 from clockwork.flows.records import replace, replace_all
@@ -53,7 +54,10 @@ def list_dead(world: World, client_id: str, wanted: DeadFilter, limit: int, befo
     A page may be short and not the last one. An execution that changed in the last moments may be missing, or may be
     listed although it is not DEAD any more.
     """
-    page = world.executions.dead(client_id, limit, before)
+    return _matching(world.executions.dead(client_id, limit, before), wanted)
+
+
+def _matching(page: DeadPage, wanted: DeadFilter) -> DeadPage:
     return DeadPage([execution for execution in page.executions if wanted.matches(execution)], page.next_before)
 
 
@@ -69,7 +73,7 @@ def redrive(world: World, execution: Execution, *, as_it_was: bool = False) -> E
     def plan(stored: Execution | None) -> RedrivePlan:
         if stored is None:
             raise ExecutionNotFound(execution.execution_id)
-        return _plan(world, stored, as_it_was=as_it_was)
+        return _plan(world, stored, world.clock.now(), as_it_was=as_it_was)
 
     planned, waiting = replace(world, execution, plan)
     if planned.release is None or waiting is None:
@@ -78,13 +82,20 @@ def redrive(world: World, execution: Execution, *, as_it_was: bool = False) -> E
     return waiting
 
 
-def redrive_dead(world: World, client_id: str, wanted: DeadFilter, limit: int, before: str | None) -> Handled:
-    """Redrive those of up to `limit` dead executions that pass the filter.
+def redrive_dead(
+    world: World, client_id: str, wanted: DeadFilter, limit: int, behind: str | None, *, admit: Admit
+) -> Handled:
+    """Redrive those of up to `limit` dead executions that pass the filter, those that were due first at first.
 
-    Raises Unavailable if the result is not certain: the caller may repeat.
+    Ordered ones of one call are released by due instant, then by sequence. `admit` is told how many occurrences that
+    makes before anything is written, and raises if the client may not have so many. Raises Unavailable if the result is
+    not certain: the caller may repeat.
     """
-    page = list_dead(world, client_id, wanted, limit, before)
-    plans = [(execution, _plan(world, execution)) for execution in page.executions]
+    page = _matching(world.executions.dead(client_id, limit, behind, oldest_first=True), wanted)
+    admit(sum(map(is_redrivable, page.executions)))
+    # All wait from the same instant on, so that nothing but their own places decides about their order.
+    now = world.clock.now()
+    plans = [(execution, _plan(world, execution, now)) for execution in sorted(page.executions, key=place_of)]
     changed = [(before_, plan.execution) for before_, plan in plans if plan.execution is not None]
     kept = _save(world, changed)
     # An execution that waits already is released again: an earlier call may have died before it released it.
@@ -109,13 +120,12 @@ def _save(world: World, changes: Sequence[tuple[Execution, Execution]]) -> list[
     return [after for (_, after), saved in zip(changes, saves, strict=True) if saved.ok]
 
 
-def _plan(world: World, execution: Execution, *, as_it_was: bool = False) -> RedrivePlan:
-    place_of = ids.decode_job(execution.job_id)
-    now = world.clock.now()
-    if not isinstance(place_of, NamedJobId):
-        return plan_redrive(execution, place_of.partition_id, now)
-    job = get_by_key(world, place_of.client_id, place_of.job_key)
-    is_gone = job is None or not job.is_alive or job.incarnation != place_of.incarnation
+def _plan(world: World, execution: Execution, now: int, *, as_it_was: bool = False) -> RedrivePlan:
+    job_ref = ids.decode_job(execution.job_id)
+    if not isinstance(job_ref, NamedJobId):
+        return plan_redrive(execution, job_ref.partition_id, now)
+    job = get_by_key(world, job_ref.client_id, job_ref.job_key)
+    is_gone = job is None or not job.is_alive or job.incarnation != job_ref.incarnation
     if is_gone and not as_it_was:
         return RedrivePlan("its job was deleted: redrive it with asItWas, which delivers what its record has")
     # If a named job is gone, any shard will do.

@@ -9,12 +9,13 @@ import msgspec
 
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import Execution
-from clockwork.domain.lifecycle.attempts import goes_on, is_claimed, plan_death
+from clockwork.domain.lifecycle.attempts import goes_on, is_claimed
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
 from clockwork.flows.containment import why
-from clockwork.flows.deaths import call_back, notify_dead
+from clockwork.flows.deaths import bury, call_back
 from clockwork.flows.deliver.bundles import send_alone
+from clockwork.flows.records import renew
 from clockwork.flows.world import World
 from clockwork.ports import DeadLetter
 
@@ -81,6 +82,7 @@ def _sweep_one(world: World, release: Release, report: SweepReport) -> bool:
     if stored is not None and is_claimed(stored, world.clock.now()):
         return False
     if release.sweeps < MOST_SWEEPS:
+        renew(world, stored)
         again = msgspec.structs.replace(release, sweeps=release.sweeps + 1)
         refused = world.releases.send([again], world.clock.now())
         report.released += not refused
@@ -89,15 +91,9 @@ def _sweep_one(world: World, release: Release, report: SweepReport) -> bool:
 
 
 def _bury(world: World, release: Release, stored: Execution | None, report: SweepReport) -> bool:
-    reason = f"it came back from the dead-letter queue {MOST_SWEEPS} times without an end"
-    now = world.clock.now()
-    dead = plan_death(release, stored, reason, now, world.execution_expires_at(now, release.occurrence.retention_days))
-    saved = world.executions.save([(stored, dead)])[0]
-    report.dead += saved.ok
-    if not saved.ok:
-        return False
-    notify_dead(world, [dead])
-    return _is_called_back(world, release, dead)
+    dead = bury(world, release, stored, f"it came back from the dead-letter queue {MOST_SWEEPS} times without an end")
+    report.dead += dead is not None
+    return dead is not None and _is_called_back(world, release, dead)
 
 
 def _is_called_back(world: World, release: Release, stored: Execution) -> bool:
@@ -105,8 +101,8 @@ def _is_called_back(world: World, release: Release, stored: Execution) -> bool:
 
     Otherwise it stays, and the next sweep finds the record.
     """
-    faults = call_back(world, [(release, stored)])
-    for why_not in faults.values():
+    refused = call_back(world, [(release, stored)])
+    for one in refused:
         extra = {"action": "callback_not_placed", "executionId": release.execution_id}
-        log.warning("a callback was not placed: %s", why_not, extra=extra)
-    return not faults
+        log.warning("a callback was not placed: %s", one.reason, extra=extra)
+    return not refused

@@ -1,4 +1,4 @@
-"""The parked rows of one client, read page by page.
+"""The parked rows of one client, read page by page, without those of hosts that are still shut.
 
 A row that this version cannot read stays, and holds nothing else up.
 """
@@ -6,10 +6,14 @@ A row that this version cannot read stays, and holds nothing else up.
 from __future__ import annotations
 
 import logging
+from collections import deque
+from collections.abc import Iterable
+
+import msgspec
 
 from clockwork.domain import keys
 from clockwork.domain.errors import Undecodable
-from clockwork.domain.lifecycle.parking import parking_of
+from clockwork.domain.lifecycle.parking import host_prefix, parking_of
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_row
 from clockwork.domain.timeline import Row
@@ -19,24 +23,41 @@ from clockwork.flows.world import World
 log = logging.getLogger(__name__)
 
 
-class ParkedRows:
-    """One reading of a client's parked rows, up to the key `last`.
+class _Range(msgspec.Struct):
+    """Keys behind `after`, up to `until`. `once`: only one page of them is read."""
 
-    `is_over`: all rows were read. `finds_any`: there were rows. `leaves_any`: some rows stay, as they cannot be read or
-    released.
+    after: str
+    until: str
+    once: bool = False
+
+
+class ParkedRows:
+    """One reading of a client's parked rows.
+
+    `shut`: hosts whose rows are not read. `probed`: hosts of whose rows one page is read. `is_over`: all other rows
+    were read. `finds_any`: there were rows, or there may be some that were not read. `leaves_any`: some rows stay, as
+    they cannot be read or released.
     """
 
-    def __init__(self, world: World, client_id: str, last: str = keys.END) -> None:
-        self._world, self.client_id, self._last = world, client_id, last
-        self._after = keys.BEGINNING
-        self.is_over = self.finds_any = self.leaves_any = False
+    def __init__(self, world: World, client_id: str, shut: Iterable[str] = (), probed: Iterable[str] = ()) -> None:
+        self._world, self.client_id = world, client_id
+        passed, once = set(map(host_prefix, shut)), set(map(host_prefix, probed))
+        self._ranges = deque(_ranges(passed, once))
+        self.is_over = self.leaves_any = False
+        self.finds_any = bool(passed)
 
     def page(self, limit: int) -> list[tuple[Row, Release]]:
-        """Read the next `limit` rows, by due instant; returns those that can be decoded, each with its release."""
-        page = self._world.timeline.read(parking_of(self.client_id), self._after, self._last, limit)
-        self.is_over = not page.more
+        """Read at most `limit` of the next rows, by due instant, those parked behind a circuit last and host by host.
+
+        Returns those that can be decoded, each with its release. There may be none, although it is not over yet.
+        """
+        part = self._ranges[0]
+        page = self._world.timeline.read(parking_of(self.client_id), part.after, part.until, limit)
         if page.rows:
-            self.finds_any, self._after = True, page.rows[-1].key
+            self.finds_any, part.after = True, page.rows[-1].key
+        if part.once or not page.more:
+            self._ranges.popleft()
+        self.is_over = not self._ranges
         return [(row, release) for row in page.rows if (release := self._release(row)) is not None]
 
     def leave(self, row: Row, fault: str) -> None:
@@ -52,6 +73,16 @@ class ParkedRows:
         except Exception as error:  # noqa: BLE001 - whatever one row raises, the others are unparked
             self.leave(row, why(self._world.environment.faults, error, row.key))
             return None
+
+
+def _ranges(passed: set[str], once: set[str]) -> list[_Range]:
+    ranges, after = [], keys.BEGINNING
+    for prefix in sorted(passed | once):
+        ranges.append(_Range(after, prefix))
+        after = prefix + keys.END
+        if prefix in once:
+            ranges.append(_Range(prefix, after, once=True))
+    return [*ranges, _Range(after, keys.END)]
 
 
 def _release_in(row: Row) -> Release:

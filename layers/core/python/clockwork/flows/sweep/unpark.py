@@ -13,10 +13,17 @@ from functools import partial
 
 import msgspec
 
-from clockwork.domain import keys
 from clockwork.domain.errors import Unavailable, Unreadable
 from clockwork.domain.executions import Execution
-from clockwork.domain.lifecycle.parking import LONGEST_PARKING_MS, NOTED_MS, Parked, discarded, next_rate, parking_of
+from clockwork.domain.lifecycle.parking import (
+    LONGEST_PARKING_MS,
+    NOTED_MS,
+    Parked,
+    discarded,
+    next_rate,
+    parked_due_at,
+    parking_of,
+)
 from clockwork.domain.limits.circuits import KNOWN_WITHIN_MS, Circuit, Passage, host_of, plan_passage
 from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Row
@@ -24,6 +31,7 @@ from clockwork.flows.containment import contained
 from clockwork.flows.deliver.batch import LONGEST_HOLD_MS
 from clockwork.flows.outages import tolerated
 from clockwork.flows.records import replace_all
+from clockwork.flows.sweep.ended_rows import open_keys
 from clockwork.flows.sweep.parked_rows import ParkedRows
 from clockwork.flows.world import World
 
@@ -85,7 +93,10 @@ def _unpark_client(world: World, parked: Parked, until: int, report: UnparkRepor
         # No occurrence may start before every deliverer knows of the closed circuits: it would be parked again.
         start_at, circuits = start_at + KNOWN_WITHIN_MS, {}
     ramp = _Ramp(circuits, start_at, parked.rate, world.settings.sweep_seconds)
-    reading = ParkedRows(world, parked.client_id)
+    passages = {host: plan_passage(circuit, start_at)[0] for host, circuit in circuits.items()}
+    shut = [host for host, passage in passages.items() if passage is Passage.PARK]
+    probed = [host for host, passage in passages.items() if passage is Passage.PROBE]
+    reading = ParkedRows(world, parked.client_id, shut, probed)
     while ramp.room > 0 and world.clock.now() < until:
         rows = reading.page(min(PAGE, ramp.room))
         if circuits:
@@ -97,7 +108,8 @@ def _unpark_client(world: World, parked: Parked, until: int, report: UnparkRepor
             with contained(world.environment.faults, partial(reading.leave, row), row.key):
                 if (at := ramp.leaves_at(release)) is not None:
                     going.append((row, release, at))
-        _release(world, reading, going, report)
+        still_open = open_keys(world, reading, [(row, release) for row, release, _ in going])
+        _release(world, reading, [one for one in going if one[0].key in still_open], report)
         if reading.is_over:
             _note_end(world, parked, None if reading.finds_any else began_at)
             return not reading.leaves_any
@@ -155,11 +167,13 @@ def _release(
     Each is released for its instant (ms) or its own `run_at` if that is later. One that is refused for good stays
     parked. Raises Unavailable if any was refused for now.
     """
+    if not going:
+        return
     releases = []
     for _, release, leaves_at in going:
         run_at, parkings = max(release.run_at, leaves_at), release.parkings + 1
         releases.append(msgspec.structs.replace(release, run_at=run_at, paced=False, waits=0, parkings=parkings))
-    refused = world.releases.send(releases, world.clock.now()) if releases else ()
+    refused = world.releases.send(releases, world.clock.now())
     stay = {one.index for one in refused}
     taken = [row.key for index, (row, _, _) in enumerate(going) if index not in stay]
     world.timeline.forget(parking_of(reading.client_id), taken)
@@ -173,9 +187,11 @@ def _release(
 
 def _discard_client(world: World, parked: Parked, due_until: int, until: int, report: UnparkReport) -> bool:
     # An occurrence that was parked by then may have been parked that much before it was due.
-    reading = ParkedRows(world, parked.client_id, keys.edge_key(due_until + LONGEST_HOLD_MS))
+    last_at = due_until + LONGEST_HOLD_MS
+    reading = ParkedRows(world, parked.client_id)
     while world.clock.now() < until:
-        discarded_rows = _discard(world, reading, reading.page(PAGE))
+        asked_for = [one for one in reading.page(PAGE) if parked_due_at(one[0].key) <= last_at]
+        discarded_rows = _discard(world, reading, asked_for)
         world.timeline.forget(parking_of(parked.client_id), [row.key for row in discarded_rows])
         report.discarded += len(discarded_rows)
         if reading.is_over:

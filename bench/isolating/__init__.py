@@ -1,0 +1,1 @@
+"""Isolation: what other clients notice of one whose jobs are poison, or which floods the deliverers."""

@@ -1,0 +1,40 @@
+"""Whether a signing secret exists, in AWS Secrets Manager or SSM Parameter Store. No call here could read a secret."""
+
+from __future__ import annotations
+
+from botocore.exceptions import ClientError
+
+from clockwork.aws.errors import ask
+from clockwork.aws.session import Aws
+
+#: The first letters of a parameter's name, which tell it from a secret's.
+_PARAMETERS = "ssm:"
+_MISSING = frozenset({"ResourceNotFoundException", "InvalidResourceId"})
+
+
+class AwsSigningSecrets:
+    """`ports.SigningSecrets` by a description of the secret.
+
+    Parameter Store has none for one parameter: to describe is to list all of the account's. The tags of a parameter are
+    told only if it exists, and who may read them may not read its value.
+    """
+
+    def __init__(self, aws: Aws) -> None:
+        self._secrets_manager = aws.client_later("secretsmanager")
+        self._parameter_store = aws.client_later("ssm")
+
+    def exists(self, name: str) -> bool:
+        try:
+            return self._is_parameter(name) if name.startswith(_PARAMETERS) else self._is_secret(name)
+        except ClientError as error:
+            if error.response["Error"].get("Code") in _MISSING:
+                return False
+            raise
+
+    def _is_secret(self, name: str) -> bool:
+        return "DeletedDate" not in ask(self._secrets_manager.describe_secret, SecretId=name)
+
+    def _is_parameter(self, name: str) -> bool:
+        wanted = name.removeprefix(_PARAMETERS)
+        ask(self._parameter_store.list_tags_for_resource, ResourceType="Parameter", ResourceId=wanted)
+        return True

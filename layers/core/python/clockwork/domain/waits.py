@@ -1,0 +1,44 @@
+"""Waits: what held an occurrence back from its attempt, and for how long.
+
+A release that is put off says for what and since when (`Held`). The wait ends at the instant for which it comes again,
+and is then one of the waits that are over (`Waited`). The time that no wait covers is lateness of Clockwork's own.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+#: The rate limit of its client, a permit (concurrency limit), a pause of its client, an open circuit of its target, and
+#: the occurrences ahead of it in its order.
+Cause = Literal["cap", "permit", "pause", "circuit", "ordered"]
+
+
+class Waited(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """For how long an occurrence waited for each cause (ms)."""
+
+    cap: int = 0
+    permit: int = 0
+    pause: int = 0
+    circuit: int = 0
+    ordered: int = 0
+
+    def and_for(self, cause: Cause, ms: int) -> Waited:
+        """These waits and one more."""
+        return msgspec.structs.replace(self, **{cause: getattr(self, cause) + ms})
+
+
+class Held(msgspec.Struct, frozen=True, array_like=True):
+    """A wait that is not over: its cause, and since when (ms) nothing else held the occurrence back."""
+
+    cause: Cause
+    since: int
+
+
+def together(one: Waited | None, other: Waited | None) -> Waited | None:
+    """The waits of both; None if there were none."""
+    if one is None or other is None:
+        return one or other
+    mine, others = msgspec.structs.astuple(one), msgspec.structs.astuple(other)
+    return Waited(*map(sum, zip(mine, others, strict=True)))

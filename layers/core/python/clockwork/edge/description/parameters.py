@@ -1,0 +1,62 @@
+"""The parameters of operations outside their bodies: how each is described, and which of them a query may have."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from clockwork.domain.clients import CLIENT_ID
+from clockwork.domain.errors import InvalidRequest, Problem
+from clockwork.domain.named_jobs import JobState
+from clockwork.edge.description.contract import OPERATIONS
+from clockwork.edge.http.checks import LONGEST_NAME, MOST_FAULTS, listed
+from clockwork.edge.http.pages import in_query
+from clockwork.edge.http.request import LISTED, MOST_LISTED
+
+#: A request may be signed in its query instead of its headers; these are then part of it, in any case.
+#: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-authentication-methods.html
+SIGNATURE = frozenset(
+    f"x-amz-{name}"
+    for name in ("algorithm", "credential", "date", "expires", "security-token", "signature", "signedheaders")
+)
+
+
+def _text(place: str, description: str, **bounds: Any) -> dict[str, Any]:
+    return {"in": place, "schema": {"type": "string", **bounds}, "description": description}
+
+
+#: By the name under which `contract.OPERATIONS` and the routes have it. `name` is that of the wire, if it is another.
+PARAMETERS: dict[str, dict[str, Any]] = {
+    "clientId": {"in": "path", "schema": {"type": "string", "pattern": f"^{CLIENT_ID.pattern}$"}},
+    "jobId": _text("path", "Opaque; as a create answered it."),
+    "executionId": _text("path", "Opaque; as a list answered it."),
+    "limit": {"in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": MOST_LISTED, "default": LISTED}},
+    "clientIdOf": {"name": "clientId", **_text("query", "Whose jobs; the caller's only client unless given.")},
+    "prefix": _text("query", "Of the jobKey."),
+    "state": {"in": "query", "schema": {"enum": list(JobState)}},
+    "tag": _text("query", "`name`, or `name=value`."),
+    "If-Match": _text("header", "The revision that is to be changed; another is a conflict."),
+    "nextToken": _text("query", "As the page before answered it."),
+    "Idempotency-Key": _text(
+        "header",
+        "The same request under the same key within 24 hours is answered with the same jobs.",
+        pattern="^[\\x21-\\x7e]{1,255}$",
+    ),
+}
+
+
+def query_of(operation: str) -> list[str]:
+    """The names that a query of an operation may have."""
+    described = [(name, PARAMETERS[name]) for name in OPERATIONS[operation].parameters]
+    return [parameter.get("name", name) for name, parameter in described if parameter["in"] == "query"]
+
+
+def check_query(query: Mapping[str, str], known: Collection[str]) -> None:
+    """Raise InvalidRequest for every parameter of a query that the operation does not know."""
+    takes = f"this operation takes {', '.join(known)}" if known else "this operation takes none"
+    unknown = [name for name in query if name not in known and name.lower() not in SIGNATURE]
+    if unknown:
+        faults = [
+            Problem(in_query(name[:LONGEST_NAME]), f"is not a known query parameter: {takes}") for name in unknown
+        ]
+        raise InvalidRequest(listed(faults, MOST_FAULTS))

@@ -1,0 +1,72 @@
+"""Clockwork's own resources: no client may list one, and no job may target one.
+
+Who writes into the queue of ingestion acts for every client, and who writes into a release queue forges deliveries. A
+deployment's own are, in its account and whatever the region: everything whose name begins with the name of the stack
+and a hyphen, as CloudFormation names it, and the queues and the function that the settings name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from pydantic import ValidationInfo
+
+from clockwork.edge.http.checks import checks_of
+from clockwork.settings import Settings
+
+OWN = "is Clockwork's own, which no job may target"
+#: What stands before the name in the last part of an ARN.
+_KINDS = ("function:", "event-bus/", "role/")
+
+
+def is_own(arn: str, settings: Settings) -> bool:
+    """Whether an ARN, or a pattern of ARNs that ends in `*`, names nothing but resources of this deployment."""
+    parts = arn.split(":", 5)
+    # Before a deployment has its queues, it owns nothing; so it is in tests of the edge alone.
+    account = _path(settings.release_queue_url)[0]
+    if len(parts) < 6 or not account or parts[4] != account:
+        return False
+    name = _name_in(parts[5])
+    return _is_of_stack(name, settings) or name in _named(settings)
+
+
+def not_own(arn: str, info: ValidationInfo) -> str:
+    """The ARN or pattern, unless it is this deployment's own. Raises ValueError."""
+    if is_own(arn, checks_of(info).settings):
+        raise ValueError(OWN)
+    return arn
+
+
+def not_own_topic(topic: str, info: ValidationInfo) -> str:
+    """The topic, unless it is this deployment's own. Raises ValueError."""
+    if is_own_topic(topic, checks_of(info).settings):
+        raise ValueError(OWN)
+    return topic
+
+
+def is_own_topic(topic: str, settings: Settings) -> bool:
+    """Whether a Kafka topic is that of ingestion."""
+    return settings.ingestion_topic != "" and topic == settings.ingestion_topic
+
+
+def _is_of_stack(name: str, settings: Settings) -> bool:
+    return settings.stack_name != "" and name.startswith(f"{settings.stack_name}-")
+
+
+def _named(settings: Settings) -> set[str]:
+    """The names of the queues and of the function that the settings name; there are more of each."""
+    urls = [getattr(settings, field.name) for field in fields(settings) if field.name.endswith("_queue_url")]
+    return ({_path(url)[1] for url in urls} | {settings.poller_function}) - {""}
+
+
+def _name_in(resource: str) -> str:
+    """The name in the last part of an ARN, without a function's version, a role's path, and the `*` of a pattern."""
+    kind = next((kind for kind in _KINDS if resource.startswith(kind)), "")
+    name = resource.removeprefix(kind).removesuffix("*")
+    return name.rpartition("/")[2] if kind == "role/" else name.partition(":")[0]
+
+
+def _path(queue_url: str) -> tuple[str, str]:
+    """The account and the name in a queue's URL."""
+    rest, _, name = queue_url.rpartition("/")
+    return rest.rpartition("/")[2], name

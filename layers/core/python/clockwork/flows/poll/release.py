@@ -1,0 +1,136 @@
+"""Release a portion of the rows of a shard: record what ends, send the rest, and move the cursor past what is done."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from clockwork.domain.executions import Execution
+from clockwork.domain.lifecycle.expiry import expired_execution, is_expired
+from clockwork.domain.releases import Release
+from clockwork.domain.timeline import Row
+from clockwork.flows.containment import put_each
+from clockwork.flows.outages import tolerated
+from clockwork.flows.poll.aside import set_aside
+from clockwork.flows.poll.burials import bury, save_unreadable
+from clockwork.flows.poll.expand import Visited, give_up, visit_rows
+from clockwork.flows.skipped import record_each_skipped
+from clockwork.flows.world import World
+
+if TYPE_CHECKING:
+    from clockwork.flows.poll.shard import Visit
+
+log = logging.getLogger(__name__)
+
+
+def release_portion(visit: Visit, rows: Sequence[Row], until: str) -> str | None:
+    """Put the next pointers, record what ends without a release, and send; move the cursor past the rows that are done.
+
+    Returns None, or why the poller must not read on: `stuck`, or `goes_on` if it must read again from the cursor.
+    Nothing behind a row that cannot be passed is sent before it is known that the row cannot be passed.
+    """
+    # In an ordered shard a chain is expanded one fire at a time: another job of its key may be due before the next one.
+    limit = 1 if visit.keeps_order else visit.world.settings.commit_occurrences
+    visited = list(_until_stop(visit_rows(visit.world, rows, until, limit)))
+    read = visited[:-1] if visited[-1].is_newer else visited
+    # 1. A chain lives on if this visit dies.
+    _put_following(visit.world, read)
+    # 2. Record what is not sent. From the first row on about which a store gives no answer, nothing is sent either.
+    done = read[: min([*_record_deaths(visit, read), *_record_skipped(visit, read), len(read)])]
+    # 3. Send, and set aside what the queue refuses for now.
+    done = done[: _send(visit, done)]
+    if done:
+        visit.lease = msgspec.structs.replace(visit.lease, cursor=done[-1].row.key)
+    if len(done) < len(visited):
+        return "stuck"
+    return "goes_on" if done[-1].goes_on else None
+
+
+def _until_stop(visited: Iterator[Visited]) -> Iterator[Visited]:
+    """The visited rows, up to and including the first one behind which no row may be passed."""
+    for one in visited:
+        yield one
+        if one.goes_on or one.is_newer:
+            return
+
+
+def _put_following(world: World, read: Sequence[Visited]) -> None:
+    """Put the next pointers. A row whose pointer is refused for a reason of its own is given up."""
+    following = [(one, row) for one in read for row in one.following]
+    if following:
+        refused = put_each(world.timeline, world.environment.faults, [row for _, row in following])
+        for index, why_not in refused.items():
+            give_up(world, following[index][0], why_not)
+
+
+def _record_deaths(visit: Visit, read: Sequence[Visited]) -> list[int]:
+    """Save the records of rows that cannot be read; returns the indexes of those for which that is not certain."""
+    deaths = [(index, record) for index, one in enumerate(read) for record in one.records]
+    return [deaths[number][0] for number in save_unreadable(visit, [record for _, record in deaths])]
+
+
+def _record_skipped(visit: Visit, read: Sequence[Visited]) -> list[int]:
+    """Record skipped fires; returns the indexes of the rows for which that is not certain.
+
+    A stretch whose record is refused for good is logged, and its row is passed. The fires beside a stretch are sent
+    later. If this visit dies between, they may be missed when they are read again: then they are recorded behind it.
+    """
+    stretches = [(index, stretch) for index, one in enumerate(read) for stretch in one.skipped]
+    recorded = record_each_skipped(visit.world, [stretch for _, stretch in stretches])
+    visit.report.skipped += recorded.count
+    for number, reason in (recorded.uncertain | recorded.refused).items():
+        extra = {"action": "skipped_not_recorded", "jobId": stretches[number][1].job.job_id}
+        log.warning("not recorded as skipped: %s", reason, extra=extra)
+    return [stretches[number][0] for number in recorded.uncertain]
+
+
+def _send(visit: Visit, done: Sequence[Visited]) -> int:
+    """Send the releases of rows; returns how many of the rows, from the first one on, may be passed.
+
+    A release that the queue can never take is recorded as DEAD. One that it refuses for now is set aside, or holds up
+    its shard if that keeps an order.
+    """
+    world = visit.world
+    releases = [release for one in done for release in one.releases]
+    rows_of = [index for index, one in enumerate(done) for _ in one.releases]
+    ended = _expire(world, releases)
+    visit.report.expired += len(ended)
+    places = [index for number, index in enumerate(rows_of) if number not in ended]
+    going = _spread(visit, [release for number, release in enumerate(releases) if number not in ended])
+    refused = world.releases.send(going, world.clock.now()) if going else ()
+    visit.report.released += len(going) - len(refused)
+    visit.uncommitted += len(going)
+    unburied = bury(visit, [(going[one.index], one.reason) for one in refused if one.permanent])
+    never = [one.index for one in refused if one.permanent]
+    left = [one.index for one in refused if not one.permanent] + [never[number] for number in unburied]
+    if not left or (not visit.keeps_order and set_aside(visit, [going[number] for number in sorted(left)])):
+        return len(done)
+    return min(places[number] for number in left)
+
+
+def _spread(visit: Visit, releases: Sequence[Release]) -> Sequence[Release]:
+    # To spread ordered occurrences would change their order. Each waits for its slot when it is the head of its key.
+    if not visit.keeps_order:
+        with tolerated(visit.world, log, "herds are not spread: %s", {"action": "herd_not_spread"}):
+            return visit.spreading.spread(releases, visit.world.clock.now())
+    return releases
+
+
+def _expire(world: World, releases: Sequence[Release]) -> set[int]:
+    """End releases that come too late as EXPIRED; returns their indexes. The others are to be sent.
+
+    A late release that has a record already, or could not get one, is sent all the same: its claim will decide.
+    """
+    late: list[tuple[int, Execution]] = []
+    now = world.clock.now()
+    expires_at = world.execution_expires_at(now)
+    for index, release in enumerate(releases):
+        # Where this cannot be told the release is sent, and its deliverer decides.
+        with tolerated(world, log, "expiry not judged: %s", {"action": "expiry_not_judged"}):
+            if is_expired(release.occurrence, now):
+                late.append((index, expired_execution(release, now, expires_at)))
+    saves = world.executions.save([(None, record) for _, record in late]) if late else ()
+    return {index for (index, _), saved in zip(late, saves, strict=True) if saved.ok}

@@ -1,0 +1,63 @@
+"""The client of Clockwork, a durable job scheduler.
+
+from clockwork_client import Clockwork, http
+
+cw = Clockwork()
+cw.schedule(http("https://example.com/hook"), {"order": 17}, in_=300)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from clockwork_client.public import *
+
+__version__ = "0.2.0"
+
+
+__all__ = [
+    "BadRequest",
+    "Clockwork",
+    "ClockworkError",
+    "Conflict",
+    "Execution",
+    "Fault",
+    "Invalid",
+    "InvalidWebhook",
+    "Job",
+    "Machine",
+    "NotAllowed",
+    "NotCertain",
+    "NotConfigured",
+    "NotFound",
+    "NotReached",
+    "Refused",
+    "ScheduledContext",
+    "TooLarge",
+    "TooManyRequests",
+    "UnexpectedAnswer",
+    "eventbridge",
+    "http",
+    "job",
+    "kafka",
+    "lambda_function",
+    "retry",
+    "scheduled_context",
+    "sns",
+    "sqs",
+    "verify_webhook",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """A name of `public`: whoever imports only a part of this package, as the command does, pays for that part only."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from clockwork_client import public
+
+    return getattr(public, name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,204 @@
+"""The command `clockwork`, its global options, and its exit statuses.
+
+0 done, 1 refused, 2 wrong use, 3 not certain: repeat. A command loads its part of the code only when it runs.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from clockwork_client import __version__
+from clockwork_client.errors import (
+    ClockworkError,
+    NotAllowed,
+    NotCertain,
+    NotConfigured,
+    Refused,
+    TooManyRequests,
+    UnexpectedAnswer,
+)
+
+if TYPE_CHECKING:
+    from clockwork_client.client import Clockwork
+
+REFUSED, USAGE, UNCERTAIN = 1, 2, 3
+
+
+class State:
+    """What the commands share. `settings` go to the client as they are."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.settings = settings
+        self.output = "table"
+        self._client: Clockwork | None = None
+
+    @property
+    def cw(self) -> Clockwork:
+        """The client, made when a command first needs it, so that help needs no URL."""
+        if self._client is None:
+            from clockwork_client.client import Clockwork
+
+            self._client = Clockwork(**self.settings)
+        return self._client
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the answer goes to a program."""
+        return self.output == "json"
+
+    @property
+    def now(self) -> datetime:
+        """The instant that distances are told from."""
+        return datetime.now(timezone.utc)
+
+
+def _job() -> click.Group:
+    from clockwork_client.cli.jobs import job
+
+    return job
+
+
+def _exec() -> click.Group:
+    from clockwork_client.cli.executions import executions
+
+    return executions
+
+
+def _dead() -> click.Group:
+    from clockwork_client.cli.dead import dead
+
+    return dead
+
+
+def _client() -> click.Group:
+    from clockwork_client.cli.clients import client
+
+    return client
+
+
+def _cron() -> click.Group:
+    from clockwork_client.cli.cron import cron
+
+    return cron
+
+
+#: Groups of commands: what imports one when it is first used, and its line in the help, which needs none of them.
+GROUPS = {
+    "job": (_job, "Jobs: create, list, get, update, pause, resume, run, backfill, cancel."),
+    "exec": (_exec, "Executions of jobs: list, get, cancel, redrive."),
+    "dead": (_dead, "DEAD executions of a client: list, redrive, discard."),
+    "client": (_client, "Clients, who may act within which bounds: get, put, pause, resume."),
+    "cron": (_cron, "Cron expressions: explain, next."),
+}
+
+
+class Main(click.Group):
+    """Imports a group when it is used, and turns the client's errors into words and exit statuses."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the options. Global ones may stand behind the command as well, as those of the AWS CLI do."""
+        return super().parse_args(ctx, in_front(args))
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all commands."""
+        return [*GROUPS, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """The command of a name."""
+        return GROUPS[name][0]() if name in GROUPS else super().get_command(ctx, name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """The list of commands in the help."""
+        own = [(name, one.get_short_help_str(80)) for name, one in sorted(self.commands.items())]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in GROUPS.items()] + own)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command."""
+        from clockwork_client.cli import show
+
+        try:
+            return super().invoke(ctx)
+        except (NotConfigured, ValueError) as error:
+            show.said(f"Error: {error}")
+            ctx.exit(USAGE)
+        except Refused as error:
+            faults = [f"  {one.pointer or '(request)'}: {one.detail}" for one in error.faults]
+            show.said(f"Refused: {error.status}: {error.detail}", *faults)
+            if isinstance(error, TooManyRequests) and error.retry_after is not None:
+                show.said(f"Come again {show.distance(error.retry_after)}.")
+            if isinstance(error, NotAllowed):
+                show.said("`clockwork doctor` checks credentials and permissions.")
+            ctx.exit(REFUSED)
+        except (NotCertain, UnexpectedAnswer) as error:
+            again = f" with --idempotency-key {error.idempotency_key}" if error.idempotency_key else ""
+            show.said(f"Not certain: {error}", f"Repeat the command{again}.")
+            ctx.exit(UNCERTAIN)
+        except ClockworkError as error:
+            show.said(f"Error: {error}")
+            ctx.exit(REFUSED)
+
+
+#: Global options, each with a value.
+_GLOBAL = frozenset({"--url", "--client", "--profile", "--region", "--deadline", "--output"})
+
+
+def in_front(args: list[str]) -> list[str]:
+    """The arguments with the global options before all others. Those behind `--` stay where they are."""
+    front, rest = list[str](), list[str]()
+    left = iter(args)
+    for one in left:
+        if one == "--":
+            rest += [one, *left]
+        elif one.partition("=")[0] in _GLOBAL:
+            front += [one, *([] if "=" in one else [value for value in [next(left, None)] if value is not None])]
+        else:
+            rest.append(one)
+    return front + rest
+
+
+@click.group(cls=Main, context_settings={"help_option_names": ["-h", "--help"]}, epilog="Exit statuses: 0 done, "
+             "1 refused, 2 wrong use, 3 not certain (repeat).")  # fmt: skip
+@click.option("--url", metavar="URL", help="The API's URL (or CLOCKWORK_URL).")
+@click.option("--client", "client_id", metavar="ID", help="The client to act for (or CLOCKWORK_CLIENT_ID).")
+@click.option("--profile", metavar="NAME", help="A profile of the AWS CLI.")
+@click.option("--region", metavar="REGION", help="The API's AWS region, if its URL does not tell.")
+@click.option("--deadline", type=float, metavar="SECONDS", help="For all tries of a call (30).")
+@click.option("--output", type=click.Choice(["table", "json"]), default="table", help="For people, or for programs.")
+@click.version_option(__version__, prog_name="clockwork")
+@click.pass_context
+def clockwork(ctx: click.Context, /, output: str, **settings: Any) -> None:
+    """Schedule jobs with Clockwork, and see what became of them."""
+    state = ctx.ensure_object(State)
+    state.output = output
+    state.settings.update({name: value for name, value in settings.items() if value is not None})
+
+
+@clockwork.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print a script that completes commands: eval "$(clockwork completion bash)"."""
+    from click.shell_completion import get_completion_class
+
+    found = get_completion_class(shell)
+    assert found is not None
+    click.echo(found(clockwork, {}, "clockwork", "_CLOCKWORK_COMPLETE").source())
+
+
+@clockwork.command()
+@click.pass_obj
+def doctor(state: State) -> None:
+    """Check the clock, the credentials and the permissions, and say what to do."""
+    from clockwork_client.cli import show
+    from clockwork_client.cli.doctor import examine
+
+    findings = list(examine(state))
+    if state.is_json:
+        show.as_json([{"check": one.check, "ok": one.is_ok, "found": one.found, "do": one.advice} for one in findings])
+    else:
+        show.table(("", "check", "found", "what to do"), [one.row() for one in findings])
+    if not all(one.is_ok for one in findings):
+        raise SystemExit(REFUSED)

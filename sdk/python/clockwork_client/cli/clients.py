@@ -1,0 +1,99 @@
+"""`clockwork client`: get, put, pause, resume."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from clockwork_client import results
+from clockwork_client.answers import camel
+from clockwork_client.cli import show, values
+from clockwork_client.cli.options import options
+
+if TYPE_CHECKING:
+    from clockwork_client.cli.app import State
+
+_MANY = {"multiple": True}
+CLIENT: list[tuple[str, str, dict[str, Any]]] = [
+    ("principals", "--principal", {**_MANY, "help": "The ARN of an IAM user or role that may act for it; repeatable."}),
+    ("record", "--record", {"type": click.Choice(["none", "full"])}),
+    ("signing_secrets", "--signing-secret", {**_MANY, "help": "The name of a secret; repeatable."}),
+    ("allowed_queue_arns", "--allow-queue", {**_MANY, "metavar": "ARN"}),
+    ("allowed_topics", "--allow-topic", {**_MANY, "metavar": "TOPIC"}),
+    ("allowed_private_targets", "--allow-private", {**_MANY, "metavar": "HOST:PORT"}),
+    ("allowed_target_hosts", "--allow-host", {**_MANY, "metavar": "HOST"}),
+    ("allowed_target_arns", "--allow-arn", {**_MANY, "metavar": "ARN"}),
+    ("retry", "--retry", {"type": values.JSON, "help": "Of jobs that have no retry policy of their own."}),
+    ("relevancy_window_seconds", "--relevancy-window", {"type": values.DURATION}),
+    ("max_rate_per_second", "--max-rate", {"type": float, "help": "Deliveries a second."}),
+    ("max_concurrency", "--max-concurrency", {"type": int, "help": "Deliveries at once."}),
+    ("creates_per_second", "--creates-per-second", {"type": float}),
+    ("jobs_per_day", "--jobs-per-day", {"type": int}),
+    ("retention_days", "--retention-days", {"type": int}),
+    ("dead_letter_queue_arn", "--dead-letter-queue", {"metavar": "ARN"}),
+]
+
+
+@click.group()
+def client() -> None:
+    """Clients, who may act within which bounds: get, put, pause, resume."""
+
+
+@client.command()
+@click.argument("client_id", required=False)
+@click.pass_obj
+def get(state: State, client_id: str | None) -> None:
+    """Show a client."""
+    _show(state, state.cw.clients.get(client_id))
+
+
+@client.command()
+@click.argument("client_id", required=False)
+@click.option("--body", type=values.JSON, help="The whole client in the API's names, in place of the options.")
+@options(CLIENT)
+@click.pass_obj
+def put(state: State, /, client_id: str | None, body: Any, **given: Any) -> None:
+    """Create a client, or replace it whole: what is left out gets its default (admins)."""
+    found = {name: value for name, value in given.items() if value not in (None, ())}
+    if body is not None and found:
+        raise click.UsageError("either --body or the other options")
+    if body is not None:
+        if not isinstance(body.value, dict):
+            raise click.UsageError("--body is a JSON object")
+        names: dict[str, str] = {camel(name): name for name, _, _ in CLIENT}
+        names["retryPolicy"] = "retry"
+        found = {str(names.get(name, name)): one for name, one in body.value.items()}
+    if "retry" in found:
+        retry = found["retry"]
+        found["retry"] = results.RetryPolicy(retry.value if isinstance(retry, values.Given) else retry)
+    try:
+        written = state.cw.clients.put(client_id, **found)
+    except TypeError as error:
+        raise click.UsageError(str(error)) from None
+    _show(state, written)
+
+
+@client.command()
+@click.argument("client_id", required=False)
+@click.option("--reason", help="Why, for others to read.")
+@click.pass_obj
+def pause(state: State, client_id: str | None, reason: str | None) -> None:
+    """Park what comes due for a client (admins)."""
+    _show(state, state.cw.clients.pause(client_id, reason=reason))
+
+
+@client.command()
+@click.argument("client_id", required=False)
+@click.option("--reason", help="Why, for others to read.")
+@click.pass_obj
+def resume(state: State, client_id: str | None, reason: str | None) -> None:
+    """End a pause (admins)."""
+    _show(state, state.cw.clients.resume(client_id, reason=reason))
+
+
+def _show(state: State, found: results.Client) -> None:
+    if state.is_json:
+        show.as_json(found.raw)
+    else:
+        show.facts((name, value) for name, value in found.raw.items() if value != [])

@@ -1,0 +1,108 @@
+"""`clockwork dead`: list, redrive, discard. The last two count first, ask, and go on where they were stopped."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from datetime import datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from clockwork_client import results
+from clockwork_client.cli import show, values
+from clockwork_client.cli.options import Command
+
+if TYPE_CHECKING:
+    from clockwork_client.cli.app import State
+
+#: To count further takes a call for each 1,000, and no answer of the user depends on it.
+MOST_COUNTED = 10_000
+
+
+@click.group()
+def dead() -> None:
+    """DEAD executions of a client: list, redrive, discard."""
+
+
+@dead.command("list")
+@click.option("--prefix", help="Of the job's key.")
+@click.option("--limit", type=click.IntRange(1), default=100, help="At most so many (100).")
+@click.pass_obj
+def list_(state: State, prefix: str | None, limit: int) -> None:
+    """List dead executions, those that were due last first."""
+    pages = islice(state.cw.dead.list(prefix=prefix, page_size=min(limit, 1_000)), limit)
+    if state.is_json:
+        show.each_as_json(pages)
+    else:
+        show.table(show.EXECUTION_HEADS, [show.execution_row(one, state.now) for one in pages])
+
+
+def which(command: Command) -> Command:
+    """A decorator: the options that say which dead executions are meant."""
+    command = click.option("--next-token", help="Go on where an earlier run was stopped.")(command)
+    command = click.option("--yes", "-y", is_flag=True, help="Do not ask.")(command)
+    command = click.option("--to", type=values.INSTANT, help="Due at this instant or earlier.")(command)
+    command = click.option("--from", "from_", type=values.INSTANT, help="Due at this instant or later.")(command)
+    return click.option("--prefix", help="Of the job's key; anonymous jobs have none.")(command)
+
+
+@dead.command()
+@which
+@click.pass_obj
+def redrive(state: State, /, **given: Any) -> None:
+    """Deliver dead executions after all, each with a fresh budget of attempts."""
+    _handle(state, "Redrive", state.cw.dead.redrive, given)
+
+
+@dead.command()
+@which
+@click.pass_obj
+def discard(state: State, /, **given: Any) -> None:
+    """Put dead executions away."""
+    _handle(state, "Discard", state.cw.dead.discard, given)
+
+
+def _handle(state: State, verb: str, call: Callable[..., results.HandledDead], given: dict[str, Any]) -> None:
+    token, yes = given.pop("next_token"), given.pop("yes")
+    if not yes and not _is_meant(state, verb, **given):
+        return
+    matched = changed = 0
+    try:
+        while True:
+            answer = call(next_token=token, **given)
+            matched, changed, token = matched + answer.matched, changed + answer.changed, answer.next_token
+            if token is None:
+                break
+            show.said(f"{matched:,} found, {changed:,} changed, more to come")
+    except (Exception, KeyboardInterrupt):
+        again = f" --next-token {token}" if token is not None else ""
+        show.said(f"Stopped after {changed:,}. To go on: the same command{again}")
+        raise
+    if state.is_json:
+        show.as_json({"matched": matched, "changed": changed})
+    else:
+        show.facts([("found", matched), ("changed", changed)])
+
+
+def _is_meant(state: State, verb: str, prefix: str | None, from_: datetime | None, to: datetime | None) -> bool:
+    """Whether the user says yes to what is counted. Raises UsageError when nobody can be asked."""
+    if not _can_ask():
+        raise click.UsageError("nobody is there to ask: --yes does it without a question")
+    count = 0
+    for one in state.cw.dead.list(prefix=prefix, page_size=1_000):
+        if from_ is not None and one.due_at < from_:
+            break  # those that were due last come first
+        count += to is None or one.due_at <= to
+        if count == MOST_COUNTED:
+            break
+    if count == 0:
+        show.said("No dead execution is meant.")
+        return False
+    many = f"more than {count:,}" if count == MOST_COUNTED else f"{count:,}"
+    return click.confirm(f"{verb} {many} dead executions of {show.inert(state.cw.client_id)}?", err=True)
+
+
+def _can_ask() -> bool:
+    return sys.stdin.isatty()

@@ -1,0 +1,91 @@
+"""`clockwork exec`: list, get, cancel, redrive."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import click
+
+from clockwork_client import results
+from clockwork_client.cli import show
+from clockwork_client.cli.options import id_of, named
+
+if TYPE_CHECKING:
+    from clockwork_client.cli.app import State
+
+
+@click.group("exec")
+def executions() -> None:
+    """Executions of jobs: list, get, cancel, redrive."""
+
+
+@executions.command("list")
+@named
+@click.option("--limit", type=click.IntRange(1), default=20, help="At most so many (20).")
+@click.pass_obj
+def list_(state: State, job_id: str | None, key: str | None, limit: int) -> None:
+    """List executions of a job, newest first."""
+    pages = islice(state.cw.executions.list(id_of(state, job_id, key), page_size=min(limit, 1_000)), limit)
+    if state.is_json:
+        show.each_as_json(pages)
+    else:
+        show.table(show.EXECUTION_HEADS, [show.execution_row(one, state.now) for one in pages])
+
+
+@executions.command()
+@click.argument("execution_id")
+@click.pass_obj
+def get(state: State, execution_id: str) -> None:
+    """Show an execution with its attempts."""
+    show_execution(state, state.cw.executions.get(execution_id))
+
+
+@executions.command()
+@click.argument("execution_id")
+@click.pass_obj
+def cancel(state: State, execution_id: str) -> None:
+    """Cancel one execution. Exit status 1 if that came too late."""
+    found = state.cw.executions.cancel(execution_id)
+    show_execution(state, found)
+    if found.result == "too_late":
+        raise SystemExit(1)
+
+
+@executions.command()
+@click.argument("execution_id")
+@click.pass_obj
+def redrive(state: State, execution_id: str) -> None:
+    """Deliver a DEAD execution after all."""
+    show_execution(state, state.cw.executions.redrive(execution_id))
+
+
+def show_execution(state: State, found: results.Execution) -> None:
+    """Print an execution and its attempts."""
+    if state.is_json:
+        show.as_json(found.raw)
+        return
+    now = state.now
+    show.facts(
+        [
+            ("execution", found.execution_id),
+            ("job", found.job_id),
+            ("state", found.state),
+            ("result", found.result),
+            ("due", show.when(found.due_at, now)),
+            ("next attempt", show.when(found.next_attempt_at, now)),
+            ("reason", found.reason),
+            ("skipped", found.skipped),
+        ]
+    )
+    if found.attempts:
+        rows = [
+            [one.number, one.state, show.when(one.started_at, now), _blank(one.lateness_ms), _blank(one.status_code),
+             _blank(one.error or one.response_excerpt)]
+            for one in found.attempts
+        ]  # fmt: skip
+        show.table(("attempt", "state", "started", "late ms", "status", "error"), rows)
+
+
+def _blank(value: object) -> object:
+    return "" if value is None else value

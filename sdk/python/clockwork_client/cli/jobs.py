@@ -1,0 +1,247 @@
+"""`clockwork job`: create, list, get, update, pause, resume, run, backfill, cancel."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from clockwork_client import requests, results
+from clockwork_client.answers import camel
+from clockwork_client.cli import show, values
+from clockwork_client.cli.options import (
+    DEFINITION,
+    SCHEDULE,
+    TARGET,
+    WAYS,
+    chosen,
+    id_of,
+    named,
+    options,
+    payload,
+    payload_of,
+)
+
+if TYPE_CHECKING:
+    from clockwork_client.cli.app import State
+
+
+@click.group()
+def job() -> None:
+    """Jobs: create, list, get, update, pause, resume, run, backfill, cancel."""
+
+
+@job.command()
+@click.argument("target")
+@payload
+@click.option("--key", help="Names the job among its client's.")
+@click.option("--idempotency-key", metavar="KEY", help="The same command under the same key makes one job.")
+@options(SCHEDULE, TARGET, DEFINITION)
+@click.pass_obj
+def create(
+    state: State,
+    /,
+    target: str,
+    data: Any,
+    text: str | None,
+    key: str | None,
+    idempotency_key: str | None,
+    **given: Any,
+) -> None:
+    """Create a job: clockwork job create --in 5m https://example.com/hook --data '{"order":17}'.
+
+    TARGET is https://..., kafka:TOPIC, or the ARN of an SQS queue, SNS topic, Lambda function or EventBridge bus.
+    """
+    found = {**chosen(SCHEDULE, given), **chosen(DEFINITION, given)}
+    if sum(name in found for name in WAYS) != 1:
+        raise click.UsageError("say when: one of --in, --at, --every, --cron")
+    if key is not None:
+        found["key"] = key
+    content = payload_of(data, text)
+    made = state.cw.schedule(
+        values.target(target, {name: given[name] for name, _, _ in TARGET}),
+        None if content is None else content.value,
+        idempotency_key=idempotency_key,
+        **found,
+    )
+    show_job(state, made)
+
+
+@job.command("list")
+@click.option("--prefix", help="Of the keys.")
+@click.option("--state", "job_state", help="ACTIVE, PAUSED, COMPLETED or CANCELLED.")
+@click.option("--tag", help="name=value, or a name.")
+@click.option("--limit", type=click.IntRange(1), default=100, help="At most so many (100).")
+@click.pass_obj
+def list_(state: State, prefix: str | None, job_state: str | None, tag: str | None, limit: int) -> None:
+    """List named jobs in the order of their keys."""
+    pages = state.cw.jobs.list(prefix=prefix, state=job_state, tag=tag, page_size=min(limit, 1_000))
+    if state.is_json:
+        show.each_as_json(islice(pages, limit))
+        return
+    now = state.now
+    rows = [
+        [one.job_key, one.state, show.schedule(one.schedule, now), show.when(one.next_fire_at or one.due_at, now),
+         show.target(one.target), one.job_id]
+        for one in islice(pages, limit)
+    ]  # fmt: skip
+    show.table(("key", "state", "schedule", "next fire", "target", "job"), rows)
+    if next(pages, None) is not None:
+        show.said(f"The first {limit}: there are more. Choose --limit or --prefix.")
+
+
+@job.command()
+@named
+@click.pass_obj
+def get(state: State, job_id: str | None, key: str | None) -> None:
+    """Show a job whole."""
+    show_job(state, state.cw.jobs.get(id_of(state, job_id, key)))
+
+
+@job.command()
+@named
+@payload
+@click.option("--target", help="As of `create`.")
+@click.option("--patch", type=values.JSON, help="A merge patch in the API's names, for all else.")
+@click.option("--if-revision", type=int, help="Only if the job is still at this revision.")
+@options(SCHEDULE, TARGET, DEFINITION)
+@click.pass_obj
+def update(
+    state: State,
+    /,
+    job_id: str | None,
+    key: str | None,
+    data: Any,
+    text: str | None,
+    target: str | None,
+    patch: Any,
+    if_revision: int | None,
+    **given: Any,
+) -> None:
+    """Change what is named of a job, and leave the rest."""
+    changes: dict[str, Any] = dict(patch.value) if patch is not None else {}
+    schedule = chosen(SCHEDULE, given)
+    if schedule:
+        # Another way to say when replaces the one before: null takes that away.
+        ways = dict.fromkeys(requests.RENAMED.get(way) or camel(way) for way in WAYS)
+        is_another = any(way in schedule for way in WAYS)
+        changes["schedule"] = {**(ways if is_another else {}), **requests.schedule_body(schedule)}
+    changes |= requests.renamed(chosen(DEFINITION, given))
+    more = {name: given[name] for name, _, _ in TARGET}
+    if target is not None:
+        changes["target"] = values.target(target, more).raw
+    elif any(value not in (None, ()) for value in more.values()):
+        raise click.UsageError("options of a target need --target")
+    content = payload_of(data, text)
+    if content is not None:
+        changes["payload"] = content.value
+    if not changes:
+        raise click.UsageError("nothing to change")
+    show_job(state, state.cw.jobs.patch(id_of(state, job_id, key), changes, if_revision=if_revision))
+
+
+@job.command()
+@named
+@click.option("--reason", help="Why, for others to read.")
+@click.option("--if-revision", type=int, help="Only if the job is still at this revision.")
+@click.pass_obj
+def pause(state: State, job_id: str | None, key: str | None, reason: str | None, if_revision: int | None) -> None:
+    """Stop a named job until it is resumed."""
+    show_job(state, state.cw.jobs.pause(id_of(state, job_id, key), reason, if_revision=if_revision))
+
+
+@job.command()
+@named
+@click.option("--reason", help="Why, for others to read.")
+@click.option("--if-revision", type=int, help="Only if the job is still at this revision.")
+@click.pass_obj
+def resume(state: State, job_id: str | None, key: str | None, reason: str | None, if_revision: int | None) -> None:
+    """Go on with a paused job."""
+    show_job(state, state.cw.jobs.resume(id_of(state, job_id, key), reason, if_revision=if_revision))
+
+
+@job.command()
+@named
+@click.option("--idempotency-key", metavar="KEY", help="The same command under the same key runs it once.")
+@click.pass_obj
+def run(state: State, job_id: str | None, key: str | None, idempotency_key: str | None) -> None:
+    """Execute a named job once, now."""
+    started = state.cw.jobs.run(id_of(state, job_id, key), idempotency_key=idempotency_key)
+    if state.is_json:
+        show.as_json(started.raw)
+    else:
+        show.facts([("execution", started.execution_id)])
+
+
+@job.command()
+@named
+@click.option("--from", "from_", type=values.INSTANT, required=True, help="The first instant of the range.")
+@click.option("--to", type=values.INSTANT, required=True, help="The last instant of the range.")
+@click.option("--max-per-second", type=float, default=10.0, help="At most so many (10).")
+@click.option("--idempotency-key", metavar="KEY", help="The same command under the same key does it once.")
+@click.pass_obj
+def backfill(
+    state: State,
+    job_id: str | None,
+    key: str | None,
+    from_: Any,
+    to: Any,
+    max_per_second: float,
+    idempotency_key: str | None,
+) -> None:
+    """Execute the fires of a past range again."""
+    found = id_of(state, job_id, key)
+    started = state.cw.jobs.backfill(found, from_, to, max_per_second=max_per_second, idempotency_key=idempotency_key)
+    if state.is_json:
+        show.as_json(started.raw)
+    else:
+        show.facts([("backfill", started.backfill_id), ("executions", started.count)])
+
+
+@job.command()
+@named
+@click.pass_obj
+def cancel(state: State, job_id: str | None, key: str | None) -> None:
+    """Cancel a job. Exit status 1 if that came too late."""
+    found = state.cw.jobs.cancel(id_of(state, job_id, key))
+    if state.is_json:
+        show.as_json(found.raw)
+    else:
+        show.facts([("result", found.result), ("reason", found.reason)])
+    if found.result == "too_late":
+        raise SystemExit(1)
+
+
+def show_job(state: State, found: results.Job) -> None:
+    """Print a job, as far as the answer tells of it."""
+    if state.is_json:
+        show.as_json(found.raw)
+        return
+    now = state.now
+    last = found.last_execution
+    show.facts(
+        [
+            ("job", found.job_id),
+            ("key", found.job_key),
+            ("client", found.client_id),
+            ("state", found.state),
+            ("revision", found.revision),
+            ("reason", found.reason),
+            ("due", show.when(found.due_at, now)),
+            ("schedule", show.schedule(found.schedule, now)),
+            ("in words", found.description),
+            ("next fire", show.when(found.next_fire_at, now)),
+            ("then", ", ".join(one.local for one in (found.next_fires or ())[1:4])),
+            ("target", show.target(found.target)),
+            ("payload", found.payload),
+            ("tags", found.tags),
+            ("ordering key", found.ordering_key),
+            ("on failure", show.target(found.on_failure)),
+            ("created", show.when(found.created_at, now)),
+            ("changed", show.when(found.changed_at, now)),
+            ("last execution", f"{last.state}, due {show.when(last.due_at, now)}" if last else None),
+            ("under way", len(found.executions or ())),
+            ("released", found.released_count),
+        ]
+    )

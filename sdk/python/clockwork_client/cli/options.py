@@ -1,0 +1,119 @@
+"""The options of commands about jobs, and what they become."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from clockwork_client import results
+from clockwork_client.cli import values
+from clockwork_client.errors import NotFound
+
+if TYPE_CHECKING:
+    from clockwork_client.cli.app import State
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+#: The option of the client, its flag, and what click makes of it.
+SCHEDULE: list[tuple[str, str, dict[str, Any]]] = [
+    ("in_", "--in", {"type": values.DURATION, "help": "Once, after this time: 5m, 1h30m."}),
+    ("at", "--at", {"type": values.INSTANT, "help": "Once, at this instant."}),
+    ("every", "--every", {"type": values.DURATION, "help": "Again and again; needs --key."}),
+    ("cron", "--cron", {"help": "By an expression of 5 or 6 fields; needs --key."}),
+    ("timezone", "--timezone", {"help": "Of --cron: Europe/Berlin."}),
+    ("anchor_at", "--anchor-at", {"type": values.INSTANT, "help": "--every counts from it."}),
+    ("start_at", "--start-at", {"type": values.INSTANT, "help": "Nothing fires before it."}),
+    ("end_at", "--end-at", {"type": values.INSTANT, "help": "Nothing fires after it."}),
+    ("max_fires", "--max-fires", {"type": int, "help": "So many fires, then it is complete."}),
+    ("jitter_seconds", "--jitter", {"type": values.DURATION, "help": "Spread fires over this time."}),
+    ("exclude", "--exclude", {"multiple": True, "help": "A date or cron expression without fires; repeatable."}),
+    ("dst_gap", "--dst-gap", {"type": click.Choice(["run_at_gap_end", "skip"])}),
+    ("dst_overlap", "--dst-overlap", {"type": click.Choice(["first", "second", "both"])}),
+    ("day_match", "--day-match", {"type": click.Choice(["cron", "and", "or"])}),
+    ("catch_up", "--catch-up", {"type": click.Choice(["all", "latest", "none"])}),
+    ("catch_up_window_seconds", "--catch-up-window", {"type": values.DURATION}),
+    ("overlap", "--overlap", {"type": click.Choice(["allow", "skip"])}),
+]
+DEFINITION: list[tuple[str, str, dict[str, Any]]] = [
+    (
+        "relevancy_window_seconds",
+        "--relevancy-window",
+        {"type": values.DURATION, "help": "Not delivered later than that."},
+    ),
+    ("record", "--record", {"type": click.Choice(["none", "full"])}),
+    ("tags", "--tag", {"type": values.PAIR, "multiple": True, "help": "name=value; repeatable."}),
+    ("ordering_key", "--ordering-key", {"help": "Jobs of one key are delivered in order."}),
+    ("sequence", "--sequence", {"type": int}),
+    ("on_failure", "--on-failure", {"metavar": "TARGET", "help": "Is told of each execution that ends DEAD."}),
+    ("retry", "--retry", {"type": values.JSON, "help": 'The retry policy: {"maxAttempts": 3}.'}),
+]
+TARGET: list[tuple[str, str, dict[str, Any]]] = [
+    ("method", "--method", {"type": click.Choice(["POST", "PUT", "PATCH", "DELETE", "GET"]), "help": "Of a webhook."}),
+    ("headers", "--header", {"type": values.PAIR, "multiple": True, "help": "Of a webhook: name=value; repeatable."}),
+    ("timeout_seconds", "--timeout", {"type": values.DURATION, "help": "Of a webhook."}),
+    ("message_group_id", "--message-group-id", {"help": "Of SQS and SNS FIFO."}),
+    ("role_arn", "--role-arn", {"help": "Taken on to send, for AWS services."}),
+    ("source", "--source", {"help": "Of an event."}),
+    ("detail_type", "--detail-type", {"help": "Of an event."}),
+    ("message_key", "--message-key", {"help": "Of a Kafka message."}),
+]
+#: Ways to say when, of which a schedule has one.
+WAYS = ("in_", "at", "every", "cron")
+
+
+def options(*tables: list[tuple[str, str, dict[str, Any]]]) -> Callable[[Command], Command]:
+    """A decorator that adds all options of some tables."""
+
+    def add(command: Command) -> Command:
+        for name, flag, settings in reversed([row for table in tables for row in table]):
+            command = click.option(flag, name, **settings)(command)
+        return command
+
+    return add
+
+
+def named(command: Command) -> Command:
+    """A decorator: the command is about one job, by its id or by `--key`. It is given the id."""
+    command = click.option("--key", help="The key of a named job, in place of its id.")(command)
+    return click.argument("job_id", required=False, metavar="[JOB_ID]")(command)
+
+
+def id_of(state: State, job_id: str | None, key: str | None) -> str:
+    """The id that was given, or that of the key. Raises UsageError, or NotFound for an unknown key."""
+    if (job_id is None) == (key is None):
+        raise click.UsageError("name the job: its JOB_ID, or --key KEY")
+    if job_id is not None:
+        return job_id
+    assert key is not None
+    found = state.cw.jobs.find(key)
+    if found is None:
+        raise NotFound(404, f"there is no named job {key!r} of this client")
+    return found.job_id
+
+
+def chosen(table: list[tuple[str, str, dict[str, Any]]], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a table that were given, as the client takes them."""
+    found = {name: given[name] for name, _, _ in table if given[name] not in (None, ())}
+    if "tags" in found:
+        found["tags"] = dict(found["tags"])
+    if "retry" in found:
+        found["retry"] = results.RetryPolicy(found["retry"].value)
+    if "on_failure" in found:
+        found["on_failure"] = values.target(found["on_failure"], {})
+    return found
+
+
+def payload_of(data: values.Given | None, text: str | None) -> values.Given | None:
+    """The payload that was given, if one was. Raises UsageError for two."""
+    if data is not None and text is not None:
+        raise click.UsageError("either --data or --text")
+    return values.Given(text) if text is not None else data
+
+
+def payload(command: Command) -> Command:
+    """A decorator: the command takes a payload."""
+    command = click.option("--text", help="The payload as plain text.")(command)
+    return click.option("--data", type=values.JSON, help="The payload as JSON; @file, or - for standard input.")(
+        command
+    )

@@ -1,0 +1,139 @@
+"""What users type, read into what the client takes."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from clockwork_client import requests
+from clockwork_client.answers import Target, instant
+
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|min|h|d|w)")
+_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_ARN = re.compile(r"arn:[\w-]+:(\w+):")
+
+
+class Duration(click.ParamType):  # type: ignore[type-arg]
+    """`90`, `90s`, `5m`, `1h30m`, `2d` -> seconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Read it, or fail with what is expected."""
+        text = str(value)
+        if re.fullmatch(r"\d+(\.\d+)?", text, re.ASCII):
+            return _number(float(text))
+        parts = _PART.findall(text)
+        if not parts or "".join(map("".join, parts)) != text:
+            self.fail(f"{text!r} is no duration: 90s, 5m, 1h30m, 2d", param, ctx)
+        return _number(round(sum(float(count) * _SECONDS[unit] for count, unit in parts), 3))
+
+
+class Instant(click.ParamType):  # type: ignore[type-arg]
+    """RFC 3339 -> a datetime. Without a zone it is in the user's; a date alone is its midnight."""
+
+    name = "instant"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        """Read it, or fail with what is expected."""
+        text = str(value)
+        try:
+            return instant(text)
+        except ValueError:
+            pass
+        try:
+            return datetime.fromisoformat(text).astimezone()
+        except (ValueError, OverflowError, OSError):
+            self.fail(f"{text!r} is no instant: 2027-01-31T09:00:00Z, or 2027-01-31T09:00 in your zone", param, ctx)
+
+
+class Given:
+    """A JSON value that was given: null, too."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class Json(click.ParamType):  # type: ignore[type-arg]
+    """JSON, or `@file`, or `-` for standard input."""
+
+    name = "json"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read it, or fail with the place of the fault."""
+        text = str(value)
+        try:
+            if text == "-":
+                text = sys.stdin.read()
+            elif text.startswith("@"):
+                text = Path(text[1:]).read_text(encoding="utf-8")
+            return Given(json.loads(text, parse_constant=_no_number))
+        except OSError as error:
+            self.fail(f"cannot read {text[1:]!r}: {error.strerror}", param, ctx)
+        except ValueError as error:
+            self.fail(f"is no JSON ({error}); for plain text use --text", param, ctx)
+
+
+class Pair(click.ParamType):  # type: ignore[type-arg]
+    """`name=value`."""
+
+    name = "name=value"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        """Read it, or fail with what is expected."""
+        name, separator, rest = str(value).partition("=")
+        if not separator or not name:
+            self.fail(f"{value!r} is not name=value", param, ctx)
+        return name, rest
+
+
+DURATION, INSTANT, JSON, PAIR = Duration(), Instant(), Json(), Pair()
+
+
+def target(text: str, more: dict[str, Any]) -> Target:
+    """`https://...`, an ARN of a queue, topic, function or bus, or `kafka:topic`, as a target.
+
+    `more` are the options of targets that were given: each has to fit the type. Raises UsageError.
+    """
+    given = {name: value for name, value in more.items() if value not in (None, ())}
+    match = _ARN.match(text)
+    service = match[1] if match else text.partition(":")[0]
+    makers: dict[str, tuple[Callable[..., Target], set[str]]] = {
+        "https": (requests.http, {"method", "headers", "timeout_seconds"}),
+        "http": (requests.http, {"method", "headers", "timeout_seconds"}),
+        "sqs": (requests.sqs, {"message_group_id", "role_arn"}),
+        "sns": (requests.sns, {"message_group_id", "role_arn"}),
+        "lambda": (requests.lambda_function, {"role_arn"}),
+        "events": (requests.eventbridge, {"source", "detail_type", "role_arn"}),
+        "kafka": (requests.kafka, {"message_key"}),
+    }
+    if service not in makers:
+        raise click.UsageError(
+            f"{text!r} is no target: https://..., kafka:TOPIC, or an ARN of SQS, SNS, Lambda, events"
+        )
+    make, known = makers[service]
+    strange = set(given) - known
+    if strange:
+        raise click.UsageError(f"a target of this type has no --{sorted(strange)[0].replace('_', '-')}")
+    if service == "events" and not {"source", "detail_type"} <= set(given):
+        raise click.UsageError("an event needs --source and --detail-type")
+    if service == "kafka":
+        return requests.kafka(text.partition(":")[2], key=given.get("message_key"))
+    if "headers" in given:
+        given["headers"] = dict(given["headers"])
+    return make(text, **given)
+
+
+def _number(seconds: float) -> float:
+    return int(seconds) if seconds.is_integer() else seconds
+
+
+def _no_number(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")

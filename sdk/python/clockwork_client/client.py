@@ -1,0 +1,130 @@
+"""The client of one Clockwork API."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from clockwork_client import __version__, requests, resources
+from clockwork_client.answers import Target
+from clockwork_client.calls import Caller, Machine, made
+from clockwork_client.errors import NotConfigured
+from clockwork_client.results import Job
+from clockwork_client.signing import Signer
+from clockwork_client.transport import Transport, Urllib3
+
+if TYPE_CHECKING:
+    from botocore.credentials import Credentials
+    from typing_extensions import Unpack
+
+    from clockwork_client.bulk import Bulk
+
+_AGENT = f"clockwork-client/{__version__} python/{sys.version_info[0]}.{sys.version_info[1]}"
+
+
+class Clockwork:
+    """Schedules jobs and reads them; safe to share between threads.
+
+    `url` is the API's (`CLOCKWORK_URL`), `client_id` the client that calls are for (`CLOCKWORK_CLIENT_ID`; a principal
+    that acts for just one client may leave it out). Credentials and region are found as the AWS CLI finds them.
+    `timeout` (s) is for one try of a call, `deadline` (s) for all its tries together.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        client_id: str | None = None,
+        *,
+        region: str | None = None,
+        profile: str | None = None,
+        credentials: Credentials | None = None,
+        timeout: float = 10.0,
+        deadline: float = 30.0,
+        transport: Transport | None = None,
+        machine: Machine | None = None,
+    ) -> None:
+        self.url = _checked(url or os.environ.get("CLOCKWORK_URL"))
+        self.client_id = client_id or os.environ.get("CLOCKWORK_CLIENT_ID") or None
+        self._own_transport = Urllib3(self.url) if transport is None else None
+        self.signer = Signer(self.url, region, profile, credentials)
+        sending = transport or self._own_transport
+        assert sending is not None
+        self._caller = Caller(self.url, self.signer, sending, timeout, deadline, _AGENT, machine or Machine())
+        self.jobs = resources.Jobs(self._caller, self.client_id)
+        self.executions = resources.Executions(self._caller, self.client_id)
+        self.dead = resources.Dead(self._caller, self.client_id)
+        self.clients = resources.Clients(self._caller, self.client_id)
+
+    def __enter__(self) -> Clockwork:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        if self._own_transport is not None:
+            self._own_transport.close()
+
+    def schedule(
+        self,
+        target: Target,
+        payload: Any = None,
+        *,
+        client_id: str | None = None,
+        idempotency_key: str | None = None,
+        **options: Unpack[requests.JobOptions],
+    ) -> Job:
+        """Create a job: `cw.schedule(http("https://example.com/hook"), {"order": 17}, in_=300)`.
+
+        A repeat after a lost answer creates it once only, for 24 hours. The key of that is made here unless given. A
+        caller that may itself die and start again gives its own, for example the number of the order.
+        """
+        body = requests.job(target, payload, **options)
+        client = client_id or self.client_id
+        if client is not None:
+            body["clientId"] = client
+        key = idempotency_key or self._caller.machine.new_key()
+        return made(Job, self._caller.call("POST", "/v1/jobs", body, key=key), key)
+
+    def schedule_many(
+        self,
+        jobs: Iterable[Mapping[str, Any]],
+        *,
+        key: str | None = None,
+        parallel: int = 4,
+        deadline: float = 300.0,
+        client_id: str | None = None,
+    ) -> Bulk:
+        """Create many jobs, each made by `job(...)`: iterate over the results, which come in the order of the jobs.
+
+        `key` makes it safe to start again: the same jobs under the same key within 24 hours are created once.
+        `parallel` requests of up to 500 jobs are under way at once, and each has the `deadline` (s). Raises `Stopped`
+        when a whole batch fails.
+        """
+        from clockwork_client.bulk import Bulk
+
+        found = key or self._caller.machine.new_key()
+        return Bulk(self._caller, jobs, client_id or self.client_id, found, parallel, deadline)
+
+    def health(self) -> Mapping[str, Any]:
+        """`{"status": "ok"}` if the API answers."""
+        return dict(self._caller.call("GET", "/v1/health"))
+
+    def description(self) -> Mapping[str, Any]:
+        """The API's own description (OpenAPI 3.1)."""
+        return dict(self._caller.call("GET", "/v1/openapi.json"))
+
+
+def _checked(url: str | None) -> str:
+    if not url:
+        raise NotConfigured("no URL of the API: set CLOCKWORK_URL, or Clockwork(url=...)")
+    parts = urlsplit(url)
+    if parts.scheme not in ("https", "http") or not parts.hostname:
+        raise NotConfigured(f"{url!r} is no URL of an API: https://... is")
+    if parts.query or parts.fragment or parts.username is not None:
+        raise NotConfigured("the URL of the API must have no user, query or fragment")
+    return f"{parts.scheme}://{parts.netloc.lower()}{parts.path.rstrip('/')}"

@@ -1,0 +1,59 @@
+"""Everything that `clockwork_client` offers; imported when a name of it is first asked for."""
+
+from __future__ import annotations
+
+from clockwork_client.calls import Machine
+from clockwork_client.client import Clockwork
+from clockwork_client.errors import (
+    BadRequest,
+    ClockworkError,
+    Conflict,
+    Fault,
+    Invalid,
+    InvalidWebhook,
+    NotAllowed,
+    NotCertain,
+    NotConfigured,
+    NotFound,
+    NotReached,
+    Refused,
+    TooLarge,
+    TooManyRequests,
+    UnexpectedAnswer,
+)
+from clockwork_client.requests import eventbridge, http, job, kafka, lambda_function, retry, sns, sqs
+from clockwork_client.results import Execution, Job
+from clockwork_client.webhooks import ScheduledContext, scheduled_context, verify_webhook
+
+__all__ = [
+    "BadRequest",
+    "Clockwork",
+    "ClockworkError",
+    "Conflict",
+    "Execution",
+    "Fault",
+    "Invalid",
+    "InvalidWebhook",
+    "Job",
+    "Machine",
+    "NotAllowed",
+    "NotCertain",
+    "NotConfigured",
+    "NotFound",
+    "NotReached",
+    "Refused",
+    "ScheduledContext",
+    "TooLarge",
+    "TooManyRequests",
+    "UnexpectedAnswer",
+    "eventbridge",
+    "http",
+    "job",
+    "kafka",
+    "lambda_function",
+    "retry",
+    "scheduled_context",
+    "sns",
+    "sqs",
+    "verify_webhook",
+]

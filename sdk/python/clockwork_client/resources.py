@@ -1,0 +1,261 @@
+"""`cw.jobs`, `cw.executions`, `cw.dead`, `cw.clients`: the API's routes, one method each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from clockwork_client import requests, results
+from clockwork_client.answers import Answer, Target
+from clockwork_client.calls import Caller, made, segment
+from clockwork_client.errors import NotConfigured, UnexpectedAnswer
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+Item = TypeVar("Item", bound=Answer)
+
+
+class Pages(Generic[Item]):
+    """An iterator over the items of all pages; a page is fetched when the one before is used up.
+
+    `next_token` leads to the page after the one in hand: pass it as `next_token=` to go on later.
+    """
+
+    def __init__(self, fetch: Callable[[str | None], Any], kind: type[Item], next_token: str | None) -> None:
+        self.next_token = next_token
+        self._fetch = fetch
+        self._kind = kind
+        self._page: Iterator[Item] = iter(())
+        self._is_last = False
+
+    def __iter__(self) -> Pages[Item]:
+        return self
+
+    def __next__(self) -> Item:
+        while True:
+            for item in self._page:
+                return item
+            if self._is_last:
+                raise StopIteration
+            self._turn()
+
+    def _turn(self) -> None:
+        answer = self._fetch(self.next_token)
+        items = answer.get("items") if isinstance(answer, dict) else None
+        if not isinstance(items, list):
+            raise UnexpectedAnswer("a page has no items")
+        token = answer.get("nextToken")
+        if token is not None and (token == self.next_token or not isinstance(token, str)):
+            raise UnexpectedAnswer("a page leads to itself")
+        self._page = iter([self._kind(item) for item in items])
+        self.next_token = token
+        self._is_last = token is None
+
+
+class Resource:
+    """A part of the API. `client_id` is the client that calls are for unless they name another."""
+
+    def __init__(self, caller: Caller, client_id: str | None) -> None:
+        self._call = caller.call
+        self._machine = caller.machine
+        self._client_id = client_id
+
+    def _client(self, client_id: str | None) -> str:
+        found = client_id or self._client_id
+        if found is None:
+            raise NotConfigured("this call needs a client: set client_id= or CLOCKWORK_CLIENT_ID")
+        return segment(found)
+
+    def _pages(self, path: str, kind: type[Item], query: Mapping[str, object], token: str | None) -> Pages[Item]:
+        return Pages(lambda after: self._call("GET", path, query={**query, "nextToken": after}), kind, token)
+
+
+class Jobs(Resource):
+    """Jobs. A `job_id` is the API's; `find` leads from the `key` of a named job to it.
+
+    `if_revision` makes a change only if the job is still at that revision, otherwise Conflict.
+    """
+
+    def __iter__(self) -> Iterator[results.Job]:
+        return self.list()
+
+    def list(
+        self,
+        *,
+        prefix: str | None = None,
+        state: str | None = None,
+        tag: str | None = None,
+        client_id: str | None = None,
+        page_size: int | None = None,
+        next_token: str | None = None,
+    ) -> Pages[results.Job]:
+        """Named jobs in the order of their keys. `tag` is `name=value`, or a name."""
+        client = client_id or self._client_id
+        query = {"clientId": client, "prefix": prefix, "state": state, "tag": tag, "limit": page_size}
+        return self._pages("/v1/jobs", results.Job, query, next_token)
+
+    def find(self, key: str, *, client_id: str | None = None) -> results.Job | None:
+        """The named job with this key, as a list shows it; None if there is none."""
+        first = next(self.list(prefix=key, client_id=client_id, page_size=1), None)
+        return first if first is not None and first.job_key == key else None
+
+    def get(self, job_id: str) -> results.Job:
+        """A job whole: where it stands, its next ten fires, its last execution."""
+        return results.Job(self._call("GET", _job(job_id)))
+
+    def replace(
+        self,
+        job_id: str,
+        target: Target,
+        payload: Any = None,
+        *,
+        if_revision: int | None = None,
+        **options: Unpack[requests.DefinitionOptions],
+    ) -> results.Job:
+        """Replace the definition of a named job."""
+        body = requests.definition(target, payload, options)
+        return results.Job(self._call("PUT", _job(job_id), body, if_match=if_revision))
+
+    def patch(self, job_id: str, changes: Mapping[str, Any], *, if_revision: int | None = None) -> results.Job:
+        """Change a named job by a merge patch (RFC 7396), in the API's names: {"schedule": {"cron": "0 4 * * *"}}."""
+        return results.Job(self._call("PATCH", _job(job_id), dict(changes), if_match=if_revision))
+
+    def cancel(self, job_id: str) -> results.Cancellation:
+        """Cancel a job. The `result` is the truth: `cancelled`, `running` or `too_late`."""
+        return results.Cancellation(self._call("DELETE", _job(job_id)))
+
+    def pause(self, job_id: str, reason: str | None = None, *, if_revision: int | None = None) -> results.Job:
+        """Stop a named job until it is resumed."""
+        return results.Job(self._call("POST", _job(job_id, "/pause"), _reason(reason), if_match=if_revision))
+
+    def resume(self, job_id: str, reason: str | None = None, *, if_revision: int | None = None) -> results.Job:
+        """Go on with a paused job."""
+        return results.Job(self._call("POST", _job(job_id, "/resume"), _reason(reason), if_match=if_revision))
+
+    def run(self, job_id: str, *, idempotency_key: str | None = None) -> results.StartedRun:
+        """Execute a named job once, now."""
+        key = idempotency_key or self._machine.new_key()
+        return made(results.StartedRun, self._call("POST", _job(job_id, "/run"), {}, key=key), key)
+
+    def backfill(
+        self,
+        job_id: str,
+        from_: requests.Instant,
+        to: requests.Instant,
+        *,
+        max_per_second: float,
+        idempotency_key: str | None = None,
+    ) -> results.StartedBackfill:
+        """Execute the fires of a past range again, `max_per_second` at most."""
+        body = requests.fields(from_=from_, to=to, max_per_second=max_per_second)
+        key = idempotency_key or self._machine.new_key()
+        return made(results.StartedBackfill, self._call("POST", _job(job_id, "/backfill"), body, key=key), key)
+
+    def preview(self, *, count: int | None = None, **options: Unpack[requests.ScheduleOptions]) -> results.Preview:
+        """When a schedule would fire; nothing is saved."""
+        body = requests.fields(count=count) | {"schedule": requests.schedule_body(options)}
+        return results.Preview(self._call("POST", "/v1/schedules/preview", body))
+
+
+class Executions(Resource):
+    """Executions of jobs."""
+
+    def list(
+        self, job_id: str, *, page_size: int | None = None, next_token: str | None = None
+    ) -> Pages[results.Execution]:
+        """Executions of a job, newest first."""
+        return self._pages(_job(job_id, "/executions"), results.Execution, {"limit": page_size}, next_token)
+
+    def get(self, execution_id: str) -> results.Execution:
+        """One execution with its last 100 attempts."""
+        return results.Execution(self._call("GET", _execution(execution_id)))
+
+    def cancel(self, execution_id: str) -> results.Execution:
+        """Cancel one execution. Its `result` is the truth, as for a job."""
+        return results.Execution(self._call("POST", _execution(execution_id, "/cancel")))
+
+    def redrive(self, execution_id: str) -> results.Execution:
+        """Deliver a DEAD execution after all, with a fresh budget of attempts. Conflict if it is not DEAD."""
+        return results.Execution(self._call("POST", _execution(execution_id, "/redrive")))
+
+
+class Dead(Resource):
+    """DEAD executions of a client."""
+
+    def __iter__(self) -> Iterator[results.Execution]:
+        return self.list()
+
+    def list(
+        self,
+        *,
+        prefix: str | None = None,
+        client_id: str | None = None,
+        page_size: int | None = None,
+        next_token: str | None = None,
+    ) -> Pages[results.Execution]:
+        """Dead executions, those that were due last first; `prefix` is of the job's key."""
+        path = f"/v1/clients/{self._client(client_id)}/dead"
+        return self._pages(path, results.Execution, {"prefix": prefix, "limit": page_size}, next_token)
+
+    def redrive(
+        self, *, client_id: str | None = None, next_token: str | None = None, **which: Unpack[requests.DeadFilter]
+    ) -> results.HandledDead:
+        """Deliver them after all: one call's worth. While the answer has a `next_token`, call again with it."""
+        return self._handle("redrive", client_id, next_token, which)
+
+    def discard(
+        self, *, client_id: str | None = None, next_token: str | None = None, **which: Unpack[requests.DeadFilter]
+    ) -> results.HandledDead:
+        """Put them away: one call's worth. While the answer has a `next_token`, call again with it."""
+        return self._handle("discard", client_id, next_token, which)
+
+    def _handle(
+        self, verb: str, client_id: str | None, next_token: str | None, which: requests.DeadFilter
+    ) -> results.HandledDead:
+        path = f"/v1/clients/{self._client(client_id)}/dead/{verb}"
+        return results.HandledDead(self._call("POST", path, requests.dead_body(which, next_token)))
+
+
+class Clients(Resource):
+    """Clients. All but `get` is for admins."""
+
+    def get(self, client_id: str | None = None) -> results.Client:
+        """Read a client."""
+        return results.Client(self._call("GET", self._path(client_id)))
+
+    def put(self, client_id: str | None = None, **options: Unpack[requests.ClientOptions]) -> results.Client:
+        """Create a client, or replace it whole: an option that is left out gets its default."""
+        return results.Client(self._call("PUT", self._path(client_id), requests.client_body(options)))
+
+    def pause(self, client_id: str | None = None, *, reason: str | None = None) -> results.Client:
+        """Park the occurrences that come due for a client."""
+        return results.Client(self._call("POST", self._path(client_id, "/pause"), _reason(reason)))
+
+    def resume(self, client_id: str | None = None, *, reason: str | None = None) -> results.Client:
+        """End a pause: what was parked is unparked on a ramp."""
+        return results.Client(self._call("POST", self._path(client_id, "/resume"), _reason(reason)))
+
+    def release_parked(self, client_id: str | None = None, *, max_per_second: float | None = None) -> results.Unparking:
+        """Unpark a client's parked occurrences, 10 a second unless said otherwise."""
+        body = requests.fields(max_per_second=max_per_second)
+        return results.Unparking(self._call("POST", self._path(client_id, "/parked/release"), body))
+
+    def discard_parked(self, client_id: str | None = None) -> results.Discarding:
+        """End a client's parked occurrences undelivered."""
+        return results.Discarding(self._call("POST", self._path(client_id, "/parked/discard")))
+
+    def _path(self, client_id: str | None, rest: str = "") -> str:
+        return f"/v1/clients/{self._client(client_id)}{rest}"
+
+
+def _job(job_id: str, rest: str = "") -> str:
+    return f"/v1/jobs/{segment(job_id)}{rest}"
+
+
+def _execution(execution_id: str, rest: str = "") -> str:
+    return f"/v1/executions/{segment(execution_id)}{rest}"
+
+
+def _reason(reason: str | None) -> dict[str, str] | None:
+    return None if reason is None else {"reason": reason}

@@ -1,0 +1,255 @@
+"""What the API answers, one class for each kind of thing. Several answers about a job are all a `Job`.
+
+Fields that only some of these answers have are None in the others. States are text, so that a state which a later
+version adds is read as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from clockwork_client.answers import Answer, Target
+
+
+class HttpTarget(Target):
+    """An HTTPS endpoint."""
+
+    url: str
+    method: str | None
+    headers: Mapping[str, str] | None
+    timeout_seconds: float | None
+
+
+class SqsTarget(Target):
+    """An SQS queue."""
+
+    queue_arn: str
+    message_group_id: str | None
+    role_arn: str | None
+
+
+class KafkaTarget(Target):
+    """A Kafka topic."""
+
+    topic: str
+    key: str | None
+
+
+class LambdaTarget(Target):
+    """A Lambda function, invoked asynchronously."""
+
+    function_arn: str
+    role_arn: str | None
+
+
+class EventBridgeTarget(Target):
+    """An EventBridge bus."""
+
+    bus_arn: str
+    source: str
+    detail_type: str
+    role_arn: str | None
+
+
+class SnsTarget(Target):
+    """An SNS topic."""
+
+    topic_arn: str
+    message_group_id: str | None
+    role_arn: str | None
+
+
+class RetryPolicy(Answer):
+    """When a failed attempt is tried again. `retry(...)` makes one for a request."""
+
+    max_attempts: int | None
+    backoff: str | None
+    initial_seconds: float | None
+    max_seconds: float | None
+    jitter: str | None
+    max_age_seconds: float | None
+    retry_status_codes: tuple[int, ...] | None
+
+
+class Every(Answer):
+    """An interval of elapsed time."""
+
+    seconds: float
+
+
+class Schedule(Answer):
+    """When a job fires, as it was sent."""
+
+    at: datetime | None
+    delay_seconds: float | None
+    every: Every | None
+    anchor_at: datetime | None
+    cron: str | None
+    timezone: str | None
+    start_at: datetime | None
+    end_at: datetime | None
+    max_fires: int | None
+    jitter_seconds: int | None
+    exclude: tuple[str, ...] | None
+    dst_gap: str | None
+    dst_overlap: str | None
+    day_match: str | None
+    catch_up: str | None
+    catch_up_window_seconds: float | None
+    overlap: str | None
+
+
+class Attempt(Answer):
+    """One attempt at the target. The last one may be under way."""
+
+    number: int
+    state: str
+    started_at: datetime
+    ended_at: datetime | None
+    lateness_ms: int | None
+    status_code: int | None
+    error: str | None
+    response_excerpt: str | None
+
+
+class SkippedStretch(Answer):
+    """Fires that were not delivered, in one record: the first and the last due instant, and how many."""
+
+    from_: datetime
+    to: datetime
+    count: int
+
+
+class Execution(Answer):
+    """One due instant of a job being carried out. `result` is there after a cancel, and says if it came in time."""
+
+    execution_id: str
+    job_id: str
+    due_at: datetime
+    state: str
+    attempts: tuple[Attempt, ...]
+    next_attempt_at: datetime | None
+    reason: str | None
+    skipped: SkippedStretch | None
+    result: str | None
+
+
+class NextFire(Answer):
+    """A fire to come, in UTC and in the local time of the schedule's zone."""
+
+    at: datetime
+    local: str
+
+
+class ReleasedFire(Answer):
+    """A fire that is on its way already."""
+
+    execution_id: str
+    due_at: datetime
+
+
+class Job(Answer):
+    """A job, named or anonymous, as far as the answer tells of it."""
+
+    job_id: str
+    client_id: str
+    state: str
+    job_key: str | None
+    revision: int | None
+    due_at: datetime | None
+    next_fire_at: datetime | None
+    created_at: datetime | None
+    changed_at: datetime | None
+    schedule: Schedule | None
+    target: Target | None
+    payload: Any
+    retry_policy: RetryPolicy | None
+    record: str | None
+    tags: Mapping[str, str] | None
+    relevancy_window_seconds: float | None
+    ordering_key: str | None
+    sequence: int | None
+    on_failure: Target | None
+    reason: str | None
+    description: str | None
+    next_fires: tuple[NextFire, ...] | None
+    last_execution: Execution | None
+    executions: tuple[Execution, ...] | None
+    released: tuple[ReleasedFire, ...] | None
+    released_count: int | None
+
+
+class Cancellation(Answer):
+    """The truth about a cancel: `cancelled`, `running` or `too_late`, and why."""
+
+    job_id: str
+    result: str
+    reason: str
+    executions: tuple[Execution, ...]
+
+
+class StartedRun(Answer):
+    """An execution that was asked for by hand."""
+
+    execution_id: str
+
+
+class StartedBackfill(Answer):
+    """A backfill and the number of its executions."""
+
+    backfill_id: str
+    count: int
+
+
+class Preview(Answer):
+    """When a schedule would fire, and its cron expression in a sentence."""
+
+    next_fires: tuple[NextFire, ...]
+    description: str
+
+
+class Client(Answer):
+    """A client as an admin wrote it."""
+
+    client_id: str
+    state: str
+    principals: tuple[str, ...]
+    record: str
+    signing_secrets: tuple[str, ...]
+    allowed_queue_arns: tuple[str, ...]
+    allowed_topics: tuple[str, ...]
+    allowed_private_targets: tuple[str, ...]
+    allowed_target_hosts: tuple[str, ...]
+    allowed_target_arns: tuple[str, ...]
+    retry_policy: RetryPolicy | None
+    relevancy_window_seconds: float | None
+    max_rate_per_second: float | None
+    max_concurrency: int | None
+    creates_per_second: float | None
+    jobs_per_day: int | None
+    retention_days: int | None
+    dead_letter_queue_arn: str | None
+    reason: str | None
+
+
+class HandledDead(Answer):
+    """How many dead executions were meant, and how many this call changed. With a `next_token` there are more."""
+
+    matched: int
+    changed: int
+    next_token: str | None
+
+
+class Unparking(Answer):
+    """Parked occurrences will be released at this rate."""
+
+    client_id: str
+    max_per_second: float
+
+
+class Discarding(Answer):
+    """Parked occurrences will end undelivered."""
+
+    client_id: str

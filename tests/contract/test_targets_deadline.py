@@ -1,0 +1,104 @@
+"""Attempts at AWS services end by their deadline: one try, and nothing is sent after it."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from threading import Thread
+from typing import Any
+
+import botocore.session
+import pytest
+
+from clockwork.aws.session import Aws
+from clockwork.aws.targets.eventbridge import EventBridgeTransport
+from clockwork.aws.targets.lambda_function import LambdaTransport
+from clockwork.aws.targets.roles import RoleClients
+from clockwork.aws.targets.service_attempts import ServiceTransport
+from clockwork.aws.targets.sns import SnsTransport
+from clockwork.aws.targets.sqs import SqsTransport
+from clockwork.domain.executions import State
+from clockwork.domain.jobs import EventBridgeTarget, LambdaTarget, SnsTarget, SqsTarget, Target
+from tests.contract.receiver import WallClock, delivery_to
+
+ACCOUNT = "us-east-1:123456789012"
+ALL: list[tuple[type[ServiceTransport[Any]], Target]] = [
+    (SqsTransport, SqsTarget(f"arn:aws:sqs:{ACCOUNT}:orders")),
+    (LambdaTransport, LambdaTarget(f"arn:aws:lambda:{ACCOUNT}:function:orders")),
+    (EventBridgeTransport, EventBridgeTarget(f"arn:aws:events:{ACCOUNT}:event-bus/orders", "shop", "due")),
+    (SnsTransport, SnsTarget(f"arn:aws:sns:{ACCOUNT}:orders")),
+]
+
+
+class Silent:
+    """A service that takes every request and answers none. `requests` has the instant of each (s)."""
+
+    def __init__(self) -> None:
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listening.getsockname()[1]
+        self.requests: list[float] = []
+        self._held: list[socket.socket] = []
+        Thread(target=self._take, daemon=True).start()
+
+    def _take(self) -> None:
+        while True:
+            try:
+                taken, _ = self._listening.accept()
+            except OSError:
+                return
+            self._held.append(taken)
+            if taken.recv(1):
+                self.requests.append(time.time())
+
+    def close(self) -> None:
+        self._listening.close()
+        for taken in self._held:
+            taken.close()
+
+
+@pytest.fixture
+def silent() -> Iterator[Silent]:
+    service = Silent()
+    yield service
+    service.close()
+
+
+@pytest.fixture
+def aws(silent: Silent, monkeypatch: pytest.MonkeyPatch) -> Iterator[Aws]:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    connected = Aws(botocore.session.Session(), endpoint_url=f"http://127.0.0.1:{silent.port}")
+    yield connected
+    connected.close()
+
+
+@pytest.mark.parametrize(("kind", "target"), ALL, ids=[kind.__name__ for kind, _ in ALL])
+def test_an_attempt_that_gets_no_answer_is_sent_once_and_over_by_its_deadline(
+    kind: type[ServiceTransport[Any]], target: Target, aws: Aws, silent: Silent
+) -> None:
+    delivery = delivery_to(target, seconds=2.2)
+    outcome = kind(RoleClients(aws, WallClock()), WallClock()).deliver(delivery)
+    assert outcome.state is State.TIMED_OUT, outcome.error
+    assert outcome.ended_at <= delivery.deadline_at
+    assert len(silent.requests) == 1
+
+
+@pytest.mark.parametrize(("kind", "target"), ALL, ids=[kind.__name__ for kind, _ in ALL])
+def test_an_attempt_without_enough_time_sends_nothing(
+    kind: type[ServiceTransport[Any]], target: Target, aws: Aws, silent: Silent
+) -> None:
+    outcome = kind(RoleClients(aws, WallClock()), WallClock()).deliver(delivery_to(target, seconds=0.9))
+    assert (outcome.state, silent.requests) == (State.TIMED_OUT, [])
+    assert "no time was left" in (outcome.error or "")
+
+
+def test_a_role_that_gets_no_answer_leaves_its_attempt_within_its_deadline(aws: Aws, silent: Silent) -> None:
+    role = "arn:aws:iam::123456789012:role/theirs"
+    delivery = delivery_to(SqsTarget(f"arn:aws:sqs:{ACCOUNT}:orders", role_arn=role), seconds=3.2)
+    outcome = SqsTransport(RoleClients(aws, WallClock()), WallClock()).deliver(delivery)
+    assert outcome.state is State.FAILED
+    assert f"{role} cannot be taken on" in (outcome.error or "")
+    assert outcome.ended_at <= delivery.deadline_at
+    assert len(silent.requests) == 1

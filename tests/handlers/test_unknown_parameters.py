@@ -1,0 +1,83 @@
+"""Query parameters that an operation does not know are refused, on every route and by the API's own description."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from clockwork.edge.description.parameters import PARAMETERS, query_of
+from clockwork.routes import ROUTES, Route
+from tests.handlers.description import DESCRIPTION
+from tests.handlers.handlers import Answer, Api
+from tests.support.examples import ADMIN, ALICE, BOB
+
+#: Values that the documented parameters take.
+VALUES = {"limit": "5", "clientId": "acme", "prefix": "a", "state": "ACTIVE", "tag": "a=b", "nextToken": "YQ"}
+
+
+def described(route: Route) -> list[str]:
+    """The query parameters of a route, by the description as it is served."""
+    operation: dict[str, Any] = DESCRIPTION["paths"][route.path][route.method.lower()]
+    return [one["name"] for one in operation.get("parameters", ()) if one["in"] == "query"]
+
+
+def ask(route: Route, query: dict[str, str], caller: str | None = None) -> tuple[Api, Answer]:
+    api = Api()
+    job_id = api.create(jobKey="k", schedule={"every": {"seconds": 60}}).body["jobId"]
+    path = route.path.format(jobId=job_id, clientId="acme", executionId=f"{job_id}.1700000000000.0")
+    asking = caller or (ADMIN if route.admin else ALICE)
+    return api, api.call(route.method, path, None if route.method == "GET" else {}, caller=asking, query=query)
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.key)
+def test_an_unknown_parameter_is_refused_on_every_route_with_those_it_takes(route: Route) -> None:
+    known = described(route)
+    for unknown in ("limt", "Limit", "limit ", "x-amz-acl"):
+        api, answer = ask(route, {**{name: VALUES[name] for name in known}, unknown: "1"})
+        assert (answer.status, answer.pointers) == (400 if route.original else 422, [f"?{unknown}"])
+        takes = ", ".join(known) or "none"
+        assert answer.details == [f"is not a known query parameter: this operation takes {takes}"]
+        assert api.writes == []
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.key)
+def test_a_parameter_that_is_described_is_known(route: Route) -> None:
+    assert described(route) == query_of(route.operation)
+    for name in described(route):
+        _, answer = ask(route, {name: VALUES[name]})
+        assert "not a known query parameter" not in answer.text
+
+
+def test_the_routes_have_all_parameters_of_the_description() -> None:
+    told = {name for route in ROUTES for name in described(route)}
+    assert told == {one.get("name", name) for name, one in PARAMETERS.items() if one["in"] == "query"} == set(VALUES)
+
+
+def test_a_request_may_be_signed_in_its_query() -> None:
+    signature = {"X-Amz-Algorithm": "AWS4-HMAC-SHA256", "X-Amz-Credential": "c", "X-Amz-Date": "d"}
+    signature |= {"X-Amz-SignedHeaders": "host", "X-Amz-Expires": "60", "X-Amz-Security-Token": "t"}
+    answer = Api().call("GET", "/v1/jobs", query={"limit": "5", **signature, "X-Amz-Signature": "s"})
+    assert answer.status == 200
+
+
+def test_many_and_long_unknown_parameters_have_a_bounded_answer() -> None:
+    answer = Api().call("GET", "/v1/jobs", query={f"{number}{'x' * 2_000}": "" for number in range(500)})
+    assert (answer.status, len(answer.pointers)) == (422, 101)
+    assert answer.details[-1] == "has 400 more faults"
+    assert max(map(len, answer.pointers)) == 257
+
+
+ADMIN_ROUTES = [route for route in ROUTES if route.admin]
+
+
+@pytest.mark.parametrize("body", ["{", "[]", '{"a": 1, "a": 2}', '{"no": "field"}', None])
+@pytest.mark.parametrize("route", ADMIN_ROUTES, ids=lambda route: route.key)
+def test_who_is_no_admin_learns_nothing_else_on_an_admins_route(route: Route, body: str | None) -> None:
+    for caller in (ALICE, BOB):
+        for query in ({}, {"limt": "1"}):
+            api = Api()
+            path = route.path.format(clientId="acme")
+            answer = api.call(route.method, path, body, caller=caller, query=query)
+            assert (answer.status, answer.details) == (403, ["only an admin principal may do this"])
+            assert api.calls == []

@@ -1,0 +1,413 @@
+"""The command `clockwork` on the shipped edge: what it does, what it prints, and the status that it ends with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from datetime import UTC, datetime, timedelta
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from clockwork.domain.executions import Outcome, State
+from clockwork_client.cli import show
+from clockwork_client.cli.app import GROUPS, clockwork, in_front
+from clockwork_client.cli.app import State as Settings
+from clockwork_client.transport import NoAnswer, Request, Response
+from tests.handlers.handlers import Api
+from tests.sdk.edge import CREDENTIALS, URL, Hands, InMemory
+from tests.support.examples import ADMIN, ALICE
+
+HOOK = "https://example.com/hook"
+
+
+class Quiet(InMemory):
+    """The edge writes its metrics to standard output, where the command writes its answer."""
+
+    def __call__(self, request: Request) -> Response:
+        with redirect_stdout(StringIO()):
+            return super().__call__(request)
+
+
+class Cli:
+    """Runs commands as a user of the client acme."""
+
+    def __init__(self, api: Api) -> None:
+        self.api = api
+        self.hands = Hands()
+        self.transport: Any = Quiet(api)
+
+    def __call__(self, *arguments: str, caller: str = ALICE, text: str | None = None, **settings: Any) -> Result:
+        if isinstance(self.transport, InMemory):
+            self.transport.caller = caller
+        state = Settings(
+            **{
+                "url": URL,
+                "client_id": "acme",
+                "credentials": CREDENTIALS,
+                "transport": self.transport,
+                "machine": self.hands.machine,
+                **settings,
+            }
+        )
+        return CliRunner().invoke(clockwork, arguments, obj=state, input=text, prog_name="clockwork")
+
+    def json(self, *arguments: str, **more: Any) -> Any:
+        ran = self("--output", "json", *arguments, **more)
+        assert ran.exit_code == 0, ran.output
+        return json.loads(ran.stdout)
+
+    def body(self) -> Any:
+        return json.loads(self.transport.sent[-1].body)
+
+
+@pytest.fixture
+def cli(monkeypatch: pytest.MonkeyPatch) -> Cli:
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    api = Api()
+    # The edge and the terminal tell one time: distances are from now.
+    api.clockwork.clock.at = int(datetime.now(UTC).timestamp() * 1000)
+    return Cli(api)
+
+
+def with_dead(cli: Cli, *keys: str) -> None:
+    def fail(_: object) -> Outcome:
+        at = cli.api.clockwork.clock.at
+        return Outcome(State.FAILED, at, at, error="HTTP 500")
+
+    cli.api.clockwork.targets._answer = fail
+    for number, key in enumerate(keys):
+        host = f"https://h{number // 5}.example.com/"  # a circuit opens after some failures of one host
+        cli.json("job", "create", "--in", "1s", host, "--key", key, "--retry", '{"maxAttempts": 1}')
+    cli.api.clockwork.run_until(cli.api.clockwork.clock.at + 60_000)
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Somebody sits there to be asked."""
+    monkeypatch.setattr("clockwork_client.cli.dead._can_ask", lambda: True)
+    yield
+
+
+def test_the_short_form_creates_a_job(cli: Cli) -> None:
+    ran = cli("job", "create", "--in", "5m", HOOK, "--data", '{"order":17}')
+    assert ran.exit_code == 0, ran.output
+    assert "SCHEDULED" in ran.stdout
+    assert "(in 4 min)" in ran.stdout or "(in 5 min)" in ran.stdout
+    assert cli.body() == {
+        "clientId": "acme",
+        "schedule": {"delaySeconds": 300},
+        "target": {"type": "http", "url": HOOK},
+        "payload": {"order": 17},
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sent"),
+    [
+        (["--in", "1h30m", HOOK], {"schedule": {"delaySeconds": 5400}, "payload": None}),
+        (["--at", "2027-01-31T09:00:00Z", HOOK, "--text", "{"],
+         {"schedule": {"at": "2027-01-31T09:00:00.000Z"}, "payload": "{"}),
+        (["--every", "90", "--key", "k", HOOK, "--data", "null"],
+         {"schedule": {"every": {"seconds": 90}}, "jobKey": "k"}),
+        (["--cron", "0 3 * * *", "--timezone", "Europe/Berlin", "--key", "k", HOOK],
+         {"schedule": {"cron": "0 3 * * *", "timezone": "Europe/Berlin"}}),
+        (["--in", "1", HOOK, "--tag", "a=b=c", "--tag", "d=", "--header", "x-a=1", "--method", "PUT"],
+         {"tags": {"a": "b=c", "d": ""},
+          "target": {"type": "http", "url": HOOK, "method": "PUT", "headers": {"x-a": "1"}}}),
+        (["--in", "1", "arn:aws:sqs:us-east-1:1:q.fifo", "--message-group-id", "g", "--on-failure", HOOK],
+         {"target": {"type": "sqs", "queueArn": "arn:aws:sqs:us-east-1:1:q.fifo", "messageGroupId": "g"},
+          "onFailure": {"type": "http", "url": HOOK}}),
+        (["--in", "1", "arn:aws:events:us-east-1:1:event-bus/b", "--source", "s", "--detail-type", "d"],
+         {"target": {"type": "eventbridge", "busArn": "arn:aws:events:us-east-1:1:event-bus/b", "source": "s",
+                     "detailType": "d"}}),
+        (["--in", "1", "kafka:orders", "--message-key", "7"],
+         {"target": {"type": "kafka", "topic": "orders", "key": "7"}}),
+        (["--in", "1", "arn:aws:lambda:us-east-1:1:function:f", "--retry", '{"maxAttempts": 2}'],
+         {"target": {"type": "lambda", "functionArn": "arn:aws:lambda:us-east-1:1:function:f"},
+          "retryPolicy": {"maxAttempts": 2}}),
+    ],
+)  # fmt: skip
+def test_options_become_fields(cli: Cli, arguments: list[str], sent: dict[str, Any]) -> None:
+    cli("job", "create", *arguments)
+    body = cli.body()
+    assert {name: body[name] for name in sent} == sent
+
+
+def test_an_instant_without_a_zone_is_in_the_users(cli: Cli) -> None:
+    cli("job", "create", "--at", "2027-01-31T09:00", HOOK)
+    zone = datetime(2027, 1, 31, 9).astimezone()
+    assert cli.body()["schedule"]["at"] == zone.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+
+
+def test_data_comes_from_a_file_or_standard_input(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "payload.json").write_text('{"from": "file"}')
+    cli("job", "create", "--in", "1", HOOK, "--data", f"@{tmp_path / 'payload.json'}")
+    assert cli.body()["payload"] == {"from": "file"}
+    cli("job", "create", "--in", "1", HOOK, "--data", "-", text="[1]")
+    assert cli.body()["payload"] == [1]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["job", "create", HOOK],
+        ["job", "create", "--in", "5m", "--cron", "* * * * *", HOOK],
+        ["job", "create", "--in", "soon", HOOK],
+        ["job", "create", "--at", "tomorrow", HOOK],
+        ["job", "create", "--in", "5m", "example.com"],
+        ["job", "create", "--in", "5m", HOOK, "--data", "{"],
+        ["job", "create", "--in", "5m", HOOK, "--data", "NaN"],
+        ["job", "create", "--in", "5m", HOOK, "--data", "@nowhere"],
+        ["job", "create", "--in", "5m", HOOK, "--data", "1", "--text", "1"],
+        ["job", "create", "--in", "5m", HOOK, "--source", "s"],
+        ["job", "create", "--in", "5m", "arn:aws:events:us-east-1:1:event-bus/b"],
+        ["job", "create", "--in", "5m", HOOK, "--tag", "x"],
+        ["job", "get"],
+        ["job", "get", "id", "--key", "key"],
+        ["job", "get", ".."],
+        ["job", "update", "id"],
+        ["job", "update", "id", "--method", "PUT"],
+        ["dead", "redrive"],
+        ["client", "put", "--body", "[]"],
+        ["client", "put", "--body", '{"colour": 1}'],
+        ["client", "put", "--body", "{}", "--max-rate", "1"],
+        ["nothing"],
+    ],
+)
+def test_wrong_use_is_status_2_and_sends_nothing(cli: Cli, arguments: list[str]) -> None:
+    ran = cli(*arguments)
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr
+    assert cli.transport.sent == []
+
+
+def test_a_refusal_is_status_1_with_its_pointers(cli: Cli) -> None:
+    ran = cli("job", "create", "--cron", "61 * * * *", "--key", "k", HOOK)
+    assert ran.exit_code == 1
+    assert "/schedule/cron: " in ran.stderr
+    assert ran.stdout == ""
+    assert cli("job", "get", "nothing").exit_code == 1
+    assert cli("job", "get", "--key", "nothing").exit_code == 1
+    assert "clockwork doctor" in cli("client", "put", "acme").stderr
+
+
+def test_no_certain_answer_is_status_3_with_the_key_to_repeat(cli: Cli) -> None:
+    def lose(_: Request) -> Response:
+        raise NoAnswer("lost")
+
+    cli.transport = lose
+    ran = cli("job", "create", "--in", "5m", HOOK)
+    assert ran.exit_code == 3
+    assert "Repeat the command with --idempotency-key key-1." in ran.stderr
+    cli.transport = lambda _: Response(200, {}, b"[]")
+    assert cli("job", "get", "id").exit_code == 3
+    ran = cli("job", "create", "--in", "5m", HOOK)
+    assert (ran.exit_code, "--idempotency-key key-2" in ran.stderr) == (3, True)
+
+
+def test_without_a_url_it_says_what_to_set(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CLOCKWORK_URL", raising=False)
+    ran = cli("job", "get", "id", url=None)
+    assert (ran.exit_code, "CLOCKWORK_URL" in ran.stderr) == (2, True)
+
+
+def test_global_options_reach_the_client(cli: Cli) -> None:
+    cli("--url", "https://x.execute-api.eu-west-1.amazonaws.com", "--client", "other", "--region", "eu-north-1",
+        "job", "create", "--in", "1", HOOK)  # fmt: skip
+    sent = cli.transport.sent[-1]
+    assert sent.url.startswith("https://x.execute-api.eu-west-1.amazonaws.com/")
+    assert "/eu-north-1/execute-api/" in sent.headers["Authorization"]
+    assert json.loads(sent.body)["clientId"] == "other"
+
+
+def test_global_options_may_stand_behind_the_command(cli: Cli) -> None:
+    ran = cli("job", "list", "--output", "json", "--region=eu-north-1")
+    assert (ran.exit_code, json.loads(ran.stdout)) == (0, [])
+    assert "/eu-north-1/" in cli.transport.sent[-1].headers["Authorization"]
+    assert in_front(["a", "--url", "u", "b", "--", "--output", "c"]) == ["--url", "u", "a", "b", "--", "--output", "c"]
+    assert cli("job", "list", "--output").exit_code == 2
+
+
+def test_a_named_job_through_its_life(cli: Cli) -> None:
+    made = cli.json("job", "create", "--cron", "0 3 * * *", "--timezone", "Europe/Berlin", "--key", "nightly", HOOK)
+    listed = cli("job", "list").stdout
+    assert "nightly" in listed
+    assert "cron 0 3 * * * Europe/Berlin" in listed
+    assert "(in " in listed
+    shown = cli("job", "get", "--key", "nightly").stdout
+    assert "At 03:00" in shown
+    assert cli.json("job", "pause", "--key", "nightly", "--reason", "load")["state"] == "PAUSED"
+    assert "load" in cli("job", "get", made["jobId"]).stdout
+    assert cli("job", "resume", "--key", "nightly", "--if-revision", "1").exit_code == 1
+    assert cli.json("job", "resume", "--key", "nightly", "--if-revision", "2")["state"] == "ACTIVE"
+    assert cli.json("job", "update", "--key", "nightly", "--every", "2h", "--data", "7")["revision"] == 4
+    whole = cli.json("job", "get", "--key", "nightly")
+    assert whole["payload"] == 7
+    assert whole["schedule"] == {"every": {"seconds": 7200}, "timezone": "Europe/Berlin"}
+    cli.json("job", "update", "--key", "nightly", "--patch", '{"tags": {"a": "b"}}', "--target", f"{HOOK}/2")
+    whole = cli.json("job", "get", "--key", "nightly")
+    assert (whole["tags"], whole["target"]["url"]) == ({"a": "b"}, f"{HOOK}/2")
+    started = cli.json("job", "run", "--key", "nightly")["executionId"]
+    cli.api.clockwork.run_until(cli.api.clockwork.clock.at + 60_000)
+    assert "SUCCEEDED" in cli("exec", "get", started).stdout
+    assert started in cli("exec", "list", "--key", "nightly").stdout.replace("\n", "")
+    assert cli("exec", "cancel", started).exit_code == 1
+    now = datetime.now(UTC)
+    ran = cli(
+        "job", "backfill", "--key", "nightly", "--from", (now - timedelta(hours=9)).isoformat(), "--to", now.isoformat()
+    )
+    assert ran.exit_code in (0, 1), ran.output
+    assert cli.json("job", "cancel", "--key", "nightly")["result"] == "cancelled"
+
+
+def test_lists_are_json_for_programs(cli: Cli) -> None:
+    assert cli.json("job", "list") == []
+    for key in "abc":
+        cli.json("job", "create", "--every", "1h", "--key", key, HOOK)
+    assert [job["jobKey"] for job in cli.json("job", "list")] == ["a", "b", "c"]
+    assert [job["jobKey"] for job in cli.json("job", "list", "--limit", "2")] == ["a", "b"]
+    ran = cli("job", "list", "--limit", "2")
+    assert "there are more" in ran.stderr
+    assert "there are more" not in cli("job", "list", "--limit", "3").stderr
+
+
+def test_the_dead_are_counted_before_anything_happens(cli: Cli, terminal: None) -> None:
+    with_dead(cli, "a1", "a2", "b1")
+    listed = cli("dead", "list").stdout
+    assert listed.count("DEAD") == 3
+    cli.transport.sent.clear()
+    ran = cli("dead", "discard", "--prefix", "a", text="n\n")
+    assert "Discard 2 dead executions of acme?" in ran.output
+    assert {request.method for request in cli.transport.sent} == {"GET"}
+    assert cli("dead", "list").stdout.count("DEAD") == 3
+    later = (datetime.now(UTC) + timedelta(days=1)).isoformat()
+    assert "No dead execution is meant" in cli("dead", "discard", "--from", later, text="y\n").stderr
+    ran = cli("dead", "discard", "--prefix", "a", text="y\n")
+    assert ran.exit_code == 0, ran.output
+    assert cli("dead", "list").stdout.count("DEAD") == 1
+    assert cli.json("dead", "redrive", "--yes") == {"matched": 1, "changed": 1}
+
+
+def test_what_is_done_with_the_dead_goes_on_where_it_was_stopped(cli: Cli) -> None:
+    with_dead(cli, *(f"k{number:03}" for number in range(130)))
+    inner, calls = cli.transport, []
+
+    def fails_later(request: Request) -> Response:
+        if request.url.endswith("/dead/discard"):
+            calls.append(request)
+            if len(calls) > 1:
+                return Response(403, {}, b'{"message": "The security token included in the request is expired"}')
+        answer: Response = inner(request)
+        return answer
+
+    cli.transport = fails_later
+    ran = cli("dead", "discard", "--yes")
+    assert ran.exit_code == 1
+    assert "100 found, 100 changed, more to come" in ran.stderr
+    token = ran.stderr.partition("--next-token ")[2].split()[0]
+    cli.transport = inner
+    assert cli.json("dead", "discard", "--yes", "--next-token", token) == {"matched": 30, "changed": 30}
+    assert cli.json("dead", "list") == []
+
+
+def test_a_client_is_written_shown_and_paused(cli: Cli) -> None:
+    arn = "arn:aws:iam::111111111111:user/u"
+    written = cli.json("client", "put", "new", "--principal", arn, "--max-rate", "5", caller=ADMIN)
+    assert (written["principals"], written["maxRatePerSecond"]) == ([arn], 5)
+    assert cli.json("client", "get", "new", caller=ADMIN) == written
+    body = json.dumps({"principals": [arn], "retryPolicy": {"maxAttempts": 2}, "jobsPerDay": 9})
+    written = cli.json("client", "put", "new", "--body", body, caller=ADMIN)
+    assert (written["retryPolicy"]["maxAttempts"], written["jobsPerDay"]) == (2, 9)
+    assert "maxRatePerSecond" not in written
+    assert "PAUSED" in cli("client", "pause", "new", "--reason", "load", caller=ADMIN).stdout
+    assert "ACTIVE" in cli("client", "resume", "new", caller=ADMIN).stdout
+
+
+def test_cron_is_explained(cli: Cli) -> None:
+    assert "At 03:00, on Monday" in cli("cron", "explain", "0 3 * * MON").stdout
+    told = cli("cron", "next", "0 3 * * *", "--timezone", "America/New_York", "--count", "2").stdout
+    assert len(told.strip().splitlines()) == 3
+    assert "(in " in told
+    assert cli("cron", "explain", "x").exit_code == 1
+
+
+HOSTILE = "a\x1b[2J\x1b]0;owned\x07\u202egnp.exe\u2066\x9b31m\x7f\x00\r\n[bold]:smile:\u200b"
+
+
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_hostile_texts_are_shown_inert(cli: Cli, output: str) -> None:
+    raw = {
+        "jobId": HOSTILE, "clientId": HOSTILE, "jobKey": HOSTILE, "state": HOSTILE, "revision": 1, "reason": HOSTILE,
+        "description": HOSTILE, "payload": {HOSTILE: HOSTILE}, "tags": {HOSTILE: HOSTILE},
+        "target": {"type": "http", "url": HOSTILE}, "schedule": {"cron": HOSTILE, "timezone": HOSTILE},
+        "nextFires": [{"at": "2027-01-31T09:00:00.000Z", "local": HOSTILE}] * 3,
+    }  # fmt: skip
+    execution = {
+        "executionId": HOSTILE, "jobId": HOSTILE, "dueAt": "2027-01-31T09:00:00.000Z", "state": HOSTILE,
+        "reason": HOSTILE, "attempts": [
+            {"number": 1, "state": HOSTILE, "startedAt": "2027-01-31T09:00:00.000Z", "error": HOSTILE}
+        ],
+    }  # fmt: skip
+    problem = {"detail": HOSTILE, "errors": [{"pointer": HOSTILE, "detail": HOSTILE}]}
+    answers: list[tuple[list[str], int, Any]] = [
+        (["job", "get", "x"], 200, raw),
+        (["job", "list"], 200, {"items": [raw]}),
+        (["exec", "get", "x"], 200, execution),
+        (["exec", "list", "x"], 200, {"items": [execution]}),
+        (["dead", "list"], 200, {"items": [execution]}),
+        (["cron", "explain", "x"], 200, {"nextFires": raw["nextFires"], "description": HOSTILE}),
+        (["job", "cancel", "x"], 200, {"jobId": "x", "result": "cancelled", "reason": HOSTILE, "executions": []}),
+        (["job", "get", "x"], 422, problem),
+        (["job", "get", "x"], 403, {"message": HOSTILE}),
+    ]
+    for arguments, status, body in answers:
+        answer = Response(status, {}, json.dumps(body).encode())
+        cli.transport = lambda _, answer=answer: answer
+        ran = cli("--output", output, *arguments)
+        assert ran.exit_code == (0 if status == 200 else 1), (arguments, ran.output, ran.exception)
+        printed = ran.stdout + ran.stderr
+        assert "owned" in printed, arguments
+        acting = {one for one in printed if not (" " <= one <= "~") and one != "\n"}
+        assert acting == set(), (arguments, acting)
+        assert "[bold]:smile:" in printed, arguments
+
+
+def test_a_text_that_is_only_foreign_is_shown_as_it_is() -> None:
+    assert show.inert("Überprüfung 日本 שלום é") == "Überprüfung 日本 שלום é"
+    assert show.inert("\x7f\x85\u2028\ud800\ue000\U000e0041") == r"\x7f\x85\u2028\ud800\ue000\U000e0041"
+    assert len(show.inert("x" * 10_000)) < 500
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [(0.2, "now"), (59, "in 59 s"), (60, "in 1 min"), (-61, "1 min ago"), (7_300, "in 2 h"), (-200_000, "2 d ago")],
+)
+def test_distances(seconds: float, told: str) -> None:
+    assert show.distance(seconds) == told
+
+
+def test_the_help_of_a_group_is_its_line_in_the_help_of_all(cli: Cli) -> None:
+    for name, (group, line) in GROUPS.items():
+        made = group()
+        assert (made.name, made.help) == (name, line)
+        assert set(line.rstrip(".").rpartition(": ")[2].split(", ")) == set(made.commands)
+        assert cli(name, "--help").exit_code == 0
+    assert cli("--help").exit_code == 0
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_there_is_completion(cli: Cli, shell: str) -> None:
+    assert "_CLOCKWORK_COMPLETE" in cli("completion", shell).stdout
+
+
+def test_completion_knows_the_commands() -> None:
+    ran = CliRunner().invoke(
+        clockwork, [], prog_name="clockwork",
+        env={"_CLOCKWORK_COMPLETE": "bash_complete", "COMP_WORDS": "clockwork job ", "COMP_CWORD": "2"},
+    )  # fmt: skip
+    assert {"plain,create", "plain,backfill"} <= set(ran.stdout.split())

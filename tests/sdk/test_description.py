@@ -1,0 +1,377 @@
+"""The client against docs/openapi.json, field by field and both ways.
+
+Every operation is called with everything that the client can give. What it sends must be everything that the API
+describes, and nothing else. Every field of every answer has its attribute with the right type, and no attribute is
+without a field. A field that is new in the description fails here, and the message names it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from types import GenericAlias, NoneType
+from typing import Any, get_args, get_type_hints
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from clockwork_client import Clockwork, errors, requests, resources, results
+from clockwork_client.answers import Answer, Target, camel, fields_of
+from clockwork_client.transport import Request, Response
+from infra import ROOT
+from tests.sdk.edge import client_of
+
+DESCRIPTION = json.loads((ROOT / "docs/openapi.json").read_text(encoding="utf-8"))
+SCHEMAS: dict[str, Any] = DESCRIPTION["components"]["schemas"]
+OPERATIONS = {
+    operation["operationId"]: (method.upper(), path, operation)
+    for path, methods in DESCRIPTION["paths"].items()
+    for method, operation in methods.items()
+}
+#: For callers of the original Clockwork, and older paths of operations that the client has.
+LEFT_OUT = {"postSchedule", "deleteSchedule", "releaseSidelined", "discardSidelined"}
+AT = datetime(2027, 1, 31, 9, tzinfo=UTC)
+TARGETS: dict[str, Target] = {
+    "HttpTargetBody": requests.http("https://a", method="POST", headers={"x": "y"}, timeout_seconds=3),
+    "SqsTargetBody": requests.sqs("arn", message_group_id="g", role_arn="r"),
+    "SnsTargetBody": requests.sns("arn", message_group_id="g", role_arn="r"),
+    "KafkaTargetBody": requests.kafka("topic", key="k"),
+    "LambdaTargetBody": requests.lambda_function("arn", role_arn="r"),
+    "EventBridgeTargetBody": requests.eventbridge("arn", source="s", detail_type="d", role_arn="r"),
+}
+HTTP = TARGETS["HttpTargetBody"]
+RETRY = requests.retry(
+    max_attempts=2,
+    backoff="fixed",
+    initial_seconds=1,
+    max_seconds=2,
+    jitter="none",
+    max_age_seconds=3,
+    retry_status_codes=[404],
+)
+SCHEDULE: requests.ScheduleOptions = {
+    "in_": 5,
+    "at": AT,
+    "every": 60,
+    "cron": "0 3 * * *",
+    "timezone": "UTC",
+    "anchor_at": AT,
+    "start_at": AT,
+    "end_at": AT,
+    "max_fires": 3,
+    "jitter_seconds": 4,
+    "exclude": ["2027-01-01"],
+    "dst_gap": "skip",
+    "dst_overlap": "both",
+    "day_match": "and",
+    "catch_up": "all",
+    "catch_up_window_seconds": 60,
+    "overlap": "skip",
+}
+DEFINITION: requests.DefinitionOptions = {
+    **SCHEDULE,
+    "retry": RETRY,
+    "relevancy_window_seconds": 60,
+    "record": "full",
+    "tags": {"team": "billing"},
+    "ordering_key": "o",
+    "sequence": 1,
+    "on_failure": HTTP,
+}
+JOB: requests.JobOptions = {**DEFINITION, "key": "nightly"}
+CLIENT: requests.ClientOptions = {
+    "principals": ["arn"],
+    "record": "full",
+    "signing_secrets": ["s"],
+    "allowed_queue_arns": ["arn"],
+    "allowed_topics": ["t"],
+    "allowed_private_targets": ["h:1"],
+    "allowed_target_hosts": ["h"],
+    "allowed_target_arns": ["arn"],
+    "retry": RETRY,
+    "relevancy_window_seconds": 60,
+    "max_rate_per_second": 5,
+    "max_concurrency": 5,
+    "creates_per_second": 5,
+    "jobs_per_day": 5,
+    "retention_days": 5,
+    "dead_letter_queue_arn": "arn",
+}
+DEAD: requests.DeadFilter = {"prefix": "p", "from_": AT, "to": AT, "limit": 5}
+#: Options as tests give them -> the options that there are.
+WHOLE = [
+    (SCHEDULE, requests.ScheduleOptions),
+    (DEFINITION, requests.DefinitionOptions),
+    (JOB, requests.JobOptions),
+    (CLIENT, requests.ClientOptions),
+    (DEAD, requests.DeadFilter),
+]
+Call = Callable[[Clockwork], Any]
+CALLS: dict[str, Call] = {
+    "createJob": lambda cw: cw.schedule(HTTP, 1, client_id="c", idempotency_key="k", **JOB),
+    "createBatch": lambda cw: list(cw.schedule_many([requests.job(HTTP, 1, **JOB)], key="k")),
+    "listJobs": lambda cw: next(
+        cw.jobs.list(prefix="p", state="s", tag="t", client_id="c", page_size=1, next_token="n"), None
+    ),
+    "getJob": lambda cw: cw.jobs.get("j"),
+    "putJob": lambda cw: cw.jobs.replace("j", HTTP, 1, if_revision=3, **DEFINITION),
+    "patchJob": lambda cw: cw.jobs.patch("j", {"tags": None}, if_revision=3),
+    "cancelJob": lambda cw: cw.jobs.cancel("j"),
+    "pauseJob": lambda cw: cw.jobs.pause("j", "r", if_revision=3),
+    "resumeJob": lambda cw: cw.jobs.resume("j", "r", if_revision=3),
+    "runJob": lambda cw: cw.jobs.run("j", idempotency_key="k"),
+    "backfillJob": lambda cw: cw.jobs.backfill("j", AT, AT, max_per_second=1, idempotency_key="k"),
+    "previewSchedule": lambda cw: cw.jobs.preview(count=3, **SCHEDULE),
+    "listExecutions": lambda cw: next(cw.executions.list("j", page_size=1, next_token="n"), None),
+    "getExecution": lambda cw: cw.executions.get("e"),
+    "cancelExecution": lambda cw: cw.executions.cancel("e"),
+    "redriveExecution": lambda cw: cw.executions.redrive("e"),
+    "listDead": lambda cw: next(cw.dead.list(prefix="p", client_id="c", page_size=1, next_token="n"), None),
+    "redriveDead": lambda cw: cw.dead.redrive(client_id="c", next_token="n", **DEAD),
+    "discardDead": lambda cw: cw.dead.discard(client_id="c", next_token="n", **DEAD),
+    "putClient": lambda cw: cw.clients.put("c", **CLIENT),
+    "getClient": lambda cw: cw.clients.get("c"),
+    "pauseClient": lambda cw: cw.clients.pause("c", reason="r"),
+    "resumeClient": lambda cw: cw.clients.resume("c", reason="r"),
+    "releaseParked": lambda cw: cw.clients.release_parked("c", max_per_second=1),
+    "discardParked": lambda cw: cw.clients.discard_parked("c"),
+    "getHealth": lambda cw: cw.health(),
+    "getOpenapi": lambda cw: cw.description(),
+}
+#: Class -> the schemas that it reads.
+ANSWERS: dict[type[Answer], set[str]] = {
+    results.Job: {
+        *("AnonymousJob", "ShownNamedJob", "CreatedJob", "WrittenJob", "ChangedJob", "JobSummary"),
+        *("CreatedElement", "WrittenElement"),
+    },
+    results.Execution: {"Execution", "CancelledExecution"},
+    results.Attempt: {"Attempt"},
+    results.SkippedStretch: {"SkippedStretch"},
+    results.NextFire: {"NextFire"},
+    results.ReleasedFire: {"ReleasedFire"},
+    results.RetryPolicy: {"ShownRetryPolicy", "RetryPolicyBody"},
+    results.Every: {"EveryBody"},
+    results.Schedule: {"ScheduleBody", "ShownSchedule"},
+    results.HttpTarget: {"ShownHttpTarget", "HttpTargetBody"},
+    results.SqsTarget: {"ShownSqsTarget", "SqsTargetBody"},
+    results.SnsTarget: {"ShownSnsTarget", "SnsTargetBody"},
+    results.KafkaTarget: {"ShownKafkaTarget", "KafkaTargetBody"},
+    results.LambdaTarget: {"ShownLambdaTarget", "LambdaTargetBody"},
+    results.EventBridgeTarget: {"ShownEventBridgeTarget", "EventBridgeTargetBody"},
+    results.Cancellation: {"Cancellation"},
+    results.StartedRun: {"StartedRun"},
+    results.StartedBackfill: {"StartedBackfill"},
+    results.Preview: {"Preview"},
+    results.Client: {"ShownClient"},
+    results.HandledDead: {"HandledDead"},
+    results.Unparking: {"Unparking"},
+    results.Discarding: {"Discarding"},
+}
+#: Fields of a batch's elements that stand around the job: `Created` has them as its position and its kind.
+AROUND = {"index", "status"}
+#: Shapes that become no object of their own: pages, choices, a batch, what is read as a plain dict.
+OTHERWISE = {"JobPage", "ExecutionPage", "Job", "Created", "CreatedBatch", "RefusedElement", "Problem", "Fault"}
+OTHERWISE |= {"Health"}
+
+
+class Answered(Exception):
+    """The request was seen: nothing has to be read."""
+
+
+def sent_by(call: Call) -> Request:
+    seen: list[Request] = []
+
+    def take(request: Request) -> Response:
+        seen.append(request)
+        raise Answered
+
+    with pytest.raises((Answered, errors.ClockworkError)):
+        call(client_of(take, client_id="c"))
+    (request,) = seen
+    return request
+
+
+def properties(schema: Mapping[str, Any], value: Any, at: str = "") -> Iterator[tuple[str, set[str], set[str]]]:
+    """For each object of a request's body: its pointer, the properties described, and those sent."""
+    schema = resolved(schema)
+    choices = [resolved(one) for one in schema.get("oneOf", schema.get("anyOf", []))]
+    if choices and "properties" not in schema:
+        fitting = [one for one in choices if _fits(one, value)]
+        if fitting:
+            yield from properties(fitting[0], value, at)
+    elif isinstance(value, dict) and "properties" in schema:
+        yield at, set(schema["properties"]), set(value)
+        for name, part in value.items():
+            yield from properties(schema["properties"].get(name, {}), part, f"{at}/{name}")
+    elif isinstance(value, list):
+        for part in value:
+            yield from properties(schema.get("items", {}), part, f"{at}/0")
+
+
+def _fits(schema: Mapping[str, Any], value: Any) -> bool:
+    if isinstance(value, dict) and "type" in schema.get("properties", {}):
+        return bool(schema["properties"]["type"].get("const") == value.get("type"))
+    return bool(schema.get("type") != "null")
+
+
+def resolved(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    while "$ref" in schema:
+        schema = SCHEMAS[schema["$ref"].rpartition("/")[2]]
+    return schema
+
+
+def test_the_client_has_every_operation() -> None:
+    assert set(CALLS) | LEFT_OUT == set(OPERATIONS)
+
+
+@pytest.mark.parametrize("operation", CALLS)
+def test_everything_that_an_operation_takes_can_be_given_and_nothing_else(operation: str) -> None:
+    request = sent_by(CALLS[operation])
+    method, path, described = OPERATIONS[operation]
+    parts = urlsplit(request.url)
+    assert request.method == method
+    assert re.fullmatch(re.sub(r"\{\w+\}", "[a-z]", path), parts.path)
+    parameters = {
+        kind: {one["name"] for one in described.get("parameters", []) if one["in"] == kind}
+        for kind in ("query", "header")
+    }
+    assert {name for name, _ in parse_qsl(parts.query)} == parameters["query"]
+    assert set(request.headers) & {"Idempotency-Key", "If-Match"} == parameters["header"]
+    body = described.get("requestBody")
+    schema = body["content"]["application/json"]["schema"] if body is not None else {}
+    if request.body is None:
+        assert not resolved(schema).get("properties")
+    else:
+        assert body is not None
+        for pointer, wanted, sent in properties(schema, json.loads(request.body)):
+            assert sent == wanted, f"{operation} {pointer}"
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_target_can_be_given_whole(name: str) -> None:
+    raw = TARGETS[name].raw
+    assert set(raw) == set(SCHEMAS[name]["properties"])
+    assert raw["type"] == SCHEMAS[name]["properties"]["type"]["const"]
+
+
+def test_the_targets_are_those_of_the_api() -> None:
+    choices = {one["$ref"].rpartition("/")[2] for one in SCHEMAS["DefinitionBody"]["properties"]["target"]["oneOf"]}
+    assert set(TARGETS) == choices
+
+
+def test_the_retry_policy_can_be_given_whole() -> None:
+    assert set(RETRY.raw) == set(SCHEMAS["RetryPolicyBody"]["properties"])
+
+
+@pytest.mark.parametrize(("given", "options"), WHOLE, ids=lambda one: getattr(one, "__name__", ""))
+def test_no_option_is_left_out_here(given: Mapping[str, Any], options: Any) -> None:
+    assert set(given) == set(options.__annotations__)
+
+
+@pytest.mark.parametrize("options", [one for _, one in WHOLE], ids=lambda one: one.__name__)
+def test_the_values_of_an_option_are_those_of_the_api(options: Any) -> None:
+    found = {name: set(get_args(hint)) for name, hint in get_type_hints(options).items() if _is_literal(hint)}
+    described = SCHEMAS["ScheduleBody"]["properties"] | SCHEMAS["JobBody"]["properties"]
+    for name, values in found.items():
+        schema = described[camel(name)]
+        enum = schema.get("enum") or next(one["enum"] for one in schema["anyOf"] if "enum" in one)
+        assert values == set(enum), name
+
+
+def _is_literal(hint: Any) -> bool:
+    return bool(get_args(hint)) and all(isinstance(one, str) for one in get_args(hint))
+
+
+def test_no_method_is_left_out_here() -> None:
+    asked: set[str] = set()
+    for kind in (resources.Jobs, resources.Executions, resources.Dead, resources.Clients):
+        asked |= {f"{kind.__name__.lower()}.{name}" for name, _ in inspect.getmembers(kind, inspect.isfunction)}
+    told = {f"{match[1]}.{match[2]}" for call in CALLS.values() for match in _called(call)}
+    assert {name for name in asked if "._" not in name} - told == {"jobs.find"}  # a list, read to its first item
+
+
+def _called(call: Call) -> list[re.Match[str]]:
+    names = " ".join([*call.__code__.co_names])
+    return list(re.finditer(r"\b(jobs|executions|dead|clients) (\w+)", names))
+
+
+def answer_schemas() -> set[str]:
+    """The shapes that the answers of the client's operations are made of."""
+    found: set[str] = set()
+    waiting = [
+        json.dumps(response)
+        for name in CALLS
+        for response in OPERATIONS[name][2]["responses"].values()
+        if "application/json" in response.get("content", {})
+    ]
+    while waiting:
+        new = set(re.findall(r'"#/components/schemas/(\w+)"', waiting.pop())) - found
+        found |= new
+        waiting += [json.dumps(SCHEMAS[name]) for name in new]
+    return found
+
+
+def test_every_shape_of_an_answer_has_its_class() -> None:
+    read = set().union(*ANSWERS.values())
+    requested = {name for name in read if name.endswith("Body")}
+    assert answer_schemas() - OTHERWISE == read - requested | (requested & answer_schemas())
+
+
+@pytest.mark.parametrize("kind", ANSWERS, ids=lambda kind: kind.__name__)
+def test_every_field_of_an_answer_has_its_typed_attribute(kind: type[Answer]) -> None:
+    schemas = [SCHEMAS[name] for name in ANSWERS[kind]]
+    described = {name for schema in schemas for name in schema["properties"]}
+    if kind is results.Job:
+        described -= AROUND
+    hints = get_type_hints(kind)
+    attributes = {json_name: hints[name] for name, json_name, _, _ in fields_of(kind)}
+    assert set(attributes) == described
+    for name, hint in attributes.items():
+        if hint is Any:
+            continue
+        everywhere = all(name in schema.get("required", []) for schema in schemas)
+        assert (NoneType in get_args(hint)) == (not everywhere), f"{kind.__name__}.{name}"
+        plain = [one for one in get_args(hint) if one is not NoneType] if NoneType in get_args(hint) else [hint]
+        for schema in schemas:
+            if name in schema["properties"]:
+                assert plain[0] in expected(schema["properties"][name]), f"{kind.__name__}.{name}"
+
+
+def expected(schema: Mapping[str, Any]) -> set[Any]:
+    """The types that the attribute of a field of this schema may have."""
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return {kind for kind, names in ANSWERS.items() if name in names}
+    choices = [one for one in schema.get("oneOf", schema.get("anyOf", [])) if one.get("type") != "null"]
+    if choices:
+        kinds = set().union(*(expected(one) for one in choices))
+        return {Target} if all(isinstance(one, type) and issubclass(one, Target) for one in kinds) else kinds
+    if schema.get("type") == "array":
+        return {GenericAlias(tuple, (one, ...)) for one in expected(schema["items"])}
+    if schema.get("type") == "object":
+        return {Mapping[str, str]}
+    if schema.get("format") == "date-time":
+        return {datetime}
+    if "const" in schema:
+        return {type(schema["const"])}
+    return {{"string": str, "integer": int, "number": float}[schema["type"]]}
+
+
+def test_a_refusal_holds_what_a_problem_holds() -> None:
+    assert set(SCHEMAS["Fault"]["properties"]) == set(errors.Fault._fields)
+    assert set(SCHEMAS["Problem"]["properties"]) == {"type", "title", "status", "detail", "errors"}
+    statuses = {int(status) for _, _, one in OPERATIONS.values() for status in one["responses"] if status.isdigit()}
+    assert {status for status in statuses if 400 <= status < 500} == set(errors.REFUSALS)
+
+
+def test_the_comparison_sees_what_is_missing() -> None:
+    body = {"schedule": {"cron": "* * * * *"}, "target": {"type": "http", "url": "https://a"}}
+    found = {at: wanted - sent for at, wanted, sent in properties(SCHEMAS["CreateJobBody"], body)}
+    assert "jobKey" in found[""]
+    assert found["/target"] == {"method", "headers", "timeoutSeconds"}
+    assert "timezone" in found["/schedule"]
+    assert partial(sent_by, CALLS["getJob"])().method == "GET"

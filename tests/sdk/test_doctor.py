@@ -1,0 +1,136 @@
+"""`clockwork doctor`: each thing that can be wrong is found, and what to do is said."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from email.utils import formatdate
+from typing import Any
+
+import pytest
+
+from clockwork_client.transport import NoAnswer, Request, Response
+from tests.sdk.test_cli import Cli, cli, with_dead
+from tests.support.examples import ADMIN, BOB
+
+__all__ = ["cli"]
+
+
+def found(cli: Cli, expected: int, **settings: Any) -> dict[str, dict[str, Any]]:
+    ran = cli("--output", "json", "doctor", **settings)
+    assert ran.exit_code == expected, ran.output
+    return {one["check"]: one for one in json.loads(ran.stdout)}
+
+
+def with_date(cli: Cli, ahead: float) -> None:
+    """The API's answers have a date; this machine's clock is ahead of it by so many seconds."""
+    inner = cli.transport
+
+    def dated(request: Request) -> Response:
+        answer: Response = inner(request)
+        then = formatdate(time.time() - ahead, usegmt=True)
+        return answer._replace(headers={**answer.headers, "date": then})
+
+    cli.transport = dated
+
+
+def test_all_is_well(cli: Cli) -> None:
+    with_date(cli, 0)
+    findings = found(cli, 0)
+    assert list(findings) == ["url", "credentials", "network", "clock", "permission", "client", "dead"]
+    assert all(one["ok"] for one in findings.values())
+    assert "NOT OK" not in cli("doctor").stdout
+
+
+@pytest.mark.parametrize(
+    ("ahead", "is_ok", "told"),
+    [(5, True, "ahead"), (-5, True, "behind"), (90, False, "90 s ahead"), (-400, False, "AWS refuses signatures")],
+)
+def test_a_clock_that_is_off_is_found(cli: Cli, ahead: float, is_ok: bool, told: str) -> None:
+    with_date(cli, ahead)
+    clock = found(cli, 0 if is_ok else 1)["clock"]
+    assert clock["ok"] == is_ok
+    assert told in clock["found"] or (is_ok and " s " in clock["found"])
+    assert is_ok or "NTP" in clock["do"]
+
+
+def test_without_a_url_nothing_else_is_asked(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CLOCKWORK_URL", raising=False)
+    findings = found(cli, 1, url=None)
+    assert list(findings) == ["url"]
+    assert "CLOCKWORK_URL" in findings["url"]["do"]
+
+
+def test_without_credentials_the_network_and_clock_are_still_checked(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "nowhere")
+    monkeypatch.setenv("AWS_CONFIG_FILE", "nowhere")
+    findings = found(cli, 1, credentials=None)
+    assert list(findings) == ["url", "credentials", "network", "clock"]
+    assert not findings["credentials"]["ok"]
+    assert "log in" in findings["credentials"]["do"]
+
+
+def test_an_api_that_does_not_answer_is_found(cli: Cli) -> None:
+    def silent(_: Request) -> Response:
+        raise NoAnswer("Name or service not known", was_sent=False)
+
+    cli.transport = silent
+    findings = found(cli, 1)
+    assert list(findings)[-1] == "network"
+    assert "abc123.execute-api.us-east-1.amazonaws.com" in findings["network"]["found"]
+
+
+def test_it_asks_over_the_real_network_too(cli: Cli) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}"
+    assert not found(cli, 1, url=url, transport=None, region="us-east-1")["network"]["ok"]
+
+
+@pytest.mark.parametrize(
+    ("message", "advice"),
+    [
+        ("Forbidden", "execute-api:Invoke"),
+        ("The security token included in the request is expired", "log in again"),
+        ("Signature expired: 20260101T000000Z is now earlier than", "log in again"),
+    ],
+)
+def test_a_caller_whom_iam_does_not_let_through_is_found(cli: Cli, message: str, advice: str) -> None:
+    cli.transport = lambda _: Response(403, {}, json.dumps({"message": message}).encode())
+    findings = found(cli, 1)
+    assert list(findings)[-1] == "permission"
+    assert advice in findings["permission"]["do"]
+
+
+def test_a_url_that_is_not_clockworks_is_found(cli: Cli) -> None:
+    cli.transport = lambda _: Response(200, {}, b"<html>")
+    findings = found(cli, 1)
+    assert "URL of Clockwork" in findings["permission"]["do"]
+
+
+def test_a_client_of_others_is_found(cli: Cli) -> None:
+    ran = cli("--output", "json", "doctor", caller=BOB)
+    (wrong,) = [one for one in json.loads(ran.stdout) if not one["ok"]]
+    assert (ran.exit_code, wrong["check"]) == (1, "client")
+    assert "--principal" in wrong["do"]
+
+
+def test_a_caller_without_a_client_is_found(cli: Cli) -> None:
+    ran = cli("--output", "json", "doctor", caller="arn:aws:iam::111111111111:user/nobody", client_id=None)
+    (wrong,) = [one for one in json.loads(ran.stdout) if not one["ok"]]
+    assert (wrong["check"], "--client" in wrong["do"]) == ("client", True)
+    assert found(cli, 0, client_id=None)["client"]["ok"]
+
+
+def test_a_pause_and_the_dead_are_found(cli: Cli) -> None:
+    with_dead(cli, "a", "b")
+    assert cli("client", "pause", "acme", "--reason", "load\x1b[2J", caller=ADMIN).exit_code == 0
+    findings = found(cli, 1)
+    assert findings["pause"]["found"] == "acme is PAUSED: load\x1b[2J"
+    assert findings["dead"]["found"] == "2 dead executions"
+    told = cli("doctor").stdout
+    assert "\x1b" not in told
+    assert "clockwork dead list" in told

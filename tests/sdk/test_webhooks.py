@@ -1,0 +1,100 @@
+"""Webhooks are verified against what the deliverer sends, and against the other implementation of the specification."""
+
+from __future__ import annotations
+
+import base64
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from standardwebhooks import Webhook
+
+from clockwork.domain.jobs import Payload
+from clockwork.domain.releases import Delivery
+from clockwork.domain.targets.webhooks import headers_for
+from clockwork_client import InvalidWebhook, ScheduledContext, scheduled_context, verify_webhook
+from tests.support.examples import NOW, occurrence, release
+
+SECRET = "whsec_" + base64.b64encode(b"k" * 24).decode()
+OTHER = "plain text of a secret"
+SENT_AT = NOW + 1_500
+
+
+def delivered(body: bytes, secrets: list[str]) -> tuple[Delivery, dict[str, str]]:
+    """A delivery and the headers that the deliverer sends with it."""
+    sending = release(occurrence=occurrence(payload=Payload(body)))
+    delivery = Delivery(sending.execution_id, sending.job_id, 3, sending.occurrence, SENT_AT + 15_000)
+    return delivery, headers_for(delivery, SENT_AT, secrets)
+
+
+@given(body=st.binary(max_size=200), secrets=st.permutations([SECRET, OTHER]))
+def test_what_the_deliverer_signs_is_verified(body: bytes, secrets: list[str]) -> None:
+    delivery, headers = delivered(body, list(secrets))
+    for held in ([SECRET], [OTHER], [OTHER, SECRET], ["unknown", SECRET]):
+        found = verify_webhook(headers, body, held, now=SENT_AT / 1000)
+        due = datetime.fromtimestamp(NOW / 1000, UTC)
+        assert found == ScheduledContext(delivery.execution_id, delivery.job_id, 3, due)
+
+
+def test_it_agrees_with_the_implementation_of_the_specification() -> None:
+    _, headers = delivered(b'{"order":17}', [SECRET])
+    sent_at = datetime.fromtimestamp(SENT_AT // 1000, UTC)
+    signature = Webhook(SECRET).sign(headers["webhook-id"], sent_at, '{"order":17}')
+    assert verify_webhook({**headers, "webhook-signature": signature}, '{"order":17}', SECRET, now=SENT_AT / 1000)
+
+
+def test_the_case_of_headers_does_not_matter() -> None:
+    _, headers = delivered(b"1", [SECRET])
+    loud = {name.upper(): value for name, value in headers.items()}
+    assert verify_webhook(loud, b"1", [SECRET], now=SENT_AT / 1000) == scheduled_context(headers)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"webhook-id": "other"}, "no signature fits"),
+        ({"webhook-timestamp": str(SENT_AT // 1000 + 1)}, "no signature fits"),
+        ({"webhook-signature": ""}, "no signature fits"),
+        ({"webhook-signature": "v1,"}, "no signature fits"),
+        ({"webhook-signature": "v1a,AAAA v2,BBBB"}, "no signature fits"),
+        ({"webhook-signature": "ü"}, "no signature fits"),
+        ({"webhook-timestamp": "soon"}, "no number"),
+        ({"webhook-timestamp": "-5"}, "no number"),
+        ({"webhook-timestamp": "9" * 400}, "no number"),
+        ({"webhook-timestamp": str(SENT_AT // 1000 - 301)}, "old one"),
+        ({"webhook-timestamp": str(SENT_AT // 1000 + 302)}, "old one"),
+        ({"webhook-id": None}, "webhook-id is missing"),
+        ({"webhook-timestamp": None}, "webhook-timestamp is missing"),
+        ({"webhook-signature": None}, "webhook-signature is missing"),
+        ({"clockwork-job-id": None}, "clockwork-job-id is missing"),
+        ({"clockwork-attempt": "x"}, "cannot be read"),
+        ({"clockwork-due-at": "x"}, "cannot be read"),
+    ],
+)
+def test_anything_else_is_refused(change: dict[str, str | None], told: str) -> None:
+    _, headers = delivered(b"1", [SECRET])
+    changed = {name: value for name, value in {**headers, **change}.items() if value is not None}
+    with pytest.raises(InvalidWebhook, match=told):
+        verify_webhook(changed, b"1", [SECRET], now=SENT_AT / 1000)
+
+
+def test_a_changed_body_or_another_secret_is_refused() -> None:
+    _, headers = delivered(b'{"n": 1}', [SECRET])
+    for body, secret in ((b'{"n":1}', SECRET), (b'{"n": 1}', OTHER)):
+        with pytest.raises(InvalidWebhook, match="no signature fits"):
+            verify_webhook(headers, body, [secret], now=SENT_AT / 1000)
+
+
+def test_a_flood_of_signatures_is_not_compared() -> None:
+    _, headers = delivered(b"1", [SECRET])
+    flood = "v1,AAAA " * 16 + headers["webhook-signature"]
+    with pytest.raises(InvalidWebhook):
+        verify_webhook({**headers, "webhook-signature": flood}, b"1", [SECRET], now=SENT_AT / 1000)
+
+
+@pytest.mark.parametrize("secrets", [[], ["whsec_"], [""], ["whsec_*"]])
+def test_a_secret_without_a_key_is_the_receivers_fault(secrets: list[str]) -> None:
+    _, headers = delivered(b"1", [SECRET])
+    with pytest.raises(ValueError, match="secret"):
+        verify_webhook(headers, b"1", secrets, now=SENT_AT / 1000)

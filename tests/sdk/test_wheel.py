@@ -1,0 +1,102 @@
+"""The wheel: what is in it, and that it works where nothing else of this repository is."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+import venv
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from clockwork_client import __version__
+from infra import ROOT
+
+SDK = ROOT / "sdk/python"
+PROJECT = tomllib.loads((SDK / "pyproject.toml").read_text())
+
+
+def run(*command: str | Path, cwd: Path) -> str:
+    ran = subprocess.run([str(one) for one in command], cwd=cwd, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("wheel")
+    pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", out)
+    run(*pip, SDK, cwd=out)
+    (built,) = out.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The interpreter of an environment that has the wheel and what it asks for, and nothing else."""
+    place = tmp_path_factory.mktemp("clean")
+    venv.create(place, with_pip=False)
+    python = place / "bin/python"
+    pip = (sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-compile")
+    run(*pip, "--constraint", ROOT / "constraints.txt", f"{wheel}[cli]", cwd=place)
+    yield python
+
+
+def test_it_holds_the_package_its_types_and_its_licence_and_nothing_else(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        metadata = archive.read(f"clockwork_client-{__version__}.dist-info/METADATA").decode()
+        licence = archive.read(f"clockwork_client-{__version__}.dist-info/licenses/LICENSE")
+    sources = {path.relative_to(SDK).as_posix() for path in (SDK / "clockwork_client").rglob("*.py")}
+    package = {name for name in names if name.startswith("clockwork_client/")}
+    assert package == sources | {"clockwork_client/py.typed"}
+    assert {name.partition("/")[0] for name in names - package} == {f"clockwork_client-{__version__}.dist-info"}
+    assert licence == (ROOT / "LICENSE").read_bytes()
+    required = re.findall(r"^Requires-Dist: ([\w-]+)(?!.*extra)", metadata, re.MULTILINE)
+    assert sorted(required) == ["botocore", "urllib3"]
+    assert "Requires-Python: >=3.10" in metadata
+
+
+def test_it_works_in_a_clean_environment(python: Path, tmp_path: Path) -> None:
+    told = run(python, "-c", "import clockwork_client; print(clockwork_client.__file__)", cwd=tmp_path)
+    assert Path(told.strip()).is_relative_to(python.parents[1])
+    program = "from clockwork_client import *; Clockwork('https://x').schedule(http('https://y'), in_=5)"
+    ran = subprocess.run([python, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False, env={})
+    assert "NotConfigured: no AWS" in ran.stderr
+    installed = run(python, "-c", IMPORTABLE, cwd=tmp_path).split()
+    assert set(installed) == {"botocore", "urllib3", "clockwork_client"}
+
+
+def test_the_command_works_in_a_clean_environment(python: Path, tmp_path: Path) -> None:
+    command = python.with_name("clockwork")
+    assert "Usage: clockwork" in run(command, "--help", cwd=tmp_path)
+    assert run(command, "--version", cwd=tmp_path) == f"clockwork, version {__version__}\n"
+    ran = subprocess.run([command, "job", "list"], cwd=tmp_path, capture_output=True, text=True, check=False, env={})
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "CLOCKWORK_URL" in ran.stderr
+
+
+def test_without_the_extra_the_command_says_what_to_install(python: Path, tmp_path: Path) -> None:
+    (tmp_path / "click.py").write_text("raise ImportError")
+    program = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from clockwork_client.cli import main; main([])"
+    ran = subprocess.run([python, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 2
+    assert "clockwork-client[cli]" in ran.stderr
+
+
+#: Which of these packages an environment has.
+IMPORTABLE = """
+from importlib.util import find_spec
+for name in ("botocore", "urllib3", "clockwork_client", "clockwork", "pydantic", "boto3", "msgspec"):
+    if find_spec(name):
+        print(name)
+"""
+
+
+def test_the_tool_that_builds_it_is_the_pinned_one() -> None:
+    (required,) = PROJECT["build-system"]["requires"]
+    assert required in (ROOT / "constraints.txt").read_text().splitlines()

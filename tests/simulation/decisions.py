@@ -1,0 +1,56 @@
+"""Decisions that raise: every function of the domain that a flow calls, when it is asked about one client.
+
+To decode a row or a message is no such decision: it is not asked about a client. Bytes that nobody can read are a fault
+of their own.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from clockwork import flows
+from tests.simulation.gate import DEFECTIVE_CLIENT, Defect, mentions
+
+#: The flows of the api, whose caller learns of the defect: it is the work of that one caller.
+OF_THE_API = ("clockwork.flows.requests", "clockwork.flows.named.write", "clockwork.flows.named.trigger")
+#: Told the name of a decision, whether it raises now.
+Strikes = Callable[[str], bool]
+
+
+def decisions() -> Iterator[tuple[Any, str, Callable[..., Any]]]:
+    """Each decision of the domain that a flow beside the api's calls: the module, the name there, the function."""
+    for found in pkgutil.walk_packages(flows.__path__, f"{flows.__name__}."):
+        if not found.ispkg and not found.name.startswith(OF_THE_API):
+            module = importlib.import_module(found.name)
+            for name, value in vars(module).items():
+                if inspect.isfunction(value) and value.__module__.startswith("clockwork.domain."):
+                    yield module, name, value
+
+
+@contextmanager
+def raising(strikes: Strikes) -> Iterator[None]:
+    """Within the block a decision about the client with defects raises whenever `strikes` says so."""
+    replaced = list(decisions())
+    for module, name, decision in replaced:
+        setattr(module, name, _odd(decision, strikes))
+    try:
+        yield
+    finally:
+        for module, name, decision in replaced:
+            setattr(module, name, decision)
+
+
+def _odd(decision: Callable[..., Any], strikes: Strikes) -> Callable[..., Any]:
+    @functools.wraps(decision)
+    def odd(*args: Any, **named: Any) -> Any:
+        if mentions(args, DEFECTIVE_CLIENT) and strikes(decision.__name__):
+            raise Defect(decision.__name__)
+        return decision(*args, **named)
+
+    return odd

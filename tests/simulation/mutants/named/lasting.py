@@ -1,0 +1,31 @@
+"""Mutants of how long things last: each lets a record go too early, or an attempt start too late."""
+
+from __future__ import annotations
+
+from tests.simulation.mutants.mutant import Mutant
+
+LASTING = (
+    Mutant(
+        "a record does not wait for the retry that it tells of",
+        "domain/retention.py",
+        (
+            (
+                "after.due_at, *(_last_instants(one) for one in (before, after) if one is not None))",
+                "after.due_at)",
+            ),
+        ),
+        "I5",
+    ),
+    Mutant(
+        "the record of what is parked expires",
+        "domain/retention.py",
+        (("if after.state is State.PARKED or _is_cancelled_in_its_row(before, after):", "if False:"),),
+        "I5",
+    ),
+    Mutant(
+        "an attempt starts after its deadline, when its environment is thawed",
+        "domain/releases.py",
+        (("        if now < self.deadline_at:\n", "        if True:\n"),),
+        "I4",
+    ),
+)

@@ -1,0 +1,85 @@
+"""Outages: one port fails at one place for minutes, as a hot key or a throttled queue does. All else must go on."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from clockwork.domain.executions import Execution
+from clockwork.domain.jobs import KafkaTarget, Occurrence
+from clockwork.domain.releases import Release
+from tests.simulation.faults import Profile
+
+#: The client that has the place.
+PLACED_AT = "client-0"
+#: One of so many seeds meets an outage, and nothing else that goes wrong: each time at the next place.
+OUTAGES_EVERY = 25
+#: This often in a run, for this long at the least and at the most (ms): for less than a poller reads ahead. A job that
+#: cannot be read for longer than that holds up its shard.
+TIMES = 6
+SHORTEST_MS, LONGEST_MS = 60_000, 140_000
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a port fails: the calls, which of their items, and whose work may be late because of it."""
+
+    name: str
+    call: str
+    fails: Callable[[object], bool]
+    holds_up: Callable[[Occurrence], bool]
+
+
+def _is_job(ref: object) -> bool:
+    return isinstance(ref, tuple) and ref[0] == PLACED_AT
+
+
+def _is_record(change: object) -> bool:
+    after = change[1] if isinstance(change, tuple) else change
+    return isinstance(after, Execution) and after.client_id == PLACED_AT
+
+
+def _is_for_kafka(release: object) -> bool:
+    return isinstance(release, Release) and isinstance(release.occurrence.target, KafkaTarget)
+
+
+def _is_of_client(occurrence: Occurrence) -> bool:
+    return occurrence.client_id == PLACED_AT
+
+
+#: Each is tried in turn.
+PLACES = (
+    Place("one client's named jobs", "jobs.get", _is_job, _is_of_client),
+    Place("one client's records", "executions.save", _is_record, _is_of_client),
+    Place("one client's limits", "regulation.", lambda about: about == PLACED_AT, _is_of_client),
+    Place("one transport", "releases.send", _is_for_kafka, lambda one: isinstance(one.target, KafkaTarget)),
+)
+OUTAGES = Profile("outages", skew_ms=0)
+
+
+def place_of_seed(seed: int) -> Place | None:
+    """The place at which something is out in the run of a seed, or None."""
+    return PLACES[seed // OUTAGES_EVERY % len(PLACES)] if seed % OUTAGES_EVERY == OUTAGES_EVERY // 2 else None
+
+
+class Outage:
+    """The outages of one run, all at one place, one of them while a herd comes due."""
+
+    def __init__(self, place: Place, began_at: int, busy_ms: int, herd_at: int, rng: random.Random) -> None:
+        self._place = place
+        share_ms = busy_ms // TIMES
+        starts = [began_at + number * share_ms + rng.randrange(share_ms - LONGEST_MS) for number in range(TIMES)]
+        herd = (herd_at - began_at) // share_ms
+        starts[herd] = herd_at - SHORTEST_MS // 2
+        starts = [start for number, start in enumerate(starts) if abs(number - herd) != 1]
+        self._times = [(start, start + rng.randrange(SHORTEST_MS, LONGEST_MS)) for start in starts]
+
+    def struck(self, now: int, call: str, items: Sequence[object], about: Sequence[object]) -> set[int]:
+        """The indexes of the items that get no answer at `now` (ms); those of all if the call does one thing."""
+        if not call.startswith(self._place.call) or not any(start <= now < end for start, end in self._times):
+            return set()
+        if items != [None]:
+            return {index for index, item in enumerate(items) if self._place.fails(item)}
+        parts = [part for one in about for part in (one if isinstance(one, list | tuple) else (one,))]
+        return {0} if any(map(self._place.fails, [*about, *parts])) else set()

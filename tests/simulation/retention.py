@@ -1,0 +1,89 @@
+"""TTL of records, and the profile in which rows, messages and records live for minutes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clockwork.domain.errors import NewerFormat, Undecodable
+from clockwork.domain.executions import State
+from clockwork.domain.ids import AnonymousJob, only_execution
+from clockwork.domain.jobs import Occurrence, RetryPolicy
+from clockwork.domain.lifecycle.parking import parking_of
+from clockwork.domain.releases import Release
+from clockwork.domain.storage.codec import decode_message
+from clockwork.domain.timeline import Row
+from tests.simulation.faults import Adversary, Fault
+from tests.simulation.lives import Lives
+from tests.simulation.requests import EVERYBODY
+from tests.simulation.rows import elements_of, every_row
+from tests.simulation.stores import Stores
+
+#: Settings under which a record ends well within a run.
+SHORT = {
+    "row_retention_seconds": 600,
+    "execution_retention_seconds": 120,
+    "queue_retention_seconds": 2_400,
+    "ordered_wait_seconds": 900,
+}
+#: So long after faults have stopped the paused client stays paused (ms): longer than anything but a record is kept.
+LONG_PAUSE_MS = 3_200_000
+#: Retries that are further away than records are kept.
+SLOW_RETRIES = (
+    RetryPolicy(max_attempts=2, backoff="fixed", initial_seconds=4_000, max_seconds=4_000, jitter="none"),
+    RetryPolicy(max_attempts=2, backoff="fixed", initial_seconds=3_700, max_seconds=3_700, jitter="none"),
+)
+
+
+def expire_records(stores: Stores, lives: Lives, adversary: Adversary, now: int) -> None:
+    """Deletes records that have expired: each of them now, or at a later call."""
+    expired = [one for one in stores.executions.all() if 0 < one.expires_at <= now and adversary.rng.random() < 0.7]
+    if not expired:
+        return
+    alive, parked = frozenset(_named(stores)), frozenset(_named_by_parked_rows(stores))
+    for record in expired:
+        adversary.counts[Fault.RECORD_EXPIRED] += 1
+        # A copy of a parked message may end it as EXPIRED beside its row. Without a record the row ends so once more.
+        lives.ends(record, alive if record.state is State.EXPIRED else alive | parked)
+        stores.executions.forget(record)
+
+
+def expire_messages(stores: Stores, kept_ms: int, now: int) -> None:
+    """Deletes the messages that were sent too long ago, as SQS does: nobody is told, and a receive renews nothing."""
+    for queue in (stores.queue, stores.ordered_queue):
+        for messages in (queue.messages, queue.dead):
+            for message in [one for one in messages.values() if one.sent_at + kept_ms <= now]:
+                del messages[message.message_id]
+
+
+def _named(stores: Stores) -> Iterator[str]:
+    """The ids of all executions that are named in messages, and in rows that no cursor has passed.
+
+    Those at level `none` are left out: nobody asks for their records.
+    """
+    for queue in (stores.queue, stores.ordered_queue):
+        for message in (*queue.messages.values(), *queue.dead.values()):
+            try:
+                releases = decode_message(message.body)
+                yield from (one.execution_id for one in releases if one.occurrence.record == "full")
+            except (Undecodable, NewerFormat):
+                continue
+    for partition_id, shard in stores.shards.get(stores.shards.list()).items():
+        for row in every_row(stores.timeline, partition_id, shard.cursor):
+            yield from _named_in(row)
+
+
+def _named_by_parked_rows(stores: Stores) -> Iterator[str]:
+    for client in EVERYBODY:
+        for row in every_row(stores.timeline, parking_of(client.client_id)):
+            yield from _named_in(row)
+
+
+def _named_in(row: Row) -> Iterator[str]:
+    for index, element in elements_of(row).items():
+        occurrence = element.occurrence if isinstance(element, Release) else element
+        if not isinstance(occurrence, Occurrence) or occurrence.record == "none":
+            continue
+        if isinstance(element, Release):
+            yield element.execution_id
+        elif index not in row.cancelled:
+            yield only_execution(AnonymousJob(row.partition_id, row.key, index).job_id, occurrence.due_at)

@@ -1,0 +1,156 @@
+"""The judges see what they are for: each is shown a history that is right, and others that are wrong."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+import msgspec
+import pytest
+
+from clockwork.domain.clients import Client
+from clockwork.domain.executions import State
+from clockwork.domain.jobs import KafkaTarget
+from clockwork.flows.deliver import claim as claims
+from clockwork.flows.deliver import concurrency
+from clockwork.memory.clock import MemoryClock
+from tests.simulation.caps import BURST_SECONDS, WINDOW_MS, Caps
+from tests.simulation.decisions import decisions, raising
+from tests.simulation.gate import DEFECTIVE_CLIENT, Defect
+from tests.simulation.outages import LONGEST_MS, PLACED_AT, PLACES, TIMES, Outage, Place
+from tests.simulation.requests import REGULATED
+from tests.simulation.scheduler import Actor, Scheduler
+from tests.simulation.slots import CLOCKS_APART_MS
+from tests.support.examples import NOW, execution, occurrence, release
+
+CLIENT = REGULATED.client_id
+RATE = REGULATED.max_rate_per_second or 0.0
+INTERVAL_MS = 1000 / RATE
+RELEASE = release(occurrence=occurrence(client_id=CLIENT))
+TO_KAFKA = release(occurrence=occurrence(target=KafkaTarget("jobs")))
+PACED = msgspec.structs.replace(RELEASE, paced=True)
+
+
+def an_actor() -> Actor:
+    return Actor(Scheduler(MemoryClock(NOW), random.Random(0)), "deliverer", lambda _: None)
+
+
+def objection(caps: Caps, actor: Actor, attempt: int, at: int = NOW) -> str | None:
+    """What the judge says to an attempt that begins at `at` and is over at once."""
+    return caps.objection(actor, CLIENT, (RELEASE.execution_id, attempt), at, at)
+
+
+@pytest.fixture
+def caps() -> Caps:
+    return Caps({CLIENT: REGULATED})
+
+
+def test_an_attempt_uses_the_slot_that_its_invocation_took(caps: Caps) -> None:
+    one, other = an_actor(), an_actor()
+    assert caps.reserved(one, CLIENT, NOW - 9_000, 2, INTERVAL_MS) is None
+    assert objection(caps, one, 1) is None
+    assert objection(caps, one, 1) is None, "a message that comes twice keeps its slot"
+    assert objection(caps, other, 2) == "attempt 2 begins, and no slot was taken for it"
+
+
+def test_an_attempt_uses_the_slot_that_its_release_or_its_record_tells(caps: Caps) -> None:
+    one, other = an_actor(), an_actor()
+    caps.reserved(one, CLIENT, NOW, 2, INTERVAL_MS)
+    assert caps.sent(one, PACED) is None
+    waiting = execution(State.PENDING, client_id=CLIENT, attempt=1, next_attempt_at=NOW + 500)
+    caps.noted(one, waiting)
+    caps.noted(one, waiting.changed(attempt=2))
+    assert [objection(caps, other, attempt, NOW + 500) is None for attempt in (1, 2, 3)] == [True, True, False]
+
+
+def test_an_attempt_does_not_begin_before_its_slot(caps: Caps) -> None:
+    actor = an_actor()
+    caps.reserved(actor, CLIENT, NOW, 1, INTERVAL_MS)
+    caps.sent(actor, PACED)
+    assert objection(caps, actor, 1, NOW - CLOCKS_APART_MS) is None
+    assert objection(caps, actor, 1, NOW - CLOCKS_APART_MS - 1) == "attempt 1 begins 3001 ms before its slot"
+
+
+def test_what_was_parked_has_no_slot_any_more(caps: Caps) -> None:
+    actor = an_actor()
+    caps.reserved(actor, CLIENT, NOW, 1, INTERVAL_MS)
+    assert caps.sent(actor, PACED) is None
+    unparked = msgspec.structs.replace(PACED, parkings=1)
+    assert caps.sent(an_actor(), unparked) == "attempt 1 is sent as if it had a slot, parked 1 times"
+    assert caps.sent(an_actor(), msgspec.structs.replace(unparked, paced=False)) is None
+
+
+def test_no_slot_is_given_away_twice(caps: Caps) -> None:
+    assert caps.reserved(an_actor(), CLIENT, NOW, 3, INTERVAL_MS) is None
+    assert caps.reserved(an_actor(), CLIENT, NOW + 1_000, 1, INTERVAL_MS) is not None
+    assert caps.reserved(an_actor(), CLIENT, NOW + 1_500, 1, INTERVAL_MS) is None
+
+
+@pytest.mark.parametrize(("more", "is_right"), [(0, True), (1, False)])
+def test_the_starts_of_each_window_are_counted(caps: Caps, more: int, *, is_right: bool) -> None:
+    caps.knows_slots = False
+    most = int(RATE * (WINDOW_MS / 1000 + BURST_SECONDS))
+    for number in range(most + more):
+        objection(caps, an_actor(), number, NOW + WINDOW_MS - 1 if number else NOW)
+    assert (caps.rate_objection() is None) == is_right
+
+
+def test_every_decision_about_the_client_with_defects_may_raise_and_no_other() -> None:
+    ours, told = Client(client_id=DEFECTIVE_CLIENT), []
+
+    def strikes(decision: str) -> bool:
+        told.append(decision)
+        return True
+
+    is_expired, cap_of = (partial(_decide, *place) for place in ((claims, "is_expired"), (concurrency, "cap_of")))
+    with raising(strikes):
+        assert not is_expired(occurrence(), NOW)
+        with pytest.raises(Defect, match="cap_of"):
+            cap_of(ours, 10)
+        with pytest.raises(Defect, match="is_expired"):
+            is_expired(occurrence(client_id=DEFECTIVE_CLIENT), NOW)
+    assert told == ["cap_of", "is_expired"]
+    assert cap_of(ours, 10) > 0
+
+
+def _decide(module: ModuleType, name: str, *args: object) -> Any:
+    """What the module's decision of this name says, whichever function the name stands for now."""
+    return getattr(module, name)(*args)
+
+
+def test_decisions_of_every_kind_of_work_may_raise() -> None:
+    rooms = {module.__name__.split(".")[2] for module, _, _ in decisions()}
+    assert rooms >= {"deliver", "poll", "sweep", "named", "deaths", "access"}
+
+
+BUSY_MS, HERD_MS = 1_500_000, 700_000
+#: By place: a call, its items and what it is about, and the items that fail while the place is out.
+CALLS: dict[str, tuple[str, Sequence[object], Sequence[object], set[int]]] = {
+    "one client's named jobs": ("jobs.get", [None], ([("other", "a"), (PLACED_AT, "a")],), {0}),
+    "one client's records": (
+        "executions.save",
+        [(None, execution(State.PENDING, client_id=one)) for one in ("other", PLACED_AT)],
+        (),
+        {1},
+    ),
+    "one transport": ("releases.send", [PACED, TO_KAFKA], (), {1}),
+    "one client's limits": ("regulation.lease", [None], (PLACED_AT, 3), {0}),
+}
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.name)
+def test_a_port_is_out_at_its_place_alone_and_for_less_than_pollers_read_ahead(place: Place) -> None:
+    outage = Outage(place, NOW, BUSY_MS, NOW + HERD_MS, random.Random(0))
+    call, items, about, failing = CALLS[place.name]
+    struck = [at for at in range(NOW, NOW + BUSY_MS, 1_000) if outage.struck(at, call, items, about)]
+    ends = [at for at in struck if at + 1_000 not in struck]
+    assert len(ends) >= TIMES - 2
+    assert len(struck) <= len(ends) * LONGEST_MS // 1_000
+    assert NOW + HERD_MS in struck
+    assert outage.struck(struck[0], call, items, about) == failing
+    assert outage.struck(struck[0], "timeline.read", items, about) == set()
+    assert outage.struck(struck[0], call, [None], ("other",)) == set()
+    assert outage.struck(NOW - 1, call, items, about) == set()

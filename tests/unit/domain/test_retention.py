@@ -1,0 +1,84 @@
+"""Retention: a record is kept for as long as a row or a message may name its execution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clockwork.domain.executions import DAY_MS, FINAL, WAITING, State
+from clockwork.domain.retention import SPARE_MS, Retention, ending
+from clockwork.domain.timeline import NEVER
+from tests.support.examples import NOW, execution
+
+KEPT = Retention(records_ms=30 * DAY_MS, rows_ms=3 * DAY_MS, messages_ms=14 * DAY_MS)
+NAMED_MS = 17 * DAY_MS + SPARE_MS
+INSTANTS = st.none() | st.integers(NOW - 20 * DAY_MS, NOW + 20 * DAY_MS)
+NOT_PARKED = [state for state in State if state is not State.PARKED]
+
+
+@given(
+    state=st.sampled_from(NOT_PARKED),
+    before=st.none() | st.sampled_from([state for state in NOT_PARKED if state not in FINAL]),
+    next_at=INSTANTS,
+    claim_until=INSTANTS,
+    due_at=st.integers(NOW - 20 * DAY_MS, NOW + 20 * DAY_MS),
+    wished_at=st.integers(NOW, NOW + 40 * DAY_MS),
+)
+def test_a_record_outlives_the_last_row_and_message_that_may_name_it(
+    state: State, before: State | None, next_at: int | None, claim_until: int | None, due_at: int, wished_at: int
+) -> None:
+    """The next attempt and the claim count where either record knows of them: an end forgets both."""
+    waited: dict[str, Any] = {"next_attempt_at": next_at, "claim_until": claim_until}
+    stored = None if before is None else execution(before, due_at=due_at, **waited)
+    told = waited if stored is None else {}
+    after = execution(state, due_at=due_at, expires_at=wished_at, **told)
+    last_at = max(NOW, due_at, next_at or 0, claim_until or 0)
+    assert KEPT.kept(stored, after, NOW).expires_at == max(wished_at, last_at + NAMED_MS)
+
+
+def test_nothing_else_of_a_record_changes() -> None:
+    after = execution(State.SUCCEEDED, reason="why", attempt=3)
+    kept = KEPT.kept(None, after, NOW)
+    assert msgspec.structs.replace(kept, expires_at=after.expires_at) == after
+
+
+def test_what_is_parked_is_kept_for_ever_and_so_is_what_is_cancelled_there() -> None:
+    parked = execution(State.PARKED, expires_at=NOW + 40 * DAY_MS)
+    cancelled = parked.changed(state=State.CANCELLED, expires_at=NOW + 30 * DAY_MS)
+    assert KEPT.kept(None, parked, NOW).expires_at == NEVER
+    assert KEPT.kept(parked, cancelled, NOW).expires_at == NEVER
+
+
+@pytest.mark.parametrize("state", [State.RUNNING, State.SKIPPED, State.SUCCEEDED, State.DEAD])
+def test_what_is_parked_no_more_has_an_end_again(state: State) -> None:
+    parked = execution(State.PARKED, expires_at=NEVER)
+    assert KEPT.kept(parked, parked.changed(state=state), NOW).expires_at == NOW + 30 * DAY_MS
+
+
+def test_a_cancelled_record_has_an_end_once_its_row_is_gone() -> None:
+    cancelled = execution(State.CANCELLED, expires_at=NEVER)
+    after = ending(cancelled, NOW + 30 * DAY_MS)
+    assert after is not None
+    assert KEPT.kept(cancelled, after, NOW).expires_at == NOW + 30 * DAY_MS
+    assert ending(after, NOW + 31 * DAY_MS) is None
+
+
+@pytest.mark.parametrize("state", [State.RUNNING, *sorted(WAITING)])
+def test_what_has_not_ended_is_given_no_end(state: State) -> None:
+    assert ending(execution(state, expires_at=NEVER), NOW) is None
+
+
+def test_what_came_due_longer_ago_than_rows_are_kept_is_looked_at() -> None:
+    assert not KEPT.is_to_be_looked_at(NOW, NOW + 3 * DAY_MS)
+    assert KEPT.is_to_be_looked_at(NOW, NOW + 3 * DAY_MS + 1)
+
+
+def test_a_record_is_renewed_before_it_may_go_before_a_message() -> None:
+    lasts_ms = 14 * DAY_MS + SPARE_MS
+    assert not KEPT.is_to_be_renewed(execution(State.FAILED, expires_at=NOW + lasts_ms), NOW)
+    assert KEPT.is_to_be_renewed(execution(State.FAILED, expires_at=NOW + lasts_ms - 1), NOW)
+    assert not KEPT.is_to_be_renewed(execution(State.PARKED, expires_at=NEVER), NOW)

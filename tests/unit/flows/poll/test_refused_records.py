@@ -1,0 +1,224 @@
+"""A record that is refused for good ends with its own row: the poller passes it, and sends nothing of others twice."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+
+from clockwork.domain.errors import Unavailable, Undecodable
+from clockwork.domain.executions import Execution, State
+from clockwork.domain.jobs import HttpTarget
+from clockwork.domain.named_jobs import Pointer
+from clockwork.domain.recurrence import Fire
+from clockwork.domain.releases import Refused, Release
+from clockwork.domain.storage import codec
+from clockwork.domain.storage.rows import releases_of, row_of_job
+from clockwork.domain.timeline import Row
+from clockwork.flows.containment import ContainedExecutions, ContainedReleases, Faults
+from clockwork.flows.poll.burials import TRIED_FOR_MS
+from clockwork.flows.poll.shard import PollReport, poll_shard
+from clockwork.memory.world import MemoryClockwork
+from clockwork.ports import Saved
+from tests.support.examples import NOW, occurrence, release
+
+P, ROWS, ODD = "p000", 9, 4
+BACK = HttpTarget("https://example.com/failed")
+SECRET = "https://user:secret@example.com/"
+
+
+def ready() -> tuple[MemoryClockwork, list[Row]]:
+    """Nine rows that are due at once; the fifth is the odd one."""
+    clockwork = MemoryClockwork()
+    clockwork.shards.register(P)
+    due = occurrence(due_at=clockwork.clock.at + 5, on_failure=BACK)
+    rows = [row_of_job(P, f"{index:022d}", due, NOW * 2) for index in range(ROWS)]
+    clockwork.timeline.put(rows)
+    return clockwork, rows
+
+
+def visits(clockwork: MemoryClockwork, count: int = 3) -> list[PollReport]:
+    reports = []
+    for _ in range(count):
+        reports.append(poll_shard(clockwork.world, P, clockwork.clock.at + 60_000))
+        clockwork.clock.advance(30_000)
+    return reports
+
+
+def sent(clockwork: MemoryClockwork) -> list[Release]:
+    return [one for message in clockwork.queue.messages.values() for one in codec.decode_message(message.body)]
+
+
+def check_the_others_are_released_once(clockwork: MemoryClockwork, reports: Sequence[PollReport]) -> None:
+    assert [report.outcome for report in reports] == ["dry"] * len(reports)
+    job_ids = [one.job_id for one in sent(clockwork) if one.occurrence.target != BACK]
+    assert len(job_ids) == len(set(job_ids)) == ROWS - 1
+
+
+def never_takes(clockwork: MemoryClockwork, odd: Row, monkeypatch: pytest.MonkeyPatch) -> None:
+    send = clockwork.queue.send
+
+    def refuse(releases: Sequence[Release], now: int) -> Sequence[Refused]:
+        refused = [i for i, one in enumerate(releases) if one.job_id == releases_of(odd)[0].job_id]
+        assert not send([one for i, one in enumerate(releases) if i not in refused], now)
+        return [Refused(index, True, "too large") for index in refused]
+
+    monkeypatch.setattr(clockwork.queue, "send", refuse)
+
+
+@pytest.mark.parametrize("raises", [True, False], ids=["raises", "is told"])
+@pytest.mark.parametrize("kind", ["unreadable", "unsendable"])
+def test_a_death_whose_record_is_refused_is_passed_and_told(
+    kind: str, raises: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    clockwork, rows = ready()
+    if kind == "unreadable":
+        clockwork.timeline.put([msgspec.structs.replace(rows[ODD], blob=b"\x01garbage")])
+    else:
+        never_takes(clockwork, rows[ODD], monkeypatch)
+
+    def refusing(changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
+        if raises:
+            raise ValueError(f"never show {SECRET}")
+        return [Saved(ok=False, unavailable="too large", is_defect=True) for _ in changes]
+
+    monkeypatch.setattr(clockwork.executions, "save", refusing)
+    with caplog.at_level(logging.ERROR):
+        check_the_others_are_released_once(clockwork, visits(clockwork, 3))
+        clockwork.world.environment.faults.take()
+        clockwork.clock.advance(TRIED_FOR_MS)
+        visits(clockwork, 1)
+        tries = clockwork.world.environment.faults.take()
+        check_the_others_are_released_once(clockwork, visits(clockwork, 3))
+    assert len([one for one in caplog.records if getattr(one, "action", "") == "death_not_recorded"]) == 1
+    assert tries == (0 if kind == "unreadable" else 1)
+    assert clockwork.world.environment.faults.take() == 0
+    assert SECRET not in caplog.text
+
+
+def test_a_store_that_gives_no_answer_about_a_record_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    clockwork, rows = ready()
+    clockwork.timeline.put([msgspec.structs.replace(rows[ODD], blob=b"\x01garbage")])
+    with monkeypatch.context() as broken:
+        broken.setattr(clockwork.executions, "save", lambda changes: [Saved(ok=False, unavailable="no")] * len(changes))
+        assert visits(clockwork, 1)[0].outcome == "stuck"
+    visits(clockwork)
+    assert [one.raw for one in clockwork.executions.all()] == [b"\x01garbage"]
+
+
+@pytest.mark.parametrize("fault", [Undecodable("damaged"), ValueError(SECRET)], ids=["undecodable", "defect"])
+def test_a_callback_whose_client_cannot_be_read_is_passed_and_told(
+    fault: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    clockwork, rows = ready()
+    never_takes(clockwork, rows[ODD], monkeypatch)
+
+    def unread(_: str) -> Any:
+        raise fault
+
+    monkeypatch.setattr(clockwork.clients, "get", unread)
+    with caplog.at_level(logging.WARNING):
+        check_the_others_are_released_once(clockwork, visits(clockwork))
+    assert [one for one in caplog.records if getattr(one, "action", "") == "callback_not_placed"]
+    assert len(clockwork.executions.all()) == 1
+    assert SECRET not in caplog.text
+
+
+def test_a_callback_that_the_queue_never_takes_is_passed(monkeypatch: pytest.MonkeyPatch) -> None:
+    clockwork, rows = ready()
+    send = clockwork.queue.send
+
+    def refuse(releases: Sequence[Release], now: int) -> Sequence[Refused]:
+        refused = [i for i, one in enumerate(releases) if odd(one)]
+        assert not send([one for i, one in enumerate(releases) if i not in refused], now)
+        return [Refused(index, True, "too large") for index in refused]
+
+    def odd(release: Release) -> bool:
+        return release.job_id == releases_of(rows[ODD])[0].job_id or release.occurrence.target == BACK
+
+    monkeypatch.setattr(clockwork.queue, "send", refuse)
+    check_the_others_are_released_once(clockwork, visits(clockwork))
+
+
+def test_a_death_that_cannot_even_be_planned_is_planned_again_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    clockwork, rows = ready()
+    never_takes(clockwork, rows[ODD], monkeypatch)
+
+    def raising(*_: object) -> Execution:
+        raise ValueError(SECRET)
+
+    with monkeypatch.context() as broken:
+        broken.setattr("clockwork.flows.poll.burials.plan_death", raising)
+        check_the_others_are_released_once(clockwork, visits(clockwork, 1))
+        assert clockwork.world.environment.faults.take() == 1
+    # It was set aside: the defect has passed, and the death is recorded after all.
+    check_the_others_are_released_once(clockwork, visits(clockwork, 3))
+    assert len(clockwork.executions.all()) == 1
+
+
+def raises(*_: object) -> Any:
+    raise ValueError(SECRET)
+
+
+def test_a_row_that_is_given_up_is_recorded_for_its_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    clockwork, _ = ready()
+    pointer = Pointer("acme", "daily", "v", Fire(NOW + 7, NOW + 7, 1))
+    clockwork.timeline.put([Row(P, pointer.key, codec.encode_row([pointer]), NOW * 2)])
+    monkeypatch.setattr(clockwork.jobs, "get", lambda refs: [object()] * len(refs))
+    assert [report.outcome for report in visits(clockwork)] == ["dry"] * 3
+    assert [one.client_id for one in clockwork.executions.all()] == ["acme"]
+    assert len(sent(clockwork)) == ROWS
+
+
+def test_a_row_that_cannot_even_be_given_up_is_passed_and_told(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    clockwork, rows = ready()
+    clockwork.timeline.put([msgspec.structs.replace(rows[ODD], blob=b"\x01garbage")])
+    monkeypatch.setattr("clockwork.flows.poll.expand.undecodable_execution", raises)
+    check_the_others_are_released_once(clockwork, visits(clockwork))
+    assert len([one for one in caplog.records if getattr(one, "action", "") == "death_not_recorded"]) == 1
+    assert clockwork.world.environment.faults.take() == 2
+    assert SECRET not in caplog.text
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_an_odd_one_among_500_costs_a_few_calls_and_not_500(ordered: bool) -> None:
+    key = {"ordering_key": "k"} if ordered else {}
+    releases = [release(job_id=f"job-{n}", occurrence=occurrence(record="full", **key)) for n in range(500)]
+    calls: list[int] = []
+
+    def call(items: Sequence[Any], *_: object) -> Sequence[Any]:
+        calls.append(len(items))
+        if any("job-77" in repr(one) for one in items):
+            raise ValueError(SECRET)
+        return [Saved(ok=True)] * len(items) if isinstance(items[0], tuple) else ()
+
+    queue = ContainedReleases(SimpleNamespace(send=call), Faults())
+    assert [one.index for one in queue.send(releases, NOW)] == [77]
+    assert len(calls) <= 61
+    calls.clear()
+    executions = ContainedExecutions(SimpleNamespace(save=call), Faults())
+    records = [(None, one.first_record(State.PENDING, NOW)) for one in releases]
+    assert [index for index, one in enumerate(executions.save(records)) if not one.ok] == [77]
+    assert len(calls) <= 19
+
+
+def test_behind_a_piece_with_a_refused_head_nothing_of_its_order_is_sent() -> None:
+    taken: list[str] = []
+
+    def send(releases: Sequence[Release], _: int) -> Sequence[Refused]:
+        if any(one.job_id == "job-2" for one in releases):
+            raise Unavailable("it raises, although it must not") if len(releases) == 1 else ValueError(SECRET)
+        taken.extend(one.job_id for one in releases)
+        return ()
+
+    of_key = [occurrence(record="full", ordering_key="ab"[n % 2]) for n in range(30)]
+    releases = [release(job_id=f"job-{n}", occurrence=one) for n, one in enumerate(of_key)]
+    queue = ContainedReleases(SimpleNamespace(send=send), Faults())
+    assert [one.index for one in queue.send(releases, NOW)] == list(range(2, 30, 2))
+    assert taken == ["job-0", *[f"job-{n}" for n in range(1, 30, 2)]]

@@ -1,0 +1,247 @@
+"""A queue that refuses releases for minutes holds up nothing that other queues take, and repeats none of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+
+from clockwork.domain import keys
+from clockwork.domain.errors import Unavailable
+from clockwork.domain.executions import Execution
+from clockwork.domain.jobs import KafkaTarget
+from clockwork.domain.releases import Release
+from clockwork.domain.storage import codec
+from clockwork.domain.storage.rows import releases_of, row_of_job
+from clockwork.domain.timeline import Row
+from clockwork.flows.poll.ordered_shard import poll_ordered_shard
+from clockwork.flows.poll.shard import PollReport, begin_visit, poll_shard
+from clockwork.memory.world import MemoryClockwork
+from clockwork.ports import Lease, Refused, Saved
+from tests.support.examples import NOW, occurrence
+
+P = "p000"
+KAFKA = KafkaTarget("orders")
+
+
+class Throttled:
+    """A shard of rows of which every other one is bound for Kafka, whose queue refuses for as long as `refuses`."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, rows: int = 180, due_in_ms: int = 60_000) -> None:
+        self.clockwork = MemoryClockwork()
+        self.clockwork.shards.register(P)
+        self.refuses = True
+        self.tries: Counter[str] = Counter()
+        self.rows = [
+            row_of_job(P, f"{n:022d}", self._occurrence(n, self.clockwork.clock.at + due_in_ms), NOW * 2)
+            for n in range(rows)
+        ]
+        self.clockwork.timeline.put(self.rows)
+        self._send = self.clockwork.queue.send
+        monkeypatch.setattr(self.clockwork.queue, "send", self.send)
+
+    def _occurrence(self, number: int, due_at: int) -> Any:
+        made = occurrence(due_at=due_at, record="none")
+        return msgspec.structs.replace(made, target=KAFKA) if number % 2 else made
+
+    def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
+        """Takes all but those bound for Kafka."""
+        self.tries.update(one.job_id for one in releases)
+        refused = [i for i, one in enumerate(releases) if self.refuses and one.occurrence.target == KAFKA]
+        assert not self._send([one for i, one in enumerate(releases) if i not in refused], now)
+        return [Refused(index, False, "throttled") for index in refused]
+
+    def poll(self) -> PollReport:
+        return poll_shard(self.clockwork.world, P, self.clockwork.clock.at + 60_000)
+
+    def visits(self, count: int) -> list[PollReport]:
+        """Visits a minute apart, as ticks are."""
+        reports = []
+        for _ in range(count):
+            reports.append(self.poll())
+            self.clockwork.clock.advance(60_000)
+        return reports
+
+    def sent(self, to_kafka: bool | None = None) -> Counter[str]:
+        """How often the queue took each job."""
+        return Counter(
+            one.job_id
+            for message in self.clockwork.queue.messages.values()
+            for one in codec.decode_message(message.body)
+            if to_kafka is None or (one.occurrence.target == KAFKA) is to_kafka
+        )
+
+    @property
+    def cursor(self) -> str:
+        return self.clockwork.shards.get([P])[P].cursor
+
+
+def once(jobs: int) -> Callable[[Counter[str]], bool]:
+    return lambda sent: len(sent) == jobs and set(sent.values()) == {1}
+
+
+def test_what_other_queues_take_is_taken_once_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    throttled = Throttled(monkeypatch)
+    reports = throttled.visits(5)
+    assert {report.outcome for report in reports} == {"dry"}
+    assert [report.set_aside for report in reports] == [90] * 5
+    assert once(90)(throttled.sent())
+    throttled.refuses = False
+    assert throttled.visits(2)[0].set_aside == 0
+    assert once(180)(throttled.sent())
+
+
+def test_a_release_that_was_set_aside_is_on_time_if_its_queue_recovers_before_it_is_due(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    throttled = Throttled(monkeypatch, rows=2)
+    throttled.visits(1)
+    throttled.refuses = False
+    throttled.visits(1)
+    released = [codec.decode_message(one.body)[0] for one in throttled.clockwork.queue.messages.values()]
+    assert [one.run_at for one in released] == [releases_of(row)[0].run_at for row in throttled.rows]
+
+
+def test_a_visit_tries_each_once_however_many_its_queues_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
+    throttled = Throttled(monkeypatch, rows=2_400)
+    clock, send = throttled.clockwork.clock, throttled.send
+
+    def slow(releases: Sequence[Release], now: int) -> Sequence[Refused]:
+        clock.advance(500)
+        return send(releases, now)
+
+    monkeypatch.setattr(throttled.clockwork.queue, "send", slow)
+    assert throttled.poll().outcome == "dry"
+    assert set(throttled.tries.values()) == {1}
+    assert len(throttled.tries) == 2_400
+
+
+@pytest.mark.parametrize("deaths", [1, 3])
+def test_a_poller_that_dies_before_it_commits_loses_none_and_multiplies_none(
+    monkeypatch: pytest.MonkeyPatch, deaths: int
+) -> None:
+    throttled = Throttled(monkeypatch, rows=20)
+
+    def die(_: Lease) -> bool:
+        raise KeyboardInterrupt
+
+    for _ in range(deaths):
+        with monkeypatch.context() as dying:
+            dying.setattr(throttled.clockwork.shards, "commit", die)
+            with pytest.raises(KeyboardInterrupt):
+                throttled.poll()
+        throttled.clockwork.clock.advance(60_000)
+    throttled.visits(3)
+    throttled.refuses = False
+    throttled.visits(2)
+    assert len(throttled.sent()) == 20
+    assert max(throttled.sent(to_kafka=False).values()) <= deaths + 1
+    assert max(throttled.sent(to_kafka=True).values()) <= deaths + 1
+
+
+def test_a_poller_that_is_fenced_meanwhile_loses_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    throttled = Throttled(monkeypatch, rows=20)
+    send, clockwork = throttled.send, throttled.clockwork
+
+    def overtaken(releases: Sequence[Release], now: int) -> Sequence[Refused]:
+        clockwork.clock.advance(100_000)
+        monkeypatch.setattr(clockwork.queue, "send", send)
+        visit = begin_visit(clockwork.world, P, clockwork.clock.at + 60_000, 240_000)
+        assert visit is not None
+        return send(releases, now)
+
+    monkeypatch.setattr(clockwork.queue, "send", overtaken)
+    assert throttled.poll().outcome == "fenced"
+    assert throttled.cursor == keys.BEGINNING
+    throttled.refuses = False
+    throttled.visits(8)
+    assert len(throttled.sent()) == 20
+    assert max(throttled.sent().values()) <= 2
+
+
+def test_where_nothing_can_be_set_aside_the_cursor_stops_at_the_first_that_was_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    throttled = Throttled(monkeypatch, rows=20)
+
+    def throttles(_: Sequence[Row]) -> None:
+        raise Unavailable("the table is throttled")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(throttled.clockwork.timeline, "put_new", throttles)
+        assert throttled.poll().outcome == "stuck"
+    assert throttled.cursor == throttled.rows[0].key
+    throttled.refuses = False
+    assert throttled.visits(1)[0].outcome == "dry"
+    assert len(throttled.sent()) == 20
+
+
+def test_one_whose_row_is_refused_is_told_and_the_others_are_set_aside(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    throttled = Throttled(monkeypatch, rows=20)
+    put_new = throttled.clockwork.timeline.put_new
+    odd = releases_of(throttled.rows[5])[0].job_id
+
+    def refusing(rows: Sequence[Row]) -> None:
+        if any(one.job_id == odd for row in rows for one in releases_of(row)):
+            raise ValueError("never show this")
+        put_new(rows)
+
+    monkeypatch.setattr(throttled.clockwork.timeline, "put_new", refusing)
+    assert throttled.visits(1)[0].outcome == "dry"
+    throttled.refuses = False
+    throttled.visits(1)
+    assert set(throttled.sent().values()) == {1}
+    assert len(throttled.sent()) == 19
+    assert [one for one in caplog.records if getattr(one, "action", "") == "release_lost"]
+    assert throttled.clockwork.world.environment.faults.take() == 1
+    assert "never show" not in caplog.text
+
+
+def test_behind_a_record_that_is_not_certain_nothing_is_sent_and_so_nothing_is_sent_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    throttled = Throttled(monkeypatch, rows=20)
+    throttled.refuses = False
+    throttled.clockwork.timeline.put([msgspec.structs.replace(throttled.rows[7], blob=b"\x01garbage")])
+
+    def unanswered(changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
+        return [Saved(ok=False, unavailable="no answer") for _ in changes]
+
+    with monkeypatch.context() as broken:
+        broken.setattr(throttled.clockwork.executions, "save", unanswered)
+        assert {report.outcome for report in throttled.visits(5)} == {"stuck"}
+        assert once(7)(throttled.sent())
+    throttled.visits(1)
+    assert once(19)(throttled.sent())
+
+
+def test_an_ordered_shard_waits_at_the_first_that_was_refused_and_keeps_its_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clockwork = MemoryClockwork()
+    clockwork.world = replace(clockwork.world, settings=clockwork.settings.with_(ordered_shards=1))
+    clockwork.shards.register("o000")
+    due = [occurrence(due_at=clockwork.clock.at + n, ordering_key="k", record="full") for n in range(6)]
+    rows = [row_of_job("o000", f"{n:022d}", one, NOW * 2) for n, one in enumerate(due)]
+    clockwork.timeline.put(rows)
+    clockwork.clock.advance(10)
+    send = clockwork.world.releases.send
+    sent: list[str] = []
+
+    def refusing(releases: Sequence[Release], now: int) -> Sequence[Refused]:
+        taken = releases[:2] if len(sent) < 2 else releases
+        sent.extend(one.job_id for one in taken)
+        assert not send(taken, now)
+        return [Refused(index, False, "throttled") for index in range(len(taken), len(releases))]
+
+    monkeypatch.setattr(clockwork.world.releases, "send", refusing)
+    for outcome in ("stuck", "dry"):
+        assert poll_ordered_shard(clockwork.world, "o000", clockwork.clock.at + 20_000).outcome == outcome
+        clockwork.clock.advance(1_000)
+    assert sent == [releases_of(row)[0].job_id for row in rows]
