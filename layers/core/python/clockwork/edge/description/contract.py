@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from clockwork.edge.operations.clients import UnparkBody
-from clockwork.edge.operations.dead import DeadFilterBody
+from clockwork.edge.operations.dead import DeadFilterBody, RedriveBody
 from clockwork.edge.operations.original import OriginalCancelBody, OriginalScheduleBody
 from clockwork.edge.requests.clients import ClientBody
 from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, DefinitionBody, PatchBody
@@ -109,7 +109,7 @@ OPERATIONS = {
     "pause_job": _change(
         "Pause a named job: nothing starts until it is resumed",
         body=PauseBody,
-        examples=({"reason": "maintenance"},),
+        examples=({"reason": "maintenance"}, {"waiting": "cancel"}),
     ),
     "resume_job": _change(
         "Resume a named job; its catchUp decides about what was due meanwhile",
@@ -139,7 +139,7 @@ OPERATIONS = {
         examples=({"schedule": {"cron": "0 3 * * *", "timezone": "Europe/Berlin"}, "count": 3},),
         capped=True,
     ),
-    "cancel_job": Operation("Cancel a job, and learn whether that came in time", executions.Cancellation),
+    "cancel_job": Operation("Cancel a job, and learn whether that came in time", named_jobs.DeletedJob),
     "list_executions": Operation(
         "List a job's executions, newest first", executions.ExecutionPage, parameters=("limit", "nextToken")
     ),
@@ -148,9 +148,11 @@ OPERATIONS = {
         "Cancel an execution, and learn whether that came in time",
         executions.CancelledExecution,
     ),
-    "redrive_execution": _bare(
+    "redrive_execution": Operation(
         "Deliver a dead execution after all, with a fresh budget of attempts",
         executions.Execution,
+        body=RedriveBody,
+        examples=({"asItWas": True},),
         conflicts=True,
         capped=True,
     ),

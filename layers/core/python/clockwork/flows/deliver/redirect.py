@@ -36,14 +36,14 @@ def redirected(batch: Batch, item: Item, job: NamedJob) -> bool:
         item.refusal = against(whole.target, batch.world.clients.get(whole.client_id))
         return False
     item.release = msgspec.structs.replace(item.release, occurrence=hint_of(whole), revision=item.release.revision)
-    plan, _ = replace(batch.world, item.seen, partial(_plan, batch, item), item.replans)
+    plan, _ = replace(batch.world, item.seen, partial(_plan, item), item.replans)
     if plan.action is Action.FOLLOW_UP:
         batch.report.deferred += 1
         _send(batch, item, anew=is_rerouted and not batch.waiting.resends)
     return True
 
 
-def _plan(batch: Batch, item: Item, stored: Execution | None) -> Plan:
+def _plan(item: Item, stored: Execution | None) -> Plan:
     if stored is None or item.seen is None or stored.claimant != item.seen.claimant:
         return Plan(Action.ABSORB, "somebody else has ended it or claimed it by now")
     reason = "its target was changed: it goes the way of the new one"
