@@ -12,8 +12,11 @@ from functools import partial
 import msgspec
 
 from clockwork.domain.executions import WAITING, Execution, State
+from clockwork.domain.fires.chains import release_of
+from clockwork.domain.ids import ONLY_RUN, decode_execution
 from clockwork.domain.named.endings import ended_at_once
 from clockwork.domain.named_jobs import NamedJob
+from clockwork.domain.recurrence import Fire
 from clockwork.flows.outages import tolerated
 from clockwork.flows.records import replace
 from clockwork.flows.world import World
@@ -60,6 +63,25 @@ def see_to_older(world: World, job: NamedJob) -> UnderWay:
         else:
             ended.append(after)
     return UnderWay(running, waiting, ended, all_seen)
+
+
+def release_parked(world: World, job: NamedJob, waiting: Sequence[Execution]) -> None:
+    """Release again what was parked for a host that is not the job's any more: no circuit of the new one knows of it.
+
+    An outage leaves it parked, until the old host recovers. The row stays, and finds the record moved on.
+    """
+    schedule = [one for one in waiting if decode_execution(one.execution_id).run == ONLY_RUN]
+    releases = [
+        msgspec.structs.replace(
+            release_of(job, Fire(one.due_at, one.due_at, 0)), attempt=one.attempt + 1, run_at=world.clock.now()
+        )
+        for one in schedule
+        if one.state is State.PARKED
+    ]
+    with tolerated(world, log, "not released again: %s", {"action": "parked_not_released", "jobId": job.job_id}):
+        refused = world.releases.send(releases, world.clock.now()) if releases else ()
+        if refused:
+            log.warning("not released again: %s", refused[0].reason, extra={"action": "parked_not_released"})
 
 
 def _end(world: World, job: NamedJob, execution: Execution) -> Execution:

@@ -18,6 +18,7 @@ from clockwork.domain.executions import Execution
 from clockwork.domain.fires.chains import first_pointer, stretch_between
 from clockwork.domain.ids import ONLY_RUN, ExecutionId
 from clockwork.domain.keys import is_ordered
+from clockwork.domain.limits.circuits import host_of
 from clockwork.domain.named.changes import (
     Change,
     begins_chain,
@@ -31,7 +32,7 @@ from clockwork.domain.releases import Release
 from clockwork.domain.requests.differences import differences
 from clockwork.flows.access import get_by_key
 from clockwork.flows.named.advance import advance_past_horizon, put_pointer
-from clockwork.flows.named.in_flight import UnderWay, see_to_older
+from clockwork.flows.named.in_flight import UnderWay, release_parked, see_to_older
 from clockwork.flows.named.repair import catch_up, settle_again
 from clockwork.flows.skipped import Stretch, record_skipped
 from clockwork.flows.timeline.shards import ensure_shards, is_given_up, ordered_home
@@ -130,8 +131,11 @@ def change(world: World, stored: NamedJob, revision: int | None, wanted: Change)
         if job.state is JobState.ACTIVE
         else ()
     )
-    # 5. List what runs, and end at once what waits and is not wanted any more.
-    return Written(job, released=(*caught_up, *released), under_way=see_to_older(world, job))
+    # 5. List what runs, end at once what waits and is not wanted any more, and let go what waits for another host.
+    under_way = see_to_older(world, job)
+    if host_of(stored.definition.target) != host_of(job.definition.target):
+        release_parked(world, job, under_way.waiting)
+    return Written(job, released=(*caught_up, *released), under_way=under_way)
 
 
 def unchanged(world: World, stored: NamedJob) -> Written:
