@@ -95,7 +95,7 @@ NAMING = (
     ),
     Mutant(
         "an occurrence is delivered as its release has it",
-        "flows/deliver/redirect.py",
+        "flows/deliver/inform.py",
         (("    item.release = msgspec.structs.replace(item.release, occurrence=whole)\n", ""),),
         "I7",
     ),

@@ -6,6 +6,7 @@ Each job fires every 10 s. The boundary of each change lies between two fires; B
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 import pytest
@@ -29,7 +30,7 @@ OLD_HOST, NEW_HOST = "https://old.example.com/hook", "https://new.example.com/ho
 class Case(Named):
     """A job that fires every 10 s, or once, and that stands so when it is changed."""
 
-    def __init__(self, **definition: object) -> None:
+    def __init__(self, **definition: Any) -> None:
         self.wanted = {"retry_policy": POLICY, "target": HttpTarget(OLD_HOST), **definition}
         super().__init__(**self.wanted)
         self.fails = False
@@ -39,7 +40,7 @@ class Case(Named):
         now = self.clockwork.clock.now()
         return failure(started_at=now) if self.fails else success(now)
 
-    def like(self, **changes: object) -> Change:
+    def like(self, **changes: Any) -> Change:
         """The change to another payload (and other things) with the same timing."""
         return replaced(self.definition(**{**self.wanted, "payload": NEW, **changes}), b'"changed"')
 
@@ -61,7 +62,7 @@ class Case(Named):
 
     def state(self, second: int) -> State | None:
         record = self.at(second)
-        return record and record.state
+        return None if record is None else record.state
 
     def payloads(self, second: int) -> list[bytes]:
         """The payloads with which the fire of a second was delivered."""

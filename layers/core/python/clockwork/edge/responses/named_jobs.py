@@ -94,10 +94,10 @@ class ChangedJob(WrittenJob, kw_only=True):
 
 
 class DeletedJob(Cancellation, kw_only=True):
-    """The answer to the deletion of a named job: the executions that it ended, the first 100 of them."""
+    """The answer to a cancel of a job. A named one is deleted: `ended` are the first 100 executions that this ended."""
 
-    ended: list[Execution]
-    ended_count: int
+    ended: list[Execution] | None = None
+    ended_count: int | None = None
 
 
 class JobSummary(AnswerBody):

@@ -2,6 +2,11 @@
 
 An item that its job does not want any more ends here, and takes none of these. Every other one is judged by the host,
 the window and the policies that its job has now. The look behind the claim is what counts; this saves work.
+
+The look gives an item what its job has for it then. If that is another target than the item was admitted for (its
+circuit, what its client may name, the queue of its transport, the time that it needs), the claim is let go, no attempt
+is used up, and the release is sent anew. If the deliverer dies behind the record, the message comes back, finds the
+record waiting, and is claimed again.
 """
 
 from __future__ import annotations
@@ -15,10 +20,12 @@ from clockwork.domain.errors import readable
 from clockwork.domain.executions import WAITING, Execution
 from clockwork.domain.fires.hints import completed, hint_of
 from clockwork.domain.ids import NamedJobId, decode_job, is_named
-from clockwork.domain.lifecycle.attempts import Action, Plan, plan_unstarted
+from clockwork.domain.jobs import KafkaTarget
+from clockwork.domain.lifecycle.attempts import Action, Plan, plan_let_go, plan_unstarted
 from clockwork.domain.lifecycle.expiry import ended_execution
 from clockwork.domain.named.look import objection_to, was_started
 from clockwork.domain.named_jobs import NamedJob
+from clockwork.domain.targets.permissions import against
 from clockwork.flows.access import get_jobs
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import find_seen
@@ -91,3 +98,41 @@ def _plan(world: World, item: Item, ref: NamedJobId, job: NamedJob | None, store
     expires_at = world.execution_expires_at(now)
     first = ended_execution(item.release, objection.state, objection.reason, now, expires_at)
     return Plan(Action.FINISH, objection.reason, msgspec.structs.replace(first, ended_by=objection.ended_by))
+
+
+def redirected(batch: Batch, item: Item, job: NamedJob) -> bool:
+    """Complete the item by its job; True if it has to go another way instead, and is on it."""
+    hint = item.release.occurrence
+    whole = completed(hint, job)
+    item.release = msgspec.structs.replace(item.release, occurrence=whole)
+    if item.seen is None or hint_of(hint).target == hint_of(whole).target:
+        return False
+    is_rerouted = isinstance(hint.target, KafkaTarget) != isinstance(whole.target, KafkaTarget)
+    if not is_rerouted and not batch.waiting.resends:
+        # An ordered item keeps its place, and asks here what admission asked of the target before.
+        item.refusal = against(whole.target, batch.world.clients.get(whole.client_id))
+        return False
+    item.release = msgspec.structs.replace(item.release, occurrence=hint_of(whole), revision=item.release.revision)
+    plan, _ = replace(batch.world, item.seen, partial(_plan_let_go, item), item.replans)
+    if plan.action is Action.FOLLOW_UP:
+        batch.report.deferred += 1
+        _send(batch, item, anew=is_rerouted and not batch.waiting.resends)
+    return True
+
+
+def _plan_let_go(item: Item, stored: Execution | None) -> Plan:
+    if stored is None or item.seen is None or stored.claimant != item.seen.claimant:
+        return Plan(Action.ABSORB, "somebody else has ended it or claimed it by now")
+    reason = "its target was changed: it goes the way of the new one"
+    waiting = plan_let_go(item.release, stored, reason)
+    return Plan(Action.FOLLOW_UP, reason, waiting, item.release)
+
+
+def _send(batch: Batch, item: Item, *, anew: bool) -> None:
+    if not anew:
+        batch.waiting.follow(item, item.release)
+        return
+    # The ordered queue of the other transport: there it lies behind what that queue has of its key.
+    refused = batch.world.releases.send([item.release], batch.world.clock.now())
+    if refused:
+        batch.fail(item, refused[0].reason)

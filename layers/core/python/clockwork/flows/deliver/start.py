@@ -24,8 +24,8 @@ from clockwork.domain.releases import Release
 from clockwork.flows.access import get_jobs
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import end_unclaimed
+from clockwork.flows.deliver.inform import redirected
 from clockwork.flows.deliver.items import Item
-from clockwork.flows.deliver.redirect import redirected
 from clockwork.flows.records import replace
 from clockwork.flows.world import World
 
