@@ -13,7 +13,7 @@ _HOLE = "            closings = with_closing(closings, closing)\n"
 _SETTLED = """        advance_past_horizon(world, job, first_pointer(job))
         if begins_chain(stored, job)
 """
-_RELEASE = "        run_at=fire.due_at,\n        revision=job.revision,\n"
+_RELEASE = "        run=job.run_at(fire.due_at),\n        revision=job.revision,\n"
 _CATCHES_UP = "caught_up = catch_up(world, stored, boundary_at) if catches_up(stored, job) else ()"
 _POINTER_FIRST = """    if pointer is not None:
         put_pointer(world, after, pointer)
@@ -31,7 +31,7 @@ NAMING = (
     Mutant(
         "an execution's id holds its revision",
         "domain/fires/chains.py",
-        ((_RELEASE, _RELEASE.replace("revision=", 'run=f"v{job.revision}", revision=')),),
+        ((_RELEASE, _RELEASE.replace("job.run_at(fire.due_at)", 'f"v{job.revision}"')),),
         "I4",
     ),
     Mutant(
@@ -108,12 +108,7 @@ NAMING = (
     Mutant(
         "a change does not look for what is under way",
         "flows/named/write.py",
-        (
-            (
-                "released=(*caught_up, *released), under_way=see_to_older(world, job))",
-                "released=(*caught_up, *released))",
-            ),
-        ),
+        (("    under_way = see_to_older(world, job)\n    if host_of", "    under_way = UnderWay()\n    if host_of"),),
         "I7",
     ),
     Mutant(

@@ -87,6 +87,8 @@ class NamedJob(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
     reason: str | None = None
     #: Set by version 0.1.0, whose releases and pointers name it: it tells its last ones from older ones.
     version: str = ""
+    #: Its executions that are due by then (ms) keep that version in their ids: some of them were released under it.
+    version_until: int = 0
 
     @property
     def job_id(self) -> str:
@@ -97,6 +99,16 @@ class NamedJob(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
     def is_of_0_1_0(self) -> bool:
         """Whether version 0.1.0 wrote the row, and nobody since."""
         return not self.series
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """The last parts of the executionIds of its schedule."""
+        return (ids.ONLY_RUN, self.version) if self.version else (ids.ONLY_RUN,)
+
+    def run_at(self, due_at: int) -> str:
+        """The last part of the executionId of the fire that is due at `due_at` (ms), one for its whole life."""
+        is_of_version = self.version and (self.is_of_0_1_0 or due_at <= self.version_until)
+        return self.version if is_of_version else ids.ONLY_RUN
 
     @property
     def stamp(self) -> str:

@@ -9,7 +9,7 @@ import msgspec
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution, Skipped
 from clockwork.domain.fires.chains import fire_after, skipped_execution, without_first
-from clockwork.domain.ids import ONLY_RUN, ExecutionId
+from clockwork.domain.ids import ExecutionId
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.recurrence import Fire
 from clockwork.flows.containment import Faults, why
@@ -23,14 +23,14 @@ LOOKED_AT = 1_000
 class Stretch(msgspec.Struct, frozen=True):
     """Consecutive fires of a job that are skipped together, from `first` on.
 
-    `run`: the last part of their executionIds, which is a backfill's if it is not the schedule's. `ended_by`: a release
+    `run`: the last part of their executionIds if they are a backfill's, and not the schedule's. `ended_by`: a release
     of this revision or a later one delivers them all the same.
     """
 
     job: NamedJob
     first: Fire
     skipped: Skipped
-    run: str = ONLY_RUN
+    run: str | None = None
     ended_by: int | None = None
 
 
@@ -100,7 +100,7 @@ def _behind(world: World, stretch: Stretch, saved: Saved) -> Stretch | None:
     if saved.ok:
         return None
     stored = None if saved.actual is None else saved.actual.skipped
-    if stretch.run != ONLY_RUN:
+    if stretch.run is not None:
         return None if stored is not None else _a_moment_later(stretch)
     told = _fired(world, stretch) if stored is None else stored.count
     rest = without_first(stretch.job, stretch.first, stretch.skipped, told)
@@ -121,10 +121,8 @@ def _fired(world: World, stretch: Stretch) -> int:
     job, last_at = stretch.job, stretch.skipped.to_at
     executions = world.executions.list(job.job_id, LOOKED_AT, str(ExecutionId(job.job_id, last_at + 1, "")))
     fired = {execution.execution_id for execution in executions if execution.skipped is None}
-    # Version 0.1.0 named its executions by the version of the job.
-    runs = [ONLY_RUN, job.version] if job.version else [ONLY_RUN]
     count, fire = 1, fire_after(job, stretch.first.base_at, stretch.first.ordinal)
-    while fire is not None and any(str(ExecutionId(job.job_id, fire.due_at, run)) in fired for run in runs):
+    while fire is not None and any(str(ExecutionId(job.job_id, fire.due_at, run)) in fired for run in job.runs):
         count, fire = count + 1, fire_after(job, fire.base_at, fire.ordinal)
     return count
 

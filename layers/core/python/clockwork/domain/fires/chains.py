@@ -13,7 +13,6 @@ from clockwork.domain.executions import Execution, Skipped, State
 from clockwork.domain.fires.counting import count_fires
 from clockwork.domain.fires.hints import hint_of
 from clockwork.domain.fires.timings import Timing
-from clockwork.domain.ids import ONLY_RUN
 from clockwork.domain.named_jobs import NamedJob, Pointer, occurrence_of
 from clockwork.domain.recurrence import Fire, Work, next_occurrence
 from clockwork.domain.releases import Release
@@ -104,6 +103,7 @@ def release_of(job: NamedJob, fire: Fire) -> Release:
         job_id=job.job_id,
         occurrence=hint_of(occurrence_of(job, fire.due_at)),
         run_at=fire.due_at,
+        run=job.run_at(fire.due_at),
         revision=job.revision,
         partition_id=job.partition_id,
     )
@@ -125,10 +125,11 @@ def run_of(job: NamedJob, due_at: int, run_at: int, run: str) -> Release:
 
 
 def skipped_execution(
-    job: NamedJob, first: Fire, skipped: Skipped, expires_at: int, run: str = ONLY_RUN, ended_by: int | None = None
+    job: NamedJob, first: Fire, skipped: Skipped, expires_at: int, run: str | None = None, ended_by: int | None = None
 ) -> Execution:
     """The one record for a stretch of fires that are not delivered, under the executionId of the `first`."""
-    release = msgspec.structs.replace(release_of(job, first), run=run)
+    release = release_of(job, first)
+    release = release if run is None else msgspec.structs.replace(release, run=run)
     return release.first_record(State.SKIPPED, expires_at, reason=skipped.reason, skipped=skipped, ended_by=ended_by)
 
 

@@ -17,6 +17,8 @@ from clockwork.domain.fires.chains import fires_by, has_fire_at, last_fire
 from clockwork.domain.fires.timings import Retiming, Timing, retiming
 from clockwork.domain.named_jobs import Definition, JobState, NamedJob
 
+#: No fire was released longer before it was due (ms).
+RELEASED_AHEAD_MS = 1_000_000
 #: The shard to which a definition belongs.
 Home = Callable[[Definition], str]
 #: A change of a job. It takes the job as it stands, the boundary (ms), and the shards to which definitions belong.
@@ -43,6 +45,7 @@ def changed(job: NamedJob, boundary_at: int, now: int, change: Change, home: Hom
         asked_at=job.asked_since,
         series=job.pointed_by,
         paused_at=paused_since(job),
+        version_until=boundary_at + RELEASED_AHEAD_MS if job.is_of_0_1_0 else job.version_until,
     )
     return change(known, boundary_at, home)
 

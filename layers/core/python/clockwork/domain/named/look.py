@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from clockwork.domain.executions import Execution, State
-from clockwork.domain.ids import ONLY_RUN, NamedJobId, decode_execution
+from clockwork.domain.ids import NamedJobId, decode_execution
 from clockwork.domain.named.changes import delivers, paused_since
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.releases import Release
@@ -31,8 +31,8 @@ def objection_to(release: Release, job_ref: NamedJobId, job: NamedJob | None, *,
         return None
     if job is None or job.incarnation != job_ref.incarnation or not job.is_alive:
         return Objection(State.CANCELLED, "its job was deleted")
-    if is_by_hand(release):
-        return None
+    if release.version is None and decode_execution(release.execution_id).run not in job.runs:
+        return None  # A client asked for it by hand.
     # A release of version 0.1.0 has no revision: it is older than all, or its version was replaced long since.
     revision = 0 if release.revision is None else release.revision
     if release.version is not None and release.version != job.version:
@@ -55,9 +55,3 @@ def objection_of_schedule(job: NamedJob, revision: int, due_at: int, *, is_start
 def was_started(stored: Execution | None) -> bool:
     """Whether an attempt of the execution has surely begun. One whose deliverer was lost may never have."""
     return stored is not None and any(attempt.state is not State.WORKER_LOST for attempt in stored.attempts)
-
-
-def is_by_hand(release: Release) -> bool:
-    """Whether a client asked for the execution apart from the schedule: by a run, or by a backfill."""
-    run = decode_execution(release.execution_id).run
-    return release.version is None and run != ONLY_RUN

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 
 from clockwork.domain import keys
 from clockwork.domain.fires.chains import Step, expand
-from clockwork.domain.ids import ONLY_RUN
 from clockwork.domain.named_jobs import NamedJob, Pointer
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.rows import pointer_row
@@ -62,6 +61,6 @@ def see_to(world: World, job: NamedJob, step: Step, shards: Mapping[str, Shard],
     """Release the fires of a step, and record the skipped ones; returns the releases. Raises Unavailable."""
     release_now(world, step.releases, shards)
     if step.skipped is not None and step.first is not None:
-        run = ONLY_RUN if pointer.backfill is None else pointer.series
+        run = None if pointer.backfill is None else pointer.series
         record_skipped(world, [Stretch(job, step.first, step.skipped, run)])
     return step.releases

@@ -13,7 +13,7 @@ import msgspec
 
 from clockwork.domain.executions import WAITING, Execution, State
 from clockwork.domain.fires.chains import release_of
-from clockwork.domain.ids import ONLY_RUN, decode_execution
+from clockwork.domain.ids import decode_execution
 from clockwork.domain.named.endings import ended_at_once
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.recurrence import Fire
@@ -70,7 +70,7 @@ def release_parked(world: World, job: NamedJob, waiting: Sequence[Execution]) ->
 
     An outage leaves it parked, until the old host recovers. The row stays, and finds the record moved on.
     """
-    schedule = [one for one in waiting if decode_execution(one.execution_id).run == ONLY_RUN]
+    schedule = [one for one in waiting if decode_execution(one.execution_id).run in job.runs]
     releases = [
         msgspec.structs.replace(
             release_of(job, Fire(one.due_at, one.due_at, 0)), attempt=one.attempt + 1, run_at=world.clock.now()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from clockwork.domain import keys
 from clockwork.domain.fires.chains import expand, fire_after, first_pointer, ordinal_at, pointer_to
-from clockwork.domain.ids import ONLY_RUN, ExecutionId, decode_execution
+from clockwork.domain.ids import ExecutionId, decode_execution
 from clockwork.domain.named_jobs import JobState, NamedJob, Pointer
 from clockwork.domain.ordering import LONGEST_RETRYING_SECONDS
 from clockwork.domain.releases import LONGEST_DELAY_SECONDS, Release
@@ -87,9 +87,9 @@ def _unsettled_from(world: World, job: NamedJob) -> Pointer | None:
     first = first_pointer(job)
     if first is None:
         return None
-    if job.definition.at is not None:
-        is_told = world.executions.find(job.job_id, str(ExecutionId(job.job_id, job.definition.at, ONLY_RUN)))
-        age_ms = world.clock.now() - max(job.asked_since, job.definition.at)
+    if (at := job.definition.at) is not None:
+        is_told = world.executions.find(job.job_id, str(ExecutionId(job.job_id, at, job.run_at(at))))
+        age_ms = world.clock.now() - max(job.asked_since, at)
         is_young = age_ms < _recorded_ms(world, job) and not job.is_of_0_1_0
         return first if is_told is None and is_young else None
     shard = check_shards(world, [job.partition_id])[job.partition_id]
@@ -155,7 +155,7 @@ def _last_known(world: World, job: NamedJob) -> Pointer | None:
     if job.definition.at is not None:
         return first
     for execution in world.executions.list(job.job_id, RECORDS_READ, None):
-        is_own = decode_execution(execution.execution_id).run in (ONLY_RUN, job.version)
+        is_own = decode_execution(execution.execution_id).run in job.runs
         if is_own and execution.ended_by is None:
             # Around the row's write the record may be that of an earlier series, which had the same instant.
             is_early = execution.due_at <= job.asked_since + LONGEST_DELAY_SECONDS * 1000 and not job.is_of_0_1_0

@@ -16,7 +16,7 @@ from clockwork.domain.clients import Client
 from clockwork.domain.errors import InvalidRequest, NameTaken, Problem, RevisionConflict
 from clockwork.domain.executions import Execution
 from clockwork.domain.fires.chains import first_pointer, stretch_between
-from clockwork.domain.ids import ONLY_RUN, ExecutionId
+from clockwork.domain.ids import ExecutionId
 from clockwork.domain.keys import is_ordered
 from clockwork.domain.limits.circuits import host_of
 from clockwork.domain.named.changes import (
@@ -156,7 +156,7 @@ def has_ended(world: World, job: NamedJob) -> bool:
     at = job.definition.at
     if at is None:
         return False
-    for run in (ONLY_RUN, *([job.version] if job.version else [])):
+    for run in job.runs:
         record = world.executions.find(job.job_id, str(ExecutionId(job.job_id, at, run)))
         if record is not None:
             return record.is_final and record.ended_by is None

@@ -12,7 +12,6 @@ from clockwork.domain import keys
 from clockwork.domain.errors import NewerFormat, Undecodable, Unreadable
 from clockwork.domain.executions import Execution
 from clockwork.domain.fires.chains import Step, expand
-from clockwork.domain.ids import ONLY_RUN
 from clockwork.domain.named_jobs import NamedJob, Pointer
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.rows import UNKNOWN_CLIENT, read_row, row_of, undecodable_execution
@@ -114,7 +113,7 @@ def _advance(world: World, visited: Visited, job: NamedJob, pointer: Pointer, st
     visited.releases += step.releases
     visited.goes_on = visited.goes_on or step.is_cut
     if step.skipped is not None and step.first is not None:
-        run = ONLY_RUN if pointer.backfill is None else pointer.series
+        run = None if pointer.backfill is None else pointer.series
         visited.skipped.append(Stretch(job, step.first, step.skipped, run))
     if step.following is not None:
         expires_at = world.row_expires_at(keys.instant_of(step.following.key))
