@@ -28,8 +28,6 @@ def check_accounted(stores: Stores, watcher: Watcher) -> None:
         if kept is None:
             kept = set(_kept(stores))
         record = watcher.executions.find(promise.job_id, only_execution(promise.job_id, promise.occurrence.due_at))
-        if record is None and promise.occurrence.client_id == watcher.apart:
-            continue  # Its release, its record and its row may all have been refused: then the log alone tells.
         told = f"accepted, pending ({record and record.state}), and kept nowhere"
         is_listed = record is not None and record.state is State.PENDING and record.needs_attention
         watcher.require(promise.job_id in kept or is_listed, "I12", told, promise.job_id)
