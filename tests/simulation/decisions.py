@@ -1,7 +1,8 @@
 """Decisions that raise: every function of the domain that a flow calls, when it is asked about one client.
 
 To decode a row or a message is no such decision: it is not asked about a client. Bytes that nobody can read are a fault
-of their own.
+of their own. Nor is it a decision to encode what was decoded a moment ago: a release for which the queue, its record
+and its row are refused one after the other is told by the log alone.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from tests.simulation.gate import DEFECTIVE_CLIENT, Defect, mentions
 
 #: The flows of the api, whose caller learns of the defect: it is the work of that one caller.
 OF_THE_API = ("clockwork.flows.requests", "clockwork.flows.named.write", "clockwork.flows.named.trigger")
+#: They encode, and decide nothing.
+ENCODING = frozenset({"row_of"})
 #: Told the name of a decision, whether it raises now.
 Strikes = Callable[[str], bool]
 
@@ -29,7 +32,11 @@ def decisions() -> Iterator[tuple[Any, str, Callable[..., Any]]]:
         if not found.ispkg and not found.name.startswith(OF_THE_API):
             module = importlib.import_module(found.name)
             for name, value in vars(module).items():
-                if inspect.isfunction(value) and value.__module__.startswith("clockwork.domain."):
+                if (
+                    inspect.isfunction(value)
+                    and value.__module__.startswith("clockwork.domain.")
+                    and name not in ENCODING
+                ):
                     yield module, name, value
 
 

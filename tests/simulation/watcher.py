@@ -15,7 +15,7 @@ from clockwork.domain.jobs import Occurrence
 from clockwork.domain.lifecycle.retries import FORGIVEN_LOST_WORKERS
 from clockwork.domain.releases import Delivery, Release
 from clockwork.domain.storage.codec import decode_row
-from clockwork.domain.timeline import Row, Shard
+from clockwork.domain.timeline import NEVER, Row, Shard
 from clockwork.memory.executions import MemoryExecutions
 from clockwork.memory.timeline import MemoryTimeline
 from clockwork.settings import Settings
@@ -225,6 +225,8 @@ class Watcher:
             execution_id = only_execution(job_id, promise.occurrence.due_at)
             record = self.executions.find(job_id, execution_id)
             has_ended = record is not None and record.is_final
+            if promise.occurrence.client_id == self.apart:
+                return  # Send, record and row may all have been refused for its job: then the log tells, and no more.
             self.require(
                 # A redriven execution has a row of its own, and so has a release that the queue refused for now.
                 has_ended or execution_id in self.named.redriven or self._is_set_aside(job_id),
@@ -263,8 +265,9 @@ class Watcher:
             reopened = before.state is State.DEAD and after.client_id in self.redriven
             # A pause or a change ended it for earlier releases only.
             reopened = reopened or before.ended_by is not None
+            has_end_now = after == before.changed(expires_at=after.expires_at) and before.expires_at == NEVER
             told = f"{before.state} is final, and yet {after.state}"
-            self.require(before.state not in FINAL or reopened, "I4", told, about)
+            self.require(before.state not in FINAL or reopened or has_end_now, "I4", told, about)
             kept = [a.number for a in after.attempts[: len(before.attempts)]]  # old excerpts may go
             self.require(kept == [a.number for a in before.attempts], "I4", "history was lost", about)
             if before.state is State.RUNNING:
