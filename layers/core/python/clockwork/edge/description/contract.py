@@ -139,7 +139,7 @@ OPERATIONS = {
         examples=({"schedule": {"cron": "0 3 * * *", "timezone": "Europe/Berlin"}, "count": 3},),
         capped=True,
     ),
-    "cancel_job": Operation("Cancel a job, and learn whether that came in time", named_jobs.DeletedJob),
+    "cancel_job": Operation("Cancel a job, and learn whether that came in time", executions.Cancellation),
     "list_executions": Operation(
         "List a job's executions, newest first", executions.ExecutionPage, parameters=("limit", "nextToken")
     ),

@@ -93,13 +93,6 @@ class ChangedJob(WrittenJob, kw_only=True):
         )
 
 
-class DeletedJob(Cancellation, kw_only=True):
-    """The answer to a cancel of a job. A named one is deleted: `ended` are the first 100 executions that this ended."""
-
-    ended: list[Execution] | None = None
-    ended_count: int | None = None
-
-
 class JobSummary(AnswerBody):
     """A named job as a list shows it."""
 
@@ -219,7 +212,7 @@ class Preview(AnswerBody):
         return cls(NextFire.all_of(list(islice(_fires(recurrence, now, work), count)), recurrence), text)
 
 
-def deletion(answer: Written) -> DeletedJob:
+def deletion(answer: Written) -> Cancellation:
     """The answer to a deletion of a named job: whether anything of it may still be delivered."""
     if answer.running:
         others = "others may be" if answer.may_be_under_way else "nothing else starts"
@@ -231,7 +224,7 @@ def deletion(answer: Written) -> DeletedJob:
         verdict, reason = Verdict.CANCELLED, "nothing of it starts any more"
     told = Cancellation.of(answer.job.job_id, CancelAnswer(verdict, reason, answer.running))
     ended = answer.under_way.ended
-    return DeletedJob.like(told, ended=[Execution.of(record) for record in ended[:SHOWN]], ended_count=len(ended))
+    return Cancellation.like(told, ended=[Execution.of(record) for record in ended[:SHOWN]], ended_count=len(ended))
 
 
 def state_of(job: NamedJob, now: int) -> JobState:
