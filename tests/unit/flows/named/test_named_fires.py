@@ -9,15 +9,18 @@ import msgspec
 import pytest
 
 from clockwork.domain.cron.parser import compile_cron
-from clockwork.domain.executions import State
+from clockwork.domain.executions import Outcome, State
 from clockwork.domain.fires import chains
 from clockwork.domain.fires.chains import expand, first_pointer, is_missed, ordinal_at
+from clockwork.domain.ids import ExecutionId
 from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.keys import END, edge_key
 from clockwork.domain.named.changes import paused, resumed
+from clockwork.domain.named.overlaps import last_through, last_through_ref
 from clockwork.domain.named_jobs import JobState, Pointer, occurrence_of
 from clockwork.domain.recurrence import Fire, Recurrence
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Delivery, Release
+from clockwork.domain.storage.codec import decode_message
 from clockwork.domain.storage.rows import pointer_row
 from clockwork.domain.timeline import Row
 from clockwork.flows.poll.expand import visit_rows
@@ -127,6 +130,38 @@ def test_overlapping_executions_are_skipped_if_the_job_says_so() -> None:
     }
 
 
+def test_two_fires_that_start_out_of_order_do_not_overlap() -> None:
+    named = Named(overlap="skip", max_fires=2)
+    named.clockwork.poll_all()
+    late = [
+        m for m in named.clockwork.queue.messages.values() if decode_message(m.body)[0].run_at == named.start + 10_000
+    ]
+    (message,) = late
+    message.visible_at += 60_000
+
+    def while_running(delivery: Delivery) -> Outcome:
+        if delivery.occurrence.due_at == named.start + 20_000:
+            message.visible_at = named.clockwork.clock.at
+            assert named.clockwork.deliver_visible().dropped == 1
+        return named.clockwork.targets._succeed(delivery)
+
+    named.clockwork.targets._answer = while_running
+    assert named.run(100) == [20.0]
+    first = next(e for e in named.executions() if e.due_at == named.start + 10_000)
+    assert (first.state, first.reason) == (State.SKIPPED, "another execution of its job has not ended")
+
+
+def test_what_was_let_through_and_whose_deliverer_died_finds_its_own_name() -> None:
+    named = Named(overlap="skip", max_fires=1)
+    named.clockwork.poll_all()
+    job_id = named.job.job_id
+    execution_id = str(ExecutionId(job_id, named.start + 10_000, "0"))
+    (release,) = [one for m in named.clockwork.queue.messages.values() for one in decode_message(m.body)]
+    assert release.execution_id == execution_id
+    named.clockwork.executions.save([(None, last_through(release, None, named.start * 2))])
+    assert named.run(20) == [10.0]
+
+
 @pytest.mark.parametrize(("skipped", "looks"), [(9, 1), (15, 2), (130, 3)])
 def test_an_execution_is_found_under_way_however_many_were_skipped_for_it(
     monkeypatch: pytest.MonkeyPatch, skipped: int, looks: int
@@ -137,6 +172,8 @@ def test_an_execution_is_found_under_way_however_many_were_skipped_for_it(
     succeed = named.clockwork.targets._succeed
     named.clockwork.targets._answer = lambda d: next(answers, None) or succeed(d)
     named.run(10 * skipped + 5)
+    # It was let through before its job became `overlap: skip`, so nothing names it.
+    assert named.clockwork.executions._records.pop(last_through_ref(named.job.job_id))
     pages: list[object] = []
     look = named.clockwork.executions.list
 
