@@ -112,7 +112,7 @@ def redirected(batch: Batch, item: Item, job: NamedJob) -> bool:
         # An ordered item keeps its place, and asks here what admission asked of the target before.
         item.refusal = against(whole.target, batch.world.clients.get(whole.client_id))
         return False
-    item.release = msgspec.structs.replace(item.release, occurrence=hint_of(whole), revision=item.release.revision)
+    item.release = msgspec.structs.replace(item.release, occurrence=hint_of(whole), paced=False)
     plan, _ = replace(batch.world, item.seen, partial(_plan_let_go, item), item.replans)
     if plan.action is Action.FOLLOW_UP:
         batch.report.deferred += 1
