@@ -59,7 +59,7 @@ def test_jobs_are_created_delivered_verified_and_listed(
 
 @pytest.mark.usefixtures("resolving")
 def test_a_wrong_secret_is_refused(deployment: Deployment) -> None:
-    caller = deployment.caller("forger")
+    caller = deployment.caller("misspelt")
     forged = Credentials(caller.access_key, "not the secret of this key")
     with (
         Clockwork(deployment.stack.api_url, "acme", region="us-east-1", credentials=forged) as cw,

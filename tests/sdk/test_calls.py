@@ -262,7 +262,7 @@ def proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hostile]:
 
 
 def through(url: str) -> Clockwork:
-    return Clockwork(url, region="us-east-1", credentials=CREDENTIALS, machine=Hands().machine, deadline=0)
+    return Clockwork(url, region="us-east-1", credentials=CREDENTIALS, machine=Hands().machine, deadline=2)
 
 
 def test_a_proxy_of_the_environment_is_used(proxy: Hostile) -> None:

@@ -98,6 +98,7 @@ CLIENT: requests.ClientOptions = {
     "max_concurrency": 5,
     "creates_per_second": 5,
     "jobs_per_day": 5,
+    "min_interval_seconds": 1,
     "retention_days": 5,
     "dead_letter_queue_arn": "arn",
 }
@@ -151,6 +152,7 @@ ANSWERS: dict[type[Answer], set[str]] = {
     results.Execution: {"Execution", "CancelledExecution"},
     results.Attempt: {"Attempt"},
     results.SkippedStretch: {"SkippedStretch"},
+    results.Waits: {"Waits"},
     results.NextFire: {"NextFire"},
     results.ReleasedFire: {"ReleasedFire"},
     results.RetryPolicy: {"ShownRetryPolicy", "RetryPolicyBody"},

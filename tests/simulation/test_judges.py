@@ -105,15 +105,15 @@ def test_every_decision_about_the_client_with_defects_may_raise_and_no_other() -
         told.append(decision)
         return True
 
-    is_expired, cap_of = (partial(_decide, *place) for place in ((claims, "is_expired"), (concurrency, "cap_of")))
+    is_expired, limit_of = (partial(_decide, *place) for place in ((claims, "is_expired"), (concurrency, "limit_of")))
     with raising(strikes):
         assert not is_expired(occurrence(), NOW)
-        with pytest.raises(Defect, match="cap_of"):
-            cap_of(ours, 10)
+        with pytest.raises(Defect, match="limit_of"):
+            limit_of(ours)
         with pytest.raises(Defect, match="is_expired"):
             is_expired(occurrence(client_id=DEFECTIVE_CLIENT), NOW)
-    assert told == ["cap_of", "is_expired"]
-    assert cap_of(ours, 10) > 0
+    assert told == ["limit_of", "is_expired"]
+    assert limit_of(ours) is None
 
 
 def _decide(module: ModuleType, name: str, *args: object) -> Any:

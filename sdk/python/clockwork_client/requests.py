@@ -89,6 +89,7 @@ class ClientOptions(TypedDict, total=False):
     max_concurrency: int
     creates_per_second: float
     jobs_per_day: int
+    min_interval_seconds: float
     retention_days: int
     dead_letter_queue_arn: str
 

@@ -122,6 +122,16 @@ class SkippedStretch(Answer):
     count: int
 
 
+class Waits(Answer):
+    """For how long an execution waited before its attempts (ms), for each cause that made it wait."""
+
+    cap: int | None
+    permit: int | None
+    pause: int | None
+    circuit: int | None
+    ordered: int | None
+
+
 class Execution(Answer):
     """One due instant of a job being carried out. `result` is there after a cancel, and says if it came in time."""
 
@@ -133,6 +143,7 @@ class Execution(Answer):
     next_attempt_at: datetime | None
     reason: str | None
     skipped: SkippedStretch | None
+    waited: Waits | None
     result: str | None
 
 
@@ -236,6 +247,7 @@ class Client(Answer):
     max_concurrency: int | None
     creates_per_second: float | None
     jobs_per_day: int | None
+    min_interval_seconds: float
     retention_days: int | None
     dead_letter_queue_arn: str | None
     reason: str | None

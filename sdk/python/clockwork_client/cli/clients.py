@@ -30,6 +30,7 @@ CLIENT: list[tuple[str, str, dict[str, Any]]] = [
     ("max_concurrency", "--max-concurrency", {"type": int, "help": "Deliveries at once."}),
     ("creates_per_second", "--creates-per-second", {"type": float}),
     ("jobs_per_day", "--jobs-per-day", {"type": int}),
+    ("min_interval_seconds", "--min-interval", {"type": values.DURATION, "help": "Of its recurring jobs."}),
     ("retention_days", "--retention-days", {"type": int}),
     ("dead_letter_queue_arn", "--dead-letter-queue", {"metavar": "ARN"}),
 ]

@@ -1,4 +1,4 @@
-"""The deliverer Lambda: takes released occurrences from a release queue and delivers each when it is due."""
+"""The deliverer Lambda: takes released occurrences from the one queue of its event source; delivers each when due."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from clockwork.flows.deliver.deliver import deliver_batch
 from clockwork.flows.deliver.items import DeliverReport
 from clockwork.flows.deliver.ordered import OrderedMessage, deliver_ordered
 
-_WAITED = {f"Waited{cause.capitalize()}Ms": cause for cause in ("cap", "permit", "pause", "circuit", "ordered")}
+_WAITED = {"WaitedCapMs": "cap", "WaitedPermitMs": "permit", "WaitedPauseMs": "pause"}
+_WAITED |= {"WaitedCircuitMs": "circuit", "WaitedOrderedMs": "ordered"}
 
 
 def make_handler(app: bootstrap.App) -> bootstrap.Handler:
@@ -40,7 +41,6 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
 
 
 def _deliver(app: bootstrap.App, records: list[dict[str, Any]], deadline_at: int) -> DeliverReport:
-    """Deliver the messages of one queue, since an event source reads one queue only."""
     if records[0]["eventSourceARN"].endswith(".fifo"):
         return deliver_ordered(app.world, [_ordered_message(record) for record in records], deadline_at)
     return deliver_batch(app.world, [Message(*_content(record)) for record in records], deadline_at)
