@@ -46,7 +46,8 @@ def refusal(code: str, status: int = 400) -> Fault:
 
 
 def error_of(code: str, **more: Any) -> ClientError:
-    return ClientError({"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": 400}, **more}, "Call")  # type: ignore[typeddict-unknown-key]
+    response: Any = {"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": 400}, **more}
+    return ClientError(response, "Call")
 
 
 def raising(error: Exception) -> None:
