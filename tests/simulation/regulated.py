@@ -8,7 +8,7 @@ from typing import TypeVar
 import msgspec
 
 from clockwork.domain.clients import Client
-from clockwork.domain.errors import KeyReused
+from clockwork.domain.errors import KeyReused, Unavailable
 from clockwork.domain.ids import only_execution
 from clockwork.domain.lifecycle.parking import Parked
 from clockwork.flows import access
@@ -67,7 +67,11 @@ def create_each(visit: Visit) -> None:
 
     def flow(world: World, shards: Sequence[str]) -> Sequence[create.CreatedJob | KeyReused]:
         visit.acting_for(world, visit.client.client_id)
-        return create.create_each(world, asked, shards)
+        outcomes = create.create_each(world, asked, shards)
+        for one in outcomes:
+            if isinstance(one, Unavailable):
+                raise one
+        return [one for one in outcomes if not isinstance(one, Unavailable)]
 
     created = visit.call_until_answered(flow, len(asked))
     for request, job in zip(asked, created, strict=True):
