@@ -1,7 +1,7 @@
 """Decisions that raise: every function of the domain that a flow calls, when it is asked about one client.
 
-To decode a row or a message is no such decision: it is not asked about a client. Bytes that nobody can read are a fault
-of their own.
+To make a release of one job of a row is among them. To decode the bytes of a row or a message is not: nobody knows
+whose they are before they are read. Bytes that nobody can read are a fault of their own.
 """
 
 from __future__ import annotations
