@@ -6,6 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from clockwork.domain import keys
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import NewerFormat, Undecodable
@@ -262,7 +264,8 @@ class Watcher:
         if before is not None:
             reopened = before.state is State.DEAD and after.client_id in self.redriven
             told = f"{before.state} is final, and yet {after.state}"
-            self.require(before.state not in FINAL or reopened, "I4", told, about)
+            is_kept = msgspec.structs.replace(after, revision=before.revision, expires_at=before.expires_at) == before
+            self.require(before.state not in FINAL or reopened or is_kept, "I4", told, about)
             kept = [a.number for a in after.attempts[: len(before.attempts)]]  # old excerpts may go
             self.require(kept == [a.number for a in before.attempts], "I4", "history was lost", about)
             if before.state is State.RUNNING:
