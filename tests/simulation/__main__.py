@@ -14,7 +14,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from tests.simulation.branches import Arcs, measured, share_of
+from tests.simulation.branches import Arcs, branches_of, measured
 from tests.simulation.coverage_of_run import what_is_missing
 from tests.simulation.faults import PROFILES, Fault
 from tests.simulation.history import History
@@ -65,10 +65,13 @@ def main(arguments: list[str]) -> int:
     )
     totals = simulate(list(seeds), options)
     many = totals.seeds >= SEEDS_TO_MEET_ALL and not options.until_violation
-    coverage = share_of(totals.arcs) if totals.arcs else None
+    branches = branches_of(totals.arcs) if totals.arcs else None
+    coverage = branches.share if branches is not None else None
     missing = what_is_missing(totals.faults, totals.outcomes, coverage) if many else []
     for gap in missing:
         print(f"not met: {gap}")
+    if options.missing and branches is not None:
+        print("\n".join(f"no seed took {branch}" for branch in branches.missing))
     answer = {
         "seeds": totals.seeds,
         "operations": totals.operations,
@@ -138,6 +141,7 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--faults", type=int, help="at most so many of a seed")
     parser.add_argument("--until-violation", action="store_true", help="stop at the first, unexplained")
     parser.add_argument("--no-coverage", action="store_true", help="do not measure branches")
+    parser.add_argument("--missing", action="store_true", help="list the branches of the flows that no seed took")
     parser.add_argument("--coverage-seeds", type=int, default=4 * len(PROFILES), help="in so many seeds")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     return parser.parse_args(arguments)
