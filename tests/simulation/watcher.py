@@ -25,6 +25,7 @@ from tests.simulation.caps import Caps
 from tests.simulation.lives import Lives
 from tests.simulation.named_watcher import NamedWatcher
 from tests.simulation.order import Order, Placed
+from tests.simulation.revoking import Grants
 from tests.simulation.rows import elements_of, every_row
 from tests.simulation.scheduler import Actor, Scheduler
 
@@ -82,6 +83,7 @@ class Watcher:
         #: State that an invocation read at its beginning is at most this old (ms) while the invocation runs.
         self._invocation_ms = settings.deliverer_timeout_seconds * 1000 + MOST_SKEW_MS
         self._paused_since: dict[str, int] = {}
+        self.grants = Grants(self._invocation_ms)
         self.order = Order(2 * skew_ms)
         self.lives = Lives(self.require)
         self.named = NamedWatcher(scheduler, self.order)
@@ -160,10 +162,15 @@ class Watcher:
 
     def client_changed(self, client: Client) -> None:
         """Notes that a client was saved, paused or not."""
+        self.grants.changed(client, self._scheduler.now)
         if client.paused:
             self._paused_since.setdefault(client.client_id, self._scheduler.now)
         else:
             self._paused_since.pop(client.client_id, None)
+
+    def is_paused(self, client_id: str) -> bool:
+        """Whether the client is paused."""
+        return client_id in self._paused_since
 
     # Messages that the queue took.
 
@@ -175,6 +182,10 @@ class Watcher:
         for release in releases:
             objection = self.caps.sent(actor, release)
             self.require(objection is None, "I8", str(objection), release.job_id)
+
+    def was_sent(self, job_id: str, attempt: int) -> bool:
+        """Whether the release queue has taken a release of this attempt."""
+        return (job_id, attempt) in self._sent
 
     def reserved(self, actor: Actor | None, client_id: str, first_at: int, count: int, interval_ms: float) -> None:
         """Checks slots under a rate cap that a deliverer has reserved."""
@@ -281,6 +292,9 @@ class Watcher:
         if after.state is State.SUCCEEDED:
             is_true = (after.execution_id, after.attempt) in self._successes
             self.require(is_true, "I1", "it is recorded as succeeded, and no attempt of it was", about)
+        if before is None or after.attempts != before.attempts:
+            objection = self.grants.refusal_objection(after, self.attempts, self._scheduler.now)
+            self.require(objection is None, "I9", str(objection), about)
         if after.state in FINAL:
             self.require(bool(after.reason) or after.state is State.SUCCEEDED, "I1", "an end without a reason", about)
 
@@ -316,6 +330,7 @@ class Watcher:
         self.require(objection is None, "I7", str(objection), job_id)
         self._check_order(delivery)
         self._check_wanted_now(job_id, occurrence)
+        self._check_granted(delivery)
         promise = self.promises.get(job_id)
         if promise is not None:
             self._check_not_cancelled(promise, delivery.attempt)
@@ -372,6 +387,10 @@ class Watcher:
         self.require(in_time, "I3", "an attempt begins after its window", job_id)
         paused_at = self._paused_since.get(occurrence.client_id, began_at)
         self.require(paused_at >= began_at, "I8", "an attempt begins though its client is paused", job_id)
+
+    def _check_granted(self, delivery: Delivery) -> None:
+        objection = self.grants.objection(delivery, self._scheduler.now)
+        self.require(objection is None, "I9", str(objection), delivery.job_id)
 
     def _check_claimed(self, actor: Actor, delivery: Delivery, clock_now: int) -> None:
         record = self.executions.find(delivery.job_id, delivery.execution_id)
