@@ -18,13 +18,15 @@ from tests.simulation.branches import Arcs, branches_of, measured
 from tests.simulation.coverage_of_run import what_is_missing
 from tests.simulation.faults import PROFILES, Fault
 from tests.simulation.history import History
-from tests.simulation.run import OPERATIONS_PER_RUN, Result, Run
+from tests.simulation.run import OPERATIONS_PER_RUN, Result, Run, meets_defects
 from tests.simulation.shrink import shrink
 
 #: From this many seeds on, a run must have met every operation's answers and every kind of fault.
 SEEDS_TO_MEET_ALL = 200
 #: This many lines of a history are shown: the last ones, which explain the violation.
 LINES = 120
+#: So many seeds with defects measure branches, wherever they are among the seeds.
+DEFECTS_TRACED = 4
 #: A long run reports its progress each time after this many seeds.
 TELL_EVERY = 1_000
 Work = Callable[[int], tuple[Result, Arcs | None]]
@@ -88,7 +90,7 @@ def main(arguments: list[str]) -> int:
 def simulate(seeds: Sequence[int], options: argparse.Namespace) -> Totals:
     """Runs seeds on all cores, and explains each failing one. Only the first measure branches: tracing is slow."""
     totals = Totals()
-    traced = frozenset() if options.no_coverage else frozenset(seeds[: options.coverage_seeds])
+    traced = frozenset() if options.no_coverage else _traced(seeds, options.coverage_seeds)
     for result, arcs in _results(seeds, partial(go, options.operations, options.faults, traced), options.jobs):
         totals.add(result, arcs)
         if totals.seeds % TELL_EVERY == 0:
@@ -99,6 +101,11 @@ def simulate(seeds: Sequence[int], options: argparse.Namespace) -> Totals:
                 break
             explain(Run(result.seed, options.operations, options.faults).go())
     return totals
+
+
+def _traced(seeds: Sequence[int], count: int) -> frozenset[int]:
+    """The seeds that measure branches: the first `count`, and the first few with defects, which alone take some."""
+    return frozenset((*seeds[:count], *[seed for seed in seeds if meets_defects(seed)][:DEFECTS_TRACED]))
 
 
 def go(operations: int, faults: int | None, traced: frozenset[int], seed: int) -> tuple[Result, Arcs | None]:
