@@ -6,7 +6,7 @@ A client that may not send to a target any more is refused at its next attempt, 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import msgspec
 
@@ -51,17 +51,14 @@ class Grants:
             return None
         return f"an attempt goes to {target}, which was taken away from its client"
 
-    def refusal_objection(self, record: Execution, starts: Mapping[tuple[str, int], int], now: int) -> str | None:
-        """Why an execution must not end like this, or None: refused though it has all that it had, or without a reason.
+    def refusal_objection(self, record: Execution, now: int) -> str | None:
+        """Why an execution must not end like this, or None: refused though nothing was taken away, or without reason.
 
-        `starts`: how often each attempt was started, by execution and number.
+        At level `none` another copy of its message may have been started.
         """
         error = record.attempts[-1].error if record.attempts else None
-        is_refused = error is not None and REFUSED in error
-        if not is_refused:
+        if error is None or REFUSED not in error:
             return None
-        if starts[record.execution_id, record.attempt]:
-            return f"it was started, and refused all the same: {error}"
         if record.state is not State.DEAD or error not in (record.reason or ""):
             return f"it was refused, and is {record.state}: {record.reason}"
         known = [client for _, client in self._known[record.client_id]]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 
 from clockwork.domain.executions import Attempt, Execution, State
@@ -16,7 +14,6 @@ from tests.support.examples import NOW, execution, occurrence, release
 INVOCATION_MS = 60_000
 BARE = without_some(REVOCABLE, 0.0, lambda: 0.5)
 TARGETS = HttpTarget("https://good.example.com/"), SqsTarget(QUEUE_ARN), KafkaTarget(TOPIC)
-NO_STARTS: Counter[tuple[str, int]] = Counter()
 
 
 def to(target: Target) -> Delivery:
@@ -53,11 +50,9 @@ def test_callbacks_keep_their_host(grants: Grants) -> None:
 
 
 def test_a_refusal_ends_the_execution_with_its_reason_and_only_while_something_is_taken_away(grants: Grants) -> None:
-    assert "nothing was taken away" in str(grants.refusal_objection(refused(), NO_STARTS, NOW))
+    assert "nothing was taken away" in str(grants.refusal_objection(refused(), NOW))
     grants.changed(BARE, NOW)
-    assert grants.refusal_objection(refused(), NO_STARTS, NOW) is None
-    assert "it was refused, and is FAILED" in str(grants.refusal_objection(refused(State.FAILED), NO_STARTS, NOW))
-    assert "no more" in str(grants.refusal_objection(refused(told=""), NO_STARTS, NOW))
-    started = Counter({(refused().execution_id, 1): 1})
-    assert "it was started" in str(grants.refusal_objection(refused(), started, NOW))
-    assert grants.refusal_objection(execution(State.DEAD, reason="spent"), NO_STARTS, NOW) is None
+    assert grants.refusal_objection(refused(), NOW) is None
+    assert "it was refused, and is FAILED" in str(grants.refusal_objection(refused(State.FAILED), NOW))
+    assert "no more" in str(grants.refusal_objection(refused(told=""), NOW))
+    assert grants.refusal_objection(execution(State.DEAD, reason="spent"), NOW) is None

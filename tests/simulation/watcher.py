@@ -293,7 +293,7 @@ class Watcher:
             is_true = (after.execution_id, after.attempt) in self._successes
             self.require(is_true, "I1", "it is recorded as succeeded, and no attempt of it was", about)
         if before is None or after.attempts != before.attempts:
-            objection = self.grants.refusal_objection(after, self.attempts, self._scheduler.now)
+            objection = self.grants.refusal_objection(after, self._scheduler.now)
             self.require(objection is None, "I9", str(objection), about)
         if after.state in FINAL:
             self.require(bool(after.reason) or after.state is State.SUCCEEDED, "I1", "an end without a reason", about)
