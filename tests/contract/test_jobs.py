@@ -9,9 +9,10 @@ import pytest
 
 from clockwork.domain.errors import NewerFormat, Undecodable
 from clockwork.domain.jobs import HttpTarget, Payload
-from clockwork.domain.named_jobs import Definition, JobState, NamedJob, versioned
+from clockwork.domain.named.changes import with_series
+from clockwork.domain.named_jobs import Definition, JobState, NamedJob
 from clockwork.domain.recurrence import Every, Recurrence
-from clockwork.domain.storage.codec import PLAIN
+from clockwork.domain.storage.codec import FORMAT
 from clockwork.ports import Jobs, KeyRow
 from tests.contract.examples import DAY, DUE
 from tests.contract.races import at_once
@@ -25,13 +26,12 @@ def job(key: str = "tick", client_id: str = "acme", revision: int = 1, size: int
         record="full",
         recurrence=Recurrence(every=Every(10_000, DUE)),
     )
-    return versioned(
+    return with_series(
         NamedJob(
             client_id=client_id,
             job_key=key,
             incarnation=1,
             revision=revision,
-            version="",
             state=JobState.ACTIVE,
             partition_id="p000",
             definition=definition,
@@ -87,7 +87,7 @@ def test_a_repeat_of_a_stored_change_counts_as_stored(jobs: Jobs) -> None:
 
 def test_of_two_writers_of_a_job_at_once_one_wins(jobs: Jobs) -> None:
     for number in range(30):
-        writers = [msgspec.structs.replace(job(f"k{number}"), version=f"v{one}") for one in range(3)]
+        writers = [msgspec.structs.replace(job(f"k{number}"), reason=f"v{one}") for one in range(3)]
         assert sorted(at_once(*(partial(jobs.save, None, one) for one in writers))) == [False, False, True]
 
 
@@ -139,7 +139,7 @@ def test_a_scan_reads_page_by_page_and_never_a_key_row(aws_world: AwsWorld) -> N
     assert sum(answers) == found == 60
 
 
-@pytest.mark.parametrize(("blob", "fault"), [(b"\x01garbage", Undecodable), (bytes([PLAIN + 1]), NewerFormat)])
+@pytest.mark.parametrize(("blob", "fault"), [(b"\x01garbage", Undecodable), (bytes([FORMAT + 1]), NewerFormat)])
 def test_a_job_that_cannot_be_read_is_answered_with_why_beside_the_others(
     world: World, jobs: Jobs, blob: bytes, fault: type[Exception]
 ) -> None:

@@ -46,19 +46,21 @@ class Ledger:
     def _plan(self, at: int, happen: Callable[[], None]) -> None:
         heapq.heappush(self._events, (max(self.now, at), next(self._numbers), happen))
 
-    def _start(self, job: Job, due_at: int, run_at: int, wanted: Callable[[], bool]) -> None:
-        run = {"dueAt": due_at, "state": "waiting", "attempts": [], "budget": 0}
+    def _start(
+        self, job: Job, due_at: int, run_at: int, wanted: Callable[[], bool], *, scheduled: bool = False
+    ) -> None:
+        run = {"dueAt": due_at, "state": "waiting", "attempts": [], "budget": 0, "scheduled": scheduled}
         if job["body"]["record"] == "full" or job["named"]:
             job["runs"].append(run)
         self._plan(run_at, lambda: self._attempt(job, run, wanted))
 
     def _attempt(self, job: Job, run: Any, wanted: Callable[[], bool]) -> None:
-        if run["state"] == "CANCELLED":
+        if run["state"] in ("CANCELLED", "dropped"):
             return
         if not wanted():
             run["state"] = "dropped"
             return
-        body = run.setdefault("body", job["body"])
+        body = run.setdefault("body", job["body"]) if not job["named"] else job["body"]
         number = len(run["attempts"]) + 1
         self.delivered.append((job["number"], run["dueAt"], number))
         succeeds = number > body["payload"]["fails"]

@@ -10,7 +10,7 @@ from tests.model.operations import Operation
 
 
 class NamedPage(Ledger):
-    """Named jobs: one definition per key, one chain of fires, and changes after which no old fire starts."""
+    """Named jobs: one definition per key, one chain of fires; a change is for what is due later, a delete for all."""
 
     def name(self, op: Operation) -> Expected:
         assert op.key is not None
@@ -45,10 +45,7 @@ class NamedPage(Ledger):
         if digest not in (None, ("run", job["number"])):
             return 409, None
         if digest is None:
-            asked = job["body"], job["anchor"]
-            self._start(
-                job, self.now, self.now, lambda: job["state"] != "CANCELLED" and (job["body"], job["anchor"]) == asked
-            )
+            self._start(job, self.now, self.now, lambda: job["state"] != "CANCELLED")
         if op.key is not None:
             self._keys[op.key] = ("run", job["number"]), made
         return 202, {}
@@ -69,14 +66,28 @@ class NamedPage(Ledger):
         if {"every", "delaySeconds"} <= set(body["schedule"]) or {"catchUp", "delaySeconds"} <= set(body["schedule"]):
             return 422, None
         if body != job["body"]:
-            same_schedule = body["schedule"] == job["body"]["schedule"]
+            before = job["body"]
             self._change(job, body=body)
-            if not same_schedule:
-                self._schedule(job)
-                job["paused_at"] = self.now
-            if job["state"] == "ACTIVE":
-                self._fire_next(job, self.now)
+            if _timing(body) != _timing(before):
+                self._retime(job, before)
         return 200, self._stands(job)
+
+    def _retime(self, job: Job, before: Any) -> None:
+        """Another beat starts now, in a pause, too. A one-shot moves, and all that waits of it ends."""
+        both_once = "every" not in before["schedule"] and "every" not in job["body"]["schedule"]
+        if both_once:
+            self._end_waiting(job, lambda run: run["scheduled"])
+        self._schedule(job)
+        if not both_once:
+            job["paused_at"] = self.now
+        if job["state"] == "ACTIVE":
+            self._fire_next(job, self.now)
+
+    @staticmethod
+    def _end_waiting(job: Job, wanted: Callable[[Any], bool]) -> None:
+        for run in job["runs"]:
+            if run["state"] in ("waiting", "FAILED") and wanted(run):
+                run["state"] = "dropped"
 
     def _set(self, op: Operation, state: str) -> Expected:
         job, refused = self._changeable(op)
@@ -84,6 +95,7 @@ class NamedPage(Ledger):
             return refused, None
         if job["state"] != state:
             self._change(job, state=state)
+            job["series"] += 1
             if state == "PAUSED":
                 job["paused_at"] = self.now
             else:
@@ -106,20 +118,22 @@ class NamedPage(Ledger):
 
     def _schedule(self, job: Job) -> None:
         job["anchor"] = self.now
+        job["series"] = job.get("series", 0) + 1
 
     def _fire_next(self, job: Job, after_at: int) -> None:
-        at, revision = self._fire_after(job, after_at), job["revision"]
+        at, series = self._fire_after(job, after_at), job["series"]
         if at is not None:
-            self._plan(at, lambda: self._fire_due(job, at, revision))
+            self._plan(at, lambda: self._fire_due(job, at, series))
 
-    def _fire_due(self, job: Job, at: int, revision: int) -> None:
-        if job["revision"] == revision:
+    def _fire_due(self, job: Job, at: int, series: int) -> None:
+        if job["series"] == series and job["state"] == "ACTIVE":
             self._fire(job, at)
             self._fire_next(job, at)
 
     def _fire(self, job: Job, due_at: int) -> None:
-        revision = job["revision"]
-        self._start(job, due_at, self.now, lambda: bool(job["revision"] == revision))
+        """Fires an instant, once in the job's life."""
+        if not any(run["scheduled"] and run["dueAt"] == due_at for run in job["runs"]):
+            self._start(job, due_at, self.now, lambda: bool(job["state"] != "CANCELLED"), scheduled=True)
 
     @staticmethod
     def _fire_after(job: Job, at: int) -> int | None:
@@ -150,6 +164,11 @@ class NamedPage(Ledger):
     def _is_replaced(self, job: Job) -> bool:
         """Whether a newer job has taken over its key; the API then no longer finds the older one."""
         return bool(job["named"] and self.jobs[self._names[job["key"]]] is not job)
+
+
+def _timing(body: Any) -> Any:
+    """When a body fires: what it does about missed fires is no part of that."""
+    return {name: value for name, value in body["schedule"].items() if name != "catchUp"}
 
 
 def _merged(value: Any, patch: Any) -> Any:

@@ -48,6 +48,7 @@ class Page(NamedPage):
         if job["named"]:
             if job["state"] != "CANCELLED":
                 self._change(job, state="CANCELLED")
+                self._end_waiting(job, lambda _: True)
             return 200, {"result": "cancelled"}
         job["noted"] = True
         if job["body"]["record"] == "none":

@@ -122,15 +122,15 @@ CALLS: dict[str, Call] = {
     "putJob": lambda cw: cw.jobs.replace("j", HTTP, 1, if_revision=3, **DEFINITION),
     "patchJob": lambda cw: cw.jobs.patch("j", {"tags": None}, if_revision=3),
     "cancelJob": lambda cw: cw.jobs.cancel("j"),
-    "pauseJob": lambda cw: cw.jobs.pause("j", "r", if_revision=3),
-    "resumeJob": lambda cw: cw.jobs.resume("j", "r", if_revision=3),
+    "pauseJob": lambda cw: cw.jobs.pause("j", "r", waiting="cancel", if_revision=3),
+    "resumeJob": lambda cw: cw.jobs.resume("j", "r", waiting="cancel", if_revision=3),
     "runJob": lambda cw: cw.jobs.run("j", idempotency_key="k"),
     "backfillJob": lambda cw: cw.jobs.backfill("j", AT, AT, max_per_second=1, idempotency_key="k"),
     "previewSchedule": lambda cw: cw.jobs.preview(count=3, **SCHEDULE),
     "listExecutions": lambda cw: next(cw.executions.list("j", page_size=1, next_token="n"), None),
     "getExecution": lambda cw: cw.executions.get("e"),
     "cancelExecution": lambda cw: cw.executions.cancel("e"),
-    "redriveExecution": lambda cw: cw.executions.redrive("e"),
+    "redriveExecution": lambda cw: cw.executions.redrive("e", as_it_was=True),
     "listDead": lambda cw: next(cw.dead.list(prefix="p", client_id="c", page_size=1, next_token="n"), None),
     "redriveDead": lambda cw: cw.dead.redrive(client_id="c", next_token="n", **DEAD),
     "discardDead": lambda cw: cw.dead.discard(client_id="c", next_token="n", **DEAD),
@@ -360,7 +360,7 @@ def expected(schema: Mapping[str, Any]) -> set[Any]:
         return {datetime}
     if "const" in schema:
         return {type(schema["const"])}
-    return {{"string": str, "integer": int, "number": float}[schema["type"]]}
+    return {{"string": str, "integer": int, "number": float, "boolean": bool}[schema["type"]]}
 
 
 def test_a_refusal_holds_what_a_problem_holds() -> None:

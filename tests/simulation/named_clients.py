@@ -10,6 +10,8 @@ import msgspec
 from clockwork.domain.errors import JobNotFound
 from clockwork.domain.ids import NamedJobId, decode_job, is_named
 from clockwork.domain.jobs import HttpTarget, Payload, RetryPolicy
+from clockwork.domain.named import changes
+from clockwork.domain.named.changes import has_cancelled_waiting
 from clockwork.domain.named_jobs import CatchUp, Definition, JobState, NamedJob, Overlap
 from clockwork.domain.recurrence import Every, Recurrence
 from clockwork.domain.releases import LONGEST_DELAY_SECONDS
@@ -20,6 +22,7 @@ from clockwork.flows.requests import read
 from clockwork.flows.requests.read import list_jobs
 from clockwork.flows.world import World
 from tests.simulation.clients import Visit
+from tests.simulation.named_history import CANCELLING
 from tests.simulation.named_watcher import Life
 from tests.simulation.requests import CALLED_BACK
 from tests.simulation.watcher import MOST_SKEW_MS
@@ -133,7 +136,7 @@ def living(visit: Visit, world: World, job_id: str) -> NamedJob:
     return job
 
 
-def change(visit: Visit, changed: write.Change, is_as_wanted: Callable[[NamedJob], bool]) -> None:
+def change(visit: Visit, changed: changes.Change, is_as_wanted: Callable[[NamedJob], bool]) -> None:
     """Changes the job unless it already is as wanted; some clients repeat the call until they have an answer."""
     job_id = known(visit)
     revision = visit.rng.choice((None, None, None, 1))
@@ -141,10 +144,10 @@ def change(visit: Visit, changed: write.Change, is_as_wanted: Callable[[NamedJob
 
     def flow(world: World, _: Sequence[str]) -> tuple[write.Written, bool]:
         job = get_named(world, visit.caller(world), job_id)
+        if not job.is_alive and not is_as_wanted(job):
+            raise JobNotFound(job_id)
         if is_as_wanted(job):
             return write.unchanged(world, job), False
-        if not job.is_alive:
-            raise JobNotFound(job_id)
         return write.change(world, job, revision, changed), True
 
     written, is_new = ask(flow)
@@ -159,14 +162,30 @@ def in_state(state: JobState) -> Callable[[NamedJob], bool]:
 def replace(visit: Visit) -> None:
     """Replaces the definition by PUT, with the same schedule or another one."""
     wanted = definition(visit.rng, visit.now, visit.desk.began_at)
-    same = visit.rng.random() < 0.4
+    kind = visit.rng.choice(("same", "same", "bounds", "any", "any"))
     text = b'{"n": %d}' % visit.rng.getrandbits(64)
 
-    def changed(job: NamedJob, now: int, released_to: int) -> NamedJob:
-        new = write.with_schedule_of(job, wanted) if same else wanted
-        return write.replaced(new, text, same_schedule=same)(job, now, released_to)
+    def changed(job: NamedJob, boundary_at: int, home: changes.Home) -> NamedJob:
+        new = wanted if kind == "any" else like(job.definition, wanted, kind)
+        return changes.replaced(new, text)(job, boundary_at, home)
 
     change(visit, changed, lambda job: job.is_alive and job.as_sent == text)
+
+
+def like(before: Definition, wanted: Definition, kind: str) -> Definition:
+    """The wanted definition with the timing of the one before (`same`), or with its beat in other bounds."""
+    kept = msgspec.structs.replace(
+        wanted,
+        at=before.at,
+        recurrence=before.recurrence,
+        ordering_key=before.ordering_key,
+        sequence=before.sequence,
+    )
+    if kind == "same" or before.recurrence is None:
+        return kept
+    jitter, most = (3, 7) if before.recurrence.jitter_seconds == 0 else (0, None)
+    bounds = msgspec.structs.replace(before.recurrence, jitter_seconds=jitter, max_fires=most)
+    return msgspec.structs.replace(kept, recurrence=bounds)
 
 
 def run_now(visit: Visit) -> None:
@@ -216,15 +235,18 @@ NAMED_OPERATIONS: dict[str, Callable[[Visit], None]] = {
     "create named": create,
     "repeat named": repeat,
     "replace": replace,
-    "pause": lambda visit: change(visit, write.paused("a pause"), in_state(JobState.PAUSED)),
-    "resume": lambda visit: change(visit, write.resumed(None), in_state(JobState.ACTIVE)),
-    "delete": lambda visit: change(visit, write.cancelled(None), in_state(JobState.CANCELLED)),
+    "pause": lambda visit: change(visit, changes.paused("a pause"), in_state(JobState.PAUSED)),
+    "pause and cancel": lambda visit: change(
+        visit, changes.paused(CANCELLING, cancels=True), lambda job: has_cancelled_waiting(job) or not job.is_alive
+    ),
+    "resume": lambda visit: change(visit, changes.resumed(None), in_state(JobState.ACTIVE)),
+    "delete": lambda visit: change(visit, changes.cancelled(None), in_state(JobState.CANCELLED)),
     "run now": run_now,
     "backfill": backfill,
     "look at named": look,
     "snoop named": snoop,
 }
 NAMED_WEIGHTS = {
-    "create named": 14, "repeat named": 4, "replace": 5, "pause": 3, "resume": 4, "delete": 3, "run now": 3,
-    "backfill": 2, "look at named": 4, "snoop named": 1,
+    "create named": 14, "repeat named": 4, "replace": 7, "pause": 3, "pause and cancel": 1, "resume": 5, "delete": 3,
+    "run now": 3, "backfill": 2, "look at named": 4, "snoop named": 1,
 }  # fmt: skip

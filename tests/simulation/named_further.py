@@ -11,6 +11,7 @@ from clockwork.domain.ids import is_named
 from clockwork.domain.jobs import HttpTarget, Payload
 from clockwork.domain.keys import plain_partitions
 from clockwork.domain.lifecycle.cancels import Verdict
+from clockwork.domain.named import changes
 from clockwork.domain.named_jobs import Definition, JobState, NamedJob
 from clockwork.flows.access import get_by_key
 from clockwork.flows.named import trigger, write
@@ -53,7 +54,7 @@ def unschedule(visit: Visit) -> None:
         job = get_by_key(world, visit.acting_for(world, visit.client.client_id).client_id, key)
         if job is None or not job.is_alive or write.has_ended(world, job):
             raise NotScheduled(key)
-        return write.change(world, job, None, write.cancelled(None))
+        return write.change(world, job, None, changes.cancelled(None))
 
     answered(visit, visit.call(flow), is_change=True, is_new=True)
 
@@ -84,7 +85,7 @@ def delete_under(key: str) -> Callable[[Visit], None]:
         def flow(world: World, _: Sequence[str]) -> None:
             job = get_by_key(world, visit.acting_for(world, visit.client.client_id).client_id, key)
             if job is not None and job.is_alive:
-                write.change(world, job, None, write.cancelled(None))
+                write.change(world, job, None, changes.cancelled(None))
 
         return flow
 
@@ -166,7 +167,7 @@ def hoard(now: int, count: int) -> Sequence[NamedJob]:
             job_key=f"job-{number:05d}",
             incarnation=1,
             revision=2,
-            version=f"old-{number}",
+            series=f"old-{number}",
             state=JobState.CANCELLED,
             partition_id=plain_partitions(1)[0],
             definition=wanted,

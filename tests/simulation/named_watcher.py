@@ -1,4 +1,4 @@
-"""Watches named jobs: no fire starts from a refused or replaced schedule, and every promised fire ends."""
+"""Watches named jobs: what starts is wanted by a row that may have been read, and every promised fire ends."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from clockwork.domain.executions import Execution
-from clockwork.domain.fires.chains import fire_after
-from clockwork.domain.ids import ExecutionId, NamedJobId, decode_execution, decode_job
+from clockwork.domain.ids import ONLY_RUN, ExecutionId, NamedJobId, decode_execution, decode_job
 from clockwork.domain.named_jobs import JobState, NamedJob
 from clockwork.domain.releases import Delivery
 from clockwork.flows.named.write import Written
 from clockwork.memory.executions import MemoryExecutions
+from tests.simulation.named_history import Event, events_of, is_legit, promised
 from tests.simulation.order import Order, Placed
 from tests.simulation.scheduler import Scheduler
 
@@ -24,31 +24,37 @@ FOREVER_MS = 10**12
 
 @dataclass
 class Answered:
-    """What a client was told of a job: its version, and after a change which earlier executions may still start."""
+    """What a client was told of a job: its row, and after a change which attempts may still start all the same."""
 
     index: int
     job_id: str
-    #: None: the answer was not to a change, and lists nothing.
-    listed: frozenset[str] | None
+    #: The attempts by executionId. None: the answer was not to a change, and lists nothing.
+    listed: dict[str, int] | None
     #: The answer promised all fires due from this instant on (ms).
     promises_from: int
 
 
 @dataclass
 class Life:
-    """Every version of the job under one key, and the answers about it."""
+    """Every row of the job under one key, and the answers about it."""
 
     truths: list[NamedJob] = field(default_factory=list)
     answered: list[Answered] = field(default_factory=list)
     #: Acknowledged executions that were asked for by hand.
     by_hand: set[str] = field(default_factory=set)
     #: Acknowledged backfills: the job, its number of fires, and how often the job had changed before. No result is
-    #: promised if the job's schedule changes during a backfill.
+    #: promised if the job's timing changes during a backfill.
     backfills: dict[str, tuple[str, int, int]] = field(default_factory=dict)
 
-    def index_of(self, version: str) -> int | None:
-        """The position of a version among all versions, or None."""
-        return next((i for i, job in enumerate(self.truths) if job.version == version), None)
+    def index_of(self, job: NamedJob) -> int | None:
+        """The position of a row among all rows, or None."""
+        return next((i for i, one in enumerate(self.truths) if one == job), None)
+
+    def events(self, job_id: str, until: int | None = None) -> list[Event]:
+        """The events of one incarnation, up to and including the row `until`."""
+        rows = self.truths if until is None else self.truths[: until + 1]
+        mine = [row for row in rows if row.job_id == job_id]
+        return events_of(mine) if mine else []
 
 
 class NamedWatcher:
@@ -60,7 +66,9 @@ class NamedWatcher:
         self.executions = MemoryExecutions()
         self.lives: defaultdict[Place, Life] = defaultdict(Life)
         self.accepted: set[str] = set()
-        #: Redriven executions: these may start whatever has become of their job since.
+        #: Executions of which an attempt has begun.
+        self.started: set[str] = set()
+        #: Redriven executions: these may start whatever has become of their job's schedule since.
         self.redriven: set[str] = set()
         #: Executions that the api answered to be cancelled.
         self.cancelled: set[str] = set()
@@ -69,78 +77,96 @@ class NamedWatcher:
         self.cut_at: dict[str, int] = {}
 
     def changed(self, job: NamedJob) -> None:
-        """Notes the version of a job that a store has just saved."""
+        """Notes the row of a job that a store has just saved."""
         life = self.lives[job.client_id, job.job_key]
-        if not life.truths or life.truths[-1].version != job.version:
+        if not life.truths or life.truths[-1] != job:
+            if life.truths:
+                self._order.forget(_execution_of(life.truths[-1]))
             life.truths.append(job)
 
     def answered(self, written: Written, *, is_change: bool = False, promises_from: int = 0) -> str | None:
         """Notes that a client was told the state of a job; returns why the answer is wrong, or None.
 
-        Only the answer to a change tells which earlier executions of the job may still start.
+        Only the answer to a change tells which earlier attempts of the job may still start.
         """
         life = self.lives[written.job.client_id, written.job.job_key]
-        index = life.index_of(written.job.version)
+        index = life.index_of(written.job)
         if index is None:
-            return "it is answered under a version that was never the truth"
-        listed = frozenset(execution.execution_id for execution in written.running) if is_change else None
+            return "it is answered with a row that was never the truth"
+        listed = {one.execution_id: one.attempt for one in written.running} if is_change else None
         life.answered.append(Answered(index, written.job.job_id, listed, promises_from))
-        self._place(life.truths[index])
+        if index == len(life.truths) - 1:
+            self._place(life.truths[index])
         return None
 
     def _place(self, job: NamedJob) -> None:
         """Gives an ordered one-shot its position in the order, from now on."""
         at, wanted = job.definition.at, job.definition
         if job.state is JobState.ACTIVE and at is not None:
-            placed = Placed(job.job_id, str(ExecutionId(job.job_id, at, job.version)), at, wanted.sequence or 0)
+            placed = Placed(job.job_id, _execution_of(job), at, wanted.sequence or 0)
             self._order.accepted(job.client_id, wanted.ordering_key, placed, self._scheduler.now)
 
     def is_outdated(self, execution_id: str) -> bool:
-        """Whether the execution's job has changed since, or was deleted."""
-        place = decode_job(decode_execution(execution_id).job_id)
+        """Whether the execution's job does not fire at this instant any more, or was deleted."""
+        execution = decode_execution(execution_id)
+        place = decode_job(execution.job_id)
         assert isinstance(place, NamedJobId)
         truth = self.lives[place.client_id, place.job_key].truths[-1]
-        return truth.version != decode_execution(execution_id).run or truth.incarnation != place.incarnation
+        is_same = truth.incarnation == place.incarnation and truth.definition.at == execution.due_at
+        return not is_same or truth.state is not JobState.ACTIVE
 
     def objection(self, delivery: Delivery) -> str | None:
         """The reason why an attempt of a named job must not start, or None."""
         place = decode_job(delivery.job_id)
-        if not isinstance(place, NamedJobId) or delivery.execution_id in self.redriven:
+        if not isinstance(place, NamedJobId):
             return None
-        if delivery.execution_id in self.cancelled:
+        if delivery.execution_id in self.cancelled - self.redriven:
             return "it starts after the answer cancelled"
         life = self.lives[place.client_id, place.job_key]
         execution = decode_execution(delivery.execution_id)
-        if execution.run.startswith(("r", "b")) and life.index_of(execution.run) is None:
-            index = max(i for i, job in enumerate(life.truths) if job.incarnation == place.incarnation and job.is_alive)
-        else:
-            found = life.index_of(execution.run)
-            if found is None:
-                return "it fires under a version that was never the truth"
-            if not _promises(life.truths[found], execution.due_at):
-                return "it fires at an instant that its version never promised"
-            index = found
-        return self._objection_of_answers(life, index, delivery.execution_id)
-
-    @staticmethod
-    def _objection_of_answers(life: Life, index: int, execution_id: str) -> str | None:
-        for answer in life.answered:
-            # The next job under a key knows nothing of the executions of the one before.
-            is_theirs = decode_execution(execution_id).job_id == answer.job_id
-            is_listed = answer.listed is None or execution_id in answer.listed
-            if index < answer.index and is_theirs and not is_listed:
-                return f"it fires although its end was answered (version {index}, answered {answer.index})"
+        least = self._least_row(life, delivery)
+        rows = [i for i in range(least, len(life.truths)) if self._wants(life, i, execution, delivery.execution_id)]
+        was_started = delivery.execution_id in self.started
+        self.started.add(delivery.execution_id)
+        if not rows:
+            return f"no row from {least} on wants it (of {len(life.truths)}; started before: {was_started})"
+        payload = delivery.occurrence.payload.body
+        if payload not in {life.truths[i].definition.payload.body for i in range(least, len(life.truths))}:
+            return f"it is delivered by a definition of before row {least}"
         return None
 
+    def _wants(self, life: Life, index: int, execution: ExecutionId, execution_id: str) -> bool:
+        row = life.truths[index]
+        if row.job_id != execution.job_id or not row.is_alive:
+            return False
+        if execution.run != ONLY_RUN or execution_id in self.redriven:
+            return True
+        return is_legit(life.events(row.job_id, index), execution.due_at, is_started=execution_id in self.started)
+
+    @staticmethod
+    def _least_row(life: Life, delivery: Delivery) -> int:
+        """The row from which on one must want the attempt: whoever starts it has read that or a later one."""
+        least = next((i for i, row in enumerate(life.truths) if row.job_id == delivery.job_id), 0)
+        for answer in life.answered:
+            # The next job under a key knows nothing of the executions of the one before.
+            if answer.job_id == delivery.job_id and answer.listed is not None:
+                is_listed = delivery.attempt <= answer.listed.get(delivery.execution_id, 0)
+                least = least if is_listed else max(least, answer.index)
+        return least
+
     def changed_at(self, execution_id: str) -> int | None:
-        """When the version of a job was saved whose schedule asked for this fire (ms); None for any other execution."""
+        """When the job of a schedule's execution was last changed (ms), if it never was paused; None for any other one.
+
+        A change may release what is due since, and a pause may hold it back.
+        """
         execution = decode_execution(execution_id)
         place = decode_job(execution.job_id)
-        if not isinstance(place, NamedJobId):
+        if not isinstance(place, NamedJobId) or execution.run != ONLY_RUN:
             return None
-        life = self.lives[place.client_id, place.job_key]
-        index = life.index_of(execution.run)
-        return None if index is None else life.truths[index].changed_at
+        rows = [row for row in self.lives[place.client_id, place.job_key].truths if row.job_id == execution.job_id]
+        if any(row.state is JobState.PAUSED for row in rows):
+            return None
+        return rows[-1].changed_at
 
     def unsettled(self, apart: str | None = None) -> Iterator[str]:
         """The ids of promised executions that were neither delivered nor ended.
@@ -153,26 +179,26 @@ class NamedWatcher:
             yield from self._unsettled_fires(life)
 
     def _unsettled_fires(self, life: Life) -> Iterator[str]:
-        if not life.truths or life.truths[-1].state is not JobState.ACTIVE:
+        if not life.truths or not life.truths[-1].is_alive:
             return
         job = life.truths[-1]
         promises = [answer.promises_from for answer in life.answered if answer.index == len(life.truths) - 1]
         if not promises:
             return  # Never acknowledged, so nothing was promised.
         cut_at = self.cut_at.get(job.job_id, job.changed_at + FOREVER_MS)
-        skipped = [e.skipped for e in self.executions.list(job.job_id, MOST_FIRES, None) if e.skipped is not None]
-        fire = fire_after(job, job.chain_after_at, job.chain_ordinal)
-        while fire is not None:
-            execution_id = str(ExecutionId(job.job_id, fire.due_at, job.version))
-            is_skipped = any(s.from_at <= fire.due_at <= s.to_at for s in skipped)
-            is_promised = min(promises) <= fire.due_at < cut_at
+        records = self.executions.list(job.job_id, MOST_FIRES, None)
+        yield from (e.execution_id for e in records if not e.is_final)
+        skipped = [e.skipped for e in records if e.skipped is not None]
+        for due_at in promised(life.events(job.job_id)):
+            execution_id = str(ExecutionId(job.job_id, due_at, ONLY_RUN))
+            is_skipped = any(s.from_at <= due_at <= s.to_at for s in skipped)
+            is_promised = min(promises) <= due_at < cut_at
             if is_promised and not is_skipped and not self._is_settled(life, execution_id):
                 yield execution_id
-            fire = fire_after(job, fire.base_at, fire.ordinal)
 
     def _unsettled_backfills(self, life: Life) -> Iterator[str]:
         for backfill_id, (job_id, count, changes) in life.backfills.items():
-            if changes < len(life.truths):
+            if any(row.state is JobState.CANCELLED for row in life.truths[changes:]) or _is_retimed(life, changes):
                 continue
             done = {e for e in self.accepted if e.startswith(job_id) and e.endswith(f".{backfill_id}")}
             records = self.executions.list(job_id, MOST_FIRES, None)
@@ -192,12 +218,14 @@ class NamedWatcher:
         return not life.truths[-1].is_alive or life.truths[-1].job_id != job_id
 
 
-def _promises(job: NamedJob, due_at: int) -> bool:
-    recurrence = job.definition.recurrence
-    if recurrence is None:
-        return job.definition.at == due_at
-    every = recurrence.every
-    if every is None or due_at < every.anchor_at:
-        return False
-    late_ms = (due_at - every.anchor_at) % every.every_ms
-    return late_ms <= recurrence.jitter_seconds * 1000
+def _execution_of(job: NamedJob) -> str:
+    """The id of the one execution of a job that fires once."""
+    return str(ExecutionId(job.job_id, job.definition.at or 0, ONLY_RUN))
+
+
+def _is_retimed(life: Life, since: int) -> bool:
+    """Whether the timing of a job has changed since it had so many rows."""
+    rows = life.truths[max(0, since - 1) :]
+    timings = {(one.definition.at, one.definition.recurrence, one.definition.ordering_key) for one in rows}
+    sequences = {one.definition.sequence for one in rows}
+    return len(timings) > 1 or len(sequences) > 1

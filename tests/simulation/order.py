@@ -43,6 +43,11 @@ class Order:
         """Notes executions that lose their position: received too often, the sweeper sends them anew, at the end."""
         self._lost.update(execution_ids)
 
+    def forget(self, execution_id: str) -> None:
+        """Notes that an execution has no position any more: its job was changed."""
+        for placed in self._placed.values():
+            placed.pop(execution_id, None)
+
     def ahead_of(self, execution_id: str, occurrence: Occurrence) -> Iterator[Placed]:
         """The executions that have to end before this one starts."""
         if occurrence.ordering_key is None:

@@ -10,7 +10,8 @@ import msgspec
 
 from clockwork.domain.ids import NamedJobId
 from clockwork.domain.jobs import HttpTarget, Payload, RecordLevel, RetryPolicy
-from clockwork.domain.named_jobs import Definition, NamedJob
+from clockwork.domain.named import changes
+from clockwork.domain.named_jobs import Definition
 from clockwork.domain.recurrence import Every, Recurrence
 from clockwork.domain.requests.create import CreateRequest, NewJob
 from clockwork.flows import access
@@ -96,10 +97,10 @@ def changed() -> Steps:
     return [
         (1_000, _create("moved", at=BEGAN_AT + 90_000)),
         (8_000, _create("deleted", at=BEGAN_AT + 80_000)),
-        (15_000, _change("moved", write.replaced(_definition(at=BEGAN_AT + 70_000), b"{}", same_schedule=False))),
-        (22_000, _change("moved", write.paused("a pause"))),
-        (30_000, _change("deleted", write.cancelled(None))),
-        (45_000, _change("moved", write.resumed(None))),
+        (15_000, _change("moved", changes.replaced(_definition(at=BEGAN_AT + 70_000), b"{}"))),
+        (22_000, _change("moved", changes.paused("a pause"))),
+        (30_000, _change("deleted", changes.cancelled(None))),
+        (45_000, _change("moved", changes.resumed(None))),
     ]
 
 
@@ -108,10 +109,8 @@ def recurring() -> Steps:
     every = Recurrence(every=Every(60_000, BEGAN_AT + 20_000), max_fires=4)
     later = _definition(payload=Payload(b"changed"), recurrence=every)
 
-    def with_payload(job: NamedJob, now: int, released_at: int) -> NamedJob:
-        return write.replaced(write.with_schedule_of(job, later), b"{}", same_schedule=True)(job, now, released_at)
-
-    return [(1_000, _create("recurring", recurrence=every)), (100_000, _change("recurring", with_payload))]
+    changed = changes.replaced(later, b"{}")
+    return [(1_000, _create("recurring", recurrence=every)), (100_000, _change("recurring", changed))]
 
 
 def packed() -> Steps:
@@ -207,7 +206,7 @@ def _create(key: str, **wanted: Any) -> Callable[[Visit], None]:
     return create
 
 
-def _change(key: str, changed: write.Change) -> Callable[[Visit], None]:
+def _change(key: str, changed: changes.Change) -> Callable[[Visit], None]:
     def change(visit: Visit) -> None:
         job_id = NamedJobId(visit.client.client_id, key, 1).job_id
 

@@ -15,6 +15,7 @@ from clockwork.domain.executions import FINAL, WAITING, Execution, State
 from clockwork.domain.ids import AnonymousJob, decode_job, is_named, only_execution
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.lifecycle.retries import FORGIVEN_LOST_WORKERS
+from clockwork.domain.named.overlaps import LAST_THROUGH
 from clockwork.domain.releases import Delivery, Release
 from clockwork.domain.storage.codec import decode_row
 from clockwork.domain.timeline import Row, Shard
@@ -268,6 +269,8 @@ class Watcher:
 
     def execution_changed(self, before: Execution | None, after: Execution, actor: Actor | None) -> None:
         """Checks a record that was stored in place of another."""
+        if after.execution_id == LAST_THROUGH:
+            return  # No execution: it names the one that was let through last.
         about = after.job_id
         self.require(after.revision == (before.revision if before else 0) + 1, "I4", "a revision was skipped", about)
         self._check_transition(before, after)
@@ -275,10 +278,7 @@ class Watcher:
         if before is not None and before.state is State.DEAD and after.state is not State.DEAD:
             self.named.redriven.add(after.execution_id)
         if before is not None:
-            reopened = before.state is State.DEAD and after.client_id in self.redriven
-            told = f"{before.state} is final, and yet {after.state}"
-            is_kept = msgspec.structs.replace(after, revision=before.revision, expires_at=before.expires_at) == before
-            self.require(before.state not in FINAL or reopened or is_kept, "I4", told, about)
+            self._check_end_stands(before, after)
             kept = [a.number for a in after.attempts[: len(before.attempts)]]  # old excerpts may go
             self.require(kept == [a.number for a in before.attempts], "I4", "history was lost", about)
             if before.state is State.RUNNING:
@@ -299,6 +299,14 @@ class Watcher:
             self.require(objection is None, "I9", str(objection), about)
         if after.state in FINAL:
             self.require(bool(after.reason) or after.state is State.SUCCEEDED, "I1", "an end without a reason", about)
+
+    def _check_end_stands(self, before: Execution, after: Execution) -> None:
+        reopened = before.state is State.DEAD and after.client_id in self.redriven
+        # A pause or a change ended it for earlier releases only.
+        reopened = reopened or before.ended_by is not None
+        told = f"{before.state} is final, and yet {after.state}"
+        is_kept = msgspec.structs.replace(after, revision=before.revision, expires_at=before.expires_at) == before
+        self.require(before.state not in FINAL or reopened or is_kept, "I4", told, after.job_id)
 
     def _check_transition(self, before: Execution | None, after: Execution) -> None:
         """Requires that only an attempt under way has an outcome."""
@@ -342,6 +350,8 @@ class Watcher:
     def _check_bounded(self, delivery: Delivery) -> None:
         most = delivery.occurrence.retry_policy.max_attempts
         most += FORGIVEN_LOST_WORKERS if delivery.occurrence.record == "full" else 0
+        record = self.executions.find(delivery.job_id, delivery.execution_id)
+        most += 0 if record is None or not is_named(delivery.job_id) else record.budget_from
         self.require(
             delivery.attempt <= most or delivery.occurrence.client_id in self.redriven,
             "L1",

@@ -125,13 +125,19 @@ class Jobs(Resource):
         """Cancel a job. The `result` is the truth: `cancelled`, `running` or `too_late`."""
         return results.Cancellation(self._call("DELETE", _job(job_id)))
 
-    def pause(self, job_id: str, reason: str | None = None, *, if_revision: int | None = None) -> results.Job:
-        """Stop a named job until it is resumed."""
-        return results.Job(self._call("POST", _job(job_id, "/pause"), _reason(reason), if_match=if_revision))
+    def pause(
+        self, job_id: str, reason: str | None = None, *, waiting: str | None = None, if_revision: int | None = None
+    ) -> results.Job:
+        """Stop a named job until it is resumed. `waiting="cancel"` ends what was due before and waits."""
+        body = requests.fields(reason=reason, waiting=waiting)
+        return results.Job(self._call("POST", _job(job_id, "/pause"), body, if_match=if_revision))
 
-    def resume(self, job_id: str, reason: str | None = None, *, if_revision: int | None = None) -> results.Job:
-        """Go on with a paused job."""
-        return results.Job(self._call("POST", _job(job_id, "/resume"), _reason(reason), if_match=if_revision))
+    def resume(
+        self, job_id: str, reason: str | None = None, *, waiting: str | None = None, if_revision: int | None = None
+    ) -> results.Job:
+        """Go on with a paused job. `waiting="cancel"` ends what was due before the pause and waits."""
+        body = requests.fields(reason=reason, waiting=waiting)
+        return results.Job(self._call("POST", _job(job_id, "/resume"), body, if_match=if_revision))
 
     def run(self, job_id: str, *, idempotency_key: str | None = None) -> results.StartedRun:
         """Execute a named job once, now."""
@@ -175,9 +181,13 @@ class Executions(Resource):
         """Cancel one execution. Its `result` is the truth, as for a job."""
         return results.Execution(self._call("POST", _execution(execution_id, "/cancel")))
 
-    def redrive(self, execution_id: str) -> results.Execution:
-        """Deliver a DEAD execution after all, with a fresh budget of attempts. Conflict if it is not DEAD."""
-        return results.Execution(self._call("POST", _execution(execution_id, "/redrive")))
+    def redrive(self, execution_id: str, *, as_it_was: bool | None = None) -> results.Execution:
+        """Deliver a DEAD execution after all, with a fresh budget of attempts. Conflict if it is not DEAD.
+
+        `as_it_was`: of a named job, as the record has it, and not by the definition that the job has now.
+        """
+        body = requests.fields(as_it_was=as_it_was) or None
+        return results.Execution(self._call("POST", _execution(execution_id, "/redrive"), body))
 
 
 class Dead(Resource):

@@ -187,7 +187,12 @@ class Job(Answer):
     description: str | None
     next_fires: tuple[NextFire, ...] | None
     last_execution: Execution | None
+    changed: bool | None
     executions: tuple[Execution, ...] | None
+    goes_on: tuple[Execution, ...] | None
+    goes_on_count: int | None
+    ended: tuple[Execution, ...] | None
+    ended_count: int | None
     released: tuple[ReleasedFire, ...] | None
     released_count: int | None
 
@@ -199,6 +204,8 @@ class Cancellation(Answer):
     result: str
     reason: str
     executions: tuple[Execution, ...]
+    ended: tuple[Execution, ...] | None
+    ended_count: int | None
 
 
 class StartedRun(Answer):

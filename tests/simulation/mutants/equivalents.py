@@ -13,9 +13,6 @@ EQUIVALENT: dict[str, str] = {
     "domain/requests/packing.py: room, known = 0, set[bytes](): 0 -> 1": (
         "the first outline opens a row whatever room there is"
     ),
-    "domain/fires/chains.py: after_at = max(before.chain_after_at, at - jitter_ms - 1): 1 -> 2": (
-        "the loop behind it skips what is due by then, from wherever it begins"
-    ),
     "domain/limits/concurrency.py: most_growths = 40  # gives far more than the longest wait; a float cannot hold every"
     " power: 40 -> 41": "the wait is cut at its longest long before",
     "flows/deliver/admission.py: free_at = max(until + 1, first_at + int(count * interval_ms)): 1 -> 2": (

@@ -14,6 +14,7 @@ from clockwork.domain.instants import to_text
 from clockwork.domain.jobs import HttpTarget, Payload, RetryPolicy, Target
 from clockwork.domain.lifecycle.attempts import plan_death
 from clockwork.domain.lifecycle.callbacks import callback_row
+from clockwork.domain.named.changes import replaced
 from clockwork.domain.named_jobs import Definition
 from clockwork.domain.recurrence import Every, Recurrence
 from clockwork.domain.storage import codec
@@ -22,7 +23,7 @@ from clockwork.flows.deaths import call_back
 from clockwork.flows.deliver.bundles import Message
 from clockwork.flows.deliver.deliver import deliver_batch
 from clockwork.flows.named.trigger import run_now
-from clockwork.flows.named.write import NamedRequest, change, create_named, replaced
+from clockwork.flows.named.write import NamedRequest, change, create_named
 from clockwork.flows.requests.redrive import redrive
 from clockwork.flows.sweep.unpark import unpark
 from clockwork.flows.timeline.shards import ensure_shards
@@ -142,7 +143,7 @@ def test_a_run_by_hand_that_is_repeated_after_a_change_of_shards_is_called_back_
     job = create_named(failing.world, wish, ensure_shards(failing.world)).job
     run_now(failing.world, job, "key")
     failing.run()
-    plain = change(failing.world, job, None, replaced(Definition(**steady), b"y", same_schedule=True)).job
+    plain = change(failing.world, job, None, replaced(Definition(**steady), b"y")).job
     assert (job.partition_id, plain.partition_id) == ("o001", "p000")
     run_now(failing.world, plain, "key")
     failing.run()

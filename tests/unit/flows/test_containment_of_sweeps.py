@@ -148,9 +148,9 @@ def test_a_call_of_a_poll_that_raises_for_one_client_leaves_the_rows_of_others_d
     for _ in range(3):
         assert clockwork.poll("p000").outcome == "dry"
         clockwork.clock.at += 30_000
-    fires = {one.execution_id for one in sent(clockwork) if one.version is not None}
-    assert len(fires) == len([one for one in sent(clockwork) if one.version is not None])
-    anonymous = [one for one in sent(clockwork) if one.version is None and one.occurrence.target != BACK]
+    fires = {one.execution_id for one in sent(clockwork) if one.revision is not None}
+    assert len(fires) == len([one for one in sent(clockwork) if one.revision is not None])
+    anonymous = [one for one in sent(clockwork) if one.revision is None and one.occurrence.target != BACK]
     assert Counter(one.occurrence.client_id for one in anonymous) - Counter({ODD: 9}) == Counter(OTHERS)
     assert by_client(clockwork, back=True) == dead_of(clockwork) == Counter(OTHERS)
     told = {one.client_id: one.skipped.count for one in clockwork.executions.all() if one.skipped is not None}

@@ -242,6 +242,8 @@ def show_job(state: State, found: results.Job) -> None:
             ("changed", show.when(found.changed_at, now)),
             ("last execution", f"{last.state}, due {show.when(last.due_at, now)}" if last else None),
             ("under way", len(found.executions or ())),
+            ("goes on", found.goes_on_count),
+            ("ended", found.ended_count),
             ("released", found.released_count),
         ]
     )

@@ -5,7 +5,16 @@ from __future__ import annotations
 from tests.simulation.mutants.mutant import Mutant
 
 _ADVANCED = "released=advance_past_horizon(world, job, first_pointer(job)))"
-_OWN = "own = (job.state, job.version, job.partition_id)"
+_OWN = "own = (job.state, job.pointed_by, job.partition_id)"
+_CLOSED = (
+    "    closings = with_closing(after.closings, closing)\n    return msgspec.structs.replace(after, closings=closings,"
+)
+_HOLE = "            closings = with_closing(closings, closing)\n"
+_SETTLED = """        advance_past_horizon(world, job, first_pointer(job))
+        if begins_chain(stored, job)
+"""
+_RELEASE = "        run=job.run_at(fire.due_at),\n        revision=job.revision,\n"
+_CATCHES_UP = "caught_up = catch_up(world, stored, boundary_at) if catches_up(stored, job) else ()"
 _POINTER_FIRST = """    if pointer is not None:
         put_pointer(world, after, pointer)
     return world.jobs.save(before, after)
@@ -20,27 +29,86 @@ NAMING = (
         "I7",
     ),
     Mutant(
-        "what a change replaced starts all the same",
-        "flows/deliver/start.py",
-        (("changed = release.version not in (None, job.version)", "changed = False"),),
+        "an execution's id holds its revision",
+        "domain/fires/chains.py",
+        ((_RELEASE, _RELEASE.replace("job.run_at(fire.due_at)", 'f"v{job.revision}"')),),
+        "I4",
+    ),
+    Mutant(
+        "nothing is caught up with before the row is written",
+        "flows/named/write.py",
+        ((_CATCHES_UP, "caught_up = ()"),),
+        "I1",
+    ),
+    Mutant(
+        "what is due by the boundary is caught up with from the horizon, not the cursor",
+        "flows/named/repair.py",
+        (
+            (
+                "    pointer = _pointer_from(job, keys.instant_of(shard.cursor))\n",
+                "    pointer = _pointer_from(job, keys.instant_of(shard.horizon))\n",
+            ),
+        ),
+        "I1",
+    ),
+    Mutant(
+        "catching up trusts the cursor, though a series may have its first pointer alone",
+        "flows/named/repair.py",
+        (("    if others and (_put(", "    if others or (_put("),),
+        "I1",
+    ),
+    Mutant(
+        "a change of timing closes nothing",
+        "domain/named/changes.py",
+        ((_CLOSED, _CLOSED.replace("closings = with_closing(after.closings, closing)", "closings = after.closings")),),
         "I7",
     ),
     Mutant(
-        "a version is a counter, not a digest",
-        "domain/named_jobs.py",
-        (("version=digest[:22])", 'version=f"v{job.revision}")'),),
+        "only the latest closing is kept",
+        "domain/closings.py",
+        (("        return (*closings, closing)\n", "        return (closing,)\n"),),
+        "I7",
+    ),
+    Mutant(
+        "a resume closes nothing of what it skips",
+        "domain/named/changes.py",
+        ((_HOLE, ""),),
+        "I7",
+    ),
+    Mutant(
+        "what a pause ended stays ended",
+        "domain/lifecycle/attempts.py",
+        (("    return release.revision >= stored.ended_by\n", "    return False\n"),),
+        "I1",
+    ),
+    Mutant(
+        "a paused job starts what is due in its pause",
+        "domain/named/look.py",
+        (("due_at > paused_at and not is_started", "due_at > paused_at + 10**9 and not is_started"),),
+        "I7",
+    ),
+    Mutant(
+        "a lost deliverer counts as a start",
+        "domain/named/look.py",
+        (("any(attempt.state is not State.WORKER_LOST for attempt in stored.attempts)", "bool(stored.attempts)"),),
+        "I7",
+    ),
+    Mutant(
+        "an occurrence is delivered as its release has it",
+        "flows/deliver/inform.py",
+        (("    item.release = msgspec.structs.replace(item.release, occurrence=whole)\n", ""),),
         "I7",
     ),
     Mutant(
         "a pointer counts under whatever version",
         "domain/named_jobs.py",
-        ((_OWN, "own = (job.state, self.version, job.partition_id)"),),
+        ((_OWN, "own = (job.state, self.series, job.partition_id)"),),
         "I7",
     ),
     Mutant(
         "a change does not look for what is under way",
         "flows/named/write.py",
-        (("running, unseen = may_still_start(world, stored, job.version)", "running, unseen = (), False"),),
+        (("    under_way = see_to_older(world, job)\n    if host_of", "    under_way = UnderWay()\n    if host_of"),),
         "I7",
     ),
     Mutant(
@@ -53,6 +121,12 @@ NAMING = (
             ),
         ),
         "I7",
+    ),
+    Mutant(
+        "a chain that begins is not settled after its row is written",
+        "flows/named/write.py",
+        ((_SETTLED, _SETTLED.replace("advance_past_horizon(world, job, first_pointer(job))", "()")),),
+        "I1",
     ),
     Mutant(
         "the chain is not settled after the row is written",
@@ -86,7 +160,7 @@ NAMING = (
     Mutant(
         "what of a schedule is skipped leaves no record",
         "flows/poll/expand.py",
-        (("    if step.skipped is not None:\n", "    if False:\n"),),
+        (("    if step.skipped is not None and step.first is not None:\n", "    if False:\n"),),
         "I12",
     ),
 )

@@ -1,4 +1,4 @@
-"""Changes of named jobs: after the answer to a change, pause or delete no execution of the old version starts."""
+"""Changes of named jobs: what is due before goes on by the new definition, what is due after follows the new row."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from clockwork.domain.fires.chains import first_pointer
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import Payload, RetryPolicy
 from clockwork.domain.keys import row_key
+from clockwork.domain.named.changes import cancelled, paused, replaced, resumed
 from clockwork.domain.named_jobs import JobState
 from clockwork.domain.recurrence import Every, Recurrence
 from clockwork.domain.storage.codec import decode_message, encode_message
 from clockwork.flows.access import Caller, get_named
-from clockwork.flows.named.write import cancelled, change, paused, replaced, resumed
+from clockwork.flows.named.write import change
 from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.timeline.shards import ensure_shards
 from tests.support.examples import failure, new_job, request
@@ -44,7 +45,7 @@ def test_a_pause_stops_it_and_a_resume_loses_no_later_occurrence() -> None:
 def test_a_change_keeps_the_phase_and_the_count_if_the_schedule_is_the_same() -> None:
     named = Named(max_fires=5)
     named.run(25)
-    named.change(replaced(named.definition(payload=Payload(b"2"), max_fires=5), b'"y"', same_schedule=True))
+    named.change(replaced(named.definition(payload=Payload(b"2"), max_fires=5), b'"y"'))
     assert named.run(100) == [30.0, 40.0, 50.0]
     assert [d.occurrence.payload.body for d in named.clockwork.targets.delivered] == [b"1"] * 2 + [b"2"] * 3
 
@@ -52,7 +53,7 @@ def test_a_change_keeps_the_phase_and_the_count_if_the_schedule_is_the_same() ->
 def test_a_change_of_the_schedule_starts_anew_and_mixes_nothing() -> None:
     named = Named()
     named.run(25)
-    named.change(replaced(named.definition(every_ms=15_000, payload=Payload(b"2")), b'"y"', same_schedule=False))
+    named.change(replaced(named.definition(every_ms=15_000, payload=Payload(b"2")), b'"y"'))
     assert named.run(40) == [30.0, 45.0, 60.0]
     assert {d.occurrence.payload.body for d in named.clockwork.targets.delivered[2:]} == {b"2"}
 
@@ -62,7 +63,7 @@ def test_a_change_during_a_pause_forgets_nothing_that_was_due_in_it() -> None:
     named.run(25)
     named.change(paused(None))
     named.run(20)
-    named.change(replaced(named.definition(payload=Payload(b"2"), catch_up="all"), b'"y"', same_schedule=True))
+    named.change(replaced(named.definition(payload=Payload(b"2"), catch_up="all"), b'"y"'))
     named.run(20)
     named.change(resumed(None))
     assert named.run(11) == [30.0, 40.0, 50.0, 60.0, 70.0]
@@ -78,38 +79,36 @@ def test_what_nobody_released_before_a_change_is_caught_up_with_after_it(is_paus
         named.clockwork.deliver_visible()
     if is_paused:
         named.change(paused(None))
-    named.change(replaced(named.definition(payload=Payload(b"2"), catch_up=catch_up), b'"y"', same_schedule=True))
+    named.change(replaced(named.definition(payload=Payload(b"2"), catch_up=catch_up), b'"y"'))
     if is_paused:
         named.change(resumed(None))
     told = named.run(100)
-    # Within the last minute nothing was missed, unless it was due in a pause.
-    last = 320.0 if is_paused else 260.0
+    # Within the last minute nothing was missed. A pause holds back only what is due after it.
+    last = 260.0
     assert told[0] == {"all": 80.0, "latest": last, "none": last + 10}[catch_up]
     for stretch in [e.skipped for e in named.executions() if e.skipped is not None]:
         told += [(stretch.from_at - named.start) / 1000 + 10.0 * n for n in range(stretch.count)]
     assert sorted(told) == [float(at) for at in range(80, 425, 10)]
 
 
-def test_what_nobody_released_of_a_schedule_that_is_replaced_is_told_as_skipped() -> None:
-    named = Named(catch_up="all")
+@pytest.mark.parametrize("catch_up", ["all", "none"])
+def test_what_nobody_released_of_a_schedule_that_is_replaced_is_released_or_told_by_the_old_policy(
+    catch_up: str,
+) -> None:
+    named = Named(catch_up=catch_up)
     named.run(25)
-    old = named.job
     named.clockwork.clock.at += 300_000  # nobody polls beyond 70 s
-    named.change(replaced(named.definition(every_ms=7_000, catch_up="all"), b'"y"', same_schedule=False))
-    (told,) = [e for e in named.executions() if e.skipped is not None]
-    assert told.skipped is not None
-    assert told.execution_id.endswith(old.version)
-    assert (told.skipped.from_at - named.start, told.skipped.to_at - named.start, told.skipped.count) == (
-        80_000,
-        320_000,
-        25,
-    )
-    assert set(named.run(10)) == {329.0}
+    named.change(replaced(named.definition(every_ms=7_000, catch_up="all"), b'"y"'))
+    stretches = [e.skipped for e in named.executions() if e.skipped is not None]
+    told = [((one.from_at - named.start) // 1000, (one.to_at - named.start) // 1000, one.count) for one in stretches]
+    assert told == ([] if catch_up == "all" else [(80, 260, 19)])
+    missed = range(80 if catch_up == "all" else 270, 330, 10)
+    assert sorted(named.run(10)) == sorted([*map(float, missed), *map(float, range(30, 80, 10)), 329.0])
 
 
 @pytest.mark.parametrize("polled", [False, True])
 def test_a_pause_a_delete_and_a_change_that_goes_on_skip_nothing(polled: bool) -> None:
-    for changed in (paused(None), cancelled(None), replaced(Named().definition(), b'"y"', same_schedule=True)):
+    for changed in (paused(None), cancelled(None), replaced(Named().definition(), b'"y"')):
         named = Named(catch_up="all")
         named.run(25)
         if not polled:
@@ -125,7 +124,7 @@ def test_a_change_between_a_fire_and_its_jitter_loses_no_fire() -> None:
     assert pointer is not None
     assert pointer.fire.due_at > pointer.fire.base_at + 1_000
     named.run((pointer.fire.base_at - named.start) / 1000 + 0.5)
-    named.change(replaced(named.definition(recurrence=jittered, payload=Payload(b"2")), b'"y"', same_schedule=True))
+    named.change(replaced(named.definition(recurrence=jittered, payload=Payload(b"2")), b'"y"'))
     assert named.run(100)[0] == (pointer.fire.due_at - named.start) / 1000
 
 
@@ -144,15 +143,16 @@ def test_a_lost_race_between_changes_is_refused(monkeypatch: pytest.MonkeyPatch)
         change(named.clockwork.world, stored, None, cancelled(None))
 
 
-def test_pending_retries_of_a_replaced_version_do_not_start() -> None:
+def test_a_retry_that_waits_when_its_job_is_changed_goes_on_by_the_new_definition() -> None:
     policy = RetryPolicy(backoff="fixed", initial_seconds=60, jitter="none")
     named = Named(every_ms=1_000_000, retry_policy=policy)
     named.clockwork.targets._answer = lambda d: failure(started_at=named.clockwork.clock.now())
     named.run(1_001)
     named.clockwork.targets._answer = named.clockwork.targets._succeed
-    named.change(replaced(named.definition(every_ms=1_000_000, payload=Payload(b"2")), b'"y"', same_schedule=True))
-    assert named.run(200) == []
-    assert named.executions()[-1].state is State.CANCELLED
+    named.change(replaced(named.definition(every_ms=1_000_000, payload=Payload(b"2")), b'"y"'))
+    assert named.run(200) == [1_000.0]
+    assert named.clockwork.targets.delivered[-1].occurrence.payload.body == b"2"
+    assert named.executions()[-1].state is State.SUCCEEDED
 
 
 def _as_version_0_1_0_released_at_level_none(named: Named) -> None:
@@ -190,7 +190,7 @@ def test_what_still_runs_of_the_version_before_last_is_listed() -> None:
     )
     named.clockwork.executions.save([(None, running)])
     other = named.definition(every_ms=7_000)
-    assert named.change(replaced(other, b"other", same_schedule=False)).running == [running]
+    assert named.change(replaced(other, b"other")).running == [running]
     assert named.change(paused(None)).running == [running]
 
 

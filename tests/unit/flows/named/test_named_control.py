@@ -13,10 +13,10 @@ from clockwork.domain.fires.chains import expand
 from clockwork.domain.ids import decode_execution
 from clockwork.domain.jobs import Payload
 from clockwork.domain.keys import BEGINNING, END, edge_key
+from clockwork.domain.named.changes import cancelled, paused, replaced
 from clockwork.domain.recurrence import Every, Recurrence
 from clockwork.flows.named import trigger
 from clockwork.flows.named.trigger import run_now
-from clockwork.flows.named.write import cancelled, paused, replaced
 from clockwork.flows.poll.expand import visit_rows
 from tests.support.named import Named
 
@@ -57,38 +57,43 @@ def test_a_backfill_fires_a_past_range_at_its_rate_beside_the_live_fires() -> No
     assert len(runs) == 10
 
 
-def test_a_backfill_survives_a_pause_and_ends_with_its_definition() -> None:
+def test_a_backfill_goes_on_over_a_pause_and_a_change_and_the_rest_is_skipped_under_another_timing() -> None:
     named = Named()
     named.run(101)
     backfill(named.clockwork.world, named.stored, named.start, named.start + 95_000, 0.2, "key")
     named.run(11)
     named.change(paused(None))
     assert len(named.run(10)) == 2
-    changed_at = named.clockwork.clock.at
-    named.change(replaced(named.definition(payload=Payload(b"2")), b'"y"', same_schedule=True))
-    assert named.run(100) == []
-    assert changed_at < named.clockwork.clock.at
+    named.change(replaced(named.definition(payload=Payload(b"2")), b'"y"'))
+    assert len(named.run(10)) == 2
+    assert named.clockwork.targets.delivered[-1].occurrence.payload.body == b"2"
+    named.change(replaced(named.definition(every_ms=7_000), b'"z"'))
+    left = 10 - len([e for e in named.executions() if e.execution_id.rpartition(".")[2].startswith("b")])
+    released_ahead = len(named.run(100))
+    told = [e.skipped for e in named.executions() if e.skipped is not None and "backfill" in e.skipped.reason]
+    assert sum(one.count for one in told) == left - released_ahead
 
 
-def test_a_run_by_hand_of_a_definition_that_is_replaced_does_not_start() -> None:
+def test_a_run_by_hand_goes_by_the_definition_that_its_job_has_when_it_starts() -> None:
     named = Named()
     run_now(named.clockwork.world, named.stored, None)
-    named.change(replaced(named.definition(payload=Payload(b"2")), b'"y"', same_schedule=True))
-    assert named.run(5) == []
+    named.change(replaced(named.definition(payload=Payload(b"2")), b'"y"'))
+    assert named.run(5) == [0.0]
+    assert named.clockwork.targets.delivered[-1].occurrence.payload.body == b"2"
 
 
-def test_a_backfill_that_is_repeated_after_a_change_of_its_job_does_not_fire_the_new_definition() -> None:
+def test_a_backfill_that_is_repeated_after_another_timing_is_another_request() -> None:
     named = Named()
     named.run(100)
     asked = (named.start, named.start + 90_000, 0.1, "key")
     first = backfill(named.clockwork.world, named.job, *asked)
     assert backfill(named.clockwork.world, named.job, *asked) == first
-    named.change(replaced(named.definition(payload=Payload(b"2")), b"y", same_schedule=True))
+    named.change(replaced(named.definition(payload=Payload(b"2")), b'"y"'))
+    assert backfill(named.clockwork.world, named.stored, *asked) == first
+    named.change(replaced(named.definition(every_ms=7_000), b'"z"'))
     named.run(100)
     with pytest.raises(KeyReused, match=r"was used for another request$"):
         backfill(named.clockwork.world, named.job, *asked)
-    runs = [d for d in named.clockwork.targets.delivered if decode_execution(d.execution_id).run == first.backfill_id]
-    assert {delivery.occurrence.payload.body for delivery in runs} <= {b"1"}
 
 
 def test_a_backfill_goes_on_where_it_is_read_though_its_job_has_moved() -> None:
@@ -123,7 +128,7 @@ def test_a_backfill_has_no_fire_behind_the_last_one(change_at_s: int | None) -> 
     if change_at_s is not None:
         named.run(change_at_s)
         changed = named.definition(payload=Payload(b"2"), max_fires=3)
-        named.change(replaced(changed, b'"y"', same_schedule=True))
+        named.change(replaced(changed, b'"y"'))
     named.run(1_000)
     before = len(named.clockwork.targets.delivered)
     for from_s, to_s, fires in [(1, 900, [10, 20, 30]), (15, 25, [20]), (30, 900, [30]), (31, 900, [])]:

@@ -9,17 +9,20 @@ import msgspec
 import pytest
 
 from clockwork.domain.cron.parser import compile_cron
-from clockwork.domain.executions import State
+from clockwork.domain.executions import Outcome, State
 from clockwork.domain.fires import chains
 from clockwork.domain.fires.chains import expand, first_pointer, is_missed, ordinal_at
+from clockwork.domain.ids import ExecutionId
 from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.keys import END, edge_key
+from clockwork.domain.named.changes import paused, resumed
+from clockwork.domain.named.overlaps import last_through, last_through_ref
 from clockwork.domain.named_jobs import JobState, Pointer, occurrence_of
 from clockwork.domain.recurrence import Fire, Recurrence
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Delivery, Release
+from clockwork.domain.storage.codec import decode_message
 from clockwork.domain.storage.rows import pointer_row
 from clockwork.domain.timeline import Row
-from clockwork.flows.named.write import paused, resumed
 from clockwork.flows.poll.expand import visit_rows
 from clockwork.ports import Refused
 from tests.support.examples import failure
@@ -61,10 +64,10 @@ def test_a_cron_job_fires_by_its_expression() -> None:
 
 @pytest.mark.parametrize(
     ("catch_up", "delivered", "skipped"),
-    [("all", [40, 50, 60, 70], []), ("latest", [60, 70], [(40, 50, 2)]), ("none", [70], [(40, 60, 3)])],
+    [("all", [40, 50, 60, 70], []), ("latest", [60, 70], [40, 50]), ("none", [70], [40, 50, 60])],
 )
 def test_what_was_due_in_a_pause_is_caught_up_as_the_policy_says(
-    catch_up: str, delivered: list[float], skipped: list[tuple[int, int, int]]
+    catch_up: str, delivered: list[float], skipped: list[int]
 ) -> None:
     named = Named(catch_up=catch_up)
     named.run(35)
@@ -72,9 +75,9 @@ def test_what_was_due_in_a_pause_is_caught_up_as_the_policy_says(
     named.run(30)
     named.change(resumed(None))
     assert named.run(10) == delivered
-    records = [e.skipped for e in named.executions() if e.skipped is not None]
-    told = [((r.from_at - named.start) // 1_000, (r.to_at - named.start) // 1_000, r.count) for r in records]
-    assert told == skipped
+    # They had been released ahead, so each ended by itself.
+    ended = [e for e in named.executions() if e.state is State.SKIPPED]
+    assert sorted((e.due_at - named.start) // 1_000 for e in ended) == skipped
 
 
 @pytest.mark.parametrize(("catch_up", "count"), [("all", 30), ("latest", 1), ("none", 0)])
@@ -127,6 +130,38 @@ def test_overlapping_executions_are_skipped_if_the_job_says_so() -> None:
     }
 
 
+def test_two_fires_that_start_out_of_order_do_not_overlap() -> None:
+    named = Named(overlap="skip", max_fires=2)
+    named.clockwork.poll_all()
+    late = [
+        m for m in named.clockwork.queue.messages.values() if decode_message(m.body)[0].run_at == named.start + 10_000
+    ]
+    (message,) = late
+    message.visible_at += 60_000
+
+    def while_running(delivery: Delivery) -> Outcome:
+        if delivery.occurrence.due_at == named.start + 20_000:
+            message.visible_at = named.clockwork.clock.at
+            assert named.clockwork.deliver_visible().dropped == 1
+        return named.clockwork.targets._succeed(delivery)
+
+    named.clockwork.targets._answer = while_running
+    assert named.run(100) == [20.0]
+    first = next(e for e in named.executions() if e.due_at == named.start + 10_000)
+    assert (first.state, first.reason) == (State.SKIPPED, "another execution of its job has not ended")
+
+
+def test_what_was_let_through_and_whose_deliverer_died_finds_its_own_name() -> None:
+    named = Named(overlap="skip", max_fires=1)
+    named.clockwork.poll_all()
+    job_id = named.job.job_id
+    execution_id = str(ExecutionId(job_id, named.start + 10_000, "0"))
+    (release,) = [one for m in named.clockwork.queue.messages.values() for one in decode_message(m.body)]
+    assert release.execution_id == execution_id
+    named.clockwork.executions.save([(None, last_through(release, None, named.start * 2))])
+    assert named.run(20) == [10.0]
+
+
 @pytest.mark.parametrize(("skipped", "looks"), [(9, 1), (15, 2), (130, 3)])
 def test_an_execution_is_found_under_way_however_many_were_skipped_for_it(
     monkeypatch: pytest.MonkeyPatch, skipped: int, looks: int
@@ -137,6 +172,8 @@ def test_an_execution_is_found_under_way_however_many_were_skipped_for_it(
     succeed = named.clockwork.targets._succeed
     named.clockwork.targets._answer = lambda d: next(answers, None) or succeed(d)
     named.run(10 * skipped + 5)
+    # It was let through before its job became `overlap: skip`, so nothing names it.
+    assert named.clockwork.executions._records.pop(last_through_ref(named.job.job_id))
     pages: list[object] = []
     look = named.clockwork.executions.list
 
@@ -218,12 +255,13 @@ def test_the_chains_of_a_page_share_what_may_be_taken_at_once() -> None:
     assert [len(one.releases) for one in visited] == [5, 1]
 
 
-@pytest.mark.parametrize(("after_ms", "missed"), [(-1, True), (0, True), (1, False)])
-def test_what_was_due_up_to_the_end_of_a_pause_was_missed(after_ms: int, missed: bool) -> None:
+@pytest.mark.parametrize(("after_ms", "missed"), [(-2, True), (-1, True), (0, False), (1, False)])
+def test_what_a_pause_skips_stays_missed_and_what_its_end_released_never_is(after_ms: int, missed: bool) -> None:
     named = Named(catch_up="none")
-    resumed_at = named.start + 10_000
-    job = msgspec.structs.replace(named.job, active_from_at=resumed_at)
-    assert is_missed(job, Fire(resumed_at + after_ms, resumed_at + after_ms, 1), resumed_at) is missed
+    skips_until = named.start + 10_000
+    job = msgspec.structs.replace(named.job, skips_until=skips_until, asked_at=skips_until + 5_000)
+    due_at = skips_until + after_ms
+    assert is_missed(job, Fire(due_at, due_at, 1), skips_until + 500_000) is missed
 
 
 @pytest.mark.parametrize("limit", [1, 2, 7])
@@ -238,24 +276,24 @@ def test_so_many_fires_and_no_more_are_taken_at_once(limit: int) -> None:
     assert step.following.fire.due_at == named.start + 10_000 * (limit + 1)
 
 
-def test_a_pointer_counts_only_under_its_jobs_version_and_partition() -> None:
+def test_a_pointer_counts_only_under_its_jobs_series_and_partition() -> None:
     named = Named()
     pointer = first_pointer(named.job)
     assert pointer is not None
     assert pointer.counts_for(named.job, named.job.partition_id)
     assert not pointer.counts_for(named.job, "p999")
     for other in (
-        msgspec.structs.replace(named.job, version="other"),
+        msgspec.structs.replace(named.job, series="other"),
         msgspec.structs.replace(named.job, state=JobState.PAUSED),
     ):
         assert not pointer.counts_for(other, named.job.partition_id)
 
 
-def test_pointers_of_two_versions_never_share_a_row() -> None:
+def test_pointers_of_two_series_never_share_a_row() -> None:
     named = Named()
     pointer = first_pointer(named.job)
     assert isinstance(pointer, Pointer)
-    assert msgspec.structs.replace(pointer, version="other").key != pointer.key
+    assert msgspec.structs.replace(pointer, series="other").key != pointer.key
     assert isinstance(named.clockwork.timeline.find([(named.job.partition_id, pointer.key)])[0], Row)
 
 

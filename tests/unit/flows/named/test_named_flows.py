@@ -11,13 +11,11 @@ from clockwork.domain.errors import JobNotFound, NameTaken, Unavailable
 from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.ids import NamedJobId
 from clockwork.domain.ids import decode_job as decode_job_id
-from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.keys import edge_key
-from clockwork.domain.named_jobs import NamedJob, versioned
+from clockwork.domain.named.changes import cancelled
+from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.releases import Delivery
-from clockwork.domain.storage.codec import decode, encode
 from clockwork.flows.access import get_named
-from clockwork.flows.named.write import cancelled
 from tests.support.named import MINE, Named, execution_of
 
 
@@ -203,10 +201,3 @@ def _key(delivery: Delivery) -> str:
     place = decode_job_id(delivery.job_id)
     assert isinstance(place, NamedJobId)
     return place.job_key
-
-
-def test_a_definition_is_the_same_before_and_after_it_was_stored() -> None:
-    job = Named(retry_policy=RetryPolicy(max_seconds=60), catch_up_window_seconds=60).job
-    stored = decode(encode(job), NamedJob)
-    assert stored.definition_digest == job.definition_digest
-    assert versioned(stored).version == versioned(job).version == job.version

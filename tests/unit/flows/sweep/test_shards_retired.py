@@ -7,11 +7,12 @@ import pytest
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.jobs import RecordLevel
 from clockwork.domain.keys import ordered_partitions, plain_partitions
+from clockwork.domain.named.changes import replaced
 from clockwork.domain.named_jobs import Definition
 from clockwork.domain.timeline import ShardStatus
 from clockwork.flows.access import identify, require_known
 from clockwork.flows.named.trigger import run_now
-from clockwork.flows.named.write import NamedRequest, change, create_named, resumed
+from clockwork.flows.named.write import NamedRequest, change, create_named
 from clockwork.flows.poll.tick import tick
 from clockwork.flows.requests.cancel import cancel_job
 from clockwork.flows.sweep.shards import Retirements
@@ -92,7 +93,7 @@ def test_a_named_job_leaves_with_its_next_change_and_until_then_brings_its_shard
     assert shrinking.remove().kept == 1
     assert run_now(shrinking.after, job, None)
     assert create_named(shrinking.after, wish, plain_partitions(2)).job == job
-    moved = change(shrinking.after, job, None, resumed(None)).job
+    moved = change(shrinking.after, job, None, replaced(definition, b"{}")).job
     assert moved.partition_id in plain_partitions(2)
     delivered = shrinking.delivered()
     assert len(delivered) == len(set(delivered)) + 1 == 2

@@ -106,6 +106,8 @@ class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     dead_at: int | None = None
     #: The shard of the release with which it died. Its callback lies there, whichever Lambda puts it.
     dead_shard: str | None = None
+    #: It is final for releases of earlier revisions of its named job. One of this revision or later goes on from it.
+    ended_by: int | None = None
     #: Its attempts up to here left no claim (record level `none`): if a message came twice, one of them may yet begin.
     unclaimed: bool = False
     #: What its attempts waited for before they were claimed.

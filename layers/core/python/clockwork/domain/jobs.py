@@ -115,6 +115,8 @@ class Occurrence(msgspec.Struct, frozen=True, tag="once", rename="camel", omit_d
     sequence: int = 0
     #: The target of the callback, if its execution ends DEAD.
     on_failure: Target | None = None
+    #: It has no payload, and of an HTTP target the host alone: the row of its named job has the rest.
+    is_hint: bool = False
 
     @property
     def due_since(self) -> int:

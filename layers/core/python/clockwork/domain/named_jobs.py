@@ -1,4 +1,4 @@
-"""Named jobs: their schedule and state, and the version that ties each pointer and execution to one definition."""
+"""Named jobs: their schedule and state, the revision that ties a release to its row, and the pointers of a chain."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from clockwork.domain import ids, keys
+from clockwork.domain.closings import Closing
 from clockwork.domain.jobs import Occurrence, Payload, RecordLevel, RetryPolicy, Target
 from clockwork.domain.ordering import row_id_of
 from clockwork.domain.recurrence import Fire, Recurrence
@@ -53,16 +54,15 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
 class NamedJob(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """A named job as stored: the single source of truth about it.
 
+    Whoever writes the row has won a compare-and-set on `stamp`, so a `revision` is one definition and one schedule.
     `as_sent` is its definition as the client wrote it: the api Lambda compares repeats of the request with it. The
     chain of fires goes on strictly after `chain_after_at` (a base instant, ms), with `chain_ordinal` fires before that.
-    A fire that was due at or before `active_from_at` (ms) was missed in a pause.
     """
 
     client_id: str
     job_key: str
     incarnation: int
     revision: int
-    version: str
     state: JobState
     partition_id: str
     definition: Definition
@@ -71,11 +71,24 @@ class NamedJob(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
     changed_at: int
     chain_after_at: int
     chain_ordinal: int = 0
-    active_from_at: int = 0
-    #: Up to when (ms) its fires had been released when it was paused. A change during the pause leaves it as it is,
-    #: unless it changes the schedule.
+    #: The digest under which pointers count: it is drawn anew when the timing changes.
+    series: str = ""
+    #: When its schedule last began or was resumed (ms). Age and relevancy window of a fire count from there at least,
+    #: and every fire of the chain that is due by then is delivered, however late it is read.
+    asked_at: int | None = None
+    #: The latest boundary of its changes (ms), which divides what is due before a change from what is due after it.
+    #: Boundaries never go back, though the clocks of two callers differ.
+    boundary_at: int = 0
+    #: Paused: what is due after this (ms) does not start.
     paused_at: int | None = None
+    #: Fires of the chain that are due before this (ms) were missed in a pause, and stay undelivered.
+    skips_until: int = 0
+    closings: tuple[Closing, ...] = ()
     reason: str | None = None
+    #: Set by version 0.1.0, whose releases and pointers name it: it tells its last ones from older ones.
+    version: str = ""
+    #: Its executions that are due by then (ms) keep that version in their ids: some of them were released under it.
+    version_until: int = 0
 
     @property
     def job_id(self) -> str:
@@ -83,8 +96,38 @@ class NamedJob(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
         return ids.NamedJobId(self.client_id, self.job_key, self.incarnation).job_id
 
     @property
+    def is_of_0_1_0(self) -> bool:
+        """Whether version 0.1.0 wrote the row, and nobody since."""
+        return not self.series
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """The last parts of the executionIds of its schedule."""
+        return (ids.ONLY_RUN, self.version) if self.version else (ids.ONLY_RUN,)
+
+    def run_at(self, due_at: int) -> str:
+        """The last part of the executionId of the fire that is due at `due_at` (ms), one for its whole life."""
+        is_of_version = self.version and (self.is_of_0_1_0 or due_at <= self.version_until)
+        return self.version if is_of_version else ids.ONLY_RUN
+
+    @property
+    def stamp(self) -> str:
+        """The text by which a store tells this row from every other one of the key."""
+        return self.version if self.is_of_0_1_0 else f"{self.incarnation}.{self.revision}"
+
+    @property
+    def pointed_by(self) -> str:
+        """The series under which its pointers count."""
+        return self.series or self.version
+
+    @property
+    def asked_since(self) -> int:
+        """When its schedule last began or was resumed (ms). A row of version 0.1.0 knows its last change alone."""
+        return self.changed_at if self.asked_at is None else self.asked_at
+
+    @property
     def definition_digest(self) -> str:
-        """The digest of its definition: it differs between definitions, and pauses do not change it."""
+        """The digest of its definition: the name by which a backfill of version 0.1.0 tells for which it was asked."""
         return ids.digest_of([_canonical(self.definition)])[:22]
 
     @property
@@ -96,17 +139,19 @@ class NamedJob(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
 class Backfill(msgspec.Struct, frozen=True, rename="camel"):
     """A past range of a schedule that is executed again, up to `to_at` (ms).
 
-    Its `index`-th fire runs at `started_at` (ms) + `index` / `per_second`. `definition` is the digest of the definition
-    for which the client asked for the backfill: once the job has another definition, the backfill ends.
+    Its `index`-th fire, of `count` in all, runs at `started_at` (ms) + `index` / `per_second`. `timing` is the digest
+    of the timing for which the client asked for the backfill: once the job has another timing, the rest is skipped.
     """
 
     backfill_id: str
     incarnation: int
-    definition: str
+    #: Version 0.1.0 put the digest of the whole definition here, under this stored name.
+    timing: str = msgspec.field(name="definition")
     to_at: int
     started_at: int
     per_second: float
     index: int = 0
+    count: int = 0
 
     @property
     def run_at(self) -> int:
@@ -115,15 +160,15 @@ class Backfill(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Pointer(msgspec.Struct, frozen=True, tag="pointer", rename="camel", omit_defaults=True):
-    """An element of a timeline row that points to a named job: its next fire, and the job's version at that time.
+    """An element of a timeline row that points to a named job: its next fire, and the job's series at that time.
 
-    It counts only if its version and partition are those of the job; otherwise its reader drops it. The pointer of a
-    backfill has the backfill's id as its version, and counts as long as the job lives under the same definition.
+    It counts only if its series and partition are those of the job; otherwise its reader drops it. The pointer of a
+    backfill has the backfill's id as its series, and counts for as long as the job lives.
     """
 
     client_id: str
     job_key: str
-    version: str
+    series: str = msgspec.field(name="version")
     fire: Fire
     backfill: Backfill | None = None
     #: The sequence of an ordered job; None for any other.
@@ -131,26 +176,17 @@ class Pointer(msgspec.Struct, frozen=True, tag="pointer", rename="camel", omit_d
 
     @property
     def key(self) -> str:
-        """The key of its row. It derives from the version, so that a write which loses overwrites no valid pointer."""
+        """The key of its row. It derives from the series, so that a write which loses overwrites no valid pointer."""
         run_at = self.fire.due_at if self.backfill is None else self.backfill.run_at
-        row_id = ids.derive("pointer", self.client_id, self.job_key, self.version)
+        row_id = ids.derive("pointer", self.client_id, self.job_key, self.series)
         return keys.row_key(run_at, row_id_of(row_id, self.sequence))
 
     def counts_for(self, job: NamedJob, partition_id: str) -> bool:
-        """Whether it is the pointer of the job as it is now. Any other one's job was refused, replaced or moved."""
+        """Whether it is a pointer of the job as it is now. Any other one's job was refused, replaced or moved."""
         if self.backfill is not None:
-            asked = (self.backfill.incarnation, self.backfill.definition)
-            return job.is_alive and asked == (job.incarnation, job.definition_digest)
-        own = (job.state, job.version, job.partition_id)
-        return own == (JobState.ACTIVE, self.version, partition_id)
-
-
-def versioned(job: NamedJob) -> NamedJob:
-    """The job with its version: a digest of all that decides its fires, so two jobs that differ never share one."""
-    # All fields that decide what is delivered when. The version itself and fields that only describe the job are not.
-    decisive = msgspec.structs.replace(job, version="", as_sent=b"", reason=None)
-    digest = ids.digest_of([_canonical(decisive)])
-    return msgspec.structs.replace(job, version=digest[:22])
+            return job.is_alive and self.backfill.incarnation == job.incarnation
+        own = (job.state, job.pointed_by, job.partition_id)
+        return own == (JobState.ACTIVE, self.series, partition_id)
 
 
 def _canonical(value: NamedJob | Definition) -> bytes:
@@ -159,13 +195,16 @@ def _canonical(value: NamedJob | Definition) -> bytes:
     return msgspec.msgpack.encode(msgspec.msgpack.decode(encoded, type=type(value)))
 
 
-def occurrence_of(job: NamedJob, due_at: int) -> Occurrence:
-    """The occurrence of the job that is due at `due_at` (ms), with all that its delivery needs. It is recorded."""
+def occurrence_of(job: NamedJob, due_at: int, asked_at: int | None = None) -> Occurrence:
+    """The occurrence of the job that is due at `due_at` (ms), with all that its delivery needs. It is recorded.
+
+    `asked_at`: when it was asked for (ms), if not with the schedule.
+    """
     definition = job.definition
     return Occurrence(
         client_id=job.client_id,
         due_at=due_at,
-        created_at=job.changed_at,
+        created_at=job.asked_since if asked_at is None else asked_at,
         target=definition.target,
         payload=definition.payload,
         retry_policy=definition.retry_policy,

@@ -19,14 +19,15 @@ LONGEST_DELAY_SECONDS = 900
 class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_defaults=True):
     """Attempt number `attempt` of an occurrence. The deliverer does not start it before `run_at` (ms).
 
-    `run` is the last part of the executionId. `version` is the version of the named job whose schedule asked for it. It
-    is None for an anonymous job, and for an execution that a client started by hand. The latter names its `definition`
-    by digest instead, so a pause of the job does not stop it, and a change does. `partition_id` is the shard of a named
-    job. `history` holds the last failed attempts if no record keeps them (level `none`). `sweeps` counts how often the
-    sweeper took the release out of the dead-letter queue, `parkings` how often it was parked and unparked. `alone`: it
-    shares no message with others, since a message that it shared came back. `waits` counts how often this attempt found
-    no permit of its client. `waited` are the waits of this attempt that are over, at level `none` those of all attempts
-    so far, and `held` is the one after which it runs at `run_at`.
+    `run` is the last part of the executionId. `revision` is that of the named job's row from which it was made; None
+    for an anonymous job. The occurrence of a named job is a hint: its row has the rest. `as_it_was`: a redrive that
+    asks nothing of its job, and whose occurrence is whole. `partition_id` is the shard of a named job. `history` holds
+    the last failed attempts if no record keeps them (level `none`). `sweeps` counts how often the sweeper took the
+    release out of the dead-letter queue, `parkings` how often it was parked and unparked. `alone`: it shares no message
+    with others, since a message that it shared came back. `waits` counts how often this attempt found no permit of its
+    client. `waited` are the waits of this attempt that are over, at level `none` those of all attempts so far, and
+    `held` is the one after which it runs at `run_at`. `version`: only version 0.1.0 set it, to the version of the named
+    job whose schedule asked for it.
     """
 
     job_id: str
@@ -35,7 +36,8 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
     attempt: int = 1
     run: str = ONLY_RUN
     version: str | None = None
-    definition: str | None = None
+    revision: int | None = None
+    as_it_was: bool = False
     partition_id: str | None = None
     history: tuple[Attempt, ...] = ()
     lost_workers: int = 0

@@ -21,11 +21,17 @@ LOOKED_AT = 1_000
 
 
 class Stretch(msgspec.Struct, frozen=True):
-    """Consecutive fires of a job that are skipped together, from `first` on."""
+    """Consecutive fires of a job that are skipped together, from `first` on.
+
+    `run`: the last part of their executionIds if they are a backfill's, and not the schedule's. `ended_by`: a release
+    of this revision or a later one delivers them all the same.
+    """
 
     job: NamedJob
     first: Fire
     skipped: Skipped
+    run: str | None = None
+    ended_by: int | None = None
 
 
 class Recorded(msgspec.Struct):
@@ -94,9 +100,20 @@ def _behind(world: World, stretch: Stretch, saved: Saved) -> Stretch | None:
     if saved.ok:
         return None
     stored = None if saved.actual is None else saved.actual.skipped
+    if stretch.run is not None:
+        return None if stored is not None else _a_moment_later(stretch)
     told = _fired(world, stretch) if stored is None else stored.count
     rest = without_first(stretch.job, stretch.first, stretch.skipped, told)
-    return None if rest is None else Stretch(stretch.job, *rest)
+    return None if rest is None else Stretch(stretch.job, *rest, stretch.run, stretch.ended_by)
+
+
+def _a_moment_later(stretch: Stretch) -> Stretch | None:
+    """The rest of a backfill whose first fire has a record of its own: told under the next millisecond."""
+    if stretch.skipped.count == 1:
+        return None
+    first = msgspec.structs.replace(stretch.first, due_at=stretch.first.due_at + 1)
+    skipped = msgspec.structs.replace(stretch.skipped, from_at=first.due_at, count=stretch.skipped.count - 1)
+    return msgspec.structs.replace(stretch, first=first, skipped=skipped)
 
 
 def _fired(world: World, stretch: Stretch) -> int:
@@ -105,11 +122,12 @@ def _fired(world: World, stretch: Stretch) -> int:
     executions = world.executions.list(job.job_id, LOOKED_AT, str(ExecutionId(job.job_id, last_at + 1, "")))
     fired = {execution.execution_id for execution in executions if execution.skipped is None}
     count, fire = 1, fire_after(job, stretch.first.base_at, stretch.first.ordinal)
-    while fire is not None and str(ExecutionId(job.job_id, fire.due_at, job.version)) in fired:
+    while fire is not None and any(str(ExecutionId(job.job_id, fire.due_at, run)) in fired for run in job.runs):
         count, fire = count + 1, fire_after(job, fire.base_at, fire.ordinal)
     return count
 
 
 def _record_of(world: World, stretch: Stretch) -> Execution:
     expires_at = world.execution_expires_at(world.clock.now(), stretch.job.definition.retention_days)
-    return skipped_execution(stretch.job, stretch.first, stretch.skipped, expires_at)
+    first, skipped = stretch.first, stretch.skipped
+    return skipped_execution(stretch.job, first, skipped, expires_at, stretch.run, stretch.ended_by)

@@ -29,7 +29,7 @@ class MemoryJobs:
         job_ref = (after.client_id, after.job_key)
         stored = self._jobs.get(job_ref)
         if stored != after:
-            if (stored and stored.version) != (before and before.version):
+            if (stored and stored.stamp) != (before and before.stamp):
                 return False
             self._jobs[job_ref] = after
         return True

@@ -136,7 +136,7 @@ class Clients(Protocol):
 
 
 class Jobs(Protocol):
-    """The named jobs, changed only by compare-and-set on their version.
+    """The named jobs, changed only by compare-and-set on their stamp.
 
     A call that reads jobs of many clients returns an Unreadable, which says why, in place of each job that this version
     cannot read. It does not raise it.

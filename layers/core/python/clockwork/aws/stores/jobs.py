@@ -1,4 +1,4 @@
-"""Named jobs in the jobs table in DynamoDB: the whole job in one blob, its version and state in plain attributes."""
+"""Named jobs in the jobs table in DynamoDB: the whole job in one blob, its stamp and state in plain attributes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class AwsJobs:
 
     def save(self, before: NamedJob | None, after: NamedJob) -> bool:
         try:
-            self._table.replace(_to_item(after), "version", None if before is None else before.version)
+            self._table.replace(_to_item(after), "version", None if before is None else before.stamp)
         except ConditionFailed as refused:
             return refused.item is not None and _from_item(refused.item) == after
         return True
@@ -55,7 +55,7 @@ def _to_item(job: NamedJob) -> Item:
     return written(
         clientId=job.client_id,
         jobKey=job.job_key,
-        version=job.version,
+        version=job.stamp,
         state=str(job.state),
         job=encode(job),
     )

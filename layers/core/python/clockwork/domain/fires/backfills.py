@@ -6,6 +6,7 @@ import msgspec
 
 from clockwork.domain.errors import InvalidRequest, Problem
 from clockwork.domain.fires.chains import fire_after, ordinal_at
+from clockwork.domain.fires.timings import Timing
 from clockwork.domain.named_jobs import Backfill, NamedJob, Pointer
 from clockwork.domain.recurrence import Fire
 
@@ -50,6 +51,7 @@ def plan_backfill(
     """Plan a backfill of the `fires` of a range that ends at `to_at` (ms, included), `per_second` a second."""
     if fires.first is None:
         return PlannedBackfill(backfill_id, 0, None)
-    backfill = Backfill(backfill_id, job.incarnation, job.definition_digest, to_at, now, per_second)
+    timing = Timing.of(job.definition).digest
+    backfill = Backfill(backfill_id, job.incarnation, timing, to_at, now, per_second, count=fires.count)
     pointer = Pointer(job.client_id, job.job_key, backfill_id, fires.first, backfill)
     return PlannedBackfill(backfill_id, fires.count, pointer)

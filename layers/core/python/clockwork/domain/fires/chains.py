@@ -6,14 +6,13 @@ does not fork.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from functools import partial
-
 import msgspec
 
 from clockwork.domain import keys
 from clockwork.domain.executions import Execution, Skipped, State
 from clockwork.domain.fires.counting import count_fires
+from clockwork.domain.fires.hints import hint_of
+from clockwork.domain.fires.timings import Timing
 from clockwork.domain.named_jobs import NamedJob, Pointer, occurrence_of
 from clockwork.domain.recurrence import Fire, Work, next_occurrence
 from clockwork.domain.releases import Release
@@ -29,26 +28,28 @@ MOST_SKIPPED = 20_000
 class Step(msgspec.Struct, frozen=True):
     """The result of expanding a chain: the releases, the stretch of fires to skip, and the pointer to the next fire.
 
-    `following` is None when the schedule is over. `is_cut`: the expansion stopped short of the horizon, so the next
-    fire lies at or before the horizon and the chain has to be read again.
+    `following` is None when the schedule is over. `first`: the first fire of the stretch to skip. `is_cut`: the
+    expansion stopped short of the horizon, so the next fire lies at or before the horizon and the chain has to be read
+    again.
     """
 
     releases: tuple[Release, ...]
     following: Pointer | None
     skipped: Skipped | None = None
+    first: Fire | None = None
     is_cut: bool = False
 
 
 def first_pointer(job: NamedJob) -> Pointer | None:
-    """The pointer to the first fire of the job's chain as of its last change; None if the chain has no fire left."""
+    """The pointer to the first fire of the job's chain since its beginning; None if the chain has no fire left."""
     return pointer_to(job, fire_after(job, job.chain_after_at, job.chain_ordinal))
 
 
 def pointer_to(job: NamedJob, fire: Fire | None) -> Pointer | None:
-    """The pointer to a fire of the job, under the job's current version; None without a fire."""
+    """The pointer to a fire of the job, under the job's current series; None without a fire."""
     if fire is None:
         return None
-    return Pointer(job.client_id, job.job_key, job.version, fire, sequence=job.definition.sequence)
+    return Pointer(job.client_id, job.job_key, job.pointed_by, fire, sequence=job.definition.sequence)
 
 
 def fire_after(job: NamedJob, after_at: int, ordinal: int, work: Work | None = None) -> Fire | None:
@@ -62,11 +63,15 @@ def fire_after(job: NamedJob, after_at: int, ordinal: int, work: Work | None = N
 def expand(job: NamedJob, start: Pointer, horizon: str, now: int, limit: int) -> Step:
     """Expand the chain from `start` up to the horizon (a key), to at most `limit` fires.
 
-    The catch-up policy decides which missed fires are delivered. It does not apply to backfills.
+    The catch-up policy decides which missed fires are delivered. It does not apply to backfills. An old pointer of the
+    series may name a fire before the chain's beginning: then the chain is expanded from there.
     """
     if start.backfill is not None:
         return _expand_backfill(job, start, horizon, limit)
-    kept, skipped, fire = _catch_up(job, start.fire, horizon, now)
+    first = first_pointer(job) if start.fire.base_at <= job.chain_after_at else start
+    if first is None or first.key > horizon:
+        return Step((), first)
+    kept, skipped, fire = _catch_up(job, first.fire, horizon, now)
     fires = [] if kept is None else [kept]
     pointer = pointer_to(job, fire)
     while pointer is not None and pointer.key <= horizon:
@@ -75,18 +80,20 @@ def expand(job: NamedJob, start: Pointer, horizon: str, now: int, limit: int) ->
         fires.append(pointer.fire)
         pointer = pointer_to(job, fire_after(job, pointer.fire.base_at, pointer.fire.ordinal))
     is_cut = pointer is not None and pointer.key <= horizon
-    return Step(tuple(release_of(job, fire) for fire in fires), pointer, skipped, is_cut)
+    return Step(tuple(release_of(job, fire) for fire in fires), pointer, skipped, first.fire, is_cut)
 
 
 def is_missed(job: NamedJob, fire: Fire, now: int) -> bool:
-    """Whether the fire was missed: it was due in a pause, or is read long after it was due.
+    """Whether the fire was missed: in a pause, whose end decided about it, or because it is read long after it was due.
 
     Then the catch-up policy decides about it. A fire that catchUp `all` delivers does not count as missed, nor does the
-    one fire of a job that fires once.
+    one fire of a job that fires once, nor one that a resume released.
     """
     if job.definition.recurrence is None:
         return False
-    is_late = fire.due_at <= job.active_from_at or now > fire.due_at + MISSED_AFTER_MS
+    if fire.due_at < job.skips_until:
+        return True
+    is_late = fire.due_at > job.asked_since and now > fire.due_at + MISSED_AFTER_MS
     return is_late and not (job.definition.catch_up == "all" and _is_in_window(job, fire, now))
 
 
@@ -94,10 +101,10 @@ def release_of(job: NamedJob, fire: Fire) -> Release:
     """The release of one fire of the schedule."""
     return Release(
         job_id=job.job_id,
-        occurrence=occurrence_of(job, fire.due_at),
+        occurrence=hint_of(occurrence_of(job, fire.due_at)),
         run_at=fire.due_at,
-        run=job.version,
-        version=job.version,
+        run=job.run_at(fire.due_at),
+        revision=job.revision,
         partition_id=job.partition_id,
     )
 
@@ -105,21 +112,37 @@ def release_of(job: NamedJob, fire: Fire) -> Release:
 def run_of(job: NamedJob, due_at: int, run_at: int, run: str) -> Release:
     """The release of an execution that a client asked for by hand, at once or in a backfill.
 
-    A pause of the job does not stop it; a change of the job does.
+    Neither a pause nor a change of the job stops it; a delete does.
     """
     return Release(
         job_id=job.job_id,
-        occurrence=msgspec.structs.replace(occurrence_of(job, due_at), created_at=run_at),
+        occurrence=hint_of(occurrence_of(job, due_at, run_at)),
         run_at=run_at,
         run=run,
-        definition=job.definition_digest,
+        revision=job.revision,
         partition_id=job.partition_id,
     )
 
 
-def skipped_execution(job: NamedJob, first: Fire, skipped: Skipped, expires_at: int) -> Execution:
+def skipped_execution(
+    job: NamedJob, first: Fire, skipped: Skipped, expires_at: int, run: str | None = None, ended_by: int | None = None
+) -> Execution:
     """The one record for a stretch of fires that are not delivered, under the executionId of the `first`."""
-    return release_of(job, first).first_record(State.SKIPPED, expires_at, reason=skipped.reason, skipped=skipped)
+    release = release_of(job, first)
+    release = release if run is None else msgspec.structs.replace(release, run=run)
+    return release.first_record(State.SKIPPED, expires_at, reason=skipped.reason, skipped=skipped, ended_by=ended_by)
+
+
+def stretch_between(job: NamedJob, after_at: int, until_at: int, reason: str) -> tuple[Fire, Skipped] | None:
+    """The stretch of the chain's fires due after `after_at` and by `until_at` (ms), and its first; None without one."""
+    last = last_fire(job, until_at)
+    before = last_fire(job, after_at)
+    base_at = job.chain_after_at if before is None else before.base_at
+    first = fire_after(job, base_at, ordinal_at(job, base_at))
+    if last is None or first is None or first.due_at > until_at:
+        return None
+    count = fires_by(job, last.base_at) - fires_by(job, base_at) if job.definition.recurrence is not None else 1
+    return first, Skipped(first.due_at, last.due_at, count, reason)
 
 
 def without_first(job: NamedJob, first: Fire, skipped: Skipped, count: int) -> tuple[Fire, Skipped] | None:
@@ -134,28 +157,50 @@ def without_first(job: NamedJob, first: Fire, skipped: Skipped, count: int) -> t
     return fire, msgspec.structs.replace(skipped, from_at=fire.due_at, count=skipped.count - count)
 
 
-def going_on(job: NamedJob, before: NamedJob, at: int) -> NamedJob:
-    """`job`, with its chain going on at the first fire of `before` that is due, jitter included, after `at` (ms)."""
-    jitter_ms = 0 if before.definition.recurrence is None else before.definition.recurrence.jitter_seconds * 1000
-    after_at = max(before.chain_after_at, at - jitter_ms - 1)
-    fire = fire_after(before, after_at, ordinal_at(before, after_at))
-    while fire is not None and fire.due_at <= at:
-        after_at, fire = fire.base_at, fire_after(before, fire.base_at, fire.ordinal)
-    after_at = not_beyond_last(before, after_at)
-    return msgspec.structs.replace(job, chain_after_at=after_at, chain_ordinal=ordinal_at(before, after_at))
+def has_fire_at(job: NamedJob, due_at: int) -> bool:
+    """Whether the chain as it stands delivers a fire that is due at this very instant (ms)."""
+    recurrence = job.definition.recurrence
+    if recurrence is None:
+        return job.definition.at == due_at and due_at > job.chain_after_at
+    after_at = max(job.chain_after_at, due_at - recurrence.jitter_seconds * 1000 - 1)
+    fire = fire_after(job, after_at, ordinal_at(job, after_at))
+    while fire is not None and fire.due_at < due_at:
+        fire = fire_after(job, fire.base_at, fire.ordinal)
+    return fire is not None and fire.due_at == due_at >= job.skips_until
 
 
-def dropped_from(job: NamedJob, start: Fire, until_at: int, reason: str) -> tuple[Skipped, Fire | None]:
-    """The stretch of fires from `start` on that are due by `until_at` (ms), and the fire after it.
+def last_fire(job: NamedJob, at: int) -> Fire | None:
+    """The last fire of the chain that is due, jitter included, at or before `at` (ms); None if there is none.
 
-    `start` must be due by `until_at`. One stretch holds at most 20,000 fires.
+    Found by halves: about forty fires are computed, however many lie before it.
     """
-    last, count = start, 1
-    following = fire_after(job, start.base_at, start.ordinal)
-    while following is not None and following.due_at <= until_at and count < MOST_SKIPPED:
-        last, count = following, count + 1
-        following = fire_after(job, following.base_at, following.ordinal)
-    return Skipped(start.due_at, last.due_at, count, reason), following
+
+    def next_by(base_at: int) -> Fire | None:
+        fire = fire_after(job, base_at, ordinal_at(job, base_at))
+        return fire if fire is not None and fire.due_at <= at else None
+
+    found = next_by(job.chain_after_at)
+    low, high = job.chain_after_at, at
+    while found is not None and low + 1 < high:
+        middle = (low + high) // 2
+        later = next_by(middle)
+        if later is None:
+            high = middle
+        else:
+            found, low = later, later.base_at
+    return found
+
+
+def fires_by(job: NamedJob, at: int) -> int:
+    """How many fires of the chain have their base instant at or before `at` (ms), whether or not `maxFires` bounds it.
+
+    No more than `maxFires` allows.
+    """
+    recurrence = job.definition.recurrence
+    if recurrence is None:
+        return 0
+    count = job.chain_ordinal + count_fires(recurrence, job.chain_after_at, max(at, job.chain_after_at))
+    return count if recurrence.max_fires is None else min(count, max(recurrence.max_fires, job.chain_ordinal))
 
 
 def ordinal_at(job: NamedJob, at: int) -> int:
@@ -172,19 +217,15 @@ def ordinal_at(job: NamedJob, at: int) -> int:
     return min(ordinal + count_fires(recurrence, after_at, at), max(ordinal, recurrence.max_fires))
 
 
-def not_beyond_last(job: NamedJob, at: int) -> int:
-    """`at` (ms), or the base instant of the chain's last fire if `maxFires` ended the chain before `at`.
-
-    Fires are counted back from the chain's position, so it must not lie beyond the last fire.
-    """
-    recurrence = job.definition.recurrence
-    if recurrence is None or recurrence.max_fires is None or ordinal_at(job, at) < recurrence.max_fires:
-        return at
-    instants = range(job.chain_after_at, at)
-    return job.chain_after_at + bisect_left(instants, recurrence.max_fires, key=partial(ordinal_at, job))
-
-
 def _expand_backfill(job: NamedJob, start: Pointer, horizon: str, limit: int) -> Step:
+    assert start.backfill is not None
+    # Version 0.1.0 tied a backfill to the whole definition.
+    if start.backfill.timing not in (Timing.of(job.definition).digest, job.definition_digest):
+        left = max(1, start.backfill.count - start.backfill.index)
+        reason = "the timing of its job was changed before this part of the backfill"
+        return Step(
+            (), None, Skipped(start.fire.due_at, max(start.fire.due_at, start.backfill.to_at), left, reason), start.fire
+        )
     pointer: Pointer | None = start
     releases: list[Release] = []
     while pointer is not None and pointer.key <= horizon and len(releases) < limit:
@@ -217,11 +258,13 @@ def _catch_up(job: NamedJob, start: Fire, horizon: str, now: int) -> tuple[Fire 
         return None, None, fire
     kept = None
     is_last = fire is None or not is_missed(job, fire, now)
-    if job.definition.catch_up == "latest" and is_last and _is_in_window(job, last, now):
+    is_of_pause = last.due_at < job.skips_until
+    if job.definition.catch_up == "latest" and is_last and not is_of_pause and _is_in_window(job, last, now):
         kept, last, count = last, before_last, count - 1
     if count == 0:
         return kept, None, fire
-    reason = f"missed: catchUp is {job.definition.catch_up} within {job.definition.catch_up_window_seconds:g} s"
+    missed = "missed in a pause" if start.due_at < job.skips_until else "missed"
+    reason = f"{missed}: catchUp is {job.definition.catch_up} within {job.definition.catch_up_window_seconds:g} s"
     return kept, Skipped(start.due_at, last.due_at, count, reason), fire
 
 

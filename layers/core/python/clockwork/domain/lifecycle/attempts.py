@@ -20,6 +20,7 @@ from clockwork.domain.executions import (
     kept_until,
     number_of_last,
 )
+from clockwork.domain.fires.hints import hint_of
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired, reason_of
 from clockwork.domain.lifecycle.retries import RetryPlan, plan_retry
 from clockwork.domain.releases import Release
@@ -76,6 +77,8 @@ def plan_claim(release: Release, stored: Execution | None, claim: Claim) -> Plan
             return Plan(Action.FINISH, "too late", expired_execution(release, claim.now, claim.expires_at))
         first = release.first_record(State.PENDING, claim.expires_at, revision=0)
         return Plan(Action.START, "first claim", _claimed(first, release, claim))
+    if goes_on(stored, release):
+        stored = reopened(stored)
     if stored.state in FINAL:
         return Plan(Action.ABSORB, f"already {stored.state}", ending(stored, claim.expires_at))
     if stored.state is State.RUNNING:
@@ -93,6 +96,26 @@ def plan_claim(release: Release, stored: Execution | None, claim: Claim) -> Plan
         ended = plan_unstarted(release, stored, State.EXPIRED, reason_of(release.occurrence), claim.now)
         return Plan(Action.FINISH, "too late", ended)
     return Plan(Action.START, "claims the retry", _claimed(stored, release, claim))
+
+
+def goes_on(stored: Execution, release: Release) -> bool:
+    """Whether the release goes on from a record that a change or a pause ended: its revision is the one that may."""
+    if stored.state not in FINAL or stored.ended_by is None or release.revision is None:
+        return False
+    return release.revision >= stored.ended_by
+
+
+def reopened(stored: Execution) -> Execution:
+    """The ended record as it waits again, with a fresh budget of attempts."""
+    return msgspec.structs.replace(
+        stored,
+        state=State.PENDING,
+        ended_by=None,
+        reason=None,
+        budget_from=stored.attempt,
+        lost_workers=0,
+        skipped=None,
+    )
 
 
 def is_claimed(stored: Execution, now: int) -> bool:
@@ -129,9 +152,24 @@ def plan_unrecorded_outcome(release: Release, outcome: Outcome, now: int, jitter
     return Plan(Action.FINISH, retry.reason, ended)
 
 
-def plan_unstarted(release: Release, stored: Execution, state: State, reason: str, now: int) -> Execution:
-    """The final record, with the reason, of an execution that was claimed or waited and is not started after all."""
-    return _final(release, _unclaimed(_with_waits(release, stored, now), state, stored.attempts), state, reason, now)
+def plan_unstarted(
+    release: Release, stored: Execution, state: State, reason: str, now: int, ended_by: int | None = None
+) -> Execution:
+    """The final record, with the reason, of an execution that was claimed or waited and is not started after all.
+
+    With `ended_by`, a claim for an attempt that never began leaves no trace in the count of attempts.
+    """
+    is_claimed_now = stored.state is State.RUNNING
+    waited = _with_waits(release, stored, now)
+    ended = _final(release, _unclaimed(waited, state, stored.attempts), state, reason, now)
+    attempt = stored.attempt - 1 if is_claimed_now and ended_by is not None else stored.attempt
+    return msgspec.structs.replace(ended, ended_by=ended_by, attempt=attempt)
+
+
+def plan_let_go(release: Release, stored: Execution, reason: str) -> Execution:
+    """The record of a claimed execution that waits again, with no attempt used up: another copy has to start it."""
+    waiting = _unclaimed(stored, State.PENDING, stored.attempts)
+    return msgspec.structs.replace(waiting, attempt=stored.attempt - 1, next_attempt_at=release.run_at, reason=reason)
 
 
 def attempt_of(number: int, release: Release, outcome: Outcome, *, is_first: bool = False) -> Attempt:
@@ -188,6 +226,8 @@ def _claimed(execution: Execution, release: Release, claim: Claim) -> Execution:
         next_attempt_at=None,
         reason=None,
         occurrence=None,
+        ended_by=None,
+        skipped=None,
         expires_at=claim.expires_at,
         waited=together(execution.waited, release.waited_by(started_at)),
         held=None,
@@ -237,8 +277,17 @@ def _again(release: Release, attempt: int, run_at: int) -> Release:
     paced = release.paced and attempt == release.attempt
     # What an attempt waited for is in its record by the time another follows.
     waited = release.waited_by(release.run_at) if attempt == release.attempt else None
+    is_whole = release.revision is None or release.as_it_was
+    occurrence = release.occurrence if is_whole else hint_of(release.occurrence)
     return msgspec.structs.replace(
-        release, attempt=attempt, run_at=run_at, paced=paced, waits=0, waited=waited, held=None
+        release,
+        attempt=attempt,
+        run_at=run_at,
+        paced=paced,
+        waits=0,
+        waited=waited,
+        held=None,
+        occurrence=occurrence,
     )
 
 

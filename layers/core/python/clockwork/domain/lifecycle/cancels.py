@@ -57,6 +57,9 @@ def plan_cancel(stored: Execution | None, cancelled: Execution) -> CancelPlan:
 def _plan_recorded(stored: Execution | None, cancelled: Execution) -> CancelPlan:
     if stored is None:
         return CancelPlan(Verdict.CANCELLED, "no attempt had started", cancelled)
+    if stored.ended_by is not None:
+        # Its pause, or a change of its job, had ended it for older releases only.
+        return CancelPlan(Verdict.CANCELLED, "no attempt follows", _cancelled(stored, cancelled))
     if stored.state is State.CANCELLED:
         return CancelPlan(Verdict.CANCELLED, "it is cancelled already")
     if stored.is_final:
@@ -66,14 +69,18 @@ def _plan_recorded(stored: Execution | None, cancelled: Execution) -> CancelPlan
         if stored.cancel_noted_at is not None:
             return CancelPlan(Verdict.RUNNING, reason)
         return CancelPlan(Verdict.RUNNING, reason, stored.changed(cancel_noted_at=cancelled.cancel_noted_at))
-    ended = stored.changed(
+    return CancelPlan(Verdict.CANCELLED, "it was waiting for its next attempt", _cancelled(stored, cancelled))
+
+
+def _cancelled(stored: Execution, cancelled: Execution) -> Execution:
+    return stored.changed(
         state=State.CANCELLED,
         expires_at=cancelled.expires_at,
         next_attempt_at=None,
         cancel_noted_at=cancelled.cancel_noted_at,
         reason=cancelled.reason,
+        ended_by=None,
     )
-    return CancelPlan(Verdict.CANCELLED, "it was waiting for its next attempt", ended)
 
 
 def plan_unrecorded_cancel(horizon: str, key: str) -> CancelPlan:

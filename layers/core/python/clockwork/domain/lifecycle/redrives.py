@@ -6,6 +6,7 @@ import msgspec
 
 from clockwork.domain import ids
 from clockwork.domain.executions import Execution, State
+from clockwork.domain.fires.hints import hint_of
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.releases import Release
@@ -30,19 +31,26 @@ def is_redrivable(stored: Execution) -> bool:
     return stored.state is State.DEAD and stored.occurrence is not None
 
 
-def plan_redrive(stored: Execution, partition_id: str, now: int) -> RedrivePlan:
+def plan_redrive(
+    stored: Execution, partition_id: str, now: int, revision: int | None = None, *, as_it_was: bool = False
+) -> RedrivePlan:
     """The plan by which a DEAD execution waits again, with a fresh budget of attempts under its old executionId.
 
     Its age and its relevancy window count from `now` (ms), and it is recorded whatever its record level was. If it was
     redriven before and not claimed since, the plan has the same release again: the first one may have been lost after
-    the record was saved.
+    the record was saved. `revision`: that of its named job, by whose definition it is delivered. `as_it_was`: it is
+    delivered as the record has it, whatever has become of the job.
     """
     if stored.state is State.PENDING and stored.occurrence is not None:
-        return RedrivePlan("it waits already", release=_release(stored, stored.occurrence, partition_id))
+        return RedrivePlan(
+            "it waits already", release=_release(stored, stored.occurrence, partition_id, revision, as_it_was)
+        )
     if stored.state is not State.DEAD:
         return RedrivePlan(f"it is {stored.state}: only what is DEAD is redriven")
     if stored.occurrence is None:
         return RedrivePlan("it was discarded, or nobody could ever read it: there is nothing to deliver")
+    if as_it_was and stored.occurrence.is_hint:
+        return RedrivePlan("no attempt of it began, so its record does not have it as it was")
     occurrence = msgspec.structs.replace(stored.occurrence, created_at=now, record="full")
     waiting = stored.changed(
         state=State.PENDING,
@@ -56,7 +64,7 @@ def plan_redrive(stored: Execution, partition_id: str, now: int) -> RedrivePlan:
         reason="redriven",
         occurrence=occurrence,
     )
-    return RedrivePlan("redriven", waiting, _release(waiting, occurrence, partition_id))
+    return RedrivePlan("redriven", waiting, _release(waiting, occurrence, partition_id, revision, as_it_was))
 
 
 def place_of(dead: Execution) -> tuple[int, int]:
@@ -74,12 +82,18 @@ def discarded(stored: Execution) -> Execution | None:
     return stored.changed(reason=f"discarded; {stored.reason}", occurrence=None, raw=None)
 
 
-def _release(waiting: Execution, occurrence: Occurrence, partition_id: str) -> Release:
+def _release(
+    waiting: Execution, occurrence: Occurrence, partition_id: str, revision: int | None, as_it_was: bool
+) -> Release:
+    is_named = not isinstance(ids.decode_job(waiting.job_id), AnonymousJob)
+    is_hinted = is_named and not as_it_was
     return Release(
         job_id=waiting.job_id,
-        occurrence=occurrence,
+        occurrence=hint_of(occurrence) if is_hinted else occurrence,
         run_at=waiting.next_attempt_at or occurrence.due_since,
         attempt=waiting.attempt + 1,
         run=ids.decode_execution(waiting.execution_id).run,
-        partition_id=None if isinstance(ids.decode_job(waiting.job_id), AnonymousJob) else partition_id,
+        revision=revision if is_named else None,
+        as_it_was=as_it_was and is_named,
+        partition_id=partition_id if is_named else None,
     )

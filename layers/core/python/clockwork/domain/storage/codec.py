@@ -22,11 +22,13 @@ from clockwork.domain.releases import Release
 from clockwork.domain.storage.packed import Packed, pack, unpack
 
 #: The format versions: elements one after the other (PLAIN), or many in one (MANY), which is a packed row or a message
-#: that carries several releases.
+#: that carries several releases. HINTS: a list of elements, one of which has a hint in place of an occurrence, or a row
+#: of a named job that hints need. A version that does not know hints must not deliver one.
 PLAIN = 1
 MANY = 2
+HINTS = 3
 #: The newest format that this version of Clockwork reads.
-FORMAT = MANY
+FORMAT = HINTS
 Element = Occurrence | Release | Pointer
 Decoded = TypeVar("Decoded")
 #: The values that have a blob of their own.
@@ -41,8 +43,12 @@ _decoders = {kind: msgspec.msgpack.Decoder[Any](kind) for kind in (Execution, Cl
 
 
 def encode_row(elements: Sequence[Element]) -> bytes:
-    """The blob of a timeline row: a list of elements, as from the first version on."""
-    return bytes([PLAIN]) + _encoder.encode(list(elements))
+    """The blob of a timeline row: a list of elements, as from the first version on unless one of them has a hint."""
+    return bytes([HINTS if _has_hint(elements) else PLAIN]) + _encoder.encode(list(elements))
+
+
+def _has_hint(elements: Sequence[Element]) -> bool:
+    return any(isinstance(one, Release) and one.occurrence.is_hint for one in elements)
 
 
 def encode_packed(occurrences: Mapping[int, Occurrence]) -> bytes:
@@ -58,7 +64,7 @@ def is_packed(blob: bytes) -> bool:
 def decode_row(blob: bytes) -> dict[int, Element]:
     """The elements of a row's blob by their place in it. Raises NewerFormat or Undecodable."""
     if not is_packed(blob):
-        elements: list[Element] = _decode(_row_decoder, blob)
+        elements: list[Element] = _decode(_row_decoder, blob, HINTS)
         return dict(enumerate(elements))
     try:
         return {**unpack(_decode(_packed_decoder, blob, MANY))}
@@ -68,14 +74,18 @@ def decode_row(blob: bytes) -> dict[int, Element]:
 
 def encode_release(release: Release) -> str:
     """The body of a queue message that carries one release. It is base64, since SQS refuses some control characters."""
-    return base64.b64encode(bytes([PLAIN]) + _encoder.encode(release)).decode()
+    return encode_message([release])
 
 
 def encode_message(releases: Sequence[Release]) -> str:
     """The body of a queue message that carries these releases: one, or a bundle."""
-    if len(releases) == 1:
-        return encode_release(releases[0])
-    return base64.b64encode(bytes([MANY]) + _encoder.encode(list(releases))).decode()
+    if _has_hint(releases):
+        blob = bytes([HINTS]) + _encoder.encode(list(releases))
+    elif len(releases) == 1:
+        blob = bytes([PLAIN]) + _encoder.encode(releases[0])
+    else:
+        blob = bytes([MANY]) + _encoder.encode(list(releases))
+    return base64.b64encode(blob).decode()
 
 
 def decode_message(body: str) -> list[Release]:
@@ -84,20 +94,21 @@ def decode_message(body: str) -> list[Release]:
         blob = base64.b64decode(body, validate=True)
     except ValueError as error:
         raise Undecodable(f"not base64: {error}") from None
-    if blob[:1] == bytes([MANY]):
-        return _decode(_releases_decoder, blob, MANY)
-    return [_decode(_release_decoder, blob, MANY)]
+    if blob[:1] in (bytes([MANY]), bytes([HINTS])):
+        return _decode(_releases_decoder, blob, HINTS)
+    return [_decode(_release_decoder, blob, HINTS)]
 
 
 def encode(value: Execution | Client | NamedJob) -> bytes:
     """The blob of an execution's record, of a client's definition or of a named job."""
-    return bytes([PLAIN]) + _encoder.encode(value)
+    is_newer = isinstance(value, NamedJob) and not value.is_of_0_1_0
+    return bytes([HINTS if is_newer else PLAIN]) + _encoder.encode(value)
 
 
 def decode(blob: bytes, kind: type[Stored]) -> Stored:
     """The execution, client or named job in a blob, as `kind` says. Raises NewerFormat or Undecodable."""
     decoder: msgspec.msgpack.Decoder[Stored] = _decoders[kind]
-    return _decode(decoder, blob)
+    return _decode(decoder, blob, HINTS if kind is NamedJob else PLAIN)
 
 
 def _decode(decoder: msgspec.msgpack.Decoder[Decoded], blob: bytes, newest: int = PLAIN) -> Decoded:

@@ -9,11 +9,11 @@ from typing import Any
 from pydantic import BaseModel
 
 from clockwork.edge.operations.clients import UnparkBody
-from clockwork.edge.operations.dead import DeadFilterBody
+from clockwork.edge.operations.dead import DeadFilterBody, RedriveBody
 from clockwork.edge.operations.original import OriginalCancelBody, OriginalScheduleBody
 from clockwork.edge.requests.clients import ClientBody
 from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, DefinitionBody, PatchBody
-from clockwork.edge.requests.schedules import BackfillBody, EmptyBody, PreviewBody, ReasonBody
+from clockwork.edge.requests.schedules import BackfillBody, EmptyBody, PauseBody, PreviewBody, ReasonBody
 from clockwork.edge.responses import clients, executions, jobs, named_jobs
 
 _JOB = {
@@ -108,12 +108,12 @@ OPERATIONS = {
     ),
     "pause_job": _change(
         "Pause a named job: nothing starts until it is resumed",
-        body=ReasonBody,
-        examples=({"reason": "maintenance"},),
+        body=PauseBody,
+        examples=({"reason": "maintenance"}, {"waiting": "cancel"}),
     ),
     "resume_job": _change(
         "Resume a named job; its catchUp decides about what was due meanwhile",
-        body=ReasonBody,
+        body=PauseBody,
         examples=({"reason": "done"},),
     ),
     "run_job": _bare(
@@ -148,9 +148,11 @@ OPERATIONS = {
         "Cancel an execution, and learn whether that came in time",
         executions.CancelledExecution,
     ),
-    "redrive_execution": _bare(
+    "redrive_execution": Operation(
         "Deliver a dead execution after all, with a fresh budget of attempts",
         executions.Execution,
+        body=RedriveBody,
+        examples=({"asItWas": True},),
         conflicts=True,
         capped=True,
     ),

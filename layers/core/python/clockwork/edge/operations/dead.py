@@ -51,6 +51,14 @@ class DeadFilterBody(EdgeModel):
         return DeadFilter(self.prefix, instant_of(self.from_), instant_of(self.to))
 
 
+class RedriveBody(EdgeModel):
+    """POST /v1/executions/{executionId}/redrive."""
+
+    as_it_was: bool = Field(
+        False, description="of a named job: as the record has it, and not by the definition that the job has now"
+    )
+
+
 class DeadApi(Operations):
     """The operations on dead executions, and the cancel of any execution."""
 
@@ -79,10 +87,10 @@ class DeadApi(Operations):
         """POST /v1/executions/{executionId}/redrive: answers the execution, which waits for its attempt."""
         caller = access.require_known(self.world, request.caller)
         execution = read.get_execution(self.world, caller, request.path["executionId"])
-        self._optional(request, EmptyBody)
+        body = self._optional(request, RedriveBody)
         if is_redrivable(execution):
             self._admitting(execution.client_id)(1)
-        return HTTPStatus.OK, Execution.of(redrive.redrive(self.world, execution))
+        return HTTPStatus.OK, Execution.of(redrive.redrive(self.world, execution, as_it_was=body.as_it_was))
 
     def cancel_execution(self, request: Request) -> Answer:
         """POST /v1/executions/{executionId}/cancel: answers whether it came in time, and the execution."""

@@ -7,10 +7,14 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
+import msgspec
+
 from clockwork.domain import instants
 from clockwork.domain.errors import InvalidRequest, JobNotFound, Problem
+from clockwork.domain.fires.timings import Retiming, retiming
 from clockwork.domain.ids import digest_of
-from clockwork.domain.named_jobs import JobState, NamedJob
+from clockwork.domain.named.changes import Change, cancelled, has_cancelled_waiting, paused, replaced, resumed
+from clockwork.domain.named_jobs import Definition, JobState, NamedJob
 from clockwork.domain.recurrence import TooMuchWork
 from clockwork.edge.http.body import SINGLE_BYTES, canonical, read_body
 from clockwork.edge.http.checks import validate
@@ -18,7 +22,7 @@ from clockwork.edge.http.pages import in_query, page, token_of
 from clockwork.edge.http.request import Request
 from clockwork.edge.operations.base import Answer, Operations
 from clockwork.edge.requests.jobs import DefinitionBody
-from clockwork.edge.requests.schedules import BackfillBody, EmptyBody, PreviewBody, ReasonBody
+from clockwork.edge.requests.schedules import BackfillBody, EmptyBody, PauseBody, PreviewBody
 from clockwork.edge.responses import named_jobs as answers
 from clockwork.edge.responses.targets import shown_payload
 from clockwork.flows import access
@@ -82,14 +86,17 @@ class NamedApi(Operations):
     def pause_job(self, request: Request) -> Answer:
         """POST /v1/jobs/{jobId}/pause."""
         job = self._changeable(request)
-        body = self._optional(request, ReasonBody)
-        return self._change(request, job, None if job.state is JobState.PAUSED else write.paused(body.reason))
+        body = self._optional(request, PauseBody)
+        cancels = body.waiting == "cancel"
+        is_as_wanted = job.state is JobState.PAUSED and (not cancels or has_cancelled_waiting(job))
+        return self._change(request, job, None if is_as_wanted else paused(body.reason, cancels=cancels))
 
     def resume_job(self, request: Request) -> Answer:
         """POST /v1/jobs/{jobId}/resume."""
         job = self._changeable(request)
-        body = self._optional(request, ReasonBody)
-        return self._change(request, job, None if job.state is JobState.ACTIVE else write.resumed(body.reason))
+        body = self._optional(request, PauseBody)
+        wanted = resumed(body.reason, cancels=body.waiting == "cancel")
+        return self._change(request, job, None if job.state is JobState.ACTIVE else wanted)
 
     def run_job(self, request: Request) -> Answer:
         """POST /v1/jobs/{jobId}/run: one execution now, whatever the schedule says."""
@@ -138,7 +145,7 @@ class NamedApi(Operations):
 
     def _cancel_named(self, request: Request, caller: access.Caller) -> Answer:
         job = get_named(self.world, caller, request.path["jobId"])
-        written = self._written(request, job, write.cancelled(None) if job.is_alive else None)
+        written = self._written(request, job, cancelled(None) if job.is_alive else None)
         return HTTPStatus.OK, answers.deletion(written)
 
     def _changeable(self, request: Request) -> NamedJob:
@@ -156,17 +163,15 @@ class NamedApi(Operations):
         checks = self._checks(request, client)
         body = validate(DefinitionBody, value, checks)
         written = as_sent(value)
-        if written == job.as_sent:
+        definition = _anchored(body.to_definition(checks, client), body, job)
+        # The same text under other defaults of its client is a change, too.
+        if written == job.as_sent and definition == msgspec.structs.replace(job.definition, record="full"):
             return self._change(request, job, None)
-        definition = body.to_definition(checks, client)
-        same_schedule = canonical(value["schedule"]) == canonical(json.loads(job.as_sent)["schedule"])
-        if same_schedule:
-            definition = write.with_schedule_of(job, definition)
-        change = write.replaced(definition, written, same_schedule=same_schedule)
         # Another schedule starts from now on, and a schedule counts as one occurrence, as that of a create does.
-        return self._change(request, job, change, makes=0 if same_schedule else 1)
+        is_retimed = retiming(job.definition, definition) is not Retiming.SAME
+        return self._change(request, job, replaced(definition, written), makes=int(is_retimed))
 
-    def _change(self, request: Request, job: NamedJob, change: write.Change | None, makes: int = 0) -> Answer:
+    def _change(self, request: Request, job: NamedJob, change: Change | None, makes: int = 0) -> Answer:
         """Answer with the job after a change; without a change, the job is as the request wants it already.
 
         `makes`: how many occurrences it makes, for the caps of the client.
@@ -174,13 +179,29 @@ class NamedApi(Operations):
         now = self.world.clock.now()
         return HTTPStatus.OK, answers.ChangedJob.after(self._written(request, job, change, makes), now)
 
-    def _written(self, request: Request, job: NamedJob, change: write.Change | None, makes: int = 0) -> write.Written:
+    def _written(self, request: Request, job: NamedJob, change: Change | None, makes: int = 0) -> write.Written:
         if change is None:
             return write.unchanged(self.world, job)
         revision = request.revision()
         if makes:
             self._admitting(job.client_id)(makes)
         return write.change(self.world, job, revision, change)
+
+
+def _anchored(definition: Definition, body: DefinitionBody, job: NamedJob) -> Definition:
+    """The definition with the instants that the job has already, where the request gives a length of time alone.
+
+    An interval without an anchor keeps its anchor, and the same delay its instant.
+    """
+    schedule, was = body.schedule, json.loads(job.as_sent).get("schedule", {})
+    if schedule.delay_seconds is not None and was.get("delaySeconds") == schedule.delay_seconds:
+        return msgspec.structs.replace(definition, at=job.definition.at)
+    recurrence, before = definition.recurrence, job.definition.recurrence
+    if recurrence is None or recurrence.every is None or schedule.anchor_at is not None:
+        return definition
+    if before is None or before.every is None or before.every.every_ms != recurrence.every.every_ms:
+        return definition
+    return msgspec.structs.replace(definition, recurrence=msgspec.structs.replace(recurrence, every=before.every))
 
 
 def merged(target: Any, patch: Any) -> Any:

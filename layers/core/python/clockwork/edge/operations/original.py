@@ -12,6 +12,7 @@ from clockwork.domain import instants
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import InvalidRequest, NameTaken, NotScheduled
 from clockwork.domain.executions import Execution, State
+from clockwork.domain.named.changes import cancelled
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.ordering import LONGEST_ORDERING_KEY
 from clockwork.domain.requests.create import FURTHEST_AHEAD_MS
@@ -127,8 +128,8 @@ def cancel(world: World, client: Client, schedule_key: str) -> None:
         raise NotScheduled(f"the job under the scheduleKey {schedule_key!r} is cancelled already")
     if write.has_ended(world, job):
         raise NotScheduled(f"the job under the scheduleKey {schedule_key!r} was delivered or has ended already")
-    cancelled = write.change(world, job, None, write.cancelled(None))
-    if cancelled.running:
+    written = write.change(world, job, None, cancelled(None))
+    if written.running:
         raise NotScheduled("an attempt is under way and may still be delivered; no other follows")
     if _was_delivered(world, job):
         raise NotScheduled(f"the job under the scheduleKey {schedule_key!r} was delivered just before")

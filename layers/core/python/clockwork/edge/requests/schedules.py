@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import ceil
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
@@ -190,7 +190,10 @@ class ScheduleBody(EdgeModel):
     def _every(self, now: int) -> Every | None:
         if self.every is None:
             return None
-        anchor_at = now if self.anchor_at is None else instants.from_text(self.anchor_at)
+        # Without an anchor it counts from its start, and without a start from now.
+        begins_at = instant_of(self.start_at)
+        anchor_at = (now if begins_at is None else begins_at) if self.anchor_at is None else instant_of(self.anchor_at)
+        assert anchor_at is not None
         return Every(round(self.every.seconds * 1000), anchor_at)
 
     def _compiled(self) -> CompiledCron | None:
@@ -207,9 +210,17 @@ class PreviewBody(EdgeModel):
 
 
 class ReasonBody(EdgeModel):
-    """POST /v1/jobs/{jobId}/pause and /resume."""
+    """POST /v1/clients/{clientId}/pause and /resume."""
 
     reason: str | None = Field(None, max_length=1_024)
+
+
+class PauseBody(ReasonBody):
+    """POST /v1/jobs/{jobId}/pause and /resume."""
+
+    waiting: Literal["keep", "cancel"] = Field(
+        "keep", description="what was due before the pause and waits: it goes on, or is cancelled"
+    )
 
 
 class EmptyBody(EdgeModel):

@@ -111,6 +111,10 @@ class Cancellation(AnswerBody):
     result: Annotated[str, one_of(Verdict)]
     reason: str
     executions: Annotated[list[Execution], Meta(description="those that may still reach the target, or have")]
+    ended: Annotated[
+        list[Execution] | None, Meta(description="of a named job: waiting ones that this ended, the first 100")
+    ] = None
+    ended_count: int | None = None
 
     @classmethod
     def of(cls, job_id: str, answer: CancelAnswer) -> Self:

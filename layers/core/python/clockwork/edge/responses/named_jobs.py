@@ -30,8 +30,8 @@ from clockwork.flows.requests.cancel import CancelAnswer
 SHOWN_FIRES = 10
 #: So much work goes into the next fire of each job of a list, which may have a thousand.
 LISTED_WORK = 5_000
-#: How many fires that a change released are listed. They may be a day's fires, and a Lambda answers 6 MB at most.
-SHOWN_RELEASED = 1_000
+#: How many executions of a kind the answer to a change lists. They may be a day's fires.
+SHOWN = 100
 #: The last instant (ms) that can be written with four digits of a year. Later fires are not shown.
 LAST_SHOWN_AT = 253_402_300_799_999
 NamedState = Annotated[str, one_of(JobState)]
@@ -64,25 +64,31 @@ class ReleasedFire(AnswerBody):
 
 
 class ChangedJob(WrittenJob, kw_only=True):
-    """A named job after a change."""
+    """A named job after a change, and what became of its executions: each list holds the first 100."""
 
-    executions: Annotated[
-        list[Execution], Meta(description="under way from before the change; nothing else of that starts")
-    ]
-    released: Annotated[
-        list[ReleasedFire],
-        Meta(description="of the job as it now stands, on their way already; the first 1,000 of them"),
-    ]
+    changed: Annotated[bool, Meta(description="false: the job was as asked for already, and nothing was written")]
+    executions: Annotated[list[Execution], Meta(description="running: an attempt is under way, or may start")]
+    goes_on: Annotated[list[Execution], Meta(description="they wait, and go on by the job as it now stands")]
+    goes_on_count: int
+    ended: Annotated[list[Execution], Meta(description="they waited, and this call ended them")]
+    ended_count: int
+    released: Annotated[list[ReleasedFire], Meta(description="on their way already, by this call")]
     released_count: int
 
     @classmethod
     def after(cls, change: Written, now: int) -> Self:
-        """The job after a change, with the executions of its old version that may still reach the target."""
+        """The job after a change, with its executions that may still reach the target."""
+        under_way = change.under_way
         return cls.of(
             change.job,
             now,
-            executions=[Execution.of(record) for record in change.running],
-            released=[ReleasedFire(one.execution_id, to_text(one.run_at)) for one in change.released[:SHOWN_RELEASED]],
+            changed=change.is_changed,
+            executions=[Execution.of(record) for record in under_way.running],
+            goes_on=[Execution.of(record) for record in under_way.waiting[:SHOWN]],
+            goes_on_count=len(under_way.waiting),
+            ended=[Execution.of(record) for record in under_way.ended[:SHOWN]],
+            ended_count=len(under_way.ended),
+            released=[ReleasedFire(one.execution_id, to_text(one.run_at)) for one in change.released[:SHOWN]],
             released_count=len(change.released),
         )
 
@@ -216,7 +222,9 @@ def deletion(answer: Written) -> Cancellation:
         verdict, reason = Verdict.TOO_LATE, f"nothing more fires, but something may be under way: {unseen}"
     else:
         verdict, reason = Verdict.CANCELLED, "nothing of it starts any more"
-    return Cancellation.of(answer.job.job_id, CancelAnswer(verdict, reason, answer.running))
+    told = Cancellation.of(answer.job.job_id, CancelAnswer(verdict, reason, answer.running))
+    ended = answer.under_way.ended
+    return Cancellation.like(told, ended=[Execution.of(record) for record in ended[:SHOWN]], ended_count=len(ended))
 
 
 def state_of(job: NamedJob, now: int) -> JobState:
@@ -244,10 +252,14 @@ def _next_fire(job: NamedJob, now: int) -> Fire | None:
 
 def upcoming(job: NamedJob, now: int, work: Work) -> Iterator[Fire]:
     """The job's fires after `now` (ms). A job that is paused or cancelled has none. Raises TooMuchWork."""
-    after_at = max(job.chain_after_at, now)
+    recurrence = job.definition.recurrence
+    # A fire whose base instant is past may be due only later, by its jitter.
+    jitter_ms = 0 if recurrence is None else recurrence.jitter_seconds * 1000
+    after_at = max(job.chain_after_at, now - jitter_ms)
     fire = fire_after(job, after_at, ordinal_at(job, after_at), work) if job.state is JobState.ACTIVE else None
     while fire is not None and fire.due_at <= LAST_SHOWN_AT:
-        yield fire
+        if fire.due_at > now:
+            yield fire
         fire = fire_after(job, fire.base_at, fire.ordinal, work)
 
 

@@ -20,6 +20,7 @@ from clockwork.flows.containment import why
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import unexpired
 from clockwork.flows.deliver.concurrency import note_company, within_concurrency
+from clockwork.flows.deliver.inform import informed
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.deliver.park import park
 from clockwork.flows.world import World
@@ -45,10 +46,17 @@ def _admitted(batch: Batch, client_id: str, items: list[Item]) -> list[Item]:
     """
     with batch.failing(*items):
         client = batch.world.clients.get(client_id)
+        if client is not None and _holds_back(client):
+            items = informed(batch, items)
         # A paused client's items are parked, whatever their targets.
         refused, items = ([], items) if client is not None and client.paused else _refused(batch, client, items)
         return [*refused, *_permitted(batch, client, _unheld(batch, client_id, client, items))]
     return []
+
+
+def _holds_back(client: Client) -> bool:
+    """Whether the client may hold items back: then their jobs are asked first, so that nothing unwanted waits."""
+    return client.paused or client.max_rate_per_second is not None or client.max_concurrency is not None
 
 
 def _refused(batch: Batch, client: Client | None, items: list[Item]) -> tuple[list[Item], list[Item]]:
@@ -114,6 +122,7 @@ def _unparked(batch: Batch, client_id: str, client: Client | None, items: list[I
     circuits = batch.world.regulation.circuits(client_id) if hosts else {}
     if not hosts & circuits.keys():
         return items
+    items = informed(batch, items)
     going: list[Item] = []
     held: list[Item] = []
     for item in items:

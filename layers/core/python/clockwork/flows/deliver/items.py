@@ -44,6 +44,7 @@ class Item(msgspec.Struct):
 
     `probes`: if the item is a probe that tests whether its target has recovered, the circuit as saved for this probe.
     `is_started`: its target may have seen it. `bundled`: its message carries other items, too.
+    `is_informed`: its named job was asked about it, before the look.
     `refusal`: why its client, as it is now, may not send to its target: then no attempt is made at the target.
     `has_cap`: its client chose a concurrency limit.
     `left`: it is parked, was sent back, has ended or failed, so that this batch is done with it.
@@ -59,6 +60,7 @@ class Item(msgspec.Struct):
     left: bool = False
     has_cap: bool = False
     refusal: str | None = None
+    is_informed: bool = False
     replans: Iterator[int] = msgspec.field(default_factory=replans)
 
 

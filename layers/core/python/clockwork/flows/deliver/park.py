@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from clockwork.domain.executions import WAITING, Execution
-from clockwork.domain.lifecycle.attempts import Action, Plan, plan_claim
+from clockwork.domain.lifecycle.attempts import Action, Plan, goes_on, plan_claim, reopened
 from clockwork.domain.lifecycle.parking import parked_record
 from clockwork.domain.releases import Release
 from clockwork.domain.waits import Cause
@@ -68,6 +68,8 @@ def _plan(batch: Batch, release: Release, reason: str, stored: Execution | None)
 
     So a lost worker is recorded before its message is acknowledged.
     """
+    if stored is not None and goes_on(stored, release):
+        stored = reopened(stored)
     if stored is not None and not _waits_for(stored, release):
         return plan_claim(release, stored, wish(batch))
     parked = parked_record(release, stored, reason, batch.world.execution_expires_at(batch.world.clock.now()))

@@ -1,8 +1,9 @@
-"""Start claimed items: hold each until its due instant, then check its named job, last of all before the start.
+"""Start claimed items: hold each until its due instant, then look at its named job, last of all before the start.
 
-A changed, paused or deleted job ends the item unstarted. The deliverer claims first and checks then. A change of the
-job writes the job's row first and then reads the claims. So either the check sees the change, or the change sees the
-claim and its answer lists it.
+The look ends an item that its job does not want any more, and gives every other one what its job has for it now: the
+payload, the target, the policies. The deliverer claims first and looks then. A change of the job writes the job's row
+first and then reads the claims. So either the look sees the change, or the change sees the claim and its answer lists
+it.
 """
 
 from __future__ import annotations
@@ -10,16 +11,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from clockwork.domain.errors import readable
+import msgspec
+
+from clockwork.domain.errors import Unavailable, readable
 from clockwork.domain.executions import WAITING, Execution, State
 from clockwork.domain.ids import NamedJobId, decode_job
 from clockwork.domain.lifecycle.attempts import Action, Plan, is_claimed, plan_unstarted
 from clockwork.domain.lifecycle.expiry import ended_execution, is_expired, reason_of
-from clockwork.domain.named_jobs import JobState, NamedJob
+from clockwork.domain.named.look import Objection, objection_to, was_started
+from clockwork.domain.named.overlaps import last_through, last_through_ref
+from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.releases import Release
 from clockwork.flows.access import get_jobs
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import end_unclaimed
+from clockwork.flows.deliver.inform import redirected
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.records import replace
 from clockwork.flows.world import World
@@ -69,11 +75,8 @@ def _wanted_by_their_jobs(batch: Batch, claimed: Sequence[Item], named: Mapping[
         for slot, job_ref in named.items():
             with batch.failing(claimed[slot]):
                 job = readable(jobs[job_ref.client_id, job_ref.job_key])
-                objection = _objection(batch.world, claimed[slot].release, job_ref, job)
-                if objection is None:
+                if _is_wanted(batch, claimed[slot], job_ref, job):
                     wanted.append(slot)
-                else:
-                    _drop(batch, claimed[slot], *objection)
     return wanted
 
 
@@ -84,29 +87,54 @@ def _is_too_late(batch: Batch, item: Item) -> bool:
     occurrence = item.release.occurrence
     if not is_expired(occurrence, batch.world.clock.now()):
         return False
-    _drop(batch, item, State.EXPIRED, reason_of(occurrence))
+    _drop(batch, item, Objection(State.EXPIRED, reason_of(occurrence)))
     batch.report.expired += 1
     return True
 
 
-def _objection(world: World, release: Release, job_ref: NamedJobId, job: NamedJob | None) -> tuple[State, str] | None:
-    """The state in which an unwanted occurrence ends, and why it is unwanted; None if its job wants it.
+def _is_wanted(batch: Batch, item: Item, job_ref: NamedJobId, job: NamedJob | None) -> bool:
+    """Whether the item is to start, with what its job has for it; if not, it ends or is let go.
 
     Raises Unreadable if an earlier execution of the job cannot be read.
     """
-    if job is None or job.incarnation != job_ref.incarnation or not job.is_alive:
-        return State.CANCELLED, "its job was deleted"
-    if release.version is not None and job.state is JobState.PAUSED:
-        return State.SKIPPED, "its job is paused"
-    changed = release.version not in (None, job.version)
-    if changed or (release.definition is not None and job.definition_digest != release.definition):
-        return State.CANCELLED, "its job was changed"
-    if release.occurrence.skip_overlap and _is_overlapping(world, release):
-        return State.SKIPPED, "an earlier execution of its job has not ended"
-    return None
+    objection = objection_to(item.release, job_ref, job, is_started=was_started(item.seen))
+    if objection is not None:
+        _drop(batch, item, objection)
+        return False
+    if job is None or item.release.as_it_was:
+        return True
+    if job.definition.overlap == "skip" and _is_overlapping(batch, item):
+        _drop(batch, item, Objection(State.SKIPPED, "another execution of its job has not ended"))
+        return False
+    return not redirected(batch, item, job)
 
 
-def _is_overlapping(world: World, release: Release) -> bool:
+def _is_overlapping(batch: Batch, item: Item) -> bool:
+    """Whether another execution of the item's job has not ended; if not, the item is let through, and named.
+
+    One record names the execution that was let through last, replaced by compare-and-set: so of two that start at once,
+    or out of order, one goes. It is never unlocked. If the deliverer dies behind it, the item's next message finds its
+    own name.
+    """
+    world, release = batch.world, item.release
+    for _ in item.replans:
+        last = world.executions.find(*last_through_ref(release.job_id))
+        if last is not None and last.reason == release.execution_id:
+            return False
+        named = None if last is None or last.reason is None else world.executions.find(release.job_id, last.reason)
+        if (named is not None and _is_under_way(named, world.clock.now())) or _is_earlier_under_way(world, release):
+            return True
+        through = last_through(release, last, world.execution_expires_at(world.clock.now()))
+        saved = world.executions.save([(last, through)])[0]
+        if saved.unavailable is not None:
+            raise Unavailable(saved.unavailable)
+        if saved.ok:
+            return False
+    return True
+
+
+def _is_earlier_under_way(world: World, release: Release) -> bool:
+    """Whether an earlier execution has not ended: one that was let through before the job became `overlap: skip`."""
     before, looked_at = release.execution_id, 0
     while looked_at < MOST_EARLIER:
         at_once = EARLIER if looked_at == 0 else 10 * EARLIER
@@ -124,20 +152,21 @@ def _is_under_way(execution: Execution, now: int) -> bool:
     return is_claimed(execution, now) or execution.state in WAITING
 
 
-def _drop(batch: Batch, item: Item, state: State, reason: str) -> None:
+def _drop(batch: Batch, item: Item, objection: Objection) -> None:
     """End an item that is not to be started, visibly: at level `none` its end is all that is recorded of it."""
     batch.report.dropped += 1
     with batch.failing(item):
-        _, stored = replace(batch.world, item.seen, partial(_plan_end, batch.world, item, state, reason), item.replans)
+        _, stored = replace(batch.world, item.seen, partial(_plan_end, batch.world, item, objection), item.replans)
         batch.owe_callback(item, stored)
 
 
-def _plan_end(world: World, item: Item, state: State, reason: str, stored: Execution | None) -> Plan:
+def _plan_end(world: World, item: Item, objection: Objection, stored: Execution | None) -> Plan:
     """Plan to end the record while our claim stands on it, or, at level `none`, while there is no record."""
-    now = world.clock.now()
+    now, state, reason = world.clock.now(), objection.state, objection.reason
     if item.seen is None and stored is None:
         ended = ended_execution(item.release, state, reason, now, world.execution_expires_at(now))
-        return Plan(Action.FINISH, reason, ended)
+        return Plan(Action.FINISH, reason, msgspec.structs.replace(ended, ended_by=objection.ended_by))
     if item.seen is not None and stored is not None and stored.claimant == item.seen.claimant:
-        return Plan(Action.FINISH, reason, plan_unstarted(item.release, stored, state, reason, now))
+        ended = plan_unstarted(item.release, stored, state, reason, now, objection.ended_by)
+        return Plan(Action.FINISH, reason, ended)
     return Plan(Action.ABSORB, "somebody else has ended it or claimed it by now")

@@ -30,9 +30,10 @@ Failing = Sequence[tuple[Item, str]]
 
 
 class Waiting(Protocol):
-    """How the items of one batch wait. `report` is the batch's."""
+    """How the items of one batch wait. `report` is the batch's; `resends`: an item that waits is sent anew."""
 
     report: DeliverReport
+    resends: bool
 
     def failed(self, item: Item) -> None:
         """Note that the item's message fails, and comes back."""
@@ -55,6 +56,7 @@ class Resent:
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self.resends = True
         self.report = DeliverReport()
         self.following: list[tuple[Item, Release]] = []
 
@@ -112,6 +114,7 @@ class InPlace:
 
     def __init__(self, world: World, receive_counts: Mapping[str, int]) -> None:
         self._world = world
+        self.resends = False
         self.report = DeliverReport()
         self._receive_counts = receive_counts
         self.back_at: dict[str, int] = {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from clockwork.domain import keys
-from clockwork.domain.fires.chains import expand
+from clockwork.domain.fires.chains import Step, expand
 from clockwork.domain.named_jobs import NamedJob, Pointer
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.rows import pointer_row
@@ -29,19 +29,16 @@ def put_pointer(world: World, job: NamedJob, pointer: Pointer) -> None:
 
 
 def advance_past_horizon(
-    world: World, job: NamedJob, start: Pointer | None, until: str = keys.END, *, repairs: bool = False
+    world: World, job: NamedJob, start: Pointer | None, until: str = keys.END
 ) -> Sequence[Release]:
     """Advance the chain from `start`, a pointer that has been put, past the horizon; returns the releases sent.
 
-    `until` (a key): where to stop although the horizon lies further, because later fires are a poller's. The next
-    pointer is put before the fires that it passes are released. In a repair (`repairs`) they are released first, since
-    nothing else answers for them. Raises Unavailable if it is not certain that every fire will be released: then
-    nothing may be promised.
+    `until` (a key): where to stop although the horizon lies further, because later fires are a poller's. Fires are
+    released, and skipped ones recorded, before the pointer behind them is put: where that pointer is, everybody knows
+    that what lies before it was released. Raises Unavailable if it is not certain that every fire will be released:
+    then nothing may be promised.
     """
     released: list[Release] = []
-    later: list[Release] = []
-    skipped: list[Stretch] = []
-    shards: Mapping[str, Shard] = {}
     pointer = start
     while pointer is not None:
         # 1. Check the horizon. If the pointer lies beyond it, a poller will read the pointer.
@@ -50,24 +47,20 @@ def advance_past_horizon(
         if horizon < pointer.key:
             wake_pollers(world, [(job.partition_id, pointer.key)], shards)
             break
-        # 2. Expand up to the horizon, and put the next pointer. Except in a repair it comes before the release of its
-        #    fires, so that the chain lives on if this call dies. A pointer that no poller would read is not put.
+        # 2. Expand up to the horizon, release, record what is skipped, and put the next pointer last. A pointer that no
+        #    poller would read is not put.
         step = expand(job, pointer, horizon, world.clock.now(), AT_ONCE)
-        released += step.releases
-        later += step.releases
-        if step.skipped is not None:
-            skipped.append(Stretch(job, pointer.fire, step.skipped))
-        if repairs:
-            _see_to(world, later, skipped, shards)
-            later, skipped = [], []
+        released += see_to(world, job, step, shards, pointer)
         pointer = step.following
         if pointer is not None and horizon < pointer.key <= until:
             put_pointer(world, job, pointer)
-    # 3. Release the fires at or before the horizon, and record the skipped ones.
-    _see_to(world, later, skipped, shards)
     return released
 
 
-def _see_to(world: World, releases: Sequence[Release], skipped: Sequence[Stretch], shards: Mapping[str, Shard]) -> None:
-    release_now(world, releases, shards)
-    record_skipped(world, skipped)
+def see_to(world: World, job: NamedJob, step: Step, shards: Mapping[str, Shard], pointer: Pointer) -> Sequence[Release]:
+    """Release the fires of a step, and record the skipped ones; returns the releases. Raises Unavailable."""
+    release_now(world, step.releases, shards)
+    if step.skipped is not None and step.first is not None:
+        run = None if pointer.backfill is None else pointer.series
+        record_skipped(world, [Stretch(job, step.first, step.skipped, run)])
+    return step.releases

@@ -1,16 +1,18 @@
-"""Repair the chain of a named job that lost its pointer: without a check it would never fire again."""
+"""Repair the chain of a named job: settle it again, catch up with what nobody released, find a pointer that is lost."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 from clockwork.domain import keys
-from clockwork.domain.fires.chains import fire_after, first_pointer, ordinal_at, pointer_to
+from clockwork.domain.fires.chains import expand, fire_after, first_pointer, ordinal_at, pointer_to
+from clockwork.domain.ids import ExecutionId, decode_execution
 from clockwork.domain.named_jobs import JobState, NamedJob, Pointer
 from clockwork.domain.ordering import LONGEST_RETRYING_SECONDS
-from clockwork.domain.releases import LONGEST_DELAY_SECONDS
+from clockwork.domain.releases import LONGEST_DELAY_SECONDS, Release
 from clockwork.domain.timeline import Shard
-from clockwork.flows.named.advance import advance_past_horizon, put_pointer
+from clockwork.flows.named.advance import AT_ONCE, advance_past_horizon, put_pointer, see_to
 from clockwork.flows.timeline.shards import check_shards
 from clockwork.flows.world import World
 
@@ -40,24 +42,84 @@ def check_chain(world: World, job: NamedJob) -> bool:
     pointer = _last_known(world, job)
     if pointer is not None:
         put_pointer(world, job, pointer)
-        advance_past_horizon(world, job, pointer, repairs=True)
+        advance_past_horizon(world, job, pointer)
     return True
 
 
-def advance_again(world: World, job: NamedJob) -> None:
+def settle_again(world: World, job: NamedJob) -> Sequence[Release]:
     """Do the steps after the write of this row again, in case the call that wrote it died before them.
 
     That call answered for the fires at or before the horizon of its time, which was less than the longest delay (900 s)
     ahead of it. The steps are repeated only for as long as a repeat counts as the same request, so that nothing fires
-    again that fired long ago.
+    again that fired long ago. Nor are they if the chain has a pointer beyond the horizon, which is put last. Raises
+    Unavailable.
     """
-    age_ms = world.clock.now() - job.changed_at
-    is_young = age_ms < world.settings.idempotency_seconds * 1000
+    released: Sequence[Release] = ()
+    age_ms = world.clock.now() - job.asked_since
+    is_young = age_ms < world.settings.idempotency_seconds * 1000 and not job.is_of_0_1_0
     if job.state is JobState.ACTIVE and is_young:
-        advance_past_horizon(
-            world, job, first_pointer(job), until=keys.edge_key(job.changed_at + LONGEST_DELAY_SECONDS * 1000)
-        )
+        start = _unsettled_from(world, job)
+        until = keys.edge_key(job.asked_since + LONGEST_DELAY_SECONDS * 1000)
+        released = advance_past_horizon(world, job, start, until=until)
     check_chain(world, job)
+    return released
+
+
+def catch_up(world: World, job: NamedJob, boundary_at: int) -> Sequence[Release]:
+    """Release under this row what is due by `boundary_at` (ms) and may not have been released; returns the releases.
+
+    For a change after which the chain's pointers count no more. What lies behind the cursor has been released; what
+    lies before the horizon may be in the hands of a poller that died. Raises Unavailable.
+    """
+    shards = check_shards(world, [job.partition_id])
+    until = keys.edge_key(boundary_at)
+    pointer = _released_up_to(world, job, shards[job.partition_id])
+    released: list[Release] = []
+    while pointer is not None and pointer.key <= until:
+        step = expand(job, pointer, until, world.clock.now(), AT_ONCE)
+        released += see_to(world, job, step, shards, pointer)
+        pointer = step.following
+    return released
+
+
+def _unsettled_from(world: World, job: NamedJob) -> Pointer | None:
+    """The pointer from which the fires since the row was written may not have been released; None if they were."""
+    first = first_pointer(job)
+    if first is None:
+        return None
+    if (at := job.definition.at) is not None:
+        is_told = world.executions.find(job.job_id, str(ExecutionId(job.job_id, at, job.run_at(at))))
+        age_ms = world.clock.now() - max(job.asked_since, at)
+        is_young = age_ms < _recorded_ms(world, job) and not job.is_of_0_1_0
+        return first if is_told is None and is_young else None
+    shard = check_shards(world, [job.partition_id])[job.partition_id]
+    pointers = _put(world, job, _candidates(job, shard))
+    if any(pointer.key > shard.horizon for pointer in pointers):
+        return None
+    return pointers[0] if pointers else first
+
+
+def _released_up_to(world: World, job: NamedJob, shard: Shard) -> Pointer | None:
+    """The pointer of the chain from which on the fires may not have been released.
+
+    If of its series no pointer is there but the first, whoever put that may have died before the release, or may not
+    have come to it: then it is the first one.
+    """
+    candidates = _candidates(job, shard)
+    first = first_pointer(job)
+    if job.definition.at is not None:
+        return _unsettled_from(world, job) if not candidates else candidates[0]
+    others = [pointer for pointer in candidates if first is None or pointer.key != first.key]
+    if others and (_put(world, job, others[-1:]) or _put(world, job, others[:-1])):
+        return candidates[0]
+    is_young = world.clock.now() - job.asked_since < world.settings.idempotency_seconds * 1000
+    return first if is_young and not job.is_of_0_1_0 else _last_known(world, job)
+
+
+def _put(world: World, job: NamedJob, pointers: Sequence[Pointer]) -> list[Pointer]:
+    """Those of the pointers that are on the timeline."""
+    found = world.timeline.find([(job.partition_id, pointer.key) for pointer in pointers]) if pointers else ()
+    return [pointer for pointer, row in zip(pointers, found, strict=True) if row is not None]
 
 
 def _is_unfired(world: World, job: NamedJob) -> bool:
@@ -66,7 +128,7 @@ def _is_unfired(world: World, job: NamedJob) -> bool:
     if at is None:
         return False
     after_ms = UNFIRED_AFTER_MS if job.definition.ordering_key is None else WAITING_AFTER_MS
-    if not after_ms <= world.clock.now() - max(at, job.changed_at) < _recorded_ms(world, job):
+    if not after_ms <= world.clock.now() - max(at, job.asked_since) < _recorded_ms(world, job):
         return False
     return job.chain_after_at < at and not world.executions.list(job.job_id, 1, None)
 
@@ -89,11 +151,15 @@ def _last_known(world: World, job: NamedJob) -> Pointer | None:
 
     Records absorb the fires that were released since.
     """
-    for execution in world.executions.list(job.job_id, RECORDS_READ, None):
-        if execution.execution_id.endswith(f".{job.version}"):
-            return _pointer_from(job, execution.due_at)
+    first = first_pointer(job)
     if job.definition.at is not None:
-        return first_pointer(job)
+        return first
+    for execution in world.executions.list(job.job_id, RECORDS_READ, None):
+        is_own = decode_execution(execution.execution_id).run in job.runs
+        if is_own and execution.ended_by is None:
+            # Around the row's write the record may be that of an earlier series, which had the same instant.
+            is_early = execution.due_at <= job.asked_since + LONGEST_DELAY_SECONDS * 1000 and not job.is_of_0_1_0
+            return first if is_early else _pointer_from(job, execution.due_at)
     return _pointer_from(job, world.clock.now() - _recorded_ms(world, job))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from clockwork.domain import ids, keys
 from clockwork.domain.fires.backfills import PlannedBackfill, fires_of_range, plan_backfill
 from clockwork.domain.fires.chains import run_of
+from clockwork.domain.fires.timings import Timing
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.requests.quotas import Admit
 from clockwork.domain.storage.rows import row_of
@@ -42,13 +43,14 @@ def backfill(
     """Execute every fire of the job's schedule from `from_at` to `to_at` (ms, both included), `per_second` a second.
 
     `admit` is told how many fires there are before anything is written, and raises if the client may not have so many.
-    Once the job has another definition, the same range is another request, also under the same key. Raises
+    Once the job has another timing, the same range is another request, also under the same key. Raises
     InvalidRequest if the range holds too many fires, KeyReused if the key stands for another request, and Unavailable
     if the answer is not certain.
     """
     fires = fires_of_range(job, from_at, to_at)
     admit(fires.count)
-    asked = f"backfill/{job.job_id}/{job.definition_digest}/{from_at}/{to_at}/{per_second}"
+    timing = Timing.of(job.definition).digest
+    asked = f"backfill/{job.job_id}/{timing}/{from_at}/{to_at}/{per_second}"
     origin = _origin(world, job, asked, idempotency_key)
     backfill_id = f"b{ids.derive('backfill', job.job_id, origin.seed)}"
     planned = plan_backfill(job, backfill_id, fires, to_at, per_second, origin.created_at)

@@ -1,29 +1,40 @@
 """Write a named job, to create or change it: put the pointer, then the row, then check the horizon and advance.
 
-A lost write leaves a pointer under a version that no row has; a poller drops it when it reads it. A call that loses the
+A lost write leaves a pointer under a series that no row has; a poller drops it when it reads it. A call that loses the
 compare-and-set on the row reads once more and never puts again. So a slow repeat cannot start a job's next life after
 its end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import InvalidRequest, NameTaken, Problem, RevisionConflict
 from clockwork.domain.executions import Execution
-from clockwork.domain.fires.chains import first_pointer, going_on
+from clockwork.domain.fires.chains import first_pointer, stretch_between
 from clockwork.domain.ids import ExecutionId
 from clockwork.domain.keys import is_ordered
-from clockwork.domain.named_jobs import Definition, JobState, NamedJob, versioned
+from clockwork.domain.limits.circuits import host_of
+from clockwork.domain.named.changes import (
+    Change,
+    begins_chain,
+    catches_up,
+    changed,
+    is_told_as_replaced,
+    with_series,
+)
+from clockwork.domain.named_jobs import Definition, JobState, NamedJob
 from clockwork.domain.releases import Release
 from clockwork.domain.requests.differences import differences
 from clockwork.flows.access import get_by_key
 from clockwork.flows.named.advance import advance_past_horizon, put_pointer
-from clockwork.flows.named.in_flight import may_still_start, record_dropped, released_to
-from clockwork.flows.named.repair import advance_again
+from clockwork.flows.named.in_flight import UnderWay, release_parked, see_to_older
+from clockwork.flows.named.repair import catch_up, settle_again
+from clockwork.flows.skipped import Stretch, record_skipped
 from clockwork.flows.timeline.shards import ensure_shards, is_given_up, ordered_home
 from clockwork.flows.world import World
 
@@ -44,18 +55,27 @@ class NamedRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Written(msgspec.Struct, frozen=True):
-    """A named job as it stands after a call, and its executions that may still start although the call forbids it.
+    """A named job as it stands after a call, and what became of its executions.
 
-    `created`: this call created the job. `released`: the releases that it sent. `running`: the executions that have a
-    claim.
+    `created`: this call created the job. `is_changed`: it wrote the row. `released`: the releases that it sent.
+    `under_way`: the executions of before that have not ended, or that it ended.
     """
 
     job: NamedJob
     created: bool = False
+    is_changed: bool = True
     released: Sequence[Release] = ()
-    running: Sequence[Execution] = ()
-    #: Other executions may be under way unseen, behind the records that were read.
-    may_be_under_way: bool = False
+    under_way: UnderWay = UnderWay()
+
+    @property
+    def running(self) -> Sequence[Execution]:
+        """The executions that have a claim: these may still start, or reach their target."""
+        return self.under_way.running
+
+    @property
+    def may_be_under_way(self) -> bool:
+        """Whether other executions may be under way unseen, behind the records that were read."""
+        return not self.under_way.all_seen
 
 
 def create_named(world: World, request: NamedRequest, partitions: Sequence[str]) -> Written:
@@ -82,36 +102,40 @@ def create_named(world: World, request: NamedRequest, partitions: Sequence[str])
     return Written(job, created=True, released=advance_past_horizon(world, job, first_pointer(job)))
 
 
-#: A change of a job. It takes the job as it stands, now (ms), and up to when (ms) its fires have been released.
-Change = Callable[[NamedJob, int, int], NamedJob]
+def change(world: World, stored: NamedJob, revision: int | None, wanted: Change) -> Written:
+    """Replace the row of a job by the one that `wanted` makes of it, if it is still as it was read (`stored`).
 
-
-def change(world: World, stored: NamedJob, revision: int | None, changed: Change) -> Written:
-    """Replace the row of a job by the one that `changed` makes of it, if it is still as it was read (`stored`).
-
-    Returns once it is certain which executions of the old version may still start. Raises RevisionConflict if the row
-    has changed meanwhile, or is not at `revision` if that is given. Raises Unavailable if the result is not certain:
-    the caller may repeat.
+    Returns once it is certain what of the job may still start. Raises RevisionConflict if the row has changed
+    meanwhile, or is not at `revision` if that is given. Raises Unavailable if the result is not certain: the caller may
+    repeat.
     """
-    now = world.clock.now()
     if revision is not None and revision != stored.revision:
         raise RevisionConflict(f"the job is at revision {stored.revision}, the request is for revision {revision}")
-    released_at = released_to(world, stored, now)
-    following = msgspec.structs.replace(changed(stored, now, released_at), revision=stored.revision + 1, changed_at=now)
-    home = _home_of(world, stored.client_id, following.definition, stored.partition_id)
-    if home is None:
-        plain = ensure_shards(world)
-        home = plain[world.random.below(len(plain))]
-    job = versioned(msgspec.structs.replace(following, partition_id=home))
+    # 1. What is due by the boundary goes on. Clocks differ, and boundaries never go back.
+    now = world.clock.now()
+    boundary_at = max(now, stored.boundary_at)
+    job = changed(stored, boundary_at, now, wanted, partial(_home_of, world, stored))
+    # 2. Release that under the row as it stands, unless its pointers go on. Tell what a pause held back for good.
+    caught_up = catch_up(world, stored, boundary_at) if catches_up(stored, job) else ()
+    _tell_replaced(world, stored, job, boundary_at)
+    # 3. Put the first pointer, then write the row, on condition that it is still as it was read.
     if not _write(world, stored, job):
         latest = get_by_key(world, stored.client_id, stored.job_key)
         at = "gone" if latest is None else f"at revision {latest.revision}"
         raise RevisionConflict(f"the job was changed meanwhile: it is {at}, the request was for {stored.revision}")
-    released = advance_past_horizon(world, job, first_pointer(job)) if job.state is JobState.ACTIVE else ()
-    if released_at < now:
-        record_dropped(world, stored, job)
-    running, unseen = may_still_start(world, stored, job.version)
-    return Written(job, released=released, running=running, may_be_under_way=unseen)
+    # 4. Advance the chain of what this call wrote, also if the row has changed since: the look sorts that out.
+    released = (
+        advance_past_horizon(world, job, first_pointer(job))
+        if begins_chain(stored, job)
+        else settle_again(world, job)
+        if job.state is JobState.ACTIVE
+        else ()
+    )
+    # 5. List what runs, end at once what waits and is not wanted any more, and let go what waits for another host.
+    under_way = see_to_older(world, job)
+    if host_of(stored.definition.target) != host_of(job.definition.target):
+        release_parked(world, job, under_way.waiting)
+    return Written(job, released=(*caught_up, *released), under_way=under_way)
 
 
 def unchanged(world: World, stored: NamedJob) -> Written:
@@ -120,53 +144,8 @@ def unchanged(world: World, stored: NamedJob) -> Written:
     That call may have died after it wrote the row, so the steps that follow are done again. Raises Unavailable if the
     result is not certain: the caller may repeat.
     """
-    advance_again(world, stored)
-    running, unseen = may_still_start(world, stored, stored.version)
-    return Written(stored, running=running, may_be_under_way=unseen)
-
-
-def replaced(definition: Definition, as_sent: bytes, *, same_schedule: bool) -> Change:
-    """The change to a new definition. An unchanged schedule goes on where it stands, paused or not."""
-
-    def make(job: NamedJob, now: int, released_at: int) -> NamedJob:
-        kept = msgspec.structs.replace(job, definition=definition, as_sent=as_sent, active_from_at=0)
-        is_paused = job.state is JobState.PAUSED
-        if same_schedule and is_paused:
-            return kept
-        if same_schedule:
-            return going_on(kept, job, released_at)
-        start_at = _start_of(definition, now)
-        paused_at = now if is_paused else None
-        return msgspec.structs.replace(kept, chain_after_at=start_at, chain_ordinal=0, paused_at=paused_at)
-
-    return make
-
-
-def with_schedule_of(job: NamedJob, definition: Definition) -> Definition:
-    """The definition with the job's schedule in place of its own, as that was resolved when the job was written."""
-    return msgspec.structs.replace(definition, at=job.definition.at, recurrence=job.definition.recurrence)
-
-
-def paused(reason: str | None) -> Change:
-    """The change that pauses a job: nothing of its schedule starts until it is resumed."""
-    return lambda job, _, released_at: msgspec.structs.replace(
-        job, state=JobState.PAUSED, reason=reason, paused_at=released_at
-    )
-
-
-def resumed(reason: str | None) -> Change:
-    """The change that ends a pause. Fires that were due in it were missed, and the catch-up policy decides on them."""
-
-    def make(job: NamedJob, now: int, _: int) -> NamedJob:
-        again = going_on(job, job, job.changed_at if job.paused_at is None else job.paused_at)
-        return msgspec.structs.replace(again, state=JobState.ACTIVE, reason=reason, active_from_at=now, paused_at=None)
-
-    return make
-
-
-def cancelled(reason: str | None) -> Change:
-    """The change that deletes a job. The row stays as a tombstone, so that the key used again is another job."""
-    return lambda job, *_: msgspec.structs.replace(job, state=JobState.CANCELLED, reason=reason)
+    released = settle_again(world, stored)
+    return Written(stored, is_changed=False, released=released, under_way=see_to_older(world, stored))
 
 
 def has_ended(world: World, job: NamedJob) -> bool:
@@ -177,11 +156,12 @@ def has_ended(world: World, job: NamedJob) -> bool:
     at = job.definition.at
     if at is None:
         return False
-    record = world.executions.find(job.job_id, str(ExecutionId(job.job_id, at, job.version)))
-    if record is not None:
-        return record.is_final
+    for run in job.runs:
+        record = world.executions.find(job.job_id, str(ExecutionId(job.job_id, at, run)))
+        if record is not None:
+            return record.is_final and record.ended_by is None
     kept_ms = world.execution_kept_ms(job.definition.retention_days)
-    return job.state is JobState.ACTIVE and world.clock.now() - max(at, job.changed_at) >= kept_ms
+    return job.state is JobState.ACTIVE and world.clock.now() - max(at, job.asked_since) >= kept_ms
 
 
 def _is_given_up(world: World, stored: NamedJob, request: NamedRequest) -> bool:
@@ -195,15 +175,29 @@ def _repeated(world: World, stored: NamedJob, request: NamedRequest) -> Written:
     if stored.as_sent != request.as_sent:
         problems = [Problem(pointer, "differs") for pointer in differences(stored.as_sent, request.as_sent)]
         raise NameTaken(f"the jobKey {request.job_key!r} names another job; PUT or PATCH changes it", problems)
-    advance_again(world, stored)
-    return Written(stored)
+    settle_again(world, stored)
+    return Written(stored, is_changed=False)
 
 
 def _write(world: World, before: NamedJob | None, after: NamedJob) -> bool:
-    pointer = first_pointer(after) if after.state is JobState.ACTIVE else None
+    is_new = before is None or before.incarnation != after.incarnation or begins_chain(before, after)
+    pointer = first_pointer(after) if is_new else None
     if pointer is not None:
         put_pointer(world, after, pointer)
     return world.jobs.save(before, after)
+
+
+def _tell_replaced(world: World, before: NamedJob, after: NamedJob, boundary_at: int) -> None:
+    """Tell what a pause held back of a schedule that is replaced, before the row is written: nobody could afterwards.
+
+    If the row is lost to a resume, a release of that resume delivers it all the same.
+    """
+    if not is_told_as_replaced(before, after) or before.paused_at is None:
+        return
+    reason = f"replaced by revision {after.revision} in a pause"
+    stretch = stretch_between(before, before.paused_at, boundary_at, reason)
+    if stretch is not None:
+        record_skipped(world, [Stretch(before, *stretch, ended_by=after.revision)])
 
 
 def _first_revision(
@@ -217,19 +211,29 @@ def _first_revision(
         job_key=request.job_key,
         incarnation=1 if stored is None else stored.incarnation + 1,
         revision=1,
-        version="",
         state=JobState.ACTIVE,
-        partition_id=_home_of(world, request.client.client_id, request.definition, before) or drawn,
+        partition_id=_kept_home(world, request.client.client_id, request.definition, before) or drawn,
         definition=request.definition,
         as_sent=request.as_sent,
         created_at=now,
         changed_at=now,
         chain_after_at=_start_of(request.definition, now),
+        asked_at=now,
+        boundary_at=now,
     )
-    return versioned(job)
+    return with_series(job)
 
 
-def _home_of(world: World, client_id: str, definition: Definition, before: str | None) -> str | None:
+def _home_of(world: World, stored: NamedJob, definition: Definition) -> str:
+    """The shard of a job that is changed: it stays where it is, unless the shard is given up or another key's."""
+    kept = _kept_home(world, stored.client_id, definition, stored.partition_id)
+    if kept is not None:
+        return kept
+    plain = ensure_shards(world)
+    return plain[world.random.below(len(plain))]
+
+
+def _kept_home(world: World, client_id: str, definition: Definition, before: str | None) -> str | None:
     """The shard of a job: that of its ordering key; without one the plain shard that it had, if new jobs go there.
 
     None: the caller draws a plain shard.

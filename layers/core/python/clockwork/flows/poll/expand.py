@@ -140,8 +140,9 @@ def _note_fault(world: World, visited: Visited, client_id: str, fault: Unreadabl
 def _advance(world: World, visited: Visited, job: NamedJob, pointer: Pointer, step: Step) -> None:
     visited.releases += step.releases
     visited.goes_on = visited.goes_on or step.is_cut
-    if step.skipped is not None:
-        visited.skipped.append(Stretch(job, pointer.fire, step.skipped))
+    if step.skipped is not None and step.first is not None:
+        run = None if pointer.backfill is None else pointer.series
+        visited.skipped.append(Stretch(job, step.first, step.skipped, run))
     if step.following is not None:
         expires_at = world.row_expires_at(keys.instant_of(step.following.key))
         # A backfill's pointer stays in the shard where it was read, also if its job has moved to another.

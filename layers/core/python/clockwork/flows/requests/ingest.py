@@ -23,6 +23,7 @@ from clockwork.domain.errors import (
 )
 from clockwork.domain.ids import is_named
 from clockwork.domain.lifecycle.cancels import Verdict
+from clockwork.domain.named.changes import cancelled
 from clockwork.domain.requests.create import CreateRequest, Rejected
 from clockwork.flows.access import Caller, get_by_key, get_named
 from clockwork.flows.containment import why
@@ -173,7 +174,7 @@ class Ingestion:
                 raise JobNotFound(wanted.job_key)
             job = found
         if job.is_alive:
-            written = write.change(self._world, job, None, write.cancelled(None))
+            written = write.change(self._world, job, None, cancelled(None))
         else:
             written = write.unchanged(self._world, job)
         return not written.running and not written.may_be_under_way

@@ -61,17 +61,19 @@ def _matching(page: DeadPage, wanted: DeadFilter) -> DeadPage:
     return DeadPage([execution for execution in page.executions if wanted.matches(execution)], page.next_before)
 
 
-def redrive(world: World, execution: Execution) -> Execution:
+def redrive(world: World, execution: Execution, *, as_it_was: bool = False) -> Execution:
     """Redrive a dead execution: release it again, to be delivered after all; returns its record, which waits now.
 
-    Raises NotDead; ExecutionNotFound if its record is gone by now; Unavailable if the result is not certain: the caller
+    One of a named job is delivered by the definition that its job has when the attempt starts, or `as_it_was`, as the
+    record has it: that works also if the job was deleted. Raises NotDead, also for a deleted job's without `as_it_was`;
+    ExecutionNotFound if its record is gone by now; Unavailable if the result is not certain: the caller
     may repeat.
     """
 
     def plan(stored: Execution | None) -> RedrivePlan:
         if stored is None:
             raise ExecutionNotFound(execution.execution_id)
-        return _plan(world, stored, world.clock.now())
+        return _plan(world, stored, world.clock.now(), as_it_was=as_it_was)
 
     planned, waiting = replace(world, execution, plan)
     if planned.release is None or waiting is None:
@@ -118,20 +120,17 @@ def _save(world: World, changes: Sequence[tuple[Execution, Execution]]) -> list[
     return [after for (_, after), saved in zip(changes, saves, strict=True) if saved.ok]
 
 
-def _plan(world: World, execution: Execution, now: int) -> RedrivePlan:
-    return plan_redrive(execution, _partition_of(world, execution), now)
-
-
-def _partition_of(world: World, execution: Execution) -> str:
-    """The shard in which the release waits: the job's. If a named job is gone, any shard will do.
-
-    The deliverer's check of the named job then ends the release.
-    """
+def _plan(world: World, execution: Execution, now: int, *, as_it_was: bool = False) -> RedrivePlan:
     job_ref = ids.decode_job(execution.job_id)
     if not isinstance(job_ref, NamedJobId):
-        return job_ref.partition_id
+        return plan_redrive(execution, job_ref.partition_id, now)
     job = get_by_key(world, job_ref.client_id, job_ref.job_key)
-    return plain_partitions(1)[0] if job is None else job.partition_id
+    is_gone = job is None or not job.is_alive or job.incarnation != job_ref.incarnation
+    if is_gone and not as_it_was:
+        return RedrivePlan("its job was deleted: redrive it with asItWas, which delivers what its record has")
+    # If a named job is gone, any shard will do.
+    partition_id = plain_partitions(1)[0] if job is None else job.partition_id
+    return plan_redrive(execution, partition_id, now, None if job is None else job.revision, as_it_was=as_it_was)
 
 
 def _release(world: World, releases: Sequence[Release]) -> None:

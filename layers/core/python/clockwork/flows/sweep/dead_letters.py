@@ -9,7 +9,7 @@ import msgspec
 
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import Execution
-from clockwork.domain.lifecycle.attempts import is_claimed
+from clockwork.domain.lifecycle.attempts import goes_on, is_claimed
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
 from clockwork.flows.containment import why
@@ -76,7 +76,7 @@ def _sweep_all(world: World, releases: Sequence[Release], report: SweepReport) -
 
 def _sweep_one(world: World, release: Release, report: SweepReport) -> bool:
     stored = world.executions.find(release.job_id, release.execution_id)
-    if stored is not None and stored.is_final:
+    if stored is not None and stored.is_final and not goes_on(stored, release):
         report.absorbed += 1
         return _is_called_back(world, release, stored)
     if stored is not None and is_claimed(stored, world.clock.now()):

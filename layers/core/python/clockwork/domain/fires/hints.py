@@ -1,0 +1,39 @@
+"""Hints: what a release of a named job carries of its occurrence. The row of the job has the rest, and is read last."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+import msgspec
+
+from clockwork.domain.jobs import HttpTarget, Occurrence, Payload, Target
+from clockwork.domain.named_jobs import NamedJob, occurrence_of
+
+_NO_PAYLOAD = Payload(b"")
+
+
+def hint_of(occurrence: Occurrence) -> Occurrence:
+    """The occurrence without its payload, and of an HTTP target the host and the timeout alone.
+
+    Its policies stay. They count for what ends before the job's row is read: a lost deliverer, a dead letter.
+    """
+    if occurrence.is_hint:
+        return occurrence
+    return msgspec.structs.replace(occurrence, payload=_NO_PAYLOAD, target=_shadow(occurrence.target), is_hint=True)
+
+
+def completed(hint: Occurrence, job: NamedJob) -> Occurrence:
+    """The occurrence as the job's definition has it now, at the place in an order where its release lies."""
+    whole = occurrence_of(job, hint.due_at, hint.created_at)
+    return msgspec.structs.replace(whole, ordering_key=hint.ordering_key, sequence=hint.sequence, record=hint.record)
+
+
+def _shadow(target: Target) -> Target:
+    if not isinstance(target, HttpTarget):
+        return target
+    try:
+        parts = urlsplit(target.url)
+    except ValueError:
+        return target  # No attempt at it begins, and its circuit is told by the whole URL.
+    host = parts.netloc.rpartition("@")[2]
+    return HttpTarget(f"{parts.scheme}://{host}/", timeout_seconds=target.timeout_seconds, private=target.private)

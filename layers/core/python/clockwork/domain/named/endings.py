@@ -1,0 +1,43 @@
+"""Endings at once: which waiting executions a change of their job ends before they come due, and how."""
+
+from __future__ import annotations
+
+import msgspec
+
+from clockwork.domain.executions import WAITING, Execution, State
+from clockwork.domain.ids import decode_execution
+from clockwork.domain.named.changes import delivers
+from clockwork.domain.named_jobs import NamedJob
+
+
+class Ending(msgspec.Struct, frozen=True):
+    """The record that ends an execution at once; None if it goes on. `reason` says why either way."""
+
+    reason: str
+    execution: Execution | None = None
+
+
+def ended_at_once(job: NamedJob, stored: Execution | None) -> Ending:
+    """The ending of an execution of the job by the job's row as it was just written.
+
+    The release that it waits for was made of an earlier row. Only what somebody asked to end does.
+    """
+    if stored is None or stored.state not in WAITING:
+        return Ending("it does not wait")
+    if not job.is_alive:
+        return Ending("its job was deleted", _ended(stored, "its job was deleted", None))
+    if decode_execution(stored.execution_id).run not in job.runs:
+        return Ending("it was asked for by hand")
+    for closing in job.closings:
+        is_asked = closing.revision == job.revision and closing.state is State.CANCELLED
+        if is_asked and closing.covers(job.revision - 1, stored.due_at, is_started=True):
+            if delivers(job, stored.due_at):
+                return Ending("its job still has this instant")
+            return Ending(closing.reason, _ended(stored, closing.reason, closing.revision))
+    return Ending("it goes on")
+
+
+def _ended(stored: Execution, reason: str, ended_by: int | None) -> Execution:
+    return stored.changed(
+        state=State.CANCELLED, reason=reason, next_attempt_at=None, occurrence=None, ended_by=ended_by
+    )

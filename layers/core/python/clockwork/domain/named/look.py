@@ -1,0 +1,57 @@
+"""The look: whether an occurrence of a named job is still wanted, decided of the job's row, last of all before a start.
+
+The deliverer claims first and reads the row then. So either it sees a change, or the change sees its claim.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from clockwork.domain.executions import Execution, State
+from clockwork.domain.ids import NamedJobId, decode_execution
+from clockwork.domain.named.changes import delivers, paused_since
+from clockwork.domain.named_jobs import NamedJob
+from clockwork.domain.releases import Release
+
+
+class Objection(msgspec.Struct, frozen=True):
+    """The state in which an unwanted occurrence ends, and why.
+
+    `ended_by`: it is final for releases of earlier revisions alone; None: it is final for all.
+    """
+
+    state: State
+    reason: str
+    ended_by: int | None = None
+
+
+def objection_to(release: Release, job_ref: NamedJobId, job: NamedJob | None, *, is_started: bool) -> Objection | None:
+    """Why the occurrence is not to start; None if the job wants it. `is_started`: it had an attempt before this one."""
+    if release.as_it_was:
+        return None
+    if job is None or job.incarnation != job_ref.incarnation or not job.is_alive:
+        return Objection(State.CANCELLED, "its job was deleted")
+    if release.version is None and decode_execution(release.execution_id).run not in job.runs:
+        return None  # A client asked for it by hand.
+    # A release of version 0.1.0 has no revision: it is older than all, or its version was replaced long since.
+    revision = 0 if release.revision is None else release.revision
+    if release.version is not None and release.version != job.version:
+        return Objection(State.CANCELLED, "its job was changed")
+    return objection_of_schedule(job, revision, release.occurrence.due_at, is_started=is_started)
+
+
+def objection_of_schedule(job: NamedJob, revision: int, due_at: int, *, is_started: bool) -> Objection | None:
+    """Why an execution of the job's schedule, released by `revision`, is not to start; None if the job wants it."""
+    paused_at = paused_since(job)
+    if paused_at is not None and due_at > paused_at and not is_started:
+        return Objection(State.SKIPPED, "its job is paused", job.revision + 1)
+    closing = [one for one in job.closings if one.covers(revision, due_at, is_started=is_started)]
+    if not closing or delivers(job, due_at):
+        return None
+    first = next((one for one in closing if one.state is State.CANCELLED), closing[0])
+    return Objection(first.state, first.reason, max(one.revision for one in closing))
+
+
+def was_started(stored: Execution | None) -> bool:
+    """Whether an attempt of the execution has surely begun. One whose deliverer was lost may never have."""
+    return stored is not None and any(attempt.state is not State.WORKER_LOST for attempt in stored.attempts)

@@ -1,0 +1,138 @@
+"""Ask the named jobs of items before anything negative or costly is done for them: parking, a slot, a permit, an end.
+
+An item that its job does not want any more ends here, and takes none of these. Every other one is judged by the host,
+the window and the policies that its job has now. The look behind the claim is what counts; this saves work.
+
+The look gives an item what its job has for it then. If that is another target than the item was admitted for (its
+circuit, what its client may name, the queue of its transport, the time that it needs), the claim is let go, no attempt
+is used up, and the release is sent anew. If the deliverer dies behind the record, the message comes back, finds the
+record waiting, and is claimed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import msgspec
+
+from clockwork.domain.errors import readable
+from clockwork.domain.executions import WAITING, Execution
+from clockwork.domain.fires.hints import completed, hint_of
+from clockwork.domain.ids import NamedJobId, decode_job, is_named
+from clockwork.domain.jobs import KafkaTarget
+from clockwork.domain.lifecycle.attempts import Action, Plan, plan_let_go, plan_unstarted
+from clockwork.domain.lifecycle.expiry import ended_execution
+from clockwork.domain.named.look import objection_to, was_started
+from clockwork.domain.named_jobs import NamedJob
+from clockwork.domain.targets.permissions import against
+from clockwork.flows.access import get_jobs
+from clockwork.flows.deliver.batch import Batch
+from clockwork.flows.deliver.claim import find_seen
+from clockwork.flows.deliver.items import Item
+from clockwork.flows.records import replace
+from clockwork.flows.world import World
+
+
+def informed(batch: Batch, items: Sequence[Item]) -> list[Item]:
+    """The items that their jobs want, with what they have for them now. The others end, or fail."""
+    asked = {id(item): item for item in items if _is_to_ask(item)}
+    if not asked:
+        return list(items)
+    going: list[Item] = []
+    with batch.failing(*asked.values()):
+        refs = {key: _ref_of(item) for key, item in asked.items()}
+        jobs = get_jobs(batch.world, ((ref.client_id, ref.job_key) for ref in refs.values()))
+        for key, item in asked.items():
+            with batch.failing(item):
+                ref = refs[key]
+                if _is_wanted(batch, item, ref, readable(jobs[ref.client_id, ref.job_key])):
+                    going.append(item)
+    kept = {id(item) for item in going}
+    return [item for item in items if id(item) not in asked or id(item) in kept]
+
+
+def needs_look(item: Item) -> bool:
+    """Whether an item is asked about before all else: it waited, so much may have changed."""
+    release = item.release
+    return release.attempt > 1 or release.parkings > 0 or release.paced or release.waits > 0
+
+
+def _is_to_ask(item: Item) -> bool:
+    release = item.release
+    is_recorded = release.occurrence.record == "full"
+    return is_named(release.job_id) and is_recorded and not release.as_it_was and not item.is_informed
+
+
+def _ref_of(item: Item) -> NamedJobId:
+    ref = decode_job(item.release.job_id)
+    assert isinstance(ref, NamedJobId)
+    return ref
+
+
+def _is_wanted(batch: Batch, item: Item, ref: NamedJobId, job: NamedJob | None) -> bool:
+    if not find_seen(batch, item):
+        return False
+    item.is_informed = True
+    plan, _ = replace(batch.world, item.seen, partial(_plan, batch.world, item, ref, job), item.replans)
+    if plan.action is Action.FINISH:
+        batch.report.dropped += 1
+        return False
+    if job is not None:
+        hint = hint_of(completed(item.release.occurrence, job))
+        item.release = msgspec.structs.replace(item.release, occurrence=hint)
+    return True
+
+
+def _plan(world: World, item: Item, ref: NamedJobId, job: NamedJob | None, stored: Execution | None) -> Plan:
+    """Plan to end what waits and is not wanted. What is claimed or has ended is left to the claim."""
+    if stored is not None and stored.state not in WAITING:
+        return Plan(Action.START, "its claim decides")
+    objection = objection_to(item.release, ref, job, is_started=was_started(stored))
+    if objection is None:
+        return Plan(Action.START, "its job wants it")
+    now = world.clock.now()
+    if stored is not None:
+        ended = plan_unstarted(item.release, stored, objection.state, objection.reason, now, objection.ended_by)
+        return Plan(Action.FINISH, objection.reason, ended)
+    expires_at = world.execution_expires_at(now)
+    first = ended_execution(item.release, objection.state, objection.reason, now, expires_at)
+    return Plan(Action.FINISH, objection.reason, msgspec.structs.replace(first, ended_by=objection.ended_by))
+
+
+def redirected(batch: Batch, item: Item, job: NamedJob) -> bool:
+    """Complete the item by its job; True if it has to go another way instead, and is on it."""
+    hint = item.release.occurrence
+    whole = completed(hint, job)
+    item.release = msgspec.structs.replace(item.release, occurrence=whole)
+    if item.seen is None or hint_of(hint).target == hint_of(whole).target:
+        return False
+    is_rerouted = isinstance(hint.target, KafkaTarget) != isinstance(whole.target, KafkaTarget)
+    if not is_rerouted and not batch.waiting.resends:
+        # An ordered item keeps its place, and asks here what admission asked of the target before.
+        item.refusal = against(whole.target, batch.world.clients.get(whole.client_id))
+        return False
+    item.release = msgspec.structs.replace(item.release, occurrence=hint_of(whole), paced=False)
+    plan, _ = replace(batch.world, item.seen, partial(_plan_let_go, item), item.replans)
+    if plan.action is Action.FOLLOW_UP:
+        batch.report.deferred += 1
+        _send(batch, item, anew=is_rerouted and not batch.waiting.resends)
+    return True
+
+
+def _plan_let_go(item: Item, stored: Execution | None) -> Plan:
+    if stored is None or item.seen is None or stored.claimant != item.seen.claimant:
+        return Plan(Action.ABSORB, "somebody else has ended it or claimed it by now")
+    reason = "its target was changed: it goes the way of the new one"
+    waiting = plan_let_go(item.release, stored, reason)
+    return Plan(Action.FOLLOW_UP, reason, waiting, item.release)
+
+
+def _send(batch: Batch, item: Item, *, anew: bool) -> None:
+    if not anew:
+        batch.waiting.follow(item, item.release)
+        return
+    # The ordered queue of the other transport: there it lies behind what that queue has of its key.
+    refused = batch.world.releases.send([item.release], batch.world.clock.now())
+    if refused:
+        batch.fail(item, refused[0].reason)

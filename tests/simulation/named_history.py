@@ -1,0 +1,210 @@
+"""What the rows of a named job promise: which instants may start, must end, must be told. It knows no closing.
+
+Rows are read for what their clients asked: the definition, the state, the boundary of a change, and its reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, pairwise
+
+import msgspec
+
+from clockwork.domain.named_jobs import Definition, JobState, NamedJob
+from clockwork.domain.recurrence import Recurrence, next_occurrence
+
+#: The reason that a client gives for a pause that is to end what waits, too.
+CANCELLING = "it ends what waits"
+
+
+@dataclass(frozen=True)
+class Fires:
+    """The fires of one timing, as far as it is in force: due instants by base instant, and how many came before."""
+
+    due: dict[int, int]
+    before: int = 0
+
+
+@dataclass(frozen=True)
+class Event:
+    """What one row changed, with its boundary."""
+
+    kind: str
+    boundary_at: int
+    fires: Fires
+    row: NamedJob
+
+
+def events_of(rows: Sequence[NamedJob]) -> list[Event]:
+    """The events behind the rows of one incarnation, in order."""
+    events = [Event("begin", rows[0].boundary_at, _begun(rows[0]), rows[0])]
+    paused_at: int | None = None
+    for before, after in pairwise(rows):
+        kind, boundary_at, fires = _kind(before, after), after.boundary_at, events[-1].fires
+        divides_at = boundary_at if paused_at is None else paused_at
+        if kind in ("move", "beat"):
+            fires = _begun(after, _last_base(before, boundary_at) if kind == "beat" else None, boundary_at)
+        elif kind == "bounds":
+            fires = _continued(fires, before, after, divides_at)
+        events.append(Event(kind, boundary_at, fires, after))
+        paused_at = _paused_at(paused_at, events[-1])
+    return events
+
+
+def is_legit(events: Sequence[Event], due_at: int, *, is_started: bool) -> bool:
+    """Whether an attempt for this instant may start by the last of these events."""
+    return _judged(events, due_at, is_started=is_started) == "start"
+
+
+def promised(events: Sequence[Event]) -> Iterator[int]:
+    """The instants that have to be delivered, or to end, by these events."""
+    for due_at in sorted({due for event in events for due in event.fires.due.values()}):
+        if _judged(events, due_at, is_started=False) in ("start", "tell"):
+            yield due_at
+
+
+@dataclass
+class _Standing:
+    """Where one instant stands after some events: the fires in force for it, and what became of it so far."""
+
+    fires: Fires
+    paused_at: int | None = None
+    is_told: bool = False
+    #: It was to end for good, unless a later move brings it back.
+    is_ended: bool = False
+
+    def after(self, event: Event, due_at: int) -> None:
+        """Goes on to the next event."""
+        divides_at = event.boundary_at if self.paused_at is None else self.paused_at
+        is_new = due_at in event.fires.due.values() and due_at not in self.fires.due.values()
+        if event.kind in ("cancel", "pause and cancel") and due_at <= divides_at:
+            self.is_ended = True
+        elif event.kind == "move":
+            is_known = due_at in self.fires.due.values()
+            if due_at in event.fires.due.values() or is_known:
+                self.is_ended = due_at not in event.fires.due.values()
+            self.fires, self.is_told = event.fires, False
+        elif event.kind == "beat":
+            self._replaced(event, due_at, is_new=is_new)
+        elif event.kind == "bounds" and (due_at > divides_at or is_new):
+            self.fires = event.fires
+        elif event.kind == "resume" and self.paused_at is not None:
+            is_skipped = self.paused_at < due_at < _skipped_until(event, self.paused_at)
+            self.is_told = self.is_told or is_skipped
+        self.paused_at = _paused_at(self.paused_at, event)
+
+    def _replaced(self, event: Event, due_at: int, *, is_new: bool) -> None:
+        if due_at > event.boundary_at or (event.row.definition.at == due_at and is_new):
+            self.fires = event.fires
+            self.is_ended = self.is_ended and due_at not in event.fires.due.values()
+        elif self.paused_at is not None and self.paused_at < due_at in self.fires.due.values():
+            self.is_told = True
+
+
+def _judged(events: Sequence[Event], due_at: int, *, is_started: bool) -> str:
+    """`start`: it may, and has to. `tell`: a pause or what replaced it in a pause skips it, visibly. `no`: neither."""
+    standing = _Standing(events[0].fires)
+    for event in events[1:]:
+        if event.kind == "delete":
+            return "no"
+        standing.after(event, due_at)
+    if standing.is_ended:
+        return "no"
+    if is_started:
+        return "start"
+    if due_at not in standing.fires.due.values():
+        return "no"
+    if standing.is_told:
+        return "tell"
+    return "start" if standing.paused_at is None or due_at <= standing.paused_at else "no"
+
+
+def _kind(before: NamedJob, after: NamedJob) -> str:
+    if after.state is JobState.CANCELLED:
+        return "delete"
+    if after.state is JobState.PAUSED and after.reason == CANCELLING and before.reason != CANCELLING:
+        return "cancel" if before.state is JobState.PAUSED else "pause and cancel"
+    if before.state is not after.state:
+        return "pause" if after.state is JobState.PAUSED else "resume"
+    old, new = before.definition, after.definition
+    if old.recurrence is None and new.recurrence is None:
+        return "same" if old.at == new.at else "move"
+    if old.recurrence is None or new.recurrence is None or old.recurrence.every != new.recurrence.every:
+        return "beat"
+    return "same" if old.recurrence == new.recurrence else "bounds"
+
+
+def _paused_at(paused_at: int | None, event: Event) -> int | None:
+    """Behind which instant fires are held back after an event."""
+    if event.kind in ("pause", "pause and cancel"):
+        return event.boundary_at
+    if event.kind in ("resume", "delete") or paused_at is None:
+        return None
+    if event.kind == "beat":
+        paused_at = event.boundary_at
+    at = event.row.definition.at
+    return min(paused_at, at - 1) if event.kind in ("move", "beat") and at is not None else paused_at
+
+
+def _begun(row: NamedJob, after_base: int | None = None, boundary_at: int | None = None) -> Fires:
+    """The fires of a timing that begins with this row, after its boundary."""
+    recurrence, at = row.definition.recurrence, row.definition.at
+    if recurrence is None:
+        assert at is not None
+        return Fires({at: at})
+    begins_at = row.created_at if after_base is None else after_base
+    due: dict[int, int] = {}
+    for base_at, due_at in _every(recurrence, begins_at, row.job_id):
+        if (boundary_at is None or due_at > boundary_at) and len(due) < _most(row.definition):
+            due[base_at] = due_at
+    return Fires(due)
+
+
+def _continued(fires: Fires, before: NamedJob, after: NamedJob, divides_at: int) -> Fires:
+    """The fires of the same beat in other bounds: those behind the last base that was due."""
+    last = _last_base(before, divides_at)
+    count = fires.before + sum(base_at <= last for base_at in fires.due)
+    recurrence = after.definition.recurrence
+    assert recurrence is not None
+    left = max(0, _most(after.definition) - count)
+    return Fires(dict(islice(_every(recurrence, last, after.job_id), left)), count)
+
+
+def _last_base(row: NamedJob, at: int) -> int:
+    """The last base of the row's beat that was due at or before an instant."""
+    recurrence = row.definition.recurrence
+    if recurrence is None or recurrence.every is None:
+        return at
+    endless = msgspec.structs.replace(recurrence, end_at=None, max_fires=None)
+    every_ms, anchor_at = recurrence.every.every_ms, recurrence.every.anchor_at
+    base_at = anchor_at + (at - anchor_at) // every_ms * every_ms
+    if base_at < anchor_at:
+        return base_at
+    fire = next_occurrence(endless, base_at - 1, 0, row.job_id)
+    return base_at if fire is not None and fire.due_at <= at else base_at - every_ms
+
+
+def _every(recurrence: Recurrence, after_at: int, job_id: str) -> Iterator[tuple[int, int]]:
+    endless = msgspec.structs.replace(recurrence, max_fires=None)
+    fire = next_occurrence(endless, after_at, 0, job_id)
+    while fire is not None:
+        yield fire.base_at, fire.due_at
+        fire = next_occurrence(endless, fire.base_at, 0, job_id)
+
+
+def _most(definition: Definition) -> int:
+    recurrence = definition.recurrence
+    return 10**6 if recurrence is None or recurrence.max_fires is None else recurrence.max_fires
+
+
+def _skipped_until(event: Event, paused_at: int) -> int:
+    """The instant that divides what was due in a pause, by the definition with which it ends."""
+    definition, resumed_at = event.row.definition, event.boundary_at
+    if definition.recurrence is None:
+        return paused_at + 1
+    window_at = max(paused_at + 1, resumed_at - int(definition.catch_up_window_seconds * 1000))
+    if definition.catch_up == "all":
+        return window_at
+    due = [at for at in event.fires.due.values() if window_at <= at <= resumed_at]
+    return max(due) if due and definition.catch_up == "latest" else resumed_at + 1
