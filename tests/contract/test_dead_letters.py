@@ -7,6 +7,7 @@ import uuid
 import pytest
 
 from clockwork.aws.queues.dead_letters import AwsDeadLetters
+from clockwork.domain.errors import Unavailable
 from tests.contract.worlds import AwsWorld
 
 
@@ -37,6 +38,17 @@ def test_dead_letters_of_all_queues_are_received_and_each_is_deleted_where_it_la
     assert [held_by(aws_world, url) for url in urls] == [1, 0]
     letters.delete(received[0].receipt)
     assert [held_by(aws_world, url) for url in urls] == [0, 0]
+
+
+def test_a_queue_that_cannot_be_read_keeps_no_letter_of_another_waiting(aws_world: AwsWorld, urls: list[str]) -> None:
+    letters = AwsDeadLetters(aws_world.aws, [f"{urls[0]}-gone", *urls])
+    received = letters.receive()
+    assert [letter.body for letter in received] == ["first", "second"]
+    letters.delete(received[1].receipt)
+    assert [held_by(aws_world, url) for url in urls] == [1, 0]
+    # Nothing else is left: now the fault shows.
+    with pytest.raises(Unavailable):
+        letters.receive()
 
 
 def test_a_received_letter_is_hidden_from_others(aws_world: AwsWorld, urls: list[str]) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 import pytest
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
-from botocore.exceptions import ClientError
 
 from clockwork.aws.stores.timeline import AwsTimeline
 from clockwork.domain import keys
@@ -129,11 +128,6 @@ def test_a_read_without_an_answer_is_unavailable_after_three_attempts(emulated: 
     assert wire.sent == 3
 
 
-def test_a_fault_of_ours_is_not_taken_for_an_outage(emulated: AwsWorld) -> None:
-    with pytest.raises(ClientError, match="ResourceNotFoundException"):
-        AwsTimeline(emulated.aws, "no-such-table").read("p000", keys.BEGINNING, HORIZON, 1)
-
-
 def test_a_service_that_cannot_be_reached_is_unavailable(emulated: AwsWorld) -> None:
     nowhere = emulated.connect(endpoint_url="http://127.0.0.1:9")
     with pytest.raises(Unavailable):
@@ -202,16 +196,6 @@ def test_a_record_that_could_not_be_stored_is_reported_beside_those_that_could(e
     assert saved[0].ok
     assert (saved[1].ok, saved[1].actual) == (False, None)
     assert "Throughput" in (saved[1].unavailable or "")
-
-
-@pytest.mark.parametrize(("code", "is_defect"), [("ValidationException", True), ("AccessDeniedException", False)])
-def test_a_record_that_is_refused_by_itself_is_told_from_a_call_that_is_denied(
-    emulated: AwsWorld, code: str, is_defect: bool
-) -> None:
-    refused = answer(400, {"__type": f"com.amazonaws.dynamodb.v20120810#{code}", "message": "no"})
-    Wire(emulated.aws.client("dynamodb"), "PutItem", [refused])
-    (saved,) = emulated.executions.save([(None, execution())])
-    assert (saved.ok, saved.is_defect) == (False, is_defect)
 
 
 def test_a_key_row_whose_answer_was_lost_is_ours(emulated: AwsWorld) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
+from clockwork.aws.deadlines import OutOfTime
 from clockwork.aws.session import Aws
 from clockwork.aws.targets.roles import (
     READ_SECONDS,
@@ -20,7 +21,7 @@ from clockwork.aws.targets.roles import (
     UNANSWERED_FOR_MS,
     RoleClients,
 )
-from clockwork.aws.targets.service_attempts import NoRole, OutOfTime
+from clockwork.aws.targets.service_attempts import NoRole
 from clockwork.aws.targets.sqs import SqsTransport
 from clockwork.domain.executions import State
 from clockwork.domain.jobs import SqsTarget

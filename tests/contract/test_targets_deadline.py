@@ -9,12 +9,13 @@ from threading import Thread
 from typing import Any
 
 import botocore.session
+import msgspec
 import pytest
 
 from clockwork.aws.session import Aws
 from clockwork.aws.targets.eventbridge import EventBridgeTransport
 from clockwork.aws.targets.lambda_function import LambdaTransport
-from clockwork.aws.targets.roles import RoleClients
+from clockwork.aws.targets.roles import READ_SECONDS, RoleClients
 from clockwork.aws.targets.service_attempts import ServiceTransport
 from clockwork.aws.targets.sns import SnsTransport
 from clockwork.aws.targets.sqs import SqsTransport
@@ -90,6 +91,33 @@ def test_an_attempt_without_enough_time_sends_nothing(
     kind: type[ServiceTransport[Any]], target: Target, aws: Aws, silent: Silent
 ) -> None:
     outcome = kind(RoleClients(aws, WallClock()), WallClock()).deliver(delivery_to(target, seconds=0.9))
+    assert (outcome.state, silent.requests) == (State.TIMED_OUT, [])
+    assert "no time was left" in (outcome.error or "")
+
+
+class Frozen(WallClock):
+    """Goes on by an hour when its environment is frozen."""
+
+    def __init__(self) -> None:
+        self.frozen_ms = 0
+
+    def now(self) -> int:
+        return super().now() + self.frozen_ms
+
+    def freeze(self, **_: object) -> None:
+        self.frozen_ms = 3_600_000
+
+
+@pytest.mark.parametrize("role_arn", [None, "arn:aws:iam::123456789012:role/theirs"])
+@pytest.mark.parametrize(("kind", "target"), ALL, ids=[kind.__name__ for kind, _ in ALL])
+def test_a_call_that_is_frozen_before_it_sends_sends_nothing_once_it_is_thawed(
+    kind: type[ServiceTransport[Any]], target: Target, role_arn: str | None, aws: Aws, silent: Silent
+) -> None:
+    clock = Frozen()
+    service = "sts" if role_arn else kind.service.client
+    aws.client(service, 1, READ_SECONDS[0]).meta.events.register("before-sign", clock.freeze)
+    delivery = delivery_to(msgspec.structs.replace(target, role_arn=role_arn))
+    outcome = kind(RoleClients(aws, clock), clock).deliver(delivery)
     assert (outcome.state, silent.requests) == (State.TIMED_OUT, [])
     assert "no time was left" in (outcome.error or "")
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from clockwork.aws.targets.secrets import MEMORY_MS, Secrets, SecretUnreadable
+from clockwork.aws.targets.secrets import CAPACITY, MEMORY_MS, UNREADABLE_FOR_MS, Secrets, SecretUnreadable
 from tests.contract.worlds import AwsWorld
 
 SECRET = "whsec_c2VjcmV0"
@@ -121,11 +121,14 @@ def test_a_name_outside_our_prefix_is_never_asked_for(store: Store, name: str) -
     assert store.reads == 0
 
 
-def test_a_missing_secret_is_named_with_its_code_and_asked_for_again(store: Store) -> None:
+def test_a_missing_secret_is_named_with_its_code_and_asked_for_again_a_while_later(store: Store) -> None:
     name = f"{store.prefix}acme"
-    with pytest.raises(SecretUnreadable) as raised:
-        store.secrets.get(name)
-    assert str(raised.value) == f"signing secret {name} cannot be read: {store.missing}"
+    for _ in range(2):
+        with pytest.raises(SecretUnreadable) as raised:
+            store.secrets.get(name)
+        assert str(raised.value) == f"signing secret {name} cannot be read: {store.missing}"
+        store.clock.at += UNREADABLE_FOR_MS // 2
+    assert store.reads == 1
     store.put(name, SECRET)
     assert store.secrets.get(name) == SECRET
 
@@ -175,3 +178,53 @@ def test_no_representation_holds_a_secret(store: Store) -> None:
     store.put(name, SECRET)
     store.secrets.get(name)
     assert SECRET not in repr(store.secrets) + str(store.secrets)
+
+
+class SlowStore:
+    """Answers for one name only when it may go on, and for all others at once."""
+
+    def __init__(self) -> None:
+        self.asked, self.may_go_on = threading.Event(), threading.Event()
+        self.reads: list[str] = []
+
+    def get_secret_value(self, *, SecretId: str) -> Any:  # noqa: N803 - as botocore names it
+        self.reads.append(SecretId)
+        if SecretId.endswith("slow"):
+            self.asked.set()
+            self.may_go_on.wait(5)
+            raise EndpointConnectionError(endpoint_url="https://store")
+        return {"SecretString": SECRET}
+
+
+def test_while_one_secret_is_not_answered_others_are_read_and_its_own_waiters_ask_no_more() -> None:
+    store = SlowStore()
+    secrets = Secrets(store, store, SetClock())
+    refused: list[str] = []
+
+    def wait() -> None:
+        try:
+            secrets.get("clockwork/slow")
+        except SecretUnreadable as fault:
+            refused.append(str(fault))
+
+    waiting = [threading.Thread(target=wait) for _ in range(4)]
+    for thread in waiting:
+        thread.start()
+    assert store.asked.wait(5)
+    other = threading.Thread(target=secrets.get, args=("clockwork/other",))
+    other.start()
+    other.join(2)
+    assert not other.is_alive()
+    store.may_go_on.set()
+    for thread in waiting:
+        thread.join(5)
+    assert refused == ["signing secret clockwork/slow cannot be read: EndpointConnectionError"] * 4
+    assert store.reads == ["clockwork/slow", "clockwork/other"]
+
+
+def test_only_so_many_secrets_are_kept() -> None:
+    store = SlowStore()
+    secrets = Secrets(store, store, SetClock())
+    for number in [*range(CAPACITY + 1), 0, CAPACITY]:
+        assert secrets.get(f"clockwork/{number}") == SECRET
+    assert len(store.reads) == CAPACITY + 2

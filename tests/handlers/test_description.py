@@ -115,3 +115,10 @@ def test_every_example_is_taken(route: Any, example: dict[str, Any]) -> None:
     assert example in [one["value"] for one in described["examples"].values()]
     whole = {**described["schema"], "components": DESCRIPTION["components"]}
     jsonschema_rs.Draft202012Validator(whole, validate_formats=True).validate(example)
+
+
+def test_the_state_of_an_anonymous_job_is_its_own_or_that_of_its_execution() -> None:
+    schemas = DESCRIPTION["components"]["schemas"]
+    own, of_execution = schemas["AnonymousJob"]["properties"]["state"]["anyOf"]
+    assert own == {"enum": ["SCHEDULED", "RELEASED"], "type": "string"}
+    assert of_execution == schemas["Execution"]["properties"]["state"]

@@ -14,17 +14,19 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from tests.simulation.branches import Arcs, measured, share_of
+from tests.simulation.branches import Arcs, branches_of, measured
 from tests.simulation.coverage_of_run import what_is_missing
 from tests.simulation.faults import PROFILES, Fault
 from tests.simulation.history import History
-from tests.simulation.run import OPERATIONS_PER_RUN, Result, Run
+from tests.simulation.run import OPERATIONS_PER_RUN, Result, Run, meets_defects
 from tests.simulation.shrink import shrink
 
 #: From this many seeds on, a run must have met every operation's answers and every kind of fault.
 SEEDS_TO_MEET_ALL = 200
 #: This many lines of a history are shown: the last ones, which explain the violation.
 LINES = 120
+#: So many seeds with defects measure branches, wherever they are among the seeds.
+DEFECTS_TRACED = 4
 #: A long run reports its progress each time after this many seeds.
 TELL_EVERY = 1_000
 Work = Callable[[int], tuple[Result, Arcs | None]]
@@ -65,10 +67,13 @@ def main(arguments: list[str]) -> int:
     )
     totals = simulate(list(seeds), options)
     many = totals.seeds >= SEEDS_TO_MEET_ALL and not options.until_violation
-    coverage = share_of(totals.arcs) if totals.arcs else None
+    branches = branches_of(totals.arcs) if totals.arcs else None
+    coverage = branches.share if branches is not None else None
     missing = what_is_missing(totals.faults, totals.outcomes, coverage) if many else []
     for gap in missing:
         print(f"not met: {gap}")
+    if options.missing and branches is not None:
+        print("\n".join(f"no seed took {branch}" for branch in branches.missing))
     answer = {
         "seeds": totals.seeds,
         "operations": totals.operations,
@@ -85,7 +90,7 @@ def main(arguments: list[str]) -> int:
 def simulate(seeds: Sequence[int], options: argparse.Namespace) -> Totals:
     """Runs seeds on all cores, and explains each failing one. Only the first measure branches: tracing is slow."""
     totals = Totals()
-    traced = frozenset() if options.no_coverage else frozenset(seeds[: options.coverage_seeds])
+    traced = frozenset() if options.no_coverage else _traced(seeds, options.coverage_seeds)
     for result, arcs in _results(seeds, partial(go, options.operations, options.faults, traced), options.jobs):
         totals.add(result, arcs)
         if totals.seeds % TELL_EVERY == 0:
@@ -96,6 +101,11 @@ def simulate(seeds: Sequence[int], options: argparse.Namespace) -> Totals:
                 break
             explain(Run(result.seed, options.operations, options.faults).go())
     return totals
+
+
+def _traced(seeds: Sequence[int], count: int) -> frozenset[int]:
+    """The seeds that measure branches: the first `count`, and the first few with defects, which alone take some."""
+    return frozenset((*seeds[:count], *[seed for seed in seeds if meets_defects(seed)][:DEFECTS_TRACED]))
 
 
 def go(operations: int, faults: int | None, traced: frozenset[int], seed: int) -> tuple[Result, Arcs | None]:
@@ -138,6 +148,7 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--faults", type=int, help="at most so many of a seed")
     parser.add_argument("--until-violation", action="store_true", help="stop at the first, unexplained")
     parser.add_argument("--no-coverage", action="store_true", help="do not measure branches")
+    parser.add_argument("--missing", action="store_true", help="list the branches of the flows that no seed took")
     parser.add_argument("--coverage-seeds", type=int, default=4 * len(PROFILES), help="in so many seeds")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     return parser.parse_args(arguments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clockwork.domain.errors import NewerFormat, Undecodable
-from clockwork.domain.executions import State
+from clockwork.domain.executions import Execution, State
 from clockwork.domain.ids import AnonymousJob, only_execution
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.lifecycle.parking import parking_of
@@ -17,6 +17,9 @@ from tests.simulation.rows import elements_of, every_row
 from tests.simulation.stores import Stores
 from tests.simulation.verdict import where_it_stands
 from tests.simulation.watcher import Watcher
+
+#: States of an execution whose attempt has failed and that waits for the next one.
+RETRIED = (State.FAILED, State.TIMED_OUT, State.WORKER_LOST)
 
 
 def check_accounted(stores: Stores, watcher: Watcher) -> None:
@@ -34,18 +37,25 @@ def check_accounted(stores: Stores, watcher: Watcher) -> None:
 
 
 def check_acknowledged(stores: Stores, watcher: Watcher, body: str) -> None:
-    """Requires the same when a message has been acknowledged under whose execution a claim still stands.
+    """Requires the same when a message has been acknowledged whose execution has not ended and waits for no other.
 
-    The message was perhaps the only one, in the hands of the claimant as well. Then nothing would bring the execution
-    to its end if the claimant were lost.
+    A claim stands: the message was perhaps the only one, in the hands of the claimant as well. Then nothing would bring
+    the execution to its end if the claimant were lost. Or an attempt has failed, and the next one was never sent:
+    whoever recorded the failure may have died before it sent what follows.
     """
     try:
         releases = decode_message(body)
     except (Undecodable, NewerFormat):
         return
     records = [watcher.executions.find(one.job_id, one.execution_id) for one in releases]
-    if any(record is not None and record.state is State.RUNNING for record in records):
+    if any(record is not None and _needs_message(watcher, record) for record in records):
         check_accounted(stores, watcher)
+
+
+def _needs_message(watcher: Watcher, record: Execution) -> bool:
+    if record.state is State.RUNNING:
+        return True
+    return record.state in RETRIED and not record.is_final and not watcher.was_sent(record.job_id, record.attempt + 1)
 
 
 def _kept(stores: Stores) -> Iterator[str]:

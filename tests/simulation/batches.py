@@ -9,6 +9,7 @@ import msgspec
 from clockwork.domain.errors import NameTaken
 from clockwork.domain.jobs import HttpTarget, KafkaTarget, Payload, RetryPolicy, SqsTarget
 from clockwork.domain.requests.create import CreateRequest, NewJob
+from clockwork.flows import access
 from clockwork.flows.named import write
 from clockwork.flows.requests import create
 from clockwork.flows.world import World
@@ -108,6 +109,18 @@ def create_metered(visit: Visit) -> None:
         create_keyed(visit, count)
 
 
+def preview(visit: Visit) -> None:
+    """Asks for work that makes nothing, several times at once: it goes at the pace of any client of the caller."""
+    visit.client = visit.rng.choice((METERED, METERED, METERED, *SHARING))
+
+    def flow(world: World, _: Sequence[str]) -> None:
+        clients = access.clients_of(world, visit.caller(world))
+        for _again in range(visit.rng.choice((1, 1, 2, 4))):
+            visit.intake.admit_preview(world, clients)
+
+    visit.call_until_answered(flow)
+
+
 def create_unnamed(visit: Visit) -> None:
     """Creates without naming the client, which only a principal of exactly one client may do."""
     visit.client = visit.rng.choice((visit.client, visit.client, *SHARING))
@@ -168,6 +181,7 @@ BATCH_OPERATIONS: dict[str, Callable[[Visit], None]] = {
     "create bundled": create_bundled,
     "create mixed": create_mixed,
     "create metered": create_metered,
+    "preview": preview,
     "create unnamed": create_unnamed,
     "create crowd": create_crowd,
     "create down": create_down,
@@ -175,6 +189,6 @@ BATCH_OPERATIONS: dict[str, Callable[[Visit], None]] = {
 }
 BATCH_WEIGHTS = {
     "create alike": 2, "create large": 0.5, "create bundled": 4, "create mixed": 3, "create metered": 4,
-    "create unnamed": 2, "create crowd": 0.8, "create held back": 1.2,
+    "preview": 1, "create unnamed": 2, "create crowd": 0.8, "create held back": 1.2,
     "create down": 0.8,
 }  # fmt: skip

@@ -6,6 +6,7 @@ import json
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -31,8 +32,18 @@ def measured(work: Callable[[], R]) -> tuple[R, Arcs]:
     return result, {file: set(taken.arcs(file) or ()) for file in taken.measured_files()}
 
 
-def share_of(runs: Iterable[Arcs]) -> float:
-    """The share (0-1) of all branches of all flows that the runs took together."""
+@dataclass(frozen=True)
+class Branches:
+    """How much of the flows the runs took together."""
+
+    #: Of all branches of all flows, 0-1.
+    share: float
+    #: The branches that no run took, as `flows/deliver/park.py 31 -> 33`. A negative line is the end of that block.
+    missing: tuple[str, ...]
+
+
+def branches_of(runs: Iterable[Arcs]) -> Branches:
+    """The branches of all flows that the runs took together, and those that none took."""
     together: defaultdict[str, set[tuple[int, int]]] = defaultdict(set)
     for arcs in runs:
         for file, steps in arcs.items():
@@ -43,8 +54,14 @@ def share_of(runs: Iterable[Arcs]) -> float:
     with tempfile.TemporaryDirectory() as place:
         report = Path(place, "report.json")
         measuring.json_report(outfile=str(report))
-        totals = json.loads(report.read_text())["totals"]
-    return round(float(totals["covered_branches"] / totals["num_branches"]), 4)
+        read = json.loads(report.read_text())
+    totals = read["totals"]
+    missing = [
+        f"flows/{Path(file).resolve().relative_to(FLOWS)} {first} -> {then}"
+        for file, found in read["files"].items()
+        for first, then in found["missing_branches"]
+    ]
+    return Branches(round(float(totals["covered_branches"] / totals["num_branches"]), 4), tuple(sorted(missing)))
 
 
 def _measuring() -> coverage.Coverage:

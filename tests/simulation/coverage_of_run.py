@@ -33,6 +33,7 @@ REFUSALS: dict[str, tuple[type[ClockworkError], ...]] = {
     "snoop named": (JobNotFound,),
     "reuse key": (KeyReused,),
     "create metered": (TooManyRequests,),
+    "preview": (TooManyRequests,),
     "cancel execution": (ExecutionNotFound,),
     "get execution": (ExecutionNotFound,),
     "redrive any": (NotDead,),

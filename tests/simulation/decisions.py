@@ -1,8 +1,7 @@
 """Decisions that raise: every function of the domain that a flow calls, when it is asked about one client.
 
-To decode a row or a message is no such decision: it is not asked about a client. Bytes that nobody can read are a fault
-of their own. Nor is it a decision to encode what was decoded a moment ago: a release for which the queue, its record
-and its row are refused one after the other is told by the log alone.
+To make a release of one job of a row is among them. To decode the bytes of a row or a message is not: nobody knows
+whose they are before they are read. Bytes that nobody can read are a fault of their own.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from tests.simulation.gate import DEFECTIVE_CLIENT, Defect, mentions
 
 #: The flows of the api, whose caller learns of the defect: it is the work of that one caller.
 OF_THE_API = ("clockwork.flows.requests", "clockwork.flows.named.write", "clockwork.flows.named.trigger")
-#: They encode, and decide nothing.
+#: It encodes what was decoded a moment ago, and decides nothing.
 ENCODING = frozenset({"row_of"})
 #: Told the name of a decision, whether it raises now.
 Strikes = Callable[[str], bool]

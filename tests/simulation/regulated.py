@@ -8,7 +8,7 @@ from typing import TypeVar
 import msgspec
 
 from clockwork.domain.clients import Client
-from clockwork.domain.errors import KeyReused
+from clockwork.domain.errors import KeyReused, Unavailable
 from clockwork.domain.ids import only_execution
 from clockwork.domain.lifecycle.parking import Parked
 from clockwork.flows import access
@@ -25,7 +25,8 @@ from tests.simulation.clients import (
     request_of,
 )
 from tests.simulation.named_clients import ORDERING_KEYS
-from tests.simulation.requests import ADMIN, DOWNCAST, REGULATED, KeyedRequest, ordered_policy
+from tests.simulation.requests import ADMIN, DOWNCAST, REGULATED, REVOCABLE, KeyedRequest, ordered_policy
+from tests.simulation.revoking import without_some
 
 T = TypeVar("T")
 
@@ -67,7 +68,11 @@ def create_each(visit: Visit) -> None:
 
     def flow(world: World, shards: Sequence[str]) -> Sequence[create.CreatedJob | KeyReused]:
         visit.acting_for(world, visit.client.client_id)
-        return create.create_each(world, asked, shards)
+        outcomes = create.create_each(world, asked, shards)
+        for one in outcomes:
+            if isinstance(one, Unavailable):
+                raise one
+        return [one for one in outcomes if not isinstance(one, Unavailable)]
 
     created = visit.call_until_answered(flow, len(asked))
     for request, job in zip(asked, created, strict=True):
@@ -75,14 +80,16 @@ def create_each(visit: Visit) -> None:
             accept(visit, request, [job])
 
 
-def operate(visit: Visit, work: Callable[[World], T], *, as_operator: bool = True) -> T:
-    """Does something with the client that has caps, as only an operator may."""
+def operate(
+    visit: Visit, work: Callable[[World], T], *, as_operator: bool = True, client_id: str = REGULATED.client_id
+) -> T:
+    """Does something with a client, the one that has a pace by default, as only an operator may."""
     is_operator = as_operator and not visit.step.by_stranger
 
     def flow(world: World, _: Sequence[str]) -> T:
         caller = access.identify(world, ADMIN if is_operator else visit.principal)
         access.require_admin(caller)
-        access.client_for(world, caller, REGULATED.client_id)
+        access.client_for(world, caller, client_id)
         return work(world)
 
     return visit.call_until_answered(flow)
@@ -120,6 +127,26 @@ def discard_parked(visit: Visit) -> None:
         visit,
         lambda world: world.regulation.direct_parked(Parked(client_id, discard_until=world.clock.now())),
     )
+
+
+def take_away(visit: Visit) -> None:
+    """Takes targets away from a client, changes its cap and its secrets, and perhaps puts the targets back soon."""
+    rng = visit.rng
+    left = without_some(REVOCABLE, rng.choice((0.0, 0.5)), rng.random)
+    changed = msgspec.structs.replace(
+        left,
+        paused=rng.random() < 0.2,
+        max_concurrency=rng.randint(1, REVOCABLE.max_concurrency or 1),
+        signing_secrets=(f"clockwork/{rng.randrange(3)}",),
+    )
+    operate(visit, lambda world: world.clients.put(changed), client_id=REVOCABLE.client_id)
+    if rng.random() < 0.5:
+        visit.actor.pause(rng.randrange(1_000, 200_000))
+        give_back(visit)
+
+
+def give_back(visit: Visit) -> None:
+    operate(visit, lambda world: world.clients.put(REVOCABLE), client_id=REVOCABLE.client_id)
 
 
 def redriving(visit: Visit) -> None:
@@ -201,6 +228,10 @@ REGULATED_OPERATIONS: dict[str, Callable[[Visit], None]] = {
     "get capped": _regulated(get_one),
     "create ordered": create_ordered,
     "create ordered capped": _regulated(create_ordered),
+    "create revocable": _regulated(lambda visit: create_once(visit, visit.rng.choice((1, 3, 15))), REVOCABLE),
+    "create ordered revocable": _regulated(create_ordered, REVOCABLE),
+    "take away": take_away,
+    "give back": give_back,
     "create each": create_each,
     "usurp": usurp,
     "pause client": pause_client,
@@ -216,6 +247,7 @@ REGULATED_OPERATIONS: dict[str, Callable[[Visit], None]] = {
 }
 REGULATED_WEIGHTS = {
     "create capped": 5, "get capped": 1, "create ordered": 5, "create ordered capped": 2, "create each": 3,
+    "create revocable": 3, "create ordered revocable": 1.5, "take away": 1.5, "give back": 1,
     "usurp": 1, "pause client": 2, "resume client": 2, "release parked": 2,
     "discard parked": 1, "redrive": 2, "redrive any": 1, "redrive many": 2, "redrive capped": 2, "discard dead": 4,
     "cancel execution": 4,

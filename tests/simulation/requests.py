@@ -37,13 +37,20 @@ REGULATED = _client(
     max_concurrency=4,
     dead_letter_queue_arn="arn:aws:sqs:us-east-1:123456789012:dead",
 )
+#: The client that operators take targets away from and put them back.
+REVOCABLE = _client(
+    client_id="revocable",
+    principals=("arn:aws:iam::123456789012:user/revocable",),
+    allowed_target_hosts=("callbacks.example.com", "good.example.com", "rejecting.example.com", "down.example.com"),
+    max_concurrency=4,
+)
 #: A client with only a concurrency cap: nothing spreads the load it sends at once.
 NARROW = _client(
     client_id="narrow",
     principals=("arn:aws:iam::123456789012:user/narrow",),
     max_concurrency=3,
 )
-CAPPED = (REGULATED, NARROW)
+CAPPED = (REGULATED, NARROW, REVOCABLE)
 #: The client with a quota of jobs it may create.
 METERED = _client(
     client_id="metered",

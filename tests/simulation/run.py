@@ -205,6 +205,11 @@ def _points_to(row: Row, job: NamedJob) -> bool:
     return any(isinstance(one, Pointer) and one.series == job.pointed_by for one in elements_of(row).values())
 
 
+def meets_defects(seed: int) -> bool:
+    """Whether the run of a seed meets defects, in its calls and decisions, and nothing else."""
+    return place_of_seed(seed) is None and _profile_of(seed) is DEFECTS
+
+
 def _profile_of(seed: int) -> Profile:
     if seed % DEFECTS_EVERY == DEFECTS_EVERY - 1:
         return DEFECTS

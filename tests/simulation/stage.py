@@ -16,7 +16,7 @@ from tests.simulation.clients import Desk
 from tests.simulation.cloud import ApiEnvironment, Cloud
 from tests.simulation.faults import Adversary
 from tests.simulation.history import History
-from tests.simulation.requests import CAPPED, EVERYBODY, REGULATED
+from tests.simulation.requests import CAPPED, EVERYBODY, REGULATED, REVOCABLE
 from tests.simulation.scheduler import Actor, Livelock, Scheduler
 from tests.simulation.stores import LARGEST_PAGE, Stores
 from tests.simulation.verdict import ALL_DUE_AT, check_end, is_drained
@@ -97,6 +97,8 @@ class Stage:
             if self.scheduler.now >= self.paused_until:
                 # Resume the client: every pause ends.
                 self.stores.clients.put(REGULATED)
+                if self.watcher.is_paused(REVOCABLE.client_id):
+                    self.stores.clients.put(REVOCABLE)
             self._repeat_redrives()
             self.scheduler.run(self.scheduler.now + SLICE_MS)
 

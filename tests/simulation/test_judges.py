@@ -14,8 +14,11 @@ import pytest
 from clockwork.domain.clients import Client
 from clockwork.domain.executions import State
 from clockwork.domain.jobs import KafkaTarget
+from clockwork.domain.keys import row_key
+from clockwork.domain.timeline import Row
 from clockwork.flows.deliver import claim as claims
 from clockwork.flows.deliver import concurrency
+from clockwork.flows.poll import expand
 from clockwork.memory.clock import MemoryClock
 from tests.simulation.caps import BURST_SECONDS, WINDOW_MS, Caps
 from tests.simulation.decisions import decisions, raising
@@ -106,13 +109,16 @@ def test_every_decision_about_the_client_with_defects_may_raise_and_no_other() -
         return True
 
     is_expired, limit_of = (partial(_decide, *place) for place in ((claims, "is_expired"), (concurrency, "limit_of")))
+    released = partial(_decide, expand, "release_of")
     with raising(strikes):
         assert not is_expired(occurrence(), NOW)
         with pytest.raises(Defect, match="limit_of"):
             limit_of(ours)
+        with pytest.raises(Defect, match="release_of"):
+            released(Row("p000", row_key(NOW, "x"), b"", NOW), 0, occurrence(client_id=DEFECTIVE_CLIENT))
         with pytest.raises(Defect, match="is_expired"):
             is_expired(occurrence(client_id=DEFECTIVE_CLIENT), NOW)
-    assert told == ["limit_of", "is_expired"]
+    assert told == ["limit_of", "release_of", "is_expired"]
     assert limit_of(ours) is None
 
 

@@ -6,6 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from clockwork.domain import keys
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import NewerFormat, Undecodable
@@ -16,7 +18,7 @@ from clockwork.domain.lifecycle.retries import FORGIVEN_LOST_WORKERS
 from clockwork.domain.named.overlaps import LAST_THROUGH
 from clockwork.domain.releases import Delivery, Release
 from clockwork.domain.storage.codec import decode_row
-from clockwork.domain.timeline import NEVER, Row, Shard
+from clockwork.domain.timeline import Row, Shard
 from clockwork.memory.executions import MemoryExecutions
 from clockwork.memory.timeline import MemoryTimeline
 from clockwork.settings import Settings
@@ -24,6 +26,7 @@ from tests.simulation.caps import Caps
 from tests.simulation.lives import Lives
 from tests.simulation.named_watcher import NamedWatcher
 from tests.simulation.order import Order, Placed
+from tests.simulation.revoking import Grants
 from tests.simulation.rows import elements_of, every_row
 from tests.simulation.scheduler import Actor, Scheduler
 
@@ -81,6 +84,7 @@ class Watcher:
         #: State that an invocation read at its beginning is at most this old (ms) while the invocation runs.
         self._invocation_ms = settings.deliverer_timeout_seconds * 1000 + MOST_SKEW_MS
         self._paused_since: dict[str, int] = {}
+        self.grants = Grants(self._invocation_ms)
         self.order = Order(2 * skew_ms)
         self.lives = Lives(self.require)
         self.named = NamedWatcher(scheduler, self.order)
@@ -159,10 +163,15 @@ class Watcher:
 
     def client_changed(self, client: Client) -> None:
         """Notes that a client was saved, paused or not."""
+        self.grants.changed(client, self._scheduler.now)
         if client.paused:
             self._paused_since.setdefault(client.client_id, self._scheduler.now)
         else:
             self._paused_since.pop(client.client_id, None)
+
+    def is_paused(self, client_id: str) -> bool:
+        """Whether the client is paused."""
+        return client_id in self._paused_since
 
     # Messages that the queue took.
 
@@ -174,6 +183,10 @@ class Watcher:
         for release in releases:
             objection = self.caps.sent(actor, release)
             self.require(objection is None, "I8", str(objection), release.job_id)
+
+    def was_sent(self, job_id: str, attempt: int) -> bool:
+        """Whether the release queue has taken a release of this attempt."""
+        return (job_id, attempt) in self._sent
 
     def reserved(self, actor: Actor | None, client_id: str, first_at: int, count: int, interval_ms: float) -> None:
         """Checks slots under a rate cap that a deliverer has reserved."""
@@ -265,12 +278,7 @@ class Watcher:
         if before is not None and before.state is State.DEAD and after.state is not State.DEAD:
             self.named.redriven.add(after.execution_id)
         if before is not None:
-            reopened = before.state is State.DEAD and after.client_id in self.redriven
-            # A pause or a change ended it for earlier releases only.
-            reopened = reopened or before.ended_by is not None
-            has_end_now = after == before.changed(expires_at=after.expires_at) and before.expires_at == NEVER
-            told = f"{before.state} is final, and yet {after.state}"
-            self.require(before.state not in FINAL or reopened or has_end_now, "I4", told, about)
+            self._check_end_stands(before, after)
             kept = [a.number for a in after.attempts[: len(before.attempts)]]  # old excerpts may go
             self.require(kept == [a.number for a in before.attempts], "I4", "history was lost", about)
             if before.state is State.RUNNING:
@@ -286,8 +294,19 @@ class Watcher:
         if after.state is State.SUCCEEDED:
             is_true = (after.execution_id, after.attempt) in self._successes
             self.require(is_true, "I1", "it is recorded as succeeded, and no attempt of it was", about)
+        if before is None or after.attempts != before.attempts:
+            objection = self.grants.refusal_objection(after, self._scheduler.now)
+            self.require(objection is None, "I9", str(objection), about)
         if after.state in FINAL:
             self.require(bool(after.reason) or after.state is State.SUCCEEDED, "I1", "an end without a reason", about)
+
+    def _check_end_stands(self, before: Execution, after: Execution) -> None:
+        reopened = before.state is State.DEAD and after.client_id in self.redriven
+        # A pause or a change ended it for earlier releases only.
+        reopened = reopened or before.ended_by is not None
+        told = f"{before.state} is final, and yet {after.state}"
+        is_kept = msgspec.structs.replace(after, revision=before.revision, expires_at=before.expires_at) == before
+        self.require(before.state not in FINAL or reopened or is_kept, "I4", told, after.job_id)
 
     def _check_transition(self, before: Execution | None, after: Execution) -> None:
         """Requires that only an attempt under way has an outcome."""
@@ -321,6 +340,7 @@ class Watcher:
         self.require(objection is None, "I7", str(objection), job_id)
         self._check_order(delivery)
         self._check_wanted_now(job_id, occurrence)
+        self._check_granted(delivery)
         promise = self.promises.get(job_id)
         if promise is not None:
             self._check_not_cancelled(promise, delivery.attempt)
@@ -379,6 +399,10 @@ class Watcher:
         self.require(in_time, "I3", "an attempt begins after its window", job_id)
         paused_at = self._paused_since.get(occurrence.client_id, began_at)
         self.require(paused_at >= began_at, "I8", "an attempt begins though its client is paused", job_id)
+
+    def _check_granted(self, delivery: Delivery) -> None:
+        objection = self.grants.objection(delivery, self._scheduler.now)
+        self.require(objection is None, "I9", str(objection), delivery.job_id)
 
     def _check_claimed(self, actor: Actor, delivery: Delivery, clock_now: int) -> None:
         record = self.executions.find(delivery.job_id, delivery.execution_id)

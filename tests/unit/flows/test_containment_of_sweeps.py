@@ -13,7 +13,7 @@ from clockwork.domain.clients import Client
 from clockwork.domain.executions import State
 from clockwork.domain.ids import AnonymousJob, decode_job
 from clockwork.domain.jobs import HttpTarget, Payload, SqsTarget
-from clockwork.domain.keys import edge_key, row_key
+from clockwork.domain.keys import BEGINNING, END, edge_key, row_key
 from clockwork.domain.lifecycle.parking import Parked, parked_row
 from clockwork.domain.named_jobs import Definition
 from clockwork.domain.recurrence import Every, Recurrence
@@ -25,6 +25,7 @@ from clockwork.domain.timeline import NEVER
 from clockwork.flows.named.write import NamedRequest, create_named
 from clockwork.flows.requests.ingest import Ingestion, Message
 from clockwork.flows.requests.quotas import Intake
+from clockwork.flows.sweep.audit import audit_chains
 from clockwork.flows.sweep.sweep import Repairs, repair_all
 from clockwork.memory.world import MemoryClockwork
 from tests.support.examples import ALICE, NOW, TARGET, new_job
@@ -233,6 +234,45 @@ def test_a_call_of_a_discard_that_raises_for_one_client_leaves_the_work_of_other
     assert sorted(ended) == sorted(OTHERS)
 
 
+AUDIT_CALLS = (
+    ("timeline", "find"),
+    ("timeline", "put_new"),
+    ("executions", "list"),
+    ("executions", "save"),
+    ("queue", "send"),
+)
+
+
+@pytest.mark.parametrize(("port", "call"), AUDIT_CALLS, ids=lambda part: str(part))
+def test_a_call_of_an_audit_that_raises_for_one_client_leaves_the_chains_of_others_repaired_once(
+    clockwork: MemoryClockwork, port: str, call: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    # The pointers of all jobs are lost. Fires up to the horizon are the audit's to release, and those missed to record.
+    recurrence = Recurrence(every=Every(EVERY_MS, NOW))
+    definition = Definition(target=TARGET, payload=Payload(b"1"), record="full", recurrence=recurrence, catch_up="none")
+    for client_id in CLIENTS:
+        client = Client(client_id=client_id, principals=(ALICE,))
+        wish = NamedRequest(client=client, job_key=f"{client_id}-daily", as_sent=b"{}", definition=definition)
+        create_named(clockwork.world, wish, ["p000"])
+    pointers = [row.key for row in clockwork.timeline.read("p000", BEGINNING, END, 100).rows]
+    clockwork.timeline.forget("p000", pointers)
+    clockwork.queue.messages.clear()
+    clockwork.clock.at = AT
+    assert clockwork.shards.acquire("p000", "poller", AT, AT + 1, edge_key(AT + EVERY_MS)) is not None
+    scan = clockwork.jobs.scan
+    monkeypatch.setattr(clockwork.jobs, "scan", lambda _part, _parts: scan(0, 1))
+    raising(clockwork, port, call, monkeypatch)
+    reports = [audit_chains(clockwork.world, AT + 300_000) for _ in range(2)]
+    assert [(one.audited + one.left, one.left <= 1) for one in reports] == [(len(CLIENTS), True)] * 2
+    assert len(OTHERS) <= reports[0].repaired
+    fires = Counter(one.execution_id for one in sent(clockwork) if one.occurrence.client_id != ODD)
+    assert set(fires.values()) == {1}
+    assert set(by_client(clockwork)) == set(OTHERS)
+    skipped = Counter(one.client_id for one in clockwork.executions.all() if one.skipped is not None)
+    assert skipped - Counter({ODD: 1}) == Counter(OTHERS)
+    assert SECRET not in caplog.text
+
+
 class _Rejects:
     """A store of rejected messages that takes all."""
 
@@ -244,7 +284,10 @@ class _Rejects:
         return ()
 
 
-@pytest.mark.parametrize(("port", "call"), [("key_rows", "claim"), ("timeline", "put_new")], ids=lambda part: str(part))
+INGEST_CALLS = (("key_rows", "claim"), ("timeline", "put_new"), ("queue", "send"))
+
+
+@pytest.mark.parametrize(("port", "call"), INGEST_CALLS, ids=lambda part: str(part))
 def test_a_call_of_ingesting_that_raises_for_one_client_leaves_the_messages_of_others_done_once(
     clockwork: MemoryClockwork, port: str, call: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

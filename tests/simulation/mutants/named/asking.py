@@ -39,8 +39,8 @@ ASKING = (
     ),
     Mutant(
         "one cancelled job takes its whole row along",
-        "domain/storage/rows.py",
-        (("elif index not in row.cancelled:", "elif not row.cancelled:"),),
+        "flows/poll/expand.py",
+        (("elif index in row.cancelled:", "elif row.cancelled:"),),
         "I1",
     ),
     Mutant(

@@ -174,6 +174,12 @@ DELIVERING = (
         "I4",
     ),
     Mutant(
+        "what its client may not call any more is called",
+        "flows/deliver/admission.py",
+        (("                item.refusal = reason\n", "                item.refusal = reason = None\n"),),
+        "I9",
+    ),
+    Mutant(
         "a defect in one item ends the batch",
         "flows/deliver/batch.py",
         (("        except Exception as error:", "        except ZeroDivisionError as error:"),),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from clockwork.domain.limits.sharing import CROWDS_FOR_MS, MET_FOR_MS, Company
+from clockwork.domain.limits.sharing import CROWDS_FOR_MS, MET_FOR_MS, PAUSED_FOR_MS, Company
 
 NOW = 1_000_000
 
@@ -69,3 +69,17 @@ def test_a_clock_that_goes_back_neither_fails_nor_keeps_anybody_for_ever() -> No
     company.note({"globex": 1}, NOW)
     company.note({"initech": 1}, NOW + 5_000 + MET_FOR_MS)
     assert list(company._met_at) == ["initech"]
+
+
+def test_a_paused_client_is_no_company_and_does_not_crowd_until_it_was_found_paused_for_the_last_time() -> None:
+    company = Company()
+    company.note({"globex": 10}, NOW)
+    company.note_paused("globex", NOW)
+    for at in (NOW, NOW + PAUSED_FOR_MS - 1):
+        company.note({"globex": 5, "acme": 5}, at)
+        company.note_crowding("globex", at)
+        assert not company.has_others("acme")
+        assert company.crowding_with("acme") == 1
+    company.note({"globex": 5, "acme": 5}, NOW + PAUSED_FOR_MS)
+    assert company.has_others("acme")
+    assert company.crowding_with("acme") == 2

@@ -13,6 +13,10 @@ from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.lifecycle.attempts import Action, Claim, plan_claim, plan_outcome, plan_unrecorded_outcome
 from clockwork.domain.lifecycle.expiry import is_expired
 from clockwork.domain.releases import Delivery
+from clockwork.flows.deliver.batch import Batch
+from clockwork.flows.deliver.claim import unexpired
+from clockwork.flows.deliver.items import Item
+from clockwork.flows.deliver.waiting import Resent
 from clockwork.flows.requests.create import CreatedJob, create_jobs
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.memory.world import MemoryClockwork
@@ -209,3 +213,16 @@ def test_what_has_not_ended_is_kept_whatever_its_client_wants() -> None:
     clockwork.run_until(clockwork.clock.at + 60_000)
     waiting = record_of(clockwork, created)
     assert (waiting.state, waiting.expires_at) == (State.FAILED, created.due_at + 30 * DAY_MS)
+
+
+@LEVELS
+def test_what_may_start_after_all_since_the_clock_was_set_back_is_not_acknowledged(
+    record: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clockwork = MemoryClockwork()
+    batch = Batch(clockwork.world, NOW + 60_000, Resent(clockwork.world))
+    item = Item("m", release(occurrence=msgspec.structs.replace(SHORT, record=record)))
+    instants = iter([NOW + 10_001])
+    monkeypatch.setattr(clockwork.clock, "now", lambda: next(instants, NOW + 9_999))
+    assert unexpired(batch, [item]) == []
+    assert batch.report.failed_messages == ["m"]

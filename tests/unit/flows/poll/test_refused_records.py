@@ -12,12 +12,14 @@ import pytest
 
 from clockwork.domain.errors import Unavailable, Undecodable
 from clockwork.domain.executions import Execution, State
-from clockwork.domain.jobs import HttpTarget
+from clockwork.domain.ids import AnonymousJob, only_execution
+from clockwork.domain.jobs import HttpTarget, Occurrence
+from clockwork.domain.keys import row_key
 from clockwork.domain.named_jobs import Pointer
 from clockwork.domain.recurrence import Fire
 from clockwork.domain.releases import Refused, Release
 from clockwork.domain.storage import codec
-from clockwork.domain.storage.rows import releases_of, row_of_job
+from clockwork.domain.storage.rows import release_of, releases_of, row_of_job, row_of_many
 from clockwork.domain.timeline import Row
 from clockwork.flows.containment import ContainedExecutions, ContainedReleases, Faults
 from clockwork.flows.poll.burials import TRIED_FOR_MS
@@ -172,6 +174,29 @@ def test_a_row_that_is_given_up_is_recorded_for_its_client(monkeypatch: pytest.M
     assert [report.outcome for report in visits(clockwork)] == ["dry"] * 3
     assert [one.client_id for one in clockwork.executions.all()] == ["acme"]
     assert len(sent(clockwork)) == ROWS
+
+
+def test_of_a_packed_row_only_the_job_that_raises_ends_and_the_others_are_released(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clockwork, _ = ready()
+    due = [occurrence(due_at=clockwork.clock.at + 6 + place) for place in range(4)]
+    packed = row_of_many(P, row_key(due[0].due_at, "x" * 22), dict(enumerate(due)), NOW * 2)
+    clockwork.timeline.put([packed])
+
+    def odd(row: Row, index: int, element: Occurrence) -> Release:
+        if row.key == packed.key and index == 2:
+            raise ValueError(SECRET)
+        return release_of(row, index, element)
+
+    monkeypatch.setattr("clockwork.flows.poll.expand.release_of", odd)
+    assert {report.outcome for report in visits(clockwork)} == {"dry"}
+    jobs = [AnonymousJob(P, packed.key, place).job_id for place in range(4)]
+    assert [one.job_id for one in sent(clockwork) if one.job_id in jobs] == [jobs[0], jobs[1], jobs[3]]
+    (dead,) = clockwork.executions.all()
+    ended = dead.job_id, dead.execution_id, dead.client_id, dead.state
+    assert ended == (jobs[2], only_execution(jobs[2], due[2].due_at), due[2].client_id, State.DEAD)
+    assert SECRET not in (dead.reason or "")
 
 
 def test_a_row_that_cannot_even_be_given_up_is_passed_and_told(

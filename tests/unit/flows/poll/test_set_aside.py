@@ -12,7 +12,7 @@ import pytest
 
 from clockwork.domain import keys
 from clockwork.domain.errors import Unavailable
-from clockwork.domain.executions import Execution
+from clockwork.domain.executions import Execution, State
 from clockwork.domain.jobs import KafkaTarget
 from clockwork.domain.releases import Release
 from clockwork.domain.storage import codec
@@ -180,8 +180,9 @@ def test_where_nothing_can_be_set_aside_the_cursor_stops_at_the_first_that_was_r
     assert len(throttled.sent()) == 20
 
 
-def test_one_whose_row_is_refused_is_told_and_the_others_are_set_aside(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("is_recorded", [True, False])
+def test_one_whose_row_is_refused_ends_or_is_told_and_the_others_are_set_aside(
+    is_recorded: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     throttled = Throttled(monkeypatch, rows=20)
     put_new = throttled.clockwork.timeline.put_new
@@ -192,13 +193,21 @@ def test_one_whose_row_is_refused_is_told_and_the_others_are_set_aside(
             raise ValueError("never show this")
         put_new(rows)
 
+    def unanswered(changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
+        return [Saved(ok=False, unavailable="no answer") for _ in changes]
+
     monkeypatch.setattr(throttled.clockwork.timeline, "put_new", refusing)
+    if not is_recorded:
+        monkeypatch.setattr(throttled.clockwork.executions, "save", unanswered)
     assert throttled.visits(1)[0].outcome == "dry"
     throttled.refuses = False
     throttled.visits(1)
     assert set(throttled.sent().values()) == {1}
     assert len(throttled.sent()) == 19
-    assert [one for one in caplog.records if getattr(one, "action", "") == "release_lost"]
+    ended = [(one.job_id, one.state) for one in throttled.clockwork.executions.all()]
+    assert ended == ([(odd, State.DEAD)] if is_recorded else [])
+    told = [one for one in caplog.records if getattr(one, "action", "") == "release_lost"]
+    assert len(told) == (0 if is_recorded else 1)
     assert throttled.clockwork.world.environment.faults.take() == 1
     assert "never show" not in caplog.text
 

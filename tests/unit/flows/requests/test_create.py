@@ -7,14 +7,16 @@ from collections.abc import Sequence
 import pytest
 
 from clockwork.domain import ids, keys
-from clockwork.domain.errors import KeyReused, Unavailable
+from clockwork.domain.errors import KeyReused, RefusedForGood, Unavailable
+from clockwork.domain.jobs import Payload
 from clockwork.domain.releases import Release
+from clockwork.domain.storage.codec import decode_message
 from clockwork.domain.timeline import Row
 from clockwork.flows.requests.create import CreatedJob, create_jobs
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Refused
-from tests.support.examples import new_job, release_in, request
+from tests.support.examples import NOW, new_job, release_in, request
 
 
 def create(clockwork: MemoryClockwork, *args: object, **kwargs: object) -> Sequence[CreatedJob]:
@@ -162,3 +164,24 @@ def test_shards_are_registered_before_they_are_drawn_and_growth_adds_the_missing
     grown = MemoryClockwork(settings=clockwork.settings.with_(shards=6))
     grown.shards.register("p000")
     assert list(ensure_shards(grown.world)) == list(keys.plain_partitions(6))
+
+
+def test_of_a_batch_in_which_one_release_can_never_be_sent_each_other_is_sent_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clockwork = MemoryClockwork()
+    ensure_shards(clockwork.world)
+    assert clockwork.shards.acquire("p000", "poller", NOW, NOW + 1, keys.edge_key(NOW + 60_000)) is not None
+    send = clockwork.queue.send
+
+    def odd_raises(releases: Sequence[Release], now: int) -> Sequence[Refused]:
+        if any(one.occurrence.payload.body == b"odd" for one in releases):
+            raise ValueError("odd")
+        return send(releases, now)
+
+    monkeypatch.setattr(clockwork.queue, "send", odd_raises)
+    jobs = [new_job(delay_ms=5_000, payload=Payload(body)) for body in (b"1", b"odd", b"2")]
+    with pytest.raises(RefusedForGood):
+        create_jobs(clockwork.world, request(*jobs, key="k"), ["p000"])
+    bodies = [one.occurrence.payload.body for m in clockwork.queue.messages.values() for one in decode_message(m.body)]
+    assert sorted(bodies) == [b"1", b"2"]

@@ -1,11 +1,15 @@
-"""Errors of AWS calls by their meaning: AWS refused the call, gave no definite answer, or a condition did not hold.
+"""Errors of AWS calls by their meaning.
 
-`ask` translates botocore's exceptions for every adapter.
+AWS refuses what one item holds, refuses the call for a reason that concerns every item, gives no definite answer, or a
+condition does not hold. `ask` translates botocore's exceptions for every adapter. Only a code of `OF_ITEM` ends an
+item. All else passes: an operator's slip with a permission, a key or a table must never end jobs that are due.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, ParamSpec, TypeVar, cast
 
 from botocore.exceptions import (
@@ -21,31 +25,16 @@ from botocore.exceptions import (
 from botocore.exceptions import ConnectionError as ConnectionFailed
 from botocore.parsers import ResponseParserError
 
+from clockwork.aws.error_codes import OF_ALL, OF_ITEM, THROTTLES
 from clockwork.domain.errors import Unavailable
+
+log = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: Error codes of throttling by DynamoDB, SQS, Lambda and Secrets Manager: each refused the call before it did anything.
-#: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html
-THROTTLES = frozenset(
-    {
-        "KmsThrottled",
-        "LimitExceededException",
-        "OverLimit",
-        "ProvisionedThroughputExceededException",
-        "RequestLimitExceeded",
-        "RequestThrottled",
-        "RequestThrottledException",
-        "Throttling",
-        "ThrottlingException",
-        "TooManyRequestsException",
-        "TransactionConflictException",
-        "TransactionInProgressException",
-    }
-)
-#: Error codes of DynamoDB about the item itself, such as one of more than 400 KB.
-OF_ITEM = frozenset({"ItemCollectionSizeLimitExceededException", "ValidationException"})
+#: Reasons of DynamoDB to cancel a transaction that speak of one of its items.
+_OF_ITEM_REASONS = frozenset({"ItemCollectionSizeLimitExceeded", "ValidationError"})
 #: Reasons for which DynamoDB cancels a transaction that it may accept when it is sent again.
 _MEANWHILE = frozenset(
     {"None", "ConditionalCheckFailed", "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
@@ -56,6 +45,13 @@ _LOST = (HTTPClientError, ConnectionFailed, IncompleteReadError, ChecksumError, 
 
 class Throttled(Unavailable):
     """AWS refused the call for now, or the call was never sent: its last try changed nothing."""
+
+
+class RefusedToAll(Unavailable):
+    """AWS refused the call for a reason that is no item's own, and changed nothing: it passes once somebody mends it.
+
+    Examples are a denied call, expired credentials, a disabled key and a missing table.
+    """
 
 
 class NoAnswer(Unavailable):
@@ -71,9 +67,9 @@ class ConditionFailed(Exception):
 
 
 def ask(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call AWS and return its answer; raises Throttled, NoAnswer or ConditionFailed.
+    """Call AWS and return its answer; raises Throttled, RefusedToAll, NoAnswer or ConditionFailed.
 
-    Clockwork's own faults (an invalid or denied call) are raised as botocore raised them.
+    What AWS refuses for the sake of the item itself (`OF_ITEM`) is raised as botocore raised it.
     """
     try:
         return call(*args, **kwargs)
@@ -84,14 +80,15 @@ def ask(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         raise meaning from error
 
 
-def is_of_item(error: Exception) -> bool:
-    """Whether an error that `ask` left as it was speaks of the item that was written, and of no other.
+def is_of_entry(entry: Mapping[str, Any]) -> bool:
+    """Whether SQS refuses one entry of a batch for the sake of the entry itself, so that it never takes it.
 
-    A denied call, a missing table or expired credentials concern every item.
+    SQS calls throttling, denied access and disabled keys the sender's fault, too, but they pass.
     """
-    if isinstance(error, ClientError):
-        return error.response["Error"].get("Code") in OF_ITEM
-    return not isinstance(error, BotoCoreError) or isinstance(error, ParamValidationError)
+    code = _last_part(entry.get("Code", ""))
+    if code not in OF_ITEM | OF_ALL | THROTTLES and entry.get("SenderFault"):
+        _log_unknown("SendMessageBatch", code)
+    return code in OF_ITEM
 
 
 def held(write: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> bool:
@@ -110,11 +107,12 @@ def _meaning(error: Exception) -> Exception | None:
         return Throttled(str(error))
     if isinstance(error, _LOST):
         return NoAnswer(str(error))
-    return None
+    # Botocore checks an item's own values before it sends; what else it raises is about credentials or settings.
+    return None if isinstance(error, ParamValidationError) else RefusedToAll(str(error))
 
 
 def _meaning_of_answer(error: ClientError) -> Exception | None:
-    code = error.response["Error"].get("Code", "")
+    code = _last_part(error.response["Error"].get("Code", ""))
     status = error.response["ResponseMetadata"]["HTTPStatusCode"]
     if code == "ConditionalCheckFailedException":
         return ConditionFailed(cast("Mapping[str, Any] | None", error.response.get("Item")))
@@ -122,10 +120,30 @@ def _meaning_of_answer(error: ClientError) -> Exception | None:
         return Throttled(str(error))
     if status >= 500:
         return NoAnswer(str(error))
-    return None
+    if code in OF_ITEM or not _reasons(error).isdisjoint(_OF_ITEM_REASONS):
+        return None
+    if code not in OF_ALL:
+        _log_unknown(error.operation_name, code)
+    return RefusedToAll(str(error))
+
+
+@lru_cache(maxsize=100)
+def _log_unknown(operation: str, code: str) -> None:
+    """Log a code once in a Lambda environment, and not once for every call: a million may be refused."""
+    extra = {"action": "unknown_refusal", "operation": operation, "code": code}
+    log.error("AWS refuses a call for a reason that is not known here: %s, %s", operation, code, extra=extra)
+
+
+def _last_part(code: str) -> str:
+    """A code without the words before its last dot: SQS has some both ways, as AWS.SimpleQueueService.OverLimit."""
+    return code.rpartition(".")[2]
+
+
+def _reasons(error: ClientError) -> set[str]:
+    return {reason.get("Code", "None") for reason in error.response.get("CancellationReasons", ())}
 
 
 def _met_another(error: ClientError) -> bool:
     """Whether DynamoDB cancelled a transaction only for concurrent writes or throttling, not for a fault of its own."""
-    reasons = {reason.get("Code", "None") for reason in error.response.get("CancellationReasons", ())}
+    reasons = _reasons(error)
     return bool(reasons - {"None"}) and reasons <= _MEANWHILE

@@ -10,6 +10,7 @@ import botocore.session
 from botocore.config import Config
 
 from clockwork.aws.capacity import CapacityMeter
+from clockwork.aws.deadlines import refuse_late
 from clockwork.aws.repeats import Backoff, Parallel
 
 #: Calls that one process makes at the same time: more threads would only compete for the interpreter.
@@ -90,6 +91,7 @@ class Aws:
             parameter_validation=self._validate,
         )
         client = self.session.create_client(service, endpoint_url=self._endpoint_url, config=config, **keys)
+        client.meta.events.register_first("before-send", refuse_late)
         if service == "dynamodb" and self._meter is not None:
             self._meter.attach(client)
         return client

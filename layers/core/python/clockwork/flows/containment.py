@@ -187,11 +187,13 @@ def _for_each(
 ) -> Sequence[R]:
     """The answers of a call about many items; if it raises, of a call about each half of them, and so on.
 
-    An item for which a call about it alone raises gets what `failed` makes of that. The call may be repeated. So a few
-    odd ones among 500 cost some ten calls each, and not 500.
+    An item for which a call about it alone raises gets what `failed` makes of that, and all do if the store is
+    Unavailable. The call may be repeated. So a few odd ones among 500 cost some ten calls each, and not 500.
     """
     try:
         return call(items)
+    except Unavailable as error:
+        return [failed(item, error) for item in items]
     except Exception as error:  # noqa: BLE001 - whatever one item raises, the others are answered
         if len(items) == 1:
             return [failed(items[0], error)]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from clockwork.aws.errors import ask
 from clockwork.aws.session import Aws
+from clockwork.domain.errors import Unavailable
 from clockwork.ports import DeadLetter
 
 if TYPE_CHECKING:
@@ -25,11 +26,21 @@ class AwsDeadLetters:
         self._sqs: SQSClient = aws.client_later("sqs")
 
     def receive(self) -> Sequence[DeadLetter]:
-        return [
-            DeadLetter(f"{index} {message['ReceiptHandle']}", message["Body"])
-            for index, url in enumerate(self._urls)
-            for message in ask(self._sqs.receive_message, QueueUrl=url, MaxNumberOfMessages=AT_ONCE).get("Messages", ())
-        ]
+        """Raises Unavailable for a queue that cannot be read only once the others have no letters to be had now."""
+        letters: list[DeadLetter] = []
+        fault: Unavailable | None = None
+        for index, url in enumerate(self._urls):
+            try:
+                answer = ask(self._sqs.receive_message, QueueUrl=url, MaxNumberOfMessages=AT_ONCE)
+            except Unavailable as error:
+                fault = error
+                continue
+            letters += [
+                DeadLetter(f"{index} {one['ReceiptHandle']}", one["Body"]) for one in answer.get("Messages", ())
+            ]
+        if fault is not None and not letters:
+            raise fault
+        return letters
 
     def delete(self, receipt: str) -> None:
         index, _, handle = receipt.partition(" ")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from clockwork.aws.errors import ask
+from clockwork.aws.errors import ask, is_of_entry
 from clockwork.aws.repeats import batches
 from clockwork.aws.session import Aws
 from clockwork.domain.errors import Unavailable
@@ -39,7 +39,7 @@ class AwsRejects:
         except Unavailable as error:
             return [Refused(index, False, str(error)) for index, _ in batch]
         failed = answer.get("Failed", ())
-        return [Refused(int(one["Id"]), one["SenderFault"], one.get("Message", one["Code"])) for one in failed]
+        return [Refused(int(one["Id"]), is_of_entry(one), one.get("Message", one["Code"])) for one in failed]
 
 
 def _text(one: Rejected) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from clockwork.aws.errors import THROTTLES, ask
+from clockwork.aws.errors import ask, is_of_entry
 from clockwork.aws.repeats import batches_within
 from clockwork.aws.session import Aws
 from clockwork.domain.errors import Unavailable
@@ -91,7 +91,7 @@ class AwsReleaseQueue:
                 reason = str(error)
                 continue
             for message in waiting:
-                if message.number in failed and _is_permanent(failed[message.number]):
+                if message.number in failed and is_of_entry(failed[message.number]):
                     refused += _refused(message, True, _reason(failed.pop(message.number)))
             waiting = [message for message in waiting if message.number in failed]
             if not waiting:
@@ -137,14 +137,6 @@ def _refused(message: Message, permanent: bool, reason: str) -> list[Refused]:
 
 def _too_large(message: Message) -> list[Refused]:
     return _refused(message, True, f"{len(message.body)} bytes are more than SQS takes ({LARGEST_BATCH})")
-
-
-def _is_permanent(entry: Any) -> bool:
-    """Whether SQS will never take the entry.
-
-    SQS reports throttling as the sender's fault, too, but throttling passes.
-    """
-    return entry["SenderFault"] and entry["Code"].rpartition(".")[2] not in THROTTLES
 
 
 def _reason(entry: Any) -> str:

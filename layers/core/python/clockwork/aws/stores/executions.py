@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from clockwork.aws.errors import ConditionFailed, is_of_item
+from clockwork.aws.errors import ConditionFailed
 from clockwork.aws.session import Aws
 from clockwork.aws.stores.table import Item, Table, seconds, written
 from clockwork.domain.errors import Unavailable, Unreadable
@@ -67,7 +67,7 @@ class AwsExecutions:
             extra = {"action": "record_refused", "executionId": after.execution_id, "error": type(error).__name__}
             log.error("a record is refused", extra=extra)
             reason = f"its record was refused: {type(error).__name__}"
-            return Saved(ok=False, unavailable=reason, is_defect=is_of_item(error))
+            return Saved(ok=False, unavailable=reason, is_defect=True)
         return Saved(ok=True, actual=after)
 
 

@@ -24,6 +24,9 @@ class AwsSigningSecrets:
         self._parameter_store = aws.client_later("ssm")
 
     def exists(self, name: str) -> bool:
+        return ask(self._is_there, name)
+
+    def _is_there(self, name: str) -> bool:
         try:
             return self._is_parameter(name) if name.startswith(_PARAMETERS) else self._is_secret(name)
         except ClientError as error:
@@ -32,9 +35,9 @@ class AwsSigningSecrets:
             raise
 
     def _is_secret(self, name: str) -> bool:
-        return "DeletedDate" not in ask(self._secrets_manager.describe_secret, SecretId=name)
+        return "DeletedDate" not in self._secrets_manager.describe_secret(SecretId=name)
 
     def _is_parameter(self, name: str) -> bool:
         wanted = name.removeprefix(_PARAMETERS)
-        ask(self._parameter_store.list_tags_for_resource, ResourceType="Parameter", ResourceId=wanted)
+        self._parameter_store.list_tags_for_resource(ResourceType="Parameter", ResourceId=wanted)
         return True

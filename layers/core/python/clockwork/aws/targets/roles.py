@@ -11,8 +11,9 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from clockwork.aws.deadlines import OutOfTime
 from clockwork.aws.session import CONNECT_TIMEOUT_SECONDS, Aws
-from clockwork.aws.targets.service_attempts import NoRole, OutOfTime
+from clockwork.aws.targets.service_attempts import NoRole
 from clockwork.ports import Clock
 
 SESSION_NAME = "clockwork"

@@ -17,6 +17,10 @@ _PARAMETERS = "ssm:"
 PARAMETER_PREFIX = f"{_PARAMETERS}/{PREFIX}"
 #: How long a secret is cached: a rotation must keep the former secret valid for at least this long.
 MEMORY_MS = 300_000
+#: For so long a secret that could not be read is not asked for again (ms).
+UNREADABLE_FOR_MS = 5_000
+#: The most secrets that are kept; the one met longest ago makes room.
+CAPACITY = 1_000
 
 
 class SecretUnreadable(Exception):
@@ -27,16 +31,28 @@ class SecretUnreadable(Exception):
 
     def __init__(self, name: str, reason: str) -> None:
         super().__init__(f"signing secret {name} cannot be read: {reason}")
+        self.reason = reason
 
 
 class _NotSecure(Exception):
     """A parameter is stored in plain text."""
 
 
+class _Secret:
+    """A secret, or why it could not be read, and until when either holds (ms)."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.until = 0
+        self.text: str | None = None
+        self.reason = ""
+
+
 class Secrets:
     """Reads secrets through a client of each store, and caches each secret for five minutes.
 
-    Safe for many threads.
+    Safe for many threads: while one secret is read, others are not waited for. A secret that could not be read is
+    refused for a while without asking, so that a store which does not answer holds up each attempt once at the most.
     """
 
     def __init__(self, secrets_manager: Any, parameter_store: Any, clock: Clock) -> None:
@@ -44,26 +60,35 @@ class Secrets:
         self._parameter_store = parameter_store
         self._clock = clock
         self._lock = threading.Lock()
-        self._known: dict[str, tuple[int, str]] = {}
+        self._known: dict[str, _Secret] = {}
 
     def get(self, name: str) -> str:
         """The secret as text; raises SecretUnreadable."""
         if not name.startswith((PREFIX, PARAMETER_PREFIX)):
             raise SecretUnreadable(name, f"its name does not start with {PREFIX} or {PARAMETER_PREFIX}")
-        return self._recall(name) or self._read_once(name)
+        secret = self._secret_of(name)
+        # Of threads that miss it at the same time, one reads it for all.
+        with secret.lock:
+            if self._clock.now() >= secret.until:
+                self._read_into(secret, name)
+            if secret.text is None:
+                raise SecretUnreadable(name, secret.reason)
+            return secret.text
 
-    def _recall(self, name: str) -> str | None:
-        read_at, secret = self._known.get(name, (0, ""))
-        return secret if secret and self._clock.now() < read_at + MEMORY_MS else None
-
-    def _read_once(self, name: str) -> str:
-        """The secret; of threads that miss it in the cache at the same time, one reads it for all."""
+    def _secret_of(self, name: str) -> _Secret:
         with self._lock:
-            secret = self._recall(name)
-            if secret is None:
-                secret = self._read(name)
-                self._known[name] = (self._clock.now(), secret)
+            secret = self._known.setdefault(name, _Secret())
+            if len(self._known) > CAPACITY:
+                del self._known[next(iter(self._known))]
             return secret
+
+    def _read_into(self, secret: _Secret, name: str) -> None:
+        secret.text, valid_ms = None, UNREADABLE_FOR_MS
+        try:
+            secret.text, valid_ms = self._read(name), MEMORY_MS
+        except SecretUnreadable as fault:
+            secret.reason = fault.reason
+        secret.until = self._clock.now() + valid_ms
 
     def _read(self, name: str) -> str:
         try:

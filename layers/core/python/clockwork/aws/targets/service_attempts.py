@@ -16,6 +16,7 @@ from botocore.exceptions import (
     ReadTimeoutError,
 )
 
+from clockwork.aws.deadlines import OutOfTime, calls_until
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.jobs import EventBridgeTarget, LambdaTarget, SnsTarget, SqsTarget
 from clockwork.domain.releases import Delivery
@@ -65,10 +66,6 @@ class NoRole(Exception):
     """The deliverer could not assume the role that the target names; the message says why."""
 
 
-class OutOfTime(Exception):
-    """So little time is left of the attempt that its call was not made."""
-
-
 #: The faults that an attempt is expected to meet. Any other exception is a defect of ours and raised as one.
 FAULTS = (Undeliverable, NoRole, OutOfTime, Refused, ClientError, BotoCoreError)
 
@@ -108,8 +105,8 @@ class ServiceClients(Protocol):
 class ServiceTransport(ABC, Generic[T]):
     """Delivers to targets of one service, `kind`, in Clockwork's own region; safe for many threads.
 
-    Each call is one try of a client that fits into the time that is left. So nothing is sent after a deadline at which
-    somebody may have been told that the attempt is over.
+    Each call is one try of a client that fits into the time that is left, and asks once more before it sends. So
+    nothing is sent after a deadline at which somebody may have been told that the attempt is over.
     """
 
     service: Service
@@ -146,7 +143,8 @@ class ServiceTransport(ABC, Generic[T]):
         arn = getattr(target, self.service.arn_field)
         started_at = self._clock.now()
         try:
-            faults = self.send(deliveries, target)
+            with calls_until(self._clock, min(delivery.deadline_at for delivery in deliveries)):
+                faults = self.send(deliveries, target)
         except FAULTS as fault:
             faults = dict.fromkeys(range(len(deliveries)), fault)
         ended_at = self._clock.now()

@@ -16,6 +16,8 @@ CROWDING_SHARE = 0.3
 MET_FOR_MS = 120_000
 #: For so long after such a batch (ms) a client crowds.
 CROWDS_FOR_MS = 10_000
+#: For so long after it was found paused (ms) a client takes no share: what is in hand of it is parked at once.
+PAUSED_FOR_MS = 10_000
 
 
 class Company:
@@ -24,11 +26,15 @@ class Company:
     def __init__(self) -> None:
         self._met_at: dict[str, int] = {}
         self._crowded_at: dict[str, int] = {}
+        self._paused_at: dict[str, int] = {}
 
     def note(self, messages: Mapping[str, int], now: int) -> None:
         """Note a batch, by the number of messages of each client. Clients that were met long ago are forgotten."""
         in_all = sum(messages.values())
+        _forget(self._paused_at, now - PAUSED_FOR_MS)
         for client_id, count in messages.items():
+            if client_id in self._paused_at:
+                continue
             _renew(self._met_at, client_id, now)
             if in_all >= FULL_BATCH and count > in_all * CROWDING_SHARE:
                 self.note_crowding(client_id, now)
@@ -37,7 +43,14 @@ class Company:
 
     def note_crowding(self, client_id: str, now: int) -> None:
         """Note that messages of the client wait."""
-        _renew(self._crowded_at, client_id, now)
+        if client_id not in self._paused_at:
+            _renew(self._crowded_at, client_id, now)
+
+    def note_paused(self, client_id: str, now: int) -> None:
+        """Note that the client is paused: nobody has to share with it until it was found so for the last time."""
+        _renew(self._paused_at, client_id, now)
+        self._met_at.pop(client_id, None)
+        self._crowded_at.pop(client_id, None)
 
     def has_others(self, client_id: str) -> bool:
         """Whether any other client was met lately, as of the last note."""

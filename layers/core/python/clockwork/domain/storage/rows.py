@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from clockwork.domain import ids, keys
 from clockwork.domain.executions import LONGEST_ERROR, Execution, State
 from clockwork.domain.ids import AnonymousJob, only_execution
@@ -48,31 +50,31 @@ def row_of_many(partition_id: str, key: str, occurrences: Mapping[int, Occurrenc
 
 def releases_of(row: Row) -> list[Release]:
     """The releases of a row, without its cancelled elements. Raises NewerFormat or Undecodable."""
-    return read_row(row)[0]
+    return [
+        element if isinstance(element, Release) else release_of(row, index, element)
+        for index, element in codec.decode_row(row.blob).items()
+        if not isinstance(element, Pointer) and index not in row.cancelled
+    ]
 
 
-def read_row(row: Row) -> tuple[list[Release], list[Pointer]]:
-    """The releases of a row, without its cancelled elements, and its pointers. Raises NewerFormat or Undecodable."""
-    releases: list[Release] = []
-    pointers: list[Pointer] = []
-    for index, element in codec.decode_row(row.blob).items():
-        if isinstance(element, Pointer):
-            pointers.append(element)
-        elif index not in row.cancelled:
-            releases.append(_release_of(row, index, element))
-    return releases, pointers
-
-
-def _release_of(row: Row, index: int, element: Occurrence | Release) -> Release:
-    if isinstance(element, Release):
-        return element
+def release_of(row: Row, index: int, element: Occurrence) -> Release:
+    """The release of the job at a place of a row."""
     return Release(AnonymousJob(row.partition_id, row.key, index).job_id, element, element.due_at)
 
 
 def undecodable_execution(row: Row, client_id: str, reason: str, expires_at: int) -> Execution:
     """The DEAD record of a row that cannot be decoded, with its raw bytes. It lets the poller pass the row."""
-    due_at = keys.instant_of(row.key)
-    job_id = AnonymousJob(row.partition_id, row.key, 0).job_id
+    dead = _dead(row, 0, client_id, keys.instant_of(row.key), reason, expires_at)
+    return msgspec.structs.replace(dead, raw=row.blob[:LARGEST_RAW])
+
+
+def undecodable_element(row: Row, index: int, element: Occurrence, reason: str, expires_at: int) -> Execution:
+    """The DEAD record of the job at one place of a row whose other jobs are delivered, if no release can be made."""
+    return _dead(row, index, element.client_id, element.due_at, reason, expires_at)
+
+
+def _dead(row: Row, index: int, client_id: str, due_at: int, reason: str, expires_at: int) -> Execution:
+    job_id = AnonymousJob(row.partition_id, row.key, index).job_id
     return Execution(
         job_id=job_id,
         execution_id=only_execution(job_id, due_at),
@@ -82,7 +84,6 @@ def undecodable_execution(row: Row, client_id: str, reason: str, expires_at: int
         revision=1,
         expires_at=expires_at,
         reason=f"its row cannot be decoded: {reason[:LONGEST_ERROR]}",
-        raw=row.blob[:LARGEST_RAW],
     )
 
 

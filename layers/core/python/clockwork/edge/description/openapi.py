@@ -178,7 +178,9 @@ def _as_pydantic(schema: dict[str, Any]) -> dict[str, Any]:
     schema.pop("default", None)
     options = [option for option in schema.pop("anyOf", ()) if option != {"type": "null"}]
     if options:
-        schema |= options[0] if len(options) == 1 else {"oneOf": options}
+        # Shapes that a field tells apart exclude each other; plain choices need not.
+        choice = "oneOf" if "discriminator" in schema else "anyOf"
+        schema |= options[0] if len(options) == 1 else {choice: options}
     if isinstance(schema.get("description"), str):
         schema["description"] = cleandoc(schema["description"])
     if (values := schema.get("enum")) and "type" not in schema:

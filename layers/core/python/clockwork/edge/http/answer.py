@@ -35,6 +35,13 @@ def one_of(values: Iterable[str]) -> msgspec.Meta:
     return msgspec.Meta(extra_json_schema={"enum": [str(value) for value in values]})
 
 
+def either_of(*choices: Iterable[str]) -> msgspec.Meta:
+    """The values that a text may have, as a choice of several enumerations, for the API's description."""
+    return msgspec.Meta(
+        extra_json_schema={"anyOf": [{"enum": list(map(str, one)), "type": "string"} for one in choices]}
+    )
+
+
 def instant(at: int | None) -> str | None:
     """An instant (ms) as text, if there is one."""
     return None if at is None else to_text(at)

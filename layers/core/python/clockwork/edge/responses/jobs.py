@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from clockwork.domain.executions import State
 from clockwork.domain.instants import to_text
-from clockwork.edge.http.answer import AnswerBody, Instant, one_of
+from clockwork.edge.http.answer import AnswerBody, Instant, either_of, one_of
 from clockwork.edge.http.problems import Problem
 from clockwork.edge.responses.executions import Execution
 from clockwork.edge.responses.named_jobs import ShownNamedJob, WrittenJob
@@ -73,7 +73,8 @@ class AnonymousJob(AnswerBody):
 
     job_id: str
     client_id: str
-    state: Annotated[str, one_of(["SCHEDULED", "RELEASED", *State])]
+    #: A text. Its type is left open, since msgspec would state it beside the choice of two enumerations.
+    state: Annotated[Any, either_of(["SCHEDULED", "RELEASED"], list(State))]
     due_at: Instant
     created_at: Instant
     schedule: ShownSchedule

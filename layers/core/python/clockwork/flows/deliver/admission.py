@@ -115,6 +115,7 @@ def _client_of(item: Item) -> str:
 def _unparked(batch: Batch, client_id: str, client: Client | None, items: list[Item]) -> list[Item]:
     """The items that neither the client's pause nor an open circuit holds back; the others are parked."""
     if client is not None and client.paused:
+        batch.world.environment.company.note_paused(client_id, batch.world.clock.now())
         park(batch, items, "pause", f"its client is paused: {client.pause_reason or 'no reason given'}")
         return []
     hosts = {host for item in items if (host := host_of(item.release.occurrence.target)) is not None}

@@ -89,7 +89,7 @@ def look(batch: Batch, items: Sequence[Item]) -> list[Item]:
     looked = batch.each([item for item, is_old in judged if is_old], partial(_looked, batch))
     ended = [item for item, has_ended in looked if has_ended]
     if ended:
-        claim(batch, ended)
+        _end(batch, ended)
     going = {id(item) for item, is_old in judged if not is_old}
     going |= {id(item) for item, has_ended in looked if not has_ended}
     return [item for item in items if id(item) in going]
@@ -116,5 +116,11 @@ def unexpired(batch: Batch, items: Sequence[Item]) -> list[Item]:
     judged = batch.each(items, lambda item: is_expired(item.release.occurrence, max(now, item.release.run_at)))
     late = [item for item, is_late in judged if is_late]
     if late:
-        claim(batch, late)
+        _end(batch, late)
     return [item for item, is_late in judged if not is_late]
+
+
+def _end(batch: Batch, items: Sequence[Item]) -> None:
+    """End items as their records allow. Nobody starts one that may start after all: so it comes back."""
+    for item in claim(batch, items):
+        batch.fail(item, "it may start after all, as the clock was set back")

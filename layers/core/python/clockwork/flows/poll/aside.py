@@ -18,10 +18,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from clockwork.domain import ids, keys
+from clockwork.domain.errors import Unavailable
+from clockwork.domain.lifecycle.attempts import is_claimed
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.rows import row_of
 from clockwork.domain.timeline import Row
 from clockwork.flows.containment import contained, put_each
+from clockwork.flows.deaths import bury, call_back
 from clockwork.flows.outages import tolerated
 
 if TYPE_CHECKING:
@@ -33,7 +36,7 @@ log = logging.getLogger(__name__)
 def set_aside(visit: Visit, releases: Sequence[Release]) -> bool:
     """Put a row for each release that the queue refused for now; False if it is not certain that all are stored.
 
-    A release whose row is refused for a reason of its own is logged, and lost to its shard.
+    A release whose row is refused for a reason of its own ends as DEAD.
     """
     world = visit.world
     # Half a tick behind the horizon: the next visit reads it, and this one, whose horizon moves on with each commit,
@@ -42,11 +45,11 @@ def set_aside(visit: Visit, releases: Sequence[Release]) -> bool:
     at += world.settings.tick_seconds * 500
     rows: dict[int, Row] = {}
     for index, release in enumerate(releases):
-        with contained(world.environment.faults, partial(_lost, release), release.execution_id):
+        with contained(world.environment.faults, partial(_end, visit, release), release.execution_id):
             rows[index] = _row(visit.lease.partition_id, at, release, world.row_expires_at(at))
     with tolerated(world, log, "not set aside: %s", {"action": "release_not_set_aside"}):
         for number, why_not in put_each(world.timeline, world.environment.faults, list(rows.values())).items():
-            _lost(releases[list(rows)[number]], why_not)
+            _end(visit, releases[list(rows)[number]], why_not)
         visit.report.set_aside += len(rows)
         extra = {"action": "releases_set_aside", "shard": visit.lease.partition_id}
         log.warning("%d releases are refused for now, and set aside", len(rows), extra=extra)
@@ -57,6 +60,20 @@ def set_aside(visit: Visit, releases: Sequence[Release]) -> bool:
 def _row(partition_id: str, at: int, release: Release, expires_at: int) -> Row:
     row_id = ids.derive("aside", release.execution_id, release.attempt)
     return row_of(partition_id, keys.row_key(at, row_id), [release], expires_at)
+
+
+def _end(visit: Visit, release: Release, why_not: str) -> None:
+    """End a release that neither the queue nor the timeline takes. If its end cannot be recorded, that is logged."""
+    world, told = visit.world, f"neither its queue nor the timeline takes it: {why_not}"
+    with contained(world.environment.faults, partial(_lost, release), release.execution_id):
+        stored = world.executions.find(release.job_id, release.execution_id)
+        if stored is not None and (stored.is_final or is_claimed(stored, world.clock.now())):
+            return
+        dead = bury(world, release, stored, told)
+        if dead is None:
+            raise Unavailable("its end is not recorded")
+        visit.report.dead += 1
+        call_back(world, [(release, dead)])
 
 
 def _lost(release: Release, why_not: str) -> None:

@@ -12,9 +12,17 @@ from clockwork.domain import keys
 from clockwork.domain.errors import NewerFormat, Undecodable, Unreadable
 from clockwork.domain.executions import Execution
 from clockwork.domain.fires.chains import Step, expand
+from clockwork.domain.jobs import Occurrence
 from clockwork.domain.named_jobs import NamedJob, Pointer
 from clockwork.domain.releases import Release
-from clockwork.domain.storage.rows import UNKNOWN_CLIENT, read_row, row_of, undecodable_execution
+from clockwork.domain.storage.codec import decode_row
+from clockwork.domain.storage.rows import (
+    UNKNOWN_CLIENT,
+    release_of,
+    row_of,
+    undecodable_element,
+    undecodable_execution,
+)
 from clockwork.domain.timeline import Row
 from clockwork.flows.access import Jobs, get_jobs
 from clockwork.flows.containment import contained, why
@@ -61,11 +69,31 @@ def visit_rows(world: World, rows: Sequence[Row], horizon: str, limit: int) -> I
 
 def _read(world: World, row: Row) -> Visited:
     try:
-        return Visited(row, *read_row(row))
+        elements = decode_row(row.blob)
     except Unreadable as fault:
         return Visited(row, fault=fault)
     except Exception as error:  # noqa: BLE001 - whatever one row raises, the rows of others are released
         return Visited(row, fault=Undecodable(why(world.environment.faults, error, row.key)))
+    visited = Visited(row)
+    for index, element in elements.items():
+        if isinstance(element, Pointer):
+            visited.pointers.append(element)
+        elif index in row.cancelled:
+            continue
+        elif isinstance(element, Release):
+            visited.releases.append(element)
+        else:
+            # A row may hold 500 jobs: whatever one of them raises, the others are released.
+            with contained(world.environment.faults, partial(_end_one, world, visited, index, element), row.key):
+                visited.releases.append(release_of(row, index, element))
+    return visited
+
+
+def _end_one(world: World, visited: Visited, index: int, element: Occurrence, why_not: str) -> None:
+    """Record one job of a row as DEAD. If not even its record can be made, it is logged, and the job is passed."""
+    with contained(world.environment.faults, partial(_log_passed, visited.row), visited.row.key):
+        expires_at = world.execution_expires_at(world.clock.now())
+        visited.records.append(undecodable_element(visited.row, index, element, why_not, expires_at))
 
 
 def give_up(world: World, visited: Visited, why_not: str) -> None:

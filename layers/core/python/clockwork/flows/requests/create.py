@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from clockwork.domain import ids, keys, ordering
-from clockwork.domain.errors import KeyReused
+from clockwork.domain.errors import KeyReused, Unavailable
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.requests.create import CreateRequest, occurrence_of
@@ -16,7 +16,7 @@ from clockwork.domain.storage import codec
 from clockwork.domain.storage.rows import row_of_job, row_of_many
 from clockwork.domain.timeline import Row
 from clockwork.flows.idempotency import claim_key
-from clockwork.flows.timeline.put import put_and_check
+from clockwork.flows.timeline.put import Placed, put_and_check, put_and_check_each
 from clockwork.flows.timeline.shards import ordered_home
 from clockwork.flows.world import World
 from clockwork.ports import KeyRow
@@ -61,11 +61,12 @@ def create_jobs(world: World, request: CreateRequest, partitions: Sequence[str])
 
 def create_each(
     world: World, requests: Sequence[CreateRequest], partitions: Sequence[str]
-) -> Sequence[CreatedJob | KeyReused]:
+) -> Sequence[CreatedJob | KeyReused | Unavailable]:
     """Accept requests of one job each, every one under a key of its own, and write their rows together.
 
-    Returns for each request its job, or KeyReused if its key stands for another request. Raises Unavailable if the
-    answer to any of them is not certain.
+    Returns for each request its job, KeyReused if its key stands for another request, or Unavailable if it is not
+    certain that its job is released: that request alone is to be repeated, since a repeat sends the job again. What is
+    raised is raised before any job is sent.
     """
     drawn = [partitions[world.random.below(len(partitions))]]
     homes: list[_Home | KeyReused] = []
@@ -83,11 +84,15 @@ def create_each(
         due_at.append(occurrence.due_at)
     # A message may be in a batch twice.
     rows = {home.row.key: home.row for home in homes if isinstance(home, _Home)}
-    released = put_and_check(world, list(rows.values()), ids_are_new=False) if rows else set()
-    return [
-        home if isinstance(home, KeyReused) else CreatedJob(home.job_id(0), at, home.row.key in released)
-        for home, at in zip(homes, due_at, strict=True)
-    ]
+    placed = put_and_check_each(world, list(rows.values())) if rows else Placed(set(), {})
+    outcomes: list[CreatedJob | KeyReused | Unavailable] = []
+    for home, at in zip(homes, due_at, strict=True):
+        if isinstance(home, KeyReused):
+            outcomes.append(home)
+        else:
+            created = CreatedJob(home.job_id(0), at, home.row.key in placed.released)
+            outcomes.append(placed.refused.get(home.row.key, created))
+    return outcomes
 
 
 class _Home(msgspec.Struct, frozen=True):

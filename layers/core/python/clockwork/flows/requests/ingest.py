@@ -131,9 +131,10 @@ class Ingestion:
             self._create(waiting)
 
     def _create(self, waiting: Sequence[tuple[Message, CreateRequest]]) -> None:
-        """Create together; unless that succeeds, each alone. All are under keys, so a repeat is the same job.
+        """Create together; if that raises, each alone. All are under keys, so a repeat is the same job.
 
-        Only a plain Unavailable is everybody's: all other faults may be of one message, or of one stored row.
+        Only a plain Unavailable is everybody's: all other faults may be of one message, or of one stored row. A job
+        whose release is refused comes back by itself: those beside it were sent, and are not sent again.
         """
         try:
             outcomes = create_each(self._world, [request for _, request in waiting], self._partitions)
@@ -146,7 +147,7 @@ class Ingestion:
                 self._create([one])
             return
         for (message, _), outcome in zip(waiting, outcomes, strict=True):
-            if isinstance(outcome, KeyReused):
+            if isinstance(outcome, KeyReused | Unavailable):
                 self._retry_or_reject(message, outcome)
             else:
                 self._report.created += 1

@@ -9,6 +9,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from clockwork.domain import keys
 from clockwork.domain.errors import RefusedForGood, Unavailable
 from clockwork.domain.ordering import is_for_its_poller
@@ -44,11 +46,38 @@ def put_and_check(world: World, rows: Sequence[Row], *, ids_are_new: bool) -> se
     return {row.key for row in behind}
 
 
+class Placed(msgspec.Struct, frozen=True):
+    """The rows of several requests, by key: those that were released here, and those for which that is not certain."""
+
+    released: set[str]
+    refused: Mapping[str, Unavailable]
+
+
+def put_and_check_each(world: World, rows: Sequence[Row]) -> Placed:
+    """Put rows of requests that are repeated each by itself, and make sure that each row is released.
+
+    A stored row stays as it is. What the queue refuses is refused for its row alone, so that a repeat sends nothing of
+    the others again. Raises only before anything is sent.
+    """
+    world.timeline.put_new(rows)
+    shards = check_shards(world, sorted({row.partition_id for row in rows}))
+    behind = [row for row in rows if row.key <= shards[row.partition_id].horizon]
+    held = _held_by(world, behind)
+    refused: dict[str, Unavailable] = {}
+    for number, error in _release_each(world, [release for _, release in held], shards).items():
+        refused.setdefault(held[number][0], error)
+    wake_pollers(world, [(row.partition_id, row.key) for row in rows], shards)
+    return Placed({row.key for row in behind} - refused.keys(), refused)
+
+
+def _held_by(world: World, rows: Sequence[Row]) -> list[tuple[str, Release]]:
+    """The releases that the rows hold as they are stored, each behind its row's key."""
+    found = world.timeline.find([(row.partition_id, row.key) for row in rows]) if rows else ()
+    return [(row.key, release) for row in found if row is not None for release in releases_of(row)]
+
+
 def _release_again(world: World, rows: Sequence[Row], shards: Mapping[str, Shard]) -> None:
-    if not rows:
-        return
-    found = world.timeline.find([(row.partition_id, row.key) for row in rows])
-    release_now(world, [release for row in found if row is not None for release in releases_of(row)], shards)
+    release_now(world, [release for _, release in _held_by(world, rows)], shards)
 
 
 def release_now(world: World, releases: Sequence[Release], shards: Mapping[str, Shard]) -> None:
@@ -60,11 +89,30 @@ def release_now(world: World, releases: Sequence[Release], shards: Mapping[str, 
     """
     for release in releases:
         if is_for_its_poller(release, shards[release.shard].cursor):
-            raise Unavailable(f"shard {release.shard} is being read, in order: what is due there is not released apart")
+            raise _in_its_turn(release)
     refused = world.releases.send(releases, world.clock.now()) if releases else ()
     if refused:
         kind = RefusedForGood if any(one.permanent for one in refused) else Unavailable
         raise kind(f"{len(refused)} of {len(releases)} releases were not taken: {refused[0].reason}")
+
+
+def _release_each(world: World, releases: Sequence[Release], shards: Mapping[str, Shard]) -> dict[int, Unavailable]:
+    """As `release_now`, but each for itself: the errors of those that were not taken, by index."""
+    refused: dict[int, Unavailable] = {}
+    going: list[int] = []
+    for index, release in enumerate(releases):
+        if is_for_its_poller(release, shards[release.shard].cursor):
+            refused[index] = _in_its_turn(release)
+        else:
+            going.append(index)
+    for one in world.releases.send([releases[index] for index in going], world.clock.now()) if going else ():
+        kind = RefusedForGood if one.permanent else Unavailable
+        refused[going[one.index]] = kind(f"its release was not taken: {one.reason}")
+    return refused
+
+
+def _in_its_turn(release: Release) -> Unavailable:
+    return Unavailable(f"shard {release.shard} is being read, in order: what is due there is not released apart")
 
 
 def wake_pollers(world: World, row_refs: Sequence[tuple[str, str]], shards: Mapping[str, Shard]) -> None:
