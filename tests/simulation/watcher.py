@@ -269,8 +269,11 @@ class Watcher:
 
     def execution_changed(self, before: Execution | None, after: Execution, actor: Actor | None) -> None:
         """Checks a record that was stored in place of another."""
-        if after.execution_id == LAST_THROUGH:
-            return  # No execution: it names the one that was let through last.
+        # One record of a job is no execution: it names the one that was let through last.
+        if after.execution_id != LAST_THROUGH:
+            self._check_change(before, after, actor)
+
+    def _check_change(self, before: Execution | None, after: Execution, actor: Actor | None) -> None:
         about = after.job_id
         self.require(after.revision == (before.revision if before else 0) + 1, "I4", "a revision was skipped", about)
         self._check_transition(before, after)
