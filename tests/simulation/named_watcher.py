@@ -193,7 +193,11 @@ class NamedWatcher:
             execution_id = str(ExecutionId(job.job_id, due_at, ONLY_RUN))
             is_skipped = any(s.from_at <= due_at <= s.to_at for s in skipped)
             is_promised = min(promises) <= due_at < cut_at
-            if is_promised and not is_skipped and not self._is_settled(life, execution_id):
+            record = self.executions.find(job.job_id, execution_id)
+            # It may start now, so what a pause or a change ended before has to go on.
+            is_held = record is not None and record.ended_by is not None and record.skipped is None
+            is_wrong = is_held and is_legit(life.events(job.job_id), due_at, is_started=False)
+            if is_promised and not is_skipped and (is_wrong or not self._is_settled(life, execution_id)):
                 yield execution_id
 
     def _unsettled_backfills(self, life: Life) -> Iterator[str]:
