@@ -8,8 +8,8 @@ import time
 import zipfile
 
 import pytest
-from botocore.exceptions import ClientError
 
+from clockwork.aws.errors import RefusedToAll
 from clockwork.aws.invoker import AwsInvoker
 from clockwork.domain.errors import Unavailable
 from tests.contract.faults import Wire, answer
@@ -72,6 +72,6 @@ def test_an_invocation_that_was_not_queued_is_unavailable(emulated: AwsWorld, st
     assert wire.sent == (1 if status == 200 else 3)
 
 
-def test_a_function_that_does_not_exist_is_a_fault_of_ours(emulated: AwsWorld) -> None:
-    with pytest.raises(ClientError, match="ResourceNotFoundException"):
+def test_a_function_that_does_not_exist_is_refused_to_all(emulated: AwsWorld) -> None:
+    with pytest.raises(RefusedToAll, match="ResourceNotFoundException"):
         AwsInvoker(emulated.aws, "no-such-function").poll("p007")

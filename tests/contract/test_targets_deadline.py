@@ -79,7 +79,7 @@ def aws(silent: Silent, monkeypatch: pytest.MonkeyPatch) -> Iterator[Aws]:
 def test_an_attempt_that_gets_no_answer_is_sent_once_and_over_by_its_deadline(
     kind: type[ServiceTransport[Any]], target: Target, aws: Aws, silent: Silent
 ) -> None:
-    delivery = delivery_to(target, seconds=2.2)
+    delivery = delivery_to(target, seconds=4.2)
     outcome = kind(RoleClients(aws, WallClock()), WallClock()).deliver(delivery)
     assert outcome.state is State.TIMED_OUT, outcome.error
     assert outcome.ended_at <= delivery.deadline_at
