@@ -94,12 +94,13 @@ def test_a_named_job_is_its_row_and_its_pointer_and_two_writes_for_its_record(
     assert 4 <= usage.write_units <= 4 + PER_VISIT
 
 
-@pytest.mark.parametrize(("path", "reads"), [("recurring_fire", 2.5), ("overlap_skip", 3.5)])
+@pytest.mark.parametrize(("path", "writes", "reads"), [("recurring_fire", 3, 2.5), ("overlap_skip", 4, 4.5)])
 def test_a_fire_of_a_recurring_job_is_the_next_pointer_and_two_writes_for_its_record(
-    emulator: Emulator, account: Credentials, path: str, reads: float
+    emulator: Emulator, account: Credentials, path: str, writes: int, reads: float
 ) -> None:
+    """With `overlap: skip` one write more: the name of the execution that was let through last."""
     usage = PATHS[path].run(emulator, account, JOBS)
-    assert 3 <= usage.write_units <= 3 + PER_VISIT
+    assert writes <= usage.write_units <= writes + PER_VISIT
     assert usage.read_units <= reads
 
 
