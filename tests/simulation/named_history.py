@@ -26,6 +26,10 @@ class Fires:
     before: int = 0
 
 
+#: No run lasts longer (ms).
+LONGEST_RUN_MS = 6 * 3_600_000
+
+
 @dataclass(frozen=True)
 class Event:
     """What one row changed, with its boundary."""
@@ -186,9 +190,10 @@ def _last_base(row: NamedJob, at: int) -> int:
 
 
 def _every(recurrence: Recurrence, after_at: int, job_id: str) -> Iterator[tuple[int, int]]:
+    """The fires behind an instant, as far as a run may reach: a schedule need not end."""
     endless = msgspec.structs.replace(recurrence, max_fires=None)
     fire = next_occurrence(endless, after_at, 0, job_id)
-    while fire is not None:
+    while fire is not None and fire.base_at <= after_at + LONGEST_RUN_MS:
         yield fire.base_at, fire.due_at
         fire = next_occurrence(endless, fire.base_at, 0, job_id)
 

@@ -45,6 +45,8 @@ class Life:
     #: Acknowledged backfills: the job, its number of fires, and how often the job had changed before. No result is
     #: promised if the job's timing changes during a backfill.
     backfills: dict[str, tuple[str, int, int]] = field(default_factory=dict)
+    #: By incarnation and number of rows, for rows are only ever added.
+    _events: dict[tuple[str, int], list[Event]] = field(default_factory=dict)
 
     def index_of(self, job: NamedJob) -> int | None:
         """The position of a row among all rows, or None."""
@@ -52,9 +54,11 @@ class Life:
 
     def events(self, job_id: str, until: int | None = None) -> list[Event]:
         """The events of one incarnation, up to and including the row `until`."""
-        rows = self.truths if until is None else self.truths[: until + 1]
-        mine = [row for row in rows if row.job_id == job_id]
-        return events_of(mine) if mine else []
+        count = len(self.truths) if until is None else until + 1
+        if (job_id, count) not in self._events:
+            mine = [row for row in self.truths[:count] if row.job_id == job_id]
+            self._events[job_id, count] = events_of(mine) if mine else []
+        return self._events[job_id, count]
 
 
 class NamedWatcher:
