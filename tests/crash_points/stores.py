@@ -41,6 +41,7 @@ class AwsStores(Stores):
     ) -> None:
         super().__init__(clock, settings, adversary, watcher)
         watcher.caps.knows_slots = False
+        watcher.grants.knows_clients = False
         aws, url = services.aws, services.url
         self._services = services
         self._watcher = watcher

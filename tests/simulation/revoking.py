@@ -39,6 +39,8 @@ class Grants:
         #: An invocation that began before a change may go by the client as it was, for so long (ms).
         self._invocation_ms = invocation_ms
         self._known: defaultdict[str, list[tuple[int, Client]]] = defaultdict(list)
+        #: False where clients are written past this judge: then it objects to nothing.
+        self.knows_clients = True
 
     def changed(self, client: Client, now: int) -> None:
         """Note a client as it is stored from `now` (ms) on."""
@@ -47,7 +49,9 @@ class Grants:
     def objection(self, delivery: Delivery, now: int) -> str | None:
         """Why an attempt must not begin now, or None."""
         target = delivery.occurrence.target
-        if self._was_ever(delivery.occurrence.client_id, now, lambda client: is_granted(target, client)):
+        if not self.knows_clients or self._was_ever(
+            delivery.occurrence.client_id, now, lambda client: is_granted(target, client)
+        ):
             return None
         return f"an attempt goes to {target}, which was taken away from its client"
 
