@@ -21,8 +21,11 @@ PYTEST = $(PY) -u -m pytest
 # What `make nightly` runs, one after the other.
 NIGHTLY := cron-exhaustive url-exhaustive crash-points simulate mutants chaos soak
 
-# Further context for `make deploy`, for example: DEPLOY='-c shards=32 -c targetQueueArns=arn:aws:sqs:*:123456789012:jobs-*'
+# Which environment of deployment.json is meant; if it has only one, that is it.
+ENV ?=
+# Single options in place of those of deployment.json, for example: DEPLOY='-c shards=32'
 DEPLOY ?=
+CHOSEN = $(ENV:%=-c environment=%) $(ADMIN_PRINCIPALS:%=-c adminPrincipals=%) $(DEPLOY)
 
 # JSII, the CDK's bridge to Node, warns about Node releases past their end of life; the pinned JSII is tested on them.
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
@@ -112,12 +115,11 @@ soak: setup ## The deployed stack under a steady load for MINUTES (5): what is l
 openapi: setup ## Write the API's description anew, after a change of routes or models
 	@$(PY) -m clockwork.edge.description.openapi
 
-synth: setup ## The CloudFormation template for an account, in build/cdk.out.account
-	@$(CDK) synth --quiet --output build/cdk.out.account && echo build/cdk.out.account
+synth: setup ## The CloudFormation template that deployment.json asks for (ENV=staging), in build/cdk.out.account
+	@$(CDK) synth --quiet --output build/cdk.out.account $(CHOSEN) && echo build/cdk.out.account
 
-deploy: setup ## Deploy into the AWS account of your credentials: ADMIN_PRINCIPALS=arn,... make deploy
-	@test -n "$(ADMIN_PRINCIPALS)" || echo "Nobody will be admin, so nobody can create a client. To name one: make deploy ADMIN_PRINCIPALS=arn:aws:iam::123456789012:role/Admin"
-	@$(CDK) deploy --output build/cdk.out.account -c adminPrincipals="$(ADMIN_PRINCIPALS)" $(DEPLOY)
+deploy: setup ## Deploy what deployment.json asks for (ENV=staging) into the AWS account of your credentials
+	@$(CDK) deploy --output build/cdk.out.account $(CHOSEN)
 
 run: setup ## The whole stack on this machine, until Ctrl-C
 	@$(PY) -m local.demo --stay

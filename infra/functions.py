@@ -20,7 +20,7 @@ from infra.kafka.cluster import KafkaCluster
 from infra.kafka.functions import reach
 from infra.memory import DELIVERER_MEMORY_MB, MEMORY_MB, POLLER_MEMORY_MB
 from infra.options import Options
-from infra.packaging.layers import ARCHITECTURE, LEFT_OUT, RUNTIME, Layers
+from infra.packaging.layers import ARCHITECTURES, LEFT_OUT, RUNTIME, Layers
 from infra.permissions import grant
 from infra.queues import Queues, leave_behind
 from infra.storage import Storage
@@ -33,7 +33,7 @@ class _Shape:
     purpose: str
     timeout_seconds: int
     memory_mb: int = MEMORY_MB
-    #: Reserved concurrency, kept for this Lambda alone. None: the Lambda takes from what the account has left.
+    #: Concurrency that the option `reserve` keeps for this Lambda alone. None: it takes from what the account has left.
     reserved: int | None = None
     #: The Lambda's own work comes back to it, for example through the release queue. Lambda's recursion detection
     #: would stop such a chain at the 16th time, so it is switched off.
@@ -121,8 +121,10 @@ class Functions(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         self._layers = layers
+        self._architecture = ARCHITECTURES[options.architecture]
+        self._reserves = options.reserve
         self._removal_policy = cdk.RemovalPolicy.DESTROY if options.is_local else cdk.RemovalPolicy.RETAIN
-        settings = _with_resources(options.settings, storage, queues).with_(stack_name=cdk.Stack.of(self).stack_name)
+        settings = _with_resources(options.settings, storage, queues)
         if options.kafka:
             settings = settings.with_(ingestion_topic=options.kafka.ingestion_topic)
         shapes = _shapes(settings)
@@ -151,6 +153,7 @@ class Functions(Construct):
             queues=queues,
             target_queue_arns=options.target_queue_arns,
             target_arns=options.target_arns,
+            secret_prefix=settings.secret_prefix,
         )
 
     def _kafka_deliverer(self, settings: Settings, cluster: KafkaCluster) -> lambda_.Function:
@@ -193,7 +196,7 @@ class Functions(Construct):
             name,
             description=shape.purpose,
             runtime=RUNTIME,
-            architecture=ARCHITECTURE,
+            architecture=self._architecture,
             handler="handler.lambda_handler",
             code=lambda_.Code.from_asset(str(ROOT / "lambdas" / folder), exclude=LEFT_OUT),
             layers=[self._layers.of[layer] for layer in ("vendor", *shape.layers, "core")],
@@ -201,7 +204,7 @@ class Functions(Construct):
             log_group=log,
             timeout=cdk.Duration.seconds(shape.timeout_seconds),
             memory_size=shape.memory_mb,
-            reserved_concurrent_executions=shape.reserved,
+            reserved_concurrent_executions=shape.reserved if self._reserves else None,
             recursive_loop=lambda_.RecursiveLoop.ALLOW if shape.recursive else None,
             environment=_environment(settings),
         )

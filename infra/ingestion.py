@@ -17,7 +17,8 @@ from constructs import Construct
 from clockwork.settings import Settings
 from infra.kafka.cluster import KafkaCluster
 from infra.kafka.functions import INTERFACES
-from infra.queues import RETENTION
+from infra.options import Options
+from infra.queues import RETENTION, leave_behind
 
 #: The largest batch that Lambda takes from a FIFO queue.
 QUEUE_BATCH = 10
@@ -34,18 +35,24 @@ _CONSUME = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibil
 class Ingestion(Construct):
     """The ingester's queues: `rejected`, and `inbound` with its `dead_letters` if jobs may come through a queue."""
 
-    def __init__(self, scope: Construct, construct_id: str, *, settings: Settings, queue: bool) -> None:
+    def __init__(self, scope: Construct, construct_id: str, *, options: Options) -> None:
         super().__init__(scope, construct_id)
+        self._options = options
         self.rejected = self._queue("Rejected")
-        self.dead_letters = self._queue("InboundDeadLetters", fifo=True) if queue else None
-        self.inbound = self._inbound(settings, self.dead_letters) if self.dead_letters else None
+        self.dead_letters = self._queue("InboundDeadLetters", fifo=True) if options.ingestion_queue else None
+        self.inbound = self._inbound(options.settings, self.dead_letters) if self.dead_letters else None
 
     def feed(self, ingester: lambda_.Function, cluster: KafkaCluster | None) -> None:
         """Let the ingester take messages from its sources, and send the rejected ones to the queue `rejected`."""
         _allow(ingester, ["sqs:SendMessage", "sqs:SendMessageBatch"], self.rejected.queue_arn)
         if self.inbound:
             _allow(ingester, _CONSUME, self.inbound.queue_arn)
-            source = SqsEventSource(self.inbound, batch_size=QUEUE_BATCH, report_batch_item_failures=True)
+            source = SqsEventSource(
+                self.inbound,
+                batch_size=QUEUE_BATCH,
+                report_batch_item_failures=True,
+                max_concurrency=self._options.shares.ingester,
+            )
             ingester.add_event_source(source)
         if cluster and cluster.ingestion_topic:
             _feed_from_topic(self, ingester, cluster, cluster.ingestion_topic)
@@ -62,7 +69,7 @@ class Ingestion(Construct):
         fifo: bool = False,
         redrive: sqs.DeadLetterQueue | None = None,
     ) -> sqs.Queue:
-        return sqs.Queue(
+        made = sqs.Queue(
             self,
             name,
             fifo=fifo or None,
@@ -75,6 +82,9 @@ class Ingestion(Construct):
             enforce_ssl=True,
             dead_letter_queue=redrive,
         )
+        if not self._options.is_local:
+            leave_behind(made)
+        return made
 
 
 def _feed_from_topic(scope: Construct, ingester: lambda_.Function, cluster: KafkaCluster, topic: str) -> None:

@@ -42,6 +42,7 @@ def grant(
     queues: Queues,
     target_queue_arns: tuple[str, ...],
     target_arns: tuple[str, ...],
+    secret_prefix: str,
 ) -> None:
     """Write the policy of every function's own role."""
     further = _further_queues(queues)
@@ -64,7 +65,7 @@ def grant(
     _allow_successor(functions["poller"])
     _allow(functions["api"], ["dynamodb:Query"], f"{tables['executions'].table_arn}/index/{ATTENTION_INDEX}")
     _allow_targets(functions["deliverer"], target_arns)
-    _allow_secrets(functions)
+    _allow_secrets(functions, secret_prefix)
 
 
 def _further_queues(queues: Queues) -> str:
@@ -96,8 +97,8 @@ def _allow_targets(deliverer: lambda_.Function, target_arns: tuple[str, ...]) ->
             _allow(deliverer, [action], *opened)
 
 
-def _allow_secrets(functions: Mapping[str, lambda_.Function]) -> None:
-    """Let the deliverer read signing secrets named `clockwork/...`, and the api learn whether one exists.
+def _allow_secrets(functions: Mapping[str, lambda_.Function], prefix: str) -> None:
+    """Let the deliverer read signing secrets below the prefix, and the api learn whether one exists.
 
     The api may not read any. Parameter Store describes no single parameter, so the api asks for a parameter's tags.
     """
@@ -106,10 +107,10 @@ def _allow_secrets(functions: Mapping[str, lambda_.Function]) -> None:
     secrets = stack.format_arn(
         service="secretsmanager",
         resource="secret",
-        resource_name="clockwork/*",
+        resource_name=f"{prefix}*",
         arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME,
     )
-    parameters = stack.format_arn(service="ssm", resource="parameter", resource_name="clockwork/*")
+    parameters = stack.format_arn(service="ssm", resource="parameter", resource_name=f"{prefix}*")
     _allow(deliverer, ["secretsmanager:GetSecretValue"], secrets)
     _allow(api, ["secretsmanager:DescribeSecret"], secrets)
     _allow(api, ["ssm:ListTagsForResource"], parameters)

@@ -10,13 +10,14 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from clockwork.settings import Settings, release_queue_name
+from infra.options import Options
 
 #: The longest retention that SQS offers. `Settings.queue_retention_seconds` says the same to the Lambdas.
 RETENTION = cdk.Duration.days(14)
 
 
-#: Removal policy of a further queue and of the resources that belong to it: they stay when they leave the template, so
-#: that the messages that wait in the queue are still delivered.
+#: Removal policy of a queue, and of the resources that belong to a further one: they stay when they leave the template,
+#: so that messages which wait are not lost. A queue whose creation fails goes again.
 LEFT_BEHIND = cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
 
 
@@ -33,13 +34,15 @@ class Queues(Construct):
 
     `pairs` (standard queues) and `ordered` (FIFO queues) are by the Lambda that takes from them, the deliverer's first.
     `further` has the deliverer's further standard queues, by number from 1 on, for loads that its first is not enough
-    for. All queues refuse plain HTTP and are encrypted.
+    for. All queues refuse plain HTTP, are encrypted, and stay when they leave the template.
     """
 
-    def __init__(self, scope: Construct, construct_id: str, *, settings: Settings, kafka: bool) -> None:
+    def __init__(self, scope: Construct, construct_id: str, *, options: Options) -> None:
         super().__init__(scope, construct_id)
+        settings = options.settings
+        self._is_disposable = options.is_local
         prefixes = {"deliverer": ""}
-        if kafka:
+        if options.kafka:
             # A deliverer with queues of its own, so that only the Lambda that delivers to Kafka is in its network.
             prefixes["kafka_deliverer"] = "Kafka"
         self.pairs = {moment: self._pair(prefix, settings) for moment, prefix in prefixes.items()}
@@ -80,7 +83,7 @@ class Queues(Construct):
         *,
         fifo: bool = False,
     ) -> sqs.Queue:
-        return sqs.Queue(
+        queue = sqs.Queue(
             self,
             name,
             queue_name=queue_name,
@@ -94,6 +97,9 @@ class Queues(Construct):
             deduplication_scope=sqs.DeduplicationScope.MESSAGE_GROUP if fifo else None,
             fifo_throughput_limit=sqs.FifoThroughputLimit.PER_MESSAGE_GROUP_ID if fifo else None,
         )
+        if not self._is_disposable:
+            leave_behind(queue)
+        return queue
 
 
 def leave_behind(construct: Construct) -> None:

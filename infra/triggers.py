@@ -11,15 +11,15 @@ from aws_cdk.aws_events_targets import LambdaFunction
 from aws_cdk.aws_lambda_event_sources import SqsEventSource
 from constructs import Construct
 
+from infra import concurrency
 from infra.functions import Functions
 from infra.options import Options
 from infra.queues import Queues, leave_behind
 
 #: Lambda's largest batch without a batching window. The deliverer starts the deliveries of a batch all at once.
 BATCH = 10
-#: The emulator works on at most this many batches of one queue at once (its own default is 5). The stack of an account
-#: has no such cap.
-LOCAL_BATCHES = 10
+#: The least number of provisioned pollers that Lambda takes for a queue, as their most, too.
+LEAST_POLLERS = 2
 
 
 class Triggers(Construct):
@@ -31,8 +31,12 @@ class Triggers(Construct):
         super().__init__(scope, construct_id)
         self._every("Tick", options.settings.tick_seconds, functions.ticker)
         self._every("Sweep", options.settings.sweep_seconds, functions.sweeper)
+        shares = {"deliverer": options.shares}
+        if options.kafka:
+            shares["kafka_deliverer"] = concurrency.shares(options.kafka.deliverer_concurrency, queues=1)
         for moment, pair in queues.pairs.items():
-            how = _how(options, pollers=options.queue_pollers if moment == "deliverer" else 0)
+            pollers = options.queue_pollers if moment == "deliverer" else 0
+            how = _how(shares[moment].plain, pollers=pollers)
             functions.by_moment[moment].add_event_source(SqsEventSource(pair.release, **how))
         for moment, pair in queues.ordered.items():
             # No batching window: FIFO queues allow none.
@@ -40,7 +44,7 @@ class Triggers(Construct):
                 pair.release,
                 batch_size=BATCH,
                 report_batch_item_failures=True,
-                max_concurrency=LOCAL_BATCHES if options.is_local else None,
+                max_concurrency=shares[moment].ordered,
             )
             functions.by_moment[moment].add_event_source(source)
         for number in queues.further:
@@ -53,7 +57,7 @@ class Triggers(Construct):
             f"Deliverer{number}",
             target=functions.further[number],
             event_source_arn=queues.further[number].queue_arn,
-            **_how(options, pollers=options.queue_pollers),
+            **_how(options.shares.plain, pollers=options.queue_pollers),
         )
         leave_behind(mapping)
 
@@ -63,15 +67,21 @@ class Triggers(Construct):
         events.Rule(self, name, schedule=events.Schedule.rate(cdk.Duration.seconds(seconds)), targets=[target])
 
 
-def _how(options: Options, *, pollers: int) -> dict[str, Any]:
-    """How Lambda hands over the messages of a plain release queue. `pollers`: so many are kept ready; 0: none."""
+def _how(deliverers: int, *, pollers: int) -> dict[str, Any]:
+    """How Lambda hands over the messages of a plain release queue, to so many deliverers at once.
+
+    `pollers`: so many are kept ready, and their number bounds that of the deliverers; 0: none.
+    """
     how: dict[str, Any] = {
         "batch_size": BATCH,
         "max_batching_window": cdk.Duration.seconds(0),
         "report_batch_item_failures": True,
     }
-    if options.is_local:
-        how["max_concurrency"] = LOCAL_BATCHES
-    elif pollers:
-        how["provisioned_poller_config"] = lambda_.ProvisionedPollerConfig(minimum_pollers=pollers)
+    if pollers:
+        most = max(LEAST_POLLERS, deliverers // concurrency.OF_A_POLLER)
+        how["provisioned_poller_config"] = lambda_.ProvisionedPollerConfig(
+            minimum_pollers=pollers, maximum_pollers=most
+        )
+    else:
+        how["max_concurrency"] = deliverers
     return how

@@ -26,13 +26,13 @@ def compose(outdir: str | None = None, **context: str) -> cdk.App:
     """The app with this context, not synthesized yet."""
     flags = json.loads((ROOT / "cdk.json").read_text())["context"]
     app = cdk.App(outdir=outdir, context={**flags, "aws:cdk:bundling-stacks": [], **context})
-    ClockworkStack(app, "Clockwork", options=Options.from_context(app.node))
+    ClockworkStack(app, "Clockwork", options=Options.chosen(app.node, None))
     return app
 
 
 def synthesize(**context: str) -> Template:
     """The template with this context."""
-    return Template(compose(**context).synth().get_stack_by_name("Clockwork").template)
+    return Template(compose(**context).synth().get_stack_artifact("Clockwork").template)
 
 
 @pytest.fixture(scope="session")

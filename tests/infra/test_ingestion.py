@@ -7,7 +7,7 @@ import json
 import pytest
 
 from clockwork.settings import Settings
-from infra.options import InvalidContext
+from infra.deployment.document import InvalidDeployment
 from tests.infra.conftest import synthesize
 from tests.infra.template import Template, strings
 
@@ -115,7 +115,7 @@ def test_with_iam_the_ingester_reads_its_topic_and_no_other(topic: Template) -> 
     ],
 )
 def test_what_cannot_be_deployed_is_refused(context: dict[str, str]) -> None:
-    with pytest.raises(InvalidContext, match=r"ingestionQueue=yes|ingestionTopic needs"):
+    with pytest.raises(InvalidDeployment, match=r"ingestionQueue: \"yes\" is not|ingestionTopic needs|clusterArn"):
         synthesize(**context)
 
 

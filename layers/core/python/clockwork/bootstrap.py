@@ -48,7 +48,7 @@ class App:
         if contained := self.world.environment.faults.take():
             metrics = {**metrics, "FaultsContained": contained}
         at = self.world.clock.now()
-        print(telemetry.metrics_line(settings.metrics_namespace, settings.stage, at, metrics, properties))
+        print(telemetry.metrics_line(settings.metrics_namespace, settings.stack_name, at, metrics, properties))
 
 
 def entry_point(make_handler: Callable[[App], Handler], *, delivers: bool = False) -> Handler:
@@ -168,7 +168,9 @@ def _in_hand(aws: Any, settings: Settings) -> ports.InHand:
 
 
 def _targets(aws: Any, settings: Settings, clock: ports.Clock) -> ports.Targets:
-    return _kafka_targets(aws, settings, clock) if settings.kafka_bootstrap_servers else _aws_targets(aws, clock)
+    return (
+        _kafka_targets(aws, settings, clock) if settings.kafka_bootstrap_servers else _aws_targets(aws, settings, clock)
+    )
 
 
 def _kafka_targets(aws: Any, settings: Settings, clock: ports.Clock) -> ports.Targets:
@@ -179,7 +181,7 @@ def _kafka_targets(aws: Any, settings: Settings, clock: ports.Clock) -> ports.Ta
     return KafkaTargets(lambda: make_producer(settings, secrets, secrets.meta.region_name), clock)
 
 
-def _aws_targets(aws: Any, clock: Any) -> ports.Targets:
+def _aws_targets(aws: Any, settings: Settings, clock: Any) -> ports.Targets:
     from clockwork.aws.targets.eventbridge import EventBridgeTransport
     from clockwork.aws.targets.gathering import Gathering
     from clockwork.aws.targets.http import HttpTransport
@@ -191,7 +193,8 @@ def _aws_targets(aws: Any, clock: Any) -> ports.Targets:
     from clockwork.aws.targets.sqs import SqsTransport
     from clockwork.aws.targets.threads import ThreadedTargets, Transport
 
-    http = HttpTransport(clock, Secrets(aws.client_later("secretsmanager"), aws.client_later("ssm"), clock))
+    stores = aws.client_later("secretsmanager"), aws.client_later("ssm")
+    http = HttpTransport(clock, Secrets(*stores, clock, prefix=settings.secret_prefix))
     clients = RoleClients(aws, clock)
     transports: dict[type, Transport] = {
         HttpTarget: http,

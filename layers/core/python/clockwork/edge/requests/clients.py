@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from clockwork.domain.clients import Client
 from clockwork.domain.targets.urls import parse
-from clockwork.edge.http.checks import EdgeModel
+from clockwork.edge.http.checks import EdgeModel, checks_of
 from clockwork.edge.http.fields import kept
 from clockwork.edge.requests.own_resources import not_own, not_own_topic
 from clockwork.edge.requests.policies import RelevancyWindow, RetryPolicyBody
@@ -32,8 +32,22 @@ QueueArn = Annotated[
 Topics = Annotated[
     str, Field(max_length=249, pattern=r"^[A-Za-z0-9._-]*[A-Za-z0-9._*-]$"), AfterValidator(not_own_topic)
 ]
+
+
+def _secret_of_stack(name: str, info: ValidationInfo) -> str:
+    prefix = checks_of(info).settings.secret_prefix
+    if not name.startswith((prefix, f"ssm:/{prefix}")):
+        raise ValueError(f"must begin with {prefix} or ssm:/{prefix}")
+    return name
+
+
+#: The name of the deployment stands before the first slash.
 SecretName = Annotated[
-    str, Field(pattern=r"^(clockwork/[A-Za-z0-9/_+=.@-]{1,200}|ssm:/clockwork/[A-Za-z0-9/_.-]{1,200})$")
+    str,
+    Field(
+        pattern=r"^([a-z][a-z0-9-]{0,39}/[A-Za-z0-9/_+=.@-]{1,200}|ssm:/[a-z][a-z0-9-]{0,39}/[A-Za-z0-9/_.-]{1,200})$"
+    ),
+    AfterValidator(_secret_of_stack),
 ]
 
 

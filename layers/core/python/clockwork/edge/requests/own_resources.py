@@ -50,7 +50,7 @@ def is_own_topic(topic: str, settings: Settings) -> bool:
 
 
 def _is_of_stack(name: str, settings: Settings) -> bool:
-    return settings.stack_name != "" and name.startswith(f"{settings.stack_name}-")
+    return name.startswith(f"{settings.stack_name}-")
 
 
 def _named(settings: Settings) -> set[str]:
