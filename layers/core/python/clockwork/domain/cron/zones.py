@@ -72,7 +72,9 @@ class Rules:
         return tuple(run.starts for run in runs), runs
 
 
-_rules: ContextVar[Rules] = ContextVar("rules of time zones", default=Rules(ZoneInfo))
+#: The rules of the database that is installed.
+INSTALLED = Rules(ZoneInfo)
+_rules: ContextVar[Rules] = ContextVar("rules of time zones", default=INSTALLED)
 
 
 @contextmanager
