@@ -10,7 +10,7 @@ import msgspec
 
 from clockwork.domain import keys
 from clockwork.domain.executions import Execution, Skipped, State
-from clockwork.domain.fires.counting import count_fires
+from clockwork.domain.fires.counting import count_fires, last_base
 from clockwork.domain.fires.hints import hint_of
 from clockwork.domain.fires.timings import Timing
 from clockwork.domain.named_jobs import NamedJob, Pointer, occurrence_of
@@ -162,11 +162,25 @@ def has_fire_at(job: NamedJob, due_at: int) -> bool:
     recurrence = job.definition.recurrence
     if recurrence is None:
         return job.definition.at == due_at and due_at > job.chain_after_at
-    after_at = max(job.chain_after_at, due_at - recurrence.jitter_seconds * 1000 - 1)
-    fire = fire_after(job, after_at, ordinal_at(job, after_at))
-    while fire is not None and fire.due_at < due_at:
-        fire = fire_after(job, fire.base_at, fire.ordinal)
+    fire = first_due_after(job, due_at - 1)
     return fire is not None and fire.due_at == due_at >= job.skips_until
+
+
+def first_due_after(job: NamedJob, at: int, work: Work | None = None) -> Fire | None:
+    """The first fire of the chain that is due, jitter included, after `at` (ms); None if there is none.
+
+    A fire is due before the schedule names the next one. So it is the last one named by `at`, or the one behind that:
+    at most three fires are computed, however many lie within the jitter. Raises TooMuchWork, given `work`.
+    """
+    recurrence = job.definition.recurrence
+    jitter_ms = 0 if recurrence is None else recurrence.jitter_seconds * 1000
+    after_at = max(job.chain_after_at, at - jitter_ms)
+    fire = fire_after(job, after_at, ordinal_at(job, after_at), work)
+    if recurrence is None or fire is None or fire.due_at > at:
+        return fire
+    base_at = last_base(recurrence, fire.base_at, at)
+    last = fire_after(job, base_at - 1, ordinal_at(job, base_at - 1), work)
+    return last if last is None or last.due_at > at else fire_after(job, base_at, last.ordinal, work)
 
 
 def last_fire(job: NamedJob, at: int) -> Fire | None:

@@ -14,7 +14,7 @@ from msgspec import Meta
 from clockwork.domain import executions
 from clockwork.domain.cron.description import description
 from clockwork.domain.cron.zones import offset_at, zone_named
-from clockwork.domain.fires.chains import fire_after, ordinal_at
+from clockwork.domain.fires.chains import fire_after, first_due_after
 from clockwork.domain.instants import to_text
 from clockwork.domain.lifecycle.cancels import Verdict
 from clockwork.domain.named_jobs import JobState, NamedJob
@@ -252,14 +252,9 @@ def _next_fire(job: NamedJob, now: int) -> Fire | None:
 
 def upcoming(job: NamedJob, now: int, work: Work) -> Iterator[Fire]:
     """The job's fires after `now` (ms). A job that is paused or cancelled has none. Raises TooMuchWork."""
-    recurrence = job.definition.recurrence
-    # A fire whose base instant is past may be due only later, by its jitter.
-    jitter_ms = 0 if recurrence is None else recurrence.jitter_seconds * 1000
-    after_at = max(job.chain_after_at, now - jitter_ms)
-    fire = fire_after(job, after_at, ordinal_at(job, after_at), work) if job.state is JobState.ACTIVE else None
+    fire = first_due_after(job, now, work) if job.state is JobState.ACTIVE else None
     while fire is not None and fire.due_at <= LAST_SHOWN_AT:
-        if fire.due_at > now:
-            yield fire
+        yield fire
         fire = fire_after(job, fire.base_at, fire.ordinal, work)
 
 
