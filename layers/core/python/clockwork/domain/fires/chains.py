@@ -206,29 +206,25 @@ def last_fire(job: NamedJob, at: int) -> Fire | None:
 
 
 def fires_by(job: NamedJob, at: int) -> int:
-    """How many fires of the chain have their base instant at or before `at` (ms), whether or not `maxFires` bounds it.
+    """How many fires of the chain have their base instant at or before `at` (ms); no more than `maxFires` allows.
 
-    No more than `maxFires` allows.
+    The function counts on or back from the chain's position. So before the first fire the number is 0 or less. A job
+    that fires once has none.
     """
     recurrence = job.definition.recurrence
     if recurrence is None:
         return 0
-    count = job.chain_ordinal + count_fires(recurrence, job.chain_after_at, max(at, job.chain_after_at))
-    return count if recurrence.max_fires is None else min(count, max(recurrence.max_fires, job.chain_ordinal))
-
-
-def ordinal_at(job: NamedJob, at: int) -> int:
-    """How many fires of the chain have their base instant at or before `at` (ms); 0 for a job without `maxFires`.
-
-    The function counts on or back from the chain's position. So before the first fire the number is 0 or less.
-    """
-    recurrence = job.definition.recurrence
-    if recurrence is None or recurrence.max_fires is None:
-        return 0
     after_at, ordinal = job.chain_after_at, job.chain_ordinal
     if at < after_at:
         return ordinal - count_fires(recurrence, at, after_at)
-    return min(ordinal + count_fires(recurrence, after_at, at), max(ordinal, recurrence.max_fires))
+    count = ordinal + count_fires(recurrence, after_at, at)
+    return count if recurrence.max_fires is None else min(count, max(ordinal, recurrence.max_fires))
+
+
+def ordinal_at(job: NamedJob, at: int) -> int:
+    """The ordinal with which the chain goes on behind `at` (ms); 0 without `maxFires`, where nobody needs the count."""
+    recurrence = job.definition.recurrence
+    return 0 if recurrence is None or recurrence.max_fires is None else fires_by(job, at)
 
 
 def _expand_backfill(job: NamedJob, start: Pointer, horizon: str, limit: int) -> Step:
