@@ -25,6 +25,10 @@ NIGHTLY := cron-exhaustive url-exhaustive crash-points simulate mutants chaos so
 ENV ?=
 # Single options in place of those of deployment.json, for example: DEPLOY='-c shards=32'
 DEPLOY ?=
+# Names of what a deployment may take away from the live stack, with blanks between them; the preflight tells them.
+ALLOW_REMOVAL ?=
+# Not empty: ask nothing.
+YES ?=
 CHOSEN = $(ENV:%=-c environment=%) $(ADMIN_PRINCIPALS:%=-c adminPrincipals=%) $(DEPLOY)
 
 # JSII, the CDK's bridge to Node, warns about Node releases past their end of life; the pinned JSII is tested on them.
@@ -33,7 +37,7 @@ export JSII_SILENCE_WARNING_DEPRECATED_NODE_VERSION := 1
 export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup check fmt test fast unit nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak openapi synth deploy run demo bench clean
+.PHONY: help setup check fmt test fast unit nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak openapi synth preflight deploy run demo bench clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -118,8 +122,11 @@ openapi: setup ## Write the API's description anew, after a change of routes or 
 synth: setup ## The CloudFormation template that deployment.json asks for (ENV=staging), in build/cdk.out.account
 	@$(CDK) synth --quiet --output build/cdk.out.account $(CHOSEN) && echo build/cdk.out.account
 
-deploy: setup ## Deploy what deployment.json asks for (ENV=staging) into the AWS account of your credentials
-	@$(CDK) deploy --output build/cdk.out.account $(CHOSEN)
+preflight: setup ## What stands in the way of a deployment, and what it would take away; nothing is changed
+	@$(PY) -m rollout preflight $(CHOSEN) $(foreach name,$(ALLOW_REMOVAL),--allow-removal $(name))
+
+deploy: setup ## Deploy what deployment.json asks for (ENV=staging) into the AWS account of your credentials; YES=1 asks nothing
+	@$(PY) -m rollout deploy $(CHOSEN) $(foreach name,$(ALLOW_REMOVAL),--allow-removal $(name)) $(if $(YES),--yes)
 
 run: setup ## The whole stack on this machine, until Ctrl-C
 	@$(PY) -m local.demo --stay

@@ -49,6 +49,8 @@ class Options:
     #: `arm64` or `x86_64`.
     architecture: str = "arm64"
     tags: Mapping[str, str] = field(default_factory=dict)
+    #: What was asked for, as it was asked: the stack keeps it, so that the next deployment can tell what it drops.
+    given: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def ingests(self) -> bool:
@@ -103,6 +105,7 @@ def _options(given: Mapping[str, Any], settings: Settings) -> Options:
         reserve=_value(given, "reserve"),
         architecture=_value(given, "architecture"),
         tags=given.get("tags", {}),
+        given=given,
     )
 
 

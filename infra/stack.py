@@ -32,6 +32,7 @@ class ClockworkStack(cdk.Stack):
             description="Clockwork: a durable, distributed job scheduler",
             tags=dict(options.tags),
         )
+        self.template_options.metadata = {"Clockwork": {"options": dict(options.given)}}
         if options.kafka:
             options = replace(options, kafka=completed(self, options.kafka))
         storage = Storage(self, "Storage", disposable=options.is_local)
