@@ -29,6 +29,8 @@ DEPLOY ?=
 ALLOW_REMOVAL ?=
 # Not empty: ask nothing.
 YES ?=
+# Not empty: `make destroy` does not wait for what was released.
+NOW ?=
 CHOSEN = $(ENV:%=-c environment=%) $(ADMIN_PRINCIPALS:%=-c adminPrincipals=%) $(DEPLOY)
 
 # JSII, the CDK's bridge to Node, warns about Node releases past their end of life; the pinned JSII is tested on them.
@@ -37,7 +39,7 @@ export JSII_SILENCE_WARNING_DEPRECATED_NODE_VERSION := 1
 export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup check fmt test fast unit nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak openapi synth preflight deploy run demo bench clean
+.PHONY: help setup check fmt test fast unit nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak openapi synth preflight deploy destroy run demo bench clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -127,6 +129,9 @@ preflight: setup ## What stands in the way of a deployment, and what it would ta
 
 deploy: setup ## Deploy what deployment.json asks for (ENV=staging) into the AWS account of your credentials; YES=1 asks nothing
 	@$(PY) -m rollout deploy $(CHOSEN) $(foreach name,$(ALLOW_REMOVAL),--allow-removal $(name)) $(if $(YES),--yes)
+
+destroy: setup ## Take the stack away, once what was released has come to its instant (NOW=1: at once); tables and queues stay
+	@$(PY) -m rollout destroy $(CHOSEN) $(if $(NOW),--now) $(if $(YES),--yes)
 
 run: setup ## The whole stack on this machine, until Ctrl-C
 	@$(PY) -m local.demo --stay

@@ -123,7 +123,7 @@ class Functions(Construct):
         self._layers = layers
         self._architecture = ARCHITECTURES[options.architecture]
         self._reserves = options.reserve
-        self._removal_policy = cdk.RemovalPolicy.DESTROY if options.is_local else cdk.RemovalPolicy.RETAIN
+        self._removal_policy = cdk.RemovalPolicy.RETAIN if options.keeps else cdk.RemovalPolicy.DESTROY
         settings = _with_resources(options.settings, storage, queues)
         if options.kafka:
             settings = settings.with_(ingestion_topic=options.kafka.ingestion_topic)

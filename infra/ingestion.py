@@ -18,7 +18,7 @@ from clockwork.settings import Settings
 from infra.kafka.cluster import KafkaCluster
 from infra.kafka.functions import INTERFACES
 from infra.options import Options
-from infra.queues import RETENTION, leave_behind
+from infra.queues import RETENTION, adopted, leave_behind
 
 #: The largest batch that Lambda takes from a FIFO queue.
 QUEUE_BATCH = 10
@@ -57,7 +57,7 @@ class Ingestion(Construct):
         if cluster and cluster.ingestion_topic:
             _feed_from_topic(self, ingester, cluster, cluster.ingestion_topic)
 
-    def _inbound(self, settings: Settings, dead_letters: sqs.Queue) -> sqs.Queue:
+    def _inbound(self, settings: Settings, dead_letters: sqs.IQueue) -> sqs.IQueue:
         redrive = sqs.DeadLetterQueue(queue=dead_letters, max_receive_count=settings.max_receive_count)
         return self._queue("Inbound", settings.visibility_seconds, fifo=True, redrive=redrive)
 
@@ -68,7 +68,9 @@ class Ingestion(Construct):
         *,
         fifo: bool = False,
         redrive: sqs.DeadLetterQueue | None = None,
-    ) -> sqs.Queue:
+    ) -> sqs.IQueue:
+        if name in self._options.adopted_queues:
+            return adopted(self, name, self._options.adopted_queues[name])
         made = sqs.Queue(
             self,
             name,
@@ -82,7 +84,7 @@ class Ingestion(Construct):
             enforce_ssl=True,
             dead_letter_queue=redrive,
         )
-        if not self._options.is_local:
+        if self._options.keeps:
             leave_behind(made)
         return made
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,11 @@ class Options:
     #: `arm64` or `x86_64`.
     architecture: str = "arm64"
     tags: Mapping[str, str] = field(default_factory=dict)
+    #: The names in the account of tables and queues that stayed from a stack before, by what they are for.
+    adopted_tables: Mapping[str, str] = field(default_factory=dict)
+    adopted_queues: Mapping[str, str] = field(default_factory=dict)
+    #: On the emulator, whether tables and queues stay when the stack goes, as they do in an account.
+    keeps: bool = True
     #: What was asked for, as it was asked: the stack keeps it, so that the next deployment can tell what it drops.
     given: Mapping[str, Any] = field(default_factory=dict)
 
@@ -59,7 +64,7 @@ class Options:
 
     @property
     def is_local(self) -> bool:
-        """Whether the stack is for the emulator and may vanish with it."""
+        """Whether the stack is for the emulator."""
         return self.settings.stage == "local"
 
     @property
@@ -71,8 +76,8 @@ class Options:
     def chosen(node: Node, file: Path | None) -> Options:
         """The options of one environment of a file, with those that the CDK context gives in their place.
 
-        The context also has `environment`, its name, and `stage`: `local`, for the emulator, reads no file. Raises
-        InvalidDeployment with every fault.
+        The context also has `environment`, its name, and `stage`: `local`, for the emulator, reads no file, and what it
+        makes goes with the stack unless `keep` is `true`. Raises InvalidDeployment with every fault.
         """
         stage = str(node.try_get_context("stage") or "account")
         if stage not in ("account", "local"):
@@ -82,7 +87,9 @@ class Options:
         given = {name: value for name, value in {**of_file, **overrides(node)}.items() if value is not None}
         if faults := list(_faults(given, is_local=stage == "local")):
             raise InvalidDeployment(faults)
-        return _options(given, Settings.for_local() if stage == "local" else Settings.for_account())
+        settings = Settings.for_local() if stage == "local" else Settings.for_account()
+        keeps = stage == "account" or node.try_get_context("keep") == "true"
+        return replace(_options(given, settings), keeps=keeps)
 
 
 def _options(given: Mapping[str, Any], settings: Settings) -> Options:
@@ -105,6 +112,8 @@ def _options(given: Mapping[str, Any], settings: Settings) -> Options:
         reserve=_value(given, "reserve"),
         architecture=_value(given, "architecture"),
         tags=given.get("tags", {}),
+        adopted_tables=given.get("adopt", {}).get("tables", {}),
+        adopted_queues=given.get("adopt", {}).get("queues", {}),
         given=given,
     )
 

@@ -38,7 +38,7 @@ _CONSUME = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibil
 def grant(
     functions: Mapping[str, lambda_.Function],
     *,
-    tables: Mapping[str, dynamodb.TableV2],
+    tables: Mapping[str, dynamodb.ITableV2],
     queues: Queues,
     target_queue_arns: tuple[str, ...],
     target_arns: tuple[str, ...],

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import aws_cdk as cdk
 from aws_cdk import aws_sqs as sqs
-from constructs import Construct
+from constructs import Construct, IConstruct
 
 from clockwork.settings import Settings, release_queue_name
 from infra.options import Options
@@ -25,8 +25,8 @@ LEFT_BEHIND = cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
 class Pair:
     """A release queue and its dead-letter queue, to which SQS moves a message that was received too often."""
 
-    release: sqs.Queue
-    dead_letters: sqs.Queue
+    release: sqs.IQueue
+    dead_letters: sqs.IQueue
 
 
 class Queues(Construct):
@@ -40,7 +40,8 @@ class Queues(Construct):
     def __init__(self, scope: Construct, construct_id: str, *, options: Options) -> None:
         super().__init__(scope, construct_id)
         settings = options.settings
-        self._is_disposable = options.is_local
+        self._is_disposable = not options.keeps
+        self._adopted = options.adopted_queues
         prefixes = {"deliverer": ""}
         if options.kafka:
             # A deliverer with queues of its own, so that only the Lambda that delivers to Kafka is in its network.
@@ -62,7 +63,7 @@ class Queues(Construct):
         release = self._queue(f"{prefix}Release", settings.visibility_seconds, redrive, fifo=fifo)
         return Pair(release, dead_letters)
 
-    def _further(self, number: int, settings: Settings) -> sqs.Queue:
+    def _further(self, number: int, settings: Settings) -> sqs.IQueue:
         """A queue like the deliverer's first, whose name is derived from its number.
 
         The Lambdas derive its URL from the name: their environment has no room for so many URLs.
@@ -82,7 +83,9 @@ class Queues(Construct):
         queue_name: str | None = None,
         *,
         fifo: bool = False,
-    ) -> sqs.Queue:
+    ) -> sqs.IQueue:
+        if name in self._adopted:
+            return adopted(self, name, self._adopted[name])
         queue = sqs.Queue(
             self,
             name,
@@ -102,7 +105,18 @@ class Queues(Construct):
         return queue
 
 
-def leave_behind(construct: Construct) -> None:
+def adopted(scope: Construct, name: str, queue_name: str) -> sqs.IQueue:
+    """A queue that stayed from a stack before, with the properties that it has."""
+    stack = cdk.Stack.of(scope)
+    arn = stack.format_arn(service="sqs", resource=queue_name, arn_format=cdk.ArnFormat.NO_RESOURCE_NAME)
+    url = f"https://sqs.{stack.region}.{stack.url_suffix}/{stack.account}/{queue_name}"
+    is_fifo = queue_name.endswith(".fifo")
+    return sqs.Queue.from_queue_attributes(
+        scope, name, queue_arn=arn, queue_name=queue_name, queue_url=url, fifo=is_fifo
+    )
+
+
+def leave_behind(construct: IConstruct) -> None:
     """Let a construct, with all its resources, stay in the account when it leaves the template."""
     for child in construct.node.find_all():
         if isinstance(child, cdk.CfnResource):

@@ -35,7 +35,7 @@ class ClockworkStack(cdk.Stack):
         self.template_options.metadata = {"Clockwork": {"options": dict(options.given)}}
         if options.kafka:
             options = replace(options, kafka=completed(self, options.kafka))
-        storage = Storage(self, "Storage", disposable=options.is_local)
+        storage = Storage(self, "Storage", options=options)
         queues = Queues(self, "Queues", options=options)
         layers = Layers(self, "Layers", options=options)
         ingestion = Ingestion(self, "Ingestion", options=options) if options.ingests else None
@@ -49,7 +49,7 @@ class ClockworkStack(cdk.Stack):
             ingestion=ingestion,
         )
         Triggers(self, "Triggers", options=options, functions=functions, queues=queues)
-        api = Api(self, "Api", handler=functions.api, disposable=options.is_local)
+        api = Api(self, "Api", handler=functions.api, disposable=not options.keeps)
         Alarms(
             self,
             "Alarms",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar
@@ -29,14 +30,17 @@ class Account:
     """An account and region, by the credentials of whoever deploys."""
 
     def __init__(self, session: Session | None = None) -> None:
-        self._session = session or Session()
+        #: The session of whoever deploys. As for the CDK, AWS_REGION goes before AWS_DEFAULT_REGION and the profile.
+        self.session = session or Session()
+        if region := os.environ.get("AWS_REGION"):
+            self.session.set_config_variable("region", region)
         self._clients: dict[str, Any] = {}
 
     def client(self, service: str) -> Any:
         """A client of a service. Raises NoAccount."""
         if service not in self._clients:
             try:
-                self._clients[service] = self._session.create_client(service)
+                self._clients[service] = self.session.create_client(service)
             except BotoCoreError as error:
                 raise NoAccount(f"{error} Set AWS_REGION, and credentials for the account.") from None
         return self._clients[service]

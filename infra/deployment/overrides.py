@@ -17,7 +17,7 @@ from infra.deployment.document import InvalidDeployment
 from infra.deployment.schema import OPTIONS, default_of, faults_of_options
 
 #: Names in the context that are Clockwork's and no options of a deployment.
-OTHERS = ("stage", "environment")
+OTHERS = ("stage", "environment", "keep")
 #: So like an option is a name that is meant to be one. Others in the context belong to the CDK.
 _LIKENESS = 0.8
 
