@@ -40,6 +40,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
     "EventBridgeTarget": {},
     "Exclusion": {},
     "Execution": {"attempt": 0, "lost_workers": 0, "budget_from": 0, "unclaimed": False},
+    "Fire": {},
     "HttpTarget": {"method": "POST", "timeout_seconds": 15, "private": False},
     "KafkaTarget": {},
     "LambdaTarget": {},
@@ -54,7 +55,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
     "Occurrence": {"record": "full", "sequence": 0, "is_hint": False},
     "Parked": {"rate": 5.0, "by_hand": False, "noted_at": 0},
     "Payload": {"is_text": False},
-    "Pointer": {},
+    "Pointer": {"read_at": 0},
     "Recurrence": {"timezone": "UTC", "jitter_seconds": 0},
     "Release": {
         "attempt": 1,
