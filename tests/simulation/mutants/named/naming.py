@@ -154,7 +154,7 @@ NAMING = (
     Mutant(
         "a chain that goes on within the range is not read again",
         "flows/poll/release.py",
-        (('return "goes_on" if done[-1].goes_on else None', "return None"),),
+        (('return "goes_on" if goes_on else None', "return None"),),
         "I1",
     ),
     Mutant(
