@@ -78,7 +78,7 @@ NAMING = (
     ),
     Mutant(
         "what a pause ended stays ended",
-        "domain/lifecycle/attempts.py",
+        "domain/lifecycle/awaited.py",
         (("    return release.revision >= stored.ended_by\n", "    return False\n"),),
         "I1",
     ),

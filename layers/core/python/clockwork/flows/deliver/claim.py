@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from clockwork.domain.lifecycle.attempts import Action, Claim, goes_on, plan_claim
+from clockwork.domain.lifecycle.attempts import Action, Claim, plan_claim
+from clockwork.domain.lifecycle.awaited import goes_on
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.items import Item
