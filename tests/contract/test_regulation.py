@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import msgspec
 import pytest
@@ -94,12 +95,22 @@ def test_a_place_is_given_once_behind_all_slots_and_places(regulation: Regulatio
     assert regulation.line_up("other", 1, 1_000, NOW) == NOW
 
 
-def test_places_that_are_asked_for_at_once_differ(regulation: Regulation) -> None:
-    for number in range(10):
-        client = f"client-{number}"
-        regulation.reserve(client, 1, 100, NOW)
-        places = at_once(*(partial(regulation.line_up, client, 2, 100, NOW) for _ in range(3)))
-        assert sorted(places) == [NOW + 100, NOW + 300, NOW + 500]
+@pytest.mark.parametrize("call", [1, 2])
+def test_a_place_that_another_takes_meanwhile_is_not_given_twice(
+    call: int, aws_world: AwsWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    regulation, update, places, calls = aws_world.regulation, Table.update_and_read, list[int](), list[int]()
+    regulation.reserve("acme", 1, 100, NOW)
+
+    def another_comes_between(*asked: Any, **values: Any) -> Any:
+        calls.append(1)
+        if len(calls) == call:
+            places.append(regulation.line_up("acme", 2, 100, NOW))
+        return update(*asked, **values)
+
+    monkeypatch.setattr(Table, "update_and_read", another_comes_between)
+    places.append(regulation.line_up("acme", 2, 100, NOW))
+    assert places == [NOW + 100, NOW + 300]
 
 
 def test_where_slots_pass_unused_nobody_stands_in_line(regulation: Regulation) -> None:

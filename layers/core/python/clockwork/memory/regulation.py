@@ -30,6 +30,9 @@ class MemoryRegulation:
         self._created[client_id, day] = created
         return True
 
+    def created(self, client_id: str, day: int) -> int:
+        return self._created.get((client_id, day), 0)
+
     def reserve(self, client_id: str, count: int, interval_ms: float, now: int, reach: Reach | None = None) -> Reserved:
         next_us = self._next_slot_us.get(client_id, 0)
         if next_us < now * 1000:
