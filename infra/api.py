@@ -34,7 +34,7 @@ _LOGGED = {
 class Api(Construct):
     """The API (`http_api`) and its only `stage`, which answers at the root of the address."""
 
-    def __init__(self, scope: Construct, construct_id: str, *, handler: lambda_.Function, disposable: bool) -> None:
+    def __init__(self, scope: Construct, construct_id: str, *, handler: lambda_.IFunction, disposable: bool) -> None:
         super().__init__(scope, construct_id)
         self.http_api = apigateway.HttpApi(
             self,

@@ -13,7 +13,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from clockwork.settings import Settings
+from clockwork.settings import LIVE, Settings
 from infra import ROOT
 from infra.ingestion import Ingestion
 from infra.kafka.cluster import KafkaCluster
@@ -105,7 +105,7 @@ class Functions(Construct):
 
     `by_moment` has the Lambda of each moment, with `kafka_deliverer` and `ingester` if the options ask for them. The
     five Lambdas of every deployment are attributes, too. `further` has the deliverers of further release queues, by
-    the number of the queue.
+    the number of the queue. Whoever starts one of them names its alias, see `live`.
     """
 
     def __init__(
@@ -121,6 +121,7 @@ class Functions(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         self._layers = layers
+        self._live: dict[lambda_.Function, lambda_.Alias] = {}
         self._architecture = ARCHITECTURES[options.architecture]
         self._reserves = options.reserve
         self._removal_policy = cdk.RemovalPolicy.RETAIN if options.keeps else cdk.RemovalPolicy.DESTROY
@@ -129,7 +130,7 @@ class Functions(Construct):
             settings = settings.with_(ingestion_topic=options.kafka.ingestion_topic)
         shapes = _shapes(settings)
         self.poller = self._function("poller", shapes["poller"], settings)
-        settings = settings.with_(poller_function=self.poller.function_name)
+        settings = settings.with_(poller_function=f"{self.poller.function_name}:{LIVE}")
         self.api = self._function("api", shapes["api"], settings)
         self.ticker = self._function("ticker", shapes["ticker"], settings)
         self.deliverer = self._function("deliverer", shapes["deliverer"], settings)
@@ -140,7 +141,8 @@ class Functions(Construct):
         if ingestion:
             rejecting = settings.with_(rejected_queue_url=ingestion.rejected.queue_url)
             self.by_moment["ingester"] = self._function("ingester", _ingester_shape(settings), rejecting)
-            ingestion.feed(self.by_moment["ingester"], options.kafka)
+            ingester = self.by_moment["ingester"]
+            ingestion.feed(ingester, self.live(ingester), options.kafka)
         # A deliverer for each further queue: Lambda adds at most 1,000 environments to a function in ten seconds,
         # whatever the number of the queues that it takes from.
         self.further = {number: self._further_deliverer(number, settings) for number in queues.further}
@@ -155,6 +157,14 @@ class Functions(Construct):
             target_arns=options.target_arns,
             secret_prefix=settings.secret_prefix,
         )
+
+    def live(self, function: lambda_.Function) -> lambda_.Alias:
+        """The alias of a Lambda's version that works at the moment: a deployment moves it once the version is whole.
+
+        A version has code, layers and settings of one deployment. Without it an update changes them one after the other
+        under the feet of whoever is starting.
+        """
+        return self._live[function]
 
     def _kafka_deliverer(self, settings: Settings, cluster: KafkaCluster) -> lambda_.Function:
         settings = settings.with_(
@@ -174,6 +184,7 @@ class Functions(Construct):
         shape = _shapes(settings)["deliverer"]
         function = self._make(f"Deliverer{number}", "deliverer", shape, settings, role=role, log=log)
         leave_behind(function)
+        leave_behind(self.live(function))
         return function
 
     def _function(self, moment: str, shape: _Shape, settings: Settings) -> lambda_.Function:
@@ -185,13 +196,13 @@ class Functions(Construct):
         log.grant_write(role)
         function = self._make(name, shape.folder or moment, shape, settings, role=role, log=log)
         if shape.perishable:
-            function.configure_async_invoke(max_event_age=cdk.Duration.seconds(60), retry_attempts=0)
+            self.live(function).configure_async_invoke(max_event_age=cdk.Duration.seconds(60), retry_attempts=0)
         return function
 
     def _make(
         self, name: str, folder: str, shape: _Shape, settings: Settings, *, role: iam.IRole, log: logs.ILogGroup
     ) -> lambda_.Function:
-        return lambda_.Function(
+        function = lambda_.Function(
             self,
             name,
             description=shape.purpose,
@@ -207,7 +218,11 @@ class Functions(Construct):
             reserved_concurrent_executions=shape.reserved if self._reserves else None,
             recursive_loop=lambda_.RecursiveLoop.ALLOW if shape.recursive else None,
             environment=_environment(settings),
+            # Earlier versions stay, so that the alias can go back to one.
+            current_version_options=lambda_.VersionOptions(removal_policy=self._removal_policy),
         )
+        self._live[function] = lambda_.Alias(self, f"{name}Live", alias_name=LIVE, version=function.current_version)
+        return function
 
 
 def construct_name(moment: str) -> str:

@@ -42,8 +42,8 @@ class Ingestion(Construct):
         self.dead_letters = self._queue("InboundDeadLetters", fifo=True) if options.ingestion_queue else None
         self.inbound = self._inbound(options.settings, self.dead_letters) if self.dead_letters else None
 
-    def feed(self, ingester: lambda_.Function, cluster: KafkaCluster | None) -> None:
-        """Let the ingester take messages from its sources, and send the rejected ones to the queue `rejected`."""
+    def feed(self, ingester: lambda_.Function, live: lambda_.Alias, cluster: KafkaCluster | None) -> None:
+        """Let the alias of the ingester take messages from its sources, and send rejected ones to `rejected`."""
         _allow(ingester, ["sqs:SendMessage", "sqs:SendMessageBatch"], self.rejected.queue_arn)
         if self.inbound:
             _allow(ingester, _CONSUME, self.inbound.queue_arn)
@@ -55,7 +55,7 @@ class Ingestion(Construct):
             )
             ingester.add_event_source(source)
         if cluster and cluster.ingestion_topic:
-            _feed_from_topic(self, ingester, cluster, cluster.ingestion_topic)
+            _feed_from_topic(self, ingester, live, cluster)
 
     def _inbound(self, settings: Settings, dead_letters: sqs.IQueue) -> sqs.IQueue:
         redrive = sqs.DeadLetterQueue(queue=dead_letters, max_receive_count=settings.max_receive_count)
@@ -89,11 +89,12 @@ class Ingestion(Construct):
         return made
 
 
-def _feed_from_topic(scope: Construct, ingester: lambda_.Function, cluster: KafkaCluster, topic: str) -> None:
+def _feed_from_topic(scope: Construct, ingester: lambda_.Function, live: lambda_.Alias, cluster: KafkaCluster) -> None:
     """Make the topic a source of the ingester.
 
     Lambda itself reads the topic: in the cluster's own network, with the ingester's role.
     """
+    topic = cluster.ingestion_topic
     _allow(ingester, ["kafka:DescribeClusterV2", "kafka:GetBootstrapBrokers"], cluster.cluster_arn)
     _allow(ingester, [*INTERFACES, "ec2:DescribeSecurityGroups", "ec2:DescribeVpcs"], "*")
     if cluster.auth == "iam":
@@ -103,7 +104,7 @@ def _feed_from_topic(scope: Construct, ingester: lambda_.Function, cluster: Kafk
     mapping = lambda_.CfnEventSourceMapping(
         scope,
         "Topic",
-        function_name=ingester.function_name,
+        function_name=live.function_arn,
         event_source_arn=cluster.cluster_arn,
         topics=[topic],
         starting_position="TRIM_HORIZON",

@@ -9,7 +9,7 @@ from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 
-from clockwork.settings import release_queue_name
+from clockwork.settings import LIVE, release_queue_name
 from infra.options import service_of
 from infra.queues import Queues
 from infra.storage import ATTENTION_INDEX
@@ -54,7 +54,7 @@ def grant(
         if KIND_OF.get(moment, moment) in TELLS and target_queue_arns:
             _allow(function, ["sqs:SendMessage"], *target_queue_arns)
         if moment in INVOKES_POLLER:
-            _allow(function, ["lambda:InvokeFunction"], functions["poller"].function_arn)
+            _allow(function, ["lambda:InvokeFunction"], f"{functions['poller'].function_arn}:{LIVE}")
     for moment, pair in queues.pairs.items():
         _allow(functions[moment], _CONSUME, pair.release.queue_arn)
         _allow(functions[moment], (*_CONSUME, *_HIDE), queues.ordered[moment].release.queue_arn)
@@ -84,7 +84,7 @@ def _allow_successor(poller: lambda_.Function) -> None:
     The statement has a policy of its own. It cannot be in the default policy of the role: CloudFormation makes the
     function after that policy, and the statement names the function.
     """
-    statement = iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[poller.function_arn])
+    statement = iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[f"{poller.function_arn}:{LIVE}"])
     assert poller.role is not None
     iam.Policy(poller.node.scope, "PollerSuccession", roles=[poller.role], statements=[statement])  # type: ignore[arg-type]
 

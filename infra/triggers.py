@@ -9,7 +9,7 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk.aws_events_targets import LambdaFunction
 from aws_cdk.aws_lambda_event_sources import SqsEventSource
-from constructs import Construct
+from constructs import Construct, IConstruct
 
 from infra import concurrency
 from infra.functions import Functions
@@ -29,8 +29,8 @@ class Triggers(Construct):
         self, scope: Construct, construct_id: str, *, options: Options, functions: Functions, queues: Queues
     ) -> None:
         super().__init__(scope, construct_id)
-        self._every("Tick", options.settings.tick_seconds, functions.ticker)
-        self._every("Sweep", options.settings.sweep_seconds, functions.sweeper)
+        self._every("Tick", options.settings.tick_seconds, functions.live(functions.ticker))
+        self._every("Sweep", options.settings.sweep_seconds, functions.live(functions.sweeper))
         shares = {"deliverer": options.shares}
         if options.kafka:
             shares["kafka_deliverer"] = concurrency.shares(options.kafka.deliverer_concurrency, queues=1)
@@ -49,6 +49,8 @@ class Triggers(Construct):
             functions.by_moment[moment].add_event_source(source)
         for number in queues.further:
             self._feed_further(number, options, functions, queues)
+        for function in functions.by_moment.values():
+            _start_live(function, functions.live(function))
 
     def _feed_further(self, number: int, options: Options, functions: Functions, queues: Queues) -> None:
         """Hand a further queue's messages to its deliverer, even after both have left the template."""
@@ -59,12 +61,24 @@ class Triggers(Construct):
             event_source_arn=queues.further[number].queue_arn,
             **_how(options.shares.plain, pollers=options.queue_pollers),
         )
+        _start_live(mapping, functions.live(functions.further[number]))
         leave_behind(mapping)
 
-    def _every(self, name: str, seconds: int, function: lambda_.Function) -> None:
+    def _every(self, name: str, seconds: int, function: lambda_.IFunction) -> None:
         # An invocation that cannot start within a minute is dropped, since the next one overtakes it.
         target = LambdaFunction(function, max_event_age=cdk.Duration.seconds(60), retry_attempts=0)
         events.Rule(self, name, schedule=events.Schedule.rate(cdk.Duration.seconds(seconds)), targets=[target])
+
+
+def _start_live(construct: IConstruct, live: lambda_.Alias) -> None:
+    """Let the event sources below a construct start an alias.
+
+    They are changed in place. A source that was made for the alias would have another logical id, and a queue would
+    have two for a moment of an upgrade.
+    """
+    for child in construct.node.find_all():
+        if isinstance(child, lambda_.CfnEventSourceMapping):
+            child.function_name = live.function_arn
 
 
 def _how(deliverers: int, *, pollers: int) -> dict[str, Any]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import compileall
-import py_compile
 import shutil
 import subprocess
 import sys
@@ -11,9 +9,13 @@ from functools import partial
 from pathlib import Path
 
 from infra import ROOT
+from infra.packaging import bytecode
+from infra.packaging.bytecode import account_interpreter, add_bytecode
 from infra.packaging.shelf import digest_of, shelved
 
 CONSTRAINTS = ROOT / "constraints.txt"
+#: A change of what builds builds anew.
+_MAKERS = (Path(__file__), Path(bytecode.__file__))
 #: pip's options for wheels that suit the account's Lambdas, whatever machine deploys.
 ACCOUNT_WHEELS = {
     architecture: (
@@ -42,14 +44,21 @@ def packages(layer: str, *, architecture: str | None) -> Path:
 
 
 def core(*, local: bool) -> Path:
-    """The folder of the core layer: the one in the repository, or for the emulator a copy of it with byte code."""
-    source = ROOT / "layers/core"
-    return shelved("core-local", _digest(source, architecture=None), partial(_copy, source)) if local else source
+    """The folder of the core layer: a copy of the one in the repository, with byte code if that can be made."""
+    source, kind = ROOT / "layers/core", "local" if local else "account"
+    interpreter = _interpreter(None if local else "any")
+    digest = digest_of((source, *_MAKERS), sys.version_info[:2], interpreter is not None)
+    return shelved(f"core-{kind}", digest, partial(_copy, source, interpreter))
+
+
+def _interpreter(architecture: str | None) -> str | None:
+    """The interpreter that compiles: byte code is the same for all architectures."""
+    return account_interpreter() if architecture else sys.executable
 
 
 def _digest(*sources: Path, architecture: str | None) -> str:
     traits = ACCOUNT_WHEELS[architecture] if architecture else sys.version_info[:2]
-    return digest_of((*sources, Path(__file__)), traits)
+    return digest_of((*sources, *_MAKERS), traits, _interpreter(architecture) is not None)
 
 
 def _install_packages(folder: Path, *, requirements: Path, architecture: str | None) -> None:
@@ -63,21 +72,11 @@ def _install_packages(folder: Path, *, requirements: Path, architecture: str | N
     for model in (site / "botocore/data").glob("*/"):
         if model.name not in BOTOCORE_SERVICES:
             shutil.rmtree(model)
-    if architecture is None:
-        _compile(folder)
+    if interpreter := _interpreter(architecture):
+        add_bytecode(folder, interpreter)
 
 
-def _copy(source: Path, folder: Path) -> None:
+def _copy(source: Path, interpreter: str | None, folder: Path) -> None:
     shutil.copytree(source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*LEFTOVERS))
-    _compile(folder)
-
-
-def _compile(folder: Path) -> None:
-    """Add byte code, so that a cold start need not compile.
-
-    Python uses it without a look at the source (unchecked hash): an unpacked archive does not keep the time stamps that
-    Python would compare otherwise. Paths in it begin with /opt, where Lambda unpacks layers, so that the byte code is
-    the same on whatever machine it was made.
-    """
-    unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
-    compileall.compile_dir(folder, quiet=2, invalidation_mode=unchecked, stripdir=str(folder), prependdir="/opt")
+    if interpreter:
+        add_bytecode(folder, interpreter)

@@ -30,8 +30,9 @@ class Layers(Construct):
         local, kafka = options.is_local, options.kafka is not None
         # `aws:cdk:bundling-stacks: []` in the context asks for a template without bundles (tests of the template).
         bundled = cdk.Stack.of(self).bundling_required
-        exclude = [] if local and bundled else LEFT_OUT
-        self.of = {"core": self._layer("Core", core(local=local and bundled), "The clockwork package", exclude)}
+        source = core(local=local) if bundled else ROOT / "layers/core"
+        exclude = [] if bundled else LEFT_OUT
+        self.of = {"core": self._layer("Core", source, "The clockwork package", exclude)}
         for layer in ("vendor", "edge", *(["kafka"] if kafka else [])):
             folder = (
                 packages(layer, architecture=None if local else options.architecture)

@@ -28,7 +28,7 @@ def test_requests_are_throttled_and_logged_with_their_caller(account: Template) 
 
 def test_ticker_and_sweeper_start_every_minute(account: Template) -> None:
     rules = [rule["Properties"] for rule in account.all("Events::Rule").values()]
-    started = {rule["Targets"][0]["Arn"]["Fn::GetAtt"][0]: rule["ScheduleExpression"] for rule in rules}
+    started = {account.started(rule["Targets"][0]["Arn"]): rule["ScheduleExpression"] for rule in rules}
     expected = [account.logical_id(account.function(moment)) for moment in ("Ticker", "Sweeper")]
     assert started == dict.fromkeys(expected, "rate(1 minute)")
 
@@ -37,7 +37,7 @@ def test_releases_reach_the_deliverer_at_once_in_tens_and_fail_one_by_one(accoun
     mappings = [mapping["Properties"] for mapping in account.all("Lambda::EventSourceMapping").values()]
     windows, most = {}, {}
     for properties in mappings:
-        assert properties["FunctionName"] == {"Ref": account.logical_id(account.function("Deliverer"))}
+        assert account.started(properties["FunctionName"]) == account.logical_id(account.function("Deliverer"))
         assert properties["BatchSize"] == 10
         assert properties["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
         (queue, _) = properties["EventSourceArn"]["Fn::GetAtt"]

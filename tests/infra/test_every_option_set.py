@@ -38,11 +38,36 @@ def test_every_event_source_has_a_bound_of_its_own(name: str) -> None:
         assert len([bound for bound in bounds if bound]) == 1, properties
 
 
+def test_every_trigger_names_the_alias_of_a_whole_version(name: str) -> None:
+    template = template_of(name)
+    rules = [rule["Properties"]["Targets"][0]["Arn"] for rule in template.all("Events::Rule").values()]
+    called = [one["Properties"]["IntegrationUri"] for one in template.all("ApiGatewayV2::Integration").values()]
+    allowed = [one["Properties"]["FunctionName"] for one in template.all("Lambda::Permission").values()]
+    fed = [one["FunctionName"] for one in sources(template)]
+    started = [template.started(one) for one in [*rules, *called, *allowed, *fed]]
+    assert len(rules) == 2
+    assert len(called) == 1
+    ours = {key for key in template.all("Lambda::Function") if key.startswith("Functions")}
+    # Pollers are started by name: by ticker, sweeper and api, and by pollers before them.
+    assert ours - {key for key in ours if key.startswith("FunctionsPoller")} == set(started)
+    for moment in ("Api", "Ticker", "Sweeper"):
+        variables = template.function(moment)["Properties"]["Environment"]["Variables"]
+        assert variables["POLLER_FUNCTION"]["Fn::Join"][1][1] == ":live"
+
+
+def test_a_version_holds_every_function_and_stays_to_go_back_to(name: str) -> None:
+    template = template_of(name)
+    ours = {key for key in template.all("Lambda::Function") if key.startswith("Functions")}
+    versions = list(template.all("Lambda::Version").values())
+    assert {one["Properties"]["FunctionName"]["Ref"] for one in versions} == ours
+    assert {one["DeletionPolicy"] for one in versions} <= {"Retain", "RetainExceptOnCreate"}
+
+
 def test_the_deliverers_of_all_queues_are_no_more_than_the_options_say(name: str) -> None:
     template, options = template_of(name), OPTION_SETS[name]
     to_kafka, others = 0, 0
     for properties in sources(template):
-        function = properties["FunctionName"]["Ref"]
+        function = "".join(strings(properties["FunctionName"]))
         most = properties.get("ScalingConfig", {}).get("MaximumConcurrency")
         if "KafkaDeliverer" in function:
             to_kafka += most

@@ -36,7 +36,8 @@ def test_time_zones_come_from_the_layer(account: Template, moment: str) -> None:
 @pytest.mark.parametrize("moment", ["Api", "Ticker"])
 def test_who_starts_pollers_knows_their_name(account: Template, moment: str) -> None:
     variables = account.function(moment)["Properties"]["Environment"]["Variables"]
-    assert variables["POLLER_FUNCTION"] == {"Ref": account.logical_id(account.function("Poller"))}
+    poller = account.logical_id(account.function("Poller"))
+    assert variables["POLLER_FUNCTION"] == {"Fn::Join": ["", [{"Ref": poller}, ":live"]]}
 
 
 def test_admin_principals_and_shards_are_chosen_at_the_deployment() -> None:

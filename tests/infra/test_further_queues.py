@@ -33,7 +33,7 @@ def queue_of(template: Template, number: int) -> Resource:
 def deliverer_of(template: Template, number: int) -> Resource:
     """The deliverer of a queue after the first."""
     mapping = mapping_of(template, number)
-    return dict(template.body["Resources"][mapping["Properties"]["FunctionName"]["Ref"]])
+    return dict(template.body["Resources"][template.started(mapping["Properties"]["FunctionName"])])
 
 
 def mapping_of(template: Template, number: int) -> Resource:
@@ -106,11 +106,13 @@ def test_what_a_deployment_of_fewer_leaves_out_stays_with_all_that_it_needs_to_r
         locks = three.all("SQS::QueuePolicy").items()
         needed |= {queue, *(key for key, one in locks if one["Properties"]["Queues"] == [{"Ref": queue}])}
         mapping = mapping_of(three, number)
-        needed |= {three.logical_id(mapping), mapping["Properties"]["FunctionName"]["Ref"]}
-    assert len(needed) == 4 * len(FURTHER)
+        alias = mapping["Properties"]["FunctionName"]
+        needed |= {three.logical_id(mapping), three.started(alias), alias["Ref"]}
+    assert len(needed) == 5 * len(FURTHER)
     assert needed <= left
     # Of the other queues nothing but the queue stays, and who may read it: their deliverer goes with the stack.
-    assert {resources[key]["Type"] for key in left - needed} == {"AWS::SQS::Queue", "AWS::SQS::QueuePolicy"}
+    kinds = {resources[key]["Type"] for key in left - needed}
+    assert kinds == {"AWS::SQS::Queue", "AWS::SQS::QueuePolicy", "AWS::Lambda::Version"}
 
 
 def test_what_was_left_behind_may_still_be_sent_to_and_taken_from(account: Template) -> None:
@@ -139,7 +141,7 @@ def test_no_lambda_is_told_of_a_queue_before_it_exists(three: Template, output: 
 @pytest.mark.parametrize("number", FURTHER)
 def test_every_queue_and_its_deliverer_are_watched(three: Template, number: int) -> None:
     queue = {"Fn::GetAtt": [three.logical_id(queue_of(three, number)), "QueueName"]}
-    deliverer = mapping_of(three, number)["Properties"]["FunctionName"]
+    deliverer = {"Ref": three.started(mapping_of(three, number)["Properties"]["FunctionName"])}
     watched = {"QueueAge": queue, "InFlight": queue, "DelivererErrors": deliverer, "DelivererThrottles": deliverer}
     for name, value in watched.items():
         alarm = three.one("CloudWatch::Alarm", f"AlarmsFurther{number}{name}")["Properties"]

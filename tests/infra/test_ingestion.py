@@ -51,9 +51,9 @@ def test_every_queue_of_it_is_encrypted_and_refuses_plain_http(queue: Template) 
 
 
 def test_the_queue_feeds_the_ingester_and_messages_fail_one_by_one(queue: Template) -> None:
-    ingester = {"Ref": queue.logical_id(queue.function("Ingester"))}
+    ingester = queue.logical_id(queue.function("Ingester"))
     mappings = [one["Properties"] for one in queue.all("Lambda::EventSourceMapping").values()]
-    (ours,) = [one for one in mappings if one["FunctionName"] == ingester]
+    (ours,) = [one for one in mappings if queue.started(one["FunctionName"]) == ingester]
     assert (ours["BatchSize"], ours["FunctionResponseTypes"]) == (10, ["ReportBatchItemFailures"])
     assert "MaximumBatchingWindowInSeconds" not in ours
 
@@ -81,7 +81,7 @@ def test_bad_messages_and_dead_letters_wake_somebody(queue: Template) -> None:
 def test_a_topic_feeds_the_ingester_in_the_clusters_network_and_not_in_one_of_its_own(topic: Template) -> None:
     mapping = topic.one("Lambda::EventSourceMapping", "IngestionTopic")["Properties"]
     ingester = topic.function("Ingester")
-    assert mapping["FunctionName"] == {"Ref": topic.logical_id(ingester)}
+    assert topic.started(mapping["FunctionName"]) == topic.logical_id(ingester)
     assert (mapping["EventSourceArn"], mapping["Topics"]) == (CLUSTER, ["requests"])
     assert (mapping["StartingPosition"], mapping["FunctionResponseTypes"]) == (
         "TRIM_HORIZON",

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from clockwork import ports, telemetry
 from clockwork.domain.jobs import EventBridgeTarget, HttpTarget, KafkaTarget, LambdaTarget, SnsTarget, SqsTarget
 from clockwork.flows.world import Environment, World
-from clockwork.settings import Settings
+from clockwork.settings import LIVE, Settings
 
 Handler = Callable[[dict[str, Any], Any], Any]
 
@@ -110,7 +110,7 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
         dead_letters=_dead_letters(aws, settings),
         notices=AwsNotices(aws),
         in_hand=_in_hand(aws, settings) if delivers else NotWired("in_hand"),
-        invoker=AwsInvoker(aws, settings.poller_function or os.environ.get("AWS_LAMBDA_FUNCTION_NAME", "")),
+        invoker=AwsInvoker(aws, settings.poller_function or f"{os.environ.get('AWS_LAMBDA_FUNCTION_NAME', '')}:{LIVE}"),
         targets=_targets(aws, settings, clock) if delivers else NotWired("targets"),
         clients=CachedClients(AwsClients(aws, settings.clients_table), clock, settings.client_cache_seconds),
         key_rows=AwsKeyRows(aws, settings.jobs_table),

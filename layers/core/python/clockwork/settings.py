@@ -9,6 +9,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
+#: The alias of every Lambda's version that works at the moment. Whoever starts a Lambda names it.
+LIVE = "live"
+
 
 class InvalidSettings(Exception):
     """The environment lacks a setting or holds a value that cannot be read; the message names every one."""
