@@ -7,7 +7,8 @@ horizon, in the shard that is being visited, and the next visit reads that row.
 How it fails. The rows are put before the cursor is committed: if the poller dies between, or is fenced, the first row
 is read again, and the release may be sent twice, like all that was sent since the last commit. No row can be missed:
 a poller that holds the lease has read nothing behind its own horizon. If its lease is over, its row may lie behind the
-cursor of the next one, but then its commit is refused, and the next one reads the first row.
+cursor of the next one, but then its commit is refused, and the next one reads the first row. A queue may refuse one
+release for longer than its record is kept: so the record of an old one is looked at first, and renewed.
 """
 
 from __future__ import annotations
@@ -18,14 +19,17 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from clockwork.domain import ids, keys
-from clockwork.domain.errors import Unavailable
-from clockwork.domain.lifecycle.attempts import is_claimed
+from clockwork.domain.errors import Unavailable, Unreadable
+from clockwork.domain.executions import Execution
+from clockwork.domain.lifecycle.attempts import goes_on, is_claimed
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.rows import row_of
 from clockwork.domain.timeline import Row
 from clockwork.flows.containment import contained, put_each
 from clockwork.flows.deaths import bury, call_back
 from clockwork.flows.outages import tolerated
+from clockwork.flows.records import renew
+from clockwork.flows.world import World
 
 if TYPE_CHECKING:
     from clockwork.flows.poll.shard import Visit
@@ -33,10 +37,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def set_aside(visit: Visit, releases: Sequence[Release]) -> bool:
+def set_aside(visit: Visit, refused: Sequence[tuple[Row, Release]]) -> bool:
     """Put a row for each release that the queue refused for now; False if it is not certain that all are stored.
 
-    A release whose row is refused for a reason of its own ends as DEAD.
+    Each comes with the row that it was read from. A release whose row is refused for a reason of its own ends as DEAD.
     """
     world = visit.world
     # Half a tick behind the horizon: the next visit reads it, and this one, whose horizon moves on with each commit,
@@ -44,12 +48,13 @@ def set_aside(visit: Visit, releases: Sequence[Release]) -> bool:
     at = max(keys.instant_of(visit.lease.horizon), world.clock.now() + visit.lookahead_ms)
     at += world.settings.tick_seconds * 500
     rows: dict[int, Row] = {}
-    for index, release in enumerate(releases):
-        with contained(world.environment.faults, partial(_end, visit, release), release.execution_id):
-            rows[index] = _row(visit.lease.partition_id, at, release, world.row_expires_at(at))
+    for index, (read, release) in enumerate(refused):
+        with contained(world.environment.faults, partial(_end, visit, read, release), release.execution_id):
+            if not _has_ended(world, release):
+                rows[index] = _row(visit.lease.partition_id, at, release, world.row_expires_at(at))
     with tolerated(world, log, "not set aside: %s", {"action": "release_not_set_aside"}):
         for number, why_not in put_each(world.timeline, world.environment.faults, list(rows.values())).items():
-            _end(visit, releases[list(rows)[number]], why_not)
+            _end(visit, *refused[list(rows)[number]], why_not)
         visit.report.set_aside += len(rows)
         extra = {"action": "releases_set_aside", "shard": visit.lease.partition_id}
         log.warning("%d releases are refused for now, and set aside", len(rows), extra=extra)
@@ -62,11 +67,27 @@ def _row(partition_id: str, at: int, release: Release, expires_at: int) -> Row:
     return row_of(partition_id, keys.row_key(at, row_id), [release], expires_at)
 
 
-def _end(visit: Visit, release: Release, why_not: str) -> None:
-    """End a release that neither the queue nor the timeline takes. If its end cannot be recorded, that is logged."""
+def _has_ended(world: World, release: Release) -> bool:
+    """Whether the execution of an old release has ended; if not, its record is renewed."""
+    occurrence = release.occurrence
+    if occurrence.record == "full" and world.retention.is_to_be_looked_at(occurrence.due_since, world.clock.now()):
+        extra = {"action": "aside_not_looked_at", "executionId": release.execution_id}
+        # The next visit looks again: records are kept for days longer than this begins.
+        with tolerated(world, log, "not looked at: %s", extra, Unreadable):
+            stored = renew(world, _record_of(world, release))
+            return stored is not None and stored.is_final and not goes_on(stored, release)
+    return False
+
+
+def _record_of(world: World, release: Release) -> Execution | None:
+    return world.executions.find(release.job_id, release.execution_id)
+
+
+def _end(visit: Visit, row: Row, release: Release, why_not: str) -> None:
+    """End a release that neither the queue nor the timeline takes. If its end cannot be recorded, it is owed."""
     world, told = visit.world, f"neither its queue nor the timeline takes it: {why_not}"
-    with contained(world.environment.faults, partial(_lost, release), release.execution_id):
-        stored = world.executions.find(release.job_id, release.execution_id)
+    with contained(world.environment.faults, partial(_owe, visit, row, release), release.execution_id):
+        stored = _record_of(world, release)
         if stored is not None and (stored.is_final or is_claimed(stored, world.clock.now())):
             return
         dead = bury(world, release, stored, told)
@@ -76,6 +97,5 @@ def _end(visit: Visit, release: Release, why_not: str) -> None:
         call_back(world, [(release, dead)])
 
 
-def _lost(release: Release, why_not: str) -> None:
-    extra = {"action": "release_lost", "executionId": release.execution_id}
-    log.error("a release is refused by the queue and by the timeline: %s", why_not, extra=extra)
+def _owe(visit: Visit, row: Row, release: Release, why_not: str) -> None:
+    visit.untold.append((row, release.execution_id, why_not))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from clockwork.domain.executions import Execution
 from clockwork.domain.lifecycle.attempts import plan_death
+from clockwork.domain.lifecycle.owed import TRIED_FOR_MS
 from clockwork.domain.releases import Release
 from clockwork.flows.containment import contained
 from clockwork.flows.deaths import call_back, notify_dead
@@ -19,10 +20,6 @@ if TYPE_CHECKING:
     from clockwork.flows.poll.shard import Visit
 
 log = logging.getLogger(__name__)
-
-#: A release whose death cannot be recorded for a reason of its own is tried again until so long after it was due (ms).
-#: Then it is passed: to try for ever would cost work at every visit.
-TRIED_FOR_MS = 3_600_000
 
 
 def bury(visit: Visit, given_up: Sequence[tuple[Release, str]]) -> list[int]:
@@ -80,18 +77,6 @@ def save_deaths(visit: Visit, records: Sequence[Execution]) -> Sequence[Saved]:
     notify_dead(visit.world, stored)
     visit.report.dead += len(stored)
     return saves
-
-
-def save_unreadable(visit: Visit, records: Sequence[Execution]) -> list[int]:
-    """Save the DEAD records of rows that cannot be read; returns the indexes of those that have to be saved again.
-
-    A record that is refused for a reason of its own is logged, and its row is passed.
-    """
-    saves = save_deaths(visit, records)
-    for record, saved in zip(records, saves, strict=True):
-        if saved.is_defect:
-            _log_passed(record.execution_id, saved.unavailable or "")
-    return [index for index, saved in enumerate(saves) if is_outage(saved)]
 
 
 def is_outage(saved: Saved) -> bool:

@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from clockwork.domain import keys
 from clockwork.domain.executions import Execution
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired
+from clockwork.domain.lifecycle.owed import tag_of
 from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Row
 from clockwork.flows.containment import put_each
 from clockwork.flows.outages import tolerated
 from clockwork.flows.poll.aside import set_aside
-from clockwork.flows.poll.burials import bury, save_unreadable
+from clockwork.flows.poll.burials import bury, is_outage, save_deaths
 from clockwork.flows.poll.expand import Visited, give_up, visit_rows
+from clockwork.flows.poll.owe import owe_passed
 from clockwork.flows.skipped import record_each_skipped
 from clockwork.flows.world import World
 
@@ -26,15 +29,46 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
+Tags = frozenset[str] | None
+
+
 def release_portion(visit: Visit, rows: Sequence[Row], until: str) -> str | None:
     """Put the next pointers, record what ends without a release, and send; move the cursor past the rows that are done.
 
     Returns None, or why the poller must not read on: `stuck`, or `goes_on` if it must read again from the cursor.
     Nothing behind a row that cannot be passed is sent before it is known that the row cannot be passed.
     """
+    visit.untold.clear()
+    visited = list(_until_stop(visit_rows(visit.world, rows, until, _limit(visit), visit.world.clock.now())))
+    return _release(visit, visited)
+
+
+def release_owed(visit: Visit, row: Row, tags: Tags) -> bool:
+    """Release what is owed of a row behind the cursor: those of its executions that have the tags, or all if None.
+
+    True once it is seen to, or owed again; False if a store gave no answer.
+    """
+    now = visit.world.clock.now() if tags is None else keys.instant_of(row.key)
+    # A fire that is owed was due in time, however late it is read now.
+    visit.untold.clear()
+    (visited,) = visit_rows(visit.world, [row], visit.lease.horizon, _limit(visit), now)
+    if tags is not None:
+        visited.releases = [release for release in visited.releases if tag_of(release.execution_id) in tags]
+        visited.records = [record for record in visited.records if tag_of(record.execution_id) in tags]
+        visited.following, visited.skipped = [], []
+    elif visited.goes_on:
+        # The next pointer, too, may lie behind the cursor.
+        visit.untold += [(following, None, "its chain goes on") for following in visited.following]
+    visited.goes_on = False
+    return _release(visit, [visited]) is None
+
+
+def _limit(visit: Visit) -> int:
     # In an ordered shard a chain is expanded one fire at a time: another job of its key may be due before the next one.
-    limit = 1 if visit.keeps_order else visit.world.settings.commit_occurrences
-    visited = list(_until_stop(visit_rows(visit.world, rows, until, limit)))
+    return 1 if visit.keeps_order else visit.world.settings.commit_occurrences
+
+
+def _release(visit: Visit, visited: Sequence[Visited]) -> str | None:
     read = visited[:-1] if visited[-1].is_newer else visited
     # 1. A chain lives on if this visit dies.
     _put_following(visit.world, read)
@@ -43,7 +77,8 @@ def release_portion(visit: Visit, rows: Sequence[Row], until: str) -> str | None
     # 3. Send, and set aside what the queue refuses for now.
     done = done[: _send(visit, done)]
     if done:
-        visit.lease = msgspec.structs.replace(visit.lease, cursor=done[-1].row.key)
+        visit.lease = msgspec.structs.replace(visit.lease, cursor=max(visit.lease.cursor, done[-1].row.key))
+        owe_passed(visit)
     if len(done) < len(visited):
         return "stuck"
     return "goes_on" if done[-1].goes_on else None
@@ -67,9 +102,18 @@ def _put_following(world: World, read: Sequence[Visited]) -> None:
 
 
 def _record_deaths(visit: Visit, read: Sequence[Visited]) -> list[int]:
-    """Save the records of rows that cannot be read; returns the indexes of those for which that is not certain."""
+    """Save the records of rows that cannot be read; returns the indexes of those for which that is not certain.
+
+    One that is refused for a reason of its own, or cannot even be made, is owed.
+    """
     deaths = [(index, record) for index, one in enumerate(read) for record in one.records]
-    return [deaths[number][0] for number in save_unreadable(visit, [record for _, record in deaths])]
+    saves = save_deaths(visit, [record for _, record in deaths])
+    visit.untold += [(one.row, execution_id, why) for one in read for execution_id, why in one.untold.items()]
+    for (index, record), saved in zip(deaths, saves, strict=True):
+        if saved.is_defect:
+            execution_id = None if read[index].is_given_up else record.execution_id
+            visit.untold.append((read[index].row, execution_id, saved.unavailable or ""))
+    return [index for (index, _), saved in zip(deaths, saves, strict=True) if is_outage(saved)]
 
 
 def _record_skipped(visit: Visit, read: Sequence[Visited]) -> list[int]:
@@ -106,7 +150,8 @@ def _send(visit: Visit, done: Sequence[Visited]) -> int:
     unburied = bury(visit, [(going[one.index], one.reason) for one in refused if one.permanent])
     never = [one.index for one in refused if one.permanent]
     left = [one.index for one in refused if not one.permanent] + [never[number] for number in unburied]
-    if not left or (not visit.keeps_order and set_aside(visit, [going[number] for number in sorted(left)])):
+    aside = [(done[places[number]].row, going[number]) for number in sorted(left)]
+    if not left or (not visit.keeps_order and set_aside(visit, aside)):
         return len(done)
     return min(places[number] for number in left)
 
