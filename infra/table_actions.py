@@ -29,7 +29,7 @@ TABLE_ACTIONS: Mapping[str, Mapping[str, str]] = {
     "poller": {
         "timeline": "PutItem Query",
         "jobs": "GetItem BatchGetItem",
-        "executions": "PutItem Query",
+        "executions": "GetItem PutItem Query",
         "shards": "GetItem UpdateItem",
         "clients": "GetItem",
     },

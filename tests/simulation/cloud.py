@@ -24,8 +24,9 @@ from clockwork.memory.clock import SeededRandom
 from clockwork.ports import Invoker
 from clockwork.settings import Settings
 from tests.simulation import proxies
+from tests.simulation.defects import Defect
 from tests.simulation.faults import Adversary, Fault
-from tests.simulation.gate import Defect, Gate
+from tests.simulation.gate import Gate
 from tests.simulation.history import History
 from tests.simulation.retention import expire_messages, expire_records
 from tests.simulation.scheduler import Actor, Scheduler

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from tests.simulation.defects import Defects, Meets
+
 
 class Fault(StrEnum):
     """The kinds of faults, by the place where they occur."""
@@ -150,6 +152,8 @@ class Adversary:
         self.counts: Counter[Fault] = Counter()
         #: What is out in this run, if anything is.
         self.outage: Struck | None = None
+        #: The defects of this run, if there are any.
+        self.defects: Defects | None = None
         self._left = limit if limit is not None else 10**9
         self._stopped = False
 
@@ -169,9 +173,9 @@ class Adversary:
             return True
         return False
 
-    def on_call(self, actor: str, call: str, kinds: tuple[Fault, ...]) -> Fault | None:
-        """The fault that strikes a call, or None."""
-        if not self.is_active or self.rng.random() >= self.profile.calls:
+    def on_call(self, actor: str, call: str, kinds: tuple[Fault, ...], *, surely: bool = False) -> Fault | None:
+        """The fault that strikes a call, or None. `surely`: a fault does."""
+        if not self.is_active or (self.rng.random() >= self.profile.calls and not surely):
             return None
         if not any(word in f"{actor} {call}" for word in self.profile.focus):
             return None
@@ -190,13 +194,16 @@ class Adversary:
             self.count(Fault.OUTAGE)
         return struck
 
-    def raises_defects(self, actor: str) -> bool:
-        """Whether calls of this actor may meet defects. The api answers such a call with 500, which is its client's."""
-        return Fault.DEFECT in self.profile.only and not actor.startswith("api")
+    def defect_at(self, actor: str, now: int, call: str, about: object) -> Meets | None:
+        """Which defect a call of this actor meets. The api answers such a call with 500, which is its client's."""
+        if self.defects is None or actor.startswith("api"):
+            return None
+        return self.defects.at(now, call, about)
 
-    def spoils(self, actor: str) -> bool:
-        """Whether a decision about the client with defects raises now, in this actor."""
-        return self.raises_defects(actor) and self.strikes(Fault.BAD_DECISION, BAD_DECISIONS)
+    def spoils(self, actor: str, about: object) -> bool:
+        """Whether a decision raises now, in this actor."""
+        met = self.defect_at(actor, 0, "", about)
+        return met is not None and self.strikes(Fault.BAD_DECISION, BAD_DECISIONS)
 
     def count(self, fault: Fault) -> None:
         """Counts a fault that has struck."""

@@ -20,8 +20,8 @@ from clockwork.settings import Settings
 from tests.simulation.accounting import check_accounted
 from tests.simulation.clients import Step
 from tests.simulation.decisions import raising
+from tests.simulation.defects import DEFECTIVE, Defects
 from tests.simulation.faults import CALM, DEFECTS, PROFILES, SHORT_LIVES, Adversary, Fault, Profile
-from tests.simulation.gate import DEFECTIVE_CLIENT
 from tests.simulation.history import History
 from tests.simulation.named_further import hoard
 from tests.simulation.operations import ASKED_BY_MESSAGE, OPERATIONS, WEIGHTS
@@ -83,8 +83,11 @@ class Run:
             self.stage.paused_until = BEGAN_AT + BUSY_MS + LONG_PAUSE_MS
             self.stage.desk.retry_policies = (*RETRY_POLICIES, *SLOW_RETRIES)
         if self.profile is DEFECTS:
-            self.stage.watcher.apart = DEFECTIVE_CLIENT
-            self.stage.watcher.is_held_up = lambda occurrence: occurrence.client_id == DEFECTIVE_CLIENT
+            odd = DEFECTIVE[seed // DEFECTS_EVERY % len(DEFECTIVE)]
+            timeline = self.stage.stores.timeline
+            self.adversary.defects = Defects(odd, timeline, BEGAN_AT, BUSY_MS, random.Random(seed))
+            self.stage.watcher.apart = odd
+            self.stage.watcher.is_held_up = lambda occurrence: occurrence.client_id == odd
         if place is not None:
             self.adversary.outage = Outage(place, BEGAN_AT, BUSY_MS, herd_at, random.Random(seed))
             self.stage.watcher.is_held_up = place.holds_up
@@ -115,10 +118,10 @@ class Run:
             lateness_ms=[s.first_lateness_ms for s in seen if s.first_lateness_ms is not None],
         )
 
-    def _spoils(self, decision: str) -> bool:
-        """Whether a decision about the client with defects raises now."""
+    def _spoils(self, decision: str, about: object) -> bool:
+        """Whether a decision raises now."""
         scheduler = self.stage.scheduler
-        if scheduler.acting is None or not self.adversary.spoils(scheduler.acting.name):
+        if scheduler.acting is None or not self.adversary.spoils(scheduler.acting.name, about):
             return False
         self.stage.history.add(scheduler.now, scheduler.acting.name, decision, Fault.BAD_DECISION, ())
         return True

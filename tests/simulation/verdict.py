@@ -101,7 +101,7 @@ def check_calm(watcher: Watcher) -> None:
 
     Of all other work no attempt may have been started a second time, and each first attempt must be in time.
     """
-    objection = watcher.caps.rate_objection()
+    objection = watcher.caps.rate_objection(watcher.apart)
     watcher.require(objection is None, "I8", str(objection))
     for execution_id, (started_at, delivery) in watcher.first_starts.items():
         occurrence, job_id = delivery.occurrence, delivery.job_id

@@ -19,7 +19,7 @@ import msgspec
 from clockwork.domain.errors import readable
 from clockwork.domain.executions import WAITING, Execution
 from clockwork.domain.fires.hints import completed, hint_of
-from clockwork.domain.ids import NamedJobId, decode_job, is_named
+from clockwork.domain.ids import NamedJobId, decode_job
 from clockwork.domain.jobs import KafkaTarget
 from clockwork.domain.lifecycle.attempts import Action, Plan, plan_let_go, plan_unstarted
 from clockwork.domain.lifecycle.expiry import ended_execution
@@ -36,20 +36,17 @@ from clockwork.flows.world import World
 
 def informed(batch: Batch, items: Sequence[Item]) -> list[Item]:
     """The items that their jobs want, with what they have for them now. The others end, or fail."""
-    asked = {id(item): item for item in items if _is_to_ask(item)}
-    if not asked:
-        return list(items)
-    going: list[Item] = []
-    with batch.failing(*asked.values()):
-        refs = {key: _ref_of(item) for key, item in asked.items()}
-        jobs = get_jobs(batch.world, ((ref.client_id, ref.job_key) for ref in refs.values()))
-        for key, item in asked.items():
-            with batch.failing(item):
-                ref = refs[key]
-                if _is_wanted(batch, item, ref, readable(jobs[ref.client_id, ref.job_key])):
-                    going.append(item)
-    kept = {id(item) for item in going}
-    return [item for item in items if id(item) not in asked or id(item) in kept]
+    refs = batch.each(items, _ref_of)
+    asked = [(item, ref) for item, ref in refs if ref is not None]
+    going = {id(item) for item, ref in refs if ref is None}
+    if asked:
+        with batch.failing(*(item for item, _ in asked)):
+            jobs = get_jobs(batch.world, ((ref.client_id, ref.job_key) for _, ref in asked))
+            for item, ref in asked:
+                with batch.failing(item):
+                    if _is_wanted(batch, item, ref, readable(jobs[ref.client_id, ref.job_key])):
+                        going.add(id(item))
+    return [item for item in items if id(item) in going]
 
 
 def needs_look(item: Item) -> bool:
@@ -58,16 +55,13 @@ def needs_look(item: Item) -> bool:
     return release.attempt > 1 or release.parkings > 0 or release.paced or release.waits > 0
 
 
-def _is_to_ask(item: Item) -> bool:
+def _ref_of(item: Item) -> NamedJobId | None:
+    """The named job to ask about an item; None if there is none, or it was asked."""
     release = item.release
-    is_recorded = release.occurrence.record == "full"
-    return is_named(release.job_id) and is_recorded and not release.as_it_was and not item.is_informed
-
-
-def _ref_of(item: Item) -> NamedJobId:
-    ref = decode_job(item.release.job_id)
-    assert isinstance(ref, NamedJobId)
-    return ref
+    if release.occurrence.record == "none" or release.as_it_was or item.is_informed:
+        return None
+    ref = decode_job(release.job_id)
+    return ref if isinstance(ref, NamedJobId) else None
 
 
 def _is_wanted(batch: Batch, item: Item, ref: NamedJobId, job: NamedJob | None) -> bool:

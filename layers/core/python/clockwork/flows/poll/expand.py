@@ -95,9 +95,10 @@ def _read(world: World, row: Row) -> Visited:
 
 def _end_one(world: World, visited: Visited, index: int, element: Occurrence, why_not: str) -> None:
     """Record one job of a row as DEAD."""
-    job_id = AnonymousJob(visited.row.partition_id, visited.row.key, index).job_id
-    untold = partial(visited.untold.__setitem__, only_execution(job_id, element.due_at))
-    with contained(world.environment.faults, untold, visited.row.key):
+    untold: list[str | None] = [None]
+    with contained(world.environment.faults, lambda why: visited.untold.update({untold[-1]: why}), visited.row.key):
+        job_id = AnonymousJob(visited.row.partition_id, visited.row.key, index).job_id
+        untold.append(only_execution(job_id, element.due_at))
         expires_at = world.execution_expires_at(world.clock.now())
         visited.records.append(undecodable_element(visited.row, index, element, why_not, expires_at))
 

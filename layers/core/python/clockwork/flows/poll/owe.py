@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from clockwork.domain.errors import ClockworkError
+from clockwork.domain.keys import edge_before
 from clockwork.domain.lifecycle.owed import Owed, owed_of, rows_owed, with_owed
 from clockwork.flows.outages import tolerated
 
@@ -67,11 +68,11 @@ def _owed_without(visit: Visit, key: str) -> None:
 def _is_seen_to(
     visit: Visit, key: str, tags: frozenset[str] | None, see_to: Callable[[Visit, Row, frozenset[str] | None], bool]
 ) -> bool:
-    (row,) = visit.world.timeline.find([(visit.lease.partition_id, key)])
-    if row is None:
+    rows = visit.world.timeline.read(visit.lease.partition_id, edge_before(key), key, 1).rows
+    if not rows:
         _log_passed(key, None, "its row has gone")
         return True
-    return see_to(visit, row, tags)
+    return see_to(visit, rows[0], tags)
 
 
 def _log_passed(key: str, execution_id: str | None, why_not: str) -> None:
