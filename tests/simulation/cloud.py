@@ -72,6 +72,10 @@ class Watched(Faults):
             trail = "".join(traceback.format_exception(error)[-3:])
             self._watcher.violated("Unexpected", f"{self._name}: {error!r}\n{trail}")
 
+    def lost(self, action: str, told: str, why_not: str, **extra: str) -> None:
+        """Object: what is refused everywhere is owed for an hour, and no fault of a run lasts for so long."""
+        self._watcher.violated("I1", f"{self._name}: it ends in the log alone: {action}, {told}: {why_not} {extra}")
+
 
 class Machine:
     """One Lambda environment of the deliverer: the state that it keeps from one invocation to the next."""

@@ -36,7 +36,7 @@ def owe_passed(visit: Visit) -> None:
         if row.key <= visit.lease.cursor:
             owed = with_owed(visit.lease.owed, row.key, execution_id, visit.world.clock.now())
             if owed is None:
-                _log_passed(row.key, execution_id, why_not)
+                _pass(visit, row.key, execution_id, why_not)
             else:
                 visit.lease = msgspec.structs.replace(visit.lease, owed=owed)
     visit.untold.clear()
@@ -70,11 +70,13 @@ def _is_seen_to(
 ) -> bool:
     rows = visit.world.timeline.read(visit.lease.partition_id, edge_before(key), key, 1).rows
     if not rows:
-        _log_passed(key, None, "its row has gone")
+        _pass(visit, key, None, "its row has gone")
         return True
     return see_to(visit, rows[0], tags)
 
 
-def _log_passed(key: str, execution_id: str | None, why_not: str) -> None:
-    extra = {"action": "death_not_recorded", "key": key, "executionId": execution_id}
-    log.error("a death is not told, and its row is passed: %s", why_not, extra=extra)
+def _pass(visit: Visit, key: str, execution_id: str | None, why_not: str) -> None:
+    told = "a death is not recorded, and its row is passed"
+    visit.world.environment.faults.lost(
+        "death_not_recorded", told, why_not, key=key, executionId=execution_id or "all of the row"
+    )
