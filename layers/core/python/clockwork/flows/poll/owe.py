@@ -12,6 +12,7 @@ owed, or for too long, that is logged, and the row is passed for good.
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -19,6 +20,7 @@ import msgspec
 from clockwork.domain.errors import ClockworkError
 from clockwork.domain.keys import edge_before
 from clockwork.domain.lifecycle.owed import Owed, owed_of, rows_owed, with_owed
+from clockwork.flows.containment import contained
 from clockwork.flows.outages import tolerated
 
 if TYPE_CHECKING:
@@ -34,12 +36,18 @@ def owe_passed(visit: Visit) -> None:
     """Owe what could not be told of the rows that the cursor has passed; what was tried for too long is logged."""
     for row, execution_id, why_not in visit.untold:
         if row.key <= visit.lease.cursor:
-            owed = with_owed(visit.lease.owed, row.key, execution_id, visit.world.clock.now())
-            if owed is None:
-                _pass(visit, row.key, execution_id, why_not)
-            else:
-                visit.lease = msgspec.structs.replace(visit.lease, owed=owed)
+            # What cannot be named is owed with all of its row, whose key is Clockwork's own.
+            with contained(visit.world.environment.faults, partial(_owe, visit, row.key, None), row.key):
+                _owe(visit, row.key, execution_id, why_not)
     visit.untold.clear()
+
+
+def _owe(visit: Visit, key: str, execution_id: str | None, why_not: str) -> None:
+    owed = with_owed(visit.lease.owed, key, execution_id, visit.world.clock.now())
+    if owed is None:
+        _pass(visit, key, execution_id, why_not)
+    else:
+        visit.lease = msgspec.structs.replace(visit.lease, owed=owed)
 
 
 def look_again(visit: Visit, see_to: Callable[[Visit, Row, frozenset[str] | None], bool]) -> None:
