@@ -98,10 +98,14 @@ class Profile:
     #: If given, only these faults strike calls, and only calls that mention one of the words in `focus`.
     only: tuple[Fault, ...] = ()
     focus: tuple[str, ...] = ("",)
+    #: If given, most processes die that have just saved a record in this state, and before they do what follows.
+    dies_behind: str = ""
 
 
 #: Calls of a create or cancel between which a poller may slip in.
 PLACING = ("timeline.put", "shards.get", "timeline.cancel")
+#: Calls during which an attempt may outlive its claim.
+OVERRUNNING = ("targets.collect", "deliverer executions.save")
 #: Calls with which the sweeper handles a message that its deliverer died of.
 SWEEPING_UP = ("sweeper releases", "targets.begin")
 CALM = Profile("calm", skew_ms=0)
@@ -116,7 +120,7 @@ PROFILES = (
     Profile("messy queue", 0.01, 0.0, 0.3, 0.3),
     Profile("bad targets", 0.002, 0.0, 0.02, 0.6, 0.5),
     Profile("slow puts", 0.5, 0.02, 0.0, 0.4, only=(*PAUSES, Fault.LANDS_LATE), focus=PLACING),
-    Profile("overruns", 0.3, 0.5, 0.3, 0.2, only=PAUSES, focus=("targets.collect", "deliverer executions.save")),
+    Profile("overruns", 0.3, 0.5, 0.3, 0.2, only=PAUSES, focus=OVERRUNNING, dies_behind="WORKER_LOST"),
     Profile("dying deliverers", 0.08, 0.02, 0.1, 0.2, 0.5, only=(*CRASHES, Fault.THROTTLED), focus=("deliverer",)),
     Profile("zombie pollers", 0.2, 0.3, 0.02, 0.1, 0.2, only=(*PAUSES, *ERRORS, Fault.LANDS_TWICE), focus=("poller",)),
     Profile("slow looks", 0.4, 0.02, 0.0, 0.1, only=PAUSES, focus=("deliverer jobs.get", "targets.begin")),
@@ -129,6 +133,8 @@ PROFILES = (
     Profile("bad sweeps", 0.35, 0.02, 0.02, 0.2, 0.5, only=(*CRASHES, *ERRORS), focus=("sweeper", "targets.begin")),
 )
 
+#: So many of the processes die that saved a record of the state behind which they are to die.
+DYING = 0.6
 #: So many of the decisions about the client with defects raise.
 BAD_DECISIONS = 0.05
 #: Nothing goes wrong but decisions and calls about the work of one client: for all others the run is calm.
@@ -175,7 +181,11 @@ class Adversary:
 
     def on_call(self, actor: str, call: str, kinds: tuple[Fault, ...], *, surely: bool = False) -> Fault | None:
         """The fault that strikes a call, or None. `surely`: a fault does."""
-        if not self.is_active or (self.rng.random() >= self.profile.calls and not surely):
+        if not self.is_active:
+            return None
+        if self.profile.dies_behind and self.profile.dies_behind in call and self.strikes(Fault.CRASH_AFTER, DYING):
+            return Fault.CRASH_AFTER
+        if self.rng.random() >= self.profile.calls and not surely:
             return None
         if not any(word in f"{actor} {call}" for word in self.profile.focus):
             return None

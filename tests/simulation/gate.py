@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, Protocol, TypeVar
 
 from clockwork.domain.errors import Unavailable
+from clockwork.domain.executions import Execution
 from tests.simulation import roles
 from tests.simulation.defects import Defect, Meets
 from tests.simulation.faults import OF_READ, OF_SEVERAL, OF_TARGET, OF_WRITE, Fault
@@ -38,6 +39,12 @@ class Striking(Protocol):
     def latency_ms(self) -> int: ...
 
     def some(self, count: int) -> set[int]: ...
+
+
+def _states(about: tuple[object, ...]) -> list[str]:
+    """The states of the records that a call saves."""
+    wanted = about[0] if about and isinstance(about[0], list) else ()
+    return sorted({str(one.state) for one in wanted if isinstance(one, Execution)})
 
 
 class Acting:
@@ -96,7 +103,8 @@ class Gate:
         roles.require_allowed(self.actor.name, call, items, about)
         defect = self._adversary.defect_at(self.actor.name, self._scheduler.now, call, (items, about))
         kinds = (*kinds, Fault.DEFECT) if defect else kinds
-        fault = self._adversary.on_call(self.actor.name, call, kinds, surely=defect is Meets.SURELY)
+        told = f"{call} {' '.join(_states(about))}"
+        fault = self._adversary.on_call(self.actor.name, told, kinds, surely=defect is Meets.SURELY)
         out = self._adversary.out_at(self._scheduler.now, call, items, about)
         fault = Fault.OUTAGE if out else fault
         self._history.add(self._scheduler.now, self.actor.name, call, fault, about)

@@ -42,7 +42,7 @@ CREATED_EARLIER = (METERED.jobs_per_day or 0) - 30, METERED.jobs_per_day or 0
 #: In one of this many seeds, a client has a long list of jobs.
 HOARDS_EVERY = 9
 #: One of so many seeds meets defects in the work of one client, and nothing else that goes wrong.
-DEFECTS_EVERY = 50
+DEFECTS_EVERY = 25
 #: One of so many seeds keeps everything for a short time only.
 SHORT_LIVES_EVERY = 11
 #: The clients are busy for this long (ms); then faults stop.
