@@ -281,7 +281,9 @@ class Cloud:
     def _sweep(self) -> None:
         if self.stores.queue.dead:
             self.adversary.counts[Fault.DEAD_LETTERED] += 1
-        self.invoke("sweeper", self.settings.sweeper_timeout_seconds, _sweep_and_audit)
+        twice = self.adversary.strikes(Fault.SWEEP_TWICE, self.adversary.profile.machines)
+        for _ in range(1 + twice):
+            self.invoke("sweeper", self.settings.sweeper_timeout_seconds, _sweep_and_audit)
 
     # The event source.
 

@@ -18,11 +18,11 @@ from tests.simulation.rows import elements_of
 
 #: The clients whose work meets defects, one in each such seed: with caps and pauses, with a target that is down, and
 #: without anything of its own.
-DEFECTIVE = ("client-0", "regulated", "downcast", "client-0", "narrow", "client-1")
+DEFECTIVE = ("client-0", "regulated", "downcast", "regulated", "client-1", "narrow")
 #: The calls that raise each time for minutes in every second seed with defects: one of each group.
 STUCK = (
-    ("executions.save", "executions.find", "jobs.get", "clients.get"),
-    ("releases.send",),
+    ("executions.save", "executions.save", "executions.find", "clients.get"),
+    ("releases.send", "releases.send", "jobs.get"),
     ("timeline.put_new", "targets.begin", "regulation.", "timeline.read", "timeline.forget"),
 )
 #: So long each time (ms), and so often.

@@ -38,6 +38,7 @@ class Fault(StrEnum):
     CLOCK_SKEW = "clock_skew"
     TICK_MISSED = "tick_missed"
     TICK_TWICE = "tick_twice"
+    SWEEP_TWICE = "sweep_twice"  # two sweepers at once
     INVOKE_LOST = "invoke_lost"
     INVOKE_TWICE = "invoke_twice"
     DEPLOY = "deploy"
@@ -59,6 +60,8 @@ class Fault(StrEnum):
     POINTER_LOST = "pointer_lost"  # a chain's next pointer is gone: nothing fires until the audit or a read repairs it
     TTL = "ttl"
     RECORD_EXPIRED = "record_expired"  # TTL deletes a record, at its time or later
+    RECORD_LOST = "record_lost"  # the record of something that is parked is gone, as after a restore of its table
+    GARBAGE_PARKED = "garbage_parked_row"
     # Faults of targets.
     TARGET_REFUSES = "target_refuses"
     TARGET_REJECTS = "target_rejects"

@@ -19,6 +19,7 @@ from clockwork.memory.jobs import MemoryJobs
 from clockwork.settings import Settings
 from tests.simulation.accounting import check_accounted
 from tests.simulation.clients import Step
+from tests.simulation.damage import damage_parked_rows, lose_parked_record
 from tests.simulation.decisions import raising
 from tests.simulation.defects import DEFECTIVE, Defects
 from tests.simulation.faults import CALM, DEFECTS, PROFILES, SHORT_LIVES, Adversary, Fault, Profile
@@ -29,6 +30,7 @@ from tests.simulation.outages import OUTAGES, Outage, place_of_seed
 from tests.simulation.requests import ADMIN, CLIENTS, METERED, RETRY_POLICIES
 from tests.simulation.retention import LONG_PAUSE_MS, SHORT, SLOW_RETRIES
 from tests.simulation.rows import elements_of, every_row
+from tests.simulation.small import small_bounds
 from tests.simulation.stage import BEGAN_AT, DRAIN_BOUND_MS, Stage
 from tests.simulation.stores import LARGEST_PAGE
 from tests.simulation.verdict import check_calm
@@ -78,6 +80,7 @@ class Run:
         self.adversary = Adversary(random.Random(~seed), self.profile, faults)
         herd_at = BEGAN_AT + self.rng.randrange(100_000, BUSY_MS)
         page_bytes = 3_000 if self.profile in SWEEPING else self.rng.choice((LARGEST_PAGE, LARGEST_PAGE, 3_000))
+        self.has_small_pages = page_bytes < LARGEST_PAGE
         self.stage = Stage(seed, self.settings, self.adversary, herd_at, page_bytes)
         if self.profile is SHORT_LIVES:
             self.stage.paused_until = BEGAN_AT + BUSY_MS + LONG_PAUSE_MS
@@ -99,7 +102,8 @@ class Run:
             work = OPERATIONS[step.operation]
             self.stage.scheduler.after(step.at, partial(self.stage.desk.carry_out, step, work))
         self._plan_incidents()
-        with raising(self._spoils) if self.profile is DEFECTS else nullcontext():
+        bounds = small_bounds() if self.has_small_pages else nullcontext()
+        with bounds, raising(self._spoils) if self.profile is DEFECTS else nullcontext():
             drained_after_ms = self.stage.run(BUSY_MS)
         watcher = self.stage.watcher
         if self.profile in (CALM, DEFECTS, OUTAGES) and not watcher.violations:
@@ -145,6 +149,9 @@ class Run:
         scheduler.after(self.rng.randrange(BUSY_MS), self._deploy)
         if self.rng.random() < self.profile.rows / 2:
             scheduler.after(self.rng.randrange(BUSY_MS), self._misdeploy)
+        for incident in (*[self._lose_record] * 4, self._damage_parked):
+            if self.rng.random() < self.profile.rows:
+                scheduler.after(self.rng.randrange(BUSY_MS), incident)
         for incident in (self._garbage_row, self._newer_row, self._garbage_message, *[self._lost_pointer] * 2):
             if self.rng.random() < self.profile.rows:
                 scheduler.after(self.rng.randrange(BUSY_MS), incident)
@@ -164,6 +171,12 @@ class Run:
             cloud.deploy(cloud.settings.with_(ordered_shards=right + 1))
             undone_after = self.rng.randrange(60_000, 150_000)
             self.stage.scheduler.after(undone_after, lambda: cloud.deploy(cloud.settings.with_(ordered_shards=right)))
+
+    def _lose_record(self) -> None:
+        lose_parked_record(self.stage.stores, self.adversary)
+
+    def _damage_parked(self) -> None:
+        damage_parked_rows(self.stage.stores, self.adversary, self.stage.scheduler.now)
 
     def _strange_row(self, blob: bytes) -> Row:
         partition_id = self.rng.choice(plain_partitions(self.settings.shards))
