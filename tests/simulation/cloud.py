@@ -61,20 +61,22 @@ class ApiEnvironment:
 class Watched(Faults):
     """Contained defects: any that the adversary has not raised is a violation."""
 
-    def __init__(self, watcher: Watcher, name: str) -> None:
+    def __init__(self, watcher: Watcher, actor: Actor) -> None:
         super().__init__()
         self._watcher = watcher
-        self._name = name
+        self._actor = actor
 
     def add(self, error: Exception) -> None:
         """Note a defect of the flows themselves."""
         if not isinstance(error, Defect):
             trail = "".join(traceback.format_exception(error)[-3:])
-            self._watcher.violated("Unexpected", f"{self._name}: {error!r}\n{trail}")
+            self._watcher.violated("Unexpected", f"{self._actor.name}: {error!r}\n{trail}")
 
     def lost(self, action: str, told: str, why_not: str, **extra: str) -> None:
         """Object: what is refused everywhere is owed for an hour, and no fault of a run lasts for so long."""
-        self._watcher.violated("I1", f"{self._name}: it ends in the log alone: {action}, {told}: {why_not} {extra}")
+        self._watcher.violated(
+            "I1", f"{self._actor.name}: it ends in the log alone: {action}, {told}: {why_not} {extra}"
+        )
 
 
 class Machine:
@@ -145,7 +147,7 @@ class Cloud:
         gate = Gate(actor, self.scheduler, self.adversary, self.history, stores.acting)
         clock = proxies.SkewedClock(actor, self.scheduler, skew_ms)
         machine = machine or Machine(next(self._environments), skew_ms)
-        machine.environment.faults = Watched(self.watcher, actor.name)
+        machine.environment.faults = Watched(self.watcher, actor)
         ports: dict[str, Any] = {
             "settings": settings,
             "clock": clock,

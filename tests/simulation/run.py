@@ -26,7 +26,7 @@ from tests.simulation.faults import CALM, DEFECTS, PROFILES, SHORT_LIVES, Advers
 from tests.simulation.history import History
 from tests.simulation.named_further import hoard
 from tests.simulation.operations import ASKED_BY_MESSAGE, OPERATIONS, WEIGHTS
-from tests.simulation.outages import OUTAGES, Outage, place_of_seed
+from tests.simulation.outages import BESIDE_DEFECTS, OUTAGES, Outage, place_of_seed
 from tests.simulation.requests import ADMIN, CLIENTS, METERED, RETRY_POLICIES
 from tests.simulation.retention import LONG_PAUSE_MS, SHORT, SLOW_RETRIES
 from tests.simulation.rows import elements_of, every_row
@@ -35,6 +35,7 @@ from tests.simulation.stage import BEGAN_AT, DRAIN_BOUND_MS, Stage
 from tests.simulation.stores import LARGEST_PAGE
 from tests.simulation.verdict import check_calm
 from tests.simulation.watcher import Violation
+from tests.simulation.zones import ZONES_EVERY, Zones
 
 OPERATIONS_PER_RUN = 200
 #: Profiles with sleeping sweepers: their parked rows fill many pages, and their sweepers have little time.
@@ -45,6 +46,8 @@ CREATED_EARLIER = (METERED.jobs_per_day or 0) - 30, METERED.jobs_per_day or 0
 HOARDS_EVERY = 9
 #: One of so many seeds meets defects in the work of one client, and nothing else that goes wrong.
 DEFECTS_EVERY = 25
+#: One of so many seeds meets an outage of that client's queue and records besides.
+OUTAGE_BESIDE_DEFECTS_EVERY = 12 * DEFECTS_EVERY
 #: One of so many seeds keeps everything for a short time only.
 SHORT_LIVES_EVERY = 11
 #: The clients are busy for this long (ms); then faults stop.
@@ -76,6 +79,8 @@ class Run:
         place = place_of_seed(seed)
         self.profile = _profile_of(seed) if place is None else OUTAGES
         self.settings = _settings(self.rng, self.profile)
+        if seed % ZONES_EVERY == 2:  # so that the new rules hold for everybody soon after they are deployed
+            self.settings = self.settings.with_(poller_timeout_seconds=40, lookahead_seconds=240)
         self.script = _script(self.rng, seed)[:operations]
         self.adversary = Adversary(random.Random(~seed), self.profile, faults)
         herd_at = BEGAN_AT + self.rng.randrange(100_000, BUSY_MS)
@@ -91,9 +96,15 @@ class Run:
             self.adversary.defects = Defects(odd, timeline, BEGAN_AT, BUSY_MS, random.Random(seed))
             self.stage.watcher.apart = odd
             self.stage.watcher.is_held_up = lambda occurrence: occurrence.client_id == odd
+            # The place of that outage is the first of these clients.
+            place = BESIDE_DEFECTS if seed % OUTAGE_BESIDE_DEFECTS_EVERY < DEFECTS_EVERY else None
         if place is not None:
             self.adversary.outage = Outage(place, BEGAN_AT, BUSY_MS, herd_at, random.Random(seed))
             self.stage.watcher.is_held_up = place.holds_up
+        self.zones = self.stage.watcher.named.zones
+        if seed % ZONES_EVERY == 2:
+            self.zones = self.stage.watcher.named.zones = Zones.drawn(random.Random(seed), BEGAN_AT, self.settings)
+        self.stage.scheduler.rules = lambda: self.zones.known
         self._remember_earlier_days()
 
     def go(self) -> Result:
@@ -146,6 +157,8 @@ class Run:
             scheduler.after(at, self.stage.cloud.expire)
         for at in range(100_000, BUSY_MS, 100_000):
             scheduler.after(at, lambda: check_accounted(self.stage.stores, self.stage.watcher))
+        if self.zones.are_drawn:
+            scheduler.after(self.zones.changes_at - BEGAN_AT, self._new_zones)
         scheduler.after(self.rng.randrange(BUSY_MS), self._deploy)
         if self.rng.random() < self.profile.rows / 2:
             scheduler.after(self.rng.randrange(BUSY_MS), self._misdeploy)
@@ -159,7 +172,14 @@ class Run:
     def _deploy(self) -> None:
         shards = max(1, self.settings.shards + (-1, 1, 2)[self.rng.randrange(3)])
         lookahead = self.rng.choice((240, 840))
+        if self.zones.are_drawn:
+            lookahead = self.settings.lookahead_seconds  # How far ahead is read says when the new rules hold.
         self.stage.cloud.deploy(self.settings.with_(shards=shards, lookahead_seconds=lookahead))
+
+    def _new_zones(self) -> None:
+        """Deploys other rules of a time zone: who begins from now on goes by them."""
+        if self.adversary.strikes(Fault.NEW_ZONES, 1.0):
+            self.zones.is_changed = True
 
     def _misdeploy(self) -> None:
         """Deploys another number of ordered shards, for a minute or two."""
@@ -253,7 +273,7 @@ def _settings(rng: random.Random, profile: Profile) -> Settings:
         visibility_seconds=2 * deliverer_timeout,
         idempotency_seconds=900,
         # Where something is out pollers have to read ahead of it.
-        backpressure_messages=rng.choice((2, 40_000)) if profile is not OUTAGES else 40_000,
+        backpressure_messages=rng.choice((2, 40_000)) if profile not in (OUTAGES, DEFECTS) else 40_000,
     )
 
 

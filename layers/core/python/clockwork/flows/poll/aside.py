@@ -19,15 +19,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from clockwork.domain import ids, keys
-from clockwork.domain.errors import Unavailable, Unreadable
+from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import Execution
-from clockwork.domain.lifecycle.attempts import goes_on, is_claimed
+from clockwork.domain.lifecycle.attempts import goes_on
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.rows import row_of
 from clockwork.domain.timeline import Row
 from clockwork.flows.containment import contained, put_each
-from clockwork.flows.deaths import bury, call_back
 from clockwork.flows.outages import tolerated
+from clockwork.flows.poll.burials import bury
 from clockwork.flows.records import renew
 from clockwork.flows.world import World
 
@@ -37,34 +37,47 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def set_aside(visit: Visit, refused: Sequence[tuple[Row, Release]]) -> bool:
-    """Put a row for each release that the queue refused for now; False if it is not certain that all are stored.
+def set_aside(visit: Visit, refused: Sequence[tuple[Row, Release]]) -> list[int]:
+    """Put a row for each release that the queue refused for now; each comes with the row that it was read from.
 
-    Each comes with the row that it was read from. A release whose row is refused for a reason of its own ends as DEAD.
+    A release whose row is refused for a reason of its own ends as DEAD; if that cannot be recorded, it is owed. Returns
+    the indexes of those of which it is not certain that a row holds them.
     """
-    world = visit.world
+    world, faults = visit.world, visit.world.environment.faults
     # Half a tick behind the horizon: the next visit reads it, and this one, whose horizon moves on with each commit,
     # does not come round to it again and again.
     at = max(keys.instant_of(visit.lease.horizon), world.clock.now() + visit.lookahead_ms)
     at += world.settings.tick_seconds * 500
     rows: dict[int, Row] = {}
-    for index, (read, release) in enumerate(refused):
-        with contained(world.environment.faults, partial(_end, visit, read, release), release.execution_id):
+    ends: dict[int, str] = {}
+    for index, (_, release) in enumerate(refused):
+        with contained(faults, partial(ends.__setitem__, index), release.execution_id):
             if not _has_ended(world, release):
                 rows[index] = _row(visit.lease.partition_id, at, release, world.row_expires_at(at))
+    held = list(rows)
     with tolerated(world, log, "not set aside: %s", {"action": "release_not_set_aside"}):
-        for number, why_not in put_each(world.timeline, world.environment.faults, list(rows.values())).items():
-            _end(visit, *refused[list(rows)[number]], why_not)
-        visit.report.set_aside += len(rows)
+        for number, why_not in put_each(world.timeline, faults, list(rows.values())).items():
+            ends[held[number]] = why_not
+        held = []
+        count = len(rows.keys() - ends.keys())
+        visit.report.set_aside += count
         extra = {"action": "releases_set_aside", "shard": visit.lease.partition_id}
-        log.warning("%d releases are refused for now, and set aside", len(rows), extra=extra)
-        return True
-    return False
+        log.warning("%d releases are refused for now, and set aside", count, extra=extra)
+    _end(visit, [(*refused[index], why_not) for index, why_not in ends.items()])
+    return held
 
 
 def _row(partition_id: str, at: int, release: Release, expires_at: int) -> Row:
     row_id = ids.derive("aside", release.execution_id, release.attempt)
     return row_of(partition_id, keys.row_key(at, row_id), [release], expires_at)
+
+
+def _end(visit: Visit, ends: Sequence[tuple[Row, Release, str]]) -> None:
+    """End releases that neither the queue nor the timeline takes. What cannot be ended is owed."""
+    told = [(release, f"neither its queue nor the timeline takes it: {why_not}") for _, release, why_not in ends]
+    for number in bury(visit, told):
+        row, release, why_not = ends[number]
+        visit.untold.append((row, release.execution_id, why_not))
 
 
 def _has_ended(world: World, release: Release) -> bool:
@@ -80,22 +93,6 @@ def _has_ended(world: World, release: Release) -> bool:
 
 
 def _record_of(world: World, release: Release) -> Execution | None:
-    return world.executions.find(release.job_id, release.execution_id)
-
-
-def _end(visit: Visit, row: Row, release: Release, why_not: str) -> None:
-    """End a release that neither the queue nor the timeline takes. If its end cannot be recorded, it is owed."""
-    world, told = visit.world, f"neither its queue nor the timeline takes it: {why_not}"
-    with contained(world.environment.faults, partial(_owe, visit, row, release), release.execution_id):
-        stored = _record_of(world, release)
-        if stored is not None and (stored.is_final or is_claimed(stored, world.clock.now())):
-            return
-        dead = bury(world, release, stored, told)
-        if dead is None:
-            raise Unavailable("its end is not recorded")
-        visit.report.dead += 1
-        call_back(world, [(release, dead)])
-
-
-def _owe(visit: Visit, row: Row, release: Release, why_not: str) -> None:
-    visit.untold.append((row, release.execution_id, why_not))
+    """The record of a release. A poller may list the records of a job, and may read no single one."""
+    listed = world.executions.list(release.job_id, 1, release.execution_id + keys.END)
+    return listed[0] if listed and listed[0].execution_id == release.execution_id else None

@@ -12,7 +12,7 @@ from clockwork.domain import keys
 from clockwork.domain.executions import Execution
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired
 from clockwork.domain.lifecycle.owed import tag_of
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Refused, Release
 from clockwork.domain.timeline import Row
 from clockwork.flows.containment import put_each
 from clockwork.flows.outages import tolerated
@@ -69,6 +69,8 @@ def _limit(visit: Visit) -> int:
 
 
 def _release(visit: Visit, visited: Sequence[Visited]) -> str | None:
+    # The rows behind a chain that goes on have not been visited, whatever becomes of its row below.
+    goes_on = visited[-1].goes_on
     read = visited[:-1] if visited[-1].is_newer else visited
     # 1. A chain lives on if this visit dies.
     _put_following(visit.world, read)
@@ -81,7 +83,7 @@ def _release(visit: Visit, visited: Sequence[Visited]) -> str | None:
         owe_passed(visit)
     if len(done) < len(visited):
         return "stuck"
-    return "goes_on" if done[-1].goes_on else None
+    return "goes_on" if goes_on else None
 
 
 def _until_stop(visited: Iterator[Visited]) -> Iterator[Visited]:
@@ -107,7 +109,7 @@ def _record_deaths(visit: Visit, read: Sequence[Visited]) -> list[int]:
     One that is refused for a reason of its own, or cannot even be made, is owed.
     """
     deaths = [(index, record) for index, one in enumerate(read) for record in one.records]
-    saves = save_deaths(visit, [record for _, record in deaths])
+    saves = save_deaths(visit, [(None, record) for _, record in deaths])
     visit.untold += [(one.row, execution_id, why) for one in read for execution_id, why in one.untold.items()]
     for (index, record), saved in zip(deaths, saves, strict=True):
         if saved.is_defect:
@@ -147,13 +149,19 @@ def _send(visit: Visit, done: Sequence[Visited]) -> int:
     refused = world.releases.send(going, world.clock.now()) if going else ()
     visit.report.released += len(going) - len(refused)
     visit.uncommitted += len(going)
-    unburied = bury(visit, [(going[one.index], one.reason) for one in refused if one.permanent])
+    rows = [done[place].row for place in places]
+    return min([len(done), *(places[number] for number in _held(visit, rows, going, refused))])
+
+
+def _held(visit: Visit, rows: Sequence[Row], going: Sequence[Release], refused: Sequence[Refused]) -> list[int]:
+    """The indexes of refused releases that nothing but their rows holds, so that the cursor may not pass these."""
     never = [one.index for one in refused if one.permanent]
-    left = [one.index for one in refused if not one.permanent] + [never[number] for number in unburied]
-    aside = [(done[places[number]].row, going[number]) for number in sorted(left)]
-    if not left or (not visit.keeps_order and set_aside(visit, aside)):
-        return len(done)
-    return min(places[number] for number in left)
+    ends = [(going[one.index], f"it cannot be released: {one.reason}") for one in refused if one.permanent]
+    left = [one.index for one in refused if not one.permanent] + [never[number] for number in bury(visit, ends)]
+    left.sort()
+    if visit.keeps_order or not left:
+        return left
+    return [left[number] for number in set_aside(visit, [(rows[number], going[number]) for number in left])]
 
 
 def _spread(visit: Visit, releases: Sequence[Release]) -> Sequence[Release]:
