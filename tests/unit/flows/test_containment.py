@@ -6,6 +6,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -13,6 +14,7 @@ import pytest
 
 from clockwork import flows
 from clockwork.domain.clients import Client
+from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import State
 from clockwork.domain.ids import AnonymousJob, decode_job
 from clockwork.domain.jobs import HttpTarget
@@ -23,6 +25,7 @@ from clockwork.domain.limits.rate import urgency
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
 from clockwork.domain.storage.rows import row_of
+from clockwork.flows.containment import ContainedReleases, Faults
 from clockwork.flows.sweep.audit import AuditReport
 from clockwork.flows.sweep.dead_letters import SweepReport, sweep_dead_letters
 from clockwork.flows.sweep.shards import Retirements
@@ -311,3 +314,12 @@ def test_of_two_named_jobs_that_are_asked_about_the_one_that_raises_fails_alone(
     report = clockwork.deliver_visible()
     assert len(report.failed_messages) == 1
     assert {delivery.job_id for delivery in clockwork.targets.delivered} == {other.job_id}
+
+
+@pytest.mark.parametrize(("error", "permanent"), [(ValueError(SECRET), True), (Unavailable("no answer"), False)])
+def test_a_release_whose_send_raises_is_refused_for_good_by_a_defect_alone(error: Exception, permanent: bool) -> None:
+    def send(*_: object) -> Any:
+        raise error
+
+    queue = ContainedReleases(SimpleNamespace(send=send), Faults())
+    assert [(one.index, one.permanent) for one in queue.send(RELEASES[:1], NOW)] == [(0, permanent)]
