@@ -100,7 +100,12 @@ def test_the_records_of_what_is_discarded_are_read_together(monkeypatch: pytest.
     regulated.run(10)
     executions, reads = regulated.clockwork.executions, list[int]()
     get = executions.get
-    monkeypatch.setattr(executions, "get", lambda refs: reads.append(len(refs)) or get(refs))
+
+    def counted(refs: Any) -> Any:
+        reads.append(len(refs))
+        return get(refs)
+
+    monkeypatch.setattr(executions, "get", counted)
     regulated.clockwork.regulation.direct_parked(Parked("acme", discard_until=regulated.clockwork.clock.at))
     assert regulated.sweep().discarded == 30
     assert reads == [30]

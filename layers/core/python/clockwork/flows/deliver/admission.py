@@ -13,6 +13,7 @@ from itertools import groupby
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import ClockworkError
 from clockwork.domain.lifecycle.expiry import is_expired, relevant_until
+from clockwork.domain.lifecycle.parking import BEHIND_CIRCUIT
 from clockwork.domain.limits.circuits import Passage, host_of, plan_passage
 from clockwork.domain.limits.rate import urgency
 from clockwork.domain.targets.permissions import against
@@ -136,7 +137,7 @@ def _unparked(batch: Batch, client_id: str, client: Client | None, items: list[I
             going.append(item)
         else:
             (going if passage is Passage.FREE else held).append(item)
-    park(batch, held, "circuit", "the circuit of its target is open")
+    park(batch, held, "circuit", BEHIND_CIRCUIT)
     return going
 
 
