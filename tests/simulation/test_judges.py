@@ -68,7 +68,7 @@ def test_an_attempt_uses_the_slot_that_its_release_or_its_record_tells(caps: Cap
     one, other = an_actor(), an_actor()
     caps.reserved(one, CLIENT, NOW, 2, INTERVAL_MS)
     assert caps.sent(one, PACED) is None
-    waiting = execution(State.PENDING, client_id=CLIENT, attempt=1, next_attempt_at=NOW + 500)
+    waiting = execution(State.PENDING, client_id=CLIENT, attempt=1, next_attempt_at=NOW + 500, paced=True)
     caps.noted(one, waiting)
     caps.noted(one, waiting.changed(attempt=2))
     assert [objection(caps, other, attempt, NOW + 500) is None for attempt in (1, 2, 3)] == [True, True, False]
