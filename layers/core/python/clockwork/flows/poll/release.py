@@ -55,12 +55,14 @@ def release_owed(visit: Visit, row: Row, tags: Tags) -> bool:
     if tags is not None:
         visited.releases = [release for release in visited.releases if tag_of(release.execution_id) in tags]
         visited.records = [record for record in visited.records if tag_of(record.execution_id) in tags]
-        visited.following, visited.skipped = [], []
-    elif visited.goes_on:
-        # The next pointer, too, may lie behind the cursor.
+        visited.following, visited.skipped, visited.goes_on = [], [], False
+    goes_on, visited.goes_on = visited.goes_on, False
+    is_done = _release(visit, [visited]) is None
+    if is_done and goes_on:
+        # The next pointer, too, may lie behind the cursor. None follows if the row was given up.
         visit.untold += [(following, None, "its chain goes on") for following in visited.following]
-    visited.goes_on = False
-    return _release(visit, [visited]) is None
+        owe_passed(visit)
+    return is_done
 
 
 def _limit(visit: Visit) -> int:
