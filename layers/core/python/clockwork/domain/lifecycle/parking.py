@@ -78,7 +78,7 @@ def parked_record(release: Release, stored: Execution | None, reason: str, expir
     # A plain release waits in a row of its own, and an ordered one where its message is: its record notes the wait.
     is_ordered = release.occurrence.ordering_key is not None
     waits = {"waited": together(record.waited, release.waited), "held": release.held} if is_ordered else {}
-    return record.changed(state=State.PARKED, reason=reason, next_attempt_at=None, **waits)
+    return record.changed(state=State.PARKED, reason=reason, next_attempt_at=None, paced=False, **waits)
 
 
 def discarded(stored: Execution, reason: str) -> Execution | None:
