@@ -30,7 +30,12 @@ export JSII_SILENCE_WARNING_DEPRECATED_NODE_VERSION := 1
 export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup check fmt test fast unit nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak openapi synth deploy run demo bench clean
+# Where the development server listens on 127.0.0.1 (4780), and a folder that keeps its jobs (none).
+PORT ?=
+STATE ?=
+SERVER = $(PY) -m local.dev $(PORT:%=--port %) $(if $(STATE),--state '$(STATE)')
+
+.PHONY: help setup dev dev-logs dev-reload check fmt test fast unit nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak openapi synth deploy run demo bench clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -119,8 +124,17 @@ deploy: setup ## Deploy into the AWS account of your credentials: ADMIN_PRINCIPA
 	@test -n "$(ADMIN_PRINCIPALS)" || echo "Nobody will be admin, so nobody can create a client. To name one: make deploy ADMIN_PRINCIPALS=arn:aws:iam::123456789012:role/Admin"
 	@$(CDK) deploy --output build/cdk.out.account -c adminPrincipals="$(ADMIN_PRINCIPALS)" $(DEPLOY)
 
-run: setup ## The whole stack on this machine, until Ctrl-C
-	@$(PY) -m local.demo --stay
+dev: setup ## The whole stack at http://127.0.0.1:4780 until Ctrl-C (PORT=4781; STATE=folder keeps its jobs)
+	@$(SERVER)
+
+dev-logs: setup ## Follow the logs of its Lambdas
+	@$(PY) -m local.dev.logs
+
+dev-reload: setup ## Make changed code of layers/core live in it
+	@$(PY) -m local.dev.reload
+
+run: setup ## The same, with a guided tour of two hundred jobs at its beginning
+	@$(SERVER) --tour
 
 demo: setup ## The whole stack on this machine, a guided tour with measured results, then stop
 	@$(PY) -m local.demo
