@@ -23,6 +23,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from local.kept_state import move_to_port
+
 #: How often the emulator's event sources are woken. The emulator does not wake them when the delay of a message runs
 #: out, and its own loop may sleep for a second.
 WAKE_SECONDS = 0.02
@@ -46,6 +48,8 @@ def main() -> None:
     )
     if asked.secure:
         _secure(asked.folder)
+    if asked.state:
+        move_to_port(asked.state, asked.port)
     threading.Thread(target=_end_with_parent, args=(asked,), daemon=True).start()
     asyncio.run(_serve(asked))
 

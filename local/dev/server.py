@@ -61,6 +61,8 @@ def server(screen: Screen, *, port: int = 0, state: Path | None = None) -> Itera
                 reload.make_current(stack.emulator, state)
         taken = listener.getsockname()[1]
         with screen.step("Making the client demo, and the first call"):
+            # The first tick comes after a minute. Until then, what was due while a kept state lay still would wait.
+            stack.client("lambda").invoke(FunctionName=stack.outputs["TickerFunction"], InvocationType="Event")
             demo = _set_up_client(stack)
         yield Server(stack, f"http://127.0.0.1:{taken}", taken, demo)
 
