@@ -30,7 +30,7 @@ def main() -> int:
     try:
         with server(screen, port=options.port, state=options.state) as ready, _inbox(ready, screen) as inbox:
             if options.tour:
-                _play(screen, ready)
+                play_tour(screen, ready)
             with files.written(options.folder, ready, inbox, options.state):
                 _stay(screen, ready, inbox, options, time.monotonic() - began)
     except Ended:
@@ -63,7 +63,7 @@ def _inbox(ready: Server, screen: Screen) -> Iterator[str]:
         yield f"http://{inbox.place}"
 
 
-def _play(screen: Screen, ready: Server) -> None:
+def play_tour(screen: Screen, ready: Server) -> None:
     """Play the tour. One that fails says why, and the server stays up."""
     try:
         play(screen, ready)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from datetime import datetime
 
-from clockwork_client import scheduled_context
+from clockwork_client import InvalidWebhook, scheduled_context
 from local.receiver import Answer, Post, Receiver
 
 #: A path that is answered with the status in it, to see retries: /status/503.
@@ -39,10 +39,9 @@ def line_of(post: Post, status: int) -> str:
 def _circumstances(post: Post) -> str:
     try:
         context = scheduled_context(post.headers)
-    except ValueError:
+    except InvalidWebhook:
         return "not from Clockwork"
-    late = f", {post.at - context.due_at.timestamp() * 1000:.0f} ms late" if context.due_at else ""
-    return f"attempt {context.attempt}{late}"
+    return f"attempt {context.attempt}, {post.at - context.due_at.timestamp() * 1000:.0f} ms late"
 
 
 def _body_of(post: Post) -> str:

@@ -160,7 +160,7 @@ def test_changed_code_is_live_after_a_reload(dev: Dev) -> None:
     assert time.monotonic() - began < 20
 
 
-def test_jobs_stay_over_a_restart_that_ctrl_c_ends_within_seconds(checkout: Checkout, tmp_path: Path) -> None:
+def test_jobs_stay_over_a_restart_that_ctrl_c_ends_within_seconds(tmp_path: Path) -> None:
     own = Checkout(tmp_path / "clockwork")
     port, state = free_port(), tmp_path / "kept state"
     began = time.monotonic()
