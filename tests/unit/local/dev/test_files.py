@@ -36,7 +36,7 @@ def test_a_server_that_was_killed_runs_no_more(tmp_path: Path) -> None:
         files.facts(tmp_path)
     with subprocess.Popen(["true"]) as ended:
         pass
-    told = {"endpoint_url": "", "ca_bundle": "", "log": "", "functions": {}, "state": None}
+    told: dict[str, object] = {"endpoint_url": "", "ca_bundle": "", "log": "", "functions": {}, "state": None}
     (tmp_path / files.FACTS).write_text(json.dumps({"process": ended.pid, **told}))
     with pytest.raises(files.NoServer, match="make dev"):
         files.facts(tmp_path)
