@@ -28,11 +28,17 @@ def main() -> int:
     raise_on_signals(screen.say, f"for the emulator and its Lambdas{saving}")
     began = time.monotonic()
     try:
-        with server(screen, port=options.port, state=options.state) as ready, _inbox(ready, screen) as inbox:
+        with (
+            server(screen, port=options.port, state=options.state) as ready,
+            _inbox(ready, screen) as inbox,
+            files.written(options.folder, ready, inbox, options.state),
+        ):
+            took = time.monotonic() - began
+            screen.say(announcement(ready.url, inbox, options.folder, seconds=took, state=options.state))
             if options.tour:
                 play_tour(screen, ready)
-            with files.written(options.folder, ready, inbox, options.state):
-                _stay(screen, ready, inbox, options, time.monotonic() - began)
+            screen.say("\nWhat arrives in the inbox shows here:")
+            threading.Event().wait()
     except Ended:
         screen.say(f"Ended.{f' Its jobs are in {options.state}.' if options.state else ''}")
     except FAULTS as error:
@@ -45,7 +51,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m local.dev", description=__doc__)
     parser.add_argument("--port", type=int, default=PORT, help=f"on 127.0.0.1 ({PORT})")
     parser.add_argument("--state", type=files.folder, help="a folder that keeps jobs over restarts")
-    parser.add_argument("--tour", action="store_true", help="play the demonstration's jobs through it first")
+    parser.add_argument("--tour", action="store_true", help="play the demonstration's jobs through it")
     parser.add_argument("--folder", type=files.folder, default=files.FOLDER, help="for its files (.clockwork)")
     return parser.parse_args()
 
@@ -69,12 +75,6 @@ def play_tour(screen: Screen, ready: Server) -> None:
         play(screen, ready)
     except FAULTS as error:
         screen.say(f"The tour failed: {explain(error)}. The server stays up.")
-
-
-def _stay(screen: Screen, ready: Server, inbox: str, options: argparse.Namespace, seconds: float) -> None:
-    screen.say(announcement(ready.url, inbox, options.folder, seconds=seconds, state=options.state))
-    screen.say("\nWhat arrives in the inbox shows here:")
-    threading.Event().wait()
 
 
 if __name__ == "__main__":
