@@ -17,7 +17,6 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 from tests.e2e.checkout import Dev
@@ -38,10 +37,10 @@ class Block(NamedTuple):
     after: str
 
 
-def blocks(page: Path) -> Iterator[Block]:
-    """The blocks of a page."""
+def blocks(page: str) -> Iterator[Block]:
+    """The blocks of the text of a page."""
     before = ""
-    for language, text in _FENCE.findall(page.read_text(encoding="utf-8")):
+    for language, text in _FENCE.findall(page):
         yield Block(language, text, before)
         before = language
 
@@ -90,7 +89,7 @@ class Shell:
         return said.decode()
 
 
-def run_page(page: Path, dev: Dev) -> int:
+def run_page(page: str, dev: Dev) -> int:
     """Run all blocks of a page in their order; returns how many were commands, files or expectations."""
     shell, commands, printed, done = Shell(dev), "", "", 0
     seen = len(dev.running.said)
@@ -102,7 +101,7 @@ def run_page(page: Path, dev: Dev) -> int:
             elif block.language == "text" and block.after == "sh":
                 _await_printed(shell, commands, printed, block.text)
             elif block.language == "console":
-                _await_shown(dev, seen, block.text)
+                await_shown(dev, seen, block.text)
             elif (name := _FILE.match(block.text)) is not None:
                 path = dev.checkout.folder / name[1]
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -124,7 +123,8 @@ def _await_printed(shell: Shell, commands: str, printed: str, told: str) -> None
     assert wanted.fullmatch(trimmed(printed)), f"the page says:\n{told}\nbut it printed:\n{printed}"
 
 
-def _await_shown(dev: Dev, seen: int, told: str) -> None:
+def await_shown(dev: Dev, seen: int, told: str) -> None:
+    """Waits until the server has shown these lines, after the first `seen` characters."""
     for line in told.splitlines():
         wanted = re.compile(rf"^\d\d:\d\d:\d\d\.\d{{3}}  {_line(line)}$", re.M)
         await_value(lambda: wanted.search(trimmed(dev.running.said[seen:])), f"the server shows {line!r}")  # noqa: B023
