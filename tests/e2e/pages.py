@@ -25,7 +25,9 @@ from tests.e2e.waiting import PATIENCE_SECONDS, await_value
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"(?:#|//) ([\w./-]+\.(?:py|mjs|js))\n")
 #: Commands that change nothing, so that they may be run again.
-_READS = re.compile(r"clockwork (?:job (?:get|list)|exec (?:get|list)|dead list|upcoming|doctor|cron|client get)\b")
+_READS = re.compile(r"cat |clockwork (?:job get|job list|exec get|exec list|dead list|upcoming|doctor|cron)\b")
+#: What a page says if its reader's shell has the server's environment from the start.
+SOURCED = "in a shell that has sourced `.clockwork/dev.env`"
 COMMAND_SECONDS = 60
 
 
@@ -92,8 +94,10 @@ class Shell:
 def run_page(page: str, dev: Dev) -> int:
     """Run all blocks of a page in their order; returns how many were commands, files or expectations."""
     shell, commands, printed, done = Shell(dev), "", "", 0
-    seen = len(dev.running.said)
+    seen = len(shown(dev))
     try:
+        if SOURCED in " ".join(page.split()):
+            shell.run("source .clockwork/dev.env")
         for block in blocks(page):
             done += 1
             if block.language == "sh":
@@ -123,11 +127,21 @@ def _await_printed(shell: Shell, commands: str, printed: str, told: str) -> None
     assert wanted.fullmatch(trimmed(printed)), f"the page says:\n{told}\nbut it printed:\n{printed}"
 
 
+def shown(dev: Dev) -> str:
+    """What the server's terminal shows so far."""
+    return re.sub(" {2,}", "  ", dev.running.said)
+
+
 def await_shown(dev: Dev, seen: int, told: str) -> None:
-    """Waits until the server has shown these lines, after the first `seen` characters."""
+    """Waits until the server has shown these lines, after the first `seen` characters, in their order."""
     for line in told.splitlines():
         wanted = re.compile(rf"^\d\d:\d\d:\d\d\.\d{{3}}  {_line(line)}$", re.M)
-        await_value(lambda: wanted.search(trimmed(dev.running.said[seen:])), f"the server shows {line!r}")  # noqa: B023
+
+        def found(wanted: re.Pattern[str] = wanted, seen: int = seen) -> int | None:
+            match = wanted.search(shown(dev), seen)
+            return match.end() if match else None
+
+        seen = await_value(found, f"the server shows {line!r}")
 
 
 def pattern(told: str) -> re.Pattern[str]:
