@@ -49,7 +49,7 @@ RELEASING = (
     ),
     Mutant(
         "a retry's row is put without a look",
-        "flows/deliver/retry.py",
+        "flows/deliver/waiting.py",
         (("put_and_check(world, [", "world.timeline.put_new(["), ("], ids_are_new=False)", "])")),
         "I1",
     ),
@@ -86,6 +86,21 @@ RELEASING = (
         "what the queue refuses is passed",
         "flows/poll/release.py",
         (("left = [one.index for one in refused if not one.permanent] + ", "left = "),),
+        "I6",
+    ),
+    Mutant(
+        "rows behind a chain with a refused pointer are passed",
+        "flows/poll/release.py",
+        (('"goes_on" if goes_on else None', '"goes_on" if done[-1].goes_on else None'),),
+        "I6",
+    ),
+    Mutant(
+        "an end without an answer counts as refused",
+        "flows/poll/burials.py",
+        (
+            ("            if is_outage(saved):\n", "            if is_outage(saved) and self._may_wait:\n"),
+            ("elif saved.is_defect:", "elif saved.unavailable is not None:"),
+        ),
         "I6",
     ),
     Mutant(

@@ -36,9 +36,27 @@ class Held(msgspec.Struct, frozen=True, array_like=True):
     since: int
 
 
+class Line(msgspec.Struct, frozen=True, array_like=True):
+    """A place in the line of those that wait for slots of their client: given once, and no reservation.
+
+    Its turn comes at `place` (ms), as was estimated when the place was given. It has waited since `since` (ms).
+    """
+
+    place: int
+    since: int
+
+
 def together(one: Waited | None, other: Waited | None) -> Waited | None:
     """The waits of both; None if there were none."""
     if one is None or other is None:
         return one or other
     mine, others = msgspec.structs.astuple(one), msgspec.structs.astuple(other)
     return Waited(*map(sum, zip(mine, others, strict=True)))
+
+
+def without(all_waits: Waited | None, some: Waited | None) -> Waited | None:
+    """The waits of `all_waits`, which are together those of `some` and others: those others; None if there are none."""
+    if all_waits is None or some is None:
+        return all_waits
+    left = [ms - less for ms, less in zip(*map(msgspec.structs.astuple, (all_waits, some)), strict=True)]
+    return Waited(*left) if any(left) else None

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from functools import partial
 
 from clockwork.domain.executions import WAITING, Execution
-from clockwork.domain.lifecycle.attempts import Action, Plan, goes_on, plan_claim, reopened
+from clockwork.domain.lifecycle.attempts import Action, Plan, plan_claim
+from clockwork.domain.lifecycle.awaited import goes_on, reopened
 from clockwork.domain.lifecycle.parking import parked_record
 from clockwork.domain.releases import Release
 from clockwork.domain.waits import Cause
 from clockwork.flows.deliver.batch import Batch
-from clockwork.flows.deliver.claim import find_seen, wish
+from clockwork.flows.deliver.claim import wish, with_records
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.records import replace
 
@@ -53,7 +54,7 @@ def _is_parked(batch: Batch, item: Item, reason: str) -> bool:
     """
     if item.release.occurrence.record == "none":
         return True
-    if not find_seen(batch, item):
+    if not with_records(batch, [item]):
         return False
     with batch.failing(item):
         plan, item.seen = replace(batch.world, item.seen, partial(_plan, batch, item.release, reason), item.replans)
