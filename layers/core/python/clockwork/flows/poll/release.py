@@ -147,7 +147,7 @@ def _send(visit: Visit, done: Sequence[Visited]) -> int:
     ended = _expire(world, releases)
     visit.report.expired += len(ended)
     places = [index for number, index in enumerate(rows_of) if number not in ended]
-    going = _placed(visit, [release for number, release in enumerate(releases) if number not in ended])
+    going = _staggered(visit, [release for number, release in enumerate(releases) if number not in ended])
     refused = world.releases.send(going, world.clock.now()) if going else ()
     visit.report.released += len(going) - len(refused)
     visit.uncommitted += len(going)
@@ -166,11 +166,11 @@ def _held(visit: Visit, rows: Sequence[Row], going: Sequence[Release], refused: 
     return [left[number] for number in set_aside(visit, [(rows[number], going[number]) for number in left])]
 
 
-def _placed(visit: Visit, releases: Sequence[Release]) -> Sequence[Release]:
-    # To place ordered occurrences would change their order. Each waits for its slot when it is the head of its key.
+def _staggered(visit: Visit, releases: Sequence[Release]) -> Sequence[Release]:
+    # To stagger ordered occurrences would change their order. Each waits for its slot when it is the head of its key.
     if not visit.keeps_order:
         with tolerated(visit.world, log, "herds are not spread: %s", {"action": "herd_not_spread"}):
-            return visit.herds.placed(releases, visit.world.clock.now())
+            return visit.herds.staggered(releases, visit.world.clock.now())
     return releases
 
 
