@@ -31,7 +31,7 @@ from tests.simulation.retention import LONG_PAUSE_MS, SHORT, SLOW_RETRIES
 from tests.simulation.rows import elements_of, every_row
 from tests.simulation.stage import BEGAN_AT, DRAIN_BOUND_MS, Stage
 from tests.simulation.stores import LARGEST_PAGE
-from tests.simulation.verdict import check_calm
+from tests.simulation.verdict import check_calm, check_lines
 from tests.simulation.watcher import Violation
 from tests.simulation.zones import ZONES_EVERY, Zones
 
@@ -112,6 +112,8 @@ class Run:
         watcher = self.stage.watcher
         if self.profile in (CALM, DEFECTS, OUTAGES) and not watcher.violations:
             check_calm(watcher)
+        if self.profile is CALM and not watcher.violations:
+            check_lines(watcher)
         seen = watcher.seen.values()
         return Result(
             seed=self.seed,

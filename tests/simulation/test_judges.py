@@ -15,7 +15,9 @@ from clockwork.domain.clients import Client
 from clockwork.domain.executions import State
 from clockwork.domain.jobs import KafkaTarget
 from clockwork.domain.keys import row_key
+from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Row
+from clockwork.domain.waits import Line
 from clockwork.flows.deliver import claim as claims
 from clockwork.flows.deliver import concurrency
 from clockwork.flows.poll import expand
@@ -23,6 +25,7 @@ from clockwork.memory.clock import MemoryClock
 from tests.simulation.caps import BURST_SECONDS, WINDOW_MS, Caps
 from tests.simulation.decisions import decisions, raising
 from tests.simulation.gate import DEFECTIVE_CLIENT, Defect
+from tests.simulation.lines import Lines
 from tests.simulation.outages import LONGEST_MS, PLACED_AT, PLACES, TIMES, Outage, Place
 from tests.simulation.requests import REGULATED
 from tests.simulation.scheduler import Actor, Scheduler
@@ -63,7 +66,7 @@ def test_an_attempt_uses_the_slot_that_its_release_or_its_record_tells(caps: Cap
     one, other = an_actor(), an_actor()
     caps.reserved(one, CLIENT, NOW, 2, INTERVAL_MS)
     assert caps.sent(one, PACED) is None
-    waiting = execution(State.PENDING, client_id=CLIENT, attempt=1, next_attempt_at=NOW + 500)
+    waiting = execution(State.PENDING, client_id=CLIENT, attempt=1, next_attempt_at=NOW + 500, paced=True)
     caps.noted(one, waiting)
     caps.noted(one, waiting.changed(attempt=2))
     assert [objection(caps, other, attempt, NOW + 500) is None for attempt in (1, 2, 3)] == [True, True, False]
@@ -160,3 +163,63 @@ def test_a_port_is_out_at_its_place_alone_and_for_less_than_pollers_read_ahead(p
     assert outage.struck(struck[0], "timeline.read", items, about) == set()
     assert outage.struck(struck[0], call, [None], ("other",)) == set()
     assert outage.struck(NOW - 1, call, items, about) == set()
+
+
+def lined(place: int | None, **more: Any) -> Release:
+    return msgspec.structs.replace(RELEASE, line=Line(place, NOW), **more)
+
+
+def test_no_slot_lies_further_ahead_than_a_minute() -> None:
+    lines = Lines(60_000)
+    assert lines.reserved(CLIENT, NOW + 1_000, 60, 1_000.0, NOW) is None
+    assert lines.reserved(CLIENT, NOW + 61_000, 3, 1_000.0, NOW) is None
+    assert lines.reserved(CLIENT, NOW + 64_000, 1, 1_000.0, NOW) == "a slot lies 64000 ms ahead"
+
+
+@pytest.mark.parametrize(("ended_at", "is_right"), [(NOW - 60_001, False), (NOW - 60_000, True), (None, True)])
+def test_what_ended_before_its_invocation_began_takes_no_slot(ended_at: int | None, *, is_right: bool) -> None:
+    lines, actor = Lines(60_000), an_actor()
+    actor.deadline_at = NOW
+    record = msgspec.structs.replace(execution(State.CANCELLED), execution_id=RELEASE.execution_id)
+    if ended_at is not None:
+        lines.changed(record, ended_at)
+    assert (lines.sent(actor, PACED) is None) == is_right
+
+
+def test_what_was_redriven_may_take_a_slot_again() -> None:
+    lines, actor = Lines(60_000), an_actor()
+    actor.deadline_at = NOW
+    record = msgspec.structs.replace(execution(State.CANCELLED), execution_id=RELEASE.execution_id)
+    lines.changed(record, NOW - 90_000)
+    lines.changed(msgspec.structs.replace(record, state=State.PENDING), NOW - 80_000)
+    assert lines.sent(actor, PACED) is None
+
+
+def test_an_attempt_has_one_place() -> None:
+    lines = Lines(60_000)
+    for one in (lined(None), lined(NOW + 90_000), lined(NOW + 90_000), lined(NOW + 200_000, attempt=2)):
+        assert lines.sent(an_actor(), one) is None
+    assert lines.place_objection() is None
+    lines.sent(an_actor(), lined(NOW + 95_000))
+    assert lines.place_objection() == f"attempt 1 of {RELEASE.execution_id} was given 2 places"
+
+
+@pytest.mark.parametrize(
+    ("wanted_at", "started_at", "is_right"),
+    [
+        (NOW, NOW + 104_000, True),  # before any slot passed unused
+        (NOW, NOW + 100_000 + 71_000, True),
+        (NOW, NOW + 100_000 + 72_000, False),
+        (NOW - 300_000, NOW + 100_000 + 225_000, True),
+        (NOW - 300_000, NOW + 100_000 + 226_000, False),
+        (NOW - 9_000_000, NOW + 100_000 + 995_000, True),
+        (NOW - 9_000_000, NOW + 100_000 + 996_000, False),
+        (NOW + 496_000, NOW + 900_000, True),  # wanted when they had passed
+    ],
+)
+def test_who_waits_while_slots_pass_unused_starts_soon(wanted_at: int, started_at: int, *, is_right: bool) -> None:
+    lines = Lines(60_000)
+    lines.reserved(CLIENT, NOW + 60_000, 40, 1_000.0, NOW)
+    lines.reserved(CLIENT, NOW + 500_000, 1, 1_000.0, NOW + 500_000)
+    assert (lines.start_objection(CLIENT, wanted_at, started_at) is None) == is_right
+    assert lines.start_objection("other", wanted_at, started_at) is None
