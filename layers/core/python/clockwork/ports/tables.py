@@ -72,7 +72,7 @@ class Shards(Protocol):
         """
 
     def commit(self, lease: Lease) -> bool:
-        """Write the lease's cursor, horizon, `until` and `released`, if owner and epoch are still the lease's.
+        """Write the lease's cursor, horizon, `until`, `released` and `owed`, if owner and epoch are still the lease's.
 
         `until = 0` releases the lease. False: another poller fenced this one off, or cursor or horizon would go back.
         Then nothing was written.
