@@ -56,7 +56,7 @@ REGULATING = (
     Mutant(
         "what was cancelled in the line takes a slot",
         "flows/deliver/inform.py",
-        (("    ended = [item for item in items if _has_ended(item)]\n", "    ended: list[Item] = []\n"),),
+        (("    judged = batch.each(items, _has_ended)\n", "    judged = [(item, False) for item in items]\n"),),
         "I8",
     ),
     Mutant(
