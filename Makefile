@@ -12,7 +12,7 @@ RANDOM_MUTANTS ?= 40
 FAULTS ?=
 MINUTES ?= 5
 # The order matters: `capacity` calibrates its model with the result that `lateness` has just measured.
-BENCHES ?= units idle cpu throughput backlog cold_start order herd isolation sdk lateness capacity
+BENCHES ?= units idle cpu throughput backlog cold_start order herd caps isolation sdk lateness capacity
 # `make test` is two runs at once: the tests that deploy mostly wait, while the others compute.
 DEPLOYING := tests/infra tests/e2e
 COMPUTING := tests/unit tests/contract tests/handlers tests/sdk tests/model tests/architecture tests/simulation tests/crash_points

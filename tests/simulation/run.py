@@ -33,7 +33,7 @@ from tests.simulation.rows import elements_of, every_row
 from tests.simulation.small import small_bounds
 from tests.simulation.stage import BEGAN_AT, DRAIN_BOUND_MS, Stage
 from tests.simulation.stores import LARGEST_PAGE
-from tests.simulation.verdict import check_calm
+from tests.simulation.verdict import check_calm, check_lines
 from tests.simulation.watcher import Violation
 from tests.simulation.zones import ZONES_EVERY, Zones
 
@@ -120,6 +120,8 @@ class Run:
         watcher = self.stage.watcher
         if self.profile in (CALM, DEFECTS, OUTAGES) and not watcher.violations:
             check_calm(watcher)
+        if self.profile is CALM and not watcher.violations:
+            check_lines(watcher)
         seen = watcher.seen.values()
         return Result(
             seed=self.seed,
