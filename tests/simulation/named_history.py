@@ -178,7 +178,8 @@ def _begun(row: NamedJob, zones: Zones, after_base: int | None = None, boundary_
 
 def _continued(fires: Fires, before: NamedJob, after: NamedJob, divides_at: int, zones: Zones) -> Fires:
     """The fires of the same beat in other bounds: those behind the last base that was due."""
-    last = _last_base(before, divides_at, zones)
+    # A fire's base lies behind the creation, although with a jitter it may be due behind it, too.
+    last = max(_last_base(before, divides_at, zones), after.created_at)
     count = fires.before + sum(base_at <= last for base_at in fires.due)
     recurrence = after.definition.recurrence
     assert recurrence is not None

@@ -12,6 +12,7 @@ from itertools import groupby
 
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import ClockworkError
+from clockwork.domain.lifecycle.parking import BEHIND_CIRCUIT
 from clockwork.domain.limits.circuits import Passage, host_of, plan_passage
 from clockwork.domain.targets.permissions import against
 from clockwork.flows.containment import why
@@ -129,5 +130,5 @@ def _unparked(batch: Batch, client_id: str, client: Client | None, items: list[I
             going.append(item)
         else:
             (going if passage is Passage.FREE else held).append(item)
-    park(batch, held, "circuit", "the circuit of its target is open")
+    park(batch, held, "circuit", BEHIND_CIRCUIT)
     return going
