@@ -228,23 +228,36 @@ class Dead(Resource):
 
 
 class Clients(Resource):
-    """Clients. All but `get` is for admins."""
+    """Clients. All but `get` is for admins. `if_revision` makes a change only at that revision, otherwise Conflict."""
 
     def get(self, client_id: str | None = None) -> results.Client:
         """Read a client."""
         return results.Client(self._call("GET", self._path(client_id)))
 
-    def put(self, client_id: str | None = None, **options: Unpack[requests.ClientOptions]) -> results.Client:
+    def put(
+        self,
+        client_id: str | None = None,
+        *,
+        if_revision: int | None = None,
+        **options: Unpack[requests.ClientOptions],
+    ) -> results.Client:
         """Create a client, or replace it whole: an option that is left out gets its default."""
-        return results.Client(self._call("PUT", self._path(client_id), requests.client_body(options)))
+        body = requests.client_body(options)
+        return results.Client(self._call("PUT", self._path(client_id), body, if_match=if_revision))
 
-    def pause(self, client_id: str | None = None, *, reason: str | None = None) -> results.Client:
+    def pause(
+        self, client_id: str | None = None, *, reason: str | None = None, if_revision: int | None = None
+    ) -> results.Client:
         """Park the occurrences that come due for a client."""
-        return results.Client(self._call("POST", self._path(client_id, "/pause"), _reason(reason)))
+        path = self._path(client_id, "/pause")
+        return results.Client(self._call("POST", path, _reason(reason), if_match=if_revision))
 
-    def resume(self, client_id: str | None = None, *, reason: str | None = None) -> results.Client:
+    def resume(
+        self, client_id: str | None = None, *, reason: str | None = None, if_revision: int | None = None
+    ) -> results.Client:
         """End a pause: what was parked is unparked on a ramp."""
-        return results.Client(self._call("POST", self._path(client_id, "/resume"), _reason(reason)))
+        path = self._path(client_id, "/resume")
+        return results.Client(self._call("POST", path, _reason(reason), if_match=if_revision))
 
     def release_parked(self, client_id: str | None = None, *, max_per_second: float | None = None) -> results.Unparking:
         """Unpark a client's parked occurrences, 10 a second unless said otherwise."""

@@ -232,6 +232,7 @@ class Client(Answer):
     """A client as an admin wrote it."""
 
     client_id: str
+    revision: int
     state: str
     principals: tuple[str, ...]
     record: str

@@ -17,6 +17,8 @@ class Client(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     """A tenant. `signing_secrets` are names in Secrets Manager or Parameter Store, never the secrets themselves."""
 
     client_id: str
+    #: How many times it was written, so that no writer undoes what it has not read. Version 0.1.0 did not count.
+    revision: int = 0
     principals: tuple[str, ...] = ()
     record: RecordLevel = "full"
     signing_secrets: tuple[str, ...] = ()
@@ -58,6 +60,16 @@ class Client(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     def allows_topic(self, topic: str) -> bool:
         """Whether its `allowed_topics` list this Kafka topic. A topic that they do not list is not allowed."""
         return _is_listed(topic, self.allowed_topics)
+
+
+def with_pause(client: Client, reason: str | None) -> Client:
+    """The client as an admin pauses it."""
+    return msgspec.structs.replace(client, paused=True, pause_reason=reason)
+
+
+def without_pause(client: Client) -> Client:
+    """The client as an admin resumes it."""
+    return msgspec.structs.replace(client, paused=False, pause_reason=None)
 
 
 def _is_listed(name: str, allowed: tuple[str, ...]) -> bool:

@@ -17,8 +17,12 @@ class MemoryClients:
     def get(self, client_id: str, *, fresh: bool = False) -> Client | None:  # noqa: ARG002 - always fresh
         return self._clients.get(client_id)
 
-    def put(self, client: Client) -> None:
+    def put(self, client: Client, *, replaces: int | None = None) -> bool:
+        stored = self._clients.get(client.client_id)
+        if replaces is not None and stored != client and replaces != (0 if stored is None else stored.revision):
+            return False
         self._clients[client.client_id] = client
+        return True
 
     def of_principal(self, principal: str) -> Sequence[str]:
         return sorted(c.client_id for c in self._clients.values() if principal in c.principals)

@@ -128,8 +128,12 @@ class Clients(Protocol):
     def get(self, client_id: str, *, fresh: bool = False) -> Client | None:
         """The client, or None. It may be as old as the adapter's stated cache time, unless it is to be `fresh`."""
 
-    def put(self, client: Client) -> None:
-        """Create or replace the client, and the answers of `of_principal` for its principals."""
+    def put(self, client: Client, *, replaces: int | None = None) -> bool:
+        """Create or replace the client, and the answers of `of_principal` for its principals.
+
+        `replaces`: only the client at this revision is replaced, and at 0 there may also be none. False: the stored one
+        is at another revision, and stays. A client that is stored as it is to be counts as replaced.
+        """
 
     def of_principal(self, principal: str) -> Sequence[str]:
         """The clientIds of clients that may list this principal. The client itself decides whether it does."""

@@ -175,19 +175,25 @@ OPERATIONS = {
         examples=({"to": "2026-05-01T00:00:00Z", "limit": 50},),
     ),
     "put_client": Operation(
-        "Create a client, or replace it whole", clients.ShownClient, body=ClientBody, examples=(_CLIENT,)
+        "Create a client, or replace it whole",
+        clients.ShownClient,
+        body=ClientBody,
+        examples=(_CLIENT,),
+        parameters=("If-Match",),
     ),
     "get_client": Operation("Read a client", clients.ShownClient),
     "pause_client": Operation(
         "Pause a client: what comes due is parked",
         clients.ShownClient,
         body=ReasonBody,
+        parameters=("If-Match",),
         examples=({"reason": "incident 7"},),
     ),
     "resume_client": Operation(
         "Resume a client: what was parked is let go on a ramp",
         clients.ShownClient,
         body=ReasonBody,
+        parameters=("If-Match",),
         examples=({},),
     ),
     "release_parked": Operation(

@@ -62,7 +62,7 @@ class Request(msgspec.Struct, frozen=True):
             return None
         match = re.fullmatch(r'"?([0-9]{1,9})"?', text)
         if match is None:
-            raise InvalidRequest([Problem("", "the If-Match header must be a job's revision, such as 3")])
+            raise InvalidRequest([Problem("", "the If-Match header must be a revision, such as 3")])
         return int(match[1])
 
     def job_token(self) -> str | None:

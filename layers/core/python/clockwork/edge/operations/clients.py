@@ -5,13 +5,13 @@ The application lets only admins through to the routes that `routes.ROUTES` mark
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from http import HTTPStatus
 
-import msgspec
 from pydantic import Field
 
-from clockwork.domain.clients import Client
+from clockwork.domain.clients import Client, with_pause, without_pause
 from clockwork.domain.errors import InvalidRequest, Problem
 from clockwork.domain.lifecycle.parking import HIGHEST_RATE, Parked
 from clockwork.edge.http.checks import Body, EdgeModel
@@ -20,6 +20,7 @@ from clockwork.edge.operations.base import Answer, Operations
 from clockwork.edge.requests.schedules import EmptyBody, ReasonBody
 from clockwork.edge.responses.clients import Discarding, ShownClient, Unparking
 from clockwork.flows import access
+from clockwork.flows.requests.clients import change_client
 
 
 class UnparkBody(EdgeModel):
@@ -34,12 +35,12 @@ class ClientApi(Operations):
     def pause_client(self, request: Request) -> Answer:
         """POST /v1/clients/{clientId}/pause: occurrences that come due are parked."""
         body, client = self._directed(request, ReasonBody)
-        return self._put(msgspec.structs.replace(client, paused=True, pause_reason=body.reason))
+        return self._changed(request, client.client_id, partial(with_pause, reason=body.reason))
 
     def resume_client(self, request: Request) -> Answer:
         """POST /v1/clients/{clientId}/resume: parked occurrences are released on a ramp."""
         _, client = self._directed(request, ReasonBody)
-        return self._put(msgspec.structs.replace(client, paused=False, pause_reason=None))
+        return self._changed(request, client.client_id, without_pause)
 
     def release_parked(self, request: Request) -> Answer:
         """POST /v1/clients/{clientId}/parked/release: at a chosen rate, whether circuits are open or not."""
@@ -66,6 +67,6 @@ class ClientApi(Operations):
                 Problem(f"/signingSecrets/{index}", "names no secret that exists") for index in missing
             )
 
-    def _put(self, client: Client) -> Answer:
-        self.world.clients.put(client)
-        return HTTPStatus.OK, ShownClient.of(client)
+    def _changed(self, request: Request, client_id: str, change: Callable[[Client], Client]) -> Answer:
+        """Change a client, at the revision that the request names if it does."""
+        return HTTPStatus.OK, ShownClient.of(change_client(self.world, client_id, request.revision(), change))

@@ -150,7 +150,7 @@ class Api(NamedApi, ClientApi, DeadApi, OriginalApi):
             checks.report("", "the clientId in the path must be 1-64 of a-z, 0-9 and -, starting with a letter")
         body = validate(ClientBody, read_body(request.event, SINGLE_BYTES), checks)
         self._require_secrets(body.signing_secrets)
-        return self._put(body.to_client(self.world.clients.get(client_id) or Client(client_id=client_id)))
+        return self._changed(request, client_id, body.to_client)
 
     def get_client(self, request: Request) -> Answer:
         """GET /v1/clients/{clientId}, for admins and the client's own principals."""
