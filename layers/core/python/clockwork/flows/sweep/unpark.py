@@ -14,23 +14,19 @@ from functools import partial
 import msgspec
 
 from clockwork.domain.errors import Unavailable, Unreadable
-from clockwork.domain.executions import Execution
 from clockwork.domain.lifecycle.parking import (
     LONGEST_PARKING_MS,
     NOTED_MS,
     Parked,
-    discarded,
     next_rate,
-    parked_due_at,
     parking_of,
 )
 from clockwork.domain.limits.circuits import KNOWN_WITHIN_MS, Circuit, Passage, host_of, plan_passage
 from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Row
 from clockwork.flows.containment import contained
-from clockwork.flows.deliver.batch import LONGEST_HOLD_MS
 from clockwork.flows.outages import tolerated
-from clockwork.flows.records import replace_all
+from clockwork.flows.sweep.discard import discard
 from clockwork.flows.sweep.ended_rows import open_keys
 from clockwork.flows.sweep.parked_rows import ParkedRows
 from clockwork.flows.world import World
@@ -77,7 +73,7 @@ def unpark(world: World, deadline_at: int) -> UnparkReport:
 def _sweep_client(world: World, parked: Parked, until: int, report: UnparkReport) -> bool:
     """Unpark or discard occurrences of one client; True if none of them stays parked."""
     if parked.discard_until is not None:
-        return _discard_client(world, parked, parked.discard_until, until, report)
+        return _discard_client(world, parked, until, report)
     client = world.clients.get(parked.client_id)
     if client is not None and client.paused:
         return False
@@ -185,34 +181,11 @@ def _release(
         raise Unavailable(f"{len(refused)} parked releases were not taken: {refused[0].reason}")
 
 
-def _discard_client(world: World, parked: Parked, due_until: int, until: int, report: UnparkReport) -> bool:
-    # An occurrence that was parked by then may have been parked that much before it was due.
-    last_at = due_until + LONGEST_HOLD_MS
+def _discard_client(world: World, parked: Parked, until: int, report: UnparkReport) -> bool:
     reading = ParkedRows(world, parked.client_id)
     while world.clock.now() < until:
-        asked_for = [one for one in reading.page(PAGE) if parked_due_at(one[0].key) <= last_at]
-        discarded_rows = _discard(world, reading, asked_for)
-        world.timeline.forget(parking_of(parked.client_id), [row.key for row in discarded_rows])
-        report.discarded += len(discarded_rows)
+        report.discarded += discard(world, reading, parked, reading.page(PAGE))
         if reading.is_over:
             _note_end(world, parked, None)
             return not reading.leaves_any
     return False
-
-
-def _discard(world: World, reading: ParkedRows, rows: Sequence[tuple[Row, Release]]) -> list[Row]:
-    """Record the ends of parked occurrences; returns their rows, which nobody needs any more. Raises Unavailable."""
-    ended: list[Row] = []
-    changes: list[tuple[Execution | None, Execution]] = []
-    for row, release in rows:
-        try:
-            stored = world.executions.find(release.job_id, release.execution_id)
-        except Unreadable as fault:
-            reading.leave(row, str(fault))
-            continue
-        ended.append(row)
-        after = None if stored is None else discarded(stored, "discarded while it was parked")
-        if after is not None:
-            changes.append((stored, after))
-    replace_all(world, changes)
-    return ended
