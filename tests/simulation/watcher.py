@@ -164,6 +164,7 @@ class Watcher:
     def client_changed(self, client: Client) -> None:
         """Notes that a client was saved, paused or not."""
         self.grants.changed(client, self._scheduler.now)
+        self.named.pauses[client.client_id].update(client.pauses)
         if client.paused:
             self._paused_since.setdefault(client.client_id, self._scheduler.now)
         else:

@@ -5,13 +5,12 @@ The application lets only admins through to the routes that `routes.ROUTES` mark
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from http import HTTPStatus
 
 from pydantic import Field
 
-from clockwork.domain.clients import Client, with_pause, without_pause
+from clockwork.domain.clients import Client
 from clockwork.domain.errors import InvalidRequest, Problem
 from clockwork.domain.lifecycle.parking import HIGHEST_RATE, Parked
 from clockwork.edge.http.checks import Body, EdgeModel
@@ -20,7 +19,7 @@ from clockwork.edge.operations.base import Answer, Operations
 from clockwork.edge.requests.schedules import EmptyBody, ReasonBody
 from clockwork.edge.responses.clients import Discarding, ShownClient, Unparking
 from clockwork.flows import access
-from clockwork.flows.requests.clients import change_client
+from clockwork.flows.requests.clients import pause_client, resume_client
 
 
 class UnparkBody(EdgeModel):
@@ -35,12 +34,13 @@ class ClientApi(Operations):
     def pause_client(self, request: Request) -> Answer:
         """POST /v1/clients/{clientId}/pause: occurrences that come due are parked."""
         body, client = self._directed(request, ReasonBody)
-        return self._changed(request, client.client_id, partial(with_pause, reason=body.reason))
+        paused = pause_client(self.world, client.client_id, request.revision(), body.reason)
+        return HTTPStatus.OK, ShownClient.of(paused)
 
     def resume_client(self, request: Request) -> Answer:
         """POST /v1/clients/{clientId}/resume: parked occurrences are released on a ramp."""
         _, client = self._directed(request, ReasonBody)
-        return self._changed(request, client.client_id, without_pause)
+        return HTTPStatus.OK, ShownClient.of(resume_client(self.world, client.client_id, request.revision()))
 
     def release_parked(self, request: Request) -> Answer:
         """POST /v1/clients/{clientId}/parked/release: at a chosen rate, whether circuits are open or not."""
@@ -66,7 +66,3 @@ class ClientApi(Operations):
             raise InvalidRequest(
                 Problem(f"/signingSecrets/{index}", "names no secret that exists") for index in missing
             )
-
-    def _changed(self, request: Request, client_id: str, change: Callable[[Client], Client]) -> Answer:
-        """Change a client, at the revision that the request names if it does."""
-        return HTTPStatus.OK, ShownClient.of(change_client(self.world, client_id, request.revision(), change))

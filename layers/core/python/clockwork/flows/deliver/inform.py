@@ -16,6 +16,7 @@ from functools import partial
 
 import msgspec
 
+from clockwork.domain.clients import Pause
 from clockwork.domain.errors import readable
 from clockwork.domain.executions import WAITING, Execution
 from clockwork.domain.fires.hints import completed, hint_of
@@ -84,11 +85,17 @@ def _is_wanted(batch: Batch, item: Item, ref: NamedJobId, job: NamedJob | None) 
     return True
 
 
+def pauses_of(world: World, ref: NamedJobId) -> Sequence[Pause]:
+    """The pauses of a job's client that have ended. The client may be as old as its cache says."""
+    client = world.clients.get(ref.client_id)
+    return () if client is None else client.pauses
+
+
 def _plan(world: World, item: Item, ref: NamedJobId, job: NamedJob | None, stored: Execution | None) -> Plan:
     """Plan to end what waits and is not wanted. What is claimed or has ended is left to the claim."""
     if stored is not None and stored.state not in WAITING:
         return Plan(Action.START, "its claim decides")
-    objection = objection_to(item.release, ref, job, is_started=was_started(stored))
+    objection = objection_to(item.release, ref, job, pauses_of(world, ref), is_started=was_started(stored))
     if objection is None:
         return Plan(Action.START, "its job wants it")
     now = world.clock.now()

@@ -25,7 +25,7 @@ from clockwork.domain.releases import Release
 from clockwork.flows.access import get_jobs
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import end_unclaimed
-from clockwork.flows.deliver.inform import redirected
+from clockwork.flows.deliver.inform import pauses_of, redirected
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.records import replace
 from clockwork.flows.world import World
@@ -97,7 +97,8 @@ def _is_wanted(batch: Batch, item: Item, job_ref: NamedJobId, job: NamedJob | No
 
     Raises Unreadable if an earlier execution of the job cannot be read.
     """
-    objection = objection_to(item.release, job_ref, job, is_started=was_started(item.seen))
+    pauses = pauses_of(batch.world, job_ref)
+    objection = objection_to(item.release, job_ref, job, pauses, is_started=was_started(item.seen))
     if objection is not None:
         _drop(batch, item, objection)
         return False

@@ -13,6 +13,7 @@ from functools import partial
 
 import msgspec
 
+from clockwork.domain.clients import Client
 from clockwork.domain.errors import Unavailable, Unreadable
 from clockwork.domain.lifecycle.parking import (
     LONGEST_PARKING_MS,
@@ -51,14 +52,14 @@ class UnparkReport(msgspec.Struct):
     left: int = 0
 
 
-def unpark(world: World, deadline_at: int) -> UnparkReport:
-    """Unpark occurrences, of each client as many as its rate allows until the next sweep.
+def unpark(world: World, deadline_at: int, client_id: str | None = None) -> UnparkReport:
+    """Unpark occurrences, of each client as many as its rate allows until the next sweep; or of one client alone.
 
     Each client has its share of the time that is left before `deadline_at` (ms). So a client with more rows than can be
     read keeps no other client waiting. A row that this version cannot read keeps nobody waiting either: it stays.
     """
     report = UnparkReport()
-    everybody = world.regulation.parked()
+    everybody = [one for one in world.regulation.parked() if client_id in (None, one.client_id)]
     for index, parked in enumerate(everybody):
         now = world.clock.now()
         until = now + (deadline_at - STOP_MARGIN_MS - now) // (len(everybody) - index)
@@ -74,14 +75,23 @@ def _sweep_client(world: World, parked: Parked, until: int, report: UnparkReport
     """Unpark or discard occurrences of one client; True if none of them stays parked."""
     if parked.discard_until is not None:
         return _discard_client(world, parked, until, report)
-    client = world.clients.get(parked.client_id)
+    # As it is now: a sweep may have been started by the very resume.
+    client = world.clients.get(parked.client_id, fresh=True)
     if client is not None and client.paused:
         return False
-    return _unpark_client(world, parked, until, report)
+    return _unpark_client(world, parked, _known_at(world, client), until, report)
 
 
-def _unpark_client(world: World, parked: Parked, until: int, report: UnparkReport) -> bool:
-    began_at = start_at = world.clock.now()
+def _known_at(world: World, client: Client | None) -> int:
+    """From when on (ms) every deliverer knows that the client is not paused. Sooner, some would park its work again."""
+    if client is None or not client.pauses:
+        return 0
+    return client.pauses[-1].ended_at + world.settings.client_cache_seconds * 1000
+
+
+def _unpark_client(world: World, parked: Parked, known_at: int, until: int, report: UnparkReport) -> bool:
+    began_at = world.clock.now()
+    start_at = max(began_at, known_at)
     circuits = world.regulation.circuits(parked.client_id)
     if parked.by_hand and circuits:
         for host in circuits:
