@@ -72,6 +72,10 @@ class Watched(Faults):
             trail = "".join(traceback.format_exception(error)[-3:])
             self._watcher.violated("Unexpected", f"{self._name}: {error!r}\n{trail}")
 
+    def lost(self, action: str, told: str, why_not: str, **extra: str) -> None:
+        """Note what ends in the log alone: an execution, or all jobs of a row."""
+        self._watcher.told_lost |= {text.partition(".")[0] for text in extra.values()}
+
 
 class Machine:
     """One Lambda environment of the deliverer: the state that it keeps from one invocation to the next."""

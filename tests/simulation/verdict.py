@@ -32,7 +32,8 @@ def where_it_stands(watcher: Watcher, promise: Promise) -> str:
         return "succeeded"
     if promise.cancelled_at is not None or (promise.cancel_asked and record is None and _is_marked(watcher, promise)):
         return "cancelled"
-    return "pending"
+    # The log tells of it, and nothing else: only where each of several calls met a defect of its own.
+    return "dead" if watcher.is_lost(promise) else "pending"
 
 
 def _is_marked(watcher: Watcher, promise: Promise) -> bool:

@@ -103,6 +103,8 @@ class Watcher:
         self.redriven: set[str] = set()
         #: The client whose work meets defects, if there is one: its chains, order and lateness are not judged.
         self.apart: str | None = None
+        #: The jobIds, and the keys of rows, of which the log tells that neither a queue nor a table took them.
+        self.told_lost: set[str] = set()
         #: Whose work may be late or repeated, since something went wrong at it: for all else a run may be calm.
         self.is_held_up: Callable[[Occurrence], bool] = lambda _: False
         #: The first start of each execution: its delivery, and when (ms, true time).
@@ -234,14 +236,19 @@ class Watcher:
             if isinstance(element, Occurrence) and index not in row.cancelled and job_id in self.promises:
                 self._check_in_hands(job_id)
 
+    def is_lost(self, promise: Promise) -> bool:
+        """Whether the log alone tells how a job of the client with defects ended, as each place refused it."""
+        told = {promise.job_id, place_of(promise.job_id).key} & self.told_lost
+        return promise.occurrence.client_id == self.apart and bool(told)
+
     def _check_in_hands(self, job_id: str) -> None:
         promise = self.promises[job_id]
         if (job_id, 1) not in self._sent and not promise.cancel_asked:
             execution_id = only_execution(job_id, promise.occurrence.due_at)
             record = self.executions.find(job_id, execution_id)
             has_ended = record is not None and record.is_final
-            if promise.occurrence.client_id == self.apart:
-                return  # Send, record and row may all have been refused for its job: then the log tells, and no more.
+            if self.is_lost(promise):
+                return
             self.require(
                 # A redriven execution has a row of its own, and so has a release that the queue refused for now.
                 has_ended or execution_id in self.named.redriven or self._is_set_aside(job_id),

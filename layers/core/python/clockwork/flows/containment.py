@@ -49,6 +49,13 @@ class Faults:
         count, self._count = self._count, 0
         return count
 
+    def lost(self, action: str, told: str, why_not: str, **extra: str) -> None:
+        """Tell of work that ends in the log alone, since neither a queue nor a table takes it.
+
+        `extra` says which, by `executionId` or by the `key` of its row.
+        """
+        log.error("%s: %s", told, why_not, extra={"action": action, **extra})
+
 
 def why(faults: Faults, error: Exception, about: object = "") -> str:
     """Why an item fails; a defect is counted and logged, with the item that it is about."""

@@ -26,6 +26,7 @@ from clockwork.domain.timeline import Row
 from clockwork.flows.containment import contained, put_each
 from clockwork.flows.deaths import bury, call_back
 from clockwork.flows.outages import tolerated
+from clockwork.flows.world import World
 
 if TYPE_CHECKING:
     from clockwork.flows.poll.shard import Visit
@@ -65,7 +66,7 @@ def _row(partition_id: str, at: int, release: Release, expires_at: int) -> Row:
 def _end(visit: Visit, release: Release, why_not: str) -> None:
     """End a release that neither the queue nor the timeline takes. If its end cannot be recorded, that is logged."""
     world, told = visit.world, f"neither its queue nor the timeline takes it: {why_not}"
-    with contained(world.environment.faults, partial(_lost, release), release.execution_id):
+    with contained(world.environment.faults, partial(_lost, world, release), release.execution_id):
         stored = world.executions.find(release.job_id, release.execution_id)
         if stored is not None and (stored.is_final or is_claimed(stored, world.clock.now())):
             return
@@ -76,6 +77,6 @@ def _end(visit: Visit, release: Release, why_not: str) -> None:
         call_back(world, [(release, dead)])
 
 
-def _lost(release: Release, why_not: str) -> None:
-    extra = {"action": "release_lost", "executionId": release.execution_id}
-    log.error("a release is refused by the queue and by the timeline: %s", why_not, extra=extra)
+def _lost(world: World, release: Release, why_not: str) -> None:
+    told = "a release is refused by the queue, by the timeline and by its record"
+    world.environment.faults.lost("release_lost", told, why_not, executionId=release.execution_id)

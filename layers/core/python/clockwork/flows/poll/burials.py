@@ -60,7 +60,7 @@ class _Burials:
     """Releases that are given up, and the indexes of those that come again."""
 
     def __init__(self, world: World, releases: Sequence[Release]) -> None:
-        self._now = world.clock.now()
+        self._world, self._now = world, world.clock.now()
         self._releases = releases
         self.again: set[int] = set()
 
@@ -70,7 +70,7 @@ class _Burials:
         if self._now < release.run_at + TRIED_FOR_MS:
             self.again.add(index)
         else:
-            _log_passed(release.execution_id, why_not)
+            _pass(self._world, release.execution_id, why_not)
 
 
 def save_deaths(visit: Visit, records: Sequence[Execution]) -> Sequence[Saved]:
@@ -90,7 +90,7 @@ def save_unreadable(visit: Visit, records: Sequence[Execution]) -> list[int]:
     saves = save_deaths(visit, records)
     for record, saved in zip(records, saves, strict=True):
         if saved.is_defect:
-            _log_passed(record.execution_id, saved.unavailable or "")
+            _pass(visit.world, record.execution_id, saved.unavailable or "")
     return [index for index, saved in enumerate(saves) if is_outage(saved)]
 
 
@@ -99,9 +99,9 @@ def is_outage(saved: Saved) -> bool:
     return saved.unavailable is not None and not saved.is_defect
 
 
-def _log_passed(execution_id: str, why_not: str) -> None:
-    extra = {"action": "death_not_recorded", "executionId": execution_id}
-    log.error("a death is not told, and its row is passed: %s", why_not, extra=extra)
+def _pass(world: World, execution_id: str, why_not: str) -> None:
+    told = "a death is not recorded, and its row is passed"
+    world.environment.faults.lost("death_not_recorded", told, why_not, executionId=execution_id)
 
 
 def _dead(world: World, release: Release, reason: str) -> Execution:

@@ -91,7 +91,7 @@ def _read(world: World, row: Row) -> Visited:
 
 def _end_one(world: World, visited: Visited, index: int, element: Occurrence, why_not: str) -> None:
     """Record one job of a row as DEAD. If not even its record can be made, it is logged, and the job is passed."""
-    with contained(world.environment.faults, partial(_log_passed, visited.row), visited.row.key):
+    with contained(world.environment.faults, partial(_pass, world, visited.row), visited.row.key):
         expires_at = world.execution_expires_at(world.clock.now())
         visited.records.append(undecodable_element(visited.row, index, element, why_not, expires_at))
 
@@ -103,13 +103,13 @@ def give_up(world: World, visited: Visited, why_not: str) -> None:
     """
     client_ids = [one.client_id for one in visited.pointers] + [r.occurrence.client_id for r in visited.releases]
     visited.releases, visited.following, visited.skipped, visited.goes_on = [], [], [], False
-    with contained(world.environment.faults, partial(_log_passed, visited.row), visited.row.key):
+    with contained(world.environment.faults, partial(_pass, world, visited.row), visited.row.key):
         _note_fault(world, visited, client_ids[0] if client_ids else UNKNOWN_CLIENT, Undecodable(why_not))
 
 
-def _log_passed(row: Row, why_not: str) -> None:
-    extra = {"action": "death_not_recorded", "key": row.key}
-    log.error("a death is not told, and its row is passed: %s", why_not, extra=extra)
+def _pass(world: World, row: Row, why_not: str) -> None:
+    told = "a death is not recorded, and its row is passed"
+    world.environment.faults.lost("death_not_recorded", told, why_not, key=row.key)
 
 
 def _visit(world: World, visited: Visited, jobs: Jobs, horizon: str, limit: int) -> None:
