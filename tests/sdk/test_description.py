@@ -131,7 +131,9 @@ CALLS: dict[str, Call] = {
     "getExecution": lambda cw: cw.executions.get("e"),
     "cancelExecution": lambda cw: cw.executions.cancel("e"),
     "redriveExecution": lambda cw: cw.executions.redrive("e", as_it_was=True),
-    "listDead": lambda cw: next(cw.dead.list(prefix="p", client_id="c", page_size=1, next_token="n"), None),
+    "listDead": lambda cw: next(
+        cw.dead.list(prefix="p", from_=AT, to=AT, client_id="c", page_size=1, next_token="n"), None
+    ),
     "redriveDead": lambda cw: cw.dead.redrive(client_id="c", next_token="n", **DEAD),
     "discardDead": lambda cw: cw.dead.discard(client_id="c", next_token="n", **DEAD),
     "putClient": lambda cw: cw.clients.put("c", if_revision=3, **CLIENT),

@@ -200,13 +200,16 @@ class Dead(Resource):
         self,
         *,
         prefix: str | None = None,
+        from_: requests.Instant | None = None,
+        to: requests.Instant | None = None,
         client_id: str | None = None,
         page_size: int | None = None,
         next_token: str | None = None,
     ) -> Pages[results.Execution]:
-        """Dead executions, those that were due last first; `prefix` is of the job's key."""
+        """Dead executions due within these instants, those due last first; `prefix` is of the job's key."""
         path = f"/v1/clients/{self._client(client_id)}/dead"
-        return self._pages(path, results.Execution, {"prefix": prefix, "limit": page_size}, next_token)
+        query = requests.dead_query(prefix=prefix, from_=from_, to=to)
+        return self._pages(path, results.Execution, {**query, "limit": page_size}, next_token)
 
     def redrive(
         self, *, client_id: str | None = None, next_token: str | None = None, **which: Unpack[requests.DeadFilter]

@@ -215,10 +215,11 @@ class StartedRun(Answer):
 
 
 class StartedBackfill(Answer):
-    """A backfill and the number of its executions."""
+    """A backfill and the number of its executions; if there is none, `reason` says why."""
 
     backfill_id: str
     count: int
+    reason: str | None
 
 
 class Preview(Answer):

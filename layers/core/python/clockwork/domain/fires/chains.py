@@ -217,6 +217,21 @@ def ordinal_at(job: NamedJob, at: int) -> int:
     return min(ordinal + count_fires(recurrence, after_at, at), max(ordinal, recurrence.max_fires))
 
 
+def anchored_back(job: NamedJob, at: int) -> NamedJob:
+    """The job with an interval that counts back, too: its beat has fires from `at` (ms) on, before its anchor as well.
+
+    A backfill of a time before the job was made asks for these. A `startAt` still has none before it.
+    """
+    recurrence = job.definition.recurrence
+    if recurrence is None or recurrence.every is None or at >= recurrence.every.anchor_at:
+        return job
+    every = recurrence.every
+    # Not after `at`, and a whole number of intervals before the anchor.
+    anchor_at = every.anchor_at - -(-(every.anchor_at - at) // every.every_ms) * every.every_ms
+    moved = msgspec.structs.replace(recurrence, every=msgspec.structs.replace(every, anchor_at=anchor_at))
+    return msgspec.structs.replace(job, definition=msgspec.structs.replace(job.definition, recurrence=moved))
+
+
 def _expand_backfill(job: NamedJob, start: Pointer, horizon: str, limit: int) -> Step:
     assert start.backfill is not None
     # Version 0.1.0 tied a backfill to the whole definition.
@@ -226,6 +241,7 @@ def _expand_backfill(job: NamedJob, start: Pointer, horizon: str, limit: int) ->
         return Step(
             (), None, Skipped(start.fire.due_at, max(start.fire.due_at, start.backfill.to_at), left, reason), start.fire
         )
+    job = anchored_back(job, start.fire.base_at)
     pointer: Pointer | None = start
     releases: list[Release] = []
     while pointer is not None and pointer.key <= horizon and len(releases) < limit:

@@ -159,7 +159,7 @@ OPERATIONS = {
     "list_dead": Operation(
         "List a client's dead executions, those that were due last first",
         executions.ExecutionPage,
-        parameters=("prefix", "limit", "nextToken"),
+        parameters=("prefix", "from", "to", "limit", "nextToken"),
     ),
     "redrive_dead": Operation(
         "Deliver dead executions after all: so many at once, by jobKey and due instant",

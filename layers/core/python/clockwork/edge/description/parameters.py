@@ -35,6 +35,8 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "prefix": _text("query", "Of the jobKey."),
     "state": {"in": "query", "schema": {"enum": list(JobState)}},
     "tag": _text("query", "`name`, or `name=value`."),
+    "from": _text("query", "Due at this instant or later.", format="date-time"),
+    "to": _text("query", "Due at this instant or earlier.", format="date-time"),
     "If-Match": _text("header", "The revision that is to be changed; another is a conflict."),
     "nextToken": _text("query", "As the page before answered it."),
     "Idempotency-Key": _text(

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from clockwork.domain import ids
+from clockwork.domain import ids, instants
 from clockwork.domain.errors import InvalidRequest, NotAllowed, Problem
 from clockwork.edge.http.pages import in_query, position_of
 from clockwork.flows.access import Caller
@@ -82,6 +82,20 @@ class Request(msgspec.Struct, frozen=True):
                 [Problem(in_query("prefix"), "the query parameter prefix must be the beginning of a jobKey")]
             )
         return prefix
+
+    def instants(self, *names: str) -> list[int | None]:
+        """The instants (ms) of query parameters, None for each that is not given. Raises InvalidRequest for others."""
+        found: list[int | None] = []
+        faults: list[Problem] = []
+        for name in names:
+            text = self.query.get(name)
+            try:
+                found.append(None if text is None else instants.from_text(text))
+            except ValueError as fault:
+                faults.append(Problem(in_query(name), f"the query parameter {name} {fault}"))
+        if faults:
+            raise InvalidRequest(faults)
+        return found
 
     def named_client(self, body: Any) -> str | None:
         """The clientId in a body that is not validated yet; None if the body has no text there.

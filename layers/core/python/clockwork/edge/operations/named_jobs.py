@@ -11,6 +11,7 @@ import msgspec
 
 from clockwork.domain import instants
 from clockwork.domain.errors import InvalidRequest, JobNotFound, Problem
+from clockwork.domain.fires.backfills import why_none
 from clockwork.domain.fires.timings import Retiming, retiming
 from clockwork.domain.ids import digest_of
 from clockwork.domain.named.changes import Change, cancelled, has_cancelled_waiting, paused, replaced, resumed
@@ -110,16 +111,18 @@ class NamedApi(Operations):
         """POST /v1/jobs/{jobId}/backfill."""
         job = self._changeable(request)
         body = validate(BackfillBody, read_body(request.event, SINGLE_BYTES), self._checks(request))
+        from_at, to_at = instants.from_text(body.from_), instants.from_text(body.to)
         planned = trigger.backfill(
             self.world,
             job,
-            instants.from_text(body.from_),
-            instants.from_text(body.to),
+            from_at,
+            to_at,
             body.max_per_second,
             request.idempotency_key,
             admit=self._admitting(job.client_id),
         )
-        return HTTPStatus.ACCEPTED, answers.StartedBackfill(planned.backfill_id, planned.count)
+        reason = None if planned.count else why_none(job, from_at, to_at)
+        return HTTPStatus.ACCEPTED, answers.StartedBackfill(planned.backfill_id, planned.count, reason)
 
     def preview_schedule(self, request: Request) -> Answer:
         """POST /v1/schedules/preview: nothing is saved."""

@@ -17,6 +17,7 @@ from clockwork.domain.cron.zones import offset_at, zone_named
 from clockwork.domain.fires.chains import fire_after, ordinal_at
 from clockwork.domain.instants import to_text
 from clockwork.domain.lifecycle.cancels import Verdict
+from clockwork.domain.named.changes import paused_since
 from clockwork.domain.named_jobs import JobState, NamedJob
 from clockwork.domain.recurrence import Fire, Recurrence, TooMuchWork, Work, next_occurrence
 from clockwork.edge.http.answer import AnswerBody, Instant, instant, one_of
@@ -191,6 +192,7 @@ class StartedBackfill(AnswerBody):
 
     backfill_id: str
     count: int
+    reason: Annotated[str | None, Meta(description="why there is none to execute")] = None
 
 
 class Preview(AnswerBody):
@@ -251,12 +253,20 @@ def _next_fire(job: NamedJob, now: int) -> Fire | None:
 
 
 def upcoming(job: NamedJob, now: int, work: Work) -> Iterator[Fire]:
-    """The job's fires after `now` (ms). A job that is paused or cancelled has none. Raises TooMuchWork."""
+    """The job's fires after `now` (ms), of a paused job as if it were resumed now. Raises TooMuchWork.
+
+    A paused job that fires once fires at its resume, also if it was due in the pause. A deleted job has no fire.
+    """
     recurrence = job.definition.recurrence
+    if job.state is JobState.PAUSED and recurrence is None:
+        fire = fire_after(job, job.chain_after_at, 0)
+        at = paused_since(job)
+        if fire is not None and at is not None and at < fire.due_at <= now:
+            yield fire
     # A fire whose base instant is past may be due only later, by its jitter.
     jitter_ms = 0 if recurrence is None else recurrence.jitter_seconds * 1000
     after_at = max(job.chain_after_at, now - jitter_ms)
-    fire = fire_after(job, after_at, ordinal_at(job, after_at), work) if job.state is JobState.ACTIVE else None
+    fire = fire_after(job, after_at, ordinal_at(job, after_at), work) if job.is_alive else None
     while fire is not None and fire.due_at <= LAST_SHOWN_AT:
         if fire.due_at > now:
             yield fire

@@ -54,7 +54,12 @@ def list_dead(world: World, client_id: str, wanted: DeadFilter, limit: int, befo
     A page may be short and not the last one. An execution that changed in the last moments may be missing, or may be
     listed although it is not DEAD any more.
     """
-    return _matching(world.executions.dead(client_id, limit, before), wanted)
+    # Those that were due last come first: what is due after the range is passed over unread, and behind it nothing is.
+    behind = None if wanted.to_at is None else f"{wanted.to_at + 1:013d}"
+    behind = before if behind is None or (before is not None and before < behind) else behind
+    page = world.executions.dead(client_id, limit, behind)
+    is_over = wanted.from_at is not None and any(one.due_at < wanted.from_at for one in page.executions)
+    return _matching(DeadPage(page.executions, None) if is_over else page, wanted)
 
 
 def _matching(page: DeadPage, wanted: DeadFilter) -> DeadPage:
