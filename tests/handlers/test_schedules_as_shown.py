@@ -106,6 +106,8 @@ def test_the_dead_are_listed_by_their_due_instants() -> None:
     assert listed() == dead
     assert listed(**{"from": dead[1]}) == dead[:2]
     assert listed(to=dead[1]) == dead[1:]
+    assert listed(to="9999-12-31T00:00:00Z") == dead
+    assert listed(to="1969-12-31T00:00:00Z") == []
     assert listed(**{"from": dead[2], "to": dead[1]}) == dead[1:3]
     refused = api.call("GET", "/v1/clients/acme/dead", query={"from": "yesterday", "to": "x"})
     assert (refused.status, refused.pointers) == (422, ["?from", "?to"])

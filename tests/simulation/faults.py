@@ -40,6 +40,7 @@ class Fault(StrEnum):
     INVOKE_TWICE = "invoke_twice"
     DEPLOY = "deploy"
     MISDEPLOY = "misdeploy"  # a setting that must not change was changed: its calls are refused until it is undone
+    NEW_ZONES = "new_zones"  # a deployment brings other rules of a time zone
     # Faults of the queue.
     MESSAGE_TWICE = "message_twice"
     MESSAGE_LATE = "message_late"

@@ -26,6 +26,7 @@ from tests.simulation.named_history import CANCELLING
 from tests.simulation.named_watcher import Life
 from tests.simulation.requests import CALLED_BACK
 from tests.simulation.watcher import MOST_SKEW_MS
+from tests.simulation.zones import of_the_town
 
 #: Few keys for many calls, so that calls collide.
 ORDERING_KEYS = ("first key", "second key")
@@ -37,8 +38,8 @@ ENDLESSLY_PAST = Recurrence(every=Every(every_ms=60_000, anchor_at=0), end_at=60
 CATCH_UPS: tuple[CatchUp, ...] = ("all", "latest", "none")
 
 
-def definition(rng: random.Random, now: int, began_at: int) -> Definition:
-    """Draws a definition as a client may want it."""
+def definition(rng: random.Random, now: int, began_at: int, *, in_town: bool = False) -> Definition:
+    """Draws a definition as a client may want it; `in_town`: perhaps on a clock whose rules change."""
     overlap: Overlap = rng.choice(("allow", "allow", "skip"))
     recurrence = None
     at: int | None = now + rng.choice((0, 1_000, 60_000, 250_000, 500_000)) + rng.randrange(1_000)
@@ -48,6 +49,8 @@ def definition(rng: random.Random, now: int, began_at: int) -> Definition:
         every = Every(every_ms=rng.choice((7_000, 60_000, 130_000)), anchor_at=now + rng.randrange(1_000))
         jitter = rng.choice((0, 0, 3))
         recurrence = Recurrence(every=every, end_at=end_at, max_fires=rng.choice((None, 5)), jitter_seconds=jitter)
+        if in_town and rng.random() < 0.7:
+            recurrence = of_the_town(rng, end_at, jitter)
     ordering_key = rng.choice((*[None] * 8, *ORDERING_KEYS))
     return Definition(
         target=HttpTarget("https://good.example.com/", timeout_seconds=rng.choice((1, 15))),
@@ -81,7 +84,7 @@ def answered(visit: Visit, written: write.Written, *, is_change: bool = False, i
 def create(visit: Visit, key: str | None = None) -> None:
     """Creates under one of few keys; another definition may already hold it."""
     key = key or visit.rng.choice(KEYS)
-    wanted = definition(visit.rng, visit.now, visit.desk.began_at)
+    wanted = definition(visit.rng, visit.now, visit.desk.began_at, in_town=visit.watcher.named.zones.are_drawn)
     if visit.rng.random() < 0.05:
         wanted = msgspec.structs.replace(wanted, at=None, recurrence=ENDLESSLY_PAST)
     text = b'{"n": %d}' % visit.rng.getrandbits(64)
@@ -161,7 +164,7 @@ def in_state(state: JobState) -> Callable[[NamedJob], bool]:
 
 def replace(visit: Visit) -> None:
     """Replaces the definition by PUT, with the same schedule or another one."""
-    wanted = definition(visit.rng, visit.now, visit.desk.began_at)
+    wanted = definition(visit.rng, visit.now, visit.desk.began_at, in_town=visit.watcher.named.zones.are_drawn)
     kind = visit.rng.choice(("same", "same", "bounds", "any", "any"))
     text = b'{"n": %d}' % visit.rng.getrandbits(64)
 
@@ -184,6 +187,8 @@ def like(before: Definition, wanted: Definition, kind: str) -> Definition:
     if kind == "same" or before.recurrence is None:
         return kept
     jitter, most = (3, 7) if before.recurrence.jitter_seconds == 0 else (0, None)
+    if before.recurrence.follows_zone:
+        most = None  # How many fires there were depends on the rules by which they are counted.
     bounds = msgspec.structs.replace(before.recurrence, jitter_seconds=jitter, max_fires=most)
     return msgspec.structs.replace(kept, recurrence=bounds)
 

@@ -12,22 +12,25 @@ from itertools import islice, pairwise
 import msgspec
 
 from clockwork.domain.named_jobs import Definition, JobState, NamedJob
-from clockwork.domain.recurrence import Recurrence, next_occurrence
+from clockwork.domain.recurrence import next_occurrence
+from tests.simulation.zones import Zones
 
+#: No schedule pauses for longer between two fires (ms).
+LONGEST_BEAT_MS = 2 * 3_600_000
 #: The reason that a client gives for a pause that is to end what waits, too.
 CANCELLING = "it ends what waits"
 
 
 @dataclass(frozen=True)
 class Fires:
-    """The fires of one timing, as far as it is in force: due instants by base instant, and how many came before."""
+    """The fires of one timing, as far as it is in force: due instants by base instant, and how many came before.
+
+    `open`: due instants of which nothing is promised.
+    """
 
     due: dict[int, int]
     before: int = 0
-
-
-#: No run lasts longer (ms).
-LONGEST_RUN_MS = 6 * 3_600_000
+    open: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -40,17 +43,19 @@ class Event:
     row: NamedJob
 
 
-def events_of(rows: Sequence[NamedJob]) -> list[Event]:
+def events_of(rows: Sequence[NamedJob], zones: Zones | None = None) -> list[Event]:
     """The events behind the rows of one incarnation, in order."""
-    events = [Event("begin", rows[0].boundary_at, _begun(rows[0]), rows[0])]
+    zones = zones or Zones()
+    events = [Event("begin", rows[0].boundary_at, _begun(rows[0], zones), rows[0])]
     paused_at: int | None = None
     for before, after in pairwise(rows):
         kind, boundary_at, fires = _kind(before, after), after.boundary_at, events[-1].fires
         divides_at = boundary_at if paused_at is None else paused_at
         if kind in ("move", "beat"):
-            fires = _begun(after, _last_base(before, boundary_at) if kind == "beat" else None, boundary_at)
+            base_at = _last_base(before, boundary_at, zones) if kind == "beat" else None
+            fires = _begun(after, zones, base_at, boundary_at)
         elif kind == "bounds":
-            fires = _continued(fires, before, after, divides_at)
+            fires = _continued(fires, before, after, divides_at, zones)
         events.append(Event(kind, boundary_at, fires, after))
         paused_at = _paused_at(paused_at, events[-1])
     return events
@@ -63,7 +68,8 @@ def is_legit(events: Sequence[Event], due_at: int, *, is_started: bool) -> bool:
 
 def promised(events: Sequence[Event]) -> Iterator[int]:
     """The instants that have to be delivered, or to end, by these events."""
-    for due_at in sorted({due for event in events for due in event.fires.due.values()}):
+    left_open = {due_at for event in events for due_at in event.fires.open}
+    for due_at in sorted({due for event in events for due in event.fires.due.values()} - left_open):
         if _judged(events, due_at, is_started=False) in ("start", "tell"):
             yield due_at
 
@@ -134,7 +140,9 @@ def _kind(before: NamedJob, after: NamedJob) -> str:
     old, new = before.definition, after.definition
     if old.recurrence is None and new.recurrence is None:
         return "same" if old.at == new.at else "move"
-    if old.recurrence is None or new.recurrence is None or old.recurrence.every != new.recurrence.every:
+    if old.recurrence is None or new.recurrence is None:
+        return "beat"
+    if (old.recurrence.every, old.recurrence.cron) != (new.recurrence.every, new.recurrence.cron):
         return "beat"
     return "same" if old.recurrence == new.recurrence else "bounds"
 
@@ -151,7 +159,7 @@ def _paused_at(paused_at: int | None, event: Event) -> int | None:
     return min(paused_at, at - 1) if event.kind in ("move", "beat") and at is not None else paused_at
 
 
-def _begun(row: NamedJob, after_base: int | None = None, boundary_at: int | None = None) -> Fires:
+def _begun(row: NamedJob, zones: Zones, after_base: int | None = None, boundary_at: int | None = None) -> Fires:
     """The fires of a timing that begins with this row, after its boundary."""
     recurrence, at = row.definition.recurrence, row.definition.at
     if recurrence is None:
@@ -159,43 +167,43 @@ def _begun(row: NamedJob, after_base: int | None = None, boundary_at: int | None
         return Fires({at: at})
     begins_at = row.created_at if after_base is None else after_base
     due: dict[int, int] = {}
-    for base_at, due_at in _every(recurrence, begins_at, row.job_id):
+    for base_at, due_at in zones.fires(recurrence, begins_at, row.job_id):
         if (boundary_at is None or due_at > boundary_at) and len(due) < _most(row.definition):
             due[base_at] = due_at
-    return Fires(due)
+    return Fires(due, open=_open(due, row, zones))
 
 
-def _continued(fires: Fires, before: NamedJob, after: NamedJob, divides_at: int) -> Fires:
+def _continued(fires: Fires, before: NamedJob, after: NamedJob, divides_at: int, zones: Zones) -> Fires:
     """The fires of the same beat in other bounds: those behind the last base that was due."""
-    last = _last_base(before, divides_at)
+    last = _last_base(before, divides_at, zones)
     count = fires.before + sum(base_at <= last for base_at in fires.due)
     recurrence = after.definition.recurrence
     assert recurrence is not None
     left = max(0, _most(after.definition) - count)
-    return Fires(dict(islice(_every(recurrence, last, after.job_id), left)), count)
+    due = dict(islice(zones.fires(recurrence, last, after.job_id), left))
+    return Fires(due, count, _open(due, after, zones))
 
 
-def _last_base(row: NamedJob, at: int) -> int:
+def _open(due: dict[int, int], row: NamedJob, zones: Zones) -> frozenset[int]:
+    return frozenset(at for at in due.values() if zones.is_open(row.definition.recurrence, at))
+
+
+def _last_base(row: NamedJob, at: int, zones: Zones) -> int:
     """The last base of the row's beat that was due at or before an instant."""
     recurrence = row.definition.recurrence
-    if recurrence is None or recurrence.every is None:
+    if recurrence is None:
         return at
     endless = msgspec.structs.replace(recurrence, end_at=None, max_fires=None)
+    if recurrence.every is None:
+        # It begins far enough back for a base before the job.
+        fires = zones.fires(endless, row.created_at - LONGEST_BEAT_MS, row.job_id)
+        return max(base_at for base_at, due_at in fires if due_at <= at)
     every_ms, anchor_at = recurrence.every.every_ms, recurrence.every.anchor_at
     base_at = anchor_at + (at - anchor_at) // every_ms * every_ms
     if base_at < anchor_at:
         return base_at
     fire = next_occurrence(endless, base_at - 1, 0, row.job_id)
     return base_at if fire is not None and fire.due_at <= at else base_at - every_ms
-
-
-def _every(recurrence: Recurrence, after_at: int, job_id: str) -> Iterator[tuple[int, int]]:
-    """The fires behind an instant, as far as a run may reach: a schedule need not end."""
-    endless = msgspec.structs.replace(recurrence, max_fires=None)
-    fire = next_occurrence(endless, after_at, 0, job_id)
-    while fire is not None and fire.base_at <= after_at + LONGEST_RUN_MS:
-        yield fire.base_at, fire.due_at
-        fire = next_occurrence(endless, fire.base_at, 0, job_id)
 
 
 def _most(definition: Definition) -> int:

@@ -17,6 +17,7 @@ from tests.simulation import paused_clients
 from tests.simulation.named_history import Event, events_of, is_legit, promised
 from tests.simulation.order import Order, Placed
 from tests.simulation.scheduler import Scheduler
+from tests.simulation.zones import Zones
 
 Place = tuple[str, str]
 #: The simulator draws no exclusions, which keeps this oracle simple: fires are anchor + n * interval, plus a jitter.
@@ -47,8 +48,9 @@ class Life:
     #: Acknowledged backfills: the job, its number of fires, and how often the job had changed before. No result is
     #: promised if the job's timing changes during a backfill.
     backfills: dict[str, tuple[str, int, int]] = field(default_factory=dict)
-    #: By incarnation and number of rows, for rows are only ever added.
-    _events: dict[tuple[str, int], list[Event]] = field(default_factory=dict)
+    zones: Zones = field(default_factory=Zones)
+    #: By incarnation and number of rows, for rows are only ever added, and by whether the rules of zones have changed.
+    _events: dict[tuple[str, int, bool], list[Event]] = field(default_factory=dict)
 
     def index_of(self, job: NamedJob) -> int | None:
         """The position of a row among all rows, or None."""
@@ -57,10 +59,11 @@ class Life:
     def events(self, job_id: str, until: int | None = None) -> list[Event]:
         """The events of one incarnation, up to and including the row `until`."""
         count = len(self.truths) if until is None else until + 1
-        if (job_id, count) not in self._events:
+        known = job_id, count, self.zones.is_changed
+        if known not in self._events:
             mine = [row for row in self.truths[:count] if row.job_id == job_id]
-            self._events[job_id, count] = events_of(mine) if mine else []
-        return self._events[job_id, count]
+            self._events[known] = events_of(mine, self.zones) if mine else []
+        return self._events[known]
 
 
 class NamedWatcher:
@@ -70,7 +73,8 @@ class NamedWatcher:
         self._scheduler = scheduler
         self._order = order
         self.executions = MemoryExecutions()
-        self.lives: defaultdict[Place, Life] = defaultdict(Life)
+        self.zones = Zones()
+        self.lives: defaultdict[Place, Life] = defaultdict(lambda: Life(zones=self.zones))
         self.accepted: set[str] = set()
         #: Executions of which an attempt has begun.
         self.started: set[str] = set()
@@ -169,7 +173,8 @@ class NamedWatcher:
     def changed_at(self, execution_id: str) -> int | None:
         """When the job of a schedule's execution was last changed (ms), if it never was paused; None for any other one.
 
-        A change may release what is due since, and a pause may hold it back.
+        A change may release what is due since, and a pause may hold it back. Where the rules of its zone have changed,
+        it may be late.
         """
         execution = decode_execution(execution_id)
         place = decode_job(execution.job_id)
@@ -177,6 +182,9 @@ class NamedWatcher:
             return None
         rows = [row for row in self.lives[place.client_id, place.job_key].truths if row.job_id == execution.job_id]
         if any(row.state is JobState.PAUSED for row in rows):
+            return None
+        is_moved = any(row.definition.recurrence is not None and row.definition.recurrence.follows_zone for row in rows)
+        if is_moved and self.zones.may_be_late(execution.due_at):
             return None
         return rows[-1].changed_at
 
@@ -224,6 +232,9 @@ class NamedWatcher:
         for backfill_id, (job_id, count, changes) in life.backfills.items():
             if any(row.state is JobState.CANCELLED for row in life.truths[changes:]) or _is_retimed(life, changes):
                 continue
+            recurrence = life.truths[-1].definition.recurrence
+            if self.zones.is_changed and recurrence is not None and recurrence.follows_zone:
+                continue  # The range may hold another number of fires by the new rules.
             done = {e for e in self.accepted if e.startswith(job_id) and e.endswith(f".{backfill_id}")}
             records = self.executions.list(job_id, MOST_FIRES, None)
             done |= {e.execution_id for e in records if e.is_final and e.execution_id.endswith(f".{backfill_id}")}

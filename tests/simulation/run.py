@@ -33,6 +33,7 @@ from tests.simulation.stage import BEGAN_AT, DRAIN_BOUND_MS, Stage
 from tests.simulation.stores import LARGEST_PAGE
 from tests.simulation.verdict import check_calm
 from tests.simulation.watcher import Violation
+from tests.simulation.zones import ZONES_EVERY, Zones
 
 OPERATIONS_PER_RUN = 200
 #: Profiles with sleeping sweepers: their parked rows fill many pages, and their sweepers have little time.
@@ -74,6 +75,8 @@ class Run:
         place = place_of_seed(seed)
         self.profile = _profile_of(seed) if place is None else OUTAGES
         self.settings = _settings(self.rng, self.profile)
+        if seed % ZONES_EVERY == 2:  # so that the new rules hold for everybody soon after they are deployed
+            self.settings = self.settings.with_(poller_timeout_seconds=40, lookahead_seconds=240)
         self.script = _script(self.rng, seed)[:operations]
         self.adversary = Adversary(random.Random(~seed), self.profile, faults)
         herd_at = BEGAN_AT + self.rng.randrange(100_000, BUSY_MS)
@@ -88,6 +91,10 @@ class Run:
         if place is not None:
             self.adversary.outage = Outage(place, BEGAN_AT, BUSY_MS, herd_at, random.Random(seed))
             self.stage.watcher.is_held_up = place.holds_up
+        self.zones = self.stage.watcher.named.zones
+        if seed % ZONES_EVERY == 2:
+            self.zones = self.stage.watcher.named.zones = Zones.drawn(random.Random(seed), BEGAN_AT, self.settings)
+        self.stage.scheduler.rules = lambda: self.zones.known
         self._remember_earlier_days()
 
     def go(self) -> Result:
@@ -139,6 +146,8 @@ class Run:
             scheduler.after(at, self.stage.cloud.expire)
         for at in range(100_000, BUSY_MS, 100_000):
             scheduler.after(at, lambda: check_accounted(self.stage.stores, self.stage.watcher))
+        if self.zones.are_drawn:
+            scheduler.after(self.zones.changes_at - BEGAN_AT, self._new_zones)
         scheduler.after(self.rng.randrange(BUSY_MS), self._deploy)
         if self.rng.random() < self.profile.rows / 2:
             scheduler.after(self.rng.randrange(BUSY_MS), self._misdeploy)
@@ -149,7 +158,14 @@ class Run:
     def _deploy(self) -> None:
         shards = max(1, self.settings.shards + (-1, 1, 2)[self.rng.randrange(3)])
         lookahead = self.rng.choice((240, 840))
+        if self.zones.are_drawn:
+            lookahead = self.settings.lookahead_seconds  # How far ahead is read says when the new rules hold.
         self.stage.cloud.deploy(self.settings.with_(shards=shards, lookahead_seconds=lookahead))
+
+    def _new_zones(self) -> None:
+        """Deploys other rules of a time zone: who begins from now on goes by them."""
+        if self.adversary.strikes(Fault.NEW_ZONES, 1.0):
+            self.zones.is_changed = True
 
     def _misdeploy(self) -> None:
         """Deploys another number of ordered shards, for a minute or two."""

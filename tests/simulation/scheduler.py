@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
+from clockwork.domain.cron.zones import INSTALLED, Rules, ruled_by
 from clockwork.domain.errors import ClockworkError
 from clockwork.memory.clock import MemoryClock
 
@@ -86,7 +87,8 @@ class Actor:
 
     def _run(self) -> None:
         try:
-            self.result = self._work(self)
+            with ruled_by(self._scheduler.rules()):
+                self.result = self._work(self)
         except ClockworkError as error:
             self.error = error
         except (Killed, GreenletExit):
@@ -107,6 +109,8 @@ class Scheduler:
         self.stopped = False
         #: Who acts at this moment.
         self.acting: Actor | None = None
+        #: The rules of time zones that are deployed: an actor keeps those with which it began.
+        self.rules: Callable[[], Rules] = lambda: INSTALLED
         #: Called with an exception that no flow expects.
         self.unexpected: Callable[[Actor, Exception], None] = _raise
         self._rng = rng

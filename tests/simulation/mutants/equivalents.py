@@ -7,7 +7,9 @@ EQUIVALENT: dict[str, str] = {
     "domain/cron/engine.py: return match is not None and match < gap_end: match < gap_end -> match <= gap_end": (
         "what matches at the very end of a gap fires at that instant anyway"
     ),
-    "domain/cron/zones.py: @lru_cache(maxsize=2048): 2048 -> 2049": "how much is remembered changes no answer",
+    "domain/cron/zones.py: self.block = lru_cache(maxsize=2048)(self._block): 2048 -> 2049": (
+        "how much is remembered changes no answer"
+    ),
     "domain/cron/exclusion.py: @lru_cache(maxsize=256): 256 -> 257": "how much is remembered changes no answer",
     "domain/cron/exclusion.py: @lru_cache(maxsize=32): 32 -> 33": "how much is remembered changes no answer",
     "domain/requests/packing.py: room, known = 0, set[bytes](): 0 -> 1": (

@@ -19,6 +19,7 @@ _POINTER_FIRST = """    if pointer is not None:
         put_pointer(world, after, pointer)
     return world.jobs.save(before, after)
 """
+_MOVED = "    if first is None or first.key > horizon:\n        return Step((), first)\n"
 _WINNER = "        winner = get_by_key(world, request.client.client_id, request.job_key)\n"
 
 NAMING = (
@@ -162,5 +163,17 @@ NAMING = (
         "flows/poll/expand.py",
         (("    if step.skipped is not None and step.first is not None:\n", "    if False:\n"),),
         "I12",
+    ),
+    Mutant(
+        "a pointer is trusted though the rules of its zone have changed",
+        "domain/fires/chains.py",
+        (("job.chain_after_at else as_ruled_now(job, start)", "job.chain_after_at else start"),),
+        "I7",
+    ),
+    Mutant(
+        "a pointer that moves fires where it was, too",
+        "domain/fires/chains.py",
+        ((_MOVED, _MOVED.replace("Step(()", "Step((release_of(job, start.fire),) if start.key <= horizon else ()")),),
+        "I7",
     ),
 )

@@ -10,7 +10,7 @@ import pytest
 
 from clockwork.domain.errors import Undecodable
 from clockwork.domain.executions import Execution
-from clockwork.domain.fires.chains import skipped_execution
+from clockwork.domain.fires.stretches import skipped_execution
 from clockwork.ports import Saved
 from tests.support.named import Named
 

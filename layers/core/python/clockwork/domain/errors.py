@@ -37,6 +37,10 @@ class ExecutionNotFound(ClockworkError):
     """There is no such execution, or it is another client's. The caller cannot tell the two cases apart."""
 
 
+class ClientNotFound(ClockworkError):
+    """There is no such client. Only an admin learns that: to all others it is NotAllowed."""
+
+
 class NotAllowed(ClockworkError):
     """The caller may not act for that client, whether or not the client exists."""
 

@@ -173,11 +173,13 @@ class Pointer(msgspec.Struct, frozen=True, tag="pointer", rename="camel", omit_d
     backfill: Backfill | None = None
     #: The sequence of an ordered job; None for any other.
     sequence: int | None = None
+    #: Its row lies here (ms) if its fire came to lie where the shard has been read already.
+    read_at: int = 0
 
     @property
     def key(self) -> str:
         """The key of its row. It derives from the series, so that a write which loses overwrites no valid pointer."""
-        run_at = self.fire.due_at if self.backfill is None else self.backfill.run_at
+        run_at = max(self.fire.due_at, self.read_at) if self.backfill is None else self.backfill.run_at
         row_id = ids.derive("pointer", self.client_id, self.job_key, self.series)
         return keys.row_key(run_at, row_id_of(row_id, self.sequence))
 
@@ -210,7 +212,6 @@ def occurrence_of(job: NamedJob, due_at: int, asked_at: int | None = None) -> Oc
         retry_policy=definition.retry_policy,
         signing_secrets=definition.signing_secrets,
         tags=definition.tags,
-        skip_overlap=definition.overlap == "skip",
         relevancy_window_seconds=definition.relevancy_window_seconds,
         retention_days=definition.retention_days,
         ordering_key=definition.ordering_key,

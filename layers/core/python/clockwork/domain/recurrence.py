@@ -65,8 +65,13 @@ class Recurrence(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_u
         if (self.every is None) == (self.cron is None):
             raise ValueError("a recurrence has either every or cron")
 
+    @property
+    def follows_zone(self) -> bool:
+        """Whether the rules of a time zone, which governments change, decide when it fires."""
+        return self.timezone != "UTC" and (self.cron is not None or not self.exclude.is_empty)
 
-class Fire(Struct, frozen=True, rename="camel"):
+
+class Fire(Struct, frozen=True, omit_defaults=True, rename="camel"):
     """One fire of a schedule. The next fire follows from its `base_at` and `ordinal`."""
 
     #: The instant that the schedule names (UTC ms).
@@ -75,6 +80,9 @@ class Fire(Struct, frozen=True, rename="camel"):
     due_at: int
     #: 1 for the first fire of the schedule.
     ordinal: int
+    #: It is the first fire with a base instant after this (UTC ms), if the rules of a zone decide; otherwise None.
+    #: When those change, the fire is worked out anew from there.
+    after_at: int | None = None
 
 
 def next_occurrence(
@@ -94,7 +102,8 @@ def next_occurrence(
     base_at = _next_included(recurrence, after_at, work or Work(MOST_WORK))
     if base_at is None or (recurrence.end_at is not None and base_at > recurrence.end_at):
         return None
-    return Fire(base_at, base_at + _jitter_ms(recurrence, base_at, job_id), ordinal + 1)
+    behind_at = after_at if recurrence.follows_zone else None
+    return Fire(base_at, base_at + _jitter_ms(recurrence, base_at, job_id), ordinal + 1, behind_at)
 
 
 def _next_included(recurrence: Recurrence, after_at: int, work: Work) -> int | None:

@@ -8,7 +8,8 @@ import msgspec
 
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution, Skipped
-from clockwork.domain.fires.chains import fire_after, skipped_execution, without_first
+from clockwork.domain.fires.chains import fire_after
+from clockwork.domain.fires.stretches import skipped_execution, without_first
 from clockwork.domain.ids import ExecutionId
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.recurrence import Fire

@@ -1,11 +1,15 @@
-"""Time zones as runs of constant offset, found once per zone and stretch of time with the stdlib's zoneinfo.
+"""Time zones as runs of constant offset, found once per zone and stretch of time.
 
+The rules of the zones come from outside: they are those of the stdlib's zoneinfo, unless `ruled_by` says otherwise.
 zoneinfo decides which copy of the IANA database it reads. With ``PYTHONTZPATH=""`` it reads only the pinned `tzdata`
 package.
 """
 
 from bisect import bisect_left, bisect_right
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -44,32 +48,60 @@ class Offset(NamedTuple):
     repeated_from: int
 
 
-def zone_named(zone: str) -> ZoneInfo:
-    """The zone with that IANA name. Raises `UnknownZone`."""
-    if zone.startswith(_MACHINE_DEPENDENT):
-        raise UnknownZone(zone)
+class Rules:
+    """The rules of all zones, as one release of the IANA database has them. `find` raises if it has no such zone."""
+
+    def __init__(self, find: Callable[[str], tzinfo]) -> None:
+        self._find = find
+        self.block = lru_cache(maxsize=2048)(self._block)
+
+    def zone(self, name: str) -> tzinfo:
+        """The zone with that IANA name. Raises `UnknownZone`."""
+        if name.startswith(_MACHINE_DEPENDENT):
+            raise UnknownZone(name)
+        try:
+            return self._find(name)
+        except (KeyError, ValueError, OSError) as error:
+            raise UnknownZone(name) from error
+
+    def _block(self, zone: str, number: int) -> tuple[tuple[int, ...], tuple[Offset, ...]]:
+        """The runs of one block of time with their starts. A pure function of zone and rules, hence cached."""
+        first = (number << _BLOCK_BITS) - _MARGIN_SECONDS
+        last = (number + 1 << _BLOCK_BITS) + _MARGIN_SECONDS
+        runs = tuple(_runs(_changes(self.zone(zone), first, last), last))
+        return tuple(run.starts for run in runs), runs
+
+
+#: The rules of the database that is installed.
+INSTALLED = Rules(ZoneInfo)
+_rules: ContextVar[Rules] = ContextVar("rules of time zones", default=INSTALLED)
+
+
+@contextmanager
+def ruled_by(rules: Rules) -> Iterator[None]:
+    """Let these rules hold for this thread or greenlet. A Lambda has one set of rules from its deployment to the next.
+
+    Tests change them where a deployment would.
+    """
+    before = _rules.set(rules)
     try:
-        return ZoneInfo(zone)
-    except (KeyError, ValueError, OSError) as error:
-        raise UnknownZone(zone) from error
+        yield
+    finally:
+        _rules.reset(before)
+
+
+def zone_named(zone: str) -> tzinfo:
+    """The zone with that IANA name. Raises `UnknownZone`."""
+    return _rules.get().zone(zone)
 
 
 def offset_at(zone: str, second: int) -> Offset:
     """The run of constant offset that holds the UTC second. Raises `UnknownZone`."""
-    starts, runs = _block(zone, second >> _BLOCK_BITS)
+    starts, runs = _rules.get().block(zone, second >> _BLOCK_BITS)
     return runs[bisect_right(starts, second) - 1]
 
 
-@lru_cache(maxsize=2048)
-def _block(zone: str, number: int) -> tuple[tuple[int, ...], tuple[Offset, ...]]:
-    """The runs of one block of time with their starts. A pure function of the zone, hence cached."""
-    first = (number << _BLOCK_BITS) - _MARGIN_SECONDS
-    last = (number + 1 << _BLOCK_BITS) + _MARGIN_SECONDS
-    runs = tuple(_runs(_changes(zone_named(zone), first, last), last))
-    return tuple(run.starts for run in runs), runs
-
-
-def _changes(zone: ZoneInfo, first: int, last: int) -> list[tuple[int, int]]:
+def _changes(zone: tzinfo, first: int, last: int) -> list[tuple[int, int]]:
     """(UTC second, offset from then on), the first at `first`, then one for each change before `last`."""
     changes = [(first, _offset(zone, first))]
     for sample in range(first + _SAMPLE_SECONDS, last + _SAMPLE_SECONDS, _SAMPLE_SECONDS):
@@ -79,12 +111,12 @@ def _changes(zone: ZoneInfo, first: int, last: int) -> list[tuple[int, int]]:
     return changes
 
 
-def _change_between(zone: ZoneInfo, before: int, after: int) -> int:
+def _change_between(zone: tzinfo, before: int, after: int) -> int:
     old = _offset(zone, before)
     return before + bisect_left(range(before, after), True, key=lambda second: _offset(zone, second) != old)
 
 
-def _offset(zone: ZoneInfo, second: int) -> int:
+def _offset(zone: tzinfo, second: int) -> int:
     offset = (_EPOCH + timedelta(seconds=second)).astimezone(zone).utcoffset()
     return 0 if offset is None else int(offset.total_seconds())
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import msgspec
 
 from clockwork.domain import keys
-from clockwork.domain.executions import Execution, Skipped, State
-from clockwork.domain.fires.counting import count_fires
+from clockwork.domain.executions import Skipped
+from clockwork.domain.fires.counting import count_fires, last_base
 from clockwork.domain.fires.hints import hint_of
 from clockwork.domain.fires.timings import Timing
-from clockwork.domain.named_jobs import NamedJob, Pointer, occurrence_of
+from clockwork.domain.named_jobs import Backfill, NamedJob, Pointer, occurrence_of
 from clockwork.domain.recurrence import Fire, Work, next_occurrence
 from clockwork.domain.releases import Release
 
@@ -64,11 +64,12 @@ def expand(job: NamedJob, start: Pointer, horizon: str, now: int, limit: int) ->
     """Expand the chain from `start` up to the horizon (a key), to at most `limit` fires.
 
     The catch-up policy decides which missed fires are delivered. It does not apply to backfills. An old pointer of the
-    series may name a fire before the chain's beginning: then the chain is expanded from there.
+    series may name a fire before the chain's beginning: then the chain is expanded from there. The pointer's own fire
+    is none any more if the rules of its time zone have changed: then the chain goes on with the one in its place.
     """
     if start.backfill is not None:
         return _expand_backfill(job, start, horizon, limit)
-    first = first_pointer(job) if start.fire.base_at <= job.chain_after_at else start
+    first = first_pointer(job) if start.fire.base_at <= job.chain_after_at else as_ruled_now(job, start)
     if first is None or first.key > horizon:
         return Step((), first)
     kept, skipped, fire = _catch_up(job, first.fire, horizon, now)
@@ -79,8 +80,29 @@ def expand(job: NamedJob, start: Pointer, horizon: str, now: int, limit: int) ->
             break
         fires.append(pointer.fire)
         pointer = pointer_to(job, fire_after(job, pointer.fire.base_at, pointer.fire.ordinal))
+    if pointer is not None and pointer.key <= start.key:
+        # The fire in place of the pointer's own lay behind it, and others follow: whoever reads on reads from there.
+        pointer = msgspec.structs.replace(pointer, read_at=keys.instant_of(start.key) + 1)
     is_cut = pointer is not None and pointer.key <= horizon
     return Step(tuple(release_of(job, fire) for fire in fires), pointer, skipped, first.fire, is_cut)
+
+
+def as_ruled_now(job: NamedJob, pointer: Pointer) -> Pointer | None:
+    """The pointer to the fire that follows the same base instant by the zones' rules of now; None if none is left.
+
+    It is the same pointer unless the rules of the job's time zone have changed since it was put. A pointer that does
+    not tell the base instant before its fire is taken to follow its own.
+    """
+    recurrence, fire = job.definition.recurrence, pointer.fire
+    if recurrence is None or not recurrence.follows_zone:
+        return pointer
+    after_at = fire.base_at - 1 if fire.after_at is None else fire.after_at
+    after_at = after_at if pointer.backfill is not None else max(after_at, job.chain_after_at)
+    again = fire_after(job, after_at, fire.ordinal - 1)
+    if again is not None and (again.base_at, again.due_at) == (fire.base_at, fire.due_at):
+        return pointer
+    moved = fire_after(job, after_at, ordinal_at(job, after_at))
+    return None if moved is None else msgspec.structs.replace(pointer, fire=moved, read_at=0)
 
 
 def is_missed(job: NamedJob, fire: Fire, now: int) -> bool:
@@ -124,49 +146,30 @@ def run_of(job: NamedJob, due_at: int, run_at: int, run: str) -> Release:
     )
 
 
-def skipped_execution(
-    job: NamedJob, first: Fire, skipped: Skipped, expires_at: int, run: str | None = None, ended_by: int | None = None
-) -> Execution:
-    """The one record for a stretch of fires that are not delivered, under the executionId of the `first`."""
-    release = release_of(job, first)
-    release = release if run is None else msgspec.structs.replace(release, run=run)
-    return release.first_record(State.SKIPPED, expires_at, reason=skipped.reason, skipped=skipped, ended_by=ended_by)
-
-
-def stretch_between(job: NamedJob, after_at: int, until_at: int, reason: str) -> tuple[Fire, Skipped] | None:
-    """The stretch of the chain's fires due after `after_at` and by `until_at` (ms), and its first; None without one."""
-    last = last_fire(job, until_at)
-    before = last_fire(job, after_at)
-    base_at = job.chain_after_at if before is None else before.base_at
-    first = fire_after(job, base_at, ordinal_at(job, base_at))
-    if last is None or first is None or first.due_at > until_at:
-        return None
-    count = fires_by(job, last.base_at) - fires_by(job, base_at) if job.definition.recurrence is not None else 1
-    return first, Skipped(first.due_at, last.due_at, count, reason)
-
-
-def without_first(job: NamedJob, first: Fire, skipped: Skipped, count: int) -> tuple[Fire, Skipped] | None:
-    """The fire behind the first `count` of a stretch, and the rest of the stretch from it on; None if none is left."""
-    if count >= skipped.count:
-        return None
-    fire: Fire | None = first
-    for _ in range(count):
-        fire = fire and fire_after(job, fire.base_at, fire.ordinal)
-    if fire is None:
-        return None
-    return fire, msgspec.structs.replace(skipped, from_at=fire.due_at, count=skipped.count - count)
-
-
 def has_fire_at(job: NamedJob, due_at: int) -> bool:
     """Whether the chain as it stands delivers a fire that is due at this very instant (ms)."""
     recurrence = job.definition.recurrence
     if recurrence is None:
         return job.definition.at == due_at and due_at > job.chain_after_at
-    after_at = max(job.chain_after_at, due_at - recurrence.jitter_seconds * 1000 - 1)
-    fire = fire_after(job, after_at, ordinal_at(job, after_at))
-    while fire is not None and fire.due_at < due_at:
-        fire = fire_after(job, fire.base_at, fire.ordinal)
+    fire = first_due_after(job, due_at - 1)
     return fire is not None and fire.due_at == due_at >= job.skips_until
+
+
+def first_due_after(job: NamedJob, at: int, work: Work | None = None) -> Fire | None:
+    """The first fire of the chain that is due, jitter included, after `at` (ms); None if there is none.
+
+    A fire is due before the schedule names the next one. So it is the last one named by `at`, or the one behind that:
+    at most three fires are computed, however many lie within the jitter. Raises TooMuchWork, given `work`.
+    """
+    recurrence = job.definition.recurrence
+    jitter_ms = 0 if recurrence is None else recurrence.jitter_seconds * 1000
+    after_at = max(job.chain_after_at, at - jitter_ms)
+    fire = fire_after(job, after_at, ordinal_at(job, after_at), work)
+    if recurrence is None or fire is None or fire.due_at > at:
+        return fire
+    base_at = last_base(recurrence, fire.base_at, at)
+    last = fire_after(job, base_at - 1, ordinal_at(job, base_at - 1), work)
+    return last if last is None or last.due_at > at else fire_after(job, base_at, last.ordinal, work)
 
 
 def last_fire(job: NamedJob, at: int) -> Fire | None:
@@ -192,29 +195,25 @@ def last_fire(job: NamedJob, at: int) -> Fire | None:
 
 
 def fires_by(job: NamedJob, at: int) -> int:
-    """How many fires of the chain have their base instant at or before `at` (ms), whether or not `maxFires` bounds it.
+    """How many fires of the chain have their base instant at or before `at` (ms); no more than `maxFires` allows.
 
-    No more than `maxFires` allows.
+    The function counts on or back from the chain's position. So before the first fire the number is 0 or less. A job
+    that fires once has none.
     """
     recurrence = job.definition.recurrence
     if recurrence is None:
         return 0
-    count = job.chain_ordinal + count_fires(recurrence, job.chain_after_at, max(at, job.chain_after_at))
-    return count if recurrence.max_fires is None else min(count, max(recurrence.max_fires, job.chain_ordinal))
-
-
-def ordinal_at(job: NamedJob, at: int) -> int:
-    """How many fires of the chain have their base instant at or before `at` (ms); 0 for a job without `maxFires`.
-
-    The function counts on or back from the chain's position. So before the first fire the number is 0 or less.
-    """
-    recurrence = job.definition.recurrence
-    if recurrence is None or recurrence.max_fires is None:
-        return 0
     after_at, ordinal = job.chain_after_at, job.chain_ordinal
     if at < after_at:
         return ordinal - count_fires(recurrence, at, after_at)
-    return min(ordinal + count_fires(recurrence, after_at, at), max(ordinal, recurrence.max_fires))
+    count = ordinal + count_fires(recurrence, after_at, at)
+    return count if recurrence.max_fires is None else min(count, max(ordinal, recurrence.max_fires))
+
+
+def ordinal_at(job: NamedJob, at: int) -> int:
+    """The ordinal with which the chain goes on behind `at` (ms); 0 without `maxFires`, where nobody needs the count."""
+    recurrence = job.definition.recurrence
+    return 0 if recurrence is None or recurrence.max_fires is None else fires_by(job, at)
 
 
 def anchored_back(job: NamedJob, at: int) -> NamedJob:
@@ -236,13 +235,11 @@ def _expand_backfill(job: NamedJob, start: Pointer, horizon: str, limit: int) ->
     assert start.backfill is not None
     # Version 0.1.0 tied a backfill to the whole definition.
     if start.backfill.timing not in (Timing.of(job.definition).digest, job.definition_digest):
-        left = max(1, start.backfill.count - start.backfill.index)
-        reason = "the timing of its job was changed before this part of the backfill"
-        return Step(
-            (), None, Skipped(start.fire.due_at, max(start.fire.due_at, start.backfill.to_at), left, reason), start.fire
-        )
+        return _rest_of_backfill(start.fire, start.backfill, "the timing of its job was changed")
     job = anchored_back(job, start.fire.base_at)
-    pointer: Pointer | None = start
+    pointer = as_ruled_now(job, start)
+    if pointer is None or pointer.fire.base_at > start.backfill.to_at:
+        return _rest_of_backfill(start.fire, start.backfill, "the rules of its job's time zone were changed")
     releases: list[Release] = []
     while pointer is not None and pointer.key <= horizon and len(releases) < limit:
         backfill = pointer.backfill
@@ -255,6 +252,13 @@ def _expand_backfill(job: NamedJob, start: Pointer, horizon: str, limit: int) ->
         is_over = fire is None or fire.base_at > backfill.to_at
         pointer = None if is_over else msgspec.structs.replace(pointer, fire=fire, backfill=following)
     return Step(tuple(releases), pointer, is_cut=pointer is not None and pointer.key <= horizon)
+
+
+def _rest_of_backfill(fire: Fire, backfill: Backfill, why: str) -> Step:
+    """The step that tells the rest of a backfill as skipped, from this fire on."""
+    left = max(1, backfill.count - backfill.index)
+    reason = f"{why} before this part of the backfill"
+    return Step((), None, Skipped(fire.due_at, max(fire.due_at, backfill.to_at), left, reason), fire)
 
 
 def _catch_up(job: NamedJob, start: Fire, horizon: str, now: int) -> tuple[Fire | None, Skipped | None, Fire | None]:

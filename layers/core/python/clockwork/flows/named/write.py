@@ -15,7 +15,8 @@ import msgspec
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import InvalidRequest, NameTaken, Problem, RevisionConflict
 from clockwork.domain.executions import Execution
-from clockwork.domain.fires.chains import first_pointer, stretch_between
+from clockwork.domain.fires.chains import first_pointer
+from clockwork.domain.fires.stretches import stretch_between
 from clockwork.domain.ids import ExecutionId
 from clockwork.domain.keys import is_ordered
 from clockwork.domain.limits.circuits import host_of

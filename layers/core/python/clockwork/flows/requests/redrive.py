@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from clockwork.domain import ids
+from clockwork.domain import ids, instants
 from clockwork.domain.errors import ExecutionNotFound, NotDead
 from clockwork.domain.executions import DeadPage, Execution
 from clockwork.domain.ids import NamedJobId
@@ -55,7 +55,8 @@ def list_dead(world: World, client_id: str, wanted: DeadFilter, limit: int, befo
     listed although it is not DEAD any more.
     """
     # Those that were due last come first: what is due after the range is passed over unread, and behind it nothing is.
-    behind = None if wanted.to_at is None else f"{wanted.to_at + 1:013d}"
+    is_bounded = wanted.to_at is not None and wanted.to_at < instants.LAST
+    behind = f"{(wanted.to_at or 0) + 1:013d}" if is_bounded else None
     behind = before if behind is None or (before is not None and before < behind) else behind
     page = world.executions.dead(client_id, limit, behind)
     is_over = wanted.from_at is not None and any(one.due_at < wanted.from_at for one in page.executions)
