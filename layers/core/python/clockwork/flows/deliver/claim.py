@@ -107,7 +107,8 @@ def _looked(batch: Batch, item: Item) -> bool:
 def wish(batch: Batch) -> Claim:
     """A claim for one attempt, under a token of its own, until this invocation ends."""
     now = batch.world.clock.now()
-    return Claim(batch.world.random.token(), batch.deadline_at, now, batch.world.execution_expires_at(now))
+    expires_at = batch.world.execution_expires_at(now)
+    return Claim(batch.world.random.token(), batch.deadline_at, now, expires_at, resends=batch.waiting.resends)
 
 
 def unexpired(batch: Batch, items: Sequence[Item]) -> list[Item]:
