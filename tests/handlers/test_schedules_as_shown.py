@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
+from clockwork.domain.executions import Execution
 from clockwork.domain.instants import from_text, to_text
 from clockwork.domain.named_jobs import NamedJob
+from clockwork.memory.executions import MemoryExecutions
 from tests.handlers.handlers import Api
-from tests.handlers.test_changes_of_named_jobs import ONCE, failing
+from tests.handlers.test_changes_of_named_jobs import LATER, ONCE, failing
 from tests.handlers.test_named_api import EVERY, create, job_id, run
 from tests.support.examples import ADMIN
 
@@ -112,3 +117,44 @@ def test_the_dead_are_listed_by_their_due_instants() -> None:
     refused = api.call("GET", "/v1/clients/acme/dead", query={"from": "yesterday", "to": "x"})
     assert (refused.status, refused.pointers) == (422, ["?from", "?to"])
     assert api.call("GET", "/v1/clients/acme/dead", caller=ADMIN).status == 200
+
+
+def test_a_completed_job_shows_how_its_fires_have_ended() -> None:
+    api = Api()
+    path = f"/v1/jobs/{job_id(api, retryPolicy=ONCE, schedule={**EVERY, 'maxFires': 5, 'catchUp': 'none'})}"
+    run(api, 15)
+    failing(api)
+    run(api, 10)
+    assert "outcomes" not in shown(api, path)
+    api.call("POST", f"{path}/pause")
+    run(api, 20)
+    api.call("POST", f"{path}/resume")
+    run(api, 30)
+    now = shown(api, path)
+    expected = {"succeeded": 1, "dead": 2, "skipped": 2, "cancelled": 0, "expired": 0, "open": 0, "more": False}
+    assert (now["state"], now["outcomes"]) == ("COMPLETED", expected)
+
+
+def test_the_newest_hundred_fires_of_a_completed_job_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    api = Api()
+    asked: list[int] = []
+    listing = MemoryExecutions.list
+
+    def noted(self: MemoryExecutions, job_id: str, limit: int, before: str | None) -> Sequence[Execution]:
+        asked.append(limit)
+        return listing(self, job_id, limit, before)
+
+    path = f"/v1/jobs/{job_id(api, schedule={**EVERY, 'maxFires': 103})}"
+    run(api, 1_040)
+    monkeypatch.setattr(MemoryExecutions, "list", noted)
+    outcomes = shown(api, path)["outcomes"]
+    assert (outcomes["succeeded"], outcomes["more"]) == (100, True)
+    assert max(asked) == 101
+
+
+def test_a_job_that_is_completed_while_its_last_fire_is_retried_says_so() -> None:
+    api = Api()
+    path = f"/v1/jobs/{job_id(api, retryPolicy=LATER, schedule={**EVERY, 'maxFires': 1})}"
+    failing(api)
+    run(api, 15)
+    assert shown(api, path)["outcomes"]["open"] == 1

@@ -162,6 +162,7 @@ ANSWERS: dict[type[Answer], set[str]] = {
     results.Waits: {"Waits"},
     results.NextFire: {"NextFire"},
     results.ReleasedFire: {"ReleasedFire"},
+    results.Outcomes: {"Outcomes"},
     results.RetryPolicy: {"ShownRetryPolicy", "RetryPolicyBody"},
     results.Every: {"EveryBody"},
     results.Schedule: {"ScheduleBody", "ShownSchedule"},

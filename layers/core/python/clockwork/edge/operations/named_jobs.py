@@ -25,6 +25,7 @@ from clockwork.edge.operations.base import Answer, Operations
 from clockwork.edge.requests.jobs import DefinitionBody
 from clockwork.edge.requests.schedules import BackfillBody, EmptyBody, PauseBody, PreviewBody
 from clockwork.edge.responses import named_jobs as answers
+from clockwork.edge.responses.executions import Outcomes
 from clockwork.edge.responses.targets import shown_payload
 from clockwork.flows import access
 from clockwork.flows.access import get_named
@@ -32,6 +33,8 @@ from clockwork.flows.named import trigger, write
 from clockwork.flows.named.repair import check_chain
 from clockwork.flows.requests.read import list_jobs
 
+#: So many of the newest records of a job that is over are counted when it is read. Each may hold a payload.
+MOST_COUNTED = 100
 #: Names of a request that are no part of a job's definition.
 NOT_DEFINITION = ("clientId", "jobKey")
 
@@ -148,8 +151,11 @@ class NamedApi(Operations):
     def _show_named(self, caller: access.Caller, job_id: str) -> Answer:
         job = get_named(self.world, caller, job_id)
         check_chain(self.world, job)
-        last = next(iter(self.world.executions.list(job_id, 1, None)), None)
-        return HTTPStatus.OK, answers.ShownNamedJob.whole(job, last, self.world.clock.now())
+        now = self.world.clock.now()
+        is_over = answers.state_of(job, now) is JobState.COMPLETED
+        newest = self.world.executions.list(job_id, MOST_COUNTED + 1 if is_over else 1, None)
+        outcomes = Outcomes.of(newest[:MOST_COUNTED], more=len(newest) > MOST_COUNTED) if is_over else None
+        return HTTPStatus.OK, answers.ShownNamedJob.whole(job, newest, outcomes, now)
 
     def _cancel_named(self, request: Request, caller: access.Caller) -> Answer:
         job = get_named(self.world, caller, request.path["jobId"])

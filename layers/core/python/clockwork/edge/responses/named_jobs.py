@@ -22,7 +22,7 @@ from clockwork.domain.named_jobs import JobState, NamedJob
 from clockwork.domain.recurrence import Fire, Recurrence, TooMuchWork, Work, next_occurrence
 from clockwork.edge.http.answer import AnswerBody, Instant, instant, one_of
 from clockwork.edge.http.checks import REQUEST_WORK
-from clockwork.edge.responses.executions import Cancellation, Execution
+from clockwork.edge.responses.executions import Cancellation, Execution, Outcomes
 from clockwork.edge.responses.targets import Record, ShownRetryPolicy, ShownTarget, delivery, shown_payload
 from clockwork.flows.named.write import Written
 from clockwork.flows.requests.cancel import CancelAnswer
@@ -167,10 +167,11 @@ class ShownNamedJob(JobSummary, kw_only=True):
     payload: Any
     next_fires: list[NextFire]
     last_execution: Execution | None = None
+    outcomes: Annotated[Outcomes | None, Meta(description="once it is COMPLETED")] = None
 
     @classmethod
-    def whole(cls, job: NamedJob, last: executions.Execution | None, now: int) -> Self:
-        """The job with its next fires and the execution that was due last."""
+    def whole(cls, job: NamedJob, newest: Sequence[executions.Execution], outcomes: Outcomes | None, now: int) -> Self:
+        """The job with its next fires, and the newest of its executions."""
         fires: list[Fire] = []
         with suppress(TooMuchWork):
             fires.extend(islice(upcoming(job, now, Work(REQUEST_WORK)), SHOWN_FIRES))
@@ -179,7 +180,8 @@ class ShownNamedJob(JobSummary, kw_only=True):
             now,
             payload=shown_payload(job.definition.payload),
             next_fires=NextFire.all_of(fires, job.definition.recurrence),
-            last_execution=last and Execution.of(last),
+            last_execution=Execution.of(newest[0]) if newest else None,
+            outcomes=outcomes,
         )
 
 

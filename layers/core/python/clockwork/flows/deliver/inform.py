@@ -144,7 +144,9 @@ def _still_waits(world: World, release: Release, job: NamedJob) -> bool:
 def wait_for_others(batch: Batch, item: Item) -> None:
     """Give the claim of a backfilled item back, and let it wait as for a permit until no other one is under way."""
     later = _later(batch, item)
-    plan, _ = replace(batch.world, item.seen, partial(_plan_wait, item, later), item.replans)
+    # Whichever copy of its message comes first when the way is free may start it.
+    from_now = msgspec.structs.replace(later, run_at=batch.world.clock.now())
+    plan, _ = replace(batch.world, item.seen, partial(_plan_wait, item, from_now), item.replans)
     if plan.action is Action.FOLLOW_UP:
         batch.report.deferred += 1
         item.left = True
@@ -159,10 +161,10 @@ def _later(batch: Batch, item: Item) -> Release:
     return item.release.put_off("permit", now, run_at, waits=waits + 1, occurrence=hint)
 
 
-def _plan_wait(item: Item, later: Release, stored: Execution | None) -> Plan:
+def _plan_wait(item: Item, from_now: Release, stored: Execution | None) -> Plan:
     if stored is None or item.seen is None or stored.claimant != item.seen.claimant:
         return Plan(Action.ABSORB, "somebody else has ended it or claimed it by now")
-    return Plan(Action.FOLLOW_UP, WAITS, plan_let_go(later, stored, WAITS), later)
+    return Plan(Action.FOLLOW_UP, WAITS, plan_let_go(from_now, stored, WAITS), from_now)
 
 
 def _plan_let_go(item: Item, stored: Execution | None) -> Plan:
