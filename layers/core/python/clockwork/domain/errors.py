@@ -73,11 +73,15 @@ class Unavailable(ClockworkError):
     """A store or queue gave no definite answer, or refused for now: whether it acted is unknown. Repeat later."""
 
 
-class RefusedForGood(Unavailable):
+class PartlyUnavailable(Unavailable):
+    """Some of what was asked for was refused for a reason of its own: what was asked for beside it may be accepted."""
+
+
+class RefusedForGood(PartlyUnavailable):
     """The queue refused a release itself: the same release is refused again, and others beside it are not."""
 
 
-class OrderedShardsChanged(Unavailable):
+class OrderedShardsChanged(PartlyUnavailable):
     """The setting asks for another number of ordered shards than the stack was made with: ordered jobs are refused."""
 
 

@@ -159,7 +159,7 @@ class Jobs(Protocol):
         """
 
     def save(self, before: NamedJob | None, after: NamedJob) -> bool:
-        """Store `after` if the stored job has the version of `before` (None: no job is stored); otherwise False.
+        """Store `after` if the stored job has the stamp of `before` (None: no job is stored); otherwise False.
 
         A stored job that equals `after` counts as saved: an earlier answer was lost.
         """

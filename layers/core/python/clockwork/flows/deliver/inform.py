@@ -21,7 +21,7 @@ from clockwork.domain.errors import readable
 from clockwork.domain.executions import WAITING, Execution
 from clockwork.domain.fires.hints import completed, hint_of
 from clockwork.domain.ids import NamedJobId, decode_job, is_named
-from clockwork.domain.jobs import KafkaTarget
+from clockwork.domain.jobs import KafkaTarget, Occurrence
 from clockwork.domain.lifecycle.attempts import Action, Plan, plan_let_go, plan_unstarted
 from clockwork.domain.lifecycle.expiry import ended_execution
 from clockwork.domain.limits.concurrency import wait_ms
@@ -125,7 +125,7 @@ def redirected(batch: Batch, item: Item, job: NamedJob) -> bool:
     is_rerouted = isinstance(hint.target, KafkaTarget) != isinstance(whole.target, KafkaTarget)
     if not is_rerouted and not batch.waiting.resends:
         # An ordered item keeps its place, and asks here what admission asked of the target before.
-        item.refusal = against(whole.target, batch.world.clients.get(whole.client_id))
+        item.refusal = _refusal(batch.world, whole)
         return False
     item.release = msgspec.structs.replace(item.release, occurrence=hint_of(whole), paced=False)
     plan, _ = replace(batch.world, item.seen, partial(_plan_let_go, item), item.replans)
@@ -143,14 +143,11 @@ def _still_waits(world: World, release: Release, job: NamedJob) -> bool:
 
 def wait_for_others(batch: Batch, item: Item) -> None:
     """Give the claim of a backfilled item back, and let it wait as for a permit until no other one is under way."""
-    later = _later(batch, item)
-    # Whichever copy of its message comes first when the way is free may start it.
-    from_now = msgspec.structs.replace(later, run_at=batch.world.clock.now())
-    plan, _ = replace(batch.world, item.seen, partial(_plan_wait, item, from_now), item.replans)
+    plan, _ = replace(batch.world, item.seen, partial(_plan_wait, item, batch.world.clock.now()), item.replans)
     if plan.action is Action.FOLLOW_UP:
         batch.report.deferred += 1
         item.left = True
-        batch.waiting.follow(item, later)
+        batch.waiting.follow(item, _later(batch, item))
 
 
 def _later(batch: Batch, item: Item) -> Release:
@@ -161,10 +158,18 @@ def _later(batch: Batch, item: Item) -> Release:
     return item.release.put_off("permit", now, run_at, waits=waits + 1, occurrence=hint)
 
 
-def _plan_wait(item: Item, from_now: Release, stored: Execution | None) -> Plan:
+def _plan_wait(item: Item, now: int, stored: Execution | None) -> Plan:
     if stored is None or item.seen is None or stored.claimant != item.seen.claimant:
         return Plan(Action.ABSORB, "somebody else has ended it or claimed it by now")
-    return Plan(Action.FOLLOW_UP, WAITS, plan_let_go(from_now, stored, WAITS), from_now)
+    # Whichever copy of its message comes first when the way is free may start it.
+    waiting = msgspec.structs.replace(plan_let_go(item.release, stored, WAITS), next_attempt_at=now)
+    return Plan(Action.FOLLOW_UP, WAITS, waiting, item.release)
+
+
+def _refusal(world: World, whole: Occurrence) -> str | None:
+    """Why the client may not send to the target. A cached client may be older than the job, so it is asked anew."""
+    reason = against(whole.target, world.clients.get(whole.client_id))
+    return reason and against(whole.target, world.clients.get(whole.client_id, fresh=True))
 
 
 def _plan_let_go(item: Item, stored: Execution | None) -> Plan:
