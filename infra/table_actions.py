@@ -36,7 +36,7 @@ TABLE_ACTIONS: Mapping[str, Mapping[str, str]] = {
     "deliverer": {
         "timeline": "GetItem PutItem",
         "jobs": "GetItem BatchGetItem",
-        "executions": "GetItem PutItem Query",
+        "executions": "GetItem BatchGetItem PutItem Query",
         "shards": "GetItem PutItem UpdateItem",
         "clients": "GetItem PutItem UpdateItem DeleteItem Query",
     },

@@ -47,6 +47,7 @@ NEEDS: Mapping[str, Needs] = {
     "clients.put": _needs("clients", "PutItem"),
     "regulation.count_created": _needs("clients", "UpdateItem"),
     "regulation.reserve": _needs("clients", "UpdateItem"),
+    "regulation.line_up": _needs("clients", "UpdateItem"),
     "regulation.lease": _needs("clients", "UpdateItem"),
     "regulation.taken": _needs("clients", "Query"),
     "regulation.give_back": _needs("clients", "UpdateItem"),

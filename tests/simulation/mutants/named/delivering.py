@@ -109,6 +109,17 @@ DELIVERING = (
         "I4",
     ),
     Mutant(
+        "a refused stale outcome is acknowledged",
+        "flows/deliver/outcome.py",
+        (
+            (
+                '            batch.fail(item, "our claim had ended, so its outcome is refused")\n',
+                "            item.left = True\n",
+            ),
+        ),
+        "I12",
+    ),
+    Mutant(
         "records are stored over whatever is there",
         "memory/executions.py",
         (("if (stored and stored.revision) != (before and before.revision):", "if False:"),),
@@ -198,13 +209,11 @@ DELIVERING = (
     ),
     Mutant(
         "a decision that raises for one item ends the batch",
-        "flows/deliver/claim.py",
+        "flows/deliver/inform.py",
         (
             (
-                "    judged = batch.each(items, lambda item:"
-                " is_expired(item.release.occurrence, max(now, item.release.run_at)))\n",
-                "    judged = [(item, is_expired(item.release.occurrence, max(now, item.release.run_at)))"
-                " for item in items]\n",
+                "    late = [item for item, is_late in batch.each(items, partial(_is_late, batch)) if is_late]\n",
+                "    late = [item for item in items if _is_late(batch, item)]\n",
             ),
         ),
         "L1",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import WAITING, Execution, State
@@ -23,7 +23,7 @@ def is_let_through(world: World, release: Release, replans: Iterator[int]) -> bo
     or out of order, one goes. It is never unlocked. If the deliverer dies behind it, its next message finds its own
     name. `replans`: the replans that are left. Raises Unavailable, and Unreadable if an execution cannot be read.
     """
-    for _ in replans:
+    while True:
         last = world.executions.find(*last_through_ref(release.job_id))
         if last is not None and last.reason == release.execution_id:
             return True
@@ -35,7 +35,7 @@ def is_let_through(world: World, release: Release, replans: Iterator[int]) -> bo
             raise Unavailable(saved.unavailable)
         if saved.ok:
             return True
-    return False
+        next(replans)
 
 
 def may_be_let_through(world: World, release: Release) -> bool:
@@ -47,26 +47,31 @@ def may_be_let_through(world: World, release: Release) -> bool:
 
 
 def _is_another_under_way(world: World, release: Release, last: Execution | None) -> bool:
-    named = None if last is None or last.reason is None else world.executions.find(release.job_id, last.reason)
-    if named is not None and _is_under_way(named, world.clock.now()):
-        return True
-    return _is_earlier_under_way(world, release)
+    earlier = world.executions.list(release.job_id, EARLIER, release.execution_id)
+    return _is_last_under_way(world, release, last, earlier) or _is_earlier_under_way(world, release, earlier)
 
 
-def _is_earlier_under_way(world: World, release: Release) -> bool:
+def _is_last_under_way(world: World, release: Release, last: Execution | None, earlier: Sequence[Execution]) -> bool:
+    """Whether the execution that was let through last has not ended. It is mostly among the `earlier` ones."""
+    if last is None or last.reason is None:
+        return False
+    named = next((one for one in earlier if one.execution_id == last.reason), None)
+    # One that is due later is not: it was started out of order, by hand or in a backfill.
+    named = named or world.executions.find(release.job_id, last.reason)
+    return named is not None and _is_under_way(named, world.clock.now())
+
+
+def _is_earlier_under_way(world: World, release: Release, earlier: Sequence[Execution]) -> bool:
     """Whether an earlier execution has not ended: one that was let through before the job became `overlap: skip`."""
-    before, looked_at = release.execution_id, 0
-    while looked_at < MOST_EARLIER:
-        at_once = EARLIER if looked_at == 0 else 10 * EARLIER
-        earlier = world.executions.list(release.job_id, at_once, before)
-        now = world.clock.now()
-        if any(_is_under_way(execution, now) and not waits_for_others(execution) for execution in earlier):
-            return True
-        if len(earlier) < at_once or not _may_hide_one(earlier[-1]):
+    at_once = looked_at = EARLIER
+    while not any(_is_under_way(one, world.clock.now()) and not waits_for_others(one) for one in earlier):
+        if len(earlier) < at_once or not _may_hide_one(earlier[-1]) or looked_at >= MOST_EARLIER:
             return False
         # Executions that were skipped since then, or wait, may hide the running one because of which they do.
-        before, looked_at = earlier[-1].execution_id, looked_at + at_once
-    return False
+        at_once = 10 * EARLIER
+        earlier = world.executions.list(release.job_id, at_once, earlier[-1].execution_id)
+        looked_at += at_once
+    return True
 
 
 def _may_hide_one(execution: Execution) -> bool:

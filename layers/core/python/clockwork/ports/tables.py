@@ -12,6 +12,7 @@ from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import DeadPage, Execution
 from clockwork.domain.lifecycle.parking import Parked
 from clockwork.domain.limits.circuits import Circuit
+from clockwork.domain.limits.slots import Reach, Reserved
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.requests.create import KeyRow
 from clockwork.domain.timeline import Lease, Page, Row, Shard, ShardStatus
@@ -71,7 +72,7 @@ class Shards(Protocol):
         """
 
     def commit(self, lease: Lease) -> bool:
-        """Write the lease's cursor, horizon, `until` and `released`, if owner and epoch are still the lease's.
+        """Write the lease's cursor, horizon, `until`, `released` and `owed`, if owner and epoch are still the lease's.
 
         `until = 0` releases the lease. False: another poller fenced this one off, or cursor or horizon would go back.
         Then nothing was written.
@@ -187,14 +188,18 @@ class Regulation(Protocol):
     def created(self, client_id: str, day: int) -> int:
         """How many jobs of a UTC day `count_created` has counted."""
 
-    def reserve(
-        self, client_id: str, count: int, interval_ms: float, now: int, latest: int | None = None
-    ) -> tuple[int, int]:
-        """Reserve slots of the client's rate limit, `interval_ms` apart: the instant of the first (ms), and how many.
+    def reserve(self, client_id: str, count: int, interval_ms: float, now: int, reach: Reach | None = None) -> Reserved:
+        """Reserve slots of the client's rate limit, `interval_ms` apart.
 
-        No other caller gets these slots. There are `count` of them, or as many as there are up to `latest` (ms),
-        perhaps none. Intervals are kept to the microsecond, so that a limit of thousands a second holds for
-        reservations of one slot.
+        No other caller gets these slots. There are `count` of them, or as many as there are within `reach`, perhaps
+        none. Intervals are kept to the microsecond, so that a limit of thousands a second holds for reservations of one
+        slot. Where slots have passed unused, nobody stands in line: it is forgotten.
+        """
+
+    def line_up(self, client_id: str, count: int, interval_ms: float, now: int) -> int:
+        """Give `count` places at the end of the line, `interval_ms` apart: the instant of the first (ms).
+
+        The line begins at the next free slot. Places are estimates: nothing is reserved.
         """
 
     def lease(self, client_id: str, block: int, holder: str, now: int, until: int) -> bool:

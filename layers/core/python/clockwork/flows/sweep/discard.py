@@ -30,13 +30,14 @@ def discard(world: World, reading: ParkedRows, parked: Parked, rows: Sequence[tu
     """
     # What was parked by then may have been parked that much before it was due.
     last_at = (parked.discard_until or 0) + LONGEST_HOLD_MS
+    meant = [(row, release) for row, release in rows if parked_due_at(row.key) <= last_at]
+    records = world.executions.get([(release.job_id, release.execution_id) for _, release in meant]) if meant else ()
     known: list[Known] = []
-    for row, release in rows:
-        try:
-            if parked_due_at(row.key) <= last_at:
-                known.append((row, release, world.executions.find(release.job_id, release.execution_id)))
-        except Unreadable as fault:
-            reading.leave(row, str(fault))
+    for (row, release), stored in zip(meant, records, strict=True):
+        if isinstance(stored, Unreadable):
+            reading.leave(row, str(stored))
+        else:
+            known.append((row, release, stored))
     ends = _end(world, known)
     ended = [(row, release, end) for (row, release, _), end in zip(known, ends, strict=True) if end.is_final]
     # One that is under way has a message of its own.
