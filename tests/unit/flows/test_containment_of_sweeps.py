@@ -230,7 +230,7 @@ def test_a_call_of_a_discard_that_raises_for_one_client_leaves_the_work_of_other
         clockwork.regulation.direct_parked(Parked(client_id, discard_until=AT))
     raising(clockwork, "executions", call, monkeypatch)
     assert sum(one.parked.discarded for one in swept(clockwork)) == len(OTHERS)
-    ended = [one.client_id for one in clockwork.executions.all() if one.state is State.SKIPPED]
+    ended = [one.client_id for one in clockwork.executions.all() if one.state is State.CANCELLED]
     assert sorted(ended) == sorted(OTHERS)
 
 
