@@ -7,14 +7,14 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from clockwork.aws.secret_names import PARAMETERS
 from clockwork.domain.targets.webhooks import InvalidSecret, key_of
 from clockwork.ports import Clock
 
 #: Clockwork reads only secrets with this prefix, so that no client can have another application's secret used as a key.
 PREFIX = "clockwork/"
-#: The first letters of a parameter's name, which tell it from a secret's; behind them the same prefix holds.
-_PARAMETERS = "ssm:"
-PARAMETER_PREFIX = f"{_PARAMETERS}/{PREFIX}"
+#: The same of a parameter's name.
+PARAMETER_PREFIX = f"{PARAMETERS}/{PREFIX}"
 #: How long a secret is cached: a rotation must keep the former secret valid for at least this long.
 MEMORY_MS = 300_000
 #: For so long a secret that could not be read is not asked for again (ms).
@@ -108,7 +108,7 @@ class Secrets:
         return str(self._secrets_manager.get_secret_value(SecretId=name).get("SecretString", ""))
 
     def _parameter(self, name: str) -> str:
-        found = self._parameter_store.get_parameter(Name=name.removeprefix(_PARAMETERS), WithDecryption=True)
+        found = self._parameter_store.get_parameter(Name=name.removeprefix(PARAMETERS), WithDecryption=True)
         if found["Parameter"]["Type"] != "SecureString":
             raise _NotSecure
         return str(found["Parameter"]["Value"])
