@@ -269,7 +269,7 @@ def test_the_chains_of_a_page_share_what_may_be_taken_at_once() -> None:
     pointer = first_pointer(named.job)
     assert pointer is not None
     row = pointer_row(named.job, pointer, named.start)
-    visited = visit_rows(named.clockwork.world, [row, row], END, 5)
+    visited = visit_rows(named.clockwork.world, [row, row], END, 5, named.clockwork.clock.at)
     assert [len(one.releases) for one in visited] == [5, 1]
 
 
