@@ -179,6 +179,7 @@ ANSWERS: dict[type[Answer], set[str]] = {
     results.Client: {"ShownClient"},
     overview.WhoAmI: {"WhoAmI"},
     overview.Counted: {"Counted"},
+    overview.OpenCircuit: {"OpenCircuit"},
     overview.Usage: {"Usage"},
     overview.Shard: {"ShownShard"},
     overview.UpcomingItem: {"UpcomingItem"},

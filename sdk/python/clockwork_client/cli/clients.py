@@ -59,7 +59,7 @@ def list_(state: State) -> None:
 @click.pass_obj
 def usage(state: State, client_id: str | None) -> None:
     """Show what a client has waiting, and what is left of its caps."""
-    found = state.cw.clients.usage(client_id)
+    found, now = state.cw.clients.usage(client_id), state.now
     if state.is_json:
         show.as_json(found.raw)
         return
@@ -69,7 +69,7 @@ def usage(state: State, client_id: str | None) -> None:
             ("paused", "yes" if found.paused else "no"),
             ("parked", _counted(found.parked)),
             ("dead", _counted(found.dead)),
-            ("open circuits", ", ".join(found.open_circuits)),
+            ("open circuits", ", ".join(f"{one.host} {show.when(one.opened_at, now)}" for one in found.open_circuits)),
             ("deliveries a second", found.max_rate_per_second),
             ("deliveries at once", found.max_concurrency),
             ("creates a second", found.creates_per_second),

@@ -119,7 +119,6 @@ def _ref_of(item: Item) -> NamedJobId:
 def _is_wanted(batch: Batch, item: Item, ref: NamedJobId, job: NamedJob | None) -> bool:
     plan, _ = replace(batch.world, item.seen, partial(_plan, batch.world, item, ref, job), item.replans)
     if plan.action is Action.FINISH:
-        batch.report.dropped += 1
         return False
     if job is not None and _still_waits(batch.world, item.release, job):
         item.release = _later(batch, item)

@@ -110,7 +110,6 @@ def _is_wanted(batch: Batch, item: Item, job_ref: NamedJobId, job: NamedJob | No
 
 def _drop(batch: Batch, item: Item, objection: Objection) -> None:
     """End an item that is not to be started, visibly: at level `none` its end is all that is recorded of it."""
-    batch.report.dropped += 1
     with batch.failing(item):
         _, stored = replace(batch.world, item.seen, partial(_plan_end, batch.world, item, objection), item.replans)
         batch.owe_callback(item, stored)
