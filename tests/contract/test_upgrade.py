@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 import pytest
@@ -11,16 +11,20 @@ from moto import mock_aws
 
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import State
-from clockwork.domain.jobs import Payload
+from clockwork.domain.jobs import HttpTarget, Payload, RetryPolicy
 from clockwork.domain.named.changes import Change, cancelled, paused, replaced, resumed
 from clockwork.domain.named_jobs import JobState, NamedJob
 from clockwork.domain.recurrence import Every, Recurrence
+from clockwork.domain.requests.create import CreateRequest
 from clockwork.domain.storage.codec import MANY, PLAIN
 from clockwork.flows.named.write import change
+from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.requests.redrive import redrive
 from tests.contract.upgraded import LOOKAHEAD_SECONDS, MINUTE_MS, Upgraded
 from tests.contract.worlds import AwsWorld
+from tests.support.examples import new_job, outline
 
+OK = HttpTarget("https://ok.example.com/")
 #: A job that fires every minute has so many fires in one lookahead.
 MOST_TWICE = LOOKAHEAD_SECONDS // 60
 
@@ -176,7 +180,7 @@ def _is_of_schedule(execution_id: str, named: dict[str, NamedJob]) -> bool:
     return job_id in named and run in named[job_id].runs
 
 
-def test_its_dead_ones_are_redriven_and_its_keys_stand_for_their_requests(in_memory: Upgraded) -> None:
+def test_its_dead_ones_are_redriven(in_memory: Upgraded) -> None:
     in_memory.until(24)
     for dead in in_memory.world.executions.dead("acme", 100, None).executions:
         redrive(in_memory.world, dead)
@@ -184,6 +188,23 @@ def test_its_dead_ones_are_redriven_and_its_keys_stand_for_their_requests(in_mem
     dead_ones = [one for one in in_memory.found["promises"] if one["what"] in ("dead", "dead, unrecorded")]
     states = [in_memory.record(f"{one['jobId']}.{one['dueAt']:013d}.0") for one in dead_ones]
     assert [record and record.state for record in states] == [State.SUCCEEDED, State.SUCCEEDED]
+
+
+@pytest.mark.parametrize(("key", "whats"), [("a key", ["keyed"]), ("packed", [f"alike {n}" for n in range(12)])])
+def test_its_keys_stand_for_their_requests(in_memory: Upgraded, key: str, whats: Sequence[str]) -> None:
+    delays = [30 * MINUTE_MS] if key == "a key" else [int((60 + n / 100) * MINUTE_MS) for n in range(12)]
+    policy = RetryPolicy(max_attempts=4, backoff="fixed", initial_seconds=100, jitter="none")
+    jobs = tuple(
+        new_job(index=n, payload=Payload(what.encode()), delay_ms=delay_ms, retry_policy=policy, target=OK)
+        for n, (what, delay_ms) in enumerate(zip(whats, delays, strict=True))
+    )
+    client = in_memory.world.clients.get("acme")
+    assert client is not None
+    outlines = tuple(map(outline, jobs)) if len(jobs) > 1 else ()
+    asked = CreateRequest(client=client, jobs=jobs, outlines=outlines, idempotency_key=key, digest=key)
+    before = {one["what"]: (one["jobId"], one["dueAt"]) for one in in_memory.found["promises"]}
+    again = create_jobs(in_memory.world, asked, in_memory.world.shards.list())
+    assert [(one.job_id, one.due_at) for one in again] == [before[what] for what in whats]
 
 
 def test_what_it_paused_is_resumed(in_memory: Upgraded) -> None:
