@@ -10,11 +10,11 @@ from collections.abc import Mapping
 #: DynamoDB actions by Lambda and table.
 TABLE_ACTIONS: Mapping[str, Mapping[str, str]] = {
     "api": {
-        "timeline": "GetItem BatchGetItem PutItem BatchWriteItem UpdateItem",
+        "timeline": "GetItem BatchGetItem PutItem BatchWriteItem UpdateItem Query",
         "jobs": "GetItem BatchGetItem PutItem Query",
         "executions": "GetItem BatchGetItem PutItem Query",
         "shards": "GetItem BatchGetItem PutItem UpdateItem Scan",
-        "clients": "GetItem PutItem UpdateItem DeleteItem Query",
+        "clients": "GetItem PutItem UpdateItem DeleteItem Query Scan",
     },
     "ingester": {
         "timeline": "GetItem BatchGetItem PutItem UpdateItem",

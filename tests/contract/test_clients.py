@@ -79,3 +79,24 @@ def test_two_puts_of_a_client_at_once_leave_the_principals_of_one_of_them(client
         stored = clients.get("acme")
         assert stored in wanted
         assert {p for p in (ALICE, BOB, CAROL) if clients.of_principal(p)} == set(stored.principals)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 100])
+def test_all_clients_are_listed_once_whatever_the_page(world: World, limit: int) -> None:
+    client_ids = {f"client-{number}" for number in range(5)}
+    for client_id in client_ids:
+        world.clients.put(Client(client_id=client_id, principals=(ALICE, BOB)))
+    # Regulation keeps rows of its own beside the clients.
+    world.regulation.count_created("client-1", 1, 1, 10)
+    world.regulation.note_parked("client-2", 1)
+    seen: list[str] = []
+    behind: str | None = None
+    while True:
+        page = world.clients.list(limit, behind)
+        assert len(page) <= limit
+        seen += [client_id for client_id, _ in page]
+        assert all(client == world.clients.get(client_id) for client_id, client in page)
+        if len(page) < limit:
+            break
+        behind = page[-1][0]
+    assert sorted(seen) == sorted(client_ids)

@@ -54,3 +54,13 @@ def test_a_days_count_goes_when_the_day_is_over(aws_world: AwsWorld) -> None:
     aws_world.regulation.count_created("acme", DAY, 1, 100)
     (item,) = aws_world.raw("clients")
     assert int(item["expiresAt"]["N"]) == (DAY + 2) * 86_400
+
+
+def test_the_jobs_of_a_day_can_be_asked_for(regulation: Regulation) -> None:
+    assert regulation.created("acme", 7) == 0
+    regulation.count_created("acme", 7, 3, 10)
+    regulation.count_created("acme", 7, 2, 10)
+    regulation.count_created("acme", 7, 9, 10)
+    regulation.count_created("acme", 8, 1, 10)
+    regulation.count_created("globex", 7, 1, 10)
+    assert (regulation.created("acme", 7), regulation.created("acme", 8)) == (5, 1)

@@ -23,9 +23,10 @@ READS = frozenset(
     f"{port}.{method}"
     for port, methods in {
         "timeline": ("find", "read"),
-        "shards": ("list", "get"),
+        "shards": ("list", "get", "all"),
         "executions": ("find", "list", "dead"),
-        "clients": ("get", "of_principal"),
+        "clients": ("get", "list", "of_principal"),
+        "regulation": ("circuits", "created"),
         "jobs": ("get", "list"),
         "signing_secrets": ("exists",),
     }.items()

@@ -30,6 +30,8 @@ ADMINS = {"admin", "admin's session"}
 OWN = {"own client", "own client's session"}
 STRANGERS = {"unknown principal", "same name elsewhere", "session called like the admin"}
 OPEN = {"get_health", "get_openapi"}
+#: A caller learns nothing but its own name: every signed caller may ask.
+EVERYBODYS = {"who_am_i"}
 #: Routes that concern no client's data: a caller who acts for any client may use them.
 ANYBODYS = {"preview_schedule"}
 HOURLY = {"every": {"seconds": 3_600}}
@@ -62,7 +64,7 @@ BODIES: dict[str, Any] = {
     },
     "delete_schedule": {"clientId": "acme", "scheduleKey": "no such key"},
 }
-QUERIES = {"list_jobs": {"clientId": "acme"}}
+QUERIES = {"list_jobs": {"clientId": "acme"}, "list_upcoming": {"clientId": "acme"}}
 #: The status of routes that do not answer 200. A delivered execution is not dead, so it cannot be redriven (409).
 STATUS = {"redrive_execution": 409, "create_job": 201, "delete_schedule": 400} | dict.fromkeys(
     ("run_job", "backfill_job", "release_parked", "discard_parked"), 202
@@ -81,7 +83,7 @@ def expected(route: Route, who: str, kind: str) -> int:
     """The status that the rules of authorisation give, for any route."""
     if who == "unsigned":
         return 403
-    if route.operation in OPEN or (route.operation in ANYBODYS and who not in STRANGERS):
+    if route.operation in OPEN | EVERYBODYS or (route.operation in ANYBODYS and who not in STRANGERS):
         return 200
     if who in ADMINS or (who in OWN and not route.admin):
         return 409 if kind == "anonymous" and route.operation in NAMED_ONLY else STATUS.get(route.operation, 200)

@@ -124,7 +124,7 @@ CLIENT_FIELDS = [
         "a session as principal",
         {"principals": ["arn:aws:sts::111111111111:assumed-role/app/session"]},
         "/principals/0",
-        "must match",
+        "list the role itself, arn:aws:iam::111111111111:role/app",
     ),
     Fault("a role with a path", {"principals": ["arn:aws:iam::111111111111:role/a/b"]}, "/principals/0", "must match"),
     Fault(

@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 
+from clockwork.domain.executions import State
 from clockwork.domain.jobs import HttpTarget
+from clockwork.domain.named_jobs import NamedJob
 from tests.handlers.handlers import Api
 from tests.handlers.test_named_api import EVERY, create, job_id, run
 from tests.support.examples import failure, success
+from tests.support.named import execution_of
 
 #: One attempt, so that an execution that fails is DEAD at once.
 ONCE = {"maxAttempts": 1}
@@ -93,6 +96,20 @@ def test_an_answer_says_what_goes_on_and_what_was_ended() -> None:
     assert api.call("POST", f"{path}/pause", {"waiting": "cancel"}).body["changed"] is False
     deleted = api.call("DELETE", path).body
     assert (deleted["result"], deleted["endedCount"]) == ("cancelled", 0)
+
+
+@pytest.mark.parametrize("method", ["PATCH", "DELETE"])
+def test_an_answer_lists_the_first_hundred_that_run_and_counts_them_all(method: str) -> None:
+    api = Api()
+    path = f"/v1/jobs/{job_id(api)}"
+    (job,) = api.clockwork.jobs.get([("acme", "tick")])
+    assert isinstance(job, NamedJob)
+    now = api.clockwork.clock.at
+    running = [execution_of(job, now - second * 1000, State.RUNNING) for second in range(150)]
+    api.clockwork.executions.save([(None, one) for one in running])
+    answer = api.call(method, path, {"payload": 7} if method == "PATCH" else None)
+    assert answer.status == 200
+    assert (len(answer.body["executions"]), answer.body["executionsCount"]) == (100, 150)
 
 
 def test_a_redrive_goes_by_the_definition_of_today_or_as_it_was() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from clockwork.aws.errors import NoAnswer, RefusedToAll, Throttled
 from clockwork.bootstrap import App, Handler
 from clockwork.domain.errors import NewerFormat, OrderedShardsChanged, RefusedForGood, Unavailable
 from clockwork.domain.ids import AnonymousJob
@@ -264,6 +265,23 @@ def test_what_is_wrong_with_one_create_is_not_answered_to_those_beside_it(
     failed = ingester.handle({"Records": records}, CONTEXT)["batchItemFailures"]
     assert ingester.payloads() == [b"after", b"before"]
     assert [one["itemIdentifier"] for one in failed] + [one.message_id for one in ingester.rejects.rejected] == ["m1"]
+
+
+@pytest.mark.parametrize("outage", [Unavailable, Throttled, NoAnswer, RefusedToAll])
+def test_an_outage_is_asked_about_once_for_all_creates_of_a_batch(
+    outage: type[Unavailable], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ingester = Ingester()
+    tries: list[int] = []
+
+    def out(rows: Sequence[Row]) -> Any:
+        tries.append(len(rows))
+        raise outage("the table does not answer")
+
+    monkeypatch.setattr(ingester.clockwork.timeline, "put_new", out)
+    records = [record(number, create(number), f"{number}") for number in range(5)]
+    assert len(ingester.handle({"Records": records}, CONTEXT)["batchItemFailures"]) == 5
+    assert tries == [5]
 
 
 def test_a_release_that_is_refused_itself_is_told_from_a_queue_that_takes_nothing(

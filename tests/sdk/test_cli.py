@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 from clockwork.domain.executions import Outcome, State
 from clockwork_client.cli import show
-from clockwork_client.cli.app import GROUPS, clockwork, in_front
+from clockwork_client.cli.app import COMMANDS, GROUPS, clockwork, in_front
 from clockwork_client.cli.app import State as Settings
 from clockwork_client.transport import NoAnswer, Request, Response
 from tests.handlers.handlers import Api
@@ -398,6 +398,47 @@ def test_the_help_of_a_group_is_its_line_in_the_help_of_all(cli: Cli) -> None:
         assert set(line.rstrip(".").rpartition(": ")[2].split(", ")) == set(made.commands)
         assert cli(name, "--help").exit_code == 0
     assert cli("--help").exit_code == 0
+
+
+def test_the_help_of_a_command_is_its_line_in_the_help_of_all(cli: Cli) -> None:
+    for name, (command, line) in COMMANDS.items():
+        made = command()
+        assert (made.name, (made.help or "").partition("\n")[0]) == (name, line)
+        assert cli(name, "--help").exit_code == 0
+
+
+def test_upcoming_shows_anonymous_jobs_and_the_next_fire_of_named_ones_in_order(cli: Cli) -> None:
+    cli("job", "create", "--key", "nightly", "--every", "1h", HOOK)
+    cli("job", "create", "--in", "5m", HOOK)
+    found = cli.json("upcoming")
+    assert [one.get("jobKey") for one in found] == [None, "nightly"]
+    ran = cli("upcoming")
+    assert ran.exit_code == 0
+    assert "(in 4 min)" in ran.stdout or "(in 5 min)" in ran.stdout
+    assert "nightly" in ran.stdout and "recurs" in ran.stdout
+    assert cli.json("upcoming", "--within", "1m") == []
+
+
+def test_whoami_tells_the_principal_and_its_clients(cli: Cli) -> None:
+    assert "may act for  acme" in cli("whoami").stdout
+    assert "every client" in cli("whoami", caller=ADMIN).stdout
+    assert "none" in cli("whoami", caller="arn:aws:iam::111111111111:user/nobody").stdout
+
+
+def test_clients_are_listed_with_what_they_use(cli: Cli) -> None:
+    assert [one["clientId"] for one in cli.json("client", "list", caller=ADMIN)] == ["acme", "globex"]
+    assert "acme" in cli("client", "list", caller=ADMIN).stdout
+    assert cli("client", "list").exit_code == 1
+    assert "parked" in cli("client", "usage").stdout
+
+
+def test_shards_are_shown_to_admins(cli: Cli) -> None:
+    cli("job", "create", "--in", "5m", HOOK)
+    cli.api.clockwork.run_until(cli.api.clockwork.clock.at + 120_000)
+    ran = cli("shards", caller=ADMIN)
+    assert ran.exit_code == 0
+    assert "p000" in ran.stdout and "used" in ran.stdout
+    assert cli("shards").exit_code == 1
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

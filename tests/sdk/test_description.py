@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from clockwork_client import Clockwork, errors, requests, resources, results
+from clockwork_client import Clockwork, errors, overview, requests, resources, results
 from clockwork_client.answers import Answer, Target, camel, fields_of
 from clockwork_client.transport import Request, Response
 from infra import ROOT
@@ -116,12 +116,12 @@ CALLS: dict[str, Call] = {
     "createJob": lambda cw: cw.schedule(HTTP, 1, client_id="c", idempotency_key="k", **JOB),
     "createBatch": lambda cw: list(cw.schedule_many([requests.job(HTTP, 1, **JOB)], key="k")),
     "listJobs": lambda cw: next(
-        cw.jobs.list(prefix="p", state="s", tag="t", client_id="c", page_size=1, next_token="n"), None
+        cw.jobs.list(prefix="p", state="s", tag="t", key="k", client_id="c", page_size=1, next_token="n"), None
     ),
     "getJob": lambda cw: cw.jobs.get("j"),
     "putJob": lambda cw: cw.jobs.replace("j", HTTP, 1, if_revision=3, **DEFINITION),
     "patchJob": lambda cw: cw.jobs.patch("j", {"tags": None}, if_revision=3),
-    "cancelJob": lambda cw: cw.jobs.cancel("j"),
+    "cancelJob": lambda cw: cw.jobs.cancel("j", if_revision=3),
     "pauseJob": lambda cw: cw.jobs.pause("j", "r", waiting="cancel", if_revision=3),
     "resumeJob": lambda cw: cw.jobs.resume("j", "r", waiting="cancel", if_revision=3),
     "runJob": lambda cw: cw.jobs.run("j", idempotency_key="k"),
@@ -140,6 +140,11 @@ CALLS: dict[str, Call] = {
     "resumeClient": lambda cw: cw.clients.resume("c", reason="r"),
     "releaseParked": lambda cw: cw.clients.release_parked("c", max_per_second=1),
     "discardParked": lambda cw: cw.clients.discard_parked("c"),
+    "listUpcoming": lambda cw: next(cw.upcoming(from_=AT, to=AT, client_id="c", page_size=1, next_token="n"), None),
+    "whoAmI": lambda cw: cw.whoami(),
+    "listShards": lambda cw: cw.shards(),
+    "listClients": lambda cw: next(cw.clients.list(page_size=1, next_token="n"), None),
+    "getUsage": lambda cw: cw.clients.usage("c"),
     "getHealth": lambda cw: cw.health(),
     "getOpenapi": lambda cw: cw.description(),
 }
@@ -169,6 +174,11 @@ ANSWERS: dict[type[Answer], set[str]] = {
     results.StartedBackfill: {"StartedBackfill"},
     results.Preview: {"Preview"},
     results.Client: {"ShownClient"},
+    overview.WhoAmI: {"WhoAmI"},
+    overview.Counted: {"Counted"},
+    overview.Usage: {"Usage"},
+    overview.Shard: {"ShownShard"},
+    overview.UpcomingItem: {"UpcomingItem"},
     results.HandledDead: {"HandledDead"},
     results.Unparking: {"Unparking"},
     results.Discarding: {"Discarding"},
@@ -177,7 +187,7 @@ ANSWERS: dict[type[Answer], set[str]] = {
 AROUND = {"index", "status"}
 #: Shapes that become no object of their own: pages, choices, a batch, what is read as a plain dict.
 OTHERWISE = {"JobPage", "ExecutionPage", "Job", "Created", "CreatedBatch", "RefusedElement", "Problem", "Fault"}
-OTHERWISE |= {"Health"}
+OTHERWISE |= {"Health", "ClientPage", "ShardList", "UpcomingPage"}
 
 
 class Answered(Exception):

@@ -60,20 +60,21 @@ class ApiEnvironment:
 class Watched(Faults):
     """Contained defects: any that the adversary has not raised is a violation."""
 
-    def __init__(self, watcher: Watcher, name: str) -> None:
+    def __init__(self, watcher: Watcher, actor: Actor) -> None:
         super().__init__()
         self._watcher = watcher
-        self._name = name
+        self._actor = actor
 
     def add(self, error: Exception) -> None:
         """Note a defect of the flows themselves."""
         if not isinstance(error, Defect):
             trail = "".join(traceback.format_exception(error)[-3:])
-            self._watcher.violated("Unexpected", f"{self._name}: {error!r}\n{trail}")
+            self._watcher.violated("Unexpected", f"{self._actor.name}: {error!r}\n{trail}")
 
     def lost(self, action: str, told: str, why_not: str, **extra: str) -> None:
-        """Note what ends in the log alone: an execution, or all jobs of a row."""
-        self._watcher.told_lost |= {text.partition(".")[0] for text in extra.values()}
+        """Note what ends in the log alone: an execution, or all jobs of a row. That no store answered is no cause."""
+        about = {text.partition(".")[0] for text in extra.values()}
+        self._watcher.told_lost |= about - self._actor.unanswered
 
 
 class Machine:
@@ -144,7 +145,7 @@ class Cloud:
         gate = Gate(actor, self.scheduler, self.adversary, self.history, stores.acting)
         clock = proxies.SkewedClock(actor, self.scheduler, skew_ms)
         machine = machine or Machine(next(self._environments), skew_ms)
-        machine.environment.faults = Watched(self.watcher, actor.name)
+        machine.environment.faults = Watched(self.watcher, actor)
         ports: dict[str, Any] = {
             "settings": settings,
             "clock": clock,

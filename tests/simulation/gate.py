@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol, TypeVar
 
 import msgspec
 
 from clockwork.domain.errors import Unavailable
+from clockwork.domain.timeline import Row
 from tests.simulation import roles
 from tests.simulation.faults import OF_READ, OF_SEVERAL, OF_TARGET, OF_WRITE, Fault
 from tests.simulation.history import History
+from tests.simulation.rows import elements_of
 from tests.simulation.scheduler import Actor, Killed, Scheduler
 
 I = TypeVar("I")  # noqa: E741 - an item
@@ -26,13 +28,15 @@ DEFECTIVE_CLIENT = "client-0"
 
 
 def mentions(value: object, client_id: str) -> bool:
-    """Whether a call is about the work of a client, as far as its arguments name it."""
+    """Whether a call is about the work of a client, as far as its arguments name it, or hold it as a row does."""
     if isinstance(value, str):
         return value == client_id
+    if isinstance(value, Row):
+        return mentions(elements_of(value), client_id)
     if isinstance(value, msgspec.Struct):
         named = getattr(value, "client_id", None) or getattr(getattr(value, "occurrence", None), "client_id", None)
         return named == client_id
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return any(mentions(part, client_id) for part in value.values())
     return isinstance(value, list | tuple) and any(mentions(part, client_id) for part in value)
 

@@ -26,7 +26,7 @@ class Place:
     """Where a port fails: the calls, which of their items, and whose work may be late because of it."""
 
     name: str
-    call: str
+    call: str | tuple[str, ...]
     fails: Callable[[object], bool]
     holds_up: Callable[[Occurrence], bool]
 
@@ -48,6 +48,14 @@ def _is_of_client(occurrence: Occurrence) -> bool:
     return occurrence.client_id == PLACED_AT
 
 
+def _is_of_work(one: object) -> bool:
+    return _is_record(one) or (isinstance(one, Release) and _is_of_client(one.occurrence))
+
+
+#: What is out while defects strike the same client: no call then tells for good what becomes of its releases.
+BESIDE_DEFECTS = Place(
+    "one client's queue and records", ("releases.send", "executions.save"), _is_of_work, _is_of_client
+)
 #: Each is tried in turn.
 PLACES = (
     Place("one client's named jobs", "jobs.get", _is_job, _is_of_client),

@@ -25,7 +25,7 @@ from tests.simulation.gate import DEFECTIVE_CLIENT
 from tests.simulation.history import History
 from tests.simulation.named_further import hoard
 from tests.simulation.operations import ASKED_BY_MESSAGE, OPERATIONS, WEIGHTS
-from tests.simulation.outages import OUTAGES, Outage, place_of_seed
+from tests.simulation.outages import BESIDE_DEFECTS, OUTAGES, Outage, place_of_seed
 from tests.simulation.requests import ADMIN, CLIENTS, METERED, RETRY_POLICIES
 from tests.simulation.retention import LONG_PAUSE_MS, SHORT, SLOW_RETRIES
 from tests.simulation.rows import elements_of, every_row
@@ -44,6 +44,8 @@ CREATED_EARLIER = (METERED.jobs_per_day or 0) - 30, METERED.jobs_per_day or 0
 HOARDS_EVERY = 9
 #: One of so many seeds meets defects in the work of one client, and nothing else that goes wrong.
 DEFECTS_EVERY = 50
+#: One of so many seeds meets an outage of that client's queue and records besides.
+OUTAGE_BESIDE_DEFECTS_EVERY = 2 * DEFECTS_EVERY
 #: One of so many seeds keeps everything for a short time only.
 SHORT_LIVES_EVERY = 11
 #: The clients are busy for this long (ms); then faults stop.
@@ -88,6 +90,8 @@ class Run:
         if self.profile is DEFECTS:
             self.stage.watcher.apart = DEFECTIVE_CLIENT
             self.stage.watcher.is_held_up = lambda occurrence: occurrence.client_id == DEFECTIVE_CLIENT
+            place = BESIDE_DEFECTS if seed % OUTAGE_BESIDE_DEFECTS_EVERY == OUTAGE_BESIDE_DEFECTS_EVERY - 1 else None
+            self.stage.watcher.sends_again = place is not None
         if place is not None:
             self.adversary.outage = Outage(place, BEGAN_AT, BUSY_MS, herd_at, random.Random(seed))
             self.stage.watcher.is_held_up = place.holds_up
@@ -253,7 +257,7 @@ def _settings(rng: random.Random, profile: Profile) -> Settings:
         visibility_seconds=2 * deliverer_timeout,
         idempotency_seconds=900,
         # Where something is out pollers have to read ahead of it.
-        backpressure_messages=rng.choice((2, 40_000)) if profile is not OUTAGES else 40_000,
+        backpressure_messages=rng.choice((2, 40_000)) if profile not in (OUTAGES, DEFECTS) else 40_000,
     )
 
 

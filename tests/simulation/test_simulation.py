@@ -33,6 +33,9 @@ REGRESSIONS = {
     11313: "each probe of a circuit was spent on a parked job that had been cancelled: the others waited for ever",
     12087: "a stretch that had grown since a repeated create recorded its beginning was not told to its end",
     16345: "a job that came by message lay in a shard that had just left (the checker did not look there)",
+    49: "a poller read a record, which its role does not allow, to end what the queue and the timeline refused",
+    99: "a release was lost when its queue and its row were refused and no store answered about its end",
+    399: "rows of others were passed behind a chain that goes on and whose next pointer was refused by a defect",
     334: "a lost worker's record stayed RUNNING: its message was let go, as if to be parked, with its end unrecorded",
 }
 

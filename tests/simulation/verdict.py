@@ -113,8 +113,8 @@ def check_calm(watcher: Watcher) -> None:
             late = started_at - wanted_at
             watcher.require(late <= CALM_LATENESS_MS, "I3", f"{late} ms late without a fault of its own", job_id)
         starts = watcher.attempts[execution_id, delivery.attempt]
-        # Where nothing is recorded, a repeat of the request releases again what is due.
-        may_repeat = occurrence.record == "none" and execution_id in watcher.asked
+        # Where nothing is recorded, a repeat of the request releases again what is due, and so does a shard held up.
+        may_repeat = occurrence.record == "none" and (execution_id in watcher.asked or watcher.sends_again)
         watcher.require(starts == 1 or may_repeat, "I4", f"started {starts} times without a fault of its own", job_id)
 
 

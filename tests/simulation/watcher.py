@@ -107,6 +107,10 @@ class Watcher:
         self.told_lost: set[str] = set()
         #: Whose work may be late or repeated, since something went wrong at it: for all else a run may be calm.
         self.is_held_up: Callable[[Occurrence], bool] = lambda _: False
+        #: Whether a shard may be held up behind what it has sent: for a release that its queue and its timeline refuse,
+        #: and about whose end no store answers. What was sent behind it is sent again, and nothing but a claim absorbs
+        #: that.
+        self.sends_again = False
         #: The first start of each execution: its delivery, and when (ms, true time).
         #: Executions that were released at once because a client asked, perhaps not for the first time.
         self.asked: set[str] = set()

@@ -109,6 +109,24 @@ def _as_told(name: str, value: object) -> str:
     return "24 h" if value == 86_400 else str(value)
 
 
+#: The kinds of changes, in the order of keepachangelog.com.
+KINDS_OF_CHANGES = ("Added", "Changed", "Deprecated", "Removed", "Fixed", "Security")
+
+
+def test_the_changelog_keeps_its_form() -> None:
+    text = text_of(ROOT / "CHANGELOG.md")
+    _, *versions = re.split(r"^## ", text, flags=re.MULTILINE)
+    assert len(versions) >= 2
+    for version in versions:
+        kinds = re.findall(r"^### (.+)$", version, re.MULTILINE)
+        assert kinds == [kind for kind in KINDS_OF_CHANGES if kind in kinds]
+        # A list has no gaps, and no entry stands in it twice.
+        assert re.findall(r"^(?:- |  ).*\n\n+(- .*)$", version, re.MULTILINE) == []
+        entries = re.findall(r"^- .*(?:\n  .*)*", version, re.MULTILINE)
+        assert len(entries) == len(set(entries))
+    assert [line for line in text.splitlines() if len(line) > 120] == []
+
+
 def test_the_handbook_lists_every_metric() -> None:
     told = text_of(ROOT / "docs/operations.md")
     assert [name for name in STATISTICS if f"`{name}`" not in told] == []

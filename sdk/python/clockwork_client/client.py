@@ -12,6 +12,7 @@ from clockwork_client import __version__, requests, resources
 from clockwork_client.answers import Target
 from clockwork_client.calls import Caller, Machine, made
 from clockwork_client.errors import NotConfigured
+from clockwork_client.overview import Shard, UpcomingItem, WhoAmI
 from clockwork_client.results import Job
 from clockwork_client.signing import Signer
 from clockwork_client.transport import Transport, Urllib3
@@ -109,6 +110,32 @@ class Clockwork:
 
         found = key or self._caller.machine.new_key()
         return Bulk(self._caller, jobs, client_id or self.client_id, found, parallel, deadline)
+
+    def upcoming(
+        self,
+        *,
+        from_: requests.Instant | None = None,
+        to: requests.Instant | None = None,
+        client_id: str | None = None,
+        page_size: int | None = None,
+        next_token: str | None = None,
+    ) -> resources.Pages[UpcomingItem]:
+        """What is about to start for a client within 24 hours, or between `from_` and `to`; anonymous jobs included."""
+        client = client_id or self.client_id
+        query = {"clientId": client, **requests.fields(from_=from_, to=to), "limit": page_size}
+        return resources.Pages(
+            lambda after: self._caller.call("GET", "/v1/upcoming", query={**query, "nextToken": after}),
+            UpcomingItem,
+            next_token,
+        )
+
+    def whoami(self) -> WhoAmI:
+        """The caller as Clockwork sees it, and the clients that it may act for."""
+        return WhoAmI(self._caller.call("GET", "/v1/whoami"))
+
+    def shards(self) -> list[Shard]:
+        """Where each shard of the timeline stands (admins)."""
+        return [Shard(one) for one in self._caller.call("GET", "/v1/shards")["items"]]
 
     def health(self) -> Mapping[str, Any]:
         """`{"status": "ok"}` if the API answers."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from clockwork_client import requests, results
+from clockwork_client import overview, requests, results
 from clockwork_client.answers import Answer, Target
 from clockwork_client.calls import Caller, made, segment
 from clockwork_client.errors import NotConfigured, UnexpectedAnswer
@@ -86,19 +86,20 @@ class Jobs(Resource):
         prefix: str | None = None,
         state: str | None = None,
         tag: str | None = None,
+        key: str | None = None,
         client_id: str | None = None,
         page_size: int | None = None,
         next_token: str | None = None,
     ) -> Pages[results.Job]:
-        """Named jobs in the order of their keys. `tag` is `name=value`, or a name."""
+        """Named jobs in the order of their keys. `tag` is `name=value`, or a name; `key` is that of one job."""
         client = client_id or self._client_id
-        query = {"clientId": client, "prefix": prefix, "state": state, "tag": tag, "limit": page_size}
+        which = {"jobKey": key, "prefix": prefix, "state": state, "tag": tag}
+        query = {"clientId": client, **which, "limit": page_size}
         return self._pages("/v1/jobs", results.Job, query, next_token)
 
     def find(self, key: str, *, client_id: str | None = None) -> results.Job | None:
         """The named job with this key, as a list shows it; None if there is none."""
-        first = next(self.list(prefix=key, client_id=client_id, page_size=1), None)
-        return first if first is not None and first.job_key == key else None
+        return next(self.list(key=key, client_id=client_id), None)
 
     def get(self, job_id: str) -> results.Job:
         """A job whole: where it stands, its next ten fires, its last execution."""
@@ -121,9 +122,9 @@ class Jobs(Resource):
         """Change a named job by a merge patch (RFC 7396), in the API's names: {"schedule": {"cron": "0 4 * * *"}}."""
         return results.Job(self._call("PATCH", _job(job_id), dict(changes), if_match=if_revision))
 
-    def cancel(self, job_id: str) -> results.Cancellation:
+    def cancel(self, job_id: str, *, if_revision: int | None = None) -> results.Cancellation:
         """Cancel a job. The `result` is the truth: `cancelled`, `running` or `too_late`."""
-        return results.Cancellation(self._call("DELETE", _job(job_id)))
+        return results.Cancellation(self._call("DELETE", _job(job_id), if_match=if_revision))
 
     def pause(
         self, job_id: str, reason: str | None = None, *, waiting: str | None = None, if_revision: int | None = None
@@ -228,11 +229,22 @@ class Dead(Resource):
 
 
 class Clients(Resource):
-    """Clients. All but `get` is for admins."""
+    """Clients. All but `get` and `usage` is for admins."""
 
     def get(self, client_id: str | None = None) -> results.Client:
         """Read a client."""
         return results.Client(self._call("GET", self._path(client_id)))
+
+    def __iter__(self) -> Iterator[results.Client]:
+        return self.list()
+
+    def list(self, *, page_size: int | None = None, next_token: str | None = None) -> Pages[results.Client]:
+        """All clients, in no particular order. Those that the API's version cannot read are left out."""
+        return self._pages("/v1/clients", results.Client, {"limit": page_size}, next_token)
+
+    def usage(self, client_id: str | None = None) -> overview.Usage:
+        """What a client has waiting, and what is left of its caps."""
+        return overview.Usage(self._call("GET", self._path(client_id, "/usage")))
 
     def put(self, client_id: str | None = None, **options: Unpack[requests.ClientOptions]) -> results.Client:
         """Create a client, or replace it whole: an option that is left out gets its default."""

@@ -189,6 +189,7 @@ class Job(Answer):
     last_execution: Execution | None
     changed: bool | None
     executions: tuple[Execution, ...] | None
+    executions_count: int | None
     goes_on: tuple[Execution, ...] | None
     goes_on_count: int | None
     ended: tuple[Execution, ...] | None
@@ -204,6 +205,7 @@ class Cancellation(Answer):
     result: str
     reason: str
     executions: tuple[Execution, ...]
+    executions_count: int | None
     ended: tuple[Execution, ...] | None
     ended_count: int | None
 

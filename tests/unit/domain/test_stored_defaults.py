@@ -52,7 +52,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
         "version": "",
         "version_until": 0,
     },
-    "Occurrence": {"record": "full", "skip_overlap": False, "sequence": 0, "is_hint": False},
+    "Occurrence": {"record": "full", "sequence": 0, "is_hint": False},
     "Parked": {"rate": 5.0, "by_hand": False, "noted_at": 0},
     "Payload": {"is_text": False},
     "Pointer": {"read_at": 0},

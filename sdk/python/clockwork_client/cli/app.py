@@ -22,6 +22,8 @@ from clockwork_client.errors import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from clockwork_client.client import Clockwork
 
 REFUSED, USAGE, UNCERTAIN = 1, 2, 3
@@ -85,14 +87,39 @@ def _cron() -> click.Group:
     return cron
 
 
+def _upcoming() -> click.Command:
+    from clockwork_client.cli.overview import upcoming
+
+    return upcoming
+
+
+def _shards() -> click.Command:
+    from clockwork_client.cli.overview import shards
+
+    return shards
+
+
+def _whoami() -> click.Command:
+    from clockwork_client.cli.overview import whoami
+
+    return whoami
+
+
 #: Groups of commands: what imports one when it is first used, and its line in the help, which needs none of them.
 GROUPS = {
     "job": (_job, "Jobs: create, list, get, update, pause, resume, run, backfill, cancel."),
     "exec": (_exec, "Executions of jobs: list, get, cancel, redrive."),
     "dead": (_dead, "DEAD executions of a client: list, redrive, discard."),
-    "client": (_client, "Clients, who may act within which bounds: get, put, pause, resume."),
+    "client": (_client, "Clients, who may act within which bounds: list, get, usage, put, pause, resume."),
     "cron": (_cron, "Cron expressions: explain, next."),
 }
+#: The same for commands that stand alone.
+COMMANDS = {
+    "upcoming": (_upcoming, "What is about to start for the client, anonymous jobs included."),
+    "shards": (_shards, "Where each shard of the timeline stands (admins)."),
+    "whoami": (_whoami, "Who the caller is, as Clockwork sees it, and for which clients it may act."),
+}
+LOADED: dict[str, tuple[Callable[[], click.Command], str]] = {**GROUPS, **COMMANDS}
 
 
 class Main(click.Group):
@@ -104,17 +131,17 @@ class Main(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of all commands."""
-        return [*GROUPS, *super().list_commands(ctx)]
+        return [*LOADED, *super().list_commands(ctx)]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """The command of a name."""
-        return GROUPS[name][0]() if name in GROUPS else super().get_command(ctx, name)
+        return LOADED[name][0]() if name in LOADED else super().get_command(ctx, name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """The list of commands in the help."""
         own = [(name, one.get_short_help_str(80)) for name, one in sorted(self.commands.items())]
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in GROUPS.items()] + own)
+            formatter.write_dl([(name, text) for name, (_, text) in LOADED.items()] + own)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""

@@ -1,4 +1,4 @@
-"""`clockwork client`: get, put, pause, resume."""
+"""`clockwork client`: list, get, usage, put, pause, resume."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from clockwork_client import results
 from clockwork_client.answers import camel
 from clockwork_client.cli import show, values
 from clockwork_client.cli.options import options
+from clockwork_client.overview import Counted
 
 if TYPE_CHECKING:
     from clockwork_client.cli.app import State
@@ -38,7 +39,47 @@ CLIENT: list[tuple[str, str, dict[str, Any]]] = [
 
 @click.group()
 def client() -> None:
-    """Clients, who may act within which bounds: get, put, pause, resume."""
+    """Clients, who may act within which bounds: list, get, usage, put, pause, resume."""
+
+
+@client.command("list")
+@click.pass_obj
+def list_(state: State) -> None:
+    """List all clients (admins)."""
+    found = state.cw.clients.list()
+    if state.is_json:
+        show.each_as_json(found)
+        return
+    rows = [[one.client_id, one.state, ", ".join(one.principals), one.reason or ""] for one in found]
+    show.table(("client", "state", "principals", "reason"), rows)
+
+
+@client.command()
+@click.argument("client_id", required=False)
+@click.pass_obj
+def usage(state: State, client_id: str | None) -> None:
+    """Show what a client has waiting, and what is left of its caps."""
+    found = state.cw.clients.usage(client_id)
+    if state.is_json:
+        show.as_json(found.raw)
+        return
+    show.facts(
+        [
+            ("client", found.client_id),
+            ("paused", "yes" if found.paused else "no"),
+            ("parked", _counted(found.parked)),
+            ("dead", _counted(found.dead)),
+            ("open circuits", ", ".join(found.open_circuits)),
+            ("deliveries a second", found.max_rate_per_second),
+            ("deliveries at once", found.max_concurrency),
+            ("creates a second", found.creates_per_second),
+            ("jobs left today (UTC)", found.jobs_left_today),
+        ]
+    )
+
+
+def _counted(found: Counted) -> str:
+    return f"{found.count} or more" if found.more else str(found.count)
 
 
 @client.command()

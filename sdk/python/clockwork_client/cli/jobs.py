@@ -241,7 +241,7 @@ def show_job(state: State, found: results.Job) -> None:
             ("created", show.when(found.created_at, now)),
             ("changed", show.when(found.changed_at, now)),
             ("last execution", f"{last.state}, due {show.when(last.due_at, now)}" if last else None),
-            ("under way", len(found.executions or ())),
+            ("under way", found.executions_count),
             ("goes on", found.goes_on_count),
             ("ended", found.ended_count),
             ("released", found.released_count),

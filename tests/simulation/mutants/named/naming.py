@@ -78,7 +78,7 @@ NAMING = (
     ),
     Mutant(
         "what a pause ended stays ended",
-        "domain/lifecycle/attempts.py",
+        "domain/lifecycle/awaited.py",
         (("    return release.revision >= stored.ended_by\n", "    return False\n"),),
         "I1",
     ),
@@ -155,7 +155,7 @@ NAMING = (
     Mutant(
         "a chain that goes on within the range is not read again",
         "flows/poll/release.py",
-        (('return "goes_on" if done[-1].goes_on else None', "return None"),),
+        (('return "goes_on" if goes_on else None', "return None"),),
         "I1",
     ),
     Mutant(

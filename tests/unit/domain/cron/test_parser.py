@@ -56,6 +56,28 @@ REFUSED = [
         "0 H(0-7) * * *",
         [("hour", 3, "'H(0-7)' in hour is refused: random parts (R, H) fire at another time each time")],
     ),
+    (
+        "cron(0 12 ? * 2-6 *)",
+        [
+            (
+                "expression",
+                1,
+                "this is an expression of EventBridge: write its fields without the word and the parentheses, and "
+                "without the year; weekdays count from 0 (Sunday) to 6 here, not from 1 to 7, so rather write SUN to "
+                "SAT",
+            )
+        ],
+    ),
+    (
+        " Rate(5 minutes) ",
+        [
+            (
+                "expression",
+                1,
+                'this is a rate of EventBridge: write "every": {"seconds": 300} instead of "cron"',
+            )
+        ],
+    ),
     ("? * * * *", [("minute", 1, "minute '?' is not one of 0-59")]),
     ("0 0 * * MONDAY", [("day of week", 9, "day of week 'MONDAY' is not one of 0-7 or SUN-SAT")]),
     ("0 0 L-3 * *", [("day of month", 5, "'L-3' is not supported: days before the last cannot be counted")]),

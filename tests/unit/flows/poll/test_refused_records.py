@@ -19,7 +19,7 @@ from clockwork.domain.named_jobs import Pointer
 from clockwork.domain.recurrence import Fire
 from clockwork.domain.releases import Refused, Release
 from clockwork.domain.storage import codec
-from clockwork.domain.storage.rows import release_of, releases_of, row_of_job, row_of_many
+from clockwork.domain.storage.rows import release_of, releases_of, row_of, row_of_job, row_of_many
 from clockwork.domain.timeline import Row
 from clockwork.flows.containment import ContainedExecutions, ContainedReleases, Faults
 from clockwork.flows.poll.burials import TRIED_FOR_MS
@@ -100,6 +100,36 @@ def test_a_death_whose_record_is_refused_is_passed_and_told(
     assert tries == (0 if kind == "unreadable" else 1)
     assert clockwork.world.environment.faults.take() == 0
     assert SECRET not in caplog.text
+
+
+@pytest.mark.parametrize("state", [State.FAILED, State.PENDING], ids=["retry", "redrive"])
+def test_a_retry_that_can_never_be_sent_ends_the_record_that_waits_for_it(
+    state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clockwork, rows = ready()
+    never_takes(clockwork, rows[ODD], monkeypatch)
+    first = releases_of(rows[ODD])[0]
+    again = msgspec.structs.replace(first, attempt=2)
+    clockwork.timeline.put([row_of(P, rows[ODD].key, [again], NOW * 2)])
+    failed = first.first_record(state, NOW * 2, attempt=1, next_attempt_at=first.run_at)
+    clockwork.executions.save([(None, failed)])
+    check_the_others_are_released_once(clockwork, visits(clockwork))
+    (dead,) = clockwork.executions.all()
+    assert (dead.state, dead.attempt, dead.reason) == (State.DEAD, 1, "it cannot be released: too large")
+    assert [one.occurrence.target for one in sent(clockwork)].count(BACK) == 1
+
+
+@pytest.mark.parametrize("state", [State.RUNNING, State.PARKED, State.FAILED, State.SUCCEEDED])
+def test_a_copy_that_can_never_be_sent_leaves_the_record_to_whoever_goes_on_with_it(
+    state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clockwork, rows = ready()
+    never_takes(clockwork, rows[ODD], monkeypatch)
+    first = releases_of(rows[ODD])[0]
+    stored = first.first_record(state, NOW * 2, attempt=1, reason="another has it")
+    clockwork.executions.save([(None, stored)])
+    check_the_others_are_released_once(clockwork, visits(clockwork))
+    assert clockwork.executions.all() == [stored]
 
 
 def test_a_store_that_gives_no_answer_about_a_record_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ from clockwork.flows.poll.shard import PollReport, begin_visit, poll_shard
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Lease, Refused, Saved
 from tests.support.examples import NOW, occurrence
+from tests.support.failing import BACK
 
 P = "p000"
 KAFKA = KafkaTarget("orders")
@@ -180,36 +181,99 @@ def test_where_nothing_can_be_set_aside_the_cursor_stops_at_the_first_that_was_r
     assert len(throttled.sent()) == 20
 
 
+class Odd:
+    """One release whose row is refused for a reason of its own, beside others that are set aside."""
+
+    def __init__(self, throttled: Throttled, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.job_id = releases_of(throttled.rows[5])[0].job_id
+        self._put_new = throttled.clockwork.timeline.put_new
+        monkeypatch.setattr(throttled.clockwork.timeline, "put_new", self.put_new)
+
+    def put_new(self, rows: Sequence[Row]) -> None:
+        if any(one.job_id == self.job_id for row in rows for one in releases_of(row)):
+            raise ValueError("never show this")
+        self._put_new(rows)
+
+
+def no_answer(changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
+    return [Saved(ok=False, unavailable="no answer") for _ in changes]
+
+
+def refused(changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
+    return [Saved(ok=False, unavailable="too large", is_defect=True) for _ in changes]
+
+
 @pytest.mark.parametrize("is_recorded", [True, False])
 def test_one_whose_row_is_refused_ends_or_is_told_and_the_others_are_set_aside(
     is_recorded: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     throttled = Throttled(monkeypatch, rows=20)
-    put_new = throttled.clockwork.timeline.put_new
-    odd = releases_of(throttled.rows[5])[0].job_id
-
-    def refusing(rows: Sequence[Row]) -> None:
-        if any(one.job_id == odd for row in rows for one in releases_of(row)):
-            raise ValueError("never show this")
-        put_new(rows)
-
-    def unanswered(changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
-        return [Saved(ok=False, unavailable="no answer") for _ in changes]
-
-    monkeypatch.setattr(throttled.clockwork.timeline, "put_new", refusing)
+    odd = Odd(throttled, monkeypatch)
     if not is_recorded:
-        monkeypatch.setattr(throttled.clockwork.executions, "save", unanswered)
-    assert throttled.visits(1)[0].outcome == "dry"
+        monkeypatch.setattr(throttled.clockwork.executions, "save", refused)
+    report = throttled.visits(1)[0]
+    assert (report.outcome, report.set_aside) == ("dry", 9)
     throttled.refuses = False
     throttled.visits(1)
     assert set(throttled.sent().values()) == {1}
     assert len(throttled.sent()) == 19
     ended = [(one.job_id, one.state) for one in throttled.clockwork.executions.all()]
-    assert ended == ([(odd, State.DEAD)] if is_recorded else [])
-    told = [one for one in caplog.records if getattr(one, "action", "") == "release_lost"]
+    assert ended == ([(odd.job_id, State.DEAD)] if is_recorded else [])
+    told = [one for one in caplog.records if getattr(one, "action", "") == "death_not_recorded"]
     assert len(told) == (0 if is_recorded else 1)
-    assert throttled.clockwork.world.environment.faults.take() == 1
+    assert throttled.clockwork.world.environment.faults.take() == (1 if is_recorded else 2)
     assert "never show" not in caplog.text
+
+
+def test_one_whose_row_is_refused_is_not_passed_before_a_store_has_answered_about_its_end(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    throttled = Throttled(monkeypatch, rows=20)
+    odd = Odd(throttled, monkeypatch)
+    with monkeypatch.context() as broken:
+        broken.setattr(throttled.clockwork.executions, "save", no_answer)
+        assert [one.outcome for one in throttled.visits(2)] == ["stuck"] * 2
+        assert throttled.cursor == throttled.rows[4].key
+    assert throttled.visits(1)[0].outcome == "dry"
+    throttled.refuses = False
+    throttled.visits(2)
+    assert [(one.job_id, one.state) for one in throttled.clockwork.executions.all()] == [(odd.job_id, State.DEAD)]
+    assert len(throttled.sent()) == 19
+    assert not [one for one in caplog.records if getattr(one, "action", "") == "death_not_recorded"]
+
+
+def test_one_whose_row_is_refused_is_not_passed_before_its_callback_is_placed(monkeypatch: pytest.MonkeyPatch) -> None:
+    throttled = Throttled(monkeypatch, rows=20)
+    kept = msgspec.structs.replace(occurrence(due_at=throttled.clockwork.clock.at + 60_000), on_failure=BACK)
+    throttled.rows[5] = row_of_job(P, f"{5:022d}", msgspec.structs.replace(kept, target=KAFKA), NOW * 2)
+    throttled.clockwork.timeline.put([throttled.rows[5]])
+    Odd(throttled, monkeypatch)
+    put_new = throttled.clockwork.timeline.put_new
+
+    def throttles(rows: Sequence[Row]) -> None:
+        if any(one.occurrence.target == BACK for row in rows for one in releases_of(row)):
+            raise Unavailable("the table is throttled")
+        put_new(rows)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(throttled.clockwork.timeline, "put_new", throttles)
+        assert throttled.visits(1)[0].outcome == "stuck"
+    assert throttled.visits(1)[0].outcome == "dry"
+    messages = [codec.decode_message(one.body)[0] for one in throttled.clockwork.queue.messages.values()]
+    assert len([one for one in messages if one.occurrence.target == BACK]) == 1
+
+
+def test_a_poller_reads_no_record_since_its_role_may_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    throttled = Throttled(monkeypatch, rows=20)
+    odd = Odd(throttled, monkeypatch)
+
+    def denied(*_: object) -> None:
+        raise AssertionError("a poller may not read records")
+
+    for read in ("find", "get", "list"):
+        monkeypatch.setattr(throttled.clockwork.executions, read, denied)
+    assert throttled.visits(1)[0].outcome == "dry"
+    assert [one.job_id for one in throttled.clockwork.executions.all()] == [odd.job_id]
 
 
 def test_behind_a_record_that_is_not_certain_nothing_is_sent_and_so_nothing_is_sent_again(
@@ -219,11 +283,8 @@ def test_behind_a_record_that_is_not_certain_nothing_is_sent_and_so_nothing_is_s
     throttled.refuses = False
     throttled.clockwork.timeline.put([msgspec.structs.replace(throttled.rows[7], blob=b"\x01garbage")])
 
-    def unanswered(changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
-        return [Saved(ok=False, unavailable="no answer") for _ in changes]
-
     with monkeypatch.context() as broken:
-        broken.setattr(throttled.clockwork.executions, "save", unanswered)
+        broken.setattr(throttled.clockwork.executions, "save", no_answer)
         assert {report.outcome for report in throttled.visits(5)} == {"stuck"}
         assert once(7)(throttled.sent())
     throttled.visits(1)

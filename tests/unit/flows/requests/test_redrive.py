@@ -10,8 +10,12 @@ import pytest
 
 from clockwork.domain.errors import ExecutionNotFound, NotDead, Unavailable
 from clockwork.domain.executions import Execution, Outcome, State
+from clockwork.domain.fires.chains import release_of
+from clockwork.domain.fires.hints import completed
 from clockwork.domain.jobs import RetryPolicy, SqsTarget
+from clockwork.domain.lifecycle.attempts import Claim, plan_claim, plan_death, plan_outcome
 from clockwork.domain.lifecycle.redrives import discarded, plan_redrive
+from clockwork.domain.recurrence import Fire
 from clockwork.domain.releases import Delivery
 from clockwork.domain.timeline import Row
 from clockwork.flows.access import Caller
@@ -22,6 +26,7 @@ from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Saved
 from tests.support.examples import ACME, ALICE, NOW, execution, failure, new_job, occurrence, request
+from tests.support.named import Named
 
 QUEUE = "arn:aws:sqs:us-east-1:123456789012:acme-dead"
 TWICE = RetryPolicy(max_attempts=2, initial_seconds=5, max_age_seconds=60, jitter="none")
@@ -234,3 +239,37 @@ def test_an_execution_is_cancelled_before_it_was_recorded_if_it_is_its_job() -> 
     for wrong in (f"{job.job_id}.{job.due_at + 1:013d}.0", "nonsense"):
         with pytest.raises(ExecutionNotFound):
             cancel_execution(clockwork.world, CALLER, wrong)
+
+
+def test_as_it_was_is_refused_for_the_true_reason_if_the_last_deliverer_of_a_named_job_was_lost() -> None:
+    named = Named(retry_policy=TWICE)
+    job, now = named.job, named.start
+    first = release_of(job, Fire(now, now, 1))
+    claimed = plan_claim(first, None, Claim("me", now + 60_000, now, 2 * now)).execution
+    assert claimed is not None
+    whole = msgspec.structs.replace(first, occurrence=completed(first.occurrence, job))
+    failed = plan_outcome(whole, claimed, failure(started_at=now, ended_at=now), now, 0.0)
+    assert failed.release is not None
+    dead = plan_death(failed.release, failed.execution, "it came back too often", now, 2 * now)
+    assert [one.state for one in dead.attempts] == [State.FAILED]
+    refused = plan_redrive(dead, job.partition_id, now, job.revision, as_it_was=True)
+    assert (refused.execution, refused.release) == (None, None)
+    # An attempt of it did begin: what the record lacks is the payload.
+    assert "began" not in refused.reason
+    assert "no payload" in refused.reason
+    today = plan_redrive(dead, job.partition_id, now, job.revision)
+    assert today.release is not None
+
+
+def test_as_it_was_delivers_what_an_attempts_outcome_ended_of_a_named_job() -> None:
+    named = Named(retry_policy=RetryPolicy(max_attempts=1))
+    job, now = named.job, named.start
+    first = release_of(job, Fire(now, now, 1))
+    claimed = plan_claim(first, None, Claim("me", now + 60_000, now, 2 * now)).execution
+    assert claimed is not None
+    whole = msgspec.structs.replace(first, occurrence=completed(first.occurrence, job))
+    dead = plan_outcome(whole, claimed, failure(started_at=now, ended_at=now), now, 0.0).execution
+    assert dead is not None
+    plan = plan_redrive(dead, job.partition_id, now, job.revision, as_it_was=True)
+    assert plan.release is not None
+    assert plan.release.occurrence.payload == job.definition.payload

@@ -37,6 +37,10 @@ class ExecutionNotFound(ClockworkError):
     """There is no such execution, or it is another client's. The caller cannot tell the two cases apart."""
 
 
+class ClientNotFound(ClockworkError):
+    """There is no such client. Only an admin learns that: to all others it is NotAllowed."""
+
+
 class NotAllowed(ClockworkError):
     """The caller may not act for that client, whether or not the client exists."""
 
@@ -69,11 +73,15 @@ class Unavailable(ClockworkError):
     """A store or queue gave no definite answer, or refused for now: whether it acted is unknown. Repeat later."""
 
 
-class RefusedForGood(Unavailable):
+class PartlyUnavailable(Unavailable):
+    """Some of what was asked for was refused for a reason of its own: what was asked for beside it may be accepted."""
+
+
+class RefusedForGood(PartlyUnavailable):
     """The queue refused a release itself: the same release is refused again, and others beside it are not."""
 
 
-class OrderedShardsChanged(Unavailable):
+class OrderedShardsChanged(PartlyUnavailable):
     """The setting asks for another number of ordered shards than the stack was made with: ordered jobs are refused."""
 
 

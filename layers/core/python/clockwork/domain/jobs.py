@@ -104,8 +104,6 @@ class Occurrence(msgspec.Struct, frozen=True, tag="once", rename="camel", omit_d
     retry_policy: RetryPolicy = RetryPolicy()
     signing_secrets: tuple[str, ...] = ()
     tags: dict[str, str] = {}
-    #: `overlap: skip`: it is not delivered while an earlier execution of its job has not ended.
-    skip_overlap: bool = False
     #: The relevancy window: later than this after `due_since` it is of no use, and ends EXPIRED instead of delivered.
     relevancy_window_seconds: float | None = None
     #: For how many days after its end its record is kept. None: as the deployment's setting says.

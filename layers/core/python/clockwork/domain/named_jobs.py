@@ -212,7 +212,6 @@ def occurrence_of(job: NamedJob, due_at: int, asked_at: int | None = None) -> Oc
         retry_policy=definition.retry_policy,
         signing_secrets=definition.signing_secrets,
         tags=definition.tags,
-        skip_overlap=definition.overlap == "skip",
         relevancy_window_seconds=definition.relevancy_window_seconds,
         retention_days=definition.retention_days,
         ordering_key=definition.ordering_key,

@@ -1,4 +1,4 @@
-"""Releases: the contents of the release queue's messages. A release carries all that its delivery needs."""
+"""Releases: the contents of the release queue's messages. That of a named job has no payload: the job's row has it."""
 
 from __future__ import annotations
 

@@ -42,3 +42,11 @@ def together(one: Waited | None, other: Waited | None) -> Waited | None:
         return one or other
     mine, others = msgspec.structs.astuple(one), msgspec.structs.astuple(other)
     return Waited(*map(sum, zip(mine, others, strict=True)))
+
+
+def without(all_waits: Waited | None, some: Waited | None) -> Waited | None:
+    """The waits of `all_waits`, which are together those of `some` and others: those others; None if there are none."""
+    if all_waits is None or some is None:
+        return all_waits
+    left = [ms - less for ms, less in zip(*map(msgspec.structs.astuple, (all_waits, some)), strict=True)]
+    return Waited(*left) if any(left) else None

@@ -12,7 +12,15 @@ import msgspec
 
 from clockwork.domain import ids
 from clockwork.domain.clients import CLIENT_ID, Client, principal_of
-from clockwork.domain.errors import ExecutionNotFound, JobNotFound, NotAllowed, NotNamed, Unreadable, readable
+from clockwork.domain.errors import (
+    ClientNotFound,
+    ExecutionNotFound,
+    JobNotFound,
+    NotAllowed,
+    NotNamed,
+    Unreadable,
+    readable,
+)
 from clockwork.domain.executions import Execution
 from clockwork.domain.ids import AnonymousJob, InvalidId, JobId
 from clockwork.domain.jobs import Occurrence
@@ -47,7 +55,7 @@ def identify(world: World, caller_arn: str) -> Caller:
 
 def require_known(world: World, caller: Caller) -> Caller:
     """The caller with the clients that list it. Raises NotAllowed if no client does and it is no admin."""
-    known = msgspec.structs.replace(caller, client_ids=frozenset(c.client_id for c in _own_clients(world, caller)))
+    known = msgspec.structs.replace(caller, client_ids=frozenset(c.client_id for c in own_clients(world, caller)))
     if not known.client_ids and not known.is_admin:
         raise NotAllowed("no client lists the caller's principal")
     return known
@@ -68,21 +76,24 @@ def require_admin(caller: Caller) -> None:
 def client_for(world: World, caller: Caller, client_id: str | None) -> Client:
     """The client for which the caller acts: the one named, or if None the only one that lists the caller's principal.
 
-    Raises NotAllowed if the named client does not exist or does not list the caller, who is no admin. Raises it also
-    if no client is named and not exactly one lists the caller.
+    Raises NotAllowed if the named client does not exist or does not list the caller; an admin gets ClientNotFound for
+    one that does not exist. Raises NotAllowed also if no client is named and not exactly one lists the caller.
     """
     if client_id is None:
-        own = _own_clients(world, caller)
+        own = own_clients(world, caller)
         if len(own) != 1:
             raise NotAllowed("name the clientId: the caller does not act for exactly one client")
         return own[0]
     client = world.clients.get(client_id) if CLIENT_ID.fullmatch(client_id) else None
+    if client is None and caller.is_admin:
+        raise ClientNotFound(client_id)
     if client is None or not (caller.is_admin or caller.principal in client.principals):
         raise NotAllowed("the caller may not act for this client")
     return client
 
 
-def _own_clients(world: World, caller: Caller) -> list[Client]:
+def own_clients(world: World, caller: Caller) -> list[Client]:
+    """The clients that list the caller's principal, whether or not it is an admin."""
     listed = [world.clients.get(client_id) for client_id in world.clients.of_principal(caller.principal)]
     return [client for client in listed if client is not None and caller.principal in client.principals]
 

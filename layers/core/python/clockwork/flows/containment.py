@@ -98,7 +98,7 @@ class ContainedExecutions(_Contained[Executions]):
     """`ports.Executions` whose saves and reads answer for each record, whatever one of them raises."""
 
     def save(self, changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
-        """All together; if that raises, each alone. A record that is stored already counts as saved."""
+        """All together; if that raises, by halves. A record that is stored already counts as saved."""
         return _for_each(self._save, changes, self._refused)
 
     def _save(self, changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
@@ -109,7 +109,7 @@ class ContainedExecutions(_Contained[Executions]):
         return saves
 
     def get(self, execution_refs: Sequence[tuple[str, str]]) -> Sequence[Execution | Unreadable | None]:
-        """All together; if that raises a defect, each alone. Raises Unavailable."""
+        """All together; if that raises a defect, by halves. Raises Unavailable."""
         return _for_each(self._inner.get, execution_refs, self._unreadable)
 
     def _unreadable(self, execution_ref: tuple[str, str], error: Exception) -> Unreadable:
@@ -124,7 +124,7 @@ class ContainedJobs(_Contained[Jobs]):
     """`ports.Jobs` whose reads answer for each job, whatever one of them raises."""
 
     def get(self, job_refs: Sequence[tuple[str, str]]) -> Sequence[NamedJob | Unreadable | None]:
-        """All together; if that raises a defect, each alone. Raises Unavailable."""
+        """All together; if that raises a defect, by halves. Raises Unavailable."""
         return _for_each(self._inner.get, job_refs, self._unreadable)
 
     def _unreadable(self, job_ref: tuple[str, str], error: Exception) -> Unreadable:

@@ -61,9 +61,8 @@ def record_skipped(world: World, stretches: Sequence[Stretch]) -> None:
 def record_each_skipped(world: World, stretches: Sequence[Stretch]) -> Recorded:
     """Record stretches of skipped fires, each for itself: whatever one raises, the others are recorded.
 
-    The caller has sent the fires beside them before. A chain that is read again may begin with fires that were sent
-    before they were missed, or with a stretch that was recorded when it was shorter. The new record then begins at the
-    first fire without a record.
+    A chain that is read again may begin with fires that were sent before they were missed, or with a stretch that was
+    recorded when it was shorter. The new record then begins at the first fire without a record.
     """
     recorded = Recorded()
     waiting = dict(enumerate(stretches))

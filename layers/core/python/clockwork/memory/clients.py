@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from clockwork.domain.clients import Client
+from clockwork.domain.errors import Unreadable
 from clockwork.ports import KeyRow
 
 
@@ -19,6 +20,9 @@ class MemoryClients:
 
     def put(self, client: Client) -> None:
         self._clients[client.client_id] = client
+
+    def list(self, limit: int, behind: str | None) -> Sequence[tuple[str, Client | Unreadable]]:
+        return [pair for pair in sorted(self._clients.items()) if behind is None or pair[0] > behind][:limit]
 
     def of_principal(self, principal: str) -> Sequence[str]:
         return sorted(c.client_id for c in self._clients.values() if principal in c.principals)

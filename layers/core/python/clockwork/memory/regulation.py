@@ -28,6 +28,9 @@ class MemoryRegulation:
         self._created[client_id, day] = created
         return True
 
+    def created(self, client_id: str, day: int) -> int:
+        return self._created.get((client_id, day), 0)
+
     def reserve(
         self, client_id: str, count: int, interval_ms: float, now: int, latest: int | None = None
     ) -> tuple[int, int]:

@@ -131,6 +131,12 @@ class Clients(Protocol):
     def put(self, client: Client) -> None:
         """Create or replace the client, and the answers of `of_principal` for its principals."""
 
+    def list(self, limit: int, behind: str | None) -> Sequence[tuple[str, Client | Unreadable]]:
+        """Up to `limit` clients with their ids, in any order that stays the same, those behind a clientId if given.
+
+        Fewer than `limit` are the last. It reads the whole table, page by page, and is for people, not for flows.
+        """
+
     def of_principal(self, principal: str) -> Sequence[str]:
         """The clientIds of clients that may list this principal. The client itself decides whether it does."""
 
@@ -149,7 +155,7 @@ class Jobs(Protocol):
         """
 
     def save(self, before: NamedJob | None, after: NamedJob) -> bool:
-        """Store `after` if the stored job has the version of `before` (None: no job is stored); otherwise False.
+        """Store `after` if the stored job has the stamp of `before` (None: no job is stored); otherwise False.
 
         A stored job that equals `after` counts as saved: an earlier answer was lost.
         """
@@ -173,6 +179,9 @@ class Regulation(Protocol):
 
     def count_created(self, client_id: str, day: int, count: int, most: int) -> bool:
         """Count `count` more jobs of a UTC day (days since the epoch); False if the day would have more than `most`."""
+
+    def created(self, client_id: str, day: int) -> int:
+        """How many jobs of a UTC day `count_created` has counted."""
 
     def reserve(
         self, client_id: str, count: int, interval_ms: float, now: int, latest: int | None = None

@@ -12,7 +12,7 @@ from clockwork.aws.errors import Throttled, ask
 from clockwork.aws.session import Aws
 from clockwork.aws.stores.table import Item, Table, written
 from clockwork.domain.clients import Client
-from clockwork.domain.errors import Unavailable
+from clockwork.domain.errors import Unavailable, Unreadable
 from clockwork.domain.storage.codec import decode, encode
 from clockwork.ports import Clients as ClientsPort
 from clockwork.ports import Clock
@@ -75,6 +75,23 @@ class AwsClients:
         replacement = self._table.replacement(item, "definition", None if stored is None else stored["definition"]["B"])
         return [{"Put": replacement}, *links, *cuts]
 
+    def list(self, limit: int, behind: str | None) -> Sequence[tuple[str, Client | Unreadable]]:
+        """A scan, from the item of `behind` on: the rows of principals and regulation are filtered at the table."""
+        found: list[tuple[str, Client | Unreadable]] = []
+        start = None if behind is None else (behind, _ITEM)
+        for items in self._table.scan_behind(start, "#item = :item", item=_ITEM):
+            found += [(item["clientId"]["S"], _from_item(item)) for item in items]
+            if len(found) >= limit:
+                break
+        return found[:limit]
+
+
+def _from_item(item: Item) -> Client | Unreadable:
+    try:
+        return decode(item["definition"]["B"], Client)
+    except Unreadable as fault:
+        return fault
+
 
 def _link(principal: str, client_id: str) -> Item:
     return written(clientId=_PRINCIPAL + principal, item=client_id)
@@ -110,6 +127,9 @@ class CachedClients:
                 # A poller of several shards uses this cache in several threads: another one may have changed it.
                 self._read.pop(next(iter(list(self._read)), ""), None)
         return client
+
+    def list(self, limit: int, behind: str | None) -> Sequence[tuple[str, Client | Unreadable]]:
+        return self._inner.list(limit, behind)
 
     def put(self, client: Client) -> None:
         try:

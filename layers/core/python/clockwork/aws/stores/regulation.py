@@ -60,6 +60,10 @@ class AwsRegulation:
             expires=seconds((day + CREATED_DAYS) * DAY_MS),
         )
 
+    def created(self, client_id: str, day: int) -> int:
+        item = self._table.get(client_id, f"{_CREATED}{day}")
+        return 0 if item is None else int(item["created"]["N"])
+
     def reserve(
         self, client_id: str, count: int, interval_ms: float, now: int, latest: int | None = None
     ) -> tuple[int, int]:

@@ -124,6 +124,17 @@ class Table:
         ):
             yield items
 
+    def scan_behind(self, key: Key | None, condition: str, /, **values: Any) -> Iterator[list[Item]]:
+        """The items of the table behind a key, page by page, in the table's own order; all of them without a key.
+
+        Items for which the condition does not hold stay at the table, so a page may be empty.
+        """
+        wanted = _expressions(values, FilterExpression=condition)
+        if key is not None:
+            wanted["ExclusiveStartKey"] = self._key_item(key)
+        for items, _ in self._pages(self._client.scan, None, ConsistentRead=True, **wanted):
+            yield items
+
     def put_new(self, item: Item) -> bool:
         """Store an item unless there is one under its key; False if there is one."""
         return held(self.replace, item, self._key[0], None)

@@ -19,6 +19,10 @@ ALIASES = {
     "@midnight": "0 0 * * *",
     "@hourly": "0 * * * *",
 }
+#: https://docs.aws.amazon.com/scheduler/latest/UserGuide/schedule-types.html
+_OF_EVENTBRIDGE = re.compile(r"[ \t]*(cron|rate)[ \t]*\(", re.IGNORECASE)
+_RATE = re.compile(r"[ \t]*rate[ \t]*\([ \t]*([0-9]{1,9})[ \t]+(minute|hour|day)s?[ \t]*\)[ \t]*$", re.IGNORECASE)
+_SECONDS = {"minute": 60, "hour": 3_600, "day": 86_400}
 _LENGTHS = {2: (28, 29), 4: (30,), 6: (30,), 9: (30,), 11: (30,)}
 
 
@@ -78,6 +82,8 @@ def _split(expression: str) -> list[tuple[int, str]]:
     ]
     if strange:
         raise InvalidCron(strange)
+    if _OF_EVENTBRIDGE.match(expression):
+        raise InvalidCron([Fault(WHOLE, 1, _instead_of(expression))])
     words = [(match.start() + 1, match.group().upper()) for match in re.finditer(r"[^ \t]+", expression)]
     if words and words[0][1].startswith("@"):
         return _alias(words)
@@ -85,6 +91,18 @@ def _split(expression: str) -> list[tuple[int, str]]:
         detail = f"expected 5 fields (minute hour day month weekday) or 6 (with seconds first), found {len(words)}"
         raise InvalidCron([Fault(WHOLE, words[5][0] if len(words) > 6 else 1, detail)])
     return words
+
+
+def _instead_of(expression: str) -> str:
+    """What to write instead of an expression of EventBridge."""
+    rate = _RATE.match(expression)
+    if rate is not None:
+        seconds = int(rate[1]) * _SECONDS[rate[2].lower()]
+        return f'this is a rate of EventBridge: write "every": {{"seconds": {seconds}}} instead of "cron"'
+    return (
+        "this is an expression of EventBridge: write its fields without the word and the parentheses, and without the "
+        "year; weekdays count from 0 (Sunday) to 6 here, not from 1 to 7, so rather write SUN to SAT"
+    )
 
 
 def _alias(words: list[tuple[int, str]]) -> list[tuple[int, str]]:

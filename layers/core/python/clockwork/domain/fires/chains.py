@@ -10,7 +10,7 @@ import msgspec
 
 from clockwork.domain import keys
 from clockwork.domain.executions import Skipped
-from clockwork.domain.fires.counting import count_fires
+from clockwork.domain.fires.counting import count_fires, last_base
 from clockwork.domain.fires.hints import hint_of
 from clockwork.domain.fires.timings import Timing
 from clockwork.domain.named_jobs import Backfill, NamedJob, Pointer, occurrence_of
@@ -151,11 +151,25 @@ def has_fire_at(job: NamedJob, due_at: int) -> bool:
     recurrence = job.definition.recurrence
     if recurrence is None:
         return job.definition.at == due_at and due_at > job.chain_after_at
-    after_at = max(job.chain_after_at, due_at - recurrence.jitter_seconds * 1000 - 1)
-    fire = fire_after(job, after_at, ordinal_at(job, after_at))
-    while fire is not None and fire.due_at < due_at:
-        fire = fire_after(job, fire.base_at, fire.ordinal)
+    fire = first_due_after(job, due_at - 1)
     return fire is not None and fire.due_at == due_at >= job.skips_until
+
+
+def first_due_after(job: NamedJob, at: int, work: Work | None = None) -> Fire | None:
+    """The first fire of the chain that is due, jitter included, after `at` (ms); None if there is none.
+
+    A fire is due before the schedule names the next one. So it is the last one named by `at`, or the one behind that:
+    at most three fires are computed, however many lie within the jitter. Raises TooMuchWork, given `work`.
+    """
+    recurrence = job.definition.recurrence
+    jitter_ms = 0 if recurrence is None else recurrence.jitter_seconds * 1000
+    after_at = max(job.chain_after_at, at - jitter_ms)
+    fire = fire_after(job, after_at, ordinal_at(job, after_at), work)
+    if recurrence is None or fire is None or fire.due_at > at:
+        return fire
+    base_at = last_base(recurrence, fire.base_at, at)
+    last = fire_after(job, base_at - 1, ordinal_at(job, base_at - 1), work)
+    return last if last is None or last.due_at > at else fire_after(job, base_at, last.ordinal, work)
 
 
 def last_fire(job: NamedJob, at: int) -> Fire | None:
@@ -181,29 +195,25 @@ def last_fire(job: NamedJob, at: int) -> Fire | None:
 
 
 def fires_by(job: NamedJob, at: int) -> int:
-    """How many fires of the chain have their base instant at or before `at` (ms), whether or not `maxFires` bounds it.
+    """How many fires of the chain have their base instant at or before `at` (ms); no more than `maxFires` allows.
 
-    No more than `maxFires` allows.
+    The function counts on or back from the chain's position. So before the first fire the number is 0 or less. A job
+    that fires once has none.
     """
     recurrence = job.definition.recurrence
     if recurrence is None:
         return 0
-    count = job.chain_ordinal + count_fires(recurrence, job.chain_after_at, max(at, job.chain_after_at))
-    return count if recurrence.max_fires is None else min(count, max(recurrence.max_fires, job.chain_ordinal))
-
-
-def ordinal_at(job: NamedJob, at: int) -> int:
-    """How many fires of the chain have their base instant at or before `at` (ms); 0 for a job without `maxFires`.
-
-    The function counts on or back from the chain's position. So before the first fire the number is 0 or less.
-    """
-    recurrence = job.definition.recurrence
-    if recurrence is None or recurrence.max_fires is None:
-        return 0
     after_at, ordinal = job.chain_after_at, job.chain_ordinal
     if at < after_at:
         return ordinal - count_fires(recurrence, at, after_at)
-    return min(ordinal + count_fires(recurrence, after_at, at), max(ordinal, recurrence.max_fires))
+    count = ordinal + count_fires(recurrence, after_at, at)
+    return count if recurrence.max_fires is None else min(count, max(ordinal, recurrence.max_fires))
+
+
+def ordinal_at(job: NamedJob, at: int) -> int:
+    """The ordinal with which the chain goes on behind `at` (ms); 0 without `maxFires`, where nobody needs the count."""
+    recurrence = job.definition.recurrence
+    return 0 if recurrence is None or recurrence.max_fires is None else fires_by(job, at)
 
 
 def _expand_backfill(job: NamedJob, start: Pointer, horizon: str, limit: int) -> Step:

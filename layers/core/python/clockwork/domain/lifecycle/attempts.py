@@ -21,11 +21,12 @@ from clockwork.domain.executions import (
     number_of_last,
 )
 from clockwork.domain.fires.hints import hint_of
+from clockwork.domain.lifecycle.awaited import goes_on, reopened
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired, reason_of
 from clockwork.domain.lifecycle.retries import RetryPlan, plan_retry
 from clockwork.domain.releases import Release
 from clockwork.domain.retention import ending
-from clockwork.domain.waits import together
+from clockwork.domain.waits import together, without
 
 #: Clocks differ, by up to 3 s: a claim counts as ended only this long after its end (ms).
 CLAIM_GRACE_MS = 4_000
@@ -98,26 +99,6 @@ def plan_claim(release: Release, stored: Execution | None, claim: Claim) -> Plan
     return Plan(Action.START, "claims the retry", _claimed(stored, release, claim))
 
 
-def goes_on(stored: Execution, release: Release) -> bool:
-    """Whether the release goes on from a record that a change or a pause ended: its revision is the one that may."""
-    if stored.state not in FINAL or stored.ended_by is None or release.revision is None:
-        return False
-    return release.revision >= stored.ended_by
-
-
-def reopened(stored: Execution) -> Execution:
-    """The ended record as it waits again, with a fresh budget of attempts."""
-    return msgspec.structs.replace(
-        stored,
-        state=State.PENDING,
-        ended_by=None,
-        reason=None,
-        budget_from=stored.attempt,
-        lost_workers=0,
-        skipped=None,
-    )
-
-
 def is_claimed(stored: Execution, now: int) -> bool:
     """Whether a deliverer may still be making an attempt: at `now` (ms) a claim stands, or its grace."""
     return stored.state is State.RUNNING and now < (stored.claim_until or 0) + CLAIM_GRACE_MS
@@ -167,9 +148,16 @@ def plan_unstarted(
 
 
 def plan_let_go(release: Release, stored: Execution, reason: str) -> Execution:
-    """The record of a claimed execution that waits again, with no attempt used up: another copy has to start it."""
+    """The record of a claimed execution that waits again, with no attempt used up: another copy has to start it.
+
+    The release, and its message if that comes back, hold their waits still: so the record gives back what its claim had
+    noted of them.
+    """
     waiting = _unclaimed(stored, State.PENDING, stored.attempts)
-    return msgspec.structs.replace(waiting, attempt=stored.attempt - 1, next_attempt_at=release.run_at, reason=reason)
+    waited = without(stored.waited, release.waited_by(stored.started_at or release.run_at))
+    return msgspec.structs.replace(
+        waiting, attempt=stored.attempt - 1, next_attempt_at=release.run_at, reason=reason, waited=waited
+    )
 
 
 def attempt_of(number: int, release: Release, outcome: Outcome, *, is_first: bool = False) -> Attempt:

@@ -39,7 +39,8 @@ def plan_redrive(
     Its age and its relevancy window count from `now` (ms), and it is recorded whatever its record level was. If it was
     redriven before and not claimed since, the plan has the same release again: the first one may have been lost after
     the record was saved. `revision`: that of its named job, by whose definition it is delivered. `as_it_was`: it is
-    delivered as the record has it, whatever has become of the job.
+    delivered as the record has it, whatever has become of the job. The record of a named job has it only if an attempt
+    of its own ended it: what a release carries is a hint.
     """
     if stored.state is State.PENDING and stored.occurrence is not None:
         return RedrivePlan(
@@ -50,7 +51,9 @@ def plan_redrive(
     if stored.occurrence is None:
         return RedrivePlan("it was discarded, or nobody could ever read it: there is nothing to deliver")
     if as_it_was and stored.occurrence.is_hint:
-        return RedrivePlan("no attempt of it began, so its record does not have it as it was")
+        return RedrivePlan(
+            "no attempt's outcome ended it (its deliverer was lost, or it was given up), so it has no payload"
+        )
     occurrence = msgspec.structs.replace(stored.occurrence, created_at=now, record="full")
     waiting = stored.changed(
         state=State.PENDING,

@@ -14,7 +14,7 @@ from clockwork.edge.operations.original import OriginalCancelBody, OriginalSched
 from clockwork.edge.requests.clients import ClientBody
 from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, DefinitionBody, PatchBody
 from clockwork.edge.requests.schedules import BackfillBody, EmptyBody, PauseBody, PreviewBody, ReasonBody
-from clockwork.edge.responses import clients, executions, jobs, named_jobs
+from clockwork.edge.responses import clients, executions, jobs, named_jobs, overview
 
 _JOB = {
     "schedule": {"at": "2026-05-05T10:00:00.250Z"},
@@ -91,7 +91,7 @@ OPERATIONS = {
     "list_jobs": Operation(
         "List a client's named jobs",
         named_jobs.JobPage,
-        parameters=("clientIdOf", "prefix", "state", "tag", "limit", "nextToken"),
+        parameters=("clientIdOf", "jobKey", "prefix", "state", "tag", "limit", "nextToken"),
     ),
     "get_job": Operation("Read a job and where it stands", jobs.Job),
     "put_job": _change(
@@ -139,7 +139,9 @@ OPERATIONS = {
         examples=({"schedule": {"cron": "0 3 * * *", "timezone": "Europe/Berlin"}, "count": 3},),
         capped=True,
     ),
-    "cancel_job": Operation("Cancel a job, and learn whether that came in time", executions.Cancellation),
+    "cancel_job": Operation(
+        "Cancel a job, and learn whether that came in time", executions.Cancellation, parameters=("If-Match",)
+    ),
     "list_executions": Operation(
         "List a job's executions, newest first", executions.ExecutionPage, parameters=("limit", "nextToken")
     ),
@@ -174,6 +176,16 @@ OPERATIONS = {
         body=DeadFilterBody,
         examples=({"to": "2026-05-01T00:00:00Z", "limit": 50},),
     ),
+    "list_upcoming": Operation(
+        "See what is about to start for a client, anonymous jobs included",
+        overview.UpcomingPage,
+        parameters=("clientIdOf", "from", "to", "limit", "nextToken"),
+        capped=True,
+    ),
+    "who_am_i": Operation("See the caller as Clockwork sees it", overview.WhoAmI),
+    "list_shards": Operation("See where each shard of the timeline stands", overview.ShardList),
+    "list_clients": Operation("List all clients", overview.ClientPage, parameters=("limit", "nextToken")),
+    "get_usage": Operation("See what a client has waiting, and what is left of its caps", overview.Usage),
     "put_client": Operation(
         "Create a client, or replace it whole", clients.ShownClient, body=ClientBody, examples=(_CLIENT,)
     ),

@@ -127,13 +127,18 @@ def _faults(route: Route, operation: Operation) -> list[int]:
     faults = {403, 500, 503, 400 if route.original else 422}
     if operation.body is not None:
         faults |= {400} if route.original else {400, 413}
-    if "{" in route.path:
+    if "{" in route.path or _names_client(operation):
         faults.add(404)
     if operation.conflicts or {"Idempotency-Key", "If-Match"} & set(operation.parameters):
         faults.add(409)
     if operation.capped:
         faults.add(429)
     return sorted(faults)
+
+
+def _names_client(operation: Operation) -> bool:
+    """Whether a request may name a client that does not exist outside its path."""
+    return "clientIdOf" in operation.parameters or "client_id" in getattr(operation.body, "model_fields", ())
 
 
 def _problems() -> dict[str, Any]:

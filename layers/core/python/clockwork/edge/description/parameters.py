@@ -25,6 +25,7 @@ def _text(place: str, description: str, **bounds: Any) -> dict[str, Any]:
     return {"in": place, "schema": {"type": "string", **bounds}, "description": description}
 
 
+_INSTANT = {"type": "string", "format": "date-time"}
 #: By the name under which `contract.OPERATIONS` and the routes have it. `name` is that of the wire, if it is another.
 PARAMETERS: dict[str, dict[str, Any]] = {
     "clientId": {"in": "path", "schema": {"type": "string", "pattern": f"^{CLIENT_ID.pattern}$"}},
@@ -36,6 +37,9 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "state": {"in": "query", "schema": {"enum": list(JobState)}},
     "tag": _text("query", "`name`, or `name=value`."),
     "If-Match": _text("header", "The revision that is to be changed; another is a conflict."),
+    "from": {**_text("query", "RFC 3339 with a zone; now unless given."), "schema": _INSTANT},
+    "to": {**_text("query", "RFC 3339 with a zone; 24 hours behind `from` unless given."), "schema": _INSTANT},
+    "jobKey": _text("query", "The one job of this key, if it is there."),
     "nextToken": _text("query", "As the page before answered it."),
     "Idempotency-Key": _text(
         "header",

@@ -8,6 +8,7 @@ from typing import Annotated, Self
 from msgspec import Meta
 
 from clockwork.domain.errors import (
+    ClientNotFound,
     ClockworkError,
     ExecutionNotFound,
     InvalidRequest,
@@ -31,6 +32,7 @@ _STATUS: dict[type[ClockworkError], HTTPStatus] = {
     NotJson: HTTPStatus.BAD_REQUEST,
     NotScheduled: HTTPStatus.BAD_REQUEST,
     NotAllowed: HTTPStatus.FORBIDDEN,
+    ClientNotFound: HTTPStatus.NOT_FOUND,
     JobNotFound: HTTPStatus.NOT_FOUND,
     ExecutionNotFound: HTTPStatus.NOT_FOUND,
     KeyReused: HTTPStatus.CONFLICT,
@@ -52,11 +54,13 @@ REFUSED = (
     HTTPStatus.UNPROCESSABLE_ENTITY,
 )
 _DETAIL: dict[type[ClockworkError], str] = {
+    ClientNotFound: "there is no such client",
     JobNotFound: "there is no such job",
     ExecutionNotFound: "there is no such execution",
     InvalidRequest: "the request has faults; nothing was written",
     Unavailable: "the answer is not certain; repeat the request, with an Idempotency-Key if it creates jobs",
 }
+_OF_ELEMENT = "this job has faults and was not created"
 
 
 class Fault(AnswerBody):
@@ -88,13 +92,17 @@ class Problem(AnswerBody, tag="about:blank", tag_field="type"):
 
 
 def problem_of(error: Exception, at: str = "") -> Problem:
-    """The problem document of an error, whose pointers start at the pointer `at` of the body."""
+    """The problem document of an error, whose pointers start at the pointer `at` of the body.
+
+    With `at` it is about one element of a request, whose others may have been accepted.
+    """
     kind = next((kind for kind in _STATUS if isinstance(error, kind)), None)
     if kind is None:
         return Problem.of(HTTPStatus.INTERNAL_SERVER_ERROR, "this is our fault; it has been logged")
     faults = error.problems if isinstance(error, InvalidRequest | NameTaken) else None
     errors = None if faults is None else [Fault(at + fault.pointer, fault.detail) for fault in faults]
-    return Problem.of(_STATUS[kind], _DETAIL.get(kind) or str(error), errors)
+    detail = _OF_ELEMENT if at and kind is InvalidRequest else _DETAIL.get(kind) or str(error)
+    return Problem.of(_STATUS[kind], detail, errors)
 
 
 def original_problem_of(error: Exception) -> Problem:

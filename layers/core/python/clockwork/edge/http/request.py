@@ -76,20 +76,30 @@ class Request(msgspec.Struct, frozen=True):
 
     def prefix(self) -> str | None:
         """The beginning of the jobKeys that a list shows; None for all. Raises InvalidRequest."""
-        prefix = self.query.get("prefix") or None
-        if prefix is not None and not ids.is_job_key(prefix):
-            raise InvalidRequest(
-                [Problem(in_query("prefix"), "the query parameter prefix must be the beginning of a jobKey")]
-            )
-        return prefix
+        return self._key("prefix", "the beginning of a jobKey")
+
+    def job_key(self) -> str | None:
+        """The jobKey of the one job that a list shows; None for all. Raises InvalidRequest."""
+        return self._key("jobKey", "a jobKey")
+
+    def _key(self, name: str, what: str) -> str | None:
+        text = self.query.get(name) or None
+        if text is not None and not ids.is_job_key(text):
+            raise InvalidRequest([Problem(in_query(name), f"the query parameter {name} must be {what}")])
+        return text
 
     def named_client(self, body: Any) -> str | None:
-        """The clientId in a body that is not validated yet; None if the body has no text there.
+        """The clientId in a body that is not validated yet; None if the body names none.
 
-        The caller's right to act for the client is checked before the rest of the body is.
+        The caller's right to act for the client is checked before the rest of the body is. Raises InvalidRequest for a
+        body of a shape in which no client can be named.
         """
-        client_id = body.get("clientId") if isinstance(body, dict) else None
-        return client_id if isinstance(client_id, str) else None
+        if not isinstance(body, dict):
+            raise InvalidRequest([Problem("", "must be a JSON object")])
+        client_id = body.get("clientId")
+        if client_id is not None and not isinstance(client_id, str):
+            raise InvalidRequest([Problem("/clientId", "must be a string")])
+        return client_id
 
 
 def caller_arn(event: dict[str, Any]) -> str:

@@ -27,6 +27,7 @@ from clockwork.edge.operations.clients import ClientApi
 from clockwork.edge.operations.dead import DeadApi
 from clockwork.edge.operations.named_jobs import NamedApi, as_sent
 from clockwork.edge.operations.original import OriginalApi, OriginalScheduleBody, PlainText, schedule
+from clockwork.edge.operations.overview import OverviewApi
 from clockwork.edge.requests.clients import ClientBody
 from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, JobBody
 from clockwork.edge.requests.outlines import outlines_of
@@ -46,7 +47,7 @@ MOST_FAULTS_OF_ELEMENT = 10
 
 
 @dataclass
-class Api(NamedApi, ClientApi, DeadApi, OriginalApi):
+class Api(NamedApi, ClientApi, DeadApi, OriginalApi, OverviewApi):
     """The operations of one Lambda environment.
 
     `count_accepted` gets the number of jobs that a create request was promised; it counts a repeated request again.

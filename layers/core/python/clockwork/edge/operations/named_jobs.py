@@ -68,7 +68,12 @@ class NamedApi(Operations):
         limit = request.limit()
         now = self.world.clock.now()
         wanted = _filter_of(request, now)
-        found = list_jobs(self.world, client.client_id, request.prefix(), request.job_token(), limit, wanted)
+        prefix, job_key = request.prefix(), request.job_key()
+        if job_key is not None:
+            job = access.get_by_key(self.world, client.client_id, job_key)
+            is_shown = job is not None and wanted(job) and job_key.startswith(prefix or "")
+            return HTTPStatus.OK, answers.JobPage([answers.JobSummary.of(job, now)] if job and is_shown else [])
+        found = list_jobs(self.world, client.client_id, prefix, request.job_token(), limit, wanted)
         shown = ((token_of(job.job_key), answers.JobSummary.of(job, now)) for job in found.jobs)
         return HTTPStatus.OK, answers.JobPage(*page(shown, found.next_after and token_of(found.next_after)))
 

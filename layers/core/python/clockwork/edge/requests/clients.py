@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
-from clockwork.domain.clients import Client
+from clockwork.domain.clients import Client, principal_of
 from clockwork.domain.targets.urls import parse
 from clockwork.edge.http.checks import EdgeModel
 from clockwork.edge.http.fields import kept
@@ -14,9 +14,19 @@ from clockwork.edge.requests.own_resources import not_own, not_own_topic
 from clockwork.edge.requests.policies import RelevancyWindow, RetryPolicyBody
 from clockwork.edge.requests.schedules import LONGEST_YEAR_SECONDS
 
+_SESSION = "is a session of a role, and its name changes with each session: list the role itself, "
+
+
+def _no_session(principal: object) -> object:
+    if isinstance(principal, str) and principal_of(principal) != principal:
+        raise ValueError(_SESSION + principal_of(principal))
+    return principal
+
+
 #: The ARN of an IAM user has its path. STS drops the path of a role, so a role is named without one.
 Principal = Annotated[
     str,
+    BeforeValidator(_no_session),
     Field(
         max_length=600,
         pattern=r"^arn:aws[a-z-]*:iam::[0-9]{12}:(root|user/[A-Za-z0-9_+=,.@/-]+|role/[A-Za-z0-9_+=,.@-]+)$",

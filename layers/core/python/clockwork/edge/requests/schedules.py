@@ -29,6 +29,7 @@ BELONG_TO = {
     **dict.fromkeys(("timezone", "exclude", "startAt", "endAt", "maxFires", "jitterSeconds"), ("every", "cron")),
     **dict.fromkeys(("catchUp", "catchUpWindowSeconds", "overlap"), ("every", "cron")),
 }
+JITTER = "each fire is due up to so much later, always before the next one; with `every` below the interval"
 LONGEST_YEAR_SECONDS = 31_536_000
 InstantText = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 
@@ -68,7 +69,7 @@ class ScheduleBody(EdgeModel):
     start_at: InstantText | None = Field(None, description="nothing fires before it")
     end_at: InstantText | None = Field(None, description="nothing fires after it")
     max_fires: int | None = Field(None, ge=1, le=10**9)
-    jitter_seconds: int = Field(0, ge=0, le=86_400, description="below the interval")
+    jitter_seconds: int = Field(0, ge=0, le=86_400, description=JITTER)
     exclude: list[str] = Field([], max_length=MOST_ENTRIES, description="dates or cron expressions")
     dst_gap: DstGap = "run_at_gap_end"
     dst_overlap: DstOverlap = "first"

@@ -111,6 +111,7 @@ class Cancellation(AnswerBody):
     result: Annotated[str, one_of(Verdict)]
     reason: str
     executions: Annotated[list[Execution], Meta(description="those that may still reach the target, or have")]
+    executions_count: Annotated[int | None, Meta(description="of a named job, which lists the first 100")] = None
     ended: Annotated[
         list[Execution] | None, Meta(description="of a named job: waiting ones that this ended, the first 100")
     ] = None

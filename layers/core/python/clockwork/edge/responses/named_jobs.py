@@ -14,7 +14,7 @@ from msgspec import Meta
 from clockwork.domain import executions
 from clockwork.domain.cron.description import description
 from clockwork.domain.cron.zones import offset_at, zone_named
-from clockwork.domain.fires.chains import fire_after, ordinal_at
+from clockwork.domain.fires.chains import fire_after, first_due_after
 from clockwork.domain.instants import to_text
 from clockwork.domain.lifecycle.cancels import Verdict
 from clockwork.domain.named_jobs import JobState, NamedJob
@@ -68,6 +68,7 @@ class ChangedJob(WrittenJob, kw_only=True):
 
     changed: Annotated[bool, Meta(description="false: the job was as asked for already, and nothing was written")]
     executions: Annotated[list[Execution], Meta(description="running: an attempt is under way, or may start")]
+    executions_count: int
     goes_on: Annotated[list[Execution], Meta(description="they wait, and go on by the job as it now stands")]
     goes_on_count: int
     ended: Annotated[list[Execution], Meta(description="they waited, and this call ended them")]
@@ -83,7 +84,8 @@ class ChangedJob(WrittenJob, kw_only=True):
             change.job,
             now,
             changed=change.is_changed,
-            executions=[Execution.of(record) for record in under_way.running],
+            executions=[Execution.of(record) for record in under_way.running[:SHOWN]],
+            executions_count=len(under_way.running),
             goes_on=[Execution.of(record) for record in under_way.waiting[:SHOWN]],
             goes_on_count=len(under_way.waiting),
             ended=[Execution.of(record) for record in under_way.ended[:SHOWN]],
@@ -216,15 +218,22 @@ def deletion(answer: Written) -> Cancellation:
     """The answer to a deletion of a named job: whether anything of it may still be delivered."""
     if answer.running:
         others = "others may be" if answer.may_be_under_way else "nothing else starts"
-        verdict, reason = Verdict.RUNNING, f"what is listed is under way; {others}"
+        count = len(answer.running)
+        listed = "what is listed is" if count <= SHOWN else f"{count} executions, of which {SHOWN} are listed, are"
+        verdict, reason = Verdict.RUNNING, f"{listed} under way; {others}"
     elif answer.may_be_under_way:
         unseen = "of many thousand old executions not all are read"
         verdict, reason = Verdict.TOO_LATE, f"nothing more fires, but something may be under way: {unseen}"
     else:
         verdict, reason = Verdict.CANCELLED, "nothing of it starts any more"
-    told = Cancellation.of(answer.job.job_id, CancelAnswer(verdict, reason, answer.running))
+    told = Cancellation.of(answer.job.job_id, CancelAnswer(verdict, reason, answer.running[:SHOWN]))
     ended = answer.under_way.ended
-    return Cancellation.like(told, ended=[Execution.of(record) for record in ended[:SHOWN]], ended_count=len(ended))
+    return Cancellation.like(
+        told,
+        executions_count=len(answer.running),
+        ended=[Execution.of(record) for record in ended[:SHOWN]],
+        ended_count=len(ended),
+    )
 
 
 def state_of(job: NamedJob, now: int) -> JobState:
@@ -252,14 +261,9 @@ def _next_fire(job: NamedJob, now: int) -> Fire | None:
 
 def upcoming(job: NamedJob, now: int, work: Work) -> Iterator[Fire]:
     """The job's fires after `now` (ms). A job that is paused or cancelled has none. Raises TooMuchWork."""
-    recurrence = job.definition.recurrence
-    # A fire whose base instant is past may be due only later, by its jitter.
-    jitter_ms = 0 if recurrence is None else recurrence.jitter_seconds * 1000
-    after_at = max(job.chain_after_at, now - jitter_ms)
-    fire = fire_after(job, after_at, ordinal_at(job, after_at), work) if job.state is JobState.ACTIVE else None
+    fire = first_due_after(job, now, work) if job.state is JobState.ACTIVE else None
     while fire is not None and fire.due_at <= LAST_SHOWN_AT:
-        if fire.due_at > now:
-            yield fire
+        yield fire
         fire = fire_after(job, fire.base_at, fire.ordinal, work)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from clockwork.domain.lifecycle.attempts import Action, Claim, plan_claim
+from clockwork.domain.lifecycle.awaited import goes_on
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.items import Item
@@ -96,12 +97,12 @@ def look(batch: Batch, items: Sequence[Item]) -> list[Item]:
 
 
 def _looked(batch: Batch, item: Item) -> bool:
-    """Whether the execution of an old item has ended; if not, its record is renewed."""
+    """Whether the execution of an old item has ended for it; if not, its record is renewed."""
     release = item.release
     if release.occurrence.record == "none":
         return False
     item.seen = renew(batch.world, item.seen or batch.world.executions.find(release.job_id, release.execution_id))
-    return item.seen is not None and item.seen.is_final
+    return item.seen is not None and item.seen.is_final and not goes_on(item.seen, release)
 
 
 def wish(batch: Batch) -> Claim:

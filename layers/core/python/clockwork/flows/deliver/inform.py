@@ -20,7 +20,7 @@ from clockwork.domain.errors import readable
 from clockwork.domain.executions import WAITING, Execution
 from clockwork.domain.fires.hints import completed, hint_of
 from clockwork.domain.ids import NamedJobId, decode_job, is_named
-from clockwork.domain.jobs import KafkaTarget
+from clockwork.domain.jobs import KafkaTarget, Occurrence
 from clockwork.domain.lifecycle.attempts import Action, Plan, plan_let_go, plan_unstarted
 from clockwork.domain.lifecycle.expiry import ended_execution
 from clockwork.domain.named.look import objection_to, was_started
@@ -110,7 +110,7 @@ def redirected(batch: Batch, item: Item, job: NamedJob) -> bool:
     is_rerouted = isinstance(hint.target, KafkaTarget) != isinstance(whole.target, KafkaTarget)
     if not is_rerouted and not batch.waiting.resends:
         # An ordered item keeps its place, and asks here what admission asked of the target before.
-        item.refusal = against(whole.target, batch.world.clients.get(whole.client_id))
+        item.refusal = _refusal(batch.world, whole)
         return False
     item.release = msgspec.structs.replace(item.release, occurrence=hint_of(whole), paced=False)
     plan, _ = replace(batch.world, item.seen, partial(_plan_let_go, item), item.replans)
@@ -118,6 +118,12 @@ def redirected(batch: Batch, item: Item, job: NamedJob) -> bool:
         batch.report.deferred += 1
         _send(batch, item, anew=is_rerouted and not batch.waiting.resends)
     return True
+
+
+def _refusal(world: World, whole: Occurrence) -> str | None:
+    """Why the client may not send to the target. A cached client may be older than the job, so it is asked anew."""
+    reason = against(whole.target, world.clients.get(whole.client_id))
+    return reason and against(whole.target, world.clients.get(whole.client_id, fresh=True))
 
 
 def _plan_let_go(item: Item, stored: Execution | None) -> Plan:

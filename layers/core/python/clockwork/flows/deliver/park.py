@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from clockwork.domain.executions import WAITING, Execution
-from clockwork.domain.lifecycle.attempts import Action, Plan, goes_on, plan_claim, reopened
+from clockwork.domain.lifecycle.attempts import Action, Plan, plan_claim
+from clockwork.domain.lifecycle.awaited import goes_on, reopened
 from clockwork.domain.lifecycle.parking import parked_record
 from clockwork.domain.releases import Release
 from clockwork.domain.waits import Cause

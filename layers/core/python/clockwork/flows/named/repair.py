@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 
 from clockwork.domain import keys
-from clockwork.domain.fires.chains import expand, fire_after, first_pointer, ordinal_at, pointer_to
+from clockwork.domain.fires.chains import expand, fire_after, first_due_after, first_pointer, pointer_to
 from clockwork.domain.ids import ExecutionId, decode_execution
 from clockwork.domain.named_jobs import JobState, NamedJob, Pointer
 from clockwork.domain.ordering import LONGEST_RETRYING_SECONDS
@@ -18,7 +18,7 @@ from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
 
-#: Between cursor and horizon a chain has its pointer at one of at most so many fires: one a second, plus a jitter.
+#: Between cursor and horizon a chain has its pointer at one of at most so many fires: one a second.
 MOST_CANDIDATES = 2_000
 #: So many of a job's newest records are searched for one of its version.
 RECORDS_READ = 20
@@ -172,11 +172,5 @@ def _recorded_ms(world: World, job: NamedJob) -> int:
 
 
 def _pointer_from(job: NamedJob, due_at: int) -> Pointer | None:
-    """The pointer to the first fire that may be due at `due_at` (ms) or later."""
-    after_at = max(job.chain_after_at, due_at - _jitter_ms(job) - 1)
-    return pointer_to(job, fire_after(job, after_at, ordinal_at(job, after_at)))
-
-
-def _jitter_ms(job: NamedJob) -> int:
-    recurrence = job.definition.recurrence
-    return 0 if recurrence is None else recurrence.jitter_seconds * 1000
+    """The pointer to the chain's first fire that is due at `due_at` (ms) or later."""
+    return pointer_to(job, first_due_after(job, due_at - 1))

@@ -18,15 +18,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from clockwork.domain import ids, keys
-from clockwork.domain.errors import Unavailable
-from clockwork.domain.lifecycle.attempts import is_claimed
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.rows import row_of
 from clockwork.domain.timeline import Row
 from clockwork.flows.containment import contained, put_each
-from clockwork.flows.deaths import bury, call_back
 from clockwork.flows.outages import tolerated
-from clockwork.flows.world import World
+from clockwork.flows.poll.burials import bury
 
 if TYPE_CHECKING:
     from clockwork.flows.poll.shard import Visit
@@ -34,49 +31,36 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def set_aside(visit: Visit, releases: Sequence[Release]) -> bool:
-    """Put a row for each release that the queue refused for now; False if it is not certain that all are stored.
+def set_aside(visit: Visit, releases: Sequence[Release]) -> list[int]:
+    """Put a row for each release that the queue refused for now. A release whose row is refused for good ends as DEAD.
 
-    A release whose row is refused for a reason of its own ends as DEAD.
+    Returns the indexes of those of which it is not certain that a row or a record holds them.
     """
-    world = visit.world
+    world, faults = visit.world, visit.world.environment.faults
     # Half a tick behind the horizon: the next visit reads it, and this one, whose horizon moves on with each commit,
     # does not come round to it again and again.
     at = max(keys.instant_of(visit.lease.horizon), world.clock.now() + visit.lookahead_ms)
     at += world.settings.tick_seconds * 500
     rows: dict[int, Row] = {}
+    refused: dict[int, str] = {}
     for index, release in enumerate(releases):
-        with contained(world.environment.faults, partial(_end, visit, release), release.execution_id):
+        with contained(faults, partial(refused.__setitem__, index), release.execution_id):
             rows[index] = _row(visit.lease.partition_id, at, release, world.row_expires_at(at))
+    held = list(rows)
     with tolerated(world, log, "not set aside: %s", {"action": "release_not_set_aside"}):
-        for number, why_not in put_each(world.timeline, world.environment.faults, list(rows.values())).items():
-            _end(visit, releases[list(rows)[number]], why_not)
-        visit.report.set_aside += len(rows)
+        for number, why_not in put_each(world.timeline, faults, list(rows.values())).items():
+            refused[held[number]] = why_not
+        held = []
+        count = len(releases) - len(refused)
+        visit.report.set_aside += count
         extra = {"action": "releases_set_aside", "shard": visit.lease.partition_id}
-        log.warning("%d releases are refused for now, and set aside", len(rows), extra=extra)
-        return True
-    return False
+        log.warning("%d releases are refused for now, and set aside", count, extra=extra)
+    ends = [(releases[index], f"neither its queue nor the timeline takes it: {refused[index]}") for index in refused]
+    # Without a row of its own none comes again, unless the shard waits for it.
+    unburied = bury(visit, ends, may_wait=False)
+    return sorted([*held, *(list(refused)[number] for number in unburied)])
 
 
 def _row(partition_id: str, at: int, release: Release, expires_at: int) -> Row:
     row_id = ids.derive("aside", release.execution_id, release.attempt)
     return row_of(partition_id, keys.row_key(at, row_id), [release], expires_at)
-
-
-def _end(visit: Visit, release: Release, why_not: str) -> None:
-    """End a release that neither the queue nor the timeline takes. If its end cannot be recorded, that is logged."""
-    world, told = visit.world, f"neither its queue nor the timeline takes it: {why_not}"
-    with contained(world.environment.faults, partial(_lost, world, release), release.execution_id):
-        stored = world.executions.find(release.job_id, release.execution_id)
-        if stored is not None and (stored.is_final or is_claimed(stored, world.clock.now())):
-            return
-        dead = bury(world, release, stored, told)
-        if dead is None:
-            raise Unavailable("its end is not recorded")
-        visit.report.dead += 1
-        call_back(world, [(release, dead)])
-
-
-def _lost(world: World, release: Release, why_not: str) -> None:
-    told = "a release is refused by the queue, by the timeline and by its record"
-    world.environment.faults.lost("release_lost", told, why_not, executionId=release.execution_id)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING
 
 from clockwork.domain.executions import Execution
 from clockwork.domain.lifecycle.attempts import plan_death
+from clockwork.domain.lifecycle.awaited import is_awaited
 from clockwork.domain.releases import Release
 from clockwork.flows.containment import contained
 from clockwork.flows.deaths import call_back, notify_dead
@@ -25,58 +27,84 @@ log = logging.getLogger(__name__)
 TRIED_FOR_MS = 3_600_000
 
 
-def bury(visit: Visit, given_up: Sequence[tuple[Release, str]]) -> list[int]:
+def bury(visit: Visit, given_up: Sequence[tuple[Release, str]], *, may_wait: bool = True) -> list[int]:
     """Record releases as DEAD, with the reason, and call back; returns the indexes of those that have to come again.
 
-    One whose record or callback is refused for a reason of its own comes again for TRIED_FOR_MS, since most such
-    reasons pass. After that it is logged, and it does not come again.
+    One comes again as long as a store gives no answer about its record or its callback. One that is refused for a
+    reason of its own comes again for TRIED_FOR_MS, since most such reasons pass, if it `may_wait`. After that it is
+    logged, and it does not come again.
     """
-    world = visit.world
-    burials = _Burials(world, [release for release, _ in given_up])
-    deaths: list[tuple[int, Execution]] = []
-    for index, (release, reason) in enumerate(given_up):
-        with contained(world.environment.faults, partial(burials.refused, index), release.execution_id):
-            deaths.append((index, _dead(world, release, f"it cannot be released: {reason}")))
-    saves = save_deaths(visit, [dead for _, dead in deaths])
-    stored: list[tuple[int, Execution | None]] = []
-    for (index, dead), saved in zip(deaths, saves, strict=True):
-        stored.append((index, dead if saved.ok else saved.actual))
-        if is_outage(saved):
-            burials.again.add(index)
-        elif saved.is_defect:
-            burials.refused(index, saved.unavailable or "")
-    for one in call_back(world, [(given_up[index][0], record) for index, record in stored]):
-        index = stored[one.index][0]
-        extra = {"action": "callback_not_placed", "executionId": given_up[index][0].execution_id}
-        log.warning("a callback was not placed: %s", one.reason, extra=extra)
-        if one.permanent:
-            burials.refused(index, one.reason)
-        else:
-            burials.again.add(index)
+    burials = _Burials(visit, given_up, may_wait)
+    # The record of a retry or a redrive waits for its release. A poller may not read it: the refused save answers with
+    # it. If that has changed by the second save, another is at work on it, and the release comes again.
+    burials.again.update(burials.save(burials.save(dict.fromkeys(range(len(given_up))))))
+    burials.call_back()
     return sorted(burials.again)
 
 
 class _Burials:
-    """Releases that are given up, and the indexes of those that come again."""
+    """Releases that are given up, their records as stored, and the indexes of those that come again."""
 
-    def __init__(self, world: World, releases: Sequence[Release]) -> None:
-        self._world, self._now = world, world.clock.now()
-        self._releases = releases
+    def __init__(self, visit: Visit, given_up: Sequence[tuple[Release, str]], may_wait: bool) -> None:
+        self._visit, self._given_up = visit, given_up
+        self._now, self._may_wait = visit.world.clock.now(), may_wait
+        self._stored: dict[int, Execution | None] = {}
         self.again: set[int] = set()
 
-    def refused(self, index: int, why_not: str) -> None:
+    def save(self, known: Mapping[int, Execution | None]) -> dict[int, Execution | None]:
+        """Save the death of each in place of its known record; returns those that met another one, which waits."""
+        changes: dict[int, tuple[Execution | None, Execution]] = {}
+        met: dict[int, Execution | None] = {}
+        for index, stored in known.items():
+            with self._contained(index):
+                changes[index] = (stored, self._dead(index, stored))
+        saves = save_deaths(self._visit, list(changes.values()))
+        for (index, (_, dead)), saved in zip(changes.items(), saves, strict=True):
+            self._stored[index] = dead if saved.ok else saved.actual
+            if is_outage(saved):
+                self.again.add(index)
+            elif saved.is_defect:
+                self._refused(index, saved.unavailable or "")
+            elif not saved.ok:
+                with self._contained(index):
+                    if saved.actual is None or is_awaited(self._given_up[index][0], saved.actual):
+                        met[index] = saved.actual
+        return met
+
+    def call_back(self) -> None:
+        """Place the callbacks of those that are stored as DEAD."""
+        ended = [(self._given_up[index][0], record) for index, record in self._stored.items()]
+        for one in call_back(self._visit.world, ended):
+            index = list(self._stored)[one.index]
+            extra = {"action": "callback_not_placed", "executionId": ended[one.index][0].execution_id}
+            log.warning("a callback was not placed: %s", one.reason, extra=extra)
+            if one.permanent:
+                self._refused(index, one.reason)
+            else:
+                self.again.add(index)
+
+    def _dead(self, index: int, stored: Execution | None) -> Execution:
+        release, reason = self._given_up[index]
+        expires_at = self._visit.world.execution_expires_at(self._now, release.occurrence.retention_days)
+        return plan_death(release, stored, reason, self._now, expires_at)
+
+    def _contained(self, index: int) -> AbstractContextManager[None]:
+        faults = self._visit.world.environment.faults
+        return contained(faults, partial(self._refused, index), self._given_up[index][0].execution_id)
+
+    def _refused(self, index: int, why_not: str) -> None:
         """Note that one is refused for a reason of its own."""
-        release = self._releases[index]
-        if self._now < release.run_at + TRIED_FOR_MS:
+        release = self._given_up[index][0]
+        if self._may_wait and self._now < release.run_at + TRIED_FOR_MS:
             self.again.add(index)
         else:
-            _pass(self._world, release.execution_id, why_not)
+            _pass(self._visit.world, release.execution_id, why_not)
 
 
-def save_deaths(visit: Visit, records: Sequence[Execution]) -> Sequence[Saved]:
-    """Save the DEAD records of a visit, and send the notices of those that are stored."""
-    saves = visit.world.executions.save([(None, record) for record in records]) if records else ()
-    stored = [record for record, saved in zip(records, saves, strict=True) if saved.ok]
+def save_deaths(visit: Visit, changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
+    """Save DEAD records in place of what is known of them, and send the notices of those that are stored."""
+    saves = visit.world.executions.save(changes) if changes else ()
+    stored = [dead for (_, dead), saved in zip(changes, saves, strict=True) if saved.ok]
     notify_dead(visit.world, stored)
     visit.report.dead += len(stored)
     return saves
@@ -87,7 +115,7 @@ def save_unreadable(visit: Visit, records: Sequence[Execution]) -> list[int]:
 
     A record that is refused for a reason of its own is logged, and its row is passed.
     """
-    saves = save_deaths(visit, records)
+    saves = save_deaths(visit, [(None, record) for record in records])
     for record, saved in zip(records, saves, strict=True):
         if saved.is_defect:
             _pass(visit.world, record.execution_id, saved.unavailable or "")
@@ -102,8 +130,3 @@ def is_outage(saved: Saved) -> bool:
 def _pass(world: World, execution_id: str, why_not: str) -> None:
     told = "a death is not recorded, and its row is passed"
     world.environment.faults.lost("death_not_recorded", told, why_not, executionId=execution_id)
-
-
-def _dead(world: World, release: Release, reason: str) -> Execution:
-    now = world.clock.now()
-    return plan_death(release, None, reason, now, world.execution_expires_at(now))

@@ -10,7 +10,7 @@ import msgspec
 
 from clockwork.domain.executions import Execution
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Refused, Release
 from clockwork.domain.timeline import Row
 from clockwork.flows.containment import put_each
 from clockwork.flows.outages import tolerated
@@ -35,6 +35,8 @@ def release_portion(visit: Visit, rows: Sequence[Row], until: str) -> str | None
     # In an ordered shard a chain is expanded one fire at a time: another job of its key may be due before the next one.
     limit = 1 if visit.keeps_order else visit.world.settings.commit_occurrences
     visited = list(_until_stop(visit_rows(visit.world, rows, until, limit)))
+    # The rows behind a chain that goes on have not been visited, whatever becomes of its row below.
+    goes_on = visited[-1].goes_on
     read = visited[:-1] if visited[-1].is_newer else visited
     # 1. A chain lives on if this visit dies.
     _put_following(visit.world, read)
@@ -46,7 +48,7 @@ def release_portion(visit: Visit, rows: Sequence[Row], until: str) -> str | None
         visit.lease = msgspec.structs.replace(visit.lease, cursor=done[-1].row.key)
     if len(done) < len(visited):
         return "stuck"
-    return "goes_on" if done[-1].goes_on else None
+    return "goes_on" if goes_on else None
 
 
 def _until_stop(visited: Iterator[Visited]) -> Iterator[Visited]:
@@ -103,12 +105,18 @@ def _send(visit: Visit, done: Sequence[Visited]) -> int:
     refused = world.releases.send(going, world.clock.now()) if going else ()
     visit.report.released += len(going) - len(refused)
     visit.uncommitted += len(going)
-    unburied = bury(visit, [(going[one.index], one.reason) for one in refused if one.permanent])
+    return min([len(done), *(places[number] for number in _held(visit, going, refused))])
+
+
+def _held(visit: Visit, going: Sequence[Release], refused: Sequence[Refused]) -> list[int]:
+    """The indexes of refused releases that nothing but their rows holds, so that the cursor may not pass these."""
     never = [one.index for one in refused if one.permanent]
-    left = [one.index for one in refused if not one.permanent] + [never[number] for number in unburied]
-    if not left or (not visit.keeps_order and set_aside(visit, [going[number] for number in sorted(left)])):
-        return len(done)
-    return min(places[number] for number in left)
+    ends = [(going[one.index], f"it cannot be released: {one.reason}") for one in refused if one.permanent]
+    left = [one.index for one in refused if not one.permanent] + [never[number] for number in bury(visit, ends)]
+    left.sort()
+    if visit.keeps_order or not left:
+        return left
+    return [left[number] for number in set_aside(visit, [going[number] for number in left])]
 
 
 def _spread(visit: Visit, releases: Sequence[Release]) -> Sequence[Release]:

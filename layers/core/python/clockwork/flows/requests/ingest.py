@@ -17,6 +17,7 @@ from clockwork.domain.errors import (
     ClockworkError,
     JobNotFound,
     KeyReused,
+    PartlyUnavailable,
     RevisionConflict,
     TooManyRequests,
     Unavailable,
@@ -133,13 +134,14 @@ class Ingestion:
     def _create(self, waiting: Sequence[tuple[Message, CreateRequest]]) -> None:
         """Create together; if that raises, each alone. All are under keys, so a repeat is the same job.
 
-        Only a plain Unavailable is everybody's: all other faults may be of one message, or of one stored row. A job
-        whose release is refused comes back by itself: those beside it were sent, and are not sent again.
+        An outage is everybody's: all other faults may be of one message, or of one stored row. A job whose release is
+        refused comes back by itself: those beside it were sent, and are not sent again.
         """
         try:
             outcomes = create_each(self._world, [request for _, request in waiting], self._partitions)
         except Exception as fault:  # noqa: BLE001 - whatever one message raises, those of other lanes go on
-            if type(fault) is Unavailable or len(waiting) == 1:
+            is_outage = isinstance(fault, Unavailable) and not isinstance(fault, PartlyUnavailable)
+            if is_outage or len(waiting) == 1:
                 for message, _ in waiting:
                     self._retry_or_reject(message, fault)
                 return

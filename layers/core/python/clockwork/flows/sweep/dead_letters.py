@@ -9,7 +9,8 @@ import msgspec
 
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import Execution
-from clockwork.domain.lifecycle.attempts import goes_on, is_claimed
+from clockwork.domain.lifecycle.attempts import is_claimed
+from clockwork.domain.lifecycle.awaited import goes_on
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
 from clockwork.flows.containment import why

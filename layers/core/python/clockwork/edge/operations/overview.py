@@ -1,0 +1,120 @@
+"""The operations that look at the whole: the caller, the clients, the shards, a client's usage, what is to come."""
+
+from __future__ import annotations
+
+import re
+from http import HTTPStatus
+
+from clockwork.domain import instants, keys
+from clockwork.domain.clients import CLIENT_ID, Client
+from clockwork.domain.errors import InvalidRequest, Problem
+from clockwork.domain.ids import decode_part
+from clockwork.domain.lifecycle.parking import parking_of
+from clockwork.domain.requests.quotas import day_of
+from clockwork.edge.http.pages import in_query, page, position_of, token_of
+from clockwork.edge.http.request import Request
+from clockwork.edge.operations.base import Answer, Operations
+from clockwork.edge.responses import overview as answers
+from clockwork.edge.responses.clients import ShownClient
+from clockwork.flows import access
+from clockwork.flows.requests.upcoming import Position, list_upcoming
+
+#: So many parked rows, and so many dead executions, are counted.
+MOST_COUNTED = 200
+#: How far ahead (ms) is looked, if the query does not say until when.
+LOOKED_AHEAD_MS = 24 * 3_600_000
+#: A position in the list of what is to come: the key of a row or an edge, and how many of its elements are behind it.
+_POSITION = re.compile(r"[0-9]{13}[#$][A-Za-z0-9_-]{0,64} [0-9]{1,7}")
+
+
+class OverviewApi(Operations):
+    """The operations that show where everything stands."""
+
+    def who_am_i(self, request: Request) -> Answer:
+        """GET /v1/whoami, for every signed caller: it tells a caller nothing but its own name and clients."""
+        caller, own = request.caller, access.own_clients(self.world, request.caller)
+        client_ids = sorted(client.client_id for client in own)
+        return HTTPStatus.OK, answers.WhoAmI(caller.principal, caller.is_admin, client_ids)
+
+    def list_clients(self, request: Request) -> Answer:
+        """GET /v1/clients, for admins."""
+        limit = request.limit()
+        behind = position_of(request.query.get("nextToken"), _client_id)
+        found = self.world.clients.list(limit + 1, behind)
+        more = token_of(found[limit - 1][0]) if len(found) > limit else None
+        found = found[:limit]
+        shown = [(token_of(one), ShownClient.of(client)) for one, client in found if isinstance(client, Client)]
+        unreadable = [one for one, client in found if not isinstance(client, Client)]
+        items, next_token = page(shown, more)
+        return HTTPStatus.OK, answers.ClientPage(items, unreadable or None, next_token)
+
+    def list_shards(self, _: Request) -> Answer:
+        """GET /v1/shards, for admins."""
+        now = self.world.clock.now()
+        return HTTPStatus.OK, answers.ShardList([answers.ShownShard.of(one, now) for one in self.world.shards.all()])
+
+    def get_usage(self, request: Request) -> Answer:
+        """GET /v1/clients/{clientId}/usage: bounded counts, so that asking costs little however much there is."""
+        client = access.client_for(self.world, request.caller, request.path["clientId"])
+        world, client_id = self.world, client.client_id
+        parked = world.timeline.read(parking_of(client_id), keys.BEGINNING, keys.END, MOST_COUNTED)
+        dead = world.executions.dead(client_id, MOST_COUNTED, None)
+        capped = client.jobs_per_day is not None
+        today = world.regulation.created(client_id, day_of(world.clock.now())) if capped else None
+        return HTTPStatus.OK, answers.Usage.of(
+            client,
+            answers.Counted(len(parked.rows), parked.more),
+            answers.Counted(len(dead.executions), dead.next_before is not None),
+            sorted(world.regulation.circuits(client_id)),
+            today,
+        )
+
+    def list_upcoming(self, request: Request) -> Answer:
+        """GET /v1/upcoming: what is about to start for a client, anonymous jobs included."""
+        client = access.client_for(self.world, request.caller, request.query.get("clientId"))
+        limit, now = request.limit(), self.world.clock.now()
+        begin, until = _instant(request, "from"), _instant(request, "to")
+        begin = now if begin is None else begin
+        until = begin + LOOKED_AHEAD_MS if until is None else until
+        token = position_of(request.query.get("nextToken"), _position)
+        start = Position(keys.row_key(begin, ""), 0) if token is None else _placed(token)
+        # It reads rows of all clients, so it costs more than its answer shows.
+        self.intake.admit_preview(self.world, [client])
+        found = list_upcoming(self.world, client.client_id, start, until, limit)
+        shown = ((_token(one.position), answers.UpcomingItem.of(one)) for one in found.items)
+        more = None if found.goes_on is None else _token(found.goes_on)
+        return HTTPStatus.OK, answers.UpcomingPage(*page(shown, more))
+
+
+def _client_id(token: str) -> str | None:
+    client_id = decode_part(token).decode("ascii")
+    return client_id if CLIENT_ID.fullmatch(client_id) else None
+
+
+def _instant(request: Request, name: str) -> int | None:
+    """The instant (ms) of a query parameter, if it is given. Raises InvalidRequest."""
+    text = request.query.get(name)
+    if text is None:
+        return None
+    try:
+        at = instants.from_text(text)
+        if 0 <= at <= instants.LAST:
+            return at
+        fault = "is out of 1970-2286"
+    except ValueError as error:
+        fault = str(error)
+    raise InvalidRequest([Problem(in_query(name), fault)])
+
+
+def _token(position: Position) -> str:
+    return token_of(f"{position.key} {position.seen}")
+
+
+def _position(token: str) -> str | None:
+    text = decode_part(token).decode("ascii")
+    return text if _POSITION.fullmatch(text) else None
+
+
+def _placed(text: str) -> Position:
+    key, _, seen = text.partition(" ")
+    return Position(key, int(seen))

@@ -1,0 +1,138 @@
+"""The bodies of answers about the whole: the caller, clients, shards, what a client uses and what is to come."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self, get_args
+
+from msgspec import Meta
+
+from clockwork.domain import keys
+from clockwork.domain.clients import Client
+from clockwork.domain.timeline import Shard, ShardStatus
+from clockwork.domain.waits import Cause
+from clockwork.edge.http.answer import AnswerBody, Instant, instant, one_of
+from clockwork.edge.responses.clients import ShownClient
+from clockwork.edge.responses.targets import ShownTarget, shown_target
+from clockwork.flows.requests import upcoming
+
+
+class WhoAmI(AnswerBody):
+    """The caller as Clockwork sees it."""
+
+    principal: Annotated[str, Meta(description="what a client's `principals` would list")]
+    admin: Annotated[bool, Meta(description="an admin may act for every client")]
+    client_ids: Annotated[list[str], Meta(description="the clients that list the principal")]
+
+
+class ClientPage(AnswerBody):
+    """In no particular order. No `nextToken`: this is the last page."""
+
+    items: list[ShownClient]
+    unreadable: Annotated[list[str] | None, Meta(description="clients that this version cannot read")] = None
+    next_token: str | None = None
+
+
+class ShownShard(AnswerBody):
+    """A part of the timeline, with the poller that works on it."""
+
+    partition_id: str
+    status: Annotated[str, one_of(ShardStatus)]
+    ordered: bool
+    leased: Annotated[bool, Meta(description="a poller is at work")]
+    owner: Annotated[str | None, Meta(description="of the lease, the last one if it is over")] = None
+    lease_until: Instant | None = None
+    cursor_at: Annotated[Instant | None, Meta(description="all that was due by then is released")] = None
+    horizon_at: Annotated[Instant | None, Meta(description="all that is due by then may have been read")] = None
+    lag_ms: Annotated[int | None, Meta(description="how far the cursor is behind now")] = None
+    last_released: Annotated[int | None, Meta(description="occurrences, by the last visit")] = None
+
+    @classmethod
+    def of(cls, shard: Shard, now: int) -> Self:
+        """The shard as it is kept."""
+        cursor, horizon = _instant_of(shard.cursor), _instant_of(shard.horizon)
+        is_polled = shard.status is not ShardStatus.LEFT and cursor is not None
+        return cls.like(
+            shard,
+            status=str(shard.status),
+            ordered=keys.is_ordered(shard.partition_id),
+            leased=shard.lease_until >= now,
+            owner=shard.owner or None,
+            lease_until=instant(shard.lease_until or None),
+            cursor_at=instant(cursor),
+            horizon_at=instant(horizon),
+            lag_ms=max(0, now - (cursor or 0)) if is_polled else None,
+            last_released=shard.released,
+        )
+
+
+def _instant_of(key: str) -> int | None:
+    return None if key == keys.BEGINNING else keys.instant_of(key)
+
+
+class ShardList(AnswerBody):
+    """All shards that were ever used, in order."""
+
+    items: list[ShownShard]
+
+
+class Counted(AnswerBody):
+    """How many there are, as far as was counted."""
+
+    count: int
+    more: Annotated[bool, Meta(description="there are more than these")]
+
+
+class Usage(AnswerBody):
+    """What a client has, and what is left of its caps. A cap that it does not have is left out."""
+
+    client_id: str
+    paused: bool
+    parked: Annotated[Counted, Meta(description="occurrences set aside while it is paused or a target fails")]
+    dead: Annotated[Counted, Meta(description="executions that gave up and wait for a redrive or a discard")]
+    open_circuits: Annotated[list[str], Meta(description="hosts that fail, and are tried now and then")]
+    max_rate_per_second: float | None = None
+    max_concurrency: int | None = None
+    creates_per_second: float | None = None
+    jobs_per_day: int | None = None
+    jobs_left_today: Annotated[
+        int | None, Meta(description="UTC; what environments have reserved and not used counts as used")
+    ] = None
+
+    @classmethod
+    def of(cls, client: Client, parked: Counted, dead: Counted, circuits: list[str], created_today: int | None) -> Self:
+        """The usage of a client with these counts."""
+        most = client.jobs_per_day
+        left = None if most is None or created_today is None else max(0, most - created_today)
+        return cls.like(
+            client,
+            parked=parked,
+            dead=dead,
+            open_circuits=circuits,
+            jobs_left_today=left,
+        )
+
+
+class UpcomingItem(AnswerBody):
+    """Something that is about to start: a job's next fire, or an execution that waits for its next attempt."""
+
+    at: Annotated[Instant, Meta(description="when it is to start")]
+    due_at: Instant
+    job_id: str
+    target: ShownTarget
+    job_key: str | None = None
+    recurs: Annotated[bool, Meta(description="other fires follow; they are not listed")] = False
+    execution_id: Annotated[str | None, Meta(description="of an execution that waits")] = None
+    attempt: Annotated[int, Meta(description="of an execution that waits")] = 1
+    waits_for: Annotated[str | None, one_of(get_args(Cause))] = None
+
+    @classmethod
+    def of(cls, item: upcoming.Upcoming) -> Self:
+        """The item as it was read."""
+        return cls.like(item, at=instant(item.at), target=shown_target(item.target))
+
+
+class UpcomingPage(AnswerBody):
+    """In the order in which they start, to within a second. With a `nextToken` a page may be short, even empty."""
+
+    items: list[UpcomingItem]
+    next_token: str | None = None

@@ -1,0 +1,162 @@
+"""What is about to start for a client: read from the shards in the order of their keys, page by page.
+
+There is no index by client: a page reads so many rows of every shard, whomever they belong to, and shows those of one
+client. So a page may be empty and yet not the last. It costs a read of up to 1 MB in each shard, and counts against the
+pace of the client's creates (flows/requests/quotas.py).
+
+Reads race with pollers, and that is harmless: a row stays where it is after its release. An occurrence that started in
+the meantime has a record that tells so, and a caller who asks from `now` on meets none that was due before.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from clockwork.domain import keys
+from clockwork.domain.errors import Unreadable
+from clockwork.domain.ids import AnonymousJob
+from clockwork.domain.jobs import Occurrence, Target
+from clockwork.domain.named_jobs import NamedJob, Pointer
+from clockwork.domain.releases import Release
+from clockwork.domain.storage.codec import Element, decode_row
+from clockwork.domain.timeline import Page, Row
+from clockwork.domain.waits import Cause
+from clockwork.flows.access import Jobs, get_jobs
+from clockwork.flows.containment import contained
+from clockwork.flows.world import World
+
+log = logging.getLogger(__name__)
+
+#: Rows that one page reads in all shards together, and the least in each: the first may be one that is read again.
+ROWS_READ = 2_000
+LEAST_READ = 2
+#: More than a row has elements.
+_ALL = 1_000_000
+
+
+class Position(msgspec.Struct, frozen=True):
+    """Behind which element the list goes on: the key of a row, and how many of its elements are behind it."""
+
+    key: str
+    seen: int
+
+
+class Upcoming(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is about to start at `at` (ms), and the position behind it.
+
+    `execution_id`: of an execution that waits for an attempt other than its first, or for what `waits_for` says.
+    """
+
+    at: int
+    due_at: int
+    job_id: str
+    target: Target
+    position: Position
+    job_key: str | None = None
+    recurs: bool = False
+    execution_id: str | None = None
+    attempt: int = 1
+    waits_for: Cause | None = None
+
+
+class UpcomingPage(msgspec.Struct, frozen=True):
+    """In the order of their rows. `goes_on`: where the next page begins; None if there is none."""
+
+    items: Sequence[Upcoming]
+    goes_on: Position | None
+
+
+def list_upcoming(world: World, client_id: str, start: Position, until: int, limit: int) -> UpcomingPage:
+    """Up to `limit` things that start for a client by `until` (ms), behind `start`. Raises Unavailable."""
+    last = keys.edge_key(until)
+    # The row of `start` is read again if some of its elements may be left.
+    pages = _read(world, start.key if start.seen == _ALL else start.key[:-1], last)
+    end = min([page.rows[-1].key for page in pages if page.more], default=last)
+    rows = sorted((row for page in pages for row in page.rows if start.key <= row.key <= end), key=lambda row: row.key)
+    found = list(_elements(world, client_id, rows, start))
+    jobs = get_jobs(world, ((one.client_id, one.job_key) for _, _, one in found if isinstance(one, Pointer)))
+    ended = _ended(world, [one for _, _, one in found if isinstance(one, Release)])
+    items: list[Upcoming] = []
+    for row, index, element in found:
+        shown = _shown(row, index, element, jobs, ended)
+        if shown is not None:
+            items.append(shown)
+        if len(items) == limit:
+            return UpcomingPage(items, items[-1].position)
+    return UpcomingPage(items, None if end == last else Position(end, _ALL))
+
+
+def _read(world: World, after: str, last: str) -> list[Page]:
+    partition_ids = world.shards.list()
+    share = max(LEAST_READ, ROWS_READ // max(1, len(partition_ids)))
+    return [world.timeline.read(partition_id, after, last, share) for partition_id in partition_ids]
+
+
+def _elements(world: World, client_id: str, rows: Iterable[Row], start: Position) -> Iterator[tuple[Row, int, Element]]:
+    """The client's elements of the rows behind `start`, with their place. A row that cannot be read has none."""
+    for row in rows:
+        elements: dict[int, Element] = {}
+        with contained(world.environment.faults, _unread, row.key):
+            elements = decode_row(row.blob)
+        for index, element in elements.items():
+            is_seen = row.key == start.key and index < start.seen
+            if not is_seen and index not in row.cancelled and _client_of(element) == client_id:
+                yield row, index, element
+
+
+def _unread(why_not: str) -> None:
+    log.warning("not listed: %s", why_not, extra={"action": "row_not_listed"})
+
+
+def _client_of(element: Element) -> str:
+    return element.occurrence.client_id if isinstance(element, Release) else element.client_id
+
+
+def _ended(world: World, releases: Sequence[Release]) -> frozenset[str]:
+    """The ids of executions that have ended, though a row of theirs still waits."""
+    refs = [(one.job_id, one.execution_id) for one in releases]
+    records = world.executions.get(refs) if refs else ()
+    return frozenset(
+        one.execution_id for one in records if one is not None and not isinstance(one, Unreadable) and one.is_final
+    )
+
+
+def _shown(row: Row, index: int, element: Element, jobs: Jobs, ended: frozenset[str]) -> Upcoming | None:
+    behind = Position(row.key, index + 1)
+    if isinstance(element, Occurrence):
+        job_id = AnonymousJob(row.partition_id, row.key, index).job_id
+        return Upcoming(at=element.due_at, due_at=element.due_at, job_id=job_id, target=element.target, position=behind)
+    if isinstance(element, Release):
+        return None if element.execution_id in ended else _waiting(element, behind)
+    job = jobs[element.client_id, element.job_key]
+    if job is None or isinstance(job, Unreadable) or not element.counts_for(job, row.partition_id):
+        return None
+    return _fire(job, element, behind)
+
+
+def _waiting(release: Release, behind: Position) -> Upcoming:
+    return Upcoming(
+        at=release.run_at,
+        due_at=release.occurrence.due_at,
+        job_id=release.job_id,
+        target=release.occurrence.target,
+        position=behind,
+        execution_id=release.execution_id,
+        attempt=release.attempt,
+        waits_for=None if release.held is None else release.held.cause,
+    )
+
+
+def _fire(job: NamedJob, pointer: Pointer, behind: Position) -> Upcoming:
+    return Upcoming(
+        at=keys.instant_of(pointer.key),
+        due_at=pointer.fire.due_at,
+        job_id=job.job_id,
+        target=job.definition.target,
+        position=behind,
+        job_key=job.job_key,
+        recurs=job.definition.recurrence is not None,
+    )

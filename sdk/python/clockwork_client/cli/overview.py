@@ -1,0 +1,84 @@
+"""`clockwork upcoming`, `clockwork shards`, `clockwork whoami`: where everything stands."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import click
+
+from clockwork_client.cli import show, values
+
+if TYPE_CHECKING:
+    from clockwork_client.cli.app import State
+
+
+@click.command()
+@click.option("--from", "from_", type=values.INSTANT, help="Now unless given.")
+@click.option("--to", type=values.INSTANT, help="24 hours later unless given.")
+@click.option("--within", type=values.DURATION, help="From now on, in place of --from and --to: 90m, 7d.")
+@click.option("--limit", type=click.IntRange(1), default=100, help="At most so many (100).")
+@click.pass_obj
+def upcoming(state: State, from_: str | None, to: str | None, within: float | None, limit: int) -> None:
+    """What is about to start for the client, anonymous jobs included.
+
+    Of a job that recurs only its next fire is shown.
+    """
+    if within is not None:
+        if from_ is not None or to is not None:
+            raise click.UsageError("either --within or --from and --to")
+        to = (state.now + timedelta(seconds=within)).isoformat()
+    pages = state.cw.upcoming(from_=from_, to=to, page_size=min(limit, 1_000))
+    if state.is_json:
+        show.each_as_json(islice(pages, limit))
+        return
+    now = state.now
+    rows = [
+        [show.when(one.at, now), one.job_key or "", _what(one.recurs, one.attempt, one.waits_for),
+         show.target(one.target), one.job_id]
+        for one in islice(pages, limit)
+    ]  # fmt: skip
+    show.table(("starts", "key", "what", "target", "job"), rows)
+    if next(pages, None) is not None:
+        show.said(f"The first {limit}: there are more. Choose --limit or --to.")
+
+
+def _what(recurs: bool | None, attempt: int | None, waits_for: str | None) -> str:
+    if waits_for is not None:
+        return f"waits for {waits_for}"
+    if attempt is not None and attempt > 1:
+        return f"attempt {attempt}"
+    return "recurs" if recurs else "once"
+
+
+@click.command()
+@click.pass_obj
+def shards(state: State) -> None:
+    """Where each shard of the timeline stands (admins)."""
+    found = state.cw.shards()
+    if state.is_json:
+        show.as_json([one.raw for one in found])
+        return
+    rows = [
+        [one.partition_id, one.status, "at work" if one.leased else "", _seconds(one.lag_ms),
+         show.when(one.horizon_at, state.now), "" if one.last_released is None else str(one.last_released)]
+        for one in found
+    ]  # fmt: skip
+    show.table(("shard", "status", "poller", "lag", "released up to", "last visit"), rows)
+
+
+def _seconds(ms: int | None) -> str:
+    return "" if ms is None else f"{ms / 1000:.1f} s"
+
+
+@click.command()
+@click.pass_obj
+def whoami(state: State) -> None:
+    """Who the caller is, as Clockwork sees it, and for which clients it may act."""
+    found = state.cw.whoami()
+    if state.is_json:
+        show.as_json(found.raw)
+        return
+    clients = "every client" if found.admin else ", ".join(found.client_ids) or "none"
+    show.facts([("principal", found.principal), ("may act for", clients), ("admin", "yes" if found.admin else "no")])

@@ -1,0 +1,66 @@
+"""What the API answers about the whole: the caller, what a client uses, the shards, and what is about to start."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from clockwork_client.answers import Answer, Target
+
+
+class WhoAmI(Answer):
+    """The caller as Clockwork sees it."""
+
+    principal: str
+    admin: bool
+    client_ids: tuple[str, ...]
+
+
+class Counted(Answer):
+    """How many there are, as far as was counted: with `more`, there are more."""
+
+    count: int
+    more: bool
+
+
+class Usage(Answer):
+    """What a client has waiting, and what is left of its caps."""
+
+    client_id: str
+    paused: bool
+    parked: Counted
+    dead: Counted
+    open_circuits: tuple[str, ...]
+    max_rate_per_second: float | None
+    max_concurrency: int | None
+    creates_per_second: float | None
+    jobs_per_day: int | None
+    jobs_left_today: int | None
+
+
+class Shard(Answer):
+    """A part of the timeline, with the poller that works on it."""
+
+    partition_id: str
+    status: str
+    ordered: bool
+    leased: bool
+    owner: str | None
+    lease_until: datetime | None
+    cursor_at: datetime | None
+    horizon_at: datetime | None
+    lag_ms: int | None
+    last_released: int | None
+
+
+class UpcomingItem(Answer):
+    """A job's next fire, or an execution that waits for its next attempt: `at` is when it is to start."""
+
+    at: datetime
+    due_at: datetime
+    job_id: str
+    target: Target
+    job_key: str | None
+    recurs: bool | None
+    execution_id: str | None
+    attempt: int | None
+    waits_for: str | None

@@ -1,0 +1,202 @@
+"""The routes that show where everything stands: the caller, clients, shards, a client's usage, what is to come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from clockwork.domain import keys
+from clockwork.domain.executions import Outcome, State
+from clockwork.domain.instants import to_text
+from clockwork.domain.timeline import Row
+from tests.handlers.faults import refused
+from tests.handlers.handlers import GLOBEX, Answer, Api, job_body
+from tests.support.events import encoded
+from tests.support.examples import ACME, ADMIN, ALICE, BOB, NOW
+
+NOBODY = "arn:aws:iam::111111111111:user/nobody"
+
+
+@pytest.fixture
+def api() -> Api:
+    return Api()
+
+
+def upcoming(api: Api, caller: str = ALICE, **query: str) -> list[dict[str, Any]]:
+    """All items of all pages."""
+    items: list[dict[str, Any]] = []
+    for _ in range(100):
+        page = api.call("GET", "/v1/upcoming", caller=caller, query=query).body
+        assert len(page["items"]) <= int(query.get("limit", "100"))
+        items += page["items"]
+        if "nextToken" not in page:
+            return items
+        query["nextToken"] = page["nextToken"]
+    raise AssertionError("the list does not end")
+
+
+def test_everybody_learns_its_own_name_and_clients(api: Api) -> None:
+    assert api.call("GET", "/v1/whoami").body == {"principal": ALICE, "admin": False, "clientIds": ["acme"]}
+    assert api.call("GET", "/v1/whoami", caller=NOBODY).body == {"principal": NOBODY, "admin": False, "clientIds": []}
+    session = "arn:aws:sts::111111111111:assumed-role/Admin/me"
+    answer = api.call("GET", "/v1/whoami", caller=session).body
+    assert (answer["principal"], answer["admin"]) == (ADMIN, True)
+
+
+@pytest.mark.parametrize("limit", ["1", "2", "100"])
+def test_an_admin_lists_all_clients(api: Api, limit: str) -> None:
+    seen: list[str] = []
+    query = {"limit": limit}
+    while True:
+        page = api.call("GET", "/v1/clients", caller=ADMIN, query=query).body
+        seen += [client["clientId"] for client in page["items"]]
+        if "nextToken" not in page:
+            break
+        query["nextToken"] = page["nextToken"]
+    assert seen == ["acme", "globex"]
+    refused(api.call("GET", "/v1/clients", caller=ALICE), 403)
+    refused(api.call("GET", "/v1/clients", caller=ADMIN, query={"nextToken": "IQ"}), 422)
+
+
+def test_what_is_to_come_is_listed_in_order_with_anonymous_jobs(api: Api) -> None:
+    late = api.create(schedule={"delaySeconds": 900}).body["jobId"]
+    soon = api.create(schedule={"delaySeconds": 100}).body["jobId"]
+    named = api.create(jobKey="k", schedule={"every": {"seconds": 600}}).body["jobId"]
+    gone = api.create(schedule={"delaySeconds": 50}).body["jobId"]
+    api.call("DELETE", f"/v1/jobs/{gone}")
+    paused = api.create(jobKey="p", schedule={"every": {"seconds": 300}}).body["jobId"]
+    api.call("POST", f"/v1/jobs/{paused}/pause", {})
+    api.call("POST", "/v1/jobs", job_body(), caller=BOB)
+    for limit in ("1", "2", "100"):
+        items = upcoming(api, limit=limit)
+        assert [item["jobId"] for item in items] == [soon, named, late]
+    assert items[1]["jobKey"] == "k" and items[1]["recurs"]
+    assert items[0]["at"] == items[0]["dueAt"] == to_text(NOW + 100_000)
+    assert [item["jobId"] for item in upcoming(api, to=to_text(NOW + 700_000))] == [soon, named]
+    assert [item["jobId"] for item in upcoming(api, **{"from": to_text(NOW + 700_000)})] == [late]
+    assert len(upcoming(api, caller=BOB)) == 1
+
+
+def test_the_jobs_of_a_packed_row_are_listed_one_by_one(api: Api) -> None:
+    jobs = [job_body(schedule={"delaySeconds": 500}) for _ in range(7)]
+    answer = api.call("POST", "/v1/jobs/batch", {"jobs": jobs}).body
+    created = {result["jobId"] for result in answer["results"]}
+    items = upcoming(api, limit="3")
+    assert {item["jobId"] for item in items} == created
+    assert len(items) == 7
+
+
+def test_an_execution_that_waits_for_its_next_attempt_is_listed_until_it_ends(api: Api) -> None:
+    retry = {"maxAttempts": 3, "backoff": "fixed", "initialSeconds": 3600, "maxSeconds": 3600, "jitter": "none"}
+    job_id = api.create(schedule={"delaySeconds": 1}, retryPolicy=retry).body["jobId"]
+    at = api.clockwork.clock
+    api.clockwork.targets._answer = lambda _: Outcome(State.FAILED, at.at, at.at, error="HTTP 503")
+    api.clockwork.run_until(api.clockwork.clock.at + 100_000)
+    (item,) = upcoming(api)
+    assert (item["jobId"], item["attempt"]) == (job_id, 2)
+    api.call("POST", f"/v1/executions/{item['executionId']}/cancel", {})
+    assert upcoming(api) == []
+
+
+def test_rows_of_others_make_a_page_short_and_never_end_the_list(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clockwork.flows.requests.upcoming.ROWS_READ", 1)
+    for _ in range(20):
+        api.call("POST", "/v1/jobs", job_body(schedule={"delaySeconds": 100}), caller=BOB)
+    mine = api.create(schedule={"delaySeconds": 200}).body["jobId"]
+    assert [item["jobId"] for item in upcoming(api)] == [mine]
+
+
+def test_a_row_that_nobody_can_read_hides_no_other(api: Api) -> None:
+    mine = api.create(schedule={"delaySeconds": 200}).body["jobId"]
+    api.clockwork.timeline.put_new([Row("p000", keys.row_key(NOW + 1_000, "odd"), b"\xff\x00", NOW * 2)])
+    assert [item["jobId"] for item in upcoming(api)] == [mine]
+
+
+@pytest.mark.parametrize(
+    ("query", "pointer"),
+    [
+        ({"from": "tomorrow"}, "?from"),
+        ({"to": "2026-05-05T10:00:00"}, "?to"),
+        ({"to": "9999-05-05T10:00:00Z"}, "?to"),
+        ({"limit": "0"}, "?limit"),
+        ({"nextToken": "x"}, "?nextToken"),
+        ({"until": "x"}, "?until"),
+    ],
+)
+def test_a_fault_of_the_query_is_422(api: Api, query: dict[str, str], pointer: str) -> None:
+    answer = api.call("GET", "/v1/upcoming", query=query)
+    refused(answer, 422)
+    assert answer.pointers == [pointer]
+
+
+def test_looking_ahead_counts_against_the_pace_of_the_client(api: Api) -> None:
+    api.clockwork.clients.put(msgspec.structs.replace(ACME, creates_per_second=0.01))
+    answers: list[Answer] = [api.call("GET", "/v1/upcoming") for _ in range(3)]
+    assert [answer.status for answer in answers] == [200, 429, 429]
+
+
+def test_a_client_sees_what_it_uses_and_what_is_left(api: Api) -> None:
+    empty = {"count": 0, "more": False}
+    assert api.call("GET", "/v1/clients/acme/usage").body == {
+        "clientId": "acme",
+        "paused": False,
+        "parked": empty,
+        "dead": empty,
+        "openCircuits": [],
+    }
+    api.clockwork.clients.put(msgspec.structs.replace(ACME, jobs_per_day=50, paused=True))
+    api.create(schedule={"delaySeconds": 1})
+    api.clockwork.run_until(api.clockwork.clock.at + 100_000)
+    usage = api.call("GET", "/v1/clients/acme/usage").body
+    assert (usage["paused"], usage["jobsPerDay"], usage["jobsLeftToday"]) == (True, 50, 49)
+    assert usage["parked"] == {"count": 1, "more": False}
+    refused(api.call("GET", "/v1/clients/acme/usage", caller=BOB), 403)
+    refused(api.call("GET", "/v1/clients/nobody/usage", caller=ADMIN), 404)
+
+
+def test_an_admin_sees_where_the_shards_stand(api: Api) -> None:
+    api.create()
+    api.clockwork.run_until(api.clockwork.clock.at + 200_000)
+    shards = api.call("GET", "/v1/shards", caller=ADMIN).body["items"]
+    used = [shard for shard in shards if shard["status"] == "used"]
+    assert used
+    assert all(shard["lagMs"] >= 0 and shard["cursorAt"] <= shard["horizonAt"] for shard in used)
+    refused(api.call("GET", "/v1/shards", caller=ALICE), 403)
+
+
+def test_a_named_job_is_found_by_its_whole_key(api: Api) -> None:
+    api.create(jobKey="daily", schedule={"every": {"seconds": 60}})
+    api.create(jobKey="daily-2", schedule={"every": {"seconds": 60}})
+    assert [job["jobKey"] for job in api.call("GET", "/v1/jobs", query={"jobKey": "daily"}).body["items"]] == ["daily"]
+    assert api.call("GET", "/v1/jobs", query={"jobKey": "dail"}).body["items"] == []
+    assert api.call("GET", "/v1/jobs", query={"jobKey": "daily", "state": "PAUSED"}).body["items"] == []
+    refused(api.call("GET", "/v1/jobs", query={"jobKey": "a\tb"}), 422)
+
+
+def test_a_body_of_the_wrong_shape_is_told_so_and_not_that_the_caller_may_not(api: Api) -> None:
+    for body, pointer in (([], ""), ("text", ""), ({"clientId": 7}, "/clientId")):
+        for path in ("/v1/jobs", "/v1/jobs/batch"):
+            answer = api.call("POST", path, encoded(body))
+            refused(answer, 422)
+            assert answer.pointers == [pointer]
+
+
+def test_an_admin_learns_that_there_is_no_such_client_and_others_do_not(api: Api) -> None:
+    refused(api.call("GET", "/v1/clients/nobody", caller=ADMIN), 404)
+    refused(api.call("POST", "/v1/jobs", job_body(clientId="nobody"), caller=ADMIN), 404)
+    refused(api.call("GET", "/v1/clients/nobody", caller=ALICE), 403)
+    assert api.call("GET", f"/v1/clients/{GLOBEX.client_id}", caller=ALICE).status == 403
+
+
+def test_a_refused_job_of_a_batch_does_not_say_that_nothing_was_written(api: Api) -> None:
+    answer = api.call("POST", "/v1/jobs/batch", {"jobs": [job_body(), job_body(schedule={})]}).body
+    assert [result["status"] for result in answer["results"]] == [201, 422]
+    assert answer["results"][1]["problem"]["detail"] == "this job has faults and was not created"
+
+
+def test_a_delete_of_another_revision_is_refused(api: Api) -> None:
+    job_id = api.create(jobKey="k", schedule={"every": {"seconds": 60}}).body["jobId"]
+    refused(api.call("DELETE", f"/v1/jobs/{job_id}", headers={"If-Match": "7"}), 409)
+    assert api.call("DELETE", f"/v1/jobs/{job_id}", headers={"If-Match": "1"}).status == 200

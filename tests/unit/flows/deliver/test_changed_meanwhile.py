@@ -1,0 +1,105 @@
+"""Messages of named jobs that waited while their job was paused and resumed, or changed, or their client was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from clockwork.aws.stores.clients import CachedClients
+from clockwork.domain.executions import DAY_MS, Execution, State
+from clockwork.domain.fires.chains import release_of
+from clockwork.domain.jobs import HttpTarget, SqsTarget
+from clockwork.domain.named.changes import replaced
+from clockwork.domain.recurrence import Fire
+from clockwork.domain.releases import Release
+from clockwork.domain.storage import codec
+from clockwork.domain.waits import Waited
+from clockwork.ports import Refused, Saved
+from tests.support.examples import ACME
+from tests.support.named import Named
+
+FIRST, SECOND = (SqsTarget(f"arn:aws:sqs:us-east-1:123456789012:{name}") for name in ("one", "two"))
+BOTH = (FIRST.queue_arn, SECOND.queue_arn)
+
+
+@pytest.mark.parametrize("ended_by", [1, 2], ids=["for earlier ones", "for itself"])
+def test_a_message_of_days_goes_on_from_a_record_that_was_ended_for_earlier_ones(ended_by: int) -> None:
+    named = Named(every_ms=10_000)
+    clockwork = named.clockwork
+    due_at = clockwork.clock.at + 10_000
+    release = release_of(named.job, Fire(due_at, due_at, 1))
+    expires_at = clockwork.clock.at + 100 * DAY_MS
+    paused = release.first_record(State.SKIPPED, expires_at, reason="its job is paused", ended_by=ended_by)
+    clockwork.world.executions.save([(None, paused)])
+    clockwork.clock.advance(4 * DAY_MS)
+    clockwork.queue.messages.clear()
+    assert not clockwork.world.releases.send([release], clockwork.clock.now())
+    clockwork.deliver_visible()
+    (stored,) = named.executions()
+    assert stored.state is (State.SUCCEEDED if ended_by == 1 else State.SKIPPED)
+    assert [one.state for one in stored.attempts] == ([State.SUCCEEDED] if ended_by == 1 else [])
+    assert not clockwork.queue.messages
+
+
+@pytest.mark.parametrize("listed", [BOTH, BOTH[:1]], ids=["since", "never"])
+def test_an_ordered_item_is_refused_its_new_target_only_by_its_client_as_it_is_now(listed: tuple[str, ...]) -> None:
+    named = Named(target=FIRST, ordering_key="k", sequence=0)
+    clockwork = named.clockwork
+    before = msgspec.structs.replace(ACME, allowed_queue_arns=BOTH[:1])
+    clockwork.clients.put(before)
+    clients = CachedClients(clockwork.clients, clockwork.clock, 10)
+    clockwork.clock.advance(9_000)
+    clients.get("acme")
+    clockwork.clients.put(msgspec.structs.replace(before, allowed_queue_arns=listed))
+    clockwork.clock.advance(1_000)
+    clockwork.poll_all()
+    named.change(replaced(named.definition(target=SECOND, ordering_key="k", sequence=0), b'"y"'))
+    (message,) = clockwork.ordered_queue.messages.values()
+    (release,) = codec.decode_message(message.body)
+    assert release.occurrence.target == FIRST
+    clockwork.world = replace(clockwork.world, clients=clients)
+    clockwork.deliver_ordered()
+    states = {one.state for one in named.executions()}
+    assert states == ({State.SUCCEEDED} if listed == BOTH else {State.DEAD})
+    assert [one.occurrence.target for one in clockwork.targets.delivered] == [SECOND] * (listed == BOTH)
+
+
+@pytest.mark.parametrize("is_sent", [True, False], ids=["sent anew", "comes back"])
+def test_a_wait_is_told_once_though_the_target_is_changed_behind_the_claim(
+    is_sent: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = Named(every_ms=10_000)
+    clockwork = named.clockwork
+    due_at = clockwork.clock.at + 10_000
+    release = release_of(named.job, Fire(due_at, due_at, 1)).put_off("cap", due_at, due_at + 30_000, paced=True)
+    clockwork.clock.advance(40_000)
+    clockwork.queue.messages.clear()
+    assert not clockwork.world.releases.send([release], clockwork.clock.now())
+    save, send = clockwork.executions.save, clockwork.queue.send
+    elsewhere = replaced(named.definition(target=HttpTarget("https://elsewhere.example.com/")), b'"y"')
+
+    def claimed(changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
+        saves = save(changes)
+        if [after.state for _, after in changes] == [State.RUNNING]:
+            monkeypatch.setattr(clockwork.executions, "save", save)
+            named.change(elsewhere)
+            if not is_sent:
+                monkeypatch.setattr(clockwork.queue, "send", throttles)
+        return saves
+
+    def throttles(releases: Sequence[Release], now: int) -> Sequence[Refused]:
+        return [Refused(index, False, "throttled") for index in range(len(releases))]
+
+    monkeypatch.setattr(clockwork.executions, "save", claimed)
+    reports = [clockwork.deliver_visible()]
+    monkeypatch.setattr(clockwork.queue, "send", send)
+    assert [len(reports[0].failed_messages), reports[0].lateness_ms] == [int(not is_sent), []]
+    clockwork.clock.advance(0 if is_sent else clockwork.settings.visibility_seconds * 1000)
+    reports.append(clockwork.deliver_visible())
+    (stored,) = [one for one in named.executions() if one.state is State.SUCCEEDED and one.due_at == due_at]
+    assert (stored.attempt, stored.waited) == (1, Waited(cap=30_000))
+    assert reports[1].waited_ms == {"cap": [30_000]}
+    assert reports[1].own_lateness_ms == [clockwork.clock.at - due_at - 30_000]
