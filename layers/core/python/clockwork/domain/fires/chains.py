@@ -6,6 +6,8 @@ does not fork.
 
 from __future__ import annotations
 
+from math import ceil
+
 import msgspec
 
 from clockwork.domain import keys
@@ -21,8 +23,9 @@ from clockwork.domain.releases import Release
 MISSED_AFTER_MS = 60_000
 
 
-#: At most this many missed fires are skipped in one go. The next visit goes on with a longer stretch.
-MOST_SKIPPED = 20_000
+#: So many missed fires are worked out one by one. The end of a longer stretch is found by halves, and its fires are
+#: counted by the day: an interval of a second has millions of them in a month.
+MOST_WALKED = 1_000
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -253,11 +256,13 @@ def _catch_up(job: NamedJob, start: Fire, horizon: str, now: int) -> tuple[Fire 
     fire: Fire | None = start
     before_last, last = start, None
     count = 0
-    while fire is not None and count < MOST_SKIPPED and is_missed(job, fire, now):
-        if keys.edge_key(fire.due_at) > horizon:
-            break
+    while fire is not None and is_missed(job, fire, now) and keys.edge_key(fire.due_at) <= horizon:
         before_last, last, count = last or start, fire, count + 1
-        fire = fire_after(job, fire.base_at, fire.ordinal)
+        if count > MOST_WALKED:
+            last = last_fire(job, min(_missed_to(job, fire, now), keys.instant_of(horizon))) or fire
+            before_last = last_fire(job, last.due_at - 1) or start
+            count += fires_by(job, last.base_at) - fires_by(job, fire.base_at)
+        fire = fire_after(job, last.base_at, last.ordinal)
     if last is None:
         return None, None, fire
     kept = None
@@ -270,6 +275,15 @@ def _catch_up(job: NamedJob, start: Fire, horizon: str, now: int) -> tuple[Fire 
     missed = "missed in a pause" if start.due_at < job.skips_until else "missed"
     reason = f"{missed}: catchUp is {job.definition.catch_up} within {job.definition.catch_up_window_seconds:g} s"
     return kept, Skipped(start.due_at, last.due_at, count, reason), fire
+
+
+def _missed_to(job: NamedJob, fire: Fire, now: int) -> int:
+    """Up to which instant (ms) all fires behind a missed one were missed for the reason that it was."""
+    if fire.due_at < job.skips_until:
+        return job.skips_until - 1
+    is_all = job.definition.catch_up == "all"
+    kept_ms = max(MISSED_AFTER_MS, job.definition.catch_up_window_seconds * 1000) if is_all else MISSED_AFTER_MS
+    return ceil(now - kept_ms) - 1
 
 
 def _is_in_window(job: NamedJob, fire: Fire, now: int) -> bool:
