@@ -155,6 +155,9 @@ def _paused_at(paused_at: int | None, event: Event) -> int | None:
         return None
     if event.kind == "beat":
         paused_at = event.boundary_at
+    if event.kind == "bounds" and event.fires.due:
+        # What is due anew before the pause, with less jitter, is held by it.
+        return min(paused_at, min(event.fires.due.values()) - 1)
     at = event.row.definition.at
     return min(paused_at, at - 1) if event.kind in ("move", "beat") and at is not None else paused_at
 

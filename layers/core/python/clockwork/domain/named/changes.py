@@ -13,7 +13,7 @@ import msgspec
 from clockwork.domain import ids
 from clockwork.domain.closings import EVER, NEVER_ENDS, Closing, with_closing
 from clockwork.domain.executions import State
-from clockwork.domain.fires.chains import fires_by, has_fire_at, last_fire
+from clockwork.domain.fires.chains import fire_after, fires_by, has_fire_at, last_fire
 from clockwork.domain.fires.timings import Retiming, Timing, retiming
 from clockwork.domain.named_jobs import Definition, JobState, NamedJob
 
@@ -104,7 +104,10 @@ def _bounded_anew(before: NamedJob, after: NamedJob, boundary_at: int) -> NamedJ
     if before.definition.recurrence is None:
         return after
     base_at = _last_base(before, divides_at)
-    return msgspec.structs.replace(after, chain_after_at=base_at, chain_ordinal=fires_by(before, base_at))
+    after = msgspec.structs.replace(after, chain_after_at=base_at, chain_ordinal=fires_by(before, base_at))
+    # With less jitter the first fire may come to be due before the pause. Nobody has released it: the pause holds it.
+    first = fire_after(after, after.chain_after_at, after.chain_ordinal)
+    return after if first is None else msgspec.structs.replace(after, paused_at=_held(after, first.due_at))
 
 
 def _closed_behind(after: NamedJob, divides_at: int, paused_at: int | None) -> NamedJob:
