@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import msgspec
 import pytest
@@ -12,6 +13,7 @@ from clockwork.aws.stores.table import Table
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.lifecycle.parking import Parked
 from clockwork.domain.limits.circuits import Circuit
+from clockwork.domain.limits.slots import HARD_MS, Reach, Reserved
 from clockwork.ports import Regulation
 from tests.contract.examples import DUE
 from tests.contract.races import at_once
@@ -28,34 +30,113 @@ def regulation(world: World) -> Regulation:
 
 
 def test_slots_follow_each_other_and_never_lie_in_the_past(regulation: Regulation) -> None:
-    assert regulation.reserve("acme", 10, 100, NOW) == (NOW, 10)
-    assert regulation.reserve("acme", 5, 100, NOW + 50) == (NOW + 1_000, 5)
-    assert regulation.reserve("acme", 1, 100, NOW + 1_500) == (NOW + 1_500, 1)
-    assert regulation.reserve("acme", 1, 100, NOW + 9_000) == (NOW + 9_000, 1)
-    assert regulation.reserve("other", 1, 100, NOW) == (NOW, 1)
+    assert regulation.reserve("acme", 10, 100, NOW) == Reserved(NOW, 10)
+    assert regulation.reserve("acme", 5, 100, NOW + 50) == Reserved(NOW + 1_000, 5)
+    assert regulation.reserve("acme", 1, 100, NOW + 1_500) == Reserved(NOW + 1_500, 1)
+    assert regulation.reserve("acme", 1, 100, NOW + 9_000) == Reserved(NOW + 9_000, 1)
+    assert regulation.reserve("other", 1, 100, NOW) == Reserved(NOW, 1)
 
 
 def test_no_slot_is_taken_that_would_come_too_late(regulation: Regulation) -> None:
-    assert regulation.reserve("acme", 10, 100, NOW, NOW + 899) == (NOW, 9)
-    assert regulation.reserve("acme", 10, 100, NOW + 50, NOW + 899) == (NOW + 900, 0)
-    assert regulation.reserve("acme", 10, 100, NOW + 50, NOW + 1_000) == (NOW + 900, 2)
-    assert regulation.reserve("acme", 2, 100, NOW + 50, NOW + 1_200) == (NOW + 1_100, 2)
+    assert regulation.reserve("acme", 10, 100, NOW, Reach(NOW + 899, NOW + 899)) == Reserved(NOW, 9)
+    assert regulation.reserve("acme", 10, 100, NOW + 50, Reach(NOW + 899, NOW + 899)) == Reserved(NOW + 900, 0)
+    assert regulation.reserve("acme", 10, 100, NOW + 50, Reach(NOW + 1_000, NOW + 1_000)) == Reserved(NOW + 900, 2)
+    assert regulation.reserve("acme", 2, 100, NOW + 50, Reach(NOW + 1_200, NOW + 1_200)) == Reserved(NOW + 1_100, 2)
     # After a time without reservations the first slot is now, even if that is later than the caller can use.
-    assert regulation.reserve("acme", 2, 100, NOW + 5_000, NOW + 4_000) == (NOW + 5_000, 1)
-    assert regulation.reserve("acme", 1, 100, NOW + 5_000, NOW + 4_000) == (NOW + 5_100, 0)
-    assert regulation.reserve("acme", 1, 100, NOW + 5_000) == (NOW + 5_100, 1)
+    assert regulation.reserve("acme", 2, 100, NOW + 5_000, Reach(NOW + 4_000, NOW + 4_000)) == Reserved(NOW + 5_000, 1)
+    assert regulation.reserve("acme", 1, 100, NOW + 5_000, Reach(NOW + 4_000, NOW + 4_000)) == Reserved(NOW + 5_100, 0)
+    assert regulation.reserve("acme", 1, 100, NOW + 5_000) == Reserved(NOW + 5_100, 1)
 
 
 def test_no_slot_is_given_twice(regulation: Regulation) -> None:
     for number in range(20):
         client = f"client-{number}"
         firsts = at_once(*(partial(regulation.reserve, client, 2, 100, NOW) for _ in range(3)))
-        assert sorted(firsts) == [(NOW, 2), (NOW + 200, 2), (NOW + 400, 2)]
+        assert sorted((one.first_at, one.count) for one in firsts) == [(NOW, 2), (NOW + 200, 2), (NOW + 400, 2)]
 
 
 def test_thousands_of_slots_a_second_are_kept_apart_even_one_by_one(regulation: Regulation) -> None:
-    taken = [regulation.reserve("acme", 1, 0.3, NOW)[0] for _ in range(11)]
+    taken = [regulation.reserve("acme", 1, 0.3, NOW).first_at for _ in range(11)]
     assert taken == [NOW + number * 3 // 10 for number in range(11)]
+
+
+def test_beside_a_line_a_reservation_reaches_less_far(regulation: Regulation) -> None:
+    reach = Reach(NOW + HARD_MS, NOW + 5_000)
+    assert regulation.reserve("acme", 20, 1_000, NOW, reach) == Reserved(NOW, 20)
+    # A line up to the farthest slot that may be reserved stands ahead of nobody.
+    assert regulation.line_up("acme", 40, 1_000, NOW) == NOW + 20_000
+    assert regulation.reserve("acme", 1, 1_000, NOW, reach) == Reserved(NOW + 20_000, 1, NOW + HARD_MS)
+    assert regulation.line_up("acme", 2, 1_000, NOW) == NOW + HARD_MS
+    line_until = NOW + HARD_MS + 2_000
+    assert regulation.reserve("acme", 1, 1_000, NOW, reach) == Reserved(NOW + 21_000, 0, line_until)
+    assert regulation.reserve("acme", 3, 1_000, NOW, Reach(NOW + 59_000, NOW + 22_000)) == Reserved(
+        NOW + 21_000, 2, line_until
+    )
+    assert regulation.reserve("acme", 1, 1_000, NOW, Reach(NOW + HARD_MS, NOW + 30_000)) == Reserved(
+        NOW + 23_000, 1, line_until
+    )
+    # Time passes, and the line's end is near.
+    assert regulation.reserve("acme", 1, 1_000, NOW + 2_000, Reach(NOW + 40_000, NOW + 2_000)) == Reserved(
+        NOW + 24_000, 1, line_until
+    )
+
+
+def test_a_place_is_given_once_behind_all_slots_and_places(regulation: Regulation) -> None:
+    assert regulation.line_up("acme", 2, 1_000, NOW) == NOW
+    assert regulation.line_up("acme", 1, 1_000, NOW) == NOW + 2_000
+    assert regulation.line_up("acme", 1, 1_000, NOW + 9_000) == NOW + 9_000
+    assert regulation.reserve("acme", 30, 1_000, NOW + 9_000) == Reserved(NOW + 9_000, 30)
+    assert regulation.line_up("acme", 1, 1_000, NOW + 9_000) == NOW + 39_000
+    # Somebody has a place that its poller gave it: the line reaches to there.
+    assert regulation.line_up("acme", 0, 1_000, NOW, NOW + 70_000) == NOW + 70_000
+    assert regulation.line_up("acme", 0, 1_000, NOW, NOW + 60_000) == NOW + 70_000
+    assert regulation.line_up("acme", 1, 1_000, NOW, NOW + 80_000) == NOW + 80_000
+    assert regulation.line_up("acme", 1, 1_000, NOW) == NOW + 81_000
+    assert regulation.line_up("other", 1, 1_000, NOW) == NOW
+
+
+@pytest.mark.parametrize("call", [1, 2])
+def test_a_place_that_another_takes_meanwhile_is_not_given_twice(
+    call: int, aws_world: AwsWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    regulation, update, places, calls = aws_world.regulation, Table.update_and_read, list[int](), list[int]()
+    regulation.reserve("acme", 1, 100, NOW)
+
+    def another_comes_between(*asked: Any, **values: Any) -> Any:
+        calls.append(1)
+        if len(calls) == call:
+            places.append(regulation.line_up("acme", 2, 100, NOW))
+        return update(*asked, **values)
+
+    monkeypatch.setattr(Table, "update_and_read", another_comes_between)
+    places.append(regulation.line_up("acme", 2, 100, NOW))
+    assert places == [NOW + 100, NOW + 300]
+
+
+def test_where_slots_pass_unused_nobody_stands_in_line(regulation: Regulation) -> None:
+    reach = Reach(NOW + 90_000, NOW + 20_000)
+    regulation.reserve("acme", 10, 1_000, NOW)
+    regulation.line_up("acme", 500, 1_000, NOW)
+    assert regulation.reserve("acme", 1, 1_000, NOW + 10_000, reach).line_until == NOW + 510_000
+    assert regulation.reserve("acme", 60, 1_000, NOW + 20_000, reach) == Reserved(NOW + 20_000, 60)
+    assert regulation.line_up("acme", 1, 1_000, NOW + 20_000) == NOW + 80_000
+
+
+def test_a_herd_is_counted_by_its_shards_until_its_notes_end(regulation: Regulation) -> None:
+    assert regulation.count_herds("acme", NOW) == 0
+    regulation.note_herd("acme", "p000", NOW + 100)
+    regulation.note_herd("acme", "p000", NOW + 90)
+    regulation.note_herd("acme", "p011", NOW + 200)
+    regulation.note_herd("other", "p002", NOW + 200)
+    assert regulation.count_herds("acme", NOW) == 2
+    assert regulation.count_herds("acme", NOW + 99) == 2
+    assert regulation.count_herds("acme", NOW + 100) == 1
+    regulation.note_herd("acme", "p000", NOW + 300)
+    assert regulation.count_herds("acme", NOW + 199) == 2
+    assert regulation.count_herds("acme", NOW + 300) == 0
+    # Other rows of a client's regulation are no herds.
+    assert regulation.reserve("acme", 1, 100, NOW) == Reserved(NOW, 1)
+    assert regulation.count_herds("acme", NOW) == 2
 
 
 def test_a_block_that_is_given_back_is_free_and_nobody_elses_is_touched(regulation: Regulation) -> None:
@@ -90,7 +171,7 @@ def test_a_block_is_taken_until_its_lease_has_ended_or_is_given_back(regulation:
     assert regulation.taken("acme", NOW + 101) == {2, 11}
     assert regulation.taken("acme", NOW + 301) == frozenset()
     # Other rows of a client's regulation are no blocks.
-    assert regulation.reserve("acme", 1, 100, NOW) == (NOW, 1)
+    assert regulation.reserve("acme", 1, 100, NOW) == Reserved(NOW, 1)
     assert regulation.save_circuit(None, CIRCUIT)
     assert regulation.taken("acme", NOW) == {0, 2, 11}
 
@@ -161,4 +242,4 @@ def test_a_reservation_that_always_loses_ends_as_unavailable(
         with pytest.raises(Unavailable, match="nothing was reserved"):
             regulation.reserve("acme", 5, 100, NOW)
     assert 10 <= len(lost) <= 40
-    assert regulation.reserve("acme", 5, 100, NOW) == (NOW, 5)
+    assert regulation.reserve("acme", 5, 100, NOW) == Reserved(NOW, 5)

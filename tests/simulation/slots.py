@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from collections import defaultdict
 
-from clockwork.domain.executions import Execution, State
+from clockwork.domain.executions import Execution
 from clockwork.domain.releases import Release
 from tests.simulation.scheduler import Actor
 
@@ -57,7 +57,7 @@ class Slots:
 
     def noted(self, actor: Actor | None, record: Execution) -> None:
         """Notes the record of an ordered execution, whose message cannot tell its slot."""
-        if record.state is State.PENDING and record.next_attempt_at is not None:
+        if record.paced and record.next_attempt_at is not None:
             key = record.execution_id, record.attempt + 1, 0
             self._names(actor, record.client_id, key, record.next_attempt_at)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import Execution
+from clockwork.domain.limits.slots import Reach, Reserved
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
@@ -127,12 +128,10 @@ class WatchedRegulation(MemoryRegulation):
         self._watcher = watcher
         self._acting = acting
 
-    def reserve(
-        self, client_id: str, count: int, interval_ms: float, now: int, latest: int | None = None
-    ) -> tuple[int, int]:
-        first_at, reserved = super().reserve(client_id, count, interval_ms, now, latest)
-        self._watcher.reserved(self._acting.actor, client_id, first_at, reserved, interval_ms)
-        return first_at, reserved
+    def reserve(self, client_id: str, count: int, interval_ms: float, now: int, reach: Reach | None = None) -> Reserved:
+        reserved = super().reserve(client_id, count, interval_ms, now, reach)
+        self._watcher.reserved(self._acting.actor, client_id, reserved.first_at, reserved.count, interval_ms)
+        return reserved
 
 
 class WatchedClients(MemoryClients):

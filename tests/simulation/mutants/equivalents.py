@@ -17,9 +17,6 @@ EQUIVALENT: dict[str, str] = {
     ),
     "domain/limits/concurrency.py: most_growths = 40  # gives far more than the longest wait; a float cannot hold every"
     " power: 40 -> 41": "the wait is cut at its longest long before",
-    "flows/deliver/admission.py: free_at = max(until + 1, first_at + int(count * interval_ms)): 1 -> 2": (
-        "any instant beyond the window says that it has expired"
-    ),
     "domain/cron/zones.py: repeats_until = reached if 0 < reached - begins <= LONGEST_SHIFT_SECONDS else begins:"
     " 0 -> 1": ("no clock is set back by one second"),
 }

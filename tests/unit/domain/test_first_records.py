@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,8 +12,9 @@ from clockwork.domain.executions import Attempt, Execution, State, kept_until
 from clockwork.domain.lifecycle.attempts import Claim, plan_claim, plan_death
 from clockwork.domain.lifecycle.expiry import ended_execution
 from clockwork.domain.lifecycle.parking import parked_record
-from clockwork.domain.ordering import paced_execution
+from clockwork.domain.ordering import is_noted, paced_execution
 from clockwork.domain.releases import Release
+from clockwork.domain.waits import Line
 from tests.support.examples import NOW, occurrence, release
 
 EXPIRES_AT = NOW + 30 * 86_400_000
@@ -105,5 +107,19 @@ def test_what_is_parked_first_has_burnt_no_attempt(of: Release) -> None:
 
 @given(of=RELEASES)
 def test_what_waits_for_its_slot_names_its_instant(of: Release) -> None:
-    expected = spelled_out(of, state=State.PENDING, revision=1, next_attempt_at=of.run_at)
-    assert paced_execution(of, None, EXPIRES_AT) == expected
+    paced = msgspec.structs.replace(of, paced=True)
+    expected = spelled_out(of, state=State.PENDING, revision=1, next_attempt_at=of.run_at, paced=True)
+    assert paced_execution(paced, None, EXPIRES_AT) == expected
+
+
+@given(of=RELEASES)
+def test_what_waits_in_line_names_its_place_and_the_instant_that_it_may_start_from(of: Release) -> None:
+    line = Line(NOW + 300_000, NOW)
+    may_start_at = of.occurrence.due_since
+    expected = spelled_out(of, state=State.PENDING, revision=1, next_attempt_at=may_start_at, line=line)
+    waiting = msgspec.structs.replace(of, line=line)
+    record = paced_execution(waiting, None, EXPIRES_AT)
+    assert record == expected
+    assert is_noted(waiting, record)
+    assert not is_noted(msgspec.structs.replace(waiting, paced=True), record)
+    assert not is_noted(waiting, None)

@@ -39,7 +39,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
     "Definition": {"catch_up": "latest", "catch_up_window_seconds": 86_400, "overlap": "allow"},
     "EventBridgeTarget": {},
     "Exclusion": {},
-    "Execution": {"attempt": 0, "lost_workers": 0, "budget_from": 0, "unclaimed": False},
+    "Execution": {"attempt": 0, "lost_workers": 0, "budget_from": 0, "unclaimed": False, "paced": False},
     "Fire": {},
     "HttpTarget": {"method": "POST", "timeout_seconds": 15, "private": False},
     "KafkaTarget": {},

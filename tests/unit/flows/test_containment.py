@@ -19,7 +19,7 @@ from clockwork.domain.jobs import HttpTarget
 from clockwork.domain.keys import row_key
 from clockwork.domain.lifecycle.parking import parked_row
 from clockwork.domain.limits.circuits import host_of
-from clockwork.domain.limits.rate import urgency
+from clockwork.domain.limits.slots import urgency
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
 from clockwork.domain.storage.rows import row_of
@@ -281,6 +281,6 @@ def test_a_cap_of_one_is_kept_while_another_item_raises(monkeypatch: pytest.Monk
         return lease(*args, **named)
 
     monkeypatch.setattr(clockwork.regulation, "lease", counted)
-    monkeypatch.setattr("clockwork.flows.deliver.admission.urgency", _raises_for_one(urgency))
+    monkeypatch.setattr("clockwork.flows.deliver.slots.urgency", _raises_for_one(urgency))
     clockwork.deliver_visible()
     assert len(leases) == 1

@@ -198,13 +198,11 @@ DELIVERING = (
     ),
     Mutant(
         "a decision that raises for one item ends the batch",
-        "flows/deliver/claim.py",
+        "flows/deliver/inform.py",
         (
             (
-                "    judged = batch.each(items, lambda item:"
-                " is_expired(item.release.occurrence, max(now, item.release.run_at)))\n",
-                "    judged = [(item, is_expired(item.release.occurrence, max(now, item.release.run_at)))"
-                " for item in items]\n",
+                "    late = [item for item, is_late in batch.each(items, partial(_is_late, batch)) if is_late]\n",
+                "    late = [item for item in items if _is_late(batch, item)]\n",
             ),
         ),
         "L1",

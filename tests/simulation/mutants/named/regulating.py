@@ -25,14 +25,14 @@ REGULATING = (
     ),
     Mutant(
         "a rate cap takes no slots",
-        "flows/deliver/admission.py",
+        "flows/deliver/slots.py",
         (("if client is None or client.max_rate_per_second is None:", "if True:"),),
         "I8",
     ),
     Mutant(
         "a slot is taken and not waited for",
-        "flows/deliver/admission.py",
-        (("max(item.release.run_at, at), paced=True", "item.release.run_at, paced=True"),),
+        "flows/deliver/slots.py",
+        (("max(item.release.run_at, at), paced=paced", "item.release.run_at, paced=paced"),),
         "I8",
     ),
     Mutant(
@@ -44,7 +44,7 @@ REGULATING = (
     Mutant(
         "the instant of a redrive is taken for a slot",
         "domain/ordering.py",
-        (("stored.next_attempt_at not in (None, _redriven_at(stored))", "stored.next_attempt_at is not None"),),
+        (("        paced=stored.paced,\n", "        paced=stored.next_attempt_at is not None,\n"),),
         "I8",
     ),
     Mutant(

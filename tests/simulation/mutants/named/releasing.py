@@ -49,7 +49,7 @@ RELEASING = (
     ),
     Mutant(
         "a retry's row is put without a look",
-        "flows/deliver/retry.py",
+        "flows/deliver/waiting.py",
         (("put_and_check(world, [", "world.timeline.put_new(["), ("], ids_are_new=False)", "])")),
         "I1",
     ),

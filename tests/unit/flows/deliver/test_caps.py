@@ -25,6 +25,7 @@ from clockwork.domain.limits.concurrency import (
     share_of,
     wait_ms,
 )
+from clockwork.domain.limits.slots import Reserved
 from clockwork.domain.storage.codec import encode_release
 from clockwork.flows.access import Caller
 from clockwork.flows.deliver.concurrency import SENT_WITHIN_MS
@@ -137,7 +138,7 @@ def test_a_batch_reserves_once_unless_slots_are_scarce_and_then_once_for_each_en
     regulation = regulated.clockwork.regulation
     reserve, reservations = regulation.reserve, []
 
-    def counted(*asked: Any) -> tuple[int, int]:
+    def counted(*asked: Any) -> Reserved:
         reservations.append(asked)
         return reserve(*asked)
 

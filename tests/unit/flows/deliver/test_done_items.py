@@ -11,6 +11,7 @@ from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.jobs import HttpTarget, RetryPolicy
 from clockwork.domain.lifecycle.attempts import Action, Plan
 from clockwork.domain.limits.circuits import Circuit, host_of
+from clockwork.domain.limits.slots import Reserved
 from clockwork.flows.deliver import circuits, outcome
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import end_unclaimed
@@ -29,7 +30,7 @@ def shut_and_capped(monkeypatch: pytest.MonkeyPatch) -> Regulated:
     regulated.clockwork.regulation.save_circuit(None, Circuit("acme", "shut.example.com", now, now + 10**6, 10**6))
     reserve, defects = regulated.clockwork.regulation.reserve, [ValueError("a defect")]
 
-    def once(*args: Any) -> tuple[int, int]:
+    def once(*args: Any) -> Reserved:
         if defects:
             raise defects.pop()
         return reserve(*args)

@@ -14,7 +14,7 @@ from clockwork.domain.lifecycle.attempts import Action, Claim, plan_claim, plan_
 from clockwork.domain.lifecycle.expiry import is_expired
 from clockwork.domain.releases import Delivery
 from clockwork.flows.deliver.batch import Batch
-from clockwork.flows.deliver.claim import unexpired
+from clockwork.flows.deliver.inform import unexpired
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.deliver.waiting import Resent
 from clockwork.flows.requests.create import CreatedJob, create_jobs

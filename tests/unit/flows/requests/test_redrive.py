@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from clockwork.domain.errors import ExecutionNotFound, NotDead, Unavailable
+from clockwork.domain.errors import ExecutionNotFound, NotDead, Unavailable, Undecodable
 from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.fires.chains import release_of
 from clockwork.domain.fires.hints import completed
@@ -273,3 +273,29 @@ def test_as_it_was_delivers_what_an_attempts_outcome_ended_of_a_named_job() -> N
     plan = plan_redrive(dead, job.partition_id, now, job.revision, as_it_was=True)
     assert plan.release is not None
     assert plan.release.occurrence.payload == job.definition.payload
+
+
+@pytest.mark.parametrize("odd", [Undecodable("damaged"), object()], ids=["unreadable", "defect"])
+def test_a_page_is_redriven_by_one_read_of_its_jobs_and_without_one_that_cannot_be_read(
+    odd: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = Named()
+    world, clockwork = named.clockwork.world, named.clockwork
+    jobs = [named.job, *(named.create(key=key).job for key in ("odd", "tock"))]
+    for job in jobs:
+        due = [Fire(named.start + n * 10_000, named.start + n * 10_000, n) for n in range(1, 4)]
+        dead = [
+            plan_death(release_of(job, fire), None, "r", clockwork.clock.at, clockwork.clock.at * 2) for fire in due
+        ]
+        clockwork.executions.save([(None, one) for one in dead])
+    get, reads = clockwork.jobs.get, list[int]()
+
+    def damaged(job_refs: Sequence[tuple[str, str]]) -> Sequence[Any]:
+        reads.append(len(job_refs))
+        return [odd if ref == ("acme", "odd") else one for ref, one in zip(job_refs, get(job_refs), strict=True)]
+
+    monkeypatch.setattr(clockwork.jobs, "get", damaged)
+    handled = redrive_dead(world, "acme", ALL, 100, None, admit=lambda count: None)
+    assert (handled.seen, handled.changed, reads) == (9, 6, [3])
+    left = list_dead(world, "acme", DeadFilter(), 100, None).executions
+    assert {(one.job_id, one.state) for one in left if one.state is State.DEAD} == {(jobs[1].job_id, State.DEAD)}

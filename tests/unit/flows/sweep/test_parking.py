@@ -94,6 +94,23 @@ def test_parked_occurrences_are_discarded_by_hand_those_that_come_later_are_not(
     assert len(regulated.run(60)) == 2
 
 
+def test_the_records_of_what_is_discarded_are_read_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    regulated = Regulated(paused=True)
+    regulated.create(30)
+    regulated.run(10)
+    executions, reads = regulated.clockwork.executions, list[int]()
+    get = executions.get
+
+    def counted(refs: Any) -> Any:
+        reads.append(len(refs))
+        return get(refs)
+
+    monkeypatch.setattr(executions, "get", counted)
+    regulated.clockwork.regulation.direct_parked(Parked("acme", discard_until=regulated.clockwork.clock.at))
+    assert regulated.sweep().discarded == 30
+    assert reads == [30]
+
+
 def test_what_was_parked_just_before_it_was_due_is_discarded_too() -> None:
     regulated = Regulated(paused=True)
     regulated.create(1, delay_ms=5_900)

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from clockwork.domain.jobs import Occurrence
-from clockwork.domain.waits import Held, Waited
+from clockwork.domain.waits import Held, Line, Waited
 
 
 class State(StrEnum):
@@ -114,6 +114,9 @@ class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     waited: Waited | None = None
     #: What it waits for now, if it waits where its message is: in an ordered queue.
     held: Held | None = None
+    #: In an ordered queue, too: `next_attempt_at` is its slot under the rate limit; or its place in the line.
+    paced: bool = False
+    line: Line | None = None
 
     def changed(self, **fields: Any) -> Execution:
         """The record with other values of some fields, one revision on."""

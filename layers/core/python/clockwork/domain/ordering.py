@@ -112,11 +112,17 @@ def resumed(release: Release, stored: Execution | None, now: int) -> Release:
     if stored is None or stored.state not in WAITING:
         return release
     run_at = max(release.run_at, stored.next_attempt_at or 0)
-    # The deliverer notes a slot as the instant for which the record waits, before the first attempt or between two.
-    paced = stored.state is State.PENDING and stored.next_attempt_at not in (None, _redriven_at(stored))
-    # What is parked comes again to see whether it may start: its wait goes on until then.
-    run_at = max(run_at, now) if stored.held is not None and stored.state is State.PARKED else run_at
-    return msgspec.structs.replace(release, attempt=stored.attempt + 1, run_at=run_at, paced=paced, held=stored.held)
+    # What is parked or in line comes again to see whether it may start: its wait goes on until then.
+    comes_to_see = stored.held is not None and (stored.state is State.PARKED or stored.line is not None)
+    run_at = max(run_at, now) if comes_to_see else run_at
+    return msgspec.structs.replace(
+        release,
+        attempt=stored.attempt + 1,
+        run_at=run_at,
+        paced=stored.paced,
+        held=stored.held,
+        line=stored.line,
+    )
 
 
 def behind_others(release: Release, now: int, *, moved_up: bool) -> Release:
@@ -130,18 +136,27 @@ def behind_others(release: Release, now: int, *, moved_up: bool) -> Release:
     return msgspec.structs.replace(release, waited=(release.waited or Waited()).and_for("ordered", ms))
 
 
-def _redriven_at(stored: Execution) -> int | None:
-    """The instant for which a record waits since its redrive, if it was redriven: that is no slot."""
-    return None if stored.occurrence is None else stored.occurrence.due_since
+def is_noted(release: Release, stored: Execution | None) -> bool:
+    """Whether the record of a head that waits tells the slot or the place of its release already."""
+    if stored is None or stored.state not in WAITING or stored.state is State.PARKED:
+        return False
+    slot_at = stored.next_attempt_at if stored.paced else None
+    return slot_at == (release.run_at if release.paced else None) and stored.line == release.line
 
 
 def paced_execution(release: Release, stored: Execution | None, expires_at: int) -> Execution:
-    """The record of a head that waits for its slot under a rate limit. `stored` is its record, which waits, or None."""
+    """The record of a head that waits under a rate limit, for its slot or in line. `stored`: its record, or None.
+
+    One in line may start from the instant on that its record named before; which one is told by its slot later.
+    """
     if stored is None:
         stored = release.first_record(State.PENDING, expires_at, revision=0)
+    may_start_at = release.run_at if release.paced else stored.next_attempt_at or release.occurrence.due_since
     return stored.changed(
         state=State.PENDING,
-        next_attempt_at=release.run_at,
+        next_attempt_at=may_start_at,
+        paced=release.paced,
+        line=release.line,
         waited=together(stored.waited, release.waited),
         held=release.held,
     )

@@ -9,7 +9,7 @@ import msgspec
 from clockwork.domain.executions import Attempt, Execution, Outcome, State
 from clockwork.domain.ids import ONLY_RUN, AnonymousJob, ExecutionId, decode_job
 from clockwork.domain.jobs import Occurrence
-from clockwork.domain.waits import Cause, Held, Waited
+from clockwork.domain.waits import Cause, Held, Line, Waited
 
 #: The longest delay of one SQS message (s). A release that is further away travels in hops of this length.
 #: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-delay-queues.html
@@ -25,9 +25,9 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
     the last failed attempts if no record keeps them (level `none`). `sweeps` counts how often the sweeper took the
     release out of the dead-letter queue, `parkings` how often it was parked and unparked. `alone`: it shares no message
     with others, since a message that it shared came back. `waits` counts how often this attempt found no permit of its
-    client. `waited` are the waits of this attempt that are over, at level `none` those of all attempts so far, and
-    `held` is the one after which it runs at `run_at`. `version`: only version 0.1.0 set it, to the version of the named
-    job whose schedule asked for it.
+    client. `line` is its place among those that found no slot. `waited` are the waits of this attempt that are over, at
+    level `none` those of all attempts so far, and `held` is the one after which it runs at `run_at`. `version`: only
+    version 0.1.0 set it, to the version of the named job whose schedule asked for it.
     """
 
     job_id: str
@@ -49,6 +49,16 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
     waits: int = 0
     waited: Waited | None = None
     held: Held | None = None
+    line: Line | None = None
+
+    @property
+    def has_waited(self) -> bool:
+        """Whether it waited since its poller released it, so that its execution may have ended meanwhile.
+
+        What has a slot is told apart by `paced`.
+        """
+        is_back = self.line is not None and self.line.since < self.run_at
+        return self.attempt > 1 or self.sweeps > 0 or self.parkings > 0 or self.waits > 0 or is_back
 
     @property
     def execution_id(self) -> str:

@@ -36,6 +36,16 @@ class Held(msgspec.Struct, frozen=True, array_like=True):
     since: int
 
 
+class Line(msgspec.Struct, frozen=True, array_like=True):
+    """A place in the line of those that wait for slots of their client: given once, and no reservation.
+
+    Its turn comes at `place` (ms), as was estimated when the place was given. It has waited since `since` (ms).
+    """
+
+    place: int
+    since: int
+
+
 def together(one: Waited | None, other: Waited | None) -> Waited | None:
     """The waits of both; None if there were none."""
     if one is None or other is None:

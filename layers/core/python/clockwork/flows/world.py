@@ -14,6 +14,7 @@ from clockwork import ports
 from clockwork.domain.executions import kept_until
 from clockwork.domain.limits.circuits import Ratio
 from clockwork.domain.limits.sharing import Company
+from clockwork.domain.limits.slots import Reserved
 from clockwork.domain.retention import Retention
 from clockwork.flows.containment import ContainedExecutions, ContainedJobs, ContainedReleases, Faults
 from clockwork.flows.lasting import LastingExecutions
@@ -27,6 +28,7 @@ class Environment:
     `ratios`: the last outcomes by (clientId, host). `parking_noted_until` and `slow_until`, both by clientId: until
     when (ms) the client's parking is noted, and until when its targets count as slow. `last_block` and
     `none_free_until`, by clientId, too: the block of permits given back last, and until when (ms) none was free.
+    `slots`, by clientId: an instant before which no slot is free, and the end of the line, as they were last told.
     """
 
     #: The name under which this environment leases permits: no other environment ever has it.
@@ -36,6 +38,7 @@ class Environment:
     slow_until: dict[str, int] = field(default_factory=dict)
     last_block: dict[str, int] = field(default_factory=dict)
     none_free_until: dict[str, int] = field(default_factory=dict)
+    slots: dict[str, Reserved] = field(default_factory=dict)
     #: The clients met lately, which share the deliverers.
     company: Company = field(default_factory=Company)
     #: How many ordered shards the stack was made with; None until the registry has been read.

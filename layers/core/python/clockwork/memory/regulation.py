@@ -8,7 +8,7 @@ import msgspec
 
 from clockwork.domain.lifecycle.parking import Parked
 from clockwork.domain.limits.circuits import Circuit
-from clockwork.domain.limits.rate import slots_until
+from clockwork.domain.limits.slots import Reach, Reserved, slots_until
 
 
 class MemoryRegulation:
@@ -17,6 +17,8 @@ class MemoryRegulation:
     def __init__(self) -> None:
         self._created: dict[tuple[str, int], int] = {}
         self._next_slot_us: dict[str, int] = {}
+        self._line_us: dict[str, int] = {}
+        self._herds: dict[tuple[str, str], int] = {}
         self._blocks: dict[tuple[str, int], tuple[str, int]] = {}
         self._circuits: dict[tuple[str, str], Circuit] = {}
         self._parked: dict[str, Parked] = {}
@@ -31,14 +33,27 @@ class MemoryRegulation:
     def created(self, client_id: str, day: int) -> int:
         return self._created.get((client_id, day), 0)
 
-    def reserve(
-        self, client_id: str, count: int, interval_ms: float, now: int, latest: int | None = None
-    ) -> tuple[int, int]:
-        first_us = max(now * 1000, self._next_slot_us.get(client_id, 0))
-        count = slots_until(first_us, count, interval_ms, None if latest is None else max(now, latest))
+    def reserve(self, client_id: str, count: int, interval_ms: float, now: int, reach: Reach | None = None) -> Reserved:
+        next_us = self._next_slot_us.get(client_id, 0)
+        if next_us < now * 1000:
+            self._line_us.pop(client_id, None)
+        first_us, line_until = max(now * 1000, next_us), self._line_us.get(client_id, 0) // 1000
+        latest = None if reach is None else max(now, reach.latest(line_until, now))
+        count = slots_until(first_us, count, interval_ms, latest)
         if count:
             self._next_slot_us[client_id] = first_us + round(count * interval_ms * 1000)
-        return first_us // 1000, count
+        return Reserved(first_us // 1000, count, line_until)
+
+    def line_up(self, client_id: str, count: int, interval_ms: float, now: int, behind: int = 0) -> int:
+        ends = self._line_us.get(client_id, 0), self._next_slot_us.get(client_id, 0), now * 1000, behind * 1000
+        self._line_us[client_id] = max(ends) + round(count * interval_ms * 1000)
+        return max(ends) // 1000
+
+    def note_herd(self, client_id: str, partition_id: str, until: int) -> None:
+        self._herds[client_id, partition_id] = max(until, self._herds.get((client_id, partition_id), 0))
+
+    def count_herds(self, client_id: str, now: int) -> int:
+        return sum(client == client_id and until > now for (client, _), until in self._herds.items())
 
     def lease(self, client_id: str, block: int, holder: str, now: int, until: int) -> bool:
         owner, ends_at = self._blocks.get((client_id, block), ("", 0))

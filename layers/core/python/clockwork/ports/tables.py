@@ -12,6 +12,7 @@ from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import DeadPage, Execution
 from clockwork.domain.lifecycle.parking import Parked
 from clockwork.domain.limits.circuits import Circuit
+from clockwork.domain.limits.slots import Reach, Reserved
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.requests.create import KeyRow
 from clockwork.domain.timeline import Lease, Page, Row, Shard, ShardStatus
@@ -183,15 +184,26 @@ class Regulation(Protocol):
     def created(self, client_id: str, day: int) -> int:
         """How many jobs of a UTC day `count_created` has counted."""
 
-    def reserve(
-        self, client_id: str, count: int, interval_ms: float, now: int, latest: int | None = None
-    ) -> tuple[int, int]:
-        """Reserve slots of the client's rate limit, `interval_ms` apart: the instant of the first (ms), and how many.
+    def reserve(self, client_id: str, count: int, interval_ms: float, now: int, reach: Reach | None = None) -> Reserved:
+        """Reserve slots of the client's rate limit, `interval_ms` apart.
 
-        No other caller gets these slots. There are `count` of them, or as many as there are up to `latest` (ms),
-        perhaps none. Intervals are kept to the microsecond, so that a limit of thousands a second holds for
-        reservations of one slot.
+        No other caller gets these slots. There are `count` of them, or as many as there are within `reach`, perhaps
+        none. Intervals are kept to the microsecond, so that a limit of thousands a second holds for reservations of one
+        slot. Where slots have passed unused, nobody stands in line: it is forgotten.
         """
+
+    def line_up(self, client_id: str, count: int, interval_ms: float, now: int, behind: int = 0) -> int:
+        """Give `count` places at the end of the line, `interval_ms` apart: the instant of the first (ms).
+
+        The line begins at the next free slot. `behind`: it reaches to there at least (ms), since somebody has that
+        place already. Places are estimates: nothing is reserved.
+        """
+
+    def note_herd(self, client_id: str, partition_id: str, until: int) -> None:
+        """Note until `until` (ms) that a shard has a herd of the client. A note that lasts longer stays as it is."""
+
+    def count_herds(self, client_id: str, now: int) -> int:
+        """In how many shards a herd of the client is noted at `now`."""
 
     def lease(self, client_id: str, block: int, holder: str, now: int, until: int) -> bool:
         """Lease a block of permits if it is free, expired before `now`, or the holder's own already; else False."""

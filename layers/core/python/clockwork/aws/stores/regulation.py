@@ -6,29 +6,24 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from clockwork.aws.errors import ConditionFailed, held
+from clockwork.aws.errors import held
 from clockwork.aws.session import Aws
+from clockwork.aws.stores.pacing import Pacing
 from clockwork.aws.stores.table import Item, Table, seconds, written
-from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import DAY_MS
 from clockwork.domain.lifecycle.parking import Parked
 from clockwork.domain.limits.circuits import KNOWN_WITHIN_MS, Circuit
-from clockwork.domain.limits.rate import slots_until
+from clockwork.domain.limits.slots import Reach, Reserved
 from clockwork.ports import Clock
 
 _CREATED = "created#"
 #: For how many days a day's count is kept, from the beginning of that day.
 CREATED_DAYS = 2
-_PACING = "pacing"
+_HERD = "herd#"
 _PERMITS = "permits#"
 _CIRCUIT = "circuit#"
 #: The partition of all parking notes, in place of a clientId; no clientId begins with `#`.
 _PARKED = "#parked"
-#: An instant later than any slot (µs), for a reservation that has no latest instant.
-LAST_US = 10**18
-#: Tries of one reservation. Each that fails lost against a reservation of another worker, or against a clock that is
-#: behind the others'.
-MOST_TRIES = 20
 #: The most leases of a client that are read at once, so that it is one page. A block beyond them may be free.
 LEASES_READ = 500
 #: The most clients whose circuits are cached; the one read longest ago makes room.
@@ -40,6 +35,7 @@ class AwsRegulation:
 
     def __init__(self, aws: Aws, table: str, clock: Clock) -> None:
         self._table = Table(aws, table, "clientId", "item")
+        self._pacing = Pacing(self._table)
         self._clock = clock
         self._read: dict[str, tuple[int, Mapping[str, Circuit]]] = {}
 
@@ -64,44 +60,21 @@ class AwsRegulation:
         item = self._table.get(client_id, f"{_CREATED}{day}")
         return 0 if item is None else int(item["created"]["N"])
 
-    def reserve(
-        self, client_id: str, count: int, interval_ms: float, now: int, latest: int | None = None
-    ) -> tuple[int, int]:
-        """One conditional update in a busy time; two after a pause, or if fewer slots than `count` are of use.
+    def reserve(self, client_id: str, count: int, interval_ms: float, now: int, reach: Reach | None = None) -> Reserved:
+        return self._pacing.reserve(client_id, count, interval_ms, now, reach)
 
-        Raises Unavailable if others changed the row between each of many reads and the write that followed.
-        """
-        now_us, latest = now * 1000, None if latest is None else max(now, latest)
-        for _ in range(MOST_TRIES):
-            span = round(count * interval_ms * 1000)
-            # All slots are of use if the first one is no later than this.
-            last_us = LAST_US if latest is None else latest * 1000 - round((count - 1) * interval_ms * 1000)
-            try:
-                following = self._move(
-                    client_id,
-                    "SET #nextSlotUs = #nextSlotUs + :span",
-                    "#nextSlotUs >= :now AND #nextSlotUs <= :last",
-                    span=span,
-                    now=now_us,
-                    last=last_us,
-                )
-            except ConditionFailed as refused:
-                next_us = now_us if refused.item is None else max(now_us, int(refused.item["nextSlotUs"]["N"]))
-                count = slots_until(next_us, count, interval_ms, latest)
-                if count == 0:
-                    return next_us // 1000, 0
-                if next_us > now_us:
-                    continue
-            else:
-                return (following - span) // 1000, count
-            try:
-                span = round(count * interval_ms * 1000)
-                idle = "attribute_not_exists(#nextSlotUs) OR #nextSlotUs < :now"
-                self._move(client_id, "SET #nextSlotUs = :following", idle, following=now_us + span, now=now_us)
-                return now, count
-            except ConditionFailed:
-                continue  # another reservation came between: now there is a slot to follow
-        raise Unavailable(f"the slots of {client_id} kept changing: nothing was reserved")
+    def line_up(self, client_id: str, count: int, interval_ms: float, now: int, behind: int = 0) -> int:
+        return self._pacing.line_up(client_id, count, interval_ms, now, behind)
+
+    def note_herd(self, client_id: str, partition_id: str, until: int) -> None:
+        change, longer = "SET #until = :until, #expiresAt = :expires", "attribute_not_exists(#until) OR #until < :until"
+        key = (client_id, f"{_HERD}{partition_id}")
+        self._table.update(key, change, longer, until=until, expires=seconds(until + DAY_MS))
+
+    def count_herds(self, client_id: str, now: int) -> int:
+        """One read: there are at most as many notes as the deployment has shards, and TTL deletes them."""
+        rows = self._table.query_all(client_id, between=(_HERD, _HERD + "~"))
+        return sum(int(row["until"]["N"]) > now for row in rows)
 
     def lease(self, client_id: str, block: int, holder: str, now: int, until: int) -> bool:
         return self._table.update(
@@ -170,9 +143,6 @@ class AwsRegulation:
 
     def forget_parked(self, parked: Parked) -> None:
         self._table.delete_if((_PARKED, parked.client_id), "#notedAt = :noted", noted=parked.noted_at)
-
-    def _move(self, client_id: str, change: str, condition: str, **values: int) -> int:
-        return int(self._table.update_and_read((client_id, _PACING), change, condition, **values)["nextSlotUs"]["N"])
 
 
 def _circuit(item: Item) -> Circuit:

@@ -219,6 +219,8 @@ def _claimed(execution: Execution, release: Release, claim: Claim) -> Execution:
         expires_at=claim.expires_at,
         waited=together(execution.waited, release.waited_by(started_at)),
         held=None,
+        paced=False,
+        line=None,
     )
 
 
@@ -237,6 +239,8 @@ def _unclaimed(execution: Execution, state: State, attempts: tuple[Attempt, ...]
         claim_until=None,
         started_at=None,
         next_attempt_at=None,
+        paced=False,
+        line=None,
     )
 
 
@@ -264,19 +268,11 @@ def _unrecorded_end(
 def _again(release: Release, attempt: int, run_at: int) -> Release:
     paced = release.paced and attempt == release.attempt
     # What an attempt waited for is in its record by the time another follows.
-    waited = release.waited_by(release.run_at) if attempt == release.attempt else None
+    waited, line = (release.waited_by(release.run_at), release.line) if attempt == release.attempt else (None, None)
     is_whole = release.revision is None or release.as_it_was
     occurrence = release.occurrence if is_whole else hint_of(release.occurrence)
-    return msgspec.structs.replace(
-        release,
-        attempt=attempt,
-        run_at=run_at,
-        paced=paced,
-        waits=0,
-        waited=waited,
-        held=None,
-        occurrence=occurrence,
-    )
+    after = msgspec.structs.replace(release, attempt=attempt, run_at=run_at, paced=paced, waits=0, line=line)
+    return msgspec.structs.replace(after, waited=waited, held=None, occurrence=occurrence)
 
 
 def _last_of(attempts: tuple[Attempt, ...]) -> tuple[Attempt, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
 from clockwork.domain import ids, keys
@@ -15,6 +17,8 @@ from clockwork.domain.waits import together
 #: the rate, up to the highest.
 FIRST_RATE = 5.0
 HIGHEST_RATE = 1_000.0
+#: The reason in the record of an occurrence that is parked behind a circuit.
+BEHIND_CIRCUIT = "the circuit of its target is open"
 #: An environment parks a client's occurrences under one note for this long (ms).
 NOTED_MS = 60_000
 #: A deliverer that takes longer than this (ms) to put its rows, after it looked at the note, writes the note again.
@@ -74,7 +78,7 @@ def parked_record(release: Release, stored: Execution | None, reason: str, expir
     # A plain release waits in a row of its own, and an ordered one where its message is: its record notes the wait.
     is_ordered = release.occurrence.ordering_key is not None
     waits = {"waited": together(record.waited, release.waited), "held": release.held} if is_ordered else {}
-    return record.changed(state=State.PARKED, reason=reason, next_attempt_at=None, **waits)
+    return record.changed(state=State.PARKED, reason=reason, next_attempt_at=None, paced=False, **waits)
 
 
 def discarded(stored: Execution, reason: str) -> Execution | None:
@@ -82,6 +86,17 @@ def discarded(stored: Execution, reason: str) -> Execution | None:
     if stored.state in FINAL or stored.state is State.RUNNING:
         return None
     return stored.changed(state=State.SKIPPED, reason=reason)
+
+
+def ramp(start_at: int, seconds: int) -> Iterator[int]:
+    """The instants (ms) at which occurrences leave one by one, without end, at a rate that doubles every `seconds`."""
+    rate, at, until = FIRST_RATE, float(start_at), float(start_at)
+    while True:
+        until += seconds * 1000
+        while at < until:
+            yield int(at)
+            at += 1000 / rate
+        rate = next_rate(rate)
 
 
 def next_rate(rate: float) -> float:

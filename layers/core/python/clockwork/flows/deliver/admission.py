@@ -12,22 +12,16 @@ from itertools import groupby
 
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import ClockworkError
-from clockwork.domain.lifecycle.expiry import is_expired, relevant_until
+from clockwork.domain.lifecycle.parking import BEHIND_CIRCUIT
 from clockwork.domain.limits.circuits import Passage, host_of, plan_passage
-from clockwork.domain.limits.rate import urgency
 from clockwork.domain.targets.permissions import against
 from clockwork.flows.containment import why
 from clockwork.flows.deliver.batch import Batch
-from clockwork.flows.deliver.claim import unexpired
 from clockwork.flows.deliver.concurrency import note_company, within_concurrency
 from clockwork.flows.deliver.inform import informed
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.deliver.park import park
-from clockwork.flows.world import World
-
-#: An item whose slot is this far away (ms) goes back to the queue, whose delays are whole seconds. To hold it would
-#: occupy an environment.
-FAR_SLOT_MS = 1_000
+from clockwork.flows.deliver.slots import with_slots
 
 
 def admit(batch: Batch, items: Sequence[Item]) -> list[Item]:
@@ -94,7 +88,7 @@ def _unheld(batch: Batch, client_id: str, client: Client | None, items: list[Ite
     """
     try:
         going = items
-        for step in (_unparked, _paced):
+        for step in (_unparked, with_slots):
             going = step(batch, client_id, client, going) if going else going
         return going
     except Exception as error:  # noqa: BLE001 - whatever one item raises, the others go on
@@ -136,48 +130,5 @@ def _unparked(batch: Batch, client_id: str, client: Client | None, items: list[I
             going.append(item)
         else:
             (going if passage is Passage.FREE else held).append(item)
-    park(batch, held, "circuit", "the circuit of its target is open")
+    park(batch, held, "circuit", BEHIND_CIRCUIT)
     return going
-
-
-def _paced(batch: Batch, client_id: str, client: Client | None, items: list[Item]) -> list[Item]:
-    """The items whose slots under the client's rate cap are near. An item with a far slot goes back for it.
-
-    Each item takes one slot only, however often it comes.
-    """
-    if client is None or client.max_rate_per_second is None:
-        return items
-    interval_ms = 1000 / client.max_rate_per_second
-    _take_slots(batch.world, client_id, interval_ms, [item for item in items if not item.release.paced])
-    # An item whose slot lies beyond its relevancy window need not wait for it.
-    items = unexpired(batch, items)
-    far_at = batch.world.clock.now() + FAR_SLOT_MS
-    batch.send_back([item for item in items if item.release.run_at >= far_at])
-    return [item for item in items if item.release.run_at < far_at]
-
-
-def _take_slots(world: World, client_id: str, interval_ms: float, waiting: list[Item]) -> None:
-    """Give each item a slot, or an instant beyond its window if no slot is left within it: that takes no slot.
-
-    Items that can wait longest come last. One reservation is enough if the cap leaves enough slots. Otherwise there is
-    at most one for each instant at which a window ends.
-    """
-    waiting = sorted(waiting, key=lambda item: urgency(item.release))
-    now = world.clock.now()
-    while waiting:
-        # No slot is reserved beyond the window that ends first: every item that gets one can use it.
-        until = relevant_until(waiting[0].release.occurrence)
-        first_at, count = world.regulation.reserve(client_id, len(waiting), interval_ms, now, until)
-        for index, item in enumerate(waiting[:count]):
-            _pace(item, now, first_at + int(index * interval_ms))
-        waiting = waiting[count:]
-        if waiting and until is not None:
-            free_at = max(until + 1, first_at + int(count * interval_ms))
-            for item in waiting:
-                if is_expired(item.release.occurrence, free_at):
-                    _pace(item, now, free_at)
-            waiting = [item for item in waiting if not item.release.paced]
-
-
-def _pace(item: Item, now: int, at: int) -> None:
-    item.release = item.release.put_off("cap", now, max(item.release.run_at, at), paced=True)

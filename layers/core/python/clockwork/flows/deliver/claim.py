@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from clockwork.domain.errors import readable
 from clockwork.domain.lifecycle.attempts import Action, Claim, plan_claim
 from clockwork.domain.lifecycle.awaited import goes_on
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired
@@ -23,7 +24,7 @@ def claim(batch: Batch, items: Sequence[Item]) -> list[Item]:
     started = [item for item, has_ended in batch.each(unrecorded, partial(end_unclaimed, batch)) if not has_ended]
     open_items = [item for item in items if item.release.occurrence.record == "full"]
     # 2. Read the records that later attempts follow.
-    open_items = [item for item in open_items if find_seen(batch, item)]
+    open_items = with_records(batch, open_items)
     # 3. Claim. An item that lost is planned again, with the record that is stored.
     while open_items:
         open_items = _claim_round(batch, open_items, started)
@@ -67,16 +68,29 @@ def end_unclaimed(batch: Batch, item: Item) -> bool:
     return True
 
 
-def find_seen(batch: Batch, item: Item) -> bool:
-    """Read the item's record. A first attempt expects no record, so it needs no read; any other one follows a record.
+def with_records(batch: Batch, items: Sequence[Item]) -> list[Item]:
+    """The items, with the records that those follow which have waited, read in one call.
 
-    False: the store gave no answer, or the record cannot be read, and the item fails.
+    A first attempt that has not waited expects no record, so it needs no read. Left out is an item whose record gives
+    no answer or cannot be read: it fails.
     """
-    with batch.failing(item):
-        if item.seen is None and (item.release.attempt > 1 or item.release.sweeps):
-            item.seen = batch.world.executions.find(item.release.job_id, item.release.execution_id)
-        return True
-    return False
+    read_records(batch, [item for item in items if item.release.has_waited])
+    return [item for item in items if not item.left]
+
+
+def read_records(batch: Batch, items: Sequence[Item]) -> None:
+    """Read the records of items in one call, where that was not done before and they may have any."""
+    unread = [item for item in items if item.seen is None and not item.is_read and _is_recorded(item)]
+    if unread:
+        with batch.failing(*unread):
+            refs = [(item.release.job_id, item.release.execution_id) for item in unread]
+            for item, stored in zip(unread, batch.world.executions.get(refs), strict=True):
+                with batch.failing(item):
+                    item.seen, item.is_read = readable(stored), True
+
+
+def _is_recorded(item: Item) -> bool:
+    return item.release.occurrence.record == "full"
 
 
 def look(batch: Batch, items: Sequence[Item]) -> list[Item]:
@@ -90,7 +104,7 @@ def look(batch: Batch, items: Sequence[Item]) -> list[Item]:
     looked = batch.each([item for item, is_old in judged if is_old], partial(_looked, batch))
     ended = [item for item, has_ended in looked if has_ended]
     if ended:
-        _end(batch, ended)
+        end_all(batch, ended)
     going = {id(item) for item, is_old in judged if not is_old}
     going |= {id(item) for item, has_ended in looked if not has_ended}
     return [item for item in items if id(item) in going]
@@ -111,17 +125,7 @@ def wish(batch: Batch) -> Claim:
     return Claim(batch.world.random.token(), batch.deadline_at, now, batch.world.execution_expires_at(now))
 
 
-def unexpired(batch: Batch, items: Sequence[Item]) -> list[Item]:
-    """The items that can still start in time. The others end EXPIRED, as far as their records allow."""
-    now = batch.world.clock.now()
-    judged = batch.each(items, lambda item: is_expired(item.release.occurrence, max(now, item.release.run_at)))
-    late = [item for item, is_late in judged if is_late]
-    if late:
-        _end(batch, late)
-    return [item for item, is_late in judged if not is_late]
-
-
-def _end(batch: Batch, items: Sequence[Item]) -> None:
+def end_all(batch: Batch, items: Sequence[Item]) -> None:
     """End items as their records allow. Nobody starts one that may start after all: so it comes back."""
     for item in claim(batch, items):
         batch.fail(item, "it may start after all, as the clock was set back")

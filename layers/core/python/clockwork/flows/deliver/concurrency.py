@@ -24,6 +24,8 @@ from clockwork.domain.limits.concurrency import (
     wait_ms,
 )
 from clockwork.flows.deliver.batch import Batch
+from clockwork.flows.deliver.claim import read_records
+from clockwork.flows.deliver.inform import informed, unended
 from clockwork.flows.deliver.items import Item, LeasedBlock
 from clockwork.flows.outages import tolerated
 from clockwork.flows.world import World
@@ -53,6 +55,11 @@ def within_concurrency(batch: Batch, client: Client | None, items: Sequence[Item
     blocks = limit_of(client) or _share(batch.world, client_id)
     if blocks is None:
         return list(items)
+    # What is not wanted any more holds no permit, also if it was cancelled while it waited for its slot.
+    read_records(batch, [item for item in items if item.release.paced])
+    items = informed(batch, unended(batch, items))
+    if not items:
+        return []
     now = batch.world.clock.now()
     number = _lease(batch, client_id, blocks, now)
     going = [] if number is None else list(items[: blocks.size])

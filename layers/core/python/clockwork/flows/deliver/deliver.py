@@ -17,14 +17,13 @@ from clockwork.flows.deliver.admission import admit
 from clockwork.flows.deliver.batch import LONGEST_HOLD_MS, Batch
 from clockwork.flows.deliver.bundles import Message, resend_alone, unbundled
 from clockwork.flows.deliver.circuits import give_probes_back, update_circuits
-from clockwork.flows.deliver.claim import claim, look, unexpired
+from clockwork.flows.deliver.claim import claim, look
 from clockwork.flows.deliver.concurrency import give_back_all, note_ended
-from clockwork.flows.deliver.inform import informed, needs_look
+from clockwork.flows.deliver.inform import informed, needs_look, unexpired
 from clockwork.flows.deliver.items import DeliverReport, Item
 from clockwork.flows.deliver.outcome import record
-from clockwork.flows.deliver.retry import send_retries
 from clockwork.flows.deliver.start import hold_and_check
-from clockwork.flows.deliver.waiting import Resent
+from clockwork.flows.deliver.waiting import Resent, send_retries
 from clockwork.flows.world import World
 
 #: This much time is kept at the end of an invocation to record the outcomes (ms).
@@ -55,8 +54,9 @@ def attempt(batch: Batch, items: Sequence[Item]) -> None:
     #    has waited for long may go before its next message does, so it is looked at first.
     items = _in_time(batch, look(batch, items))
     # 2. End the items that are too late. Items that a cap, a pause or an open circuit holds back wait or are parked.
-    waited = {id(item) for item in informed(batch, [item for item in items if needs_look(item)])}
-    items = [item for item in items if id(item) in waited or not needs_look(item)]
+    looked_at = {id(item): item for item in items if needs_look(item)}
+    wanted = {id(item) for item in informed(batch, list(looked_at.values()))}
+    items = [item for item in items if id(item) in wanted or id(item) not in looked_at]
     admitted = admit(batch, items := unexpired(batch, items))
     # 3. Claim: from here on no other deliverer starts these attempts.
     claimed = claim(batch, admitted)

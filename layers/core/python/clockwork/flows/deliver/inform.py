@@ -1,7 +1,8 @@
-"""Ask the named jobs of items before anything negative or costly is done for them: parking, a slot, a permit, an end.
+"""Ask whether items are still wanted before anything negative or costly is done: parking, a slot, a permit, an end.
 
-An item that its job does not want any more ends here, and takes none of these. Every other one is judged by the host,
-the window and the policies that its job has now. The look behind the claim is what counts; this saves work.
+An item that its job does not want any more, or that was cancelled while it waited, ends here and takes none of these.
+Every other one is judged by the host, the window and the policies that its job has now. The look behind the claim is
+what counts; this saves work.
 
 The look gives an item what its job has for it then. If that is another target than the item was admitted for (its
 circuit, what its client may name, the queue of its transport, the time that it needs), the claim is let go, no attempt
@@ -22,28 +23,36 @@ from clockwork.domain.fires.hints import completed, hint_of
 from clockwork.domain.ids import NamedJobId, decode_job, is_named
 from clockwork.domain.jobs import KafkaTarget, Occurrence
 from clockwork.domain.lifecycle.attempts import Action, Plan, plan_let_go, plan_unstarted
-from clockwork.domain.lifecycle.expiry import ended_execution
+from clockwork.domain.lifecycle.awaited import goes_on
+from clockwork.domain.lifecycle.expiry import ended_execution, is_expired
 from clockwork.domain.named.look import objection_to, was_started
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.targets.permissions import against
 from clockwork.flows.access import get_jobs
 from clockwork.flows.deliver.batch import Batch
-from clockwork.flows.deliver.claim import find_seen
+from clockwork.flows.deliver.claim import end_all, with_records
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.records import replace
 from clockwork.flows.world import World
 
 
 def informed(batch: Batch, items: Sequence[Item]) -> list[Item]:
-    """The items that their jobs want, with what they have for them now. The others end, or fail."""
+    """The items that are still wanted, with what their named jobs have for them now. The others end, or fail.
+
+    A named job's row tells, and the record of what has waited: somebody may have cancelled it meanwhile.
+    """
     asked = {id(item): item for item in items if _is_to_ask(item)}
     if not asked:
         return list(items)
-    going: list[Item] = []
-    with batch.failing(*asked.values()):
-        refs = {key: _ref_of(item) for key, item in asked.items()}
-        jobs = get_jobs(batch.world, ((ref.client_id, ref.job_key) for ref in refs.values()))
-        for key, item in asked.items():
+    going = unended(batch, with_records(batch, list(asked.values())))
+    for item in going:
+        item.is_informed = True
+    named = {id(item): item for item in going if is_named(item.release.job_id) and not item.release.as_it_was}
+    going = [item for item in going if id(item) not in named]
+    with batch.failing(*named.values()):
+        refs = {key: _ref_of(item) for key, item in named.items()}
+        jobs = get_jobs(batch.world, ((ref.client_id, ref.job_key) for ref in refs.values())) if named else {}
+        for key, item in named.items():
             with batch.failing(item):
                 ref = refs[key]
                 if _is_wanted(batch, item, ref, readable(jobs[ref.client_id, ref.job_key])):
@@ -52,16 +61,49 @@ def informed(batch: Batch, items: Sequence[Item]) -> list[Item]:
     return [item for item in items if id(item) not in asked or id(item) in kept]
 
 
+def unexpired(batch: Batch, items: Sequence[Item]) -> list[Item]:
+    """The items that can still start in time. The others end EXPIRED, as far as their jobs and records allow."""
+    late = [item for item, is_late in batch.each(items, partial(_is_late, batch)) if is_late]
+    if not late:
+        return [item for item in items if not item.left]
+    # Its job may have given it a longer window, or may not want it at all.
+    asked = informed(batch, late)
+    named = [item for item in asked if is_named(item.release.job_id)]
+    in_time = {id(item) for item, is_late in batch.each(named, partial(_is_late, batch)) if not is_late}
+    ending = [item for item in asked if id(item) not in in_time and not item.left]
+    if ending:
+        end_all(batch, ending)
+    over = {id(item) for item in late} - in_time
+    return [item for item in items if not item.left and id(item) not in over]
+
+
+def _is_late(batch: Batch, item: Item) -> bool:
+    return is_expired(item.release.occurrence, max(batch.world.clock.now(), item.release.run_at))
+
+
 def needs_look(item: Item) -> bool:
     """Whether an item is asked about before all else: it waited, so much may have changed."""
-    release = item.release
-    return release.attempt > 1 or release.parkings > 0 or release.paced or release.waits > 0
+    return item.release.has_waited or (item.release.paced and is_named(item.release.job_id))
 
 
 def _is_to_ask(item: Item) -> bool:
     release = item.release
-    is_recorded = release.occurrence.record == "full"
-    return is_named(release.job_id) and is_recorded and not release.as_it_was and not item.is_informed
+    if item.is_informed or release.occurrence.record != "full":
+        return False
+    return release.has_waited or (is_named(release.job_id) and not release.as_it_was)
+
+
+def unended(batch: Batch, items: Sequence[Item]) -> list[Item]:
+    """The items whose executions have not ended, as far as their records were read; the others are done with."""
+    ended = [item for item in items if _has_ended(item)]
+    if ended:
+        end_all(batch, ended)
+    over = {id(item) for item in ended}
+    return [item for item in items if id(item) not in over and not item.left]
+
+
+def _has_ended(item: Item) -> bool:
+    return item.seen is not None and item.seen.is_final and not goes_on(item.seen, item.release)
 
 
 def _ref_of(item: Item) -> NamedJobId:
@@ -71,9 +113,6 @@ def _ref_of(item: Item) -> NamedJobId:
 
 
 def _is_wanted(batch: Batch, item: Item, ref: NamedJobId, job: NamedJob | None) -> bool:
-    if not find_seen(batch, item):
-        return False
-    item.is_informed = True
     plan, _ = replace(batch.world, item.seen, partial(_plan, batch.world, item, ref, job), item.replans)
     if plan.action is Action.FINISH:
         batch.report.dropped += 1

@@ -44,7 +44,7 @@ class Item(msgspec.Struct):
 
     `probes`: if the item is a probe that tests whether its target has recovered, the circuit as saved for this probe.
     `is_started`: its target may have seen it. `bundled`: its message carries other items, too.
-    `is_informed`: its named job was asked about it, before the look.
+    `is_informed`: it was asked whether it is still wanted, before the look. `is_read`: its record was looked for.
     `refusal`: why its client, as it is now, may not send to its target: then no attempt is made at the target.
     `has_cap`: its client chose a concurrency limit.
     `left`: it is parked, was sent back, has ended or failed, so that this batch is done with it.
@@ -61,6 +61,7 @@ class Item(msgspec.Struct):
     has_cap: bool = False
     refusal: str | None = None
     is_informed: bool = False
+    is_read: bool = False
     replans: Iterator[int] = msgspec.field(default_factory=replans)
 
 

@@ -17,7 +17,7 @@ from clockwork.domain.lifecycle.parking import parked_record
 from clockwork.domain.releases import Release
 from clockwork.domain.waits import Cause
 from clockwork.flows.deliver.batch import Batch
-from clockwork.flows.deliver.claim import find_seen, wish
+from clockwork.flows.deliver.claim import wish, with_records
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.records import replace
 
@@ -54,7 +54,7 @@ def _is_parked(batch: Batch, item: Item, reason: str) -> bool:
     """
     if item.release.occurrence.record == "none":
         return True
-    if not find_seen(batch, item):
+    if not with_records(batch, [item]):
         return False
     with batch.failing(item):
         plan, item.seen = replace(batch.world, item.seen, partial(_plan, batch, item.release, reason), item.replans)

@@ -54,12 +54,10 @@ def _wanted(batch: Batch, claimed: Sequence[Item], due: Sequence[int]) -> list[i
     wanted = []
     for slot in due:
         with batch.failing(claimed[slot]):
-            if _is_too_late(batch, claimed[slot]):
-                continue
             job_ref = decode_job(claimed[slot].release.job_id)
             if isinstance(job_ref, NamedJobId):
                 named[slot] = job_ref
-            else:
+            elif not _is_too_late(batch, claimed[slot]):
                 wanted.append(slot)
     return sorted([*wanted, *_wanted_by_their_jobs(batch, claimed, named)]) if named else wanted
 
@@ -75,7 +73,8 @@ def _wanted_by_their_jobs(batch: Batch, claimed: Sequence[Item], named: Mapping[
         for slot, job_ref in named.items():
             with batch.failing(claimed[slot]):
                 job = readable(jobs[job_ref.client_id, job_ref.job_key])
-                if _is_wanted(batch, claimed[slot], job_ref, job):
+                # The window is that of its job as it is now.
+                if _is_wanted(batch, claimed[slot], job_ref, job) and not _is_too_late(batch, claimed[slot]):
                     wanted.append(slot)
     return wanted
 

@@ -1,12 +1,13 @@
 """What is under way of a named job when it is changed: what runs, what waits and goes on, and what is ended at once.
 
-Claims tell what runs. What waits is ended here as a courtesy: its deliverer would end it, too, when it comes due.
+Claims tell what runs. What waits is ended here as a courtesy: its deliverer would end it, too, when it comes due. So a
+call that has thousands to end ends so many, and says that others may be under way.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -14,11 +15,14 @@ import msgspec
 from clockwork.domain.executions import WAITING, Execution, State
 from clockwork.domain.fires.chains import release_of
 from clockwork.domain.ids import decode_execution
+from clockwork.domain.lifecycle.parking import BEHIND_CIRCUIT, ramp
+from clockwork.domain.limits.circuits import host_of
 from clockwork.domain.named.endings import ended_at_once
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.recurrence import Fire
+from clockwork.flows.containment import contained
 from clockwork.flows.outages import tolerated
-from clockwork.flows.records import replace
+from clockwork.flows.records import MOST_REPLANS
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
@@ -31,6 +35,12 @@ PAGE = 1_000
 #: An older execution runs only if it was fired again (a backfill, a redrive, a fire that was caught up with). So many
 #: pages are read for these: a month's records of a job that fires every four minutes. Older records stay unread.
 OLDER_PAGES = 10
+
+
+#: So many executions of a job a call ends, or releases again: an api Lambda has 29 s for its answer.
+MOST_AT_ONCE = 5_000
+#: A call that may have died behind the job's row is repeated by its caller within this time (ms).
+REPEATED_WITHIN_MS = 900_000
 
 
 class UnderWay(msgspec.Struct, frozen=True):
@@ -53,44 +63,90 @@ def see_to_older(world: World, job: NamedJob) -> UnderWay:
     or its claim is seen here.
     """
     found, all_seen = _unended(world, job)
+    stands, all_ended = _end(world, job, found)
     running, waiting, ended = [], [], []
-    for execution in found:
-        after = _end(world, job, execution)
+    for after in stands:
         if after.state is State.RUNNING:
             running.append(after)
         elif after.state in WAITING:
             waiting.append(after)
         else:
             ended.append(after)
-    return UnderWay(running, waiting, ended, all_seen)
+    return UnderWay(running, waiting, ended, all_seen and all_ended)
 
 
-def release_parked(world: World, job: NamedJob, waiting: Sequence[Execution]) -> None:
+def release_parked(world: World, job: NamedJob, waiting: Sequence[Execution], *, is_repeat: bool = False) -> None:
     """Release again what was parked for a host that is not the job's any more: no circuit of the new one knows of it.
+
+    They leave at the rate of the sweeper's ramp, those due first at first. What a pause of the client parked waits for
+    its end, and an ordered execution in its place. `is_repeat`: the host was changed by an earlier call, if at all.
+    Then nothing is released while a circuit of the job's own host is open, since that may be what it waits for.
 
     An outage leaves it parked, until the old host recovers. The row stays, and finds the record moved on.
     """
-    schedule = [one for one in waiting if decode_execution(one.execution_id).run in job.runs]
-    releases = [
-        msgspec.structs.replace(
-            release_of(job, Fire(one.due_at, one.due_at, 0)), attempt=one.attempt + 1, run_at=world.clock.now()
-        )
-        for one in schedule
-        if one.state is State.PARKED
-    ]
+    parked = [one for one in waiting if one.state is State.PARKED and one.reason == BEHIND_CIRCUIT]
+    schedule = [one for one in parked if decode_execution(one.execution_id).run in job.runs]
+    if not schedule or not job.is_alive or job.definition.ordering_key is not None:
+        return
     with tolerated(world, log, "not released again: %s", {"action": "parked_not_released", "jobId": job.job_id}):
+        now = world.clock.now()
+        if is_repeat and (now > job.changed_at + REPEATED_WITHIN_MS or _is_shut(world, job)):
+            return
+        first = sorted(schedule, key=lambda one: one.due_at)[:MOST_AT_ONCE]
+        leaving = zip(first, ramp(now, world.settings.sweep_seconds), strict=False)
+        releases = [
+            msgspec.structs.replace(
+                release_of(job, Fire(one.due_at, one.due_at, 0)), attempt=one.attempt + 1, run_at=at
+            )
+            for one, at in leaving
+        ]
         refused = world.releases.send(releases, world.clock.now()) if releases else ()
         if refused:
             log.warning("not released again: %s", refused[0].reason, extra={"action": "parked_not_released"})
 
 
-def _end(world: World, job: NamedJob, execution: Execution) -> Execution:
-    """The execution as it stands once it was ended, if it is to end at once. An outage leaves that to its deliverer."""
+def _is_shut(world: World, job: NamedJob) -> bool:
+    return host_of(job.definition.target) in world.regulation.circuits(job.client_id)
+
+
+def _end(world: World, job: NamedJob, found: Sequence[Execution]) -> tuple[Sequence[Execution], bool]:
+    """The executions as they stand once those were ended that are to end at once, and whether all of these were.
+
+    They are saved together, and those that lost to another writer are judged again. An outage leaves an execution to
+    its deliverer.
+    """
+    stands = list(found)
+    ending = _endings(world, job, dict(enumerate(found)))
+    left = dict(list(ending.items())[:MOST_AT_ONCE])
+    for _ in range(1 + MOST_REPLANS):
+        saves = world.executions.save([(stands[index], after) for index, after in left.items()]) if left else ()
+        met: dict[int, Execution] = {}
+        for (index, after), saved in zip(left.items(), saves, strict=True):
+            if saved.ok:
+                stands[index] = after
+            elif saved.actual is not None:
+                stands[index] = met[index] = saved.actual
+            else:
+                _not_ended(after, saved.unavailable or "its record has gone")
+        left = _endings(world, job, met)
+    for after in left.values():
+        _not_ended(after, "its record keeps changing")
+    return stands, len(ending) <= MOST_AT_ONCE
+
+
+def _endings(world: World, job: NamedJob, stored: Mapping[int, Execution]) -> dict[int, Execution]:
+    """Those of the executions that are to end at once, each as it is to end."""
+    endings: dict[int, Execution] = {}
+    for index, execution in stored.items():
+        with contained(world.environment.faults, partial(_not_ended, execution), execution.execution_id):
+            if (after := ended_at_once(job, execution).execution) is not None:
+                endings[index] = after
+    return endings
+
+
+def _not_ended(execution: Execution, why_not: str) -> None:
     extra = {"action": "waiting_not_ended", "executionId": execution.execution_id}
-    with tolerated(world, log, "not ended at once: %s", extra):
-        planned, stored = replace(world, execution, partial(ended_at_once, job))
-        return planned.execution or stored or execution
-    return execution
+    log.warning("not ended at once: %s", why_not, extra=extra)
 
 
 def _unended(world: World, job: NamedJob) -> tuple[Sequence[Execution], bool]:

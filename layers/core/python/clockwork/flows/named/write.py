@@ -146,7 +146,9 @@ def unchanged(world: World, stored: NamedJob) -> Written:
     result is not certain: the caller may repeat.
     """
     released = settle_again(world, stored)
-    return Written(stored, is_changed=False, released=released, under_way=see_to_older(world, stored))
+    under_way = see_to_older(world, stored)
+    release_parked(world, stored, under_way.waiting, is_repeat=True)
+    return Written(stored, is_changed=False, released=released, under_way=under_way)
 
 
 def has_ended(world: World, job: NamedJob) -> bool:

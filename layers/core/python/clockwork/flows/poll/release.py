@@ -101,7 +101,7 @@ def _send(visit: Visit, done: Sequence[Visited]) -> int:
     ended = _expire(world, releases)
     visit.report.expired += len(ended)
     places = [index for number, index in enumerate(rows_of) if number not in ended]
-    going = _spread(visit, [release for number, release in enumerate(releases) if number not in ended])
+    going = _placed(visit, [release for number, release in enumerate(releases) if number not in ended])
     refused = world.releases.send(going, world.clock.now()) if going else ()
     visit.report.released += len(going) - len(refused)
     visit.uncommitted += len(going)
@@ -119,11 +119,11 @@ def _held(visit: Visit, going: Sequence[Release], refused: Sequence[Refused]) ->
     return [left[number] for number in set_aside(visit, [going[number] for number in left])]
 
 
-def _spread(visit: Visit, releases: Sequence[Release]) -> Sequence[Release]:
-    # To spread ordered occurrences would change their order. Each waits for its slot when it is the head of its key.
+def _placed(visit: Visit, releases: Sequence[Release]) -> Sequence[Release]:
+    # To place ordered occurrences would change their order. Each waits for its slot when it is the head of its key.
     if not visit.keeps_order:
         with tolerated(visit.world, log, "herds are not spread: %s", {"action": "herd_not_spread"}):
-            return visit.spreading.spread(releases, visit.world.clock.now())
+            return visit.herds.placed(releases, visit.world.clock.now())
     return releases
 
 

@@ -14,7 +14,7 @@ import msgspec
 
 from clockwork.domain import keys
 from clockwork.domain.errors import Unreadable
-from clockwork.domain.limits.rate import Spreading
+from clockwork.domain.limits.herds import Herds
 from clockwork.domain.timeline import Row
 from clockwork.flows.outages import tolerated
 from clockwork.flows.poll.portions import most_in, portions
@@ -68,7 +68,8 @@ class Visit:
         self.report = PollReport(cursor_lag_ms=_lag_ms(world, lease))
         self.committed_at = world.clock.now()
         self.uncommitted = 0
-        self.spreading = Spreading(self._max_rate_of)
+        self.herds = Herds(self._max_rate_of, self._shards_of, world.random.fraction)
+        self._noted_herds: set[str] = set()
 
     @property
     def keeps_order(self) -> bool:
@@ -81,6 +82,19 @@ class Visit:
             client = self.world.clients.get(client_id)
             return None if client is None else client.max_rate_per_second
         return None
+
+    def _shards_of(self, client_id: str) -> int:
+        """How many shards had a herd of the client within the last lookahead: each notes its own, once a visit.
+
+        If the notes give no answer the places are too close, and their occurrences come back more often.
+        """
+        count, now = 1, self.world.clock.now()
+        with tolerated(self.world, log, "herd not noted: %s", {"action": "herd_not_noted"}):
+            if client_id not in self._noted_herds:
+                self.world.regulation.note_herd(client_id, self.lease.partition_id, now + self.lookahead_ms)
+                self._noted_herds.add(client_id)
+            count = self.world.regulation.count_herds(client_id, now)
+        return max(1, count)
 
 
 def poll_shard(world: World, partition_id: str, deadline_at: int) -> PollReport:

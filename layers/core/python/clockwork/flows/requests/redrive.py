@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from clockwork.domain import ids
-from clockwork.domain.errors import ExecutionNotFound, NotDead
+from clockwork.domain.errors import ExecutionNotFound, NotDead, Unreadable, readable
 from clockwork.domain.executions import DeadPage, Execution
-from clockwork.domain.ids import NamedJobId
+from clockwork.domain.ids import JobId, NamedJobId
 from clockwork.domain.keys import plain_partitions
 from clockwork.domain.lifecycle.redrives import RedrivePlan, discarded, is_redrivable, place_of, plan_redrive
+from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.releases import Release
 from clockwork.domain.requests.quotas import Admit
 from clockwork.domain.storage.rows import row_of_retry
-from clockwork.flows.access import get_by_key
+from clockwork.flows.access import get_by_key, get_jobs
+from clockwork.flows.outages import tolerated
 from clockwork.flows.records import replace, replace_all
 from clockwork.flows.timeline.put import put_and_check
 from clockwork.flows.world import World
+
+log = logging.getLogger(__name__)
 
 
 class DeadFilter(msgspec.Struct, frozen=True):
@@ -73,7 +78,9 @@ def redrive(world: World, execution: Execution, *, as_it_was: bool = False) -> E
     def plan(stored: Execution | None) -> RedrivePlan:
         if stored is None:
             raise ExecutionNotFound(execution.execution_id)
-        return _plan(world, stored, world.clock.now(), as_it_was=as_it_was)
+        job_ref = ids.decode_job(stored.job_id)
+        job = get_by_key(world, *_place(job_ref)) if isinstance(job_ref, NamedJobId) else None
+        return _plan(stored, job_ref, job, world.clock.now(), as_it_was=as_it_was)
 
     planned, waiting = replace(world, execution, plan)
     if planned.release is None or waiting is None:
@@ -88,14 +95,12 @@ def redrive_dead(
     """Redrive those of up to `limit` dead executions that pass the filter, those that were due first at first.
 
     Ordered ones of one call are released by due instant, then by sequence. `admit` is told how many occurrences that
-    makes before anything is written, and raises if the client may not have so many. Raises Unavailable if the result is
-    not certain: the caller may repeat.
+    makes before anything is written, and raises if the client may not have so many. One whose named job cannot be read
+    stays as it is, and is logged. Raises Unavailable if the result is not certain: the caller may repeat.
     """
     page = _matching(world.executions.dead(client_id, limit, behind, oldest_first=True), wanted)
     admit(sum(map(is_redrivable, page.executions)))
-    # All wait from the same instant on, so that nothing but their own places decides about their order.
-    now = world.clock.now()
-    plans = [(execution, _plan(world, execution, now)) for execution in sorted(page.executions, key=place_of)]
+    plans = list(_plans(world, sorted(page.executions, key=place_of)))
     changed = [(before_, plan.execution) for before_, plan in plans if plan.execution is not None]
     kept = _save(world, changed)
     # An execution that waits already is released again: an earlier call may have died before it released it.
@@ -120,11 +125,29 @@ def _save(world: World, changes: Sequence[tuple[Execution, Execution]]) -> list[
     return [after for (_, after), saved in zip(changes, saves, strict=True) if saved.ok]
 
 
-def _plan(world: World, execution: Execution, now: int, *, as_it_was: bool = False) -> RedrivePlan:
-    job_ref = ids.decode_job(execution.job_id)
+def _plans(world: World, executions: Sequence[Execution]) -> Iterator[tuple[Execution, RedrivePlan]]:
+    """The plan of each execution whose job can be read. Raises Unavailable."""
+    # All wait from the same instant on, so that nothing but their own places decides about their order.
+    now = world.clock.now()
+    job_refs = {execution.job_id: ids.decode_job(execution.job_id) for execution in executions}
+    jobs = get_jobs(world, (_place(ref) for ref in job_refs.values() if isinstance(ref, NamedJobId)))
+    for execution in executions:
+        job_ref = job_refs[execution.job_id]
+        extra = {"action": "not_redriven", "executionId": execution.execution_id}
+        with tolerated(world, log, "an execution is not redriven: %s", extra, Unreadable):
+            job = readable(jobs[_place(job_ref)]) if isinstance(job_ref, NamedJobId) else None
+            yield execution, _plan(execution, job_ref, job, now)
+
+
+def _place(job_ref: NamedJobId) -> tuple[str, str]:
+    return job_ref.client_id, job_ref.job_key
+
+
+def _plan(
+    execution: Execution, job_ref: JobId, job: NamedJob | None, now: int, *, as_it_was: bool = False
+) -> RedrivePlan:
     if not isinstance(job_ref, NamedJobId):
         return plan_redrive(execution, job_ref.partition_id, now)
-    job = get_by_key(world, job_ref.client_id, job_ref.job_key)
     is_gone = job is None or not job.is_alive or job.incarnation != job_ref.incarnation
     if is_gone and not as_it_was:
         return RedrivePlan("its job was deleted: redrive it with asItWas, which delivers what its record has")

@@ -204,11 +204,10 @@ def _discard(world: World, reading: ParkedRows, rows: Sequence[tuple[Row, Releas
     """Record the ends of parked occurrences; returns their rows, which nobody needs any more. Raises Unavailable."""
     ended: list[Row] = []
     changes: list[tuple[Execution | None, Execution]] = []
-    for row, release in rows:
-        try:
-            stored = world.executions.find(release.job_id, release.execution_id)
-        except Unreadable as fault:
-            reading.leave(row, str(fault))
+    records = world.executions.get([(release.job_id, release.execution_id) for _, release in rows]) if rows else ()
+    for (row, _), stored in zip(rows, records, strict=True):
+        if isinstance(stored, Unreadable):
+            reading.leave(row, str(stored))
             continue
         ended.append(row)
         after = None if stored is None else discarded(stored, "discarded while it was parked")

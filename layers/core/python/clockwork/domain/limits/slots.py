@@ -1,0 +1,102 @@
+"""Slots of a rate limit, and the line of those that find none.
+
+A slot is an instant that one attempt has for itself. It is reserved a minute ahead at most, so what dies or changes
+after it was reserved wastes no more than that. Who finds no slot that near gets a place in a line, once. The place is
+an estimate of when its turn comes, and reserves nothing. It comes back from time to time, and reserves a slot once one
+is near enough. So a raised limit or a cancelled line is felt by all that wait, and nobody waits for the dead.
+"""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from clockwork.domain.lifecycle.expiry import relevant_until
+from clockwork.domain.releases import LONGEST_DELAY_SECONDS, Release
+from clockwork.domain.waits import Line
+
+#: How far ahead (ms) a slot may lie for whom no line stands ahead: there is none, or its turn has come.
+HARD_MS = 60_000
+#: How far ahead (ms) while there is a line: for one that has waited, and for one that has just come.
+WAITED_MS = 30_000
+NEWCOMER_MS = 5_000
+#: Bounds of the time (ms) after which one that found no slot comes back.
+LEAST_BACK_MS = 20_000
+MOST_BACK_MS = LONGEST_DELAY_SECONDS * 1000
+#: It comes back after this share of what is left until its turn, or of what it has waited, whichever is shorter.
+OF_THE_REST, OF_THE_WAIT = 1 / 4, 1 / 2
+#: Either way by up to this share, so that those of one line do not come back together.
+SPREAD = 0.1
+#: One with a relevancy window comes back before its end, and not sooner than this (ms).
+SOONEST_MS = 1_000
+
+
+class Reach(msgspec.Struct, frozen=True, order=True):
+    """Up to when (ms) slots are of use to a caller: `free` if there is no line, `beside` while there is one."""
+
+    free: int
+    beside: int
+
+    def latest(self, line_until: int, now: int) -> int:
+        """The latest instant of use, given the end of the line (ms; 0 if none is known)."""
+        return self.beside if is_line(line_until, now) else self.free
+
+    def within(self, other: Reach) -> Reach:
+        """The reach of a call that serves both."""
+        return Reach(min(self.free, other.free), min(self.beside, other.beside))
+
+
+class Reserved(msgspec.Struct, frozen=True):
+    """Slots that a call reserved: the instant of the first (ms), and how many.
+
+    The next free slot lies `count` intervals after the first one. `line_until`: the end of the line (ms); 0: there is
+    none.
+    """
+
+    first_at: int
+    count: int
+    line_until: int = 0
+
+
+def is_line(line_until: int, now: int) -> bool:
+    """Whether somebody has a place behind all slots that may be reserved at `now` (ms)."""
+    return line_until > now + HARD_MS
+
+
+def reach_of(release: Release, now: int) -> Reach:
+    """How far ahead a release may reserve its slot: never beyond the end of its relevancy window."""
+    line, until = release.line, relevant_until(release.occurrence)
+    has_turn = line is not None and line.place <= now + HARD_MS
+    beside = now + (NEWCOMER_MS if line is None else HARD_MS if has_turn else WAITED_MS)
+    end = now + HARD_MS if until is None else min(until, now + HARD_MS)
+    return Reach(end, min(beside, end))
+
+
+def back_at(release: Release, line: Line, now: int, fraction: float) -> int:
+    """When (ms) a release that found no slot comes back. `fraction` is drawn from 0 to 1."""
+    ms = min((line.place - now) * OF_THE_REST, (now - line.since) * OF_THE_WAIT, MOST_BACK_MS)
+    at = now + min(MOST_BACK_MS, int(max(LEAST_BACK_MS, ms) * (1 - SPREAD + 2 * SPREAD * fraction)))
+    until = relevant_until(release.occurrence)
+    if until is None:
+        return at
+    # From then on no slot lies beyond its reach, but for those that lie beyond its window: it gets one, or it ends.
+    return min(at, max(now + SOONEST_MS, until - WAITED_MS, (now + until) // 2))
+
+
+def urgency(release: Release) -> tuple[float, float, int]:
+    """The sort key by which releases take slots: those whose windows end first, then by place, then by `run_at`.
+
+    Those without a window or a place sort last.
+    """
+    until = relevant_until(release.occurrence)
+    place = math.inf if release.line is None else release.line.place
+    return math.inf if until is None else until, place, release.run_at
+
+
+def slots_until(first_us: int, count: int, interval_ms: float, latest: int | None) -> int:
+    """How many of `count` slots from `first_us` (µs) on lie no later than `latest` (ms); all of them if it is None."""
+    if latest is None:
+        return count
+    room_us = latest * 1000 - first_us
+    return 0 if room_us < 0 else min(count, int(room_us / (interval_ms * 1000)) + 1)

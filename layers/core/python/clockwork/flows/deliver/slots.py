@@ -1,0 +1,113 @@
+"""Slots: what a rate cap lets start now. What finds no slot near enough waits in line, and comes back for one.
+
+An environment remembers up to when a client has no slot free. That instant never goes back, so as long as no slot can
+be within reach it asks for none: the returns of a long line cost no writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+from clockwork.domain.clients import Client
+from clockwork.domain.lifecycle.expiry import relevant_until
+from clockwork.domain.limits.slots import HARD_MS, Reach, Reserved, back_at, reach_of, urgency
+from clockwork.domain.waits import Line
+from clockwork.flows.deliver.batch import Batch
+from clockwork.flows.deliver.inform import unexpired
+from clockwork.flows.deliver.items import Item
+from clockwork.flows.world import World
+
+#: An item whose slot is this far away (ms) goes back to the queue, whose delays are whole seconds. To hold it would
+#: occupy an environment.
+FAR_SLOT_MS = 1_000
+#: An environment that found no slot within reach asks again once the next one may be this much nearer (ms).
+NEARER_MS = 1_000
+
+
+def with_slots(batch: Batch, client_id: str, client: Client | None, items: list[Item]) -> list[Item]:
+    """The items whose slots under the client's rate cap are near. The others go back for their slots, or for one.
+
+    Each item takes one slot only, however often it comes.
+    """
+    if client is None or client.max_rate_per_second is None:
+        return items
+    now, interval_ms = batch.world.clock.now(), 1000 / client.max_rate_per_second
+    wanting = sorted((item for item in items if not item.release.paced), key=lambda item: urgency(item.release))
+    waiting = _take(batch.world, client_id, interval_ms, wanting, now) if wanting else []
+    if waiting:
+        _line_up(batch.world, client_id, interval_ms, waiting, now)
+    # An item whose slot would lie beyond its relevancy window need not wait for it.
+    in_line = {id(item) for item in waiting}
+    going = unexpired(batch, [item for item in items if id(item) not in in_line])
+    far_at = batch.world.clock.now() + FAR_SLOT_MS
+    batch.send_back([*waiting, *(item for item in going if item.release.run_at >= far_at)])
+    return [item for item in going if item.release.run_at < far_at]
+
+
+def _take(world: World, client_id: str, interval_ms: float, wanting: list[Item], now: int) -> list[Item]:
+    """Give each item a slot within its reach, as far as there are any; returns those that are to wait.
+
+    One reservation is enough if there are enough slots. Otherwise there is at most one for each different reach. An
+    item whose window ends before the next free slot gets an instant beyond its window, where it ends: that takes no
+    slot.
+    """
+    known = world.environment.slots.get(client_id, Reserved(0, 0))
+    able = [item for item in wanting if _may_reach(item, known, now)]
+    kept = {id(item) for item in able}
+    unable = [item for item in wanting if id(item) not in kept]
+    while able:
+        reach = reduce(Reach.within, (reach_of(item.release, now) for item in able))
+        given = world.regulation.reserve(client_id, len(able), interval_ms, now, reach)
+        for index, item in enumerate(able[: given.count]):
+            _pace(item, now, given.first_at + int(index * interval_ms), paced=True)
+        known = Reserved(given.first_at + int(given.count * interval_ms), 0, given.line_until)
+        # No slot is left up to there: who reaches no further has none.
+        taken_until = reach.latest(known.line_until, now)
+        left, able = able[given.count :], []
+        for item in left:
+            (able if _latest(item, known, now) > taken_until else unable).append(item)
+    world.environment.slots[client_id] = known
+    return [item for item in unable if not _ends_before(item, known.first_at, now)]
+
+
+def _may_reach(item: Item, known: Reserved, now: int) -> bool:
+    """Whether a slot may lie within the item's reach, if the next free one is no sooner than `known` says."""
+    latest = _latest(item, known, now)
+    nearer_ms = 0 if latest == relevant_until(item.release.occurrence) else NEARER_MS
+    return known.first_at + nearer_ms <= latest
+
+
+def _latest(item: Item, known: Reserved, now: int) -> int:
+    return reach_of(item.release, now).latest(known.line_until, now)
+
+
+def _ends_before(item: Item, first_at: int, now: int) -> bool:
+    """Whether the item's window ends before the next free slot; if so, it is put off beyond its window."""
+    until = relevant_until(item.release.occurrence)
+    if until is None or first_at <= until:
+        return False
+    _pace(item, now, first_at, paced=False)
+    return True
+
+
+def _line_up(world: World, client_id: str, interval_ms: float, waiting: Sequence[Item], now: int) -> None:
+    """Send each item back for when it is to look for a slot again. One that has no place yet gets one."""
+    known = world.environment.slots[client_id]
+    new = [item for item in waiting if item.release.line is None]
+    behind = max((item.release.line.place for item in waiting if item.release.line is not None), default=0)
+    place = known.line_until
+    if new or behind > max(known.line_until, now + HARD_MS):
+        place = world.regulation.line_up(client_id, len(new), interval_ms, now, behind)
+        line_until = place + int(len(new) * interval_ms)
+        world.environment.slots[client_id] = Reserved(known.first_at, 0, line_until)
+    fraction = world.random.fraction()
+    places = {id(item): place + int(index * interval_ms) for index, item in enumerate(new)}
+    for item in waiting:
+        line = item.release.line or Line(places[id(item)], now)
+        at = back_at(item.release, line, now, fraction)
+        item.release = item.release.put_off("cap", now, at, line=line)
+
+
+def _pace(item: Item, now: int, at: int, *, paced: bool) -> None:
+    item.release = item.release.put_off("cap", now, max(item.release.run_at, at), paced=paced)

@@ -1,0 +1,163 @@
+"""A change of a job of which thousands wait: they end together, within bounds, and what is parked leaves by a ramp."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from clockwork.domain.executions import Execution, State
+from clockwork.domain.fires.chains import release_of
+from clockwork.domain.jobs import HttpTarget
+from clockwork.domain.lifecycle.parking import BEHIND_CIRCUIT, FIRST_RATE, parked_record, parked_row, ramp
+from clockwork.domain.limits.circuits import Circuit
+from clockwork.domain.named.changes import cancelled, replaced
+from clockwork.domain.recurrence import Fire
+from clockwork.domain.releases import Release
+from clockwork.domain.storage.codec import decode_message
+from clockwork.flows.named.write import unchanged
+from clockwork.ports import Saved
+from tests.support.named import Named
+
+OLD, NEW = (HttpTarget(f"https://{host}.example.com/hook") for host in ("old", "new"))
+
+
+class Many(Named):
+    """A job with many executions that wait for a retry, or are parked."""
+
+    def __init__(self, count: int, state: State = State.FAILED, reason: str | None = None, **definition: Any) -> None:
+        super().__init__(target=OLD, every_ms=86_400_000, **definition)
+        fires = [Fire(self.start - n * 1000, self.start - n * 1000, n) for n in range(count)]
+        self.releases = [release_of(self.job, fire) for fire in fires]
+        records = [
+            parked_record(one, None, reason, self.start * 2)
+            if reason is not None
+            else one.first_record(state, self.start * 2, attempt=1, next_attempt_at=self.start * 2)
+            for one in self.releases
+        ]
+        self.clockwork.executions.save([(None, one) for one in records])
+        if reason is not None:
+            self.clockwork.timeline.put([parked_row(one, "old.example.com") for one in self.releases])
+        self.clockwork.queue.messages.clear()
+
+    def moved(self, **definition: Any) -> Any:
+        return self.change(replaced(self.definition(**{"target": NEW, "every_ms": 86_400_000, **definition}), b'"n"'))
+
+    def sent(self) -> list[Release]:
+        messages = self.clockwork.queue.messages.values()
+        return sorted((one for m in messages for one in decode_message(m.body)), key=lambda one: one.run_at)
+
+
+def saves_of(many: Many, monkeypatch: pytest.MonkeyPatch, refuse: int = 0) -> list[int]:
+    """How many records each save had from now on; `refuse`: so many of the first one get no answer."""
+    save, sizes = many.clockwork.executions.save, list[int]()
+
+    def counted(changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
+        sizes.append(len(changes))
+        out = refuse if len(sizes) == 1 else 0
+        return [*[Saved(ok=False, unavailable="throttled")] * out, *save(changes[out:])]
+
+    monkeypatch.setattr(many.clockwork.executions, "save", counted)
+    return sizes
+
+
+def test_thousands_that_wait_are_ended_by_few_saves(monkeypatch: pytest.MonkeyPatch) -> None:
+    many = Many(2_500)
+    sizes = saves_of(many, monkeypatch)
+    written = many.change(cancelled(None))
+    assert [sizes, len(written.under_way.ended), written.may_be_under_way] == [[2_500], 2_500, False]
+    assert {one.state for one in many.clockwork.executions.all()} == {State.CANCELLED}
+
+
+def test_one_that_another_writer_claims_meanwhile_is_told_as_running(monkeypatch: pytest.MonkeyPatch) -> None:
+    many = Many(5)
+    save, first = many.clockwork.executions.save, many.clockwork.executions.all()[0]
+    claimed = first.changed(state=State.RUNNING, attempt=2, claimant="c", claim_until=many.start + 60_000)
+    twice = many.clockwork.executions.all()[1]
+
+    def overtaken(changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
+        monkeypatch.setattr(many.clockwork.executions, "save", save)
+        save([(first, claimed), (twice, twice.changed(reason="another writer"))])
+        return save(changes)
+
+    monkeypatch.setattr(many.clockwork.executions, "save", overtaken)
+    written = many.change(cancelled(None))
+    assert ([one.execution_id for one in written.running], len(written.under_way.ended)) == ([first.execution_id], 4)
+
+
+def test_one_that_keeps_changing_or_gets_no_answer_is_left_to_its_deliverer(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    many = Many(5)
+    saves_of(many, monkeypatch, refuse=2)
+    assert len(many.change(cancelled(None)).under_way.ended) == 3
+    many, sizes = Many(5), list[int]()
+
+    def contended(changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
+        sizes.append(len(changes))
+        return [Saved(ok=False, actual=before) for before, _ in changes]
+
+    monkeypatch.setattr(many.clockwork.executions, "save", contended)
+    written = many.change(cancelled(None))
+    assert (len(written.under_way.waiting), sizes) == (5, [5] * 9)
+    told = [one for one in caplog.records if getattr(one, "action", "") == "waiting_not_ended"]
+    assert len(told) == 2 + 5
+
+
+def test_no_more_are_ended_than_one_answer_has_time_for_and_the_answer_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clockwork.flows.named.in_flight.MOST_AT_ONCE", 3)
+    many = Many(5)
+    written = many.change(cancelled(None))
+    assert (len(written.under_way.ended), written.may_be_under_way) == (3, True)
+    again = unchanged(many.clockwork.world, many.stored)
+    assert (len(again.under_way.ended), again.may_be_under_way) == (2, False)
+
+
+def test_what_was_parked_for_the_old_host_leaves_by_the_ramp_those_due_first_at_first() -> None:
+    many = Many(400, reason=BEHIND_CIRCUIT)
+    many.moved()
+    sent = many.sent()
+    assert [one.occurrence.due_at for one in sent] == sorted(one.occurrence.due_at for one in many.releases)
+    in_first_minute = [one for one in sent if one.run_at < many.start + 60_000]
+    assert (len(sent), len(in_first_minute), {one.attempt for one in sent}) == (400, int(60 * FIRST_RATE), {1})
+
+
+@pytest.mark.parametrize(("reason", "key"), [("its client is paused: tests", None), (BEHIND_CIRCUIT, "k")])
+def test_what_a_pause_parked_and_what_keeps_an_order_is_not_sent_anew(reason: str, key: str | None) -> None:
+    ordered: dict[str, Any] = {} if key is None else {"ordering_key": key, "sequence": 0}
+    many = Many(3, reason=reason, **ordered)
+    many.moved(**ordered)
+    assert many.sent() == []
+    assert not many.clockwork.ordered_queue.messages
+
+
+def test_a_call_that_died_before_it_released_what_was_parked_is_finished_by_its_repeat(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    many = Many(3, reason=BEHIND_CIRCUIT)
+    with monkeypatch.context() as dying:
+        dying.setattr("clockwork.flows.named.write.release_parked", lambda *_: None)
+        many.moved()
+    assert many.sent() == []
+    own = Circuit("acme", "new.example.com", many.start, many.start + 1000, 1000)
+    assert many.clockwork.regulation.save_circuit(None, own)
+    unchanged(many.clockwork.world, many.stored)
+    assert many.sent() == []
+    many.clockwork.regulation.close_circuit("acme", "new.example.com")
+    unchanged(many.clockwork.world, many.stored)
+    assert len(many.sent()) == 3
+    many.run(30)
+    states = {one.state for one in many.clockwork.executions.all()}
+    assert states == {State.SUCCEEDED}
+    many.clockwork.clock.advance(3_600_000)
+    parked = parked_record(many.releases[0], None, BEHIND_CIRCUIT, many.start * 2)
+    many.clockwork.executions._records[parked.job_id, parked.execution_id] = msgspec.structs.replace(parked)
+    unchanged(many.clockwork.world, many.stored)
+    assert many.sent() == []
+
+
+def test_the_ramp_doubles_its_rate() -> None:
+    instants = [at for at, _ in zip(ramp(0, 60), range(900), strict=False)]
+    assert [sum(60_000 * n <= at < 60_000 * (n + 1) for at in instants) for n in range(2)] == [300, 600]
