@@ -98,7 +98,7 @@ class _Standing:
         elif event.kind == "beat":
             self._replaced(event, due_at, is_new=is_new)
         elif event.kind == "bounds" and (due_at > divides_at or is_new):
-            self.fires = event.fires
+            self.fires, self.is_ended = event.fires, self.is_ended and not is_new
         elif event.kind == "resume" and self.paused_at is not None:
             is_skipped = self.paused_at < due_at < _skipped_until(event, self.paused_at)
             self.is_told = self.is_told or is_skipped
@@ -155,9 +155,9 @@ def _paused_at(paused_at: int | None, event: Event) -> int | None:
         return None
     if event.kind == "beat":
         paused_at = event.boundary_at
-    if event.kind == "bounds" and event.fires.due:
-        # What is due anew before the pause, with less jitter, is held by it.
-        return min(paused_at, min(event.fires.due.values()) - 1)
+    if event.kind == "bounds":
+        # Another jitter may bring what the pause held back before the instant of the pause: it is held back still.
+        return min([paused_at, *(due_at - 1 for due_at in set(event.fires.due.values()) - event.fires.open)])
     at = event.row.definition.at
     return min(paused_at, at - 1) if event.kind in ("move", "beat") and at is not None else paused_at
 
@@ -178,7 +178,8 @@ def _begun(row: NamedJob, zones: Zones, after_base: int | None = None, boundary_
 
 def _continued(fires: Fires, before: NamedJob, after: NamedJob, divides_at: int, zones: Zones) -> Fires:
     """The fires of the same beat in other bounds: those behind the last base that was due."""
-    last = _last_base(before, divides_at, zones)
+    # A fire's base lies behind the creation, although with a jitter it may be due behind it, too.
+    last = max(_last_base(before, divides_at, zones), after.created_at)
     count = fires.before + sum(base_at <= last for base_at in fires.due)
     recurrence = after.definition.recurrence
     assert recurrence is not None

@@ -74,6 +74,10 @@ class Chronicle(MemoryExecutions):
         """Keeps a record, in place of an earlier one of the same execution."""
         self._records[record.job_id, record.execution_id] = record
 
+    def forget(self, record: Execution) -> None:
+        """Forgets a record, as if there had never been one."""
+        del self._records[record.job_id, record.execution_id]
+
 
 class WatchedExecutions(MemoryExecutions):
     """Executions that report every change to the watcher. `ever` has each record as it was last, also if it expired."""

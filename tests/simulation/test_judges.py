@@ -13,16 +13,20 @@ import pytest
 
 from clockwork.domain.clients import Client
 from clockwork.domain.executions import State
+from clockwork.domain.ids import AnonymousJob, NamedJobId
 from clockwork.domain.jobs import KafkaTarget
 from clockwork.domain.keys import row_key
+from clockwork.domain.lifecycle.parking import parking_of
+from clockwork.domain.storage.rows import row_of_job
 from clockwork.domain.timeline import Row
 from clockwork.flows.deliver import claim as claims
 from clockwork.flows.deliver import concurrency
 from clockwork.flows.poll import expand
 from clockwork.memory.clock import MemoryClock
+from clockwork.memory.timeline import MemoryTimeline
 from tests.simulation.caps import BURST_SECONDS, WINDOW_MS, Caps
 from tests.simulation.decisions import decisions, raising
-from tests.simulation.gate import DEFECTIVE_CLIENT, Defect
+from tests.simulation.defects import DEFECTIVE, Defect, Defects, Meets
 from tests.simulation.outages import LONGEST_MS, PLACED_AT, PLACES, TIMES, Outage, Place
 from tests.simulation.requests import REGULATED
 from tests.simulation.scheduler import Actor, Scheduler
@@ -30,6 +34,7 @@ from tests.simulation.slots import CLOCKS_APART_MS
 from tests.support.examples import NOW, execution, occurrence, release
 
 CLIENT = REGULATED.client_id
+ODD = DEFECTIVE[0]
 RATE = REGULATED.max_rate_per_second or 0.0
 INTERVAL_MS = 1000 / RATE
 RELEASE = release(occurrence=occurrence(client_id=CLIENT))
@@ -63,7 +68,7 @@ def test_an_attempt_uses_the_slot_that_its_release_or_its_record_tells(caps: Cap
     one, other = an_actor(), an_actor()
     caps.reserved(one, CLIENT, NOW, 2, INTERVAL_MS)
     assert caps.sent(one, PACED) is None
-    waiting = execution(State.PENDING, client_id=CLIENT, attempt=1, next_attempt_at=NOW + 500)
+    waiting = execution(State.PENDING, client_id=CLIENT, attempt=1, next_attempt_at=NOW + 500, paced=True)
     caps.noted(one, waiting)
     caps.noted(one, waiting.changed(attempt=2))
     assert [objection(caps, other, attempt, NOW + 500) is None for attempt in (1, 2, 3)] == [True, True, False]
@@ -101,12 +106,41 @@ def test_the_starts_of_each_window_are_counted(caps: Caps, more: int, *, is_righ
     assert (caps.rate_objection() is None) == is_right
 
 
-def test_every_decision_about_the_client_with_defects_may_raise_and_no_other() -> None:
-    ours, told = Client(client_id=DEFECTIVE_CLIENT), []
+def of_the_odd_client(timeline: MemoryTimeline, seed: int = 0) -> Defects:
+    return Defects(ODD, timeline, NOW, BUSY_MS, random.Random(seed))
 
-    def strikes(decision: str) -> bool:
-        told.append(decision)
-        return True
+
+def test_defects_know_whose_a_call_is_by_its_ids_its_rows_and_its_partition() -> None:
+    timeline = MemoryTimeline()
+    rows = [row_of_job("p000", one.ljust(22, "x"), occurrence(client_id=one), NOW) for one in (ODD, "acme")]
+    timeline.put(rows)
+    defects = of_the_odd_client(timeline)
+    for row, is_ours in zip(rows, (True, False), strict=True):
+        job_id = AnonymousJob("p000", row.key, 0).job_id
+        named = NamedJobId(ODD if is_ours else "acme", "key", 1).job_id
+        client_id = ODD if is_ours else "acme"
+        for about in ([row], job_id, (f"{job_id}.{NOW}.0",), named, parking_of(client_id), client_id, {1: named}):
+            assert defects.mentions(about) is is_ours, about
+
+
+def test_a_call_that_is_stuck_raises_each_time_for_a_while_and_never_for_others() -> None:
+    found = set()
+    for seed in range(20):
+        defects = of_the_odd_client(MemoryTimeline(), seed)
+        for at in range(NOW, NOW + BUSY_MS, 20_000):
+            found.add(defects.at(at, "releases.send", [RELEASE]))
+            found.add(defects.at(at, "releases.send", ODD))
+    assert found == {None, Meets.PERHAPS, Meets.SURELY}
+    assert defects.at(NOW, "releases.send", [RELEASE]) is None
+
+
+def test_every_decision_about_the_client_with_defects_may_raise_and_no_other() -> None:
+    defects, told = of_the_odd_client(MemoryTimeline()), []
+    ours = Client(client_id=ODD)
+
+    def strikes(decision: str, about: object) -> bool:
+        told.extend([decision] if defects.mentions(about) else [])
+        return defects.mentions(about)
 
     is_expired, limit_of = (partial(_decide, *place) for place in ((claims, "is_expired"), (concurrency, "limit_of")))
     released = partial(_decide, expand, "release_of")
@@ -115,9 +149,9 @@ def test_every_decision_about_the_client_with_defects_may_raise_and_no_other() -
         with pytest.raises(Defect, match="limit_of"):
             limit_of(ours)
         with pytest.raises(Defect, match="release_of"):
-            released(Row("p000", row_key(NOW, "x"), b"", NOW), 0, occurrence(client_id=DEFECTIVE_CLIENT))
+            released(Row("p000", row_key(NOW, "x"), b"", NOW), 0, occurrence(client_id=ODD))
         with pytest.raises(Defect, match="is_expired"):
-            is_expired(occurrence(client_id=DEFECTIVE_CLIENT), NOW)
+            is_expired(occurrence(client_id=ODD), NOW)
     assert told == ["limit_of", "release_of", "is_expired"]
     assert limit_of(ours) is None
 

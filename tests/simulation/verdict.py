@@ -34,8 +34,7 @@ def where_it_stands(watcher: Watcher, promise: Promise) -> str:
         return "skipped"
     if promise.cancelled_at is not None or (promise.cancel_asked and record is None and _is_marked(watcher, promise)):
         return "cancelled"
-    # The log tells of it, and nothing else: only where each of several calls met a defect of its own.
-    return "dead" if watcher.is_lost(promise) else "pending"
+    return "pending"
 
 
 def _is_marked(watcher: Watcher, promise: Promise) -> bool:
@@ -102,7 +101,7 @@ def check_calm(watcher: Watcher) -> None:
 
     Of all other work no attempt may have been started a second time, and each first attempt must be in time.
     """
-    objection = watcher.caps.rate_objection()
+    objection = watcher.caps.rate_objection(watcher.apart)
     watcher.require(objection is None, "I8", str(objection))
     for execution_id, (started_at, delivery) in watcher.first_starts.items():
         occurrence, job_id = delivery.occurrence, delivery.job_id
@@ -113,8 +112,8 @@ def check_calm(watcher: Watcher) -> None:
             late = started_at - wanted_at
             watcher.require(late <= CALM_LATENESS_MS, "I3", f"{late} ms late without a fault of its own", job_id)
         starts = watcher.attempts[execution_id, delivery.attempt]
-        # Where nothing is recorded, a repeat of the request releases again what is due, and so does a shard held up.
-        may_repeat = occurrence.record == "none" and (execution_id in watcher.asked or watcher.sends_again)
+        # Where nothing is recorded, a repeat of the request releases again what is due.
+        may_repeat = occurrence.record == "none" and execution_id in watcher.asked
         watcher.require(starts == 1 or may_repeat, "I4", f"started {starts} times without a fault of its own", job_id)
 
 

@@ -27,7 +27,7 @@ from tests.simulation.lives import Lives
 from tests.simulation.named_watcher import NamedWatcher
 from tests.simulation.order import Order, Placed
 from tests.simulation.revoking import Grants
-from tests.simulation.rows import elements_of, every_row
+from tests.simulation.rows import elements_of, every_row, owed_rows
 from tests.simulation.scheduler import Actor, Scheduler
 
 #: No clock of a run differs by more than this (ms) from true time, so two differ by less than the grace of a claim.
@@ -96,6 +96,8 @@ class Watcher:
         self._sent: set[tuple[str, int]] = set()
         self._takers: dict[str, Actor | None] = {}
         self._horizons: dict[str, str] = {}
+        #: The keys of the rows that each shard owes.
+        self._owed: defaultdict[str, set[str]] = defaultdict(set)
         self._cursors: defaultdict[str, str] = defaultdict(lambda: keys.BEGINNING)
         self._not_before: dict[str, int] = {}
         self._successes: set[tuple[str, int]] = set()
@@ -103,14 +105,8 @@ class Watcher:
         self.redriven: set[str] = set()
         #: The client whose work meets defects, if there is one: its chains, order and lateness are not judged.
         self.apart: str | None = None
-        #: The jobIds, and the keys of rows, of which the log tells that neither a queue nor a table took them.
-        self.told_lost: set[str] = set()
         #: Whose work may be late or repeated, since something went wrong at it: for all else a run may be calm.
         self.is_held_up: Callable[[Occurrence], bool] = lambda _: False
-        #: Whether a shard may be held up behind what it has sent: for a release that its queue and its timeline refuse,
-        #: and about whose end no store answers. What was sent behind it is sent again, and nothing but a claim absorbs
-        #: that.
-        self.sends_again = False
         #: The first start of each execution: its delivery, and when (ms, true time).
         #: Executions that were released at once because a client asked, perhaps not for the first time.
         self.asked: set[str] = set()
@@ -216,6 +212,7 @@ class Watcher:
         )
         self._cursors[after.partition_id] = after.cursor
         self._horizons[after.partition_id] = after.horizon
+        self._owed[after.partition_id] = {row.key for row in owed_rows(self.timeline, after)}
         if after.cursor != before.cursor:
             for row in every_row(self.timeline, after.partition_id, before.cursor, after.cursor):
                 self._check_row_released(row)
@@ -232,17 +229,13 @@ class Watcher:
         except (Undecodable, NewerFormat):
             job_id = AnonymousJob(row.partition_id, row.key, 0).job_id
             found = self.executions.find(job_id, only_execution(job_id, keys.instant_of(row.key)))
-            self.require(found is not None, "I6", f"the cursor passes an unreadable row without a record: {row.key}")
+            is_kept = found is not None or row.key in self._owed[row.partition_id]
+            self.require(is_kept, "I6", f"the cursor passes an unreadable row without a record: {row.key}")
             return
         for index, element in elements.items():
             job_id = AnonymousJob(row.partition_id, row.key, index).job_id
             if isinstance(element, Occurrence) and index not in row.cancelled and job_id in self.promises:
                 self._check_in_hands(job_id)
-
-    def is_lost(self, promise: Promise) -> bool:
-        """Whether the log alone tells how a job of the client with defects ended, as each place refused it."""
-        told = {promise.job_id, place_of(promise.job_id).key} & self.told_lost
-        return promise.occurrence.client_id == self.apart and bool(told)
 
     def _check_in_hands(self, job_id: str) -> None:
         promise = self.promises[job_id]
@@ -250,15 +243,19 @@ class Watcher:
             execution_id = only_execution(job_id, promise.occurrence.due_at)
             record = self.executions.find(job_id, execution_id)
             has_ended = record is not None and record.is_final
-            if self.is_lost(promise):
-                return
             self.require(
-                # A redriven execution has a row of its own, and so has a release that the queue refused for now.
-                has_ended or execution_id in self.named.redriven or self._is_set_aside(job_id),
+                # A redriven execution has a row of its own, and so has a release that the queue refused for now. What
+                # cannot be told is owed.
+                has_ended or execution_id in self.named.redriven or self._is_set_aside(job_id) or self._is_owed(job_id),
                 "I6",
                 "the cursor passes an acknowledged, unreleased row",
                 job_id,
             )
+
+    def _is_owed(self, job_id: str) -> bool:
+        """Whether the job's row is to be visited again."""
+        place = place_of(job_id)
+        return place.key in self._owed[place.partition_id]
 
     def _is_set_aside(self, job_id: str) -> bool:
         """Whether a release of the job waits in a row that its poller has yet to read."""

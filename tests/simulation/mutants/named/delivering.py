@@ -109,6 +109,17 @@ DELIVERING = (
         "I4",
     ),
     Mutant(
+        "a refused stale outcome is acknowledged",
+        "flows/deliver/outcome.py",
+        (
+            (
+                '            batch.fail(item, "our claim had ended, so its outcome is refused")\n',
+                "            item.left = True\n",
+            ),
+        ),
+        "I12",
+    ),
+    Mutant(
         "records are stored over whatever is there",
         "memory/executions.py",
         (("if (stored and stored.revision) != (before and before.revision):", "if False:"),),

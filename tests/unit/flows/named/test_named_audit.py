@@ -121,8 +121,11 @@ def test_a_repair_that_released_nothing_is_made_again(monkeypatch: pytest.Monkey
     timeline.forget(partition_id, list(timeline._rows[partition_id]))
     named.clockwork.queue.messages.clear()
     with monkeypatch.context() as full, pytest.raises(Unavailable):
-        refusing = [Refused(0, False, "full")]
-        full.setattr(named.clockwork.world.releases, "send", lambda releases, now: refusing)
+        full.setattr(
+            named.clockwork.world.releases,
+            "send",
+            lambda releases, now: [Refused(index, False, "full") for index in range(len(releases))],
+        )
         check_chain(named.clockwork.world, named.job)
     assert check_chain(named.clockwork.world, named.job)
     assert named.run(100)[-9:] == [float(s) for s in range(80, 170, 10)]

@@ -72,7 +72,7 @@ class Shards(Protocol):
         """
 
     def commit(self, lease: Lease) -> bool:
-        """Write the lease's cursor, horizon, `until` and `released`, if owner and epoch are still the lease's.
+        """Write the lease's cursor, horizon, `until`, `released` and `owed`, if owner and epoch are still the lease's.
 
         `until = 0` releases the lease. False: another poller fenced this one off, or cursor or horizon would go back.
         Then nothing was written.
@@ -192,18 +192,11 @@ class Regulation(Protocol):
         slot. Where slots have passed unused, nobody stands in line: it is forgotten.
         """
 
-    def line_up(self, client_id: str, count: int, interval_ms: float, now: int, behind: int = 0) -> int:
+    def line_up(self, client_id: str, count: int, interval_ms: float, now: int) -> int:
         """Give `count` places at the end of the line, `interval_ms` apart: the instant of the first (ms).
 
-        The line begins at the next free slot. `behind`: it reaches to there at least (ms), since somebody has that
-        place already. Places are estimates: nothing is reserved.
+        The line begins at the next free slot. Places are estimates: nothing is reserved.
         """
-
-    def note_herd(self, client_id: str, partition_id: str, until: int) -> None:
-        """Note until `until` (ms) that a shard has a herd of the client. A note that lasts longer stays as it is."""
-
-    def count_herds(self, client_id: str, now: int) -> int:
-        """In how many shards a herd of the client is noted at `now`."""
 
     def lease(self, client_id: str, block: int, holder: str, now: int, until: int) -> bool:
         """Lease a block of permits if it is free, expired before `now`, or the holder's own already; else False."""

@@ -49,12 +49,11 @@ def informed(batch: Batch, items: Sequence[Item]) -> list[Item]:
         item.is_informed = True
     named = {id(item): item for item in going if is_named(item.release.job_id) and not item.release.as_it_was}
     going = [item for item in going if id(item) not in named]
-    with batch.failing(*named.values()):
-        refs = {key: _ref_of(item) for key, item in named.items()}
-        jobs = get_jobs(batch.world, ((ref.client_id, ref.job_key) for ref in refs.values())) if named else {}
-        for key, item in named.items():
+    refs = batch.each(named.values(), _ref_of)
+    with batch.failing(*(item for item, _ in refs)):
+        jobs = get_jobs(batch.world, ((ref.client_id, ref.job_key) for _, ref in refs)) if refs else {}
+        for item, ref in refs:
             with batch.failing(item):
-                ref = refs[key]
                 if _is_wanted(batch, item, ref, readable(jobs[ref.client_id, ref.job_key])):
                     going.append(item)
     kept = {id(item) for item in going}
@@ -95,11 +94,11 @@ def _is_to_ask(item: Item) -> bool:
 
 def unended(batch: Batch, items: Sequence[Item]) -> list[Item]:
     """The items whose executions have not ended, as far as their records were read; the others are done with."""
-    ended = [item for item in items if _has_ended(item)]
+    judged = batch.each(items, _has_ended)
+    ended = [item for item, has_ended in judged if has_ended]
     if ended:
         end_all(batch, ended)
-    over = {id(item) for item in ended}
-    return [item for item in items if id(item) not in over and not item.left]
+    return [item for item, has_ended in judged if not has_ended and not item.left]
 
 
 def _has_ended(item: Item) -> bool:

@@ -116,12 +116,12 @@ def _is_overlapping(batch: Batch, item: Item) -> bool:
     own name.
     """
     world, release = batch.world, item.release
-    for _ in item.replans:
+    while True:
         last = world.executions.find(*last_through_ref(release.job_id))
         if last is not None and last.reason == release.execution_id:
             return False
-        named = None if last is None or last.reason is None else world.executions.find(release.job_id, last.reason)
-        if (named is not None and _is_under_way(named, world.clock.now())) or _is_earlier_under_way(world, release):
+        earlier = world.executions.list(release.job_id, EARLIER, release.execution_id)
+        if _is_last_under_way(world, release, last, earlier) or _is_earlier_under_way(world, release, earlier):
             return True
         through = last_through(release, last, world.execution_expires_at(world.clock.now()))
         saved = world.executions.save([(last, through)])[0]
@@ -129,22 +129,30 @@ def _is_overlapping(batch: Batch, item: Item) -> bool:
             raise Unavailable(saved.unavailable)
         if saved.ok:
             return False
-    return True
+        next(item.replans)
 
 
-def _is_earlier_under_way(world: World, release: Release) -> bool:
+def _is_last_under_way(world: World, release: Release, last: Execution | None, earlier: Sequence[Execution]) -> bool:
+    """Whether the execution that was let through last has not ended. It is mostly among the `earlier` ones."""
+    if last is None or last.reason is None:
+        return False
+    named = next((one for one in earlier if one.execution_id == last.reason), None)
+    # One that is due later is not: it was started out of order, by hand or in a backfill.
+    named = named or world.executions.find(release.job_id, last.reason)
+    return named is not None and _is_under_way(named, world.clock.now())
+
+
+def _is_earlier_under_way(world: World, release: Release, earlier: Sequence[Execution]) -> bool:
     """Whether an earlier execution has not ended: one that was let through before the job became `overlap: skip`."""
-    before, looked_at = release.execution_id, 0
-    while looked_at < MOST_EARLIER:
-        at_once = EARLIER if looked_at == 0 else 10 * EARLIER
-        earlier = world.executions.list(release.job_id, at_once, before)
-        if any(_is_under_way(execution, world.clock.now()) for execution in earlier):
-            return True
-        if len(earlier) < at_once or earlier[-1].state is not State.SKIPPED:
+    at_once = looked_at = EARLIER
+    while not any(_is_under_way(execution, world.clock.now()) for execution in earlier):
+        if len(earlier) < at_once or earlier[-1].state is not State.SKIPPED or looked_at >= MOST_EARLIER:
             return False
         # Executions that were skipped since then may hide the running one because of which they were skipped.
-        before, looked_at = earlier[-1].execution_id, looked_at + at_once
-    return False
+        at_once = 10 * EARLIER
+        earlier = world.executions.list(release.job_id, at_once, earlier[-1].execution_id)
+        looked_at += at_once
+    return True
 
 
 def _is_under_way(execution: Execution, now: int) -> bool:

@@ -14,7 +14,8 @@ from functools import partial
 import msgspec
 
 from clockwork.domain.errors import Unavailable, Unreadable
-from clockwork.domain.executions import Execution
+from clockwork.domain.executions import Execution, State
+from clockwork.domain.lifecycle.expiry import ended_execution
 from clockwork.domain.lifecycle.parking import (
     LONGEST_PARKING_MS,
     NOTED_MS,
@@ -205,13 +206,24 @@ def _discard(world: World, reading: ParkedRows, rows: Sequence[tuple[Row, Releas
     ended: list[Row] = []
     changes: list[tuple[Execution | None, Execution]] = []
     records = world.executions.get([(release.job_id, release.execution_id) for _, release in rows]) if rows else ()
-    for (row, _), stored in zip(rows, records, strict=True):
+    for (row, release), stored in zip(rows, records, strict=True):
         if isinstance(stored, Unreadable):
             reading.leave(row, str(stored))
             continue
         ended.append(row)
-        after = None if stored is None else discarded(stored, "discarded while it was parked")
-        if after is not None:
+        if (after := _discarded(world, release, stored)) is not None:
             changes.append((stored, after))
     replace_all(world, changes)
     return ended
+
+
+def _discarded(world: World, release: Release, stored: Execution | None) -> Execution | None:
+    """The SKIPPED record of a parked occurrence; None if it keeps none, or has ended or is RUNNING already."""
+    reason = "discarded while it was parked"
+    if stored is not None:
+        return discarded(stored, reason)
+    if release.occurrence.record == "none":
+        return None
+    # Its record was put before its row, so it has gone: its end is visible all the same.
+    now = world.clock.now()
+    return ended_execution(release, State.SKIPPED, reason, now, world.execution_expires_at(now))
