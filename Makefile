@@ -1,4 +1,4 @@
-# `make` lists what there is. Needs Python >= 3.11, Node >= 20 and make; everything else is installed by `make setup`.
+# `make` lists what there is. Needs Python >= 3.11, Node >= 20 and make; each command installs what else it needs.
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
@@ -18,6 +18,8 @@ DEPLOYING := tests/infra tests/e2e
 COMPUTING := tests/unit tests/contract tests/handlers tests/sdk tests/model tests/architecture tests/simulation tests/crash_points
 SIDE_BY_SIDE = $(PY) -m tests.support.side_by_side
 PYTEST = $(PY) -u -m pytest
+# Byte code is most of what pip spends its time on. Python compiles what it imports when it first does.
+INSTALL = $(PY) -m pip install --quiet --no-compile
 # What `make nightly` runs, one after the other.
 NIGHTLY := cron-exhaustive url-exhaustive crash-points simulate mutants chaos soak
 
@@ -30,20 +32,32 @@ export JSII_SILENCE_WARNING_DEPRECATED_NODE_VERSION := 1
 export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup check fmt test fast unit nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak openapi synth deploy run demo bench clean
+# Where the development server listens on 127.0.0.1 (4780), and a folder that keeps its jobs (none).
+PORT ?=
+STATE ?=
+SERVER = $(PY) -m local.dev $(PORT:%=--port %) $(if $(STATE),--state '$(STATE)')
+
+.PHONY: help setup setup-dev dev dev-logs dev-reload check fmt test fast unit nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak openapi synth deploy run demo bench clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
 
-setup: .venv/.complete .venv-stack/.complete node_modules/.complete ## Install everything (about a minute; seconds when done)
+setup: .venv/.complete .venv-stack/.complete node_modules/.complete ## Install what running needs (half a minute; nothing when done)
 
-.venv/.complete: requirements.txt requirements-dev.txt constraints.txt layers/vendor/requirements.txt layers/edge/requirements.txt layers/kafka/requirements.txt
+setup-dev: setup .venv/.complete-dev ## Install what tests, checkers, simulator and benches need, too (a minute)
+
+.venv/.complete: requirements.txt requirements-run.txt constraints.txt layers/vendor/requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python >= 3.11 is needed, $(PYTHON) is %d.%d: make setup PYTHON=python3.x" % sys.version_info[:2])'
-	@echo "[1/3] .venv: the CDK, the tests' and checkers' packages (the largest part, about a minute)"
+	@echo "[1/3] .venv: the CDK, and what runs Clockwork"
 	@test -x $(PY) || $(PYTHON) -m venv .venv
-	@$(PY) -m pip install --quiet --requirement requirements-dev.txt
+	@$(INSTALL) --requirement requirements-run.txt
 	@$(PY) -c 'import pathlib, sysconfig; here = pathlib.Path.cwd(); (pathlib.Path(sysconfig.get_path("purelib")) / "clockwork.pth").write_text(f"{here}\n{here}/layers/core/python\n{here}/sdk/python\n")'
 	@printf '#!%s\nfrom clockwork_client.cli import main\n\nmain()\n' "$(CURDIR)/$(PY)" > .venv/bin/clockwork && chmod +x .venv/bin/clockwork
+	@touch $@
+
+.venv/.complete-dev: .venv/.complete requirements-dev.txt layers/edge/requirements.txt layers/kafka/requirements.txt
+	@echo ".venv: what tests, checkers, simulator and benches need"
+	@$(INSTALL) --requirement requirements-dev.txt
 	@touch $@
 
 .venv-stack/.complete: local/requirements.txt
@@ -58,13 +72,13 @@ node_modules/.complete: package.json package-lock.json
 	@npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
-check: setup ## Lint, format, types
+check: setup-dev ## Lint, format, types
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
 	@$(PY) -m mypy --num-workers 2
 	@$(PY) -m mypy --python-version 3.10 sdk/python/clockwork_client
 
-fmt: setup ## Format, and mend what lint can mend by itself
+fmt: setup-dev ## Format, and mend what lint can mend by itself
 	@$(PY) -m ruff check --fix .
 	@$(PY) -m ruff format .
 
@@ -78,38 +92,38 @@ fast: check ## What to run before a commit: units, handlers, architecture, ten s
 	@$(PY) -m tests.simulation --seeds 10
 	@$(SIDE_BY_SIDE) 'units=$(PYTEST) tests/unit' 'handlers=$(PYTEST) tests/handlers tests/architecture $(AIMS)'
 
-unit: setup ## The unit tests alone
+unit: setup-dev ## The unit tests alone
 	@$(PY) -m pytest tests/unit
 
 nightly: SEEDS = 2000
-nightly: setup ## What is too long for every change: cron- and url-exhaustive, crash-points, 2,000 seeds, mutants, chaos, soak (over an hour)
+nightly: setup-dev ## What is too long for every change: cron- and url-exhaustive, crash-points, 2,000 seeds, mutants, chaos, soak (over an hour)
 	@failed=; for part in $(NIGHTLY); do \
 		echo "$$(date +%T) $$part" >&2; \
 		$(MAKE) --no-print-directory $$part SEEDS=$(SEEDS) || failed="$$failed $$part"; \
 	done; date +%T >&2; test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }
 
-simulate: setup ## Simulate the flows with injected faults, under SEEDS seeds (a minute)
+simulate: setup-dev ## Simulate the flows with injected faults, under SEEDS seeds (a minute)
 	@$(PY) -m tests.simulation --seeds $(SEEDS)
 
-crash-points: setup ## Let the process die at every call to AWS of a scenario, with the adapters on moto (minutes)
+crash-points: setup-dev ## Let the process die at every call to AWS of a scenario, with the adapters on moto (minutes)
 	@$(PY) -m tests.crash_points
 
-cron-exhaustive: setup ## The cron engine against its oracle: every zone, every change of a clock from 2000 to 2037 (minutes)
+cron-exhaustive: setup-dev ## The cron engine against its oracle: every zone, every change of a clock from 2000 to 2037 (minutes)
 	@$(PY) -m tests.unit.domain.cron.exhaustive
 
-url-exhaustive: setup ## The parser of URLs against its later readers: every code point in a host (a minute)
+url-exhaustive: setup-dev ## The parser of URLs against its later readers: every code point in a host (a minute)
 	@$(PY) -m tests.unit.domain.targets.exhaustive
 
-mutants: setup ## Break the flows in named and RANDOM_MUTANTS random ways: the tests must fail (a quarter of an hour)
+mutants: setup-dev ## Break the flows in named and RANDOM_MUTANTS random ways: the tests must fail (a quarter of an hour)
 	@$(PY) -m tests.simulation.mutants --random $(RANDOM_MUTANTS)
 
-chaos: setup ## The deployed stack while its workers, targets and ticks are taken away (FAULTS="kind ..." for some; a quarter of an hour)
+chaos: setup-dev ## The deployed stack while its workers, targets and ticks are taken away (FAULTS="kind ..." for some; a quarter of an hour)
 	@$(PY) -m tests.chaos $(FAULTS:%=--only %)
 
-soak: setup ## The deployed stack under a steady load for MINUTES (5): what is lost, late, or grows?
+soak: setup-dev ## The deployed stack under a steady load for MINUTES (5): what is lost, late, or grows?
 	@$(PY) -m tests.soak --minutes $(MINUTES)
 
-openapi: setup ## Write the API's description anew, after a change of routes or models
+openapi: setup-dev ## Write the API's description anew, after a change of routes or models
 	@$(PY) -m clockwork.edge.description.openapi
 
 synth: setup ## The CloudFormation template for an account, in build/cdk.out.account
@@ -119,13 +133,22 @@ deploy: setup ## Deploy into the AWS account of your credentials: ADMIN_PRINCIPA
 	@test -n "$(ADMIN_PRINCIPALS)" || echo "Nobody will be admin, so nobody can create a client. To name one: make deploy ADMIN_PRINCIPALS=arn:aws:iam::123456789012:role/Admin"
 	@$(CDK) deploy --output build/cdk.out.account -c adminPrincipals="$(ADMIN_PRINCIPALS)" $(DEPLOY)
 
-run: setup ## The whole stack on this machine, until Ctrl-C
-	@$(PY) -m local.demo --stay
+dev: setup ## The whole stack at http://127.0.0.1:4780 until Ctrl-C (PORT=4781; STATE=folder keeps its jobs)
+	@$(SERVER)
+
+dev-logs: setup ## Follow the logs of its Lambdas
+	@$(PY) -m local.dev.logs
+
+dev-reload: setup ## Make changed code of layers/core live in it
+	@$(PY) -m local.dev.reload
+
+run: setup ## The same, with a guided tour of two hundred jobs at its beginning
+	@$(SERVER) --tour
 
 demo: setup ## The whole stack on this machine, a guided tour with measured results, then stop
 	@$(PY) -m local.demo
 
-bench: setup ## Run all benchmarks and write their results into docs/performance.md and the README (ten minutes)
+bench: setup-dev ## Run all benchmarks and write their results into docs/performance.md and the README (ten minutes)
 	@failed=; for part in $(BENCHES); do \
 		echo "$$(date +%T) bench.$$part" >&2; \
 		$(PY) -m bench.$$part --docs || failed="$$failed $$part"; \
