@@ -101,13 +101,11 @@ def test_a_change_of_timing_goes_on_where_a_resume_died() -> None:
 def test_a_mark_is_put_behind_what_it_tells_of(monkeypatch: pytest.MonkeyPatch) -> None:
     backlog = Backlog()
 
-    def refusing(releases: Sequence[Release], now: int) -> Sequence[Refused]:
-        del now
-        backlog.sent += [release.occurrence.due_at for release in releases[1:]]
-        return [Refused(0, False, "not now")]
+    def unanswered(*_: object) -> Sequence[Refused]:
+        raise Unavailable("the queue gives no answer")
 
     with monkeypatch.context() as patch:
-        patch.setattr(backlog.clockwork.queue, "send", refusing)
+        patch.setattr(backlog.clockwork.queue, "send", unanswered)
         with pytest.raises(Unavailable):
             backlog.change(resumed(None))
     assert backlog.call(10**9)
