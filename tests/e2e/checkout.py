@@ -96,6 +96,9 @@ class Checkout:
         for name in (*_COPIED, *_REQUIREMENTS):
             copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
             copy(ROOT / name, folder / name)
+        # Older than what is installed, so that make installs nothing: the environments are those of this checkout.
+        for path in (*folder.rglob("*requirements*.txt"), *folder.glob("package*.json"), folder / "constraints.txt"):
+            os.utime(path, (0, 0))
         (ROOT / "build").mkdir(exist_ok=True)
         for name in _SHARED:
             (folder / name).symlink_to(ROOT / name)

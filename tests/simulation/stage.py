@@ -6,6 +6,8 @@ import random
 import traceback
 from functools import partial
 
+import msgspec
+
 from clockwork.domain.executions import Execution, State
 from clockwork.flows.requests.redrive import redrive
 from clockwork.flows.world import World
@@ -16,7 +18,7 @@ from tests.simulation.clients import Desk
 from tests.simulation.cloud import ApiEnvironment, Cloud
 from tests.simulation.faults import Adversary
 from tests.simulation.history import History
-from tests.simulation.requests import CAPPED, EVERYBODY, REGULATED, REVOCABLE
+from tests.simulation.requests import CAPPED, EVERYBODY, PACED, PACES, REGULATED, REVOCABLE
 from tests.simulation.scheduler import Actor, Livelock, Scheduler
 from tests.simulation.stores import LARGEST_PAGE, Stores
 from tests.simulation.verdict import ALL_DUE_AT, check_end, is_drained
@@ -97,6 +99,8 @@ class Stage:
             if self.scheduler.now >= self.paused_until:
                 # Resume the client: every pause ends.
                 self.stores.clients.put(REGULATED)
+                # A line is drained at a higher cap.
+                self.stores.clients.put(msgspec.structs.replace(PACED, max_rate_per_second=max(PACES)))
                 if self.watcher.is_paused(REVOCABLE.client_id):
                     self.stores.clients.put(REVOCABLE)
             self._repeat_redrives()

@@ -9,7 +9,7 @@ from clockwork.domain.ids import only_execution
 from clockwork.domain.releases import Delivery
 from tests.simulation.callbacks import uncalled
 from tests.simulation.cloud import Cloud
-from tests.simulation.requests import CAPPED
+from tests.simulation.requests import CAPPED, PACED
 from tests.simulation.stores import NEVER_SENDABLE
 from tests.simulation.watcher import Promise, Watcher, place_of
 
@@ -115,6 +115,20 @@ def check_calm(watcher: Watcher) -> None:
         # Where nothing is recorded, a repeat of the request releases again what is due.
         may_repeat = occurrence.record == "none" and execution_id in watcher.asked
         watcher.require(starts == 1 or may_repeat, "I4", f"started {starts} times without a fault of its own", job_id)
+
+
+def check_lines(watcher: Watcher) -> None:
+    """Checks that lines under rate caps (I8) keep their places, and that none of them sleeps while slots pass unused.
+
+    For runs in which nothing went wrong at all. Only the client that has no other cap and no pause is judged by starts.
+    """
+    objection = watcher.lines.place_objection()
+    watcher.require(objection is None, "I8", str(objection))
+    for execution_id, (started_at, delivery) in watcher.first_starts.items():
+        wanted_at = _wanted_at(watcher, execution_id, delivery)
+        if delivery.occurrence.client_id == PACED.client_id and wanted_at is not None:
+            objection = watcher.lines.start_objection(PACED.client_id, wanted_at, started_at)
+            watcher.require(objection is None, "I8", str(objection), delivery.job_id)
 
 
 def _wanted_at(watcher: Watcher, execution_id: str, delivery: Delivery) -> int | None:
