@@ -131,10 +131,11 @@ class Functions(Construct):
         shapes = _shapes(settings)
         self.poller = self._function("poller", shapes["poller"], settings)
         settings = settings.with_(poller_function=f"{self.poller.function_name}:{LIVE}")
-        self.api = self._function("api", shapes["api"], settings)
+        self.sweeper = self._function("sweeper", shapes["sweeper"], settings)
+        sweeping = settings.with_(sweeper_function=f"{self.sweeper.function_name}:{LIVE}")
+        self.api = self._function("api", shapes["api"], sweeping)
         self.ticker = self._function("ticker", shapes["ticker"], settings)
         self.deliverer = self._function("deliverer", shapes["deliverer"], settings)
-        self.sweeper = self._function("sweeper", shapes["sweeper"], settings)
         self.by_moment = {moment: getattr(self, moment) for moment in shapes}
         if options.kafka:
             self.by_moment["kafka_deliverer"] = self._kafka_deliverer(settings, options.kafka)

@@ -62,6 +62,8 @@ def grant(
     counted = [*(pair.release for pair in queues.pairs.values()), *queues.further.values()]
     _allow(functions["ticker"], ["sqs:GetQueueAttributes"], *(queue.queue_arn for queue in counted))
     _allow(functions["sweeper"], _CONSUME, *(pair.dead_letters.queue_arn for pair in queues.every))
+    # A resume of a client starts a sweep.
+    _allow(functions["api"], ["lambda:InvokeFunction"], f"{functions['sweeper'].function_arn}:{LIVE}")
     _allow_successor(functions["poller"])
     _allow(functions["api"], ["dynamodb:Query"], f"{tables['executions'].table_arn}/index/{ATTENTION_INDEX}")
     _allow_targets(functions["deliverer"], target_arns)

@@ -17,12 +17,10 @@ _OF_CLIENTS = "dynamodb.json"
 def move_to_port(state: Path, port: str) -> None:
     """Let everything in a folder of saved state name this port as the emulator's. Doing so again changes nothing."""
     for path in state.glob("*.json"):
+        if path.name == _OF_CLIENTS:
+            continue
         before = path.read_bytes()
-        after = (
-            before
-            if path.name == _OF_CLIENTS
-            else _OWN.sub(lambda match: (match[1] or match[2]) + port.encode(), before)
-        )
+        after = _OWN.sub(lambda match: (match[1] or match[2]) + port.encode(), before)
         if after != before:
             draft = path.with_suffix(".moved")
             draft.write_bytes(after)

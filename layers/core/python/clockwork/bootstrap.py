@@ -83,7 +83,6 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
     """All ports on AWS. `aws`: a session of one's own, as tests and benchmarks have."""
     # Imported here: whoever tests a handler on memory needs no botocore.
     from clockwork.aws.clock import OsRandom, SystemClock
-    from clockwork.aws.invoker import AwsInvoker
     from clockwork.aws.session import Aws
     from clockwork.aws.stores.clients import AwsClients, CachedClients
     from clockwork.aws.stores.executions import AwsExecutions
@@ -110,7 +109,7 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
         dead_letters=_dead_letters(aws, settings),
         notices=AwsNotices(aws),
         in_hand=_in_hand(aws, settings) if delivers else NotWired("in_hand"),
-        invoker=AwsInvoker(aws, settings.poller_function or f"{os.environ.get('AWS_LAMBDA_FUNCTION_NAME', '')}:{LIVE}"),
+        invoker=_invoker(aws, settings),
         targets=_targets(aws, settings, clock) if delivers else NotWired("targets"),
         clients=CachedClients(AwsClients(aws, settings.clients_table), clock, settings.client_cache_seconds),
         key_rows=AwsKeyRows(aws, settings.jobs_table),
@@ -125,6 +124,14 @@ def _rejects(settings: Settings) -> Any:
     from clockwork.aws.session import Aws
 
     return AwsRejects(Aws(), settings.rejected_queue_url)
+
+
+def _invoker(aws: Any, settings: Settings) -> ports.Invoker:
+    from clockwork.aws.invoker import AwsInvoker
+
+    # The poller starts its own successor, and does not know its name from its settings.
+    poller = settings.poller_function or f"{os.environ.get('AWS_LAMBDA_FUNCTION_NAME', '')}:{LIVE}"
+    return AwsInvoker(aws, poller, settings.sweeper_function)
 
 
 def _releases(aws: Any, settings: Settings) -> ports.ReleaseQueue:

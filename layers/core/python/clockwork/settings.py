@@ -100,6 +100,8 @@ class Settings:
     ordered_release_queue_url: str = ""
     ordered_release_dead_letter_queue_url: str = ""
     poller_function: str = ""
+    #: The api alone has it: it starts a sweep when a client is resumed.
+    sweeper_function: str = ""
     stack_name: str = "Clockwork"
     metrics_namespace: str = "Clockwork"
     #: The queue to which the ingester sends messages that it rejects. No other Lambda has it.

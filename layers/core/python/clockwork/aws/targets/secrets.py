@@ -7,11 +7,10 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from clockwork.aws.secret_names import PARAMETERS
 from clockwork.domain.targets.webhooks import InvalidSecret, key_of
 from clockwork.ports import Clock
 
-#: The first letters of a parameter's name, which tell it from a secret's; behind them the same prefix holds.
-_PARAMETERS = "ssm:"
 #: How long a secret is cached: a rotation must keep the former secret valid for at least this long.
 MEMORY_MS = 300_000
 #: For so long a secret that could not be read is not asked for again (ms).
@@ -60,7 +59,7 @@ class Secrets:
         self._parameter_store = parameter_store
         self._clock = clock
         self._prefix = prefix
-        self._parameter_prefix = f"{_PARAMETERS}/{prefix}"
+        self._parameter_prefix = f"{PARAMETERS}/{prefix}"
         self._lock = threading.Lock()
         self._known: dict[str, _Secret] = {}
 
@@ -94,7 +93,7 @@ class Secrets:
 
     def _read(self, name: str) -> str:
         try:
-            secret = self._parameter(name) if name.startswith(_PARAMETERS) else self._secret(name)
+            secret = self._parameter(name) if name.startswith(PARAMETERS) else self._secret(name)
             key_of(secret)
         except ClientError as error:
             raise SecretUnreadable(name, error.response["Error"]["Code"]) from None
@@ -110,7 +109,7 @@ class Secrets:
         return str(self._secrets_manager.get_secret_value(SecretId=name).get("SecretString", ""))
 
     def _parameter(self, name: str) -> str:
-        found = self._parameter_store.get_parameter(Name=name.removeprefix(_PARAMETERS), WithDecryption=True)
+        found = self._parameter_store.get_parameter(Name=name.removeprefix(PARAMETERS), WithDecryption=True)
         if found["Parameter"]["Type"] != "SecureString":
             raise _NotSecure
         return str(found["Parameter"]["Value"])
