@@ -49,18 +49,6 @@ NAMING = (
         "I7",
     ),
     Mutant(
-        "a pause of its client holds nothing of a job back for good",
-        "domain/named/held_back.py",
-        (("    return due_at < skipped_until(job, pause.began_at, pause.ended_at)\n", "    return False\n"),),
-        "I7",
-    ),
-    Mutant(
-        "a pause of its client holds back all of a job for good",
-        "domain/named/held_back.py",
-        (("    return due_at < skipped_until(job, pause.began_at, pause.ended_at)\n", "    return True\n"),),
-        "I1",
-    ),
-    Mutant(
         "a changed job is not looked at before it starts",
         "flows/deliver/start.py",
         (("            if isinstance(job_ref, NamedJobId):\n", "            if False:\n"),),
