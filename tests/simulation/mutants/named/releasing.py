@@ -117,12 +117,9 @@ RELEASING = (
         "I6",
     ),
     Mutant(
-        "an end without an answer counts as refused",
+        "a death without an answer counts as told",
         "flows/poll/burials.py",
-        (
-            ("            if is_outage(saved):\n", "            if is_outage(saved) and self._may_wait:\n"),
-            ("elif saved.is_defect:", "elif saved.unavailable is not None:"),
-        ),
+        (("if is_outage(saved):\n                self.again.add(index)", "if is_outage(saved):\n                pass"),),
         "I6",
     ),
     Mutant(
