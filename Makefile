@@ -1,4 +1,4 @@
-# `make` lists what there is. Needs Python >= 3.11, Node >= 20 and make; everything else is installed by `make setup`.
+# `make` lists what there is. Needs Python >= 3.11, Node >= 20 and make; each command installs what else it needs.
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
@@ -12,17 +12,28 @@ RANDOM_MUTANTS ?= 40
 FAULTS ?=
 MINUTES ?= 5
 # The order matters: `capacity` calibrates its model with the result that `lateness` has just measured.
-BENCHES ?= units idle cpu throughput backlog cold_start order herd isolation sdk lateness capacity
+BENCHES ?= units idle cpu throughput backlog cold_start order herd caps isolation sdk lateness capacity
 # `make test` is two runs at once: the tests that deploy mostly wait, while the others compute.
 DEPLOYING := tests/infra tests/e2e
 COMPUTING := tests/unit tests/contract tests/handlers tests/sdk tests/model tests/architecture tests/simulation tests/crash_points
 SIDE_BY_SIDE = $(PY) -m tests.support.side_by_side
 PYTEST = $(PY) -u -m pytest
+# Byte code is most of what pip spends its time on. Python compiles what it imports when it first does.
+INSTALL = $(PY) -m pip install --quiet --no-compile
 # What `make nightly` runs, one after the other.
 NIGHTLY := cron-exhaustive url-exhaustive crash-points simulate mutants chaos soak
 
-# Further context for `make deploy`, for example: DEPLOY='-c shards=32 -c targetQueueArns=arn:aws:sqs:*:123456789012:jobs-*'
+# Which environment of deployment.json is meant; if it has only one, that is it.
+ENV ?=
+# Single options in place of those of deployment.json, for example: DEPLOY='-c shards=32'
 DEPLOY ?=
+# Names of what a deployment may take away from the live stack, with blanks between them; the preflight tells them.
+ALLOW_REMOVAL ?=
+# Not empty: ask nothing.
+YES ?=
+# Not empty: `make destroy` does not wait for what was released.
+NOW ?=
+CHOSEN = $(ENV:%=-c environment=%) $(ADMIN_PRINCIPALS:%=-c adminPrincipals=%) $(DEPLOY)
 
 # JSII, the CDK's bridge to Node, warns about Node releases past their end of life; the pinned JSII is tested on them.
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
@@ -30,20 +41,32 @@ export JSII_SILENCE_WARNING_DEPRECATED_NODE_VERSION := 1
 export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup check fmt test fast unit nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak openapi synth deploy run demo bench clean
+# Where the development server listens on 127.0.0.1 (4780), and a folder that keeps its jobs (none).
+PORT ?=
+STATE ?=
+SERVER = $(PY) -m local.dev $(PORT:%=--port %) $(if $(STATE),--state '$(STATE)')
+
+.PHONY: help setup setup-dev dev dev-logs dev-reload check fmt test fast unit nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak openapi synth preflight deploy destroy run demo bench clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
 
-setup: .venv/.complete .venv-stack/.complete node_modules/.complete ## Install everything (about a minute; seconds when done)
+setup: .venv/.complete .venv-stack/.complete node_modules/.complete ## Install what running needs (half a minute; nothing when done)
 
-.venv/.complete: requirements.txt requirements-dev.txt constraints.txt layers/vendor/requirements.txt layers/edge/requirements.txt layers/kafka/requirements.txt
+setup-dev: setup .venv/.complete-dev ## Install what tests, checkers, simulator and benches need, too (a minute)
+
+.venv/.complete: requirements.txt requirements-run.txt constraints.txt layers/vendor/requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python >= 3.11 is needed, $(PYTHON) is %d.%d: make setup PYTHON=python3.x" % sys.version_info[:2])'
-	@echo "[1/3] .venv: the CDK, the tests' and checkers' packages (the largest part, about a minute)"
+	@echo "[1/3] .venv: the CDK, and what runs Clockwork"
 	@test -x $(PY) || $(PYTHON) -m venv .venv
-	@$(PY) -m pip install --quiet --requirement requirements-dev.txt
+	@$(INSTALL) --requirement requirements-run.txt
 	@$(PY) -c 'import pathlib, sysconfig; here = pathlib.Path.cwd(); (pathlib.Path(sysconfig.get_path("purelib")) / "clockwork.pth").write_text(f"{here}\n{here}/layers/core/python\n{here}/sdk/python\n")'
 	@printf '#!%s\nfrom clockwork_client.cli import main\n\nmain()\n' "$(CURDIR)/$(PY)" > .venv/bin/clockwork && chmod +x .venv/bin/clockwork
+	@touch $@
+
+.venv/.complete-dev: .venv/.complete requirements-dev.txt layers/edge/requirements.txt layers/kafka/requirements.txt
+	@echo ".venv: what tests, checkers, simulator and benches need"
+	@$(INSTALL) --requirement requirements-dev.txt
 	@touch $@
 
 .venv-stack/.complete: local/requirements.txt
@@ -58,13 +81,13 @@ node_modules/.complete: package.json package-lock.json
 	@npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
-check: setup ## Lint, format, types
+check: setup-dev ## Lint, format, types
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
 	@$(PY) -m mypy --num-workers 2
 	@$(PY) -m mypy --python-version 3.10 sdk/python/clockwork_client
 
-fmt: setup ## Format, and mend what lint can mend by itself
+fmt: setup-dev ## Format, and mend what lint can mend by itself
 	@$(PY) -m ruff check --fix .
 	@$(PY) -m ruff format .
 
@@ -78,54 +101,68 @@ fast: check ## What to run before a commit: units, handlers, architecture, ten s
 	@$(PY) -m tests.simulation --seeds 10
 	@$(SIDE_BY_SIDE) 'units=$(PYTEST) tests/unit' 'handlers=$(PYTEST) tests/handlers tests/architecture $(AIMS)'
 
-unit: setup ## The unit tests alone
+unit: setup-dev ## The unit tests alone
 	@$(PY) -m pytest tests/unit
 
 nightly: SEEDS = 2000
-nightly: setup ## What is too long for every change: cron- and url-exhaustive, crash-points, 2,000 seeds, mutants, chaos, soak (over an hour)
+nightly: setup-dev ## What is too long for every change: cron- and url-exhaustive, crash-points, 2,000 seeds, mutants, chaos, soak (over an hour)
 	@failed=; for part in $(NIGHTLY); do \
 		echo "$$(date +%T) $$part" >&2; \
 		$(MAKE) --no-print-directory $$part SEEDS=$(SEEDS) || failed="$$failed $$part"; \
 	done; date +%T >&2; test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }
 
-simulate: setup ## Simulate the flows with injected faults, under SEEDS seeds (a minute)
+simulate: setup-dev ## Simulate the flows with injected faults, under SEEDS seeds (a minute)
 	@$(PY) -m tests.simulation --seeds $(SEEDS)
 
-crash-points: setup ## Let the process die at every call to AWS of a scenario, with the adapters on moto (minutes)
+crash-points: setup-dev ## Let the process die at every call to AWS of a scenario, with the adapters on moto (minutes)
 	@$(PY) -m tests.crash_points
 
-cron-exhaustive: setup ## The cron engine against its oracle: every zone, every change of a clock from 2000 to 2037 (minutes)
+cron-exhaustive: setup-dev ## The cron engine against its oracle: every zone, every change of a clock from 2000 to 2037 (minutes)
 	@$(PY) -m tests.unit.domain.cron.exhaustive
 
-url-exhaustive: setup ## The parser of URLs against its later readers: every code point in a host (a minute)
+url-exhaustive: setup-dev ## The parser of URLs against its later readers: every code point in a host (a minute)
 	@$(PY) -m tests.unit.domain.targets.exhaustive
 
-mutants: setup ## Break the flows in named and RANDOM_MUTANTS random ways: the tests must fail (a quarter of an hour)
+mutants: setup-dev ## Break the flows in named and RANDOM_MUTANTS random ways: the tests must fail (a quarter of an hour)
 	@$(PY) -m tests.simulation.mutants --random $(RANDOM_MUTANTS)
 
-chaos: setup ## The deployed stack while its workers, targets and ticks are taken away (FAULTS="kind ..." for some; a quarter of an hour)
+chaos: setup-dev ## The deployed stack while its workers, targets and ticks are taken away (FAULTS="kind ..." for some; a quarter of an hour)
 	@$(PY) -m tests.chaos $(FAULTS:%=--only %)
 
-soak: setup ## The deployed stack under a steady load for MINUTES (5): what is lost, late, or grows?
+soak: setup-dev ## The deployed stack under a steady load for MINUTES (5): what is lost, late, or grows?
 	@$(PY) -m tests.soak --minutes $(MINUTES)
 
-openapi: setup ## Write the API's description anew, after a change of routes or models
+openapi: setup-dev ## Write the API's description anew, after a change of routes or models
 	@$(PY) -m clockwork.edge.description.openapi
 
-synth: setup ## The CloudFormation template for an account, in build/cdk.out.account
-	@$(CDK) synth --quiet --output build/cdk.out.account && echo build/cdk.out.account
+synth: setup ## The CloudFormation template that deployment.json asks for (ENV=staging), in build/cdk.out.account
+	@$(CDK) synth --quiet --output build/cdk.out.account $(CHOSEN) && echo build/cdk.out.account
 
-deploy: setup ## Deploy into the AWS account of your credentials: ADMIN_PRINCIPALS=arn,... make deploy
-	@test -n "$(ADMIN_PRINCIPALS)" || echo "Nobody will be admin, so nobody can create a client. To name one: make deploy ADMIN_PRINCIPALS=arn:aws:iam::123456789012:role/Admin"
-	@$(CDK) deploy --output build/cdk.out.account -c adminPrincipals="$(ADMIN_PRINCIPALS)" $(DEPLOY)
+preflight: setup ## What stands in the way of a deployment, and what it would take away; nothing is changed
+	@$(PY) -m rollout preflight $(CHOSEN) $(foreach name,$(ALLOW_REMOVAL),--allow-removal $(name))
 
-run: setup ## The whole stack on this machine, until Ctrl-C
-	@$(PY) -m local.demo --stay
+deploy: setup ## Deploy what deployment.json asks for (ENV=staging) into the AWS account of your credentials; YES=1 asks nothing
+	@$(PY) -m rollout deploy $(CHOSEN) $(foreach name,$(ALLOW_REMOVAL),--allow-removal $(name)) $(if $(YES),--yes)
+
+destroy: setup ## Take the stack away, once what was released has come to its instant (NOW=1: at once); tables and queues stay
+	@$(PY) -m rollout destroy $(CHOSEN) $(if $(NOW),--now) $(if $(YES),--yes)
+
+dev: setup ## The whole stack at http://127.0.0.1:4780 until Ctrl-C (PORT=4781; STATE=folder keeps its jobs)
+	@$(SERVER)
+
+dev-logs: setup ## Follow the logs of its Lambdas
+	@$(PY) -m local.dev.logs
+
+dev-reload: setup ## Make changed code of layers/core live in it
+	@$(PY) -m local.dev.reload
+
+run: setup ## The same, with a guided tour of two hundred jobs at its beginning
+	@$(SERVER) --tour
 
 demo: setup ## The whole stack on this machine, a guided tour with measured results, then stop
 	@$(PY) -m local.demo
 
-bench: setup ## Run all benchmarks and write their results into docs/performance.md and the README (ten minutes)
+bench: setup-dev ## Run all benchmarks and write their results into docs/performance.md and the README (ten minutes)
 	@failed=; for part in $(BENCHES); do \
 		echo "$$(date +%T) bench.$$part" >&2; \
 		$(PY) -m bench.$$part --docs || failed="$$failed $$part"; \

@@ -44,7 +44,7 @@ def _upload(emulator: Emulator, assembly: Path, say: Say) -> str:
     present = {item["Key"] for item in s3.list_objects_v2(Bucket=bucket).get("Contents", [])}
     for key, folder in _assets(assembly):
         if key not in present:
-            body = _zip(folder)
+            body = zipped(folder)
             say(f"Uploading {folder.name[:14]}... ({len(body) / 1e6:.1f} MB)")
             s3.put_object(Bucket=bucket, Key=key, Body=body)
     return bucket
@@ -58,7 +58,8 @@ def _assets(assembly: Path) -> Iterator[tuple[str, Path]]:
                 yield destination["objectKey"], assembly / asset["source"]["path"]
 
 
-def _zip(folder: Path) -> bytes:
+def zipped(folder: Path) -> bytes:
+    """All files of a folder as an archive."""
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as opened:
         for path in sorted(folder.rglob("*")):

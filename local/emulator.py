@@ -9,9 +9,10 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,8 @@ class Emulator:
     folder: Path
     secure: bool
     _process: subprocess.Popen[bytes]
-    _listener: socket.socket
+    _launch: Callable[[], subprocess.Popen[bytes]]
+    _keeps_state: bool = False
     _clients: dict[tuple[str, str, int], Any] = field(default_factory=dict)
 
     @property
@@ -103,6 +105,23 @@ class Emulator:
         The state holds the effect of every request that was answered. A request that comes meanwhile is answered late,
         or not at all. Objects in S3 are not kept: only a deployment reads them. Raises EmulatorFailed.
         """
+        self._save_and_end()
+        self._process = self._launch()
+        _await_health(self, self._process)
+
+    def end(self) -> None:
+        """End the emulator with its Lambdas. State is saved first if it has a folder of its own.
+
+        Raises EmulatorFailed if that took longer than 30 s; the folder then holds what was saved before.
+        """
+        while self._clients:
+            self._clients.popitem()[1].close()
+        if self._keeps_state and self._process.poll() is None:
+            self._save_and_end()
+        else:
+            _stop(self._process)
+
+    def _save_and_end(self) -> None:
         self._process.send_signal(signal.SIGTERM)
         try:
             self._process.wait(SAVE_SECONDS)
@@ -110,44 +129,46 @@ class Emulator:
             raise EmulatorFailed(f"The emulator did not save its state within {SAVE_SECONDS} s") from None
         finally:
             _stop(self._process)
-        self._process = _launch(self.folder, self._listener, secure=self.secure)
-        _await_health(self, self._process)
-
-    def close(self) -> None:
-        """Close the connections of its clients."""
-        while self._clients:
-            self._clients.popitem()[1].close()
 
 
 @contextmanager
-def emulator(*, secure: bool = True, port: int = 0) -> Iterator[Emulator]:
+def emulator(
+    *, secure: bool = True, port: int = 0, address: socket.socket | None = None, state: Path | None = None
+) -> Iterator[Emulator]:
     """An emulator on 127.0.0.1, on a free port unless one is given; at the end of the block nothing of it is left.
 
     `secure` enforces IAM policies and signatures, over TLS; without it every caller may do anything, over HTTP.
-    Raises EmulatorFailed if it does not answer within 30 s.
+    `address` is a listening socket at which the one API that is deployed answers by itself, over HTTP: see
+    `local.fixed_address`. `state` is a folder from which the emulator begins, and where it saves what it holds at the
+    end. Raises EmulatorFailed if it does not answer within 30 s.
     """
     folder = Path(tempfile.mkdtemp(prefix="clockwork-"))
     try:
         with socket.socket() as listener:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(("127.0.0.1", port))
-            process = _launch(folder, listener, secure=secure)
-            running = Emulator(listener.getsockname()[1], folder, secure, process, listener)
+            launch = partial(_launch, folder, listener, secure=secure, address=address, state=state)
+            process = launch()
+            running = Emulator(listener.getsockname()[1], folder, secure, process, launch, state is not None)
             try:
                 _await_health(running, process)
                 yield running
             finally:
-                running.close()
-                _stop(running._process)
+                running.end()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _launch(folder: Path, listener: socket.socket, *, secure: bool) -> subprocess.Popen[bytes]:
+def _launch(
+    folder: Path, listener: socket.socket, *, secure: bool, address: socket.socket | None, state: Path | None
+) -> subprocess.Popen[bytes]:
     if not PYTHON.exists():
         raise EmulatorFailed(f"{PYTHON} does not exist: run `make setup`")
+    sockets = [listener, *([address] if address else [])]
     command = [str(PYTHON), "-m", "local.launcher", str(folder)]
     command += [str(listener.fileno()), str(listener.getsockname()[1]), *(["--secure"] if secure else [])]
+    command += [f"--address={address.fileno()}:{address.getsockname()[1]}"] if address else []
+    command += [f"--state={state}"] if state else []
     # No other variable of our environment: the emulator's Lambdas would inherit endpoints, profiles and trust stores.
     environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     with (folder / LOG).open("ab") as log:
@@ -158,7 +179,7 @@ def _launch(folder: Path, listener: socket.socket, *, secure: bool) -> subproces
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,
-            pass_fds=[listener.fileno()],
+            pass_fds=[one.fileno() for one in sockets],
             start_new_session=True,
         )
 

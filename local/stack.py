@@ -8,6 +8,7 @@ with LocalStack.start() as stack:
 from __future__ import annotations
 
 import json
+import socket
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from typing import Any
 
 from local import deployer, synth
 from local.api import SignedApi
+from local.dev.keys import KEYS, Key
 from local.emulator import ACCOUNT, Credentials, Emulator, emulator
 
 ADMIN = "admin"
@@ -31,8 +33,9 @@ def say_on_terminal(line: str) -> None:
 class LocalStack:
     """An emulator and the stack that is deployed into it. `outputs` are the stack's, empty before `deploy`."""
 
-    def __init__(self, running: Emulator, say: deployer.Say) -> None:
+    def __init__(self, running: Emulator, say: deployer.Say, keys: Mapping[str, Key] | None = None) -> None:
         self.emulator = running
+        self._keys = keys or {}
         self.outputs: dict[str, str] = {}
         #: A user that may do everything and is an admin principal of the stack that `deploy` deploys.
         self.admin = self.create_user(ADMIN, _EVERYTHING)
@@ -41,10 +44,21 @@ class LocalStack:
 
     @classmethod
     @contextmanager
-    def start(cls, *, port: int = 0, secure: bool = True, say: deployer.Say = say_on_terminal) -> Iterator[LocalStack]:
-        """An emulator on 127.0.0.1 (a free port unless one is given), still empty; at the end nothing of it is left."""
-        with emulator(secure=secure, port=port) as running:
-            stack = cls(running, say)
+    def start(
+        cls,
+        *,
+        port: int = 0,
+        secure: bool = True,
+        say: deployer.Say = say_on_terminal,
+        address: socket.socket | None = None,
+        state: Path | None = None,
+    ) -> Iterator[LocalStack]:
+        """An emulator on 127.0.0.1 (a free port unless one is given), still empty; at the end nothing of it is left.
+
+        For `address` and `state` see `local.emulator`: with an address, users have the keys of `local.dev.keys`.
+        """
+        with emulator(secure=secure, port=port, address=address, state=state) as running:
+            stack = cls(running, say, KEYS if address else None)
             try:
                 yield stack
             finally:
@@ -71,9 +85,14 @@ class LocalStack:
         """Synthesize (with `-c` values, if any) and deploy, or deploy a given assembly; returns the outputs."""
         if assembly is None:
             self._say("Synthesizing the CDK app")
-            assembly = synth.assembly({"stage": "local", "adminPrincipals": ADMIN_ARN, **(context or {})})
+            assembly = self.synthesize(context)
         self.outputs = deployer.deploy(self.emulator, assembly, self._say)
         return self.outputs
+
+    @staticmethod
+    def synthesize(context: Mapping[str, str] | None = None) -> Path:
+        """The cloud assembly for these `-c` values, with `ADMIN` as the admin; made anew when a source has changed."""
+        return synth.assembly({"stage": "local", "adminPrincipals": ADMIN_ARN, **(context or {})})
 
     def client(self, service: str, credentials: Credentials | None = None, *, connections: int = 20) -> Any:
         """A botocore client of a service, of the root user by default."""
@@ -88,11 +107,18 @@ class LocalStack:
         return api
 
     def create_user(self, name: str, *statements: Mapping[str, object]) -> Credentials:
-        """A new IAM user with these policy statements, and its access key."""
+        """An IAM user with these policy statements, and its access key; new unless the kept state has it."""
         iam = self.emulator.client("iam")
-        arn = iam.create_user(UserName=name)["User"]["Arn"]
+        try:
+            arn = iam.create_user(UserName=name)["User"]["Arn"]
+        except iam.exceptions.EntityAlreadyExistsException:
+            if name not in self._keys:
+                raise
+            arn = iam.get_user(UserName=name)["User"]["Arn"]
         if statements:
             policy = json.dumps({"Version": "2012-10-17", "Statement": list(statements)})
             iam.put_user_policy(UserName=name, PolicyName="given", PolicyDocument=policy)
+        if name in self._keys:
+            return Credentials(*self._keys[name], arn)
         key = iam.create_access_key(UserName=name)["AccessKey"]
         return Credentials(key["AccessKeyId"], key["SecretAccessKey"], arn)

@@ -6,18 +6,9 @@ from collections.abc import Iterator, Sequence
 
 #: The beginnings of these rows, by the first head of the table in which they stand.
 HEADLINES = {
-    "dollars per million jobs": (
-        "`none_batch`",
-        "`packed_bundled`",
-        "`herd_bundled`",
-        "`full_batch`",
-        "`full_single`",
-    ),
+    "dollars per million jobs": ("`none_batch`", "`full_batch`", "`full_single`"),
     "elsewhere": ("[EventBridge Scheduler to SQS]",),
     "an idle month": ("sum",),
-    "CPU us per job": ("`create_batch`", "`poll_release`", "`deliver`"),
-    "system": ("clockwork | steady", "clockwork | herd"),
-    "scenario": ("`create_100k`", "`herd_1m`"),
 }
 
 

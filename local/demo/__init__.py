@@ -1,4 +1,4 @@
 """The demonstration: some two hundred jobs through the local stack, counted where they arrive.
 
-python -m local.demo [--stay] [--port N]
+python -m local.demo
 """

@@ -8,7 +8,8 @@ from typing import Any
 
 from clockwork.domain.instants import from_text
 from local.demo.plan import Channel, Kind
-from local.demo.scene import DemoFailed, Scene
+from local.demo.scene import Scene
+from local.dev.faults import ServerFailed
 
 KEY = "demo-tick"
 EVERY_SECONDS = 2
@@ -29,7 +30,7 @@ class Recurring:
         self.faults: list[str] = []
 
     def run(self) -> None:
-        """Take the job through its whole life, from create to delete. Raises DemoFailed if the API refuses a step."""
+        """Take the job through its whole life, from create to delete. Raises ServerFailed if the API refuses a step."""
         self._create()
         self._await(lambda: len(self._fired()) >= FIRES_BEFORE, f"{FIRES_BEFORE} fires")
         self._ask("POST", f"{self._path}/pause", {"reason": "to show it"})
@@ -59,7 +60,7 @@ class Recurring:
     def _ask(self, method: str, path: str, body: Any = None) -> Any:
         answer = self._scene.api.request(method, path, body)
         if answer.status not in (200, 201, 202):
-            raise DemoFailed(f"The API did not take {method} {path}: {answer.status} {answer.body}")
+            raise ServerFailed(f"The API did not take {method} {path}: {answer.status} {answer.body}")
         return answer.body
 
     def _executions(self) -> list[dict[str, Any]]:

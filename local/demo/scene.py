@@ -1,9 +1,8 @@
-"""Everything that the demonstration needs around the stack: a client with its own user, secret, receiver and queue."""
+"""What the demonstration needs besides the server: a receiver and a queue, and what arrives there."""
 
 from __future__ import annotations
 
 import base64
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,26 +13,16 @@ from local.demo.plan import Channel, Kind
 from local.demo.reader import reader
 from local.demo.screen import Screen
 from local.demo.webhooks import FLAKY_PATH, STEADY_PATH, Webhooks
-from local.emulator import ACCOUNT, REGION, Credentials
-from local.stack import LocalStack
+from local.dev.keys import WEBHOOK_SECRET
+from local.dev.server import QUEUE, QUEUE_ARN, Server
 
-CLIENT = "demo"
-SECRET = "clockwork/demo"
-QUEUE = "clockwork-demo"
-#: The ARN is known before the queue is made: the stack is deployed with it, so its assembly is the same every time.
-QUEUE_ARN = f"arn:aws:sqs:{REGION}:{ACCOUNT}:{QUEUE}"
-
-
-class DemoFailed(Exception):
-    """The demonstration cannot go on; the message says why."""
+_KEY = base64.b64decode(WEBHOOK_SECRET.removeprefix("whsec_"))
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A deployed stack, and a client who may call its API and receives its deliveries."""
+    """The API as the client `demo` calls it, and where its deliveries arrive."""
 
-    stack: LocalStack
-    credentials: Credentials
     api: SignedApi
     receiver_port: int
     arrivals: Arrivals
@@ -47,34 +36,10 @@ class Scene:
 
 
 @contextmanager
-def scene(screen: Screen, port: int) -> Iterator[Scene]:
-    """Start and deploy the stack, and set the client up; at the end nothing of it is left."""
-    key, arrivals = secrets.token_bytes(24), Arrivals()
-    with Webhooks(key, arrivals) as webhooks, LocalStack.start(port=port, say=screen.say) as stack:
-        with screen.step("Deploying the stack"):
-            stack.deploy({"targetQueueArns": QUEUE_ARN})
-        credentials = _set_up_client(stack, key, webhooks.port)
-        queue_url = stack.client("sqs").create_queue(QueueName=QUEUE)["QueueUrl"]
-        with reader(stack.client("sqs"), queue_url, arrivals, screen.say):
-            yield Scene(stack, credentials, stack.api(credentials), webhooks.port, arrivals)
-
-
-def _set_up_client(stack: LocalStack, key: bytes, receiver_port: int) -> Credentials:
-    """Create the client `demo` and its user, who may call the API and nothing else in the account.
-
-    Returns the user's credentials. Raises DemoFailed if the API refuses the client.
-    """
-    api_arn = f"arn:aws:execute-api:{REGION}:{ACCOUNT}:{stack.outputs['ApiId']}/*"
-    credentials = stack.create_user(CLIENT, {"Effect": "Allow", "Action": "execute-api:Invoke", "Resource": api_arn})
-    secret = "whsec_" + base64.b64encode(key).decode()
-    stack.client("secretsmanager").create_secret(Name=SECRET, SecretString=secret)
-    body = {
-        "principals": [credentials.arn],
-        "signingSecrets": [SECRET],
-        "allowedQueueArns": [QUEUE_ARN],
-        "allowedPrivateTargets": [f"127.0.0.1:{receiver_port}"],
-    }
-    answer = stack.api().request("PUT", f"/v1/clients/{CLIENT}", body)
-    if answer.status != 200:
-        raise DemoFailed(f"The API did not take the client: {answer.status} {answer.body}")
-    return credentials
+def scene(screen: Screen, server: Server) -> Iterator[Scene]:
+    """Start the receiver and the queue's reader on a running server; both end with the block."""
+    arrivals = Arrivals()
+    sqs = server.stack.client("sqs")
+    queue_url = sqs.create_queue(QueueName=QUEUE)["QueueUrl"]
+    with Webhooks(_KEY, arrivals) as webhooks, reader(sqs, queue_url, arrivals, screen.say):
+        yield Scene(server.api(), webhooks.port, arrivals)

@@ -11,9 +11,10 @@ from typing import Any
 from clockwork.domain.instants import from_text
 from local.demo.plan import Kind, PlannedJob, plan, warm_up_wave
 from local.demo.recurring import Recurring
-from local.demo.scene import DemoFailed, Scene
+from local.demo.scene import Scene
 from local.demo.screen import Screen
 from local.demo.summary import CreatedJob, Followed, Row, Summary, follow, next_due_in_ms, rows, summarize
+from local.dev.faults import ServerFailed
 
 #: Creates are spread out, as those of many users are; this machine also runs the deliverers.
 CREATES_PER_SECOND = 20
@@ -39,7 +40,7 @@ class Tour:
         self.recurring = Recurring(scene, screen.say)
 
     def run(self, rng: random.Random) -> Summary:
-        """Do the whole run and count its results. Raises DemoFailed if the API refuses a job."""
+        """Do the whole run and count its results. Raises ServerFailed if the API refuses a job."""
         self._warm_up()
         planned = plan(rng)
         with self._screen.table(self._frame):
@@ -57,7 +58,7 @@ class Tour:
     def _warm_up(self) -> None:
         """Send waves of jobs that are not counted, until one is on time: Lambda starts environments only on demand.
 
-        Raises DemoFailed if nothing is delivered.
+        Raises ServerFailed if nothing is delivered.
         """
         with self._screen.step("Warming up, not counted"):
             for number in range(WARM_UP_WAVES):
@@ -65,7 +66,7 @@ class Tour:
                 self._await_settled(wave)
                 lateness = rows(self._followed(wave), _now())[-1].lateness
                 if lateness is None:
-                    raise DemoFailed(f"Nothing was delivered: {self.view_of(wave[0])}")
+                    raise ServerFailed(f"Nothing was delivered: {self.view_of(wave[0])}")
                 self._screen.say(f"  {len(wave)} jobs, {lateness.max} ms late at most")
                 if number and lateness.max < WARM_MS:  # the first wave came in few batches, through the pollers
                     return
@@ -73,7 +74,7 @@ class Tour:
     def _create(self, planned: Iterable[PlannedJob], per_second: float, into: list[CreatedJob]) -> list[CreatedJob]:
         """Create jobs one by one, at most so many a second, without bursts to catch up.
 
-        Adds them to `into` and returns it. Raises DemoFailed if the API refuses one.
+        Adds them to `into` and returns it. Raises ServerFailed if the API refuses one.
         """
         for job in planned:
             started = time.monotonic()
@@ -90,7 +91,7 @@ class Tour:
         }
         answer = self._scene.api.request("POST", "/v1/jobs", body)
         if answer.status != 201:
-            raise DemoFailed(f"The API did not take job {planned.number}: {answer.status} {answer.body}")
+            raise ServerFailed(f"The API did not take job {planned.number}: {answer.status} {answer.body}")
         created = answer.body
         return CreatedJob(planned, created["jobId"], created["state"], from_text(created["dueAt"]), _now())
 
@@ -100,7 +101,7 @@ class Tour:
             if job.planned.kind is Kind.CHANGED_MIND:
                 answer = self._scene.api.request("DELETE", f"/v1/jobs/{job.job_id}")
                 if answer.status != 200:
-                    raise DemoFailed(f"The API did not answer a cancel: {answer.status} {answer.body}")
+                    raise ServerFailed(f"The API did not answer a cancel: {answer.status} {answer.body}")
                 self.jobs[index] = replace(job, cancel_result=answer.body["result"])
 
     def _await_arrivals(self) -> None:

@@ -91,6 +91,35 @@ def test_webhooks_go_to_listed_hosts_only(url: str, status: int) -> None:
         assert "allowedTargetHosts" in answer.details[0]
 
 
+def test_for_development_a_client_may_call_every_port_of_a_host() -> None:
+    api = api_with(allowedPrivateTargets=["127.0.0.1:*", "localhost:*", "[::1]:*"])
+    for url in ("http://127.0.0.1:8080/hook", "http://localhost/", "https://LOCALHOST:1/", "http://[::1]:9/"):
+        assert api.create(target={"type": "http", "url": url}).status == 201, url
+    for url in (
+        "http://127.0.0.2:8080/",
+        "http://a.localhost:80/",
+        "http://10.0.0.1/",
+        "http://localhost.example.com/",
+    ):
+        assert api.create(target={"type": "http", "url": url}).status == 422, url
+
+
+@pytest.mark.parametrize("target", ["127.0.0.1:*", "localhost:*", "10.0.0.1:*", "inside.internal:*"])
+def test_in_an_account_a_private_target_names_its_port(target: str) -> None:
+    api = Api(stage="account")
+    answer = api.call("PUT", "/v1/clients/acme", {"allowedPrivateTargets": [target]}, caller=ADMIN)
+    assert (answer.status, answer.pointers, api.writes) == (422, ["/allowedPrivateTargets/0"], [])
+
+
+@pytest.mark.parametrize(
+    "target", ["127.0.0.1:**", "*:*", "*:80", ":*", "127.0.0.1:80*", "u@h:*", "h/x:*", "h:1:*", "*"]
+)
+def test_a_star_stands_for_a_whole_port_and_for_nothing_else(target: str) -> None:
+    api = Api()
+    answer = api.call("PUT", "/v1/clients/acme", {"allowedPrivateTargets": [target]}, caller=ADMIN)
+    assert (answer.status, answer.pointers, api.writes) == (422, ["/allowedPrivateTargets/0"], [])
+
+
 def test_who_creates_too_fast_is_told_when_to_come_again_and_nothing_is_written() -> None:
     api = api_with(createsPerSecond=10)
     batch = {"jobs": [job_body()] * 100}

@@ -17,8 +17,10 @@ from clockwork.domain.ids import AnonymousJob, NamedJobId
 from clockwork.domain.jobs import KafkaTarget
 from clockwork.domain.keys import row_key
 from clockwork.domain.lifecycle.parking import parking_of
+from clockwork.domain.releases import Release
 from clockwork.domain.storage.rows import row_of_job
 from clockwork.domain.timeline import Row
+from clockwork.domain.waits import Line
 from clockwork.flows.deliver import claim as claims
 from clockwork.flows.deliver import concurrency
 from clockwork.flows.poll import expand
@@ -27,6 +29,7 @@ from clockwork.memory.timeline import MemoryTimeline
 from tests.simulation.caps import BURST_SECONDS, WINDOW_MS, Caps
 from tests.simulation.decisions import decisions, raising
 from tests.simulation.defects import DEFECTIVE, Defect, Defects, Meets
+from tests.simulation.lines import Lines
 from tests.simulation.outages import LONGEST_MS, PLACED_AT, PLACES, TIMES, Outage, Place
 from tests.simulation.requests import REGULATED
 from tests.simulation.scheduler import Actor, Scheduler
@@ -194,3 +197,63 @@ def test_a_port_is_out_at_its_place_alone_and_for_less_than_pollers_read_ahead(p
     assert outage.struck(struck[0], "timeline.read", items, about) == set()
     assert outage.struck(struck[0], call, [None], ("other",)) == set()
     assert outage.struck(NOW - 1, call, items, about) == set()
+
+
+def lined(place: int | None, **more: Any) -> Release:
+    return msgspec.structs.replace(RELEASE, line=Line(place, NOW), **more)
+
+
+def test_no_slot_lies_further_ahead_than_a_minute() -> None:
+    lines = Lines(60_000)
+    assert lines.reserved(CLIENT, NOW + 1_000, 60, 1_000.0, NOW) is None
+    assert lines.reserved(CLIENT, NOW + 61_000, 3, 1_000.0, NOW) is None
+    assert lines.reserved(CLIENT, NOW + 64_000, 1, 1_000.0, NOW) == "a slot lies 64000 ms ahead"
+
+
+@pytest.mark.parametrize(("ended_at", "is_right"), [(NOW - 60_001, False), (NOW - 60_000, True), (None, True)])
+def test_what_ended_before_its_invocation_began_takes_no_slot(ended_at: int | None, *, is_right: bool) -> None:
+    lines, actor = Lines(60_000), an_actor()
+    actor.deadline_at = NOW
+    record = msgspec.structs.replace(execution(State.CANCELLED), execution_id=RELEASE.execution_id)
+    if ended_at is not None:
+        lines.changed(record, ended_at)
+    assert (lines.sent(actor, PACED) is None) == is_right
+
+
+def test_what_was_redriven_may_take_a_slot_again() -> None:
+    lines, actor = Lines(60_000), an_actor()
+    actor.deadline_at = NOW
+    record = msgspec.structs.replace(execution(State.CANCELLED), execution_id=RELEASE.execution_id)
+    lines.changed(record, NOW - 90_000)
+    lines.changed(msgspec.structs.replace(record, state=State.PENDING), NOW - 80_000)
+    assert lines.sent(actor, PACED) is None
+
+
+def test_an_attempt_has_one_place() -> None:
+    lines = Lines(60_000)
+    for one in (lined(None), lined(NOW + 90_000), lined(NOW + 90_000), lined(NOW + 200_000, attempt=2)):
+        assert lines.sent(an_actor(), one) is None
+    assert lines.place_objection() is None
+    lines.sent(an_actor(), lined(NOW + 95_000))
+    assert lines.place_objection() == f"attempt 1 of {RELEASE.execution_id} was given 2 places"
+
+
+@pytest.mark.parametrize(
+    ("wanted_at", "started_at", "is_right"),
+    [
+        (NOW, NOW + 104_000, True),  # before any slot passed unused
+        (NOW, NOW + 100_000 + 71_000, True),
+        (NOW, NOW + 100_000 + 72_000, False),
+        (NOW - 300_000, NOW + 100_000 + 225_000, True),
+        (NOW - 300_000, NOW + 100_000 + 226_000, False),
+        (NOW - 9_000_000, NOW + 100_000 + 995_000, True),
+        (NOW - 9_000_000, NOW + 100_000 + 996_000, False),
+        (NOW + 496_000, NOW + 900_000, True),  # wanted when they had passed
+    ],
+)
+def test_who_waits_while_slots_pass_unused_starts_soon(wanted_at: int, started_at: int, *, is_right: bool) -> None:
+    lines = Lines(60_000)
+    lines.reserved(CLIENT, NOW + 60_000, 40, 1_000.0, NOW)
+    lines.reserved(CLIENT, NOW + 500_000, 1, 1_000.0, NOW + 500_000)
+    assert (lines.start_objection(CLIENT, wanted_at, started_at) is None) == is_right
+    assert lines.start_objection("other", wanted_at, started_at) is None

@@ -9,7 +9,7 @@ from clockwork.domain.ids import only_execution
 from clockwork.domain.releases import Delivery
 from tests.simulation.callbacks import uncalled
 from tests.simulation.cloud import Cloud
-from tests.simulation.requests import CAPPED
+from tests.simulation.requests import CAPPED, PACED
 from tests.simulation.stores import NEVER_SENDABLE
 from tests.simulation.watcher import Promise, Watcher, place_of
 
@@ -30,8 +30,6 @@ def where_it_stands(watcher: Watcher, promise: Promise) -> str:
         return "dead"  # It cannot be sent, and its redrive was refused.
     if promise.occurrence.record == "none" and watcher.seen[promise.job_id].accepted:
         return "succeeded"
-    if promise.occurrence.record == "none" and promise.occurrence.client_id in watcher.discarded:
-        return "skipped"
     if promise.cancelled_at is not None or (promise.cancel_asked and record is None and _is_marked(watcher, promise)):
         return "cancelled"
     return "pending"
@@ -85,10 +83,10 @@ def _check_promise(watcher: Watcher, promise: Promise) -> None:
     if stands == "succeeded":
         watcher.require(accepted > 0, "I1", "it succeeded, and its target never accepted it", job_id)
     if stands == "cancelled":
-        watcher.require(promise.cancel_asked, "I1", "it is cancelled, and nobody asked for that", job_id)
+        asked = promise.cancel_asked or promise.occurrence.client_id in watcher.discarded
+        watcher.require(asked, "I1", "it is cancelled, and nobody asked for that", job_id)
     if stands == "skipped":
-        asked = promise.occurrence.client_id in watcher.discarded
-        watcher.require(asked, "I1", "it is skipped, and nobody asked for that", job_id)
+        watcher.violated("I1", "it is skipped, and has no schedule", job_id)
     if stands == "expired":
         has_window = promise.occurrence.relevancy_window_seconds is not None
         watcher.require(has_window, "I1", "it is expired, and may come at any time", job_id)
@@ -115,6 +113,20 @@ def check_calm(watcher: Watcher) -> None:
         # Where nothing is recorded, a repeat of the request releases again what is due.
         may_repeat = occurrence.record == "none" and execution_id in watcher.asked
         watcher.require(starts == 1 or may_repeat, "I4", f"started {starts} times without a fault of its own", job_id)
+
+
+def check_lines(watcher: Watcher) -> None:
+    """Checks that lines under rate caps (I8) keep their places, and that none of them sleeps while slots pass unused.
+
+    For runs in which nothing went wrong at all. Only the client that has no other cap and no pause is judged by starts.
+    """
+    objection = watcher.lines.place_objection()
+    watcher.require(objection is None, "I8", str(objection))
+    for execution_id, (started_at, delivery) in watcher.first_starts.items():
+        wanted_at = _wanted_at(watcher, execution_id, delivery)
+        if delivery.occurrence.client_id == PACED.client_id and wanted_at is not None:
+            objection = watcher.lines.start_objection(PACED.client_id, wanted_at, started_at)
+            watcher.require(objection is None, "I8", str(objection), delivery.job_id)
 
 
 def _wanted_at(watcher: Watcher, execution_id: str, delivery: Delivery) -> int | None:

@@ -23,6 +23,7 @@ from clockwork.memory.executions import MemoryExecutions
 from clockwork.memory.timeline import MemoryTimeline
 from clockwork.settings import Settings
 from tests.simulation.caps import Caps
+from tests.simulation.lines import Lines
 from tests.simulation.lives import Lives
 from tests.simulation.named_watcher import NamedWatcher
 from tests.simulation.order import Order, Placed
@@ -116,6 +117,7 @@ class Watcher:
         #: Clients whose parked occurrences were discarded.
         self.discarded: set[str] = set()
         self.caps = Caps({client.client_id: client for client in capped})
+        self.lines = Lines(self._invocation_ms)
         self._payloads: dict[bytes, tuple[str, int]] = {}
         self._claimants: dict[str | None, Actor | None] = {}
 
@@ -166,6 +168,8 @@ class Watcher:
     def client_changed(self, client: Client) -> None:
         """Notes that a client was saved, paused or not."""
         self.grants.changed(client, self._scheduler.now)
+        self.caps.changed(client)
+        self.named.pauses[client.client_id].update(client.pauses)
         if client.paused:
             self._paused_since.setdefault(client.client_id, self._scheduler.now)
         else:
@@ -183,7 +187,7 @@ class Watcher:
         if actor is not None and actor.name.startswith(ASKING):
             self.asked.update(release.execution_id for release in releases)
         for release in releases:
-            objection = self.caps.sent(actor, release)
+            objection = self.caps.sent(actor, release) or self.lines.sent(actor, release)
             self.require(objection is None, "I8", str(objection), release.job_id)
 
     def was_sent(self, job_id: str, attempt: int) -> bool:
@@ -193,6 +197,8 @@ class Watcher:
     def reserved(self, actor: Actor | None, client_id: str, first_at: int, count: int, interval_ms: float) -> None:
         """Checks slots under a rate cap that a deliverer has reserved."""
         objection = self.caps.reserved(actor, client_id, first_at, count, interval_ms)
+        ahead = self.lines.reserved(client_id, first_at, count, interval_ms, self._scheduler.now)
+        objection = objection or ahead
         self.require(objection is None, "I8", str(objection))
 
     # Changes by pollers.
@@ -286,6 +292,7 @@ class Watcher:
         self.require(after.revision == (before.revision if before else 0) + 1, "I4", "a revision was skipped", about)
         self._check_transition(before, after)
         self.caps.noted(actor, after)
+        self.lines.changed(after, self._scheduler.now)
         if before is not None and before.state is State.DEAD and after.state is not State.DEAD:
             self.named.redriven.add(after.execution_id)
         if before is not None:

@@ -216,6 +216,17 @@ def completion(shell: str) -> None:
 
 
 @clockwork.command()
+@click.option("--port", type=click.IntRange(1, 65535), help="On 127.0.0.1 (4780).")
+@click.option("--state", metavar="FOLDER", help="Keeps jobs over restarts.")
+@click.option("--tour", is_flag=True, help="Play two hundred jobs through it first.")
+def dev(port: int | None, state: str | None, tour: bool) -> None:
+    """Run Clockwork on this machine until Ctrl-C, in a checkout of it."""
+    from clockwork_client.cli.dev import serve
+
+    serve(port, state, is_tour=tour)
+
+
+@clockwork.command()
 @click.pass_obj
 def doctor(state: State) -> None:
     """Check the clock, the credentials and the permissions, and say what to do."""

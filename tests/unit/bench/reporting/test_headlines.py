@@ -17,17 +17,17 @@ _PAGE = """
 
 Text.
 
-| system | part | p50 |
-| --- | ---: | ---: |
-| clockwork | lone | 1 |
-| clockwork | herd | 2 |
+| an idle month | dollars |
+| --- | ---: |
+| alarms | 1 |
+| sum | 2 |
 """
 
 
 def test_rows_are_quoted_whole_under_the_heads_of_their_own_tables() -> None:
     assert headlines(_PAGE) == (
         "| dollars per million jobs | on demand |\n| --- | ---: |\n| `none_batch` | 0.97 |\n\n"
-        "| system | part | p50 |\n| --- | ---: | ---: |\n| clockwork | herd | 2 |"
+        "| an idle month | dollars |\n| --- | ---: |\n| sum | 2 |"
     )
 
 

@@ -136,6 +136,9 @@ def test_all_faults_of_a_readable_url_are_named() -> None:
         ("http://receiver/", "receiver:80"),
         ("https://receiver.internal/", "Receiver.Internal:443"),
         ("https://[fd00::1]:9/", "[fd00::1]:9"),
+        ("http://127.0.0.1:8080/hook", "127.0.0.1:*"),
+        ("http://receiver/", "Receiver:*"),
+        ("http://[::1]:9/", "[::1]:*"),
     ],
 )
 def test_an_allowed_host_and_port_may_be_private_and_plain_http(url: str, allowed: str) -> None:

@@ -4,10 +4,7 @@ import io
 
 from rich.console import Console
 
-from local.demo.arrivals import Arrival
-from local.demo.plan import Channel
 from local.demo.screen import Screen, plain, render
-from local.demo.stay import line_of
 from local.demo.summary import Lateness, Row
 
 QUIET = Row("due soon", 3, 0, 0, 0, None)
@@ -51,8 +48,3 @@ def test_the_table_fits_a_narrow_terminal() -> None:
     assert "due soon" in written.getvalue()
     assert "attempts" in written.getvalue()
     assert max(map(len, written.getvalue().splitlines())) <= 80
-
-
-def test_an_arrival_reads_as_a_line() -> None:
-    refused = Arrival("a1.1.0", 1_777_975_200_250, Channel.WEBHOOK, accepted=False, note="forged")
-    assert line_of(refused) == "  10:00:00.250 UTC  webhook  refused forged  a1.1.0"

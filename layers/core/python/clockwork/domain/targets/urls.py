@@ -56,6 +56,11 @@ class Endpoint(msgspec.Struct, frozen=True):
         return f"{self._bracketed}:{self.port}"
 
     @property
+    def any_port(self) -> str:
+        """`host:*`, the form of `allowedPrivateTargets` that stands for every port of the host."""
+        return f"{self._bracketed}:*"
+
+    @property
     def host_header(self) -> str:
         """The value of the Host header: the port is left out where it is the scheme's own."""
         return self._bracketed if self.port == DEFAULT_PORTS[self.scheme] else self.authority
@@ -78,12 +83,15 @@ class UrlCheck(msgspec.Struct, frozen=True):
 
 
 def check_url(url: str, allowed_private: Collection[str]) -> UrlCheck:
-    """Check the URL of a target. `allowed_private` lists `host:port`; only these may use http or be not public."""
+    """Check the URL of a target. `allowed_private` lists `host:port`; only these may use http or be not public.
+
+    `host:*` stands for every port of the host.
+    """
     try:
         endpoint = parse(url)
     except InvalidUrl as fault:
         return UrlCheck((str(fault),))
-    if endpoint.authority in {one.lower() for one in allowed_private}:
+    if _is_private(endpoint, allowed_private):
         return UrlCheck((), private=True)
     return UrlCheck(tuple(_reasons_against(endpoint)))
 
@@ -101,7 +109,7 @@ def is_listed(url: str, client: Client) -> bool:
         endpoint = parse(url)
     except InvalidUrl:
         return True
-    if endpoint.authority in {one.lower() for one in client.allowed_private_targets}:
+    if _is_private(endpoint, client.allowed_private_targets):
         return True
     return any(
         endpoint.host.endswith(listed[1:]) if listed.startswith("*.") else endpoint.host == listed
@@ -142,6 +150,10 @@ def check_headers(headers: Mapping[str, str]) -> list[tuple[str, str]]:
     if size > LARGEST_HEADERS:
         faults.append(("", f"has {size:,} bytes of names and values, at most {LARGEST_HEADERS:,} are allowed"))
     return faults
+
+
+def _is_private(endpoint: Endpoint, allowed_private: Collection[str]) -> bool:
+    return not {endpoint.authority, endpoint.any_port}.isdisjoint(one.lower() for one in allowed_private)
 
 
 def _parse_authority(authority: str, default_port: int) -> tuple[str, int]:

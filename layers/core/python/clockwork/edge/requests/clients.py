@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, fie
 
 from clockwork.domain.clients import Client, principal_of
 from clockwork.domain.targets.urls import parse
-from clockwork.edge.http.checks import EdgeModel
+from clockwork.edge.http.checks import EdgeModel, checks_of
 from clockwork.edge.http.fields import kept
 from clockwork.edge.requests.own_resources import not_own, not_own_topic
 from clockwork.edge.requests.policies import RelevancyWindow, RetryPolicyBody
@@ -42,13 +42,31 @@ QueueArn = Annotated[
 Topics = Annotated[
     str, Field(max_length=249, pattern=r"^[A-Za-z0-9._-]*[A-Za-z0-9._*-]$"), AfterValidator(not_own_topic)
 ]
+
+
+def _secret_of_stack(name: str, info: ValidationInfo) -> str:
+    prefix = checks_of(info).settings.secret_prefix
+    if not name.startswith((prefix, f"ssm:/{prefix}")):
+        raise ValueError(f"must begin with {prefix} or ssm:/{prefix}")
+    return name
+
+
+#: The name of the deployment stands before the first slash.
 SecretName = Annotated[
-    str, Field(pattern=r"^(clockwork/[A-Za-z0-9/_+=.@-]{1,200}|ssm:/clockwork/[A-Za-z0-9/_.-]{1,200})$")
+    str,
+    Field(
+        pattern=r"^([a-z][a-z0-9-]{0,39}/[A-Za-z0-9/_+=.@-]{1,200}|ssm:/[a-z][a-z0-9-]{0,39}/[A-Za-z0-9/_.-]{1,200})$"
+    ),
+    AfterValidator(_secret_of_stack),
 ]
 
 
-def _host_and_port(target: str) -> str:
-    if parse(f"http://{target}").authority != target.lower():
+def _host_and_port(target: str, info: ValidationInfo) -> str:
+    # For development alone: elsewhere every port of a host is more than anybody means, and on loopback it would reach
+    # the runtime of the Lambda itself.
+    any_port = target.endswith(":*") and checks_of(info).settings.stage == "local"
+    endpoint = parse(f"http://{target[:-1]}1" if any_port else f"http://{target}")
+    if target.lower() != (endpoint.any_port if any_port else endpoint.authority):
         raise ValueError("must be host:port and no more")
     return target
 

@@ -1,0 +1,33 @@
+"""Plays the demonstration on a running server, and prints its result."""
+
+from __future__ import annotations
+
+import random
+
+from local.demo.scene import scene
+from local.demo.screen import Screen
+from local.demo.summary import Summary
+from local.demo.tour import Tour
+from local.dev.server import Server
+
+
+def play(screen: Screen, server: Server) -> Summary:
+    """Play the tour and print its result. Raises ServerFailed if the API refuses a job."""
+    with scene(screen, server) as ready:
+        tour = Tour(ready, screen)
+        summary = tour.run(random.Random())  # noqa: S311 - which job is due when is no secret
+        report(screen, tour, summary)
+    return summary
+
+
+def report(screen: Screen, tour: Tour, summary: Summary) -> None:
+    """Print the faults, the paths and the verdict."""
+    for job, fault in summary.faults:
+        screen.say(f"Job {job.planned.number} ({job.planned.kind}, {job.planned.channel}) {fault}: {tour.view_of(job)}")
+    for fault in summary.further_faults:
+        screen.say(f"The recurring job: {fault}")
+    for path, count in summary.paths.items():
+        screen.say(f"  {path.replace('_', ', ')}: {count}")
+    verdict = "Every job arrived once, none early." if summary.ok else "Not all went as it must."
+    late = summary.lateness
+    screen.say(f"{verdict} Late by p50 {late.p50}, p99 {late.p99}, max {late.max} ms.")

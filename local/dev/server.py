@@ -1,0 +1,105 @@
+"""Starts the development server: takes the address, deploys, and makes the client `demo`."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from infra import ROOT
+from local.api import SignedApi
+from local.demo.screen import Screen
+from local.dev import address, reload
+from local.dev.faults import ServerFailed
+from local.dev.keys import DEMO, SIGNING_SECRET, WEBHOOK_SECRET
+from local.emulator import ACCOUNT, REGION, Credentials
+from local.stack import LocalStack
+
+QUEUE = "clockwork-demo"
+#: The ARN is known before the queue is made: the stack is deployed with it, so its assembly is the same every time.
+QUEUE_ARN = f"arn:aws:sqs:{REGION}:{ACCOUNT}:{QUEUE}"
+#: What webhooks of the client `demo` may reach in plain HTTP: every port of this machine.
+LOOPBACK = ["127.0.0.1:*", "localhost:*", "[::1]:*"]
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running server. `demo` is the key of the client `demo`, `url` the API's address."""
+
+    stack: LocalStack
+    url: str
+    port: int
+    demo: Credentials
+
+    def api(self) -> SignedApi:
+        """The API as the client `demo` calls it; whoever asks closes it."""
+        return SignedApi(self.url, self.demo)
+
+
+@contextmanager
+def server(screen: Screen, *, port: int = 0, state: Path | None = None) -> Iterator[Server]:
+    """Start the server at this port of 127.0.0.1, 0 for a free one; at the end nothing of it is left but `state`.
+
+    Raises the errors of `local.dev.faults`.
+    """
+    if shutil.which("node") is None:
+        raise ServerFailed("the CDK needs Node >= 20, and there is no `node` on the PATH")
+    with ExitStack() as held:
+        listener = held.enter_context(address.take(port, ROOT))
+        if state is not None:
+            held.enter_context(own(state))
+        with screen.step("Starting the emulator"):
+            stack = held.enter_context(LocalStack.start(say=screen.say, address=listener, state=state))
+        with screen.step("Synthesizing the CDK app (kept until its sources change)"):
+            assembly = stack.synthesize({"targetQueueArns": QUEUE_ARN})
+        with screen.step("Deploying"):
+            stack.deploy(assembly=assembly)
+            if state is not None:
+                reload.make_current(stack.emulator, state)
+        taken = listener.getsockname()[1]
+        with screen.step("Making the client demo, and the first call"):
+            # The first tick comes after a minute. Until then, what was due while a kept state lay still would wait.
+            stack.client("lambda").invoke(FunctionName=stack.outputs["TickerFunction"], InvocationType="Event")
+            demo = _set_up_client(stack)
+        yield Server(stack, f"http://127.0.0.1:{taken}", taken, demo)
+
+
+@contextmanager
+def own(state: Path) -> Iterator[None]:
+    """Hold the folder of the state, which two servers would overwrite for each other. Raises ServerFailed."""
+    state.mkdir(parents=True, exist_ok=True)
+    with (state / "lock").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise ServerFailed(f"another server keeps its jobs in {state}: give another STATE=folder") from None
+        yield
+
+
+def _set_up_client(stack: LocalStack) -> Credentials:
+    """Create the client `demo` and its user, who may call the API and nothing else; what is there already stays.
+
+    Returns the user's credentials. Raises ServerFailed if the API refuses the client.
+    """
+    api_arn = f"arn:aws:execute-api:{REGION}:{ACCOUNT}:{stack.outputs['ApiId']}/*"
+    credentials = stack.create_user(DEMO, {"Effect": "Allow", "Action": "execute-api:Invoke", "Resource": api_arn})
+    admin, path = stack.api(), f"/v1/clients/{DEMO}"
+    if admin.request("GET", path).status == 200:
+        return credentials
+    secrets = stack.client("secretsmanager")
+    names = [one["Name"] for one in secrets.list_secrets()["SecretList"]]
+    if SIGNING_SECRET not in names:
+        secrets.create_secret(Name=SIGNING_SECRET, SecretString=WEBHOOK_SECRET)
+    body = {
+        "principals": [credentials.arn],
+        "signingSecrets": [SIGNING_SECRET],
+        "allowedQueueArns": [QUEUE_ARN],
+        "allowedPrivateTargets": LOOPBACK,
+    }
+    answer = admin.request("PUT", path, body)
+    if answer.status != 200:
+        raise ServerFailed(f"The API did not take the client: {answer.status} {answer.body}")
+    return credentials

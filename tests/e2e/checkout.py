@@ -1,0 +1,187 @@
+"""A copy of this checkout in which development servers run, so that tests may change its code."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from infra import ROOT
+from tests.e2e.waiting import await_value
+
+#: What a server is made of, and what is shared with this checkout since nothing changes it.
+_COPIED = (
+    "app.py",
+    "cdk.json",
+    "constraints.txt",
+    "infra",
+    "layers",
+    "lambdas",
+    "local",
+    "sdk",
+    "examples",
+    "Makefile",
+)
+_REQUIREMENTS = ("requirements.txt", "requirements-run.txt", "package.json", "package-lock.json")
+_SHARED = (".venv", ".venv-stack", "node_modules", "build")
+_UP = "What arrives in the inbox shows here"
+START_SECONDS = 120
+
+
+class Running:
+    """A server that runs on a terminal of its own. `folder` is the checkout's."""
+
+    def __init__(self, folder: Path, pid: int, terminal: int) -> None:
+        self.folder = folder
+        self._pid = pid
+        self._terminal = terminal
+        self._said = bytearray()
+        self._status: int | None = None
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    @property
+    def said(self) -> str:
+        """What it printed so far, without what moves a cursor."""
+        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self._said.decode(errors="replace")).replace("\r\n", "\n")
+
+    def await_said(self, text: str, seconds: float = START_SECONDS) -> str:
+        """Waits until it has printed a text, and returns all that it printed."""
+
+        def printed() -> str | None:
+            said = self.said
+            assert text in said or self._reader.is_alive(), f"it ended and said: {said}"
+            return said if text in said else None
+
+        return await_value(printed, f"{text!r} is printed", seconds)
+
+    def press_ctrl_c(self, seconds: float = 30) -> int:
+        """Presses Ctrl-C on its terminal, and returns the status with which it ended (-2: by that very signal)."""
+        os.write(self._terminal, b"\x03")
+        self._reader.join(seconds)
+        assert not self._reader.is_alive(), self.said
+        return self.ended()
+
+    def ended(self) -> int:
+        """Waits for the process, and returns its status."""
+        if self._status is None:
+            self._status = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+        return self._status
+
+    def close(self) -> None:
+        """End it, however far it has come."""
+        if self._status is None and self._reader.is_alive():
+            os.killpg(self._pid, signal.SIGTERM)
+            self._reader.join(30)
+        self.ended()
+        os.close(self._terminal)
+
+    def _read(self) -> None:
+        while True:
+            try:
+                if select.select([self._terminal], [], [], 1)[0]:
+                    chunk = os.read(self._terminal, 65_536)
+                    if not chunk:
+                        return
+                    self._said += chunk
+            except OSError:  # the other side of a terminal has been closed
+                return
+
+
+class Checkout:
+    """A folder in which `make dev` works."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir()
+        for name in (*_COPIED, *_REQUIREMENTS):
+            copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
+            copy(ROOT / name, folder / name)
+        # Older than what is installed, so that make installs nothing: the environments are those of this checkout.
+        for path in (*folder.rglob("*requirements*.txt"), *folder.glob("package*.json"), folder / "constraints.txt"):
+            os.utime(path, (0, 0))
+        (ROOT / "build").mkdir(exist_ok=True)
+        for name in _SHARED:
+            (folder / name).symlink_to(ROOT / name)
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The environment of a shell in the folder: this copy's packages, and no AWS settings of whoever runs tests."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "CLOCKWORK_"))}
+        packages = [self.folder, self.folder / "layers/core/python", self.folder / "sdk/python"]
+        path = f"{ROOT / '.venv/bin'}:{kept.get('PATH', os.defpath)}"
+        return {**kept, "PATH": path, "PYTHONPATH": os.pathsep.join(map(str, packages)), "COLUMNS": "200"}
+
+    @contextmanager
+    def started(self, *command: str) -> Iterator[Running]:
+        """Runs a command in the folder, on a terminal of its own; at the end of the block it has ended."""
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.chdir(self.folder)
+            os.execvpe(command[0], command, self.environment)
+        running = Running(self.folder, pid, terminal)
+        try:
+            yield running
+        finally:
+            running.close()
+
+    @contextmanager
+    def server(self, *more: str, port: int) -> Iterator[Running]:
+        """A server that is up."""
+        with self.started(sys.executable, "-m", "local.dev", f"--port={port}", *more) as running:
+            running.await_said(_UP)
+            yield running
+
+    def shell(self, script: str, seconds: float = 60) -> subprocess.CompletedProcess[str]:
+        """Runs a script of bash in the folder, as somebody in another terminal would."""
+        return subprocess.run(
+            ["bash", "-e", "-c", script],
+            cwd=self.folder,
+            env=dict(self.environment),
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
+
+
+class Dev:
+    """A development server that is up, and how another terminal uses it."""
+
+    def __init__(self, checkout: Checkout, running: Running, port: int) -> None:
+        self.checkout = checkout
+        self.running = running
+        self.port = port
+        self.url = f"http://127.0.0.1:{port}"
+
+    def shell(self, script: str) -> str:
+        """What a script printed, with the server's environment sourced. Fails the test if the script fails."""
+        done = self.checkout.shell(f"source .clockwork/dev.env\n{script}")
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def environment(self) -> dict[str, str]:
+        """The variables that `dev.env` exports."""
+        lines = self.shell("env -0").split("\0")
+        return {name: value for name, _, value in (line.partition("=") for line in lines) if _ours(name)}
+
+
+def _ours(name: str) -> bool:
+    return name.startswith(("AWS_", "CLOCKWORK_")) or name == "INBOX"
+
+
+def free_port() -> int:
+    """A port at which nobody listens, so low that the inbox's port after it is one, too."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+    return port if port < 65_000 else free_port()

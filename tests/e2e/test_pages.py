@@ -1,0 +1,56 @@
+"""The pages for users do what they say, word for word, against one development server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from infra import ROOT
+from tests.e2e.checkout import Dev
+from tests.e2e.pages import await_shown, pattern, run_page, shown, trimmed
+
+PAGES = [
+    ROOT / "docs/quickstart.md",
+    *sorted((ROOT / "docs/howto").glob("*.md")),
+    *sorted((ROOT / "examples").glob("*/README.md")),
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.stem}")
+def test_a_page_does_what_it_says(dev: Dev, page: Path) -> None:
+    assert run_page(page.read_text(encoding="utf-8"), dev) >= 2
+
+
+def test_the_first_jobs_of_the_readme_arrive_by_command_line_curl_and_client(dev: Dev) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    seen = len(shown(dev))
+    run_page(text[text.index("## A first job") : text.index("## How it works")], dev)
+    printed = dev.shell(".venv/bin/python first.py")
+    assert printed.split()[1].startswith("2")
+    body = '{"order":17}'
+    await_shown(
+        dev, seen, f"/by-curl  answered 200  attempt 1, ...  {body}\n/by-python  answered 200  attempt 1, ...  {body}"
+    )
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
+
+
+@pytest.mark.parametrize(
+    ("told", "printed", "fits"),
+    [
+        ("a ... c\n", "a b c  \n", True),
+        ("a ... c\n", "a b c d\n", False),
+        ("a\n", "a\nb\n", False),
+        ("a\n...\nb\n", "a\n1\n2\nb\n", True),
+        ("a\n...\n", "a\n", True),
+        ("a  b\n", "a      b\n", True),
+        ("a  b\n", "a b\n", False),
+        ("a.b\n", "axb\n", False),
+        ("a\nb\n", "a\n", False),
+    ],
+)
+def test_a_page_is_read_to_the_letter(told: str, printed: str, fits: bool) -> None:
+    assert bool(pattern(told).fullmatch(trimmed(printed))) is fits
