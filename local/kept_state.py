@@ -6,7 +6,10 @@ import re
 from pathlib import Path
 
 #: Addresses of the emulator itself. It finds a queue by its URL, and so by the port at which it once listened.
-_OWN = re.compile(rb'(https://(?:[a-z0-9]+\.execute-api\.)?localhost:)[0-9]+(?=/[0-9]{12}/|/_ministack/|")')
+_OWN = re.compile(
+    rb"(https?://(?:[a-z0-9]+\.execute-api\.)?localhost:)[0-9]+(?=/[0-9]{12}/|/_ministack/)"
+    rb'|(https://(?:[a-z0-9]+\.execute-api\.)?localhost:)[0-9]+(?=")'
+)
 #: What clients have stored is theirs, whatever it looks like.
 _OF_CLIENTS = "dynamodb.json"
 
@@ -14,8 +17,10 @@ _OF_CLIENTS = "dynamodb.json"
 def move_to_port(state: Path, port: str) -> None:
     """Let everything in a folder of saved state name this port as the emulator's. Doing so again changes nothing."""
     for path in state.glob("*.json"):
+        if path.name == _OF_CLIENTS:
+            continue
         before = path.read_bytes()
-        after = before if path.name == _OF_CLIENTS else _OWN.sub(rb"\g<1>" + port.encode(), before)
+        after = _OWN.sub(lambda match: (match[1] or match[2]) + port.encode(), before)
         if after != before:
             draft = path.with_suffix(".moved")
             draft.write_bytes(after)

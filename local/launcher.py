@@ -28,6 +28,8 @@ from local.kept_state import move_to_port
 #: How often the emulator's event sources are woken. The emulator does not wake them when the delay of a message runs
 #: out, and its own loop may sleep for a second.
 WAKE_SECONDS = 0.02
+#: How long a save may take before the emulator ends without it.
+SAVE_SECONDS = 30
 #: How often a service is asked for its state, since its own threads may be changing the state meanwhile.
 SAVE_ATTEMPTS = 100
 
@@ -145,7 +147,10 @@ def _end_with_parent(asked: argparse.Namespace) -> None:
     sys.stdin.buffer.read()
     # A graceful end takes half a minute under TLS, and nothing here is worth it. The Lambdas are in this group, too.
     shutil.rmtree(asked.folder, ignore_errors=True)
-    os.kill(os.getpid(), signal.SIGTERM) if asked.state else os.killpg(0, signal.SIGKILL)
+    if asked.state:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(SAVE_SECONDS)  # the process has ended by then, unless it cannot
+    os.killpg(0, signal.SIGKILL)
 
 
 if __name__ == "__main__":

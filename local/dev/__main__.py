@@ -28,6 +28,7 @@ def main() -> int:
     raise_on_signals(screen.say, f"for the emulator and its Lambdas{saving}")
     began = time.monotonic()
     try:
+        files.check_alone(options.folder)
         with (
             server(screen, port=options.port, state=options.state) as ready,
             _inbox(ready, screen) as inbox,
@@ -49,11 +50,18 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m local.dev", description=__doc__)
-    parser.add_argument("--port", type=int, default=PORT, help=f"on 127.0.0.1 ({PORT})")
+    parser.add_argument("--port", type=_port, default=PORT, help=f"on 127.0.0.1 ({PORT})")
     parser.add_argument("--state", type=files.folder, help="a folder that keeps jobs over restarts")
     parser.add_argument("--tour", action="store_true", help="play the demonstration's jobs through it")
     parser.add_argument("--folder", type=files.folder, default=files.FOLDER, help="for its files (.clockwork)")
     return parser.parse_args()
+
+
+def _port(text: str) -> int:
+    port = int(text)
+    if not 0 <= port <= 65_535 - INBOX_OFFSET:
+        raise argparse.ArgumentTypeError(f"give a port from 1 to {65_535 - INBOX_OFFSET}")
+    return port
 
 
 @contextmanager

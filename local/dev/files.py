@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import botocore.session
 
 from infra import ROOT
+from local.dev import address
+from local.dev.faults import ServerFailed
 from local.dev.keys import ADMIN, DEMO, KEYS, WEBHOOK_SECRET
 from local.emulator import REGION, Credentials
 
@@ -37,6 +39,7 @@ class Facts:
     """How other processes of this checkout reach the emulator of the running server."""
 
     process: int
+    port: int
     endpoint_url: str
     ca_bundle: str
     log: str
@@ -65,10 +68,24 @@ def facts(folder: Path = FOLDER) -> Facts:
     """The facts of the server that runs. Raises NoServer."""
     try:
         found = Facts(**json.loads((folder / FACTS).read_text()))
-        os.kill(found.process, 0)
-    except (FileNotFoundError, ProcessLookupError):
-        raise NoServer("no server of this checkout runs: start one with `make dev`") from None
+    except (FileNotFoundError, ValueError, TypeError):
+        found = None
+    # The file of a server that was killed stays, and its process id may be another's by now.
+    owner = address.owner_of(found.port) if found else None
+    if found is None or owner is None or owner["process"] != str(found.process):
+        raise NoServer("no server of this checkout runs: start one with `make dev`")
     return found
+
+
+def check_alone(folder: Path) -> None:
+    """Two servers would overwrite the files of each other. Raises ServerFailed if one runs already."""
+    try:
+        found = facts(folder)
+    except NoServer:
+        return
+    raise ServerFailed(
+        f"This checkout's server already runs at http://127.0.0.1:{found.port} (process {found.process})."
+    )
 
 
 @contextmanager
@@ -80,7 +97,13 @@ def written(folder: Path, server: Server, inbox_url: str, state: Path | None) ->
     functions = {key.removesuffix(suffix).lower(): name for key, name in server.stack.outputs.items() if suffix in key}
     ran = server.stack.emulator
     told = Facts(
-        os.getpid(), ran.endpoint_url, str(ran.ca_bundle), str(ran.log), functions, str(state) if state else None
+        process=os.getpid(),
+        port=server.port,
+        endpoint_url=ran.endpoint_url,
+        ca_bundle=str(ran.ca_bundle),
+        log=str(ran.log),
+        functions=functions,
+        state=str(state) if state else None,
     )
     _write(folder / FACTS, json.dumps(asdict(told)))
     try:

@@ -50,7 +50,7 @@ def server(screen: Screen, *, port: int = 0, state: Path | None = None) -> Itera
     with ExitStack() as held:
         listener = held.enter_context(address.take(port, ROOT))
         if state is not None:
-            held.enter_context(_own(state))
+            held.enter_context(own(state))
         with screen.step("Starting the emulator"):
             stack = held.enter_context(LocalStack.start(say=screen.say, address=listener, state=state))
         with screen.step("Synthesizing the CDK app (kept until its sources change)"):
@@ -68,7 +68,7 @@ def server(screen: Screen, *, port: int = 0, state: Path | None = None) -> Itera
 
 
 @contextmanager
-def _own(state: Path) -> Iterator[None]:
+def own(state: Path) -> Iterator[None]:
     """Hold the folder of the state, which two servers would overwrite for each other. Raises ServerFailed."""
     state.mkdir(parents=True, exist_ok=True)
     with (state / "lock").open("a") as lock:

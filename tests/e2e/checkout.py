@@ -20,7 +20,18 @@ from infra import ROOT
 from tests.e2e.waiting import await_value
 
 #: What a server is made of, and what is shared with this checkout since nothing changes it.
-_COPIED = ("app.py", "cdk.json", "constraints.txt", "infra", "layers", "lambdas", "local", "sdk", "Makefile")
+_COPIED = (
+    "app.py",
+    "cdk.json",
+    "constraints.txt",
+    "infra",
+    "layers",
+    "lambdas",
+    "local",
+    "sdk",
+    "examples",
+    "Makefile",
+)
 _REQUIREMENTS = ("requirements.txt", "requirements-run.txt", "package.json", "package-lock.json")
 _SHARED = (".venv", ".venv-stack", "node_modules", "build")
 _UP = "What arrives in the inbox shows here"
@@ -96,6 +107,9 @@ class Checkout:
         for name in (*_COPIED, *_REQUIREMENTS):
             copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
             copy(ROOT / name, folder / name)
+        # Older than what is installed, so that make installs nothing: the environments are those of this checkout.
+        for path in (*folder.rglob("*requirements*.txt"), *folder.glob("package*.json"), folder / "constraints.txt"):
+            os.utime(path, (0, 0))
         (ROOT / "build").mkdir(exist_ok=True)
         for name in _SHARED:
             (folder / name).symlink_to(ROOT / name)

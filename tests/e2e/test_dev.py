@@ -170,7 +170,7 @@ def test_jobs_stay_over_a_restart_that_ctrl_c_ends_within_seconds(tmp_path: Path
         dev = Dev(own, first, port)
         with client(dev) as cw:
             later = cw.schedule(http(f"{dev.environment()['INBOX']}/later"), in_=3600)
-            soon = cw.schedule(http(f"{dev.environment()['INBOX']}/after-restart"), in_=15)
+            soon = cw.schedule(http(f"{dev.environment()['INBOX']}/after-restart"), in_=8)
         began = time.monotonic()
         status = first.press_ctrl_c()
         assert time.monotonic() - began < END_SECONDS

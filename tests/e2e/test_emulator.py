@@ -94,6 +94,35 @@ def test_an_emulator_that_is_restarted_knows_what_it_held_and_still_leaves_nothi
     assert not running.folder.exists()
 
 
+KEEPING_HOST = """
+import sys, time
+from pathlib import Path
+from local.emulator import emulator
+with emulator(secure=False, state=Path(sys.argv[1])) as running:
+    sqs = running.client("sqs")
+    sqs.send_message(QueueUrl=sqs.create_queue(QueueName="kept")["QueueUrl"], MessageBody="kept too")
+    print(running.process_group, running.folder, flush=True)
+    time.sleep(60)
+"""
+
+
+def test_an_emulator_whose_host_is_killed_keeps_its_state_at_whatever_port_it_starts_again(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", KEEPING_HOST, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as host:
+        assert host.stdout
+        process_group, folder = host.stdout.readline().split()
+        os.kill(host.pid, signal.SIGKILL)
+    assert await_true(lambda: not is_alive(int(process_group)), 30)
+    assert not Path(folder).exists()
+    with emulator(secure=False, state=tmp_path) as again:
+        sqs = again.client("sqs")
+        (url,) = sqs.list_queues()["QueueUrls"]
+        assert [m["Body"] for m in sqs.receive_message(QueueUrl=url)["Messages"]] == ["kept too"]
+        assert f":{again.port}/" in url
+    with emulator(secure=False, state=tmp_path) as third:
+        assert third.client("sqs").list_queues()["QueueUrls"]
+
+
 #: A function that reports its start, and answers with its configuration once it may end.
 WAITS = """
 import os, pathlib, time

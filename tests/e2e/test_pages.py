@@ -10,10 +10,14 @@ from infra import ROOT
 from tests.e2e.checkout import Dev
 from tests.e2e.pages import await_shown, pattern, run_page, shown, trimmed
 
-PAGES = [ROOT / "docs/quickstart.md", *sorted((ROOT / "docs/howto").glob("*.md"))]
+PAGES = [
+    ROOT / "docs/quickstart.md",
+    *sorted((ROOT / "docs/howto").glob("*.md")),
+    *sorted((ROOT / "examples").glob("*/README.md")),
+]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.stem}")
 def test_a_page_does_what_it_says(dev: Dev, page: Path) -> None:
     assert run_page(page.read_text(encoding="utf-8"), dev) >= 2
 

@@ -18,6 +18,7 @@ from clockwork.flows.poll.poller import poll_among_others, poll_any
 from clockwork.flows.poll.tick import tick
 from clockwork.flows.requests.quotas import Intake
 from clockwork.flows.sweep.sweep import repair_all
+from clockwork.flows.sweep.unpark import unpark
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.flows.world import Environment, World
 from clockwork.memory.clock import SeededRandom
@@ -253,6 +254,18 @@ class Cloud:
             self.invoke(f"poller {one} of several", timeout, partial(work, one), after=after, on_end=on_end)
             for one in partition_ids
         ]
+
+    def sweep(self, client_id: str) -> None:
+        """Accepts an asynchronous invocation of the sweeper for one client, which may be lost or doubled, too."""
+        rate = self.adversary.profile.machines
+        if self.adversary.strikes(Fault.INVOKE_LOST, rate):
+            return
+
+        def work(world: World, deadline_at: int) -> object:
+            return unpark(world, deadline_at, client_id)
+
+        for _ in range(1 + self.adversary.strikes(Fault.INVOKE_TWICE, rate)):
+            self.invoke("sweeper", self.settings.sweeper_timeout_seconds, work, after=self._rng.randrange(5, 400))
 
     # Rules.
 

@@ -103,7 +103,7 @@ class Gate:
         roles.require_allowed(self.actor.name, call, items, about)
         defect = self._adversary.defect_at(self.actor.name, self._scheduler.now, call, (items, about))
         kinds = (*kinds, Fault.DEFECT) if defect else kinds
-        told = f"{call} {' '.join(_states(about))}"
+        told = " ".join((call, *_states(about)))
         fault = self._adversary.on_call(self.actor.name, told, kinds, surely=defect is Meets.SURELY)
         out = self._adversary.out_at(self._scheduler.now, call, items, about)
         fault = Fault.OUTAGE if out else fault

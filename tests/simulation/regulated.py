@@ -12,7 +12,7 @@ from clockwork.domain.errors import KeyReused, Unavailable
 from clockwork.domain.ids import only_execution
 from clockwork.domain.lifecycle.parking import Parked
 from clockwork.flows import access
-from clockwork.flows.requests import cancel, create, read, redrive
+from clockwork.flows.requests import cancel, clients, create, read, redrive
 from clockwork.flows.world import World
 from tests.simulation.clients import (
     Step,
@@ -112,12 +112,12 @@ def usurp(visit: Visit) -> None:
 
 
 def pause_client(visit: Visit) -> None:
-    operate(visit, lambda world: world.clients.put(msgspec.structs.replace(REGULATED, paused=True)))
+    operate(visit, lambda world: clients.pause_client(world, REGULATED.client_id, None, "tests"))
 
 
 def resume_client(visit: Visit) -> None:
     """Resumes the client, and perhaps pauses it again while its parked occurrences are unparked."""
-    operate(visit, lambda world: world.clients.put(REGULATED))
+    operate(visit, lambda world: clients.resume_client(world, REGULATED.client_id, None))
     if visit.rng.random() < 0.6:
         visit.actor.pause(visit.rng.randrange(5_000, 90_000))
         pause_client(visit)

@@ -26,7 +26,7 @@ from tests.simulation.faults import CALM, DEFECTS, PROFILES, SHORT_LIVES, Advers
 from tests.simulation.history import History
 from tests.simulation.named_further import hoard
 from tests.simulation.operations import ASKED_BY_MESSAGE, OPERATIONS, WEIGHTS
-from tests.simulation.outages import BESIDE_DEFECTS, OUTAGES, Outage, place_of_seed
+from tests.simulation.outages import BESIDE_DEFECTS, LIMITS, OUTAGES, LongOutage, Outage, place_of_seed
 from tests.simulation.requests import ADMIN, CLIENTS, METERED, RETRY_POLICIES
 from tests.simulation.retention import LONG_PAUSE_MS, SHORT, SLOW_RETRIES
 from tests.simulation.rows import elements_of, every_row
@@ -90,6 +90,7 @@ class Run:
         if self.profile is SHORT_LIVES:
             self.stage.paused_until = BEGAN_AT + BUSY_MS + LONG_PAUSE_MS
             self.stage.desk.retry_policies = (*RETRY_POLICIES, *SLOW_RETRIES)
+            self.adversary.outage = LongOutage(LIMITS, BEGAN_AT, random.Random(seed))
         if self.profile is DEFECTS:
             odd = DEFECTIVE[seed // DEFECTS_EVERY % len(DEFECTIVE)]
             timeline = self.stage.stores.timeline

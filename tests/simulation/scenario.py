@@ -43,7 +43,7 @@ class OnePoint(Adversary):
         return False
 
     def on_call(self, actor: str, call: str, kinds: tuple[Fault, ...], *, surely: bool = False) -> Fault | None:
-        self.calls.append(f"{actor} {call}")
+        self.calls.append(f"{actor} {call.split()[0]}")
         return self._fault if len(self.calls) == self._number + 1 and self._fault in kinds else None
 
 

@@ -145,9 +145,11 @@ class WatchedClients(MemoryClients):
         super().__init__()
         self._watcher = watcher
 
-    def put(self, client: Client) -> None:
-        super().put(client)
-        self._watcher.client_changed(client)
+    def put(self, client: Client, *, replaces: int | None = None) -> bool:
+        is_put = super().put(client, replaces=replaces)
+        if is_put:
+            self._watcher.client_changed(client)
+        return is_put
 
 
 class UnrulyQueue(MemoryReleaseQueue):

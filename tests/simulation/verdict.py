@@ -30,8 +30,6 @@ def where_it_stands(watcher: Watcher, promise: Promise) -> str:
         return "dead"  # It cannot be sent, and its redrive was refused.
     if promise.occurrence.record == "none" and watcher.seen[promise.job_id].accepted:
         return "succeeded"
-    if promise.occurrence.record == "none" and promise.occurrence.client_id in watcher.discarded:
-        return "skipped"
     if promise.cancelled_at is not None or (promise.cancel_asked and record is None and _is_marked(watcher, promise)):
         return "cancelled"
     return "pending"
@@ -85,10 +83,10 @@ def _check_promise(watcher: Watcher, promise: Promise) -> None:
     if stands == "succeeded":
         watcher.require(accepted > 0, "I1", "it succeeded, and its target never accepted it", job_id)
     if stands == "cancelled":
-        watcher.require(promise.cancel_asked, "I1", "it is cancelled, and nobody asked for that", job_id)
+        asked = promise.cancel_asked or promise.occurrence.client_id in watcher.discarded
+        watcher.require(asked, "I1", "it is cancelled, and nobody asked for that", job_id)
     if stands == "skipped":
-        asked = promise.occurrence.client_id in watcher.discarded
-        watcher.require(asked, "I1", "it is skipped, and nobody asked for that", job_id)
+        watcher.violated("I1", "it is skipped, and has no schedule", job_id)
     if stands == "expired":
         has_window = promise.occurrence.relevancy_window_seconds is not None
         watcher.require(has_window, "I1", "it is expired, and may come at any time", job_id)

@@ -136,10 +136,10 @@ def test_a_client_that_cannot_be_read_keeps_no_others_parked_work(
 def _damage_client(clockwork: MemoryClockwork, fault: Unreadable, monkeypatch: pytest.MonkeyPatch) -> None:
     get = clockwork.clients.get
 
-    def get_some(client_id: str) -> Any:
+    def get_some(client_id: str, *, fresh: bool = False) -> Any:
         if client_id == "acme":
             raise fault
-        return get(client_id)
+        return get(client_id, fresh=fresh)
 
     monkeypatch.setattr(clockwork.clients, "get", get_some)
 

@@ -8,7 +8,9 @@ from local.kept_state import move_to_port
 
 
 def test_addresses_of_the_emulator_move_and_nothing_else_does(tmp_path: Path) -> None:
-    queues = '{"https://localhost:%s/000000000000/jobs": {"host": "https://localhost:%s", "x": "http://localhost:8000/hook"}}'
+    queues = (
+        '{"https://localhost:%s/000000000000/jobs": {"host": "https://localhost:%s", "x": "http://localhost:8000"}}'
+    )
     message = r'{"body": "{\"url\": \"https://localhost:8443\", \"other\": \"https://localhost:8443/hook\"}"}'
     stored = '{"url": "https://localhost:8443/000000000000/looks-like-a-queue"}'
     (tmp_path / "sqs.json").write_text(queues % (4001, 4001))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.simulation.mutants.mutant import Mutant
 
-_DEFER = 'Action.DEFER, "another deliverer\'s claim is live", release=_again(release, release.attempt, back_at)'
+_DEFER = 'Action.DEFER, "another deliverer\'s claim is live", release=again'
 _FOLLOW_UP = 'return Plan(Action.FOLLOW_UP, f"attempt {following} waits and this is not it", release=again)'
 
 DELIVERING = (

@@ -160,8 +160,17 @@ REGULATING = (
     ),
     Mutant(
         "what is discarded ends without a record",
-        "flows/sweep/unpark.py",
-        (("            changes.append((stored, after))\n", "            pass\n"),),
+        "flows/sweep/discard.py",
+        (
+            (
+                "    saves = iter(replace_all(world, changes))\n",
+                "    saves = iter([Saved(ok=True) for _ in changes])\n",
+            ),
+            (
+                "from clockwork.flows.world import World\n",
+                "from clockwork.flows.world import World\nfrom clockwork.ports import Saved\n",
+            ),
+        ),
         "I12",
     ),
     Mutant(

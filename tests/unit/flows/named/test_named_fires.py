@@ -160,7 +160,7 @@ def test_two_fires_that_start_out_of_order_do_not_overlap() -> None:
     def while_running(delivery: Delivery) -> Outcome:
         if delivery.occurrence.due_at == named.start + 20_000:
             message.visible_at = named.clockwork.clock.at
-            assert named.clockwork.deliver_visible().dropped == 1
+            named.clockwork.deliver_visible()
         return named.clockwork.targets._succeed(delivery)
 
     named.clockwork.targets._answer = while_running

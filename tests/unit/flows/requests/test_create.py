@@ -127,7 +127,8 @@ def test_what_the_queue_refuses_for_now_is_put_off_and_what_it_takes_is_sent_onc
 def test_what_is_put_off_is_put_behind_a_horizon_that_moves_on_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     clockwork = MemoryClockwork()
     clockwork.poll_all()
-    put_new, polls = clockwork.timeline.put_new, []
+    put_new = clockwork.timeline.put_new
+    polls: list[int] = []
 
     def overtaken(rows: Sequence[Row]) -> None:
         if not polls:

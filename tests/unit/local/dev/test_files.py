@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from local.dev import files
+from local.dev.faults import ServerFailed
 
 
 @pytest.mark.parametrize("shell", ["sh", "bash"])
@@ -31,14 +32,31 @@ def test_a_shell_gets_the_environment_of_demo_and_a_way_to_act_as_the_admin(tmp_
     assert said[-1] == f"{folder}/bin:{os.environ['PATH']}"
 
 
-def test_a_server_that_was_killed_runs_no_more(tmp_path: Path) -> None:
-    with pytest.raises(files.NoServer, match="make dev"):
+def told(folder: Path, **of: object) -> None:
+    rest: dict[str, object] = {"endpoint_url": "", "ca_bundle": "", "log": "", "functions": {}, "state": None}
+    (folder / files.FACTS).write_text(json.dumps({**rest, **of}))
+
+
+def test_a_server_that_was_killed_runs_no_more_even_if_its_process_id_is_anothers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner: dict[str, str] | None = None
+    monkeypatch.setattr("local.dev.address.owner_of", lambda port: owner if port == 4780 else None)
+    for _ in range(2):
+        files.check_alone(tmp_path)
+        with pytest.raises(files.NoServer, match="make dev"):
+            files.facts(tmp_path)
+        told(tmp_path, process=os.getpid(), port=4780)
+    owner = {"folder": str(tmp_path), "process": "17"}
+    files.check_alone(tmp_path)
+    told(tmp_path, process=17, port=4780)
+    assert files.facts(tmp_path).process == 17
+    with pytest.raises(ServerFailed, match=r"already runs at http://127\.0\.0\.1:4780"):
+        files.check_alone(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"process": 1, "port": 2, "more": 3}'])
+def test_a_file_that_is_none_of_this_version_is_no_server(tmp_path: Path, text: str) -> None:
+    (tmp_path / files.FACTS).write_text(text)
+    with pytest.raises(files.NoServer):
         files.facts(tmp_path)
-    with subprocess.Popen(["true"]) as ended:
-        pass
-    told: dict[str, object] = {"endpoint_url": "", "ca_bundle": "", "log": "", "functions": {}, "state": None}
-    (tmp_path / files.FACTS).write_text(json.dumps({"process": ended.pid, **told}))
-    with pytest.raises(files.NoServer, match="make dev"):
-        files.facts(tmp_path)
-    (tmp_path / files.FACTS).write_text(json.dumps({"process": os.getpid(), **told}))
-    assert files.facts(tmp_path).process == os.getpid()

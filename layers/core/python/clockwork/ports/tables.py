@@ -129,8 +129,12 @@ class Clients(Protocol):
     def get(self, client_id: str, *, fresh: bool = False) -> Client | None:
         """The client, or None. It may be as old as the adapter's stated cache time, unless it is to be `fresh`."""
 
-    def put(self, client: Client) -> None:
-        """Create or replace the client, and the answers of `of_principal` for its principals."""
+    def put(self, client: Client, *, replaces: int | None = None) -> bool:
+        """Create or replace the client, and the answers of `of_principal` for its principals.
+
+        `replaces`: only the client at this revision is replaced, and at 0 there may also be none. False: the stored one
+        is at another revision, and stays. A client that is stored as it is to be counts as replaced.
+        """
 
     def list(self, limit: int, behind: str | None) -> Sequence[tuple[str, Client | Unreadable]]:
         """Up to `limit` clients with their ids, in any order that stays the same, those behind a clientId if given.

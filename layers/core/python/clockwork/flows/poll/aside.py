@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from clockwork.domain import ids, keys
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import Execution
-from clockwork.domain.lifecycle.attempts import goes_on
+from clockwork.domain.lifecycle.awaited import goes_on
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.rows import row_of
 from clockwork.domain.timeline import Row

@@ -100,7 +100,9 @@ def _end_one(world: World, visited: Visited, index: int, element: Occurrence, wh
         job_id = AnonymousJob(visited.row.partition_id, visited.row.key, index).job_id
         untold.append(only_execution(job_id, element.due_at))
         expires_at = world.execution_expires_at(world.clock.now())
-        visited.records.append(undecodable_element(visited.row, index, element, why_not, expires_at))
+        visited.records.append(
+            undecodable_element(visited.row, index, element, f"its release cannot be made: {why_not}", expires_at)
+        )
 
 
 def give_up(world: World, visited: Visited, why_not: str) -> None:
@@ -108,32 +110,34 @@ def give_up(world: World, visited: Visited, why_not: str) -> None:
     client_ids = [one.client_id for one in visited.pointers] + [r.occurrence.client_id for r in visited.releases]
     visited.releases, visited.following, visited.skipped, visited.goes_on = [], [], [], False
     with contained(world.environment.faults, partial(visited.untold.__setitem__, None), visited.row.key):
-        _note_fault(world, visited, client_ids[0] if client_ids else UNKNOWN_CLIENT, Undecodable(why_not))
+        client_id = client_ids[0] if client_ids else UNKNOWN_CLIENT
+        _note_fault(world, visited, client_id, "its row is given up", Undecodable(why_not))
 
 
 def _visit(world: World, visited: Visited, jobs: Jobs, horizon: str, limit: int, now: int) -> None:
     if visited.fault is not None:
-        _note_fault(world, visited, UNKNOWN_CLIENT, visited.fault)
+        _note_fault(world, visited, UNKNOWN_CLIENT, "its row cannot be decoded", visited.fault)
     for pointer in visited.pointers:
         job = jobs[pointer.client_id, pointer.job_key]
         if isinstance(job, Unreadable):
-            _note_fault(world, visited, pointer.client_id, job)
+            _note_fault(world, visited, pointer.client_id, "its job cannot be decoded", job)
         elif job is not None and pointer.counts_for(job, visited.row.partition_id):
             _advance(world, visited, job, pointer, expand(job, pointer, horizon, now, limit))
 
 
-def _note_fault(world: World, visited: Visited, client_id: str, fault: Unreadable) -> None:
+def _note_fault(world: World, visited: Visited, client_id: str, told: str, fault: Unreadable) -> None:
     """Record a row as DEAD if it, or the job behind it, is damaged; stop the shard if a newer version wrote it.
 
-    The chain of a damaged job goes on once the audit finds the job whole again.
+    `told`: what is wrong, which `fault` explains. The chain of a damaged job goes on once the audit finds the job whole
+    again.
     """
-    log.error("unreadable row: %s", fault, extra={"action": "unreadable_row", "key": visited.row.key})
+    log.error("%s: %s", told, fault, extra={"action": "unreadable_row", "key": visited.row.key})
     if isinstance(fault, NewerFormat):
         visited.is_newer = True
         return
     visited.is_given_up = True
     expires_at = world.execution_expires_at(world.clock.now())
-    visited.records.append(undecodable_execution(visited.row, client_id, str(fault), expires_at))
+    visited.records.append(undecodable_execution(visited.row, client_id, f"{told}: {fault}", expires_at))
 
 
 def _advance(world: World, visited: Visited, job: NamedJob, pointer: Pointer, step: Step) -> None:

@@ -102,7 +102,7 @@ def _put_following(world: World, read: Sequence[Visited]) -> None:
     if following:
         refused = put_each(world.timeline, world.environment.faults, [row for _, row in following])
         for index, why_not in refused.items():
-            give_up(world, following[index][0], why_not)
+            give_up(world, following[index][0], f"its next pointer is refused: {why_not}")
 
 
 def _record_deaths(visit: Visit, read: Sequence[Visited]) -> list[int]:
