@@ -19,19 +19,9 @@ from pathlib import Path
 from infra import ROOT
 from tests.e2e.waiting import await_value
 
+_FOLDERS = ("infra", "layers", "lambdas", "local", "sdk", "examples")
 #: What a server is made of, and what is shared with this checkout since nothing changes it.
-_COPIED = (
-    "app.py",
-    "cdk.json",
-    "constraints.txt",
-    "infra",
-    "layers",
-    "lambdas",
-    "local",
-    "sdk",
-    "examples",
-    "Makefile",
-)
+_COPIED = ("app.py", "cdk.json", "constraints.txt", "Makefile", *_FOLDERS)
 _REQUIREMENTS = ("requirements.txt", "requirements-run.txt", "package.json", "package-lock.json")
 _SHARED = (".venv", ".venv-stack", "node_modules", "build")
 _UP = "What arrives in the inbox shows here"
