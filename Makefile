@@ -12,7 +12,7 @@ RANDOM_MUTANTS ?= 40
 FAULTS ?=
 MINUTES ?= 5
 # The order matters: `capacity` calibrates its model with the result that `lateness` has just measured.
-BENCHES ?= units idle cpu throughput backlog cold_start order herd isolation sdk lateness capacity
+BENCHES ?= units idle cpu throughput backlog cold_start order herd caps isolation sdk lateness capacity
 # `make test` is two runs at once: the tests that deploy mostly wait, while the others compute.
 DEPLOYING := tests/infra tests/e2e
 COMPUTING := tests/unit tests/contract tests/handlers tests/sdk tests/model tests/architecture tests/simulation tests/crash_points
@@ -23,8 +23,17 @@ INSTALL = $(PY) -m pip install --quiet --no-compile
 # What `make nightly` runs, one after the other.
 NIGHTLY := cron-exhaustive url-exhaustive crash-points simulate mutants chaos soak
 
-# Further context for `make deploy`, for example: DEPLOY='-c shards=32 -c targetQueueArns=arn:aws:sqs:*:123456789012:jobs-*'
+# Which environment of deployment.json is meant; if it has only one, that is it.
+ENV ?=
+# Single options in place of those of deployment.json, for example: DEPLOY='-c shards=32'
 DEPLOY ?=
+# Names of what a deployment may take away from the live stack, with blanks between them; the preflight tells them.
+ALLOW_REMOVAL ?=
+# Not empty: ask nothing.
+YES ?=
+# Not empty: `make destroy` does not wait for what was released.
+NOW ?=
+CHOSEN = $(ENV:%=-c environment=%) $(ADMIN_PRINCIPALS:%=-c adminPrincipals=%) $(DEPLOY)
 
 # JSII, the CDK's bridge to Node, warns about Node releases past their end of life; the pinned JSII is tested on them.
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
@@ -37,7 +46,7 @@ PORT ?=
 STATE ?=
 SERVER = $(PY) -m local.dev $(PORT:%=--port %) $(if $(STATE),--state '$(STATE)')
 
-.PHONY: help setup setup-dev dev dev-logs dev-reload check fmt test fast unit nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak openapi synth deploy run demo bench clean
+.PHONY: help setup setup-dev dev dev-logs dev-reload check fmt test fast unit nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak openapi synth preflight deploy destroy run demo bench clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -126,12 +135,17 @@ soak: setup-dev ## The deployed stack under a steady load for MINUTES (5): what 
 openapi: setup-dev ## Write the API's description anew, after a change of routes or models
 	@$(PY) -m clockwork.edge.description.openapi
 
-synth: setup ## The CloudFormation template for an account, in build/cdk.out.account
-	@$(CDK) synth --quiet --output build/cdk.out.account && echo build/cdk.out.account
+synth: setup ## The CloudFormation template that deployment.json asks for (ENV=staging), in build/cdk.out.account
+	@$(CDK) synth --quiet --output build/cdk.out.account $(CHOSEN) && echo build/cdk.out.account
 
-deploy: setup ## Deploy into the AWS account of your credentials: ADMIN_PRINCIPALS=arn,... make deploy
-	@test -n "$(ADMIN_PRINCIPALS)" || echo "Nobody will be admin, so nobody can create a client. To name one: make deploy ADMIN_PRINCIPALS=arn:aws:iam::123456789012:role/Admin"
-	@$(CDK) deploy --output build/cdk.out.account -c adminPrincipals="$(ADMIN_PRINCIPALS)" $(DEPLOY)
+preflight: setup ## What stands in the way of a deployment, and what it would take away; nothing is changed
+	@$(PY) -m rollout preflight $(CHOSEN) $(foreach name,$(ALLOW_REMOVAL),--allow-removal $(name))
+
+deploy: setup ## Deploy what deployment.json asks for (ENV=staging) into the AWS account of your credentials; YES=1 asks nothing
+	@$(PY) -m rollout deploy $(CHOSEN) $(foreach name,$(ALLOW_REMOVAL),--allow-removal $(name)) $(if $(YES),--yes)
+
+destroy: setup ## Take the stack away, once what was released has come to its instant (NOW=1: at once); tables and queues stay
+	@$(PY) -m rollout destroy $(CHOSEN) $(if $(NOW),--now) $(if $(YES),--yes)
 
 dev: setup ## The whole stack at http://127.0.0.1:4780 until Ctrl-C (PORT=4781; STATE=folder keeps its jobs)
 	@$(SERVER)

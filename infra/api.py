@@ -34,7 +34,7 @@ _LOGGED = {
 class Api(Construct):
     """The API (`http_api`) and its only `stage`, which answers at the root of the address."""
 
-    def __init__(self, scope: Construct, construct_id: str, *, handler: lambda_.Function, disposable: bool) -> None:
+    def __init__(self, scope: Construct, construct_id: str, *, handler: lambda_.IFunction, disposable: bool) -> None:
         super().__init__(scope, construct_id)
         self.http_api = apigateway.HttpApi(
             self,
@@ -43,7 +43,8 @@ class Api(Construct):
             create_default_stage=False,
             default_authorizer=HttpIamAuthorizer(),
         )
-        integration = HttpLambdaIntegration("Handler", handler)
+        # One permission for all routes: each would be a statement in the function's policy, which holds 20 KB.
+        integration = HttpLambdaIntegration("Handler", handler, scope_permission_to_route=False)
         for route in ROUTES:
             self.http_api.add_routes(
                 path=route.path, methods=[apigateway.HttpMethod[route.method]], integration=integration
@@ -67,6 +68,7 @@ class Api(Construct):
         log = logs.LogGroup(
             self,
             "AccessLog",
+            log_group_name=_access_log_name(cdk.Stack.of(self)),
             retention=logs.RetentionDays.ONE_MONTH,
             removal_policy=cdk.RemovalPolicy.DESTROY if disposable else cdk.RemovalPolicy.RETAIN,
         )
@@ -75,3 +77,14 @@ class Api(Construct):
         stage.access_log_settings = apigateway.CfnStage.AccessLogSettingsProperty(
             destination_arn=log.log_group_arn, format=json.dumps(_LOGGED)
         )
+
+
+def _access_log_name(stack: cdk.Stack) -> str:
+    """A name below /aws/vendedlogs/, with a part that no other stack of this name has had.
+
+    API Gateway names each log group in a policy of the account's logs, which has room for a few only; those below
+    /aws/vendedlogs/ share one entry. The log outlives the stack, and must not stand in the way of its successor.
+    https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/AWS-logs-and-resource-policy.html
+    """
+    uuid = cdk.Fn.select(2, cdk.Fn.split("/", stack.stack_id))
+    return f"/aws/vendedlogs/{stack.stack_name}/access-{cdk.Fn.select(0, cdk.Fn.split('-', uuid))}"

@@ -13,14 +13,14 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from clockwork.settings import Settings
+from clockwork.settings import LIVE, Settings
 from infra import ROOT
 from infra.ingestion import Ingestion
 from infra.kafka.cluster import KafkaCluster
 from infra.kafka.functions import reach
 from infra.memory import DELIVERER_MEMORY_MB, MEMORY_MB, POLLER_MEMORY_MB
 from infra.options import Options
-from infra.packaging.layers import ARCHITECTURE, LEFT_OUT, RUNTIME, Layers
+from infra.packaging.layers import ARCHITECTURES, LEFT_OUT, RUNTIME, Layers
 from infra.permissions import grant
 from infra.queues import Queues, leave_behind
 from infra.storage import Storage
@@ -33,7 +33,7 @@ class _Shape:
     purpose: str
     timeout_seconds: int
     memory_mb: int = MEMORY_MB
-    #: Reserved concurrency, kept for this Lambda alone. None: the Lambda takes from what the account has left.
+    #: Concurrency that the option `reserve` keeps for this Lambda alone. None: it takes from what the account has left.
     reserved: int | None = None
     #: The Lambda's own work comes back to it, for example through the release queue. Lambda's recursion detection
     #: would stop such a chain at the 16th time, so it is switched off.
@@ -105,7 +105,7 @@ class Functions(Construct):
 
     `by_moment` has the Lambda of each moment, with `kafka_deliverer` and `ingester` if the options ask for them. The
     five Lambdas of every deployment are attributes, too. `further` has the deliverers of further release queues, by
-    the number of the queue.
+    the number of the queue. Whoever starts one of them names its alias, see `live`.
     """
 
     def __init__(
@@ -121,24 +121,29 @@ class Functions(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         self._layers = layers
-        self._removal_policy = cdk.RemovalPolicy.DESTROY if options.is_local else cdk.RemovalPolicy.RETAIN
-        settings = _with_resources(options.settings, storage, queues).with_(stack_name=cdk.Stack.of(self).stack_name)
+        self._live: dict[lambda_.Function, lambda_.Alias] = {}
+        self._architecture = ARCHITECTURES[options.architecture]
+        self._reserves = options.reserve
+        self._removal_policy = cdk.RemovalPolicy.RETAIN if options.keeps else cdk.RemovalPolicy.DESTROY
+        settings = _with_resources(options.settings, storage, queues)
         if options.kafka:
             settings = settings.with_(ingestion_topic=options.kafka.ingestion_topic)
         shapes = _shapes(settings)
         self.poller = self._function("poller", shapes["poller"], settings)
-        settings = settings.with_(poller_function=self.poller.function_name)
-        self.api = self._function("api", shapes["api"], settings)
+        settings = settings.with_(poller_function=f"{self.poller.function_name}:{LIVE}")
+        self.sweeper = self._function("sweeper", shapes["sweeper"], settings)
+        sweeping = settings.with_(sweeper_function=f"{self.sweeper.function_name}:{LIVE}")
+        self.api = self._function("api", shapes["api"], sweeping)
         self.ticker = self._function("ticker", shapes["ticker"], settings)
         self.deliverer = self._function("deliverer", shapes["deliverer"], settings)
-        self.sweeper = self._function("sweeper", shapes["sweeper"], settings)
         self.by_moment = {moment: getattr(self, moment) for moment in shapes}
         if options.kafka:
             self.by_moment["kafka_deliverer"] = self._kafka_deliverer(settings, options.kafka)
         if ingestion:
             rejecting = settings.with_(rejected_queue_url=ingestion.rejected.queue_url)
             self.by_moment["ingester"] = self._function("ingester", _ingester_shape(settings), rejecting)
-            ingestion.feed(self.by_moment["ingester"], options.kafka)
+            ingester = self.by_moment["ingester"]
+            ingestion.feed(ingester, self.live(ingester), options.kafka)
         # A deliverer for each further queue: Lambda adds at most 1,000 environments to a function in ten seconds,
         # whatever the number of the queues that it takes from.
         self.further = {number: self._further_deliverer(number, settings) for number in queues.further}
@@ -151,7 +156,16 @@ class Functions(Construct):
             queues=queues,
             target_queue_arns=options.target_queue_arns,
             target_arns=options.target_arns,
+            secret_prefix=settings.secret_prefix,
         )
+
+    def live(self, function: lambda_.Function) -> lambda_.Alias:
+        """The alias of a Lambda's version that works at the moment: a deployment moves it once the version is whole.
+
+        A version has code, layers and settings of one deployment. Without it an update changes them one after the other
+        under the feet of whoever is starting.
+        """
+        return self._live[function]
 
     def _kafka_deliverer(self, settings: Settings, cluster: KafkaCluster) -> lambda_.Function:
         settings = settings.with_(
@@ -171,6 +185,7 @@ class Functions(Construct):
         shape = _shapes(settings)["deliverer"]
         function = self._make(f"Deliverer{number}", "deliverer", shape, settings, role=role, log=log)
         leave_behind(function)
+        leave_behind(self.live(function))
         return function
 
     def _function(self, moment: str, shape: _Shape, settings: Settings) -> lambda_.Function:
@@ -182,18 +197,18 @@ class Functions(Construct):
         log.grant_write(role)
         function = self._make(name, shape.folder or moment, shape, settings, role=role, log=log)
         if shape.perishable:
-            function.configure_async_invoke(max_event_age=cdk.Duration.seconds(60), retry_attempts=0)
+            self.live(function).configure_async_invoke(max_event_age=cdk.Duration.seconds(60), retry_attempts=0)
         return function
 
     def _make(
         self, name: str, folder: str, shape: _Shape, settings: Settings, *, role: iam.IRole, log: logs.ILogGroup
     ) -> lambda_.Function:
-        return lambda_.Function(
+        function = lambda_.Function(
             self,
             name,
             description=shape.purpose,
             runtime=RUNTIME,
-            architecture=ARCHITECTURE,
+            architecture=self._architecture,
             handler="handler.lambda_handler",
             code=lambda_.Code.from_asset(str(ROOT / "lambdas" / folder), exclude=LEFT_OUT),
             layers=[self._layers.of[layer] for layer in ("vendor", *shape.layers, "core")],
@@ -201,10 +216,14 @@ class Functions(Construct):
             log_group=log,
             timeout=cdk.Duration.seconds(shape.timeout_seconds),
             memory_size=shape.memory_mb,
-            reserved_concurrent_executions=shape.reserved,
+            reserved_concurrent_executions=shape.reserved if self._reserves else None,
             recursive_loop=lambda_.RecursiveLoop.ALLOW if shape.recursive else None,
             environment=_environment(settings),
+            # Earlier versions stay, so that the alias can go back to one.
+            current_version_options=lambda_.VersionOptions(removal_policy=self._removal_policy),
         )
+        self._live[function] = lambda_.Alias(self, f"{name}Live", alias_name=LIVE, version=function.current_version)
+        return function
 
 
 def construct_name(moment: str) -> str:

@@ -17,7 +17,8 @@ from constructs import Construct
 from clockwork.settings import Settings
 from infra.kafka.cluster import KafkaCluster
 from infra.kafka.functions import INTERFACES
-from infra.queues import RETENTION
+from infra.options import Options
+from infra.queues import RETENTION, adopted, leave_behind
 
 #: The largest batch that Lambda takes from a FIFO queue.
 QUEUE_BATCH = 10
@@ -34,23 +35,29 @@ _CONSUME = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibil
 class Ingestion(Construct):
     """The ingester's queues: `rejected`, and `inbound` with its `dead_letters` if jobs may come through a queue."""
 
-    def __init__(self, scope: Construct, construct_id: str, *, settings: Settings, queue: bool) -> None:
+    def __init__(self, scope: Construct, construct_id: str, *, options: Options) -> None:
         super().__init__(scope, construct_id)
+        self._options = options
         self.rejected = self._queue("Rejected")
-        self.dead_letters = self._queue("InboundDeadLetters", fifo=True) if queue else None
-        self.inbound = self._inbound(settings, self.dead_letters) if self.dead_letters else None
+        self.dead_letters = self._queue("InboundDeadLetters", fifo=True) if options.ingestion_queue else None
+        self.inbound = self._inbound(options.settings, self.dead_letters) if self.dead_letters else None
 
-    def feed(self, ingester: lambda_.Function, cluster: KafkaCluster | None) -> None:
-        """Let the ingester take messages from its sources, and send the rejected ones to the queue `rejected`."""
+    def feed(self, ingester: lambda_.Function, live: lambda_.Alias, cluster: KafkaCluster | None) -> None:
+        """Let the alias of the ingester take messages from its sources, and send rejected ones to `rejected`."""
         _allow(ingester, ["sqs:SendMessage", "sqs:SendMessageBatch"], self.rejected.queue_arn)
         if self.inbound:
             _allow(ingester, _CONSUME, self.inbound.queue_arn)
-            source = SqsEventSource(self.inbound, batch_size=QUEUE_BATCH, report_batch_item_failures=True)
+            source = SqsEventSource(
+                self.inbound,
+                batch_size=QUEUE_BATCH,
+                report_batch_item_failures=True,
+                max_concurrency=self._options.shares.ingester,
+            )
             ingester.add_event_source(source)
         if cluster and cluster.ingestion_topic:
-            _feed_from_topic(self, ingester, cluster, cluster.ingestion_topic)
+            _feed_from_topic(self, ingester, live, cluster)
 
-    def _inbound(self, settings: Settings, dead_letters: sqs.Queue) -> sqs.Queue:
+    def _inbound(self, settings: Settings, dead_letters: sqs.IQueue) -> sqs.IQueue:
         redrive = sqs.DeadLetterQueue(queue=dead_letters, max_receive_count=settings.max_receive_count)
         return self._queue("Inbound", settings.visibility_seconds, fifo=True, redrive=redrive)
 
@@ -61,8 +68,10 @@ class Ingestion(Construct):
         *,
         fifo: bool = False,
         redrive: sqs.DeadLetterQueue | None = None,
-    ) -> sqs.Queue:
-        return sqs.Queue(
+    ) -> sqs.IQueue:
+        if name in self._options.adopted_queues:
+            return adopted(self, name, self._options.adopted_queues[name])
+        made = sqs.Queue(
             self,
             name,
             fifo=fifo or None,
@@ -75,13 +84,17 @@ class Ingestion(Construct):
             enforce_ssl=True,
             dead_letter_queue=redrive,
         )
+        if self._options.keeps:
+            leave_behind(made)
+        return made
 
 
-def _feed_from_topic(scope: Construct, ingester: lambda_.Function, cluster: KafkaCluster, topic: str) -> None:
+def _feed_from_topic(scope: Construct, ingester: lambda_.Function, live: lambda_.Alias, cluster: KafkaCluster) -> None:
     """Make the topic a source of the ingester.
 
     Lambda itself reads the topic: in the cluster's own network, with the ingester's role.
     """
+    topic = cluster.ingestion_topic
     _allow(ingester, ["kafka:DescribeClusterV2", "kafka:GetBootstrapBrokers"], cluster.cluster_arn)
     _allow(ingester, [*INTERFACES, "ec2:DescribeSecurityGroups", "ec2:DescribeVpcs"], "*")
     if cluster.auth == "iam":
@@ -91,7 +104,7 @@ def _feed_from_topic(scope: Construct, ingester: lambda_.Function, cluster: Kafk
     mapping = lambda_.CfnEventSourceMapping(
         scope,
         "Topic",
-        function_name=ingester.function_name,
+        function_name=live.function_arn,
         event_source_arn=cluster.cluster_arn,
         topics=[topic],
         starting_position="TRIM_HORIZON",

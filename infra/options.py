@@ -1,19 +1,21 @@
-"""Options of a deployment, which the person who deploys gives in the CDK context (`-c name=value`)."""
+"""Options of a deployment: what `deployment.json` and `-c` ask for, checked whole."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
 from constructs import Node
 
 from clockwork.settings import Settings
+from infra import concurrency
+from infra.deployment.document import InvalidDeployment, options_of
+from infra.deployment.overrides import overrides
+from infra.deployment.schema import default_of
 from infra.kafka.cluster import KafkaCluster
-from infra.kafka.context import InvalidCluster
-
-#: Services whose ARNs `targetArns` may hold. ARNs of SQS queues have an option of their own, `targetQueueArns`.
-TARGET_SERVICES = ("lambda", "events", "sns", "iam")
-#: CloudFormation allows 500 resources in a stack; a further release queue takes eight, with its deliverer and alarms.
-MOST_RELEASE_QUEUES = 24
+from infra.kafka.rules import faults_of_cluster
 
 
 def service_of(arn: str) -> str:
@@ -21,15 +23,13 @@ def service_of(arn: str) -> str:
     return arn.split(":")[2] if arn.count(":") > 2 else ""
 
 
-class InvalidContext(Exception):
-    """A `-c name=value` cannot be used; the message says what to give instead."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """The options of one deployment: the settings of the Lambdas, and values that only the stack needs."""
 
     settings: Settings
+    #: The name of the stack.
+    name: str = "Clockwork"
     #: Patterns of the ARNs of the SQS queues that jobs may target. Empty: jobs may target none.
     target_queue_arns: tuple[str, ...] = ()
     #: Patterns of the ARNs of the Lambda functions, event buses and SNS topics that jobs may target, and of the roles
@@ -44,6 +44,18 @@ class Options:
     queue_pollers: int = 0
     #: Whether jobs may be created and cancelled by messages to a queue.
     ingestion_queue: bool = False
+    #: Whether ticker and pollers have concurrency that nothing else in the account can take.
+    reserve: bool = False
+    #: `arm64` or `x86_64`.
+    architecture: str = "arm64"
+    tags: Mapping[str, str] = field(default_factory=dict)
+    #: The names in the account of tables and queues that stayed from a stack before, by what they are for.
+    adopted_tables: Mapping[str, str] = field(default_factory=dict)
+    adopted_queues: Mapping[str, str] = field(default_factory=dict)
+    #: On the emulator, whether tables and queues stay when the stack goes, as they do in an account.
+    keeps: bool = True
+    #: What was asked for, as it was asked: the stack keeps it, so that the next deployment can tell what it drops.
+    given: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def ingests(self) -> bool:
@@ -52,79 +64,72 @@ class Options:
 
     @property
     def is_local(self) -> bool:
-        """Whether the stack is for the emulator and may vanish with it."""
+        """Whether the stack is for the emulator."""
         return self.settings.stage == "local"
 
+    @property
+    def shares(self) -> concurrency.Shares:
+        """How the deliverers are divided among the event sources."""
+        return concurrency.shares(self.settings.deliverer_concurrency, self.settings.release_queues)
+
     @staticmethod
-    def from_context(node: Node) -> Options:
-        """The options that the CDK context asks for; values that it does not give have their defaults.
+    def chosen(node: Node, file: Path | None) -> Options:
+        """The options of one environment of a file, with those that the CDK context gives in their place.
 
-        The context's names are `stage`, `adminPrincipals`, `shards`, `releaseQueues`, `queuePollers`,
-        `targetQueueArns`, `targetArns`, `alarmTopicArn`, `kafka` and `ingestionQueue`. Raises InvalidContext.
+        The context also has `environment`, its name, and `stage`: `local`, for the emulator, reads no file, and what it
+        makes goes with the stack unless `keep` is `true`. Raises InvalidDeployment with every fault.
         """
-        stages = {"account": Settings.for_account, "local": Settings.for_local}
-        stage = _text(node, "stage") or "account"
-        if stage not in stages:
-            raise InvalidContext(f"-c stage={stage}: give `account` or `local`")
-        settings = stages[stage]()
-        return Options(
-            settings=settings.with_(
-                admin_principals=_arns(node, "adminPrincipals"),
-                shards=_count(node, "shards", settings.shards, most=1_000),
-                release_queues=_count(node, "releaseQueues", settings.release_queues, most=MOST_RELEASE_QUEUES),
-            ),
-            target_queue_arns=_arns(node, "targetQueueArns"),
-            target_arns=_target_arns(node),
-            alarm_topic_arn=_text(node, "alarmTopicArn"),
-            kafka=_cluster(node, "kafka", is_local=stage == "local"),
-            queue_pollers=_count(node, "queuePollers", 0, least=2, most=200),
-            ingestion_queue=_switch(node, "ingestionQueue"),
-        )
+        stage = str(node.try_get_context("stage") or "account")
+        if stage not in ("account", "local"):
+            raise InvalidDeployment([f"-c stage={stage}: give `account` or `local`"])
+        environment = str(node.try_get_context("environment") or "")
+        of_file = options_of(file, environment) if file and stage == "account" else {}
+        given = {name: value for name, value in {**of_file, **overrides(node)}.items() if value is not None}
+        if faults := list(_faults(given, is_local=stage == "local")):
+            raise InvalidDeployment(faults)
+        settings = Settings.for_local() if stage == "local" else Settings.for_account()
+        keeps = stage == "account" or node.try_get_context("keep") == "true"
+        return replace(_options(given, settings), keeps=keeps)
 
 
-def _text(node: Node, name: str) -> str:
-    value = node.try_get_context(name)
-    return "" if value is None else str(value).strip()
+def _options(given: Mapping[str, Any], settings: Settings) -> Options:
+    cluster = given.get("kafka")
+    return Options(
+        settings=settings.with_(
+            stack_name=_value(given, "name"),
+            admin_principals=tuple(_value(given, "adminPrincipals")),
+            shards=given.get("shards", settings.shards),
+            release_queues=given.get("releaseQueues", settings.release_queues),
+            deliverer_concurrency=given.get("delivererConcurrency", settings.deliverer_concurrency),
+        ),
+        name=_value(given, "name"),
+        target_queue_arns=tuple(_value(given, "targetQueueArns")),
+        target_arns=tuple(_value(given, "targetArns")),
+        alarm_topic_arn=given.get("alarmTopicArn", ""),
+        kafka=KafkaCluster.of(cluster) if cluster is not None else None,
+        queue_pollers=_value(given, "queuePollers"),
+        ingestion_queue=_value(given, "ingestionQueue"),
+        reserve=_value(given, "reserve"),
+        architecture=_value(given, "architecture"),
+        tags=given.get("tags", {}),
+        adopted_tables=given.get("adopt", {}).get("tables", {}),
+        adopted_queues=given.get("adopt", {}).get("queues", {}),
+        given=given,
+    )
 
 
-def _arns(node: Node, name: str) -> tuple[str, ...]:
-    arns = tuple(part.strip() for part in _text(node, name).split(",") if part.strip())
-    for arn in arns:
-        if not arn.startswith("arn:"):
-            raise InvalidContext(f"-c {name}: {arn!r} is no ARN; give ARNs separated by commas")
-    return arns
+def _value(given: Mapping[str, Any], option: str) -> Any:
+    return given.get(option, default_of(option))
 
 
-def _cluster(node: Node, name: str, *, is_local: bool) -> KafkaCluster | None:
-    try:
-        cluster = KafkaCluster.from_context(node.try_get_context(name))
-    except InvalidCluster as error:
-        raise InvalidContext(f"-c {name}: {error}") from None
-    if cluster and cluster.is_asked_of_msk and is_local:
-        raise InvalidContext(f"-c {name}: the local stage has no MSK: give bootstrapServers")
-    return cluster
-
-
-def _target_arns(node: Node) -> tuple[str, ...]:
-    arns = _arns(node, "targetArns")
-    for arn in arns:
-        if service_of(arn) not in TARGET_SERVICES:
-            services = ", ".join(TARGET_SERVICES)
-            raise InvalidContext(f"-c targetArns: {arn!r} is of none of the services {services}")
-    return arns
-
-
-def _switch(node: Node, name: str) -> bool:
-    text = _text(node, name).lower() or "false"
-    if text not in ("true", "false"):
-        raise InvalidContext(f"-c {name}={text}: give `true` or `false`")
-    return text == "true"
-
-
-def _count(node: Node, name: str, default: int, *, least: int = 1, most: int) -> int:
-    text = _text(node, name)
-    if not text:
-        return default
-    if not text.isdecimal() or not least <= int(text) <= most:
-        raise InvalidContext(f"-c {name}={text}: give a whole number from {least} to {most}")
-    return int(text)
+def _faults(given: Mapping[str, Any], *, is_local: bool) -> Iterator[str]:
+    """The faults that lie between values, each of which is good for itself."""
+    settings = Settings.for_local() if is_local else Settings.for_account()
+    deliverers = given.get("delivererConcurrency", settings.deliverer_concurrency)
+    yield from concurrency.faults(deliverers, _value(given, "releaseQueues"), _value(given, "queuePollers"))
+    cluster = given.get("kafka")
+    if cluster is not None:
+        prefix = settings.with_(stack_name=_value(given, "name")).secret_prefix
+        yield from (f"kafka: {fault}" for fault in faults_of_cluster(cluster, prefix))
+        if is_local and "bootstrapServers" not in cluster:
+            yield "kafka: the local stage has no MSK: give bootstrapServers"

@@ -9,7 +9,7 @@ from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 
-from clockwork.settings import release_queue_name
+from clockwork.settings import LIVE, release_queue_name
 from infra.options import service_of
 from infra.queues import Queues
 from infra.storage import ATTENTION_INDEX
@@ -38,10 +38,11 @@ _CONSUME = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibil
 def grant(
     functions: Mapping[str, lambda_.Function],
     *,
-    tables: Mapping[str, dynamodb.TableV2],
+    tables: Mapping[str, dynamodb.ITableV2],
     queues: Queues,
     target_queue_arns: tuple[str, ...],
     target_arns: tuple[str, ...],
+    secret_prefix: str,
 ) -> None:
     """Write the policy of every function's own role."""
     further = _further_queues(queues)
@@ -53,7 +54,7 @@ def grant(
         if KIND_OF.get(moment, moment) in TELLS and target_queue_arns:
             _allow(function, ["sqs:SendMessage"], *target_queue_arns)
         if moment in INVOKES_POLLER:
-            _allow(function, ["lambda:InvokeFunction"], functions["poller"].function_arn)
+            _allow(function, ["lambda:InvokeFunction"], f"{functions['poller'].function_arn}:{LIVE}")
     for moment, pair in queues.pairs.items():
         _allow(functions[moment], _CONSUME, pair.release.queue_arn)
         _allow(functions[moment], (*_CONSUME, *_HIDE), queues.ordered[moment].release.queue_arn)
@@ -61,10 +62,12 @@ def grant(
     counted = [*(pair.release for pair in queues.pairs.values()), *queues.further.values()]
     _allow(functions["ticker"], ["sqs:GetQueueAttributes"], *(queue.queue_arn for queue in counted))
     _allow(functions["sweeper"], _CONSUME, *(pair.dead_letters.queue_arn for pair in queues.every))
+    # A resume of a client starts a sweep.
+    _allow(functions["api"], ["lambda:InvokeFunction"], f"{functions['sweeper'].function_arn}:{LIVE}")
     _allow_successor(functions["poller"])
     _allow(functions["api"], ["dynamodb:Query"], f"{tables['executions'].table_arn}/index/{ATTENTION_INDEX}")
     _allow_targets(functions["deliverer"], target_arns)
-    _allow_secrets(functions)
+    _allow_secrets(functions, secret_prefix)
 
 
 def _further_queues(queues: Queues) -> str:
@@ -83,7 +86,7 @@ def _allow_successor(poller: lambda_.Function) -> None:
     The statement has a policy of its own. It cannot be in the default policy of the role: CloudFormation makes the
     function after that policy, and the statement names the function.
     """
-    statement = iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[poller.function_arn])
+    statement = iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[f"{poller.function_arn}:{LIVE}"])
     assert poller.role is not None
     iam.Policy(poller.node.scope, "PollerSuccession", roles=[poller.role], statements=[statement])  # type: ignore[arg-type]
 
@@ -96,8 +99,8 @@ def _allow_targets(deliverer: lambda_.Function, target_arns: tuple[str, ...]) ->
             _allow(deliverer, [action], *opened)
 
 
-def _allow_secrets(functions: Mapping[str, lambda_.Function]) -> None:
-    """Let the deliverer read signing secrets named `clockwork/...`, and the api learn whether one exists.
+def _allow_secrets(functions: Mapping[str, lambda_.Function], prefix: str) -> None:
+    """Let the deliverer read signing secrets below the prefix, and the api learn whether one exists.
 
     The api may not read any. Parameter Store describes no single parameter, so the api asks for a parameter's tags.
     """
@@ -106,10 +109,10 @@ def _allow_secrets(functions: Mapping[str, lambda_.Function]) -> None:
     secrets = stack.format_arn(
         service="secretsmanager",
         resource="secret",
-        resource_name="clockwork/*",
+        resource_name=f"{prefix}*",
         arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME,
     )
-    parameters = stack.format_arn(service="ssm", resource="parameter", resource_name="clockwork/*")
+    parameters = stack.format_arn(service="ssm", resource="parameter", resource_name=f"{prefix}*")
     _allow(deliverer, ["secretsmanager:GetSecretValue"], secrets)
     _allow(api, ["secretsmanager:DescribeSecret"], secrets)
     _allow(api, ["ssm:ListTagsForResource"], parameters)

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 
 import aws_cdk as cdk
 from aws_cdk import aws_sqs as sqs
-from constructs import Construct
+from constructs import Construct, IConstruct
 
 from clockwork.settings import Settings, release_queue_name
+from infra.options import Options
 
 #: The longest retention that SQS offers. `Settings.queue_retention_seconds` says the same to the Lambdas.
 RETENTION = cdk.Duration.days(14)
 
 
-#: Removal policy of a further queue and of the resources that belong to it: they stay when they leave the template, so
-#: that the messages that wait in the queue are still delivered.
+#: Removal policy of a queue, and of the resources that belong to a further one: they stay when they leave the template,
+#: so that messages which wait are not lost. A queue whose creation fails goes again.
 LEFT_BEHIND = cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
 
 
@@ -24,8 +25,8 @@ LEFT_BEHIND = cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
 class Pair:
     """A release queue and its dead-letter queue, to which SQS moves a message that was received too often."""
 
-    release: sqs.Queue
-    dead_letters: sqs.Queue
+    release: sqs.IQueue
+    dead_letters: sqs.IQueue
 
 
 class Queues(Construct):
@@ -33,13 +34,16 @@ class Queues(Construct):
 
     `pairs` (standard queues) and `ordered` (FIFO queues) are by the Lambda that takes from them, the deliverer's first.
     `further` has the deliverer's further standard queues, by number from 1 on, for loads that its first is not enough
-    for. All queues refuse plain HTTP and are encrypted.
+    for. All queues refuse plain HTTP, are encrypted, and stay when they leave the template.
     """
 
-    def __init__(self, scope: Construct, construct_id: str, *, settings: Settings, kafka: bool) -> None:
+    def __init__(self, scope: Construct, construct_id: str, *, options: Options) -> None:
         super().__init__(scope, construct_id)
+        settings = options.settings
+        self._is_disposable = not options.keeps
+        self._adopted = options.adopted_queues
         prefixes = {"deliverer": ""}
-        if kafka:
+        if options.kafka:
             # A deliverer with queues of its own, so that only the Lambda that delivers to Kafka is in its network.
             prefixes["kafka_deliverer"] = "Kafka"
         self.pairs = {moment: self._pair(prefix, settings) for moment, prefix in prefixes.items()}
@@ -59,7 +63,7 @@ class Queues(Construct):
         release = self._queue(f"{prefix}Release", settings.visibility_seconds, redrive, fifo=fifo)
         return Pair(release, dead_letters)
 
-    def _further(self, number: int, settings: Settings) -> sqs.Queue:
+    def _further(self, number: int, settings: Settings) -> sqs.IQueue:
         """A queue like the deliverer's first, whose name is derived from its number.
 
         The Lambdas derive its URL from the name: their environment has no room for so many URLs.
@@ -79,8 +83,10 @@ class Queues(Construct):
         queue_name: str | None = None,
         *,
         fifo: bool = False,
-    ) -> sqs.Queue:
-        return sqs.Queue(
+    ) -> sqs.IQueue:
+        if name in self._adopted:
+            return adopted(self, name, self._adopted[name])
+        queue = sqs.Queue(
             self,
             name,
             queue_name=queue_name,
@@ -94,9 +100,23 @@ class Queues(Construct):
             deduplication_scope=sqs.DeduplicationScope.MESSAGE_GROUP if fifo else None,
             fifo_throughput_limit=sqs.FifoThroughputLimit.PER_MESSAGE_GROUP_ID if fifo else None,
         )
+        if not self._is_disposable:
+            leave_behind(queue)
+        return queue
 
 
-def leave_behind(construct: Construct) -> None:
+def adopted(scope: Construct, name: str, queue_name: str) -> sqs.IQueue:
+    """A queue that stayed from a stack before, with the properties that it has."""
+    stack = cdk.Stack.of(scope)
+    arn = stack.format_arn(service="sqs", resource=queue_name, arn_format=cdk.ArnFormat.NO_RESOURCE_NAME)
+    url = f"https://sqs.{stack.region}.{stack.url_suffix}/{stack.account}/{queue_name}"
+    is_fifo = queue_name.endswith(".fifo")
+    return sqs.Queue.from_queue_attributes(
+        scope, name, queue_arn=arn, queue_name=queue_name, queue_url=url, fifo=is_fifo
+    )
+
+
+def leave_behind(construct: IConstruct) -> None:
     """Let a construct, with all its resources, stay in the account when it leaves the template."""
     for child in construct.node.find_all():
         if isinstance(child, cdk.CfnResource):

@@ -25,17 +25,20 @@ class ClockworkStack(cdk.Stack):
     """The whole scheduler as one stack. Its template names no account and no region."""
 
     def __init__(self, scope: Construct, construct_id: str, *, options: Options) -> None:
-        super().__init__(scope, construct_id, description="Clockwork: a durable, distributed job scheduler")
+        super().__init__(
+            scope,
+            construct_id,
+            stack_name=options.name,
+            description="Clockwork: a durable, distributed job scheduler",
+            tags=dict(options.tags),
+        )
+        self.template_options.metadata = {"Clockwork": {"options": dict(options.given)}}
         if options.kafka:
             options = replace(options, kafka=completed(self, options.kafka))
-        storage = Storage(self, "Storage", disposable=options.is_local)
-        queues = Queues(self, "Queues", settings=options.settings, kafka=options.kafka is not None)
-        layers = Layers(self, "Layers", local=options.is_local, kafka=options.kafka is not None)
-        ingestion = (
-            Ingestion(self, "Ingestion", settings=options.settings, queue=options.ingestion_queue)
-            if options.ingests
-            else None
-        )
+        storage = Storage(self, "Storage", options=options)
+        queues = Queues(self, "Queues", options=options)
+        layers = Layers(self, "Layers", options=options)
+        ingestion = Ingestion(self, "Ingestion", options=options) if options.ingests else None
         functions = Functions(
             self,
             "Functions",
@@ -46,7 +49,7 @@ class ClockworkStack(cdk.Stack):
             ingestion=ingestion,
         )
         Triggers(self, "Triggers", options=options, functions=functions, queues=queues)
-        api = Api(self, "Api", handler=functions.api, disposable=options.is_local)
+        api = Api(self, "Api", handler=functions.live(functions.api), disposable=not options.keeps)
         Alarms(
             self,
             "Alarms",

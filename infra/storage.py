@@ -5,12 +5,15 @@ They have on-demand capacity, since a scheduler's load is a herd on the hour and
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import aws_cdk as cdk
 from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
+
+from infra.options import Options
 
 #: A sparse index of the executions table, by due instant. Only executions that need attention carry its keys: DEAD
 #: ones, and redriven ones that nobody has claimed yet.
@@ -34,17 +37,31 @@ _KEYS = {
 
 
 class Storage(Construct):
-    """The `tables` by name: timeline, jobs, executions, shards, clients. In an account they outlive the stack."""
+    """The `tables` by name: timeline, jobs, executions, shards, clients. In an account they outlive the stack.
 
-    def __init__(self, scope: Construct, construct_id: str, *, disposable: bool) -> None:
+    Those that a stack before has left are taken by their names, if the options give them, and stay as they are.
+    """
+
+    def __init__(self, scope: Construct, construct_id: str, *, options: Options) -> None:
         super().__init__(scope, construct_id)
-        self.tables = {name: self._table(name, key, disposable=disposable) for name, key in _KEYS.items()}
-        self.tables["executions"].add_global_secondary_index(
+        self.tables: Mapping[str, dynamodb.ITableV2]
+        if options.adopted_tables:
+            self.tables = {name: self._adopted(name, options.adopted_tables[name]) for name in _KEYS}
+        else:
+            self.tables = self._made(disposable=not options.keeps)
+
+    def _adopted(self, name: str, table: str) -> dynamodb.ITableV2:
+        return dynamodb.TableV2.from_table_name(self, name.capitalize(), table)
+
+    def _made(self, *, disposable: bool) -> dict[str, dynamodb.TableV2]:
+        tables = {name: self._table(name, key, disposable=disposable) for name, key in _KEYS.items()}
+        tables["executions"].add_global_secondary_index(
             index_name=ATTENTION_INDEX,
             partition_key=_string("attentionClientId"),
             sort_key=_string("attentionKey"),
             projection_type=dynamodb.ProjectionType.KEYS_ONLY,
         )
+        return tables
 
     def _table(self, name: str, key: _Key, *, disposable: bool) -> dynamodb.TableV2:
         optional: dict[str, Any] = {}

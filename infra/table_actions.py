@@ -31,7 +31,7 @@ TABLE_ACTIONS: Mapping[str, Mapping[str, str]] = {
         "jobs": "GetItem BatchGetItem",
         "executions": "PutItem Query",
         "shards": "GetItem UpdateItem",
-        "clients": "GetItem UpdateItem Query",
+        "clients": "GetItem",
     },
     "deliverer": {
         "timeline": "GetItem PutItem",

@@ -165,6 +165,10 @@ class VirtualClockwork:
         """The virtual instant (ms)."""
         return self._loop.clock.at
 
+    def at(self, at: int, work: Callable[[], object]) -> None:
+        """Do something at an instant (ms), as a client or an operator does it."""
+        self._loop.at(at, work)
+
     def run(self, ticks: int) -> None:
         """Start this many ticks, a minute apart, and run until nothing is left to do."""
         for tick in range(ticks):

@@ -31,8 +31,9 @@ class Path:
     """The jobs that a client creates on one path, and the answers of their target.
 
     All jobs are due within `within_seconds`. `bundled`: they target one SQS queue, which takes many at once. `herd`:
-    this many jobs, whatever number was asked for, all due on one second. `schedule`: the one of recurring jobs; their
-    first fires are metered, not their creation. `client`: further fields of the client. `parked`: no job is delivered.
+    this many jobs, whatever number was asked for, all due on one second. `schedule`: the one of recurring jobs; of so
+    many `fires` of each the last is metered, and not its creation. `client`: further fields of the client. `parked`: no
+    job is delivered.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Path:
     herd: int | None = None
     named: bool = False
     schedule: Mapping[str, Any] | None = None
+    fires: int = 1
     client: Mapping[str, Any] = field(default_factory=dict)
     parked: bool = False
 
@@ -56,11 +58,13 @@ class Path:
         jobs = self.herd or jobs
         asked = scheduler(running, account, shards=self.shards, answer=self._answer, client=self.client)
         with asked as (scheduled, meter):
-            before = meter.usage()
+            before, created_at = meter.usage(), scheduled.clock.at
             job_ids = [answer["jobId"] for answer in self._create(scheduled, jobs)]
-            if self.schedule is not None:
+            for fire in range(1, self.fires + 1) if self.schedule is not None else ():
+                if fire > 1:
+                    self._drain(scheduled)
                 before = meter.usage()
-                scheduled.clock.advance((_HOUR_SECONDS - LEAD_SECONDS) * 1000)
+                scheduled.clock.hold_until(created_at + (fire * _HOUR_SECONDS - LEAD_SECONDS) * 1000)
             if self.cancelled:
                 self._cancel(scheduled, job_ids)
             self._drain(scheduled)
@@ -118,11 +122,13 @@ class Path:
         scheduled.deliver()
 
     def _check(self, scheduled: Scheduler, jobs: int) -> None:
-        arriving = 0 if self.cancelled or self.parked else jobs
+        arriving = 0 if self.cancelled or self.parked else jobs * self.fires
         attempts = arriving * (1 + self.failures)
         ids = {delivery.execution_id for delivery in scheduled.delivered}
         if len(scheduled.delivered) != attempts or len(ids) != arriving:
-            raise Unexpected(f"{len(scheduled.delivered)} attempts at {len(ids)} jobs instead of {attempts} at {jobs}")
+            raise Unexpected(
+                f"{len(scheduled.delivered)} attempts at {len(ids)} jobs instead of {attempts} at {arriving}"
+            )
 
     def _answer(self, delivery: Delivery, clock: MemoryClock) -> Outcome:
         now = clock.now()
@@ -163,7 +169,7 @@ PATHS = {
         Path(name="cancel_full", says="the same, recorded", record="full", cancelled=True),
         Path(name="named_oneshot", says="one named job a request", named=True, record="full"),
         _recurring("recurring_fire", "a fire of a recurring job"),
-        _recurring("overlap_skip", "the same, looks for an earlier one under way", overlap="skip"),
+        _recurring("overlap_skip", "its second fire, looks for an earlier one under way", overlap="skip", fires=2),
         _in_batches("capped", "500 a request, 100 deliveries a second", client={"max_rate_per_second": 100.0}),
         _in_batches("narrow", "500 a request, 10 deliveries at once", client={"max_concurrency": 10}),
         _in_batches("parked", "500 a request, parked: the client is paused", client={"paused": True}, parked=True),

@@ -145,7 +145,7 @@ class _Quiet(App):
 
     def emit(self, metrics: Mapping[str, Any], **properties: object) -> None:
         settings, at = self.world.settings, self.world.clock.now()
-        self.lines.append(metrics_line(settings.metrics_namespace, settings.stage, at, metrics, properties))
+        self.lines.append(metrics_line(settings.metrics_namespace, settings.stack_name, at, metrics, properties))
 
 
 class _Context:

@@ -85,7 +85,7 @@ AWS = Limits(
 )
 
 #: The local stack. Its launcher wakes the event source every 20 ms; a delayed message was measured to reach it after
-#: 31 ms (p50) and 52 ms (p90). It works on at most ten batches of a queue at once (`infra.triggers.LOCAL_BATCHES`).
+#: 31 ms (p50) and 52 ms (p90). It works on at most ten batches of a queue at once (eight is its share).
 EMULATOR = replace(
     AWS,
     partition_writes=1_000_000,

@@ -1,12 +1,18 @@
-"""A Kafka cluster as `-c kafka=...` describes it: one that exists (MSK or another), or one that the stack makes."""
+"""A Kafka cluster as the option `kafka` describes it: one that exists (MSK or another), or one that the stack makes."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import aws_cdk as cdk
 
-from infra.kafka.context import parsed
+from infra.deployment.schema import OPTIONS
+
+#: Deliverers to Kafka that run at once at most: each has connections of its own, of which a broker takes 3,000, and 100
+#: new ones a second. https://docs.aws.amazon.com/msk/latest/developerguide/limits.html
+DELIVERERS: int = OPTIONS["kafka"]["properties"]["delivererConcurrency"]["default"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +36,9 @@ class KafkaCluster:
     topics: tuple[str, ...] = ("*",)
     #: The topic whose messages create and cancel jobs; only a cluster of MSK may have one. Empty: none.
     ingestion_topic: str = ""
+    #: The zones of a network that is made. Empty: the first two of the region.
+    zones: tuple[str, ...] = ()
+    deliverer_concurrency: int = DELIVERERS
 
     @property
     def is_asked_of_msk(self) -> bool:
@@ -37,14 +46,8 @@ class KafkaCluster:
         return not self.bootstrap_servers
 
     @staticmethod
-    def from_context(value: object) -> KafkaCluster | None:
-        """The cluster that a JSON object, as text or from cdk.json, describes; None if the value is empty.
-
-        Raises InvalidCluster.
-        """
-        if value in (None, ""):
-            return None
-        given = parsed(value)
+    def of(given: Mapping[str, Any]) -> KafkaCluster:
+        """The cluster that the option, which has been checked, describes."""
         is_new = "create" in given
         return KafkaCluster(
             is_new=is_new,
@@ -57,6 +60,8 @@ class KafkaCluster:
             security_group_ids=tuple(given.get("securityGroupIds", ())),
             topics=tuple(given.get("topics", ("*",))),
             ingestion_topic=given.get("ingestionTopic", ""),
+            zones=tuple(given.get("zones", ())),
+            deliverer_concurrency=given.get("delivererConcurrency", DELIVERERS),
         )
 
     def arn_of(self, kind: str, name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import aws_cdk as cdk
 from aws_cdk import aws_ec2 as ec2
@@ -78,7 +79,8 @@ class ServerlessCluster(Construct):
         It has isolated subnets, an endpoint of each such service, and a security group.
         """
         isolated = ec2.SubnetConfiguration(name="Kafka", subnet_type=ec2.SubnetType.PRIVATE_ISOLATED)
-        vpc = ec2.Vpc(self, "Network", max_azs=ZONES, nat_gateways=0, subnet_configuration=[isolated])
+        zones: dict[str, Any] = {"availability_zones": list(wanted.zones)} if wanted.zones else {"max_azs": ZONES}
+        vpc = ec2.Vpc(self, "Network", nat_gateways=0, subnet_configuration=[isolated], **zones)
         group_id = self._security_group(vpc.vpc_id)
         group = ec2.SecurityGroup.from_security_group_id(self, "Members", group_id, mutable=False)
         vpc.add_gateway_endpoint("DynamoDb", service=ec2.GatewayVpcEndpointAwsService.DYNAMODB)

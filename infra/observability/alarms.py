@@ -117,7 +117,7 @@ class Alarms(Construct):
         left = "Releases failed again and again; the sweeper takes them up"
         self._alarm("DeadLetters", dead, above=0, means=left, kind=kind)
 
-    def _watch_releases(self, queue: sqs.Queue, kind: str) -> None:
+    def _watch_releases(self, queue: sqs.IQueue, kind: str) -> None:
         age = queue.metric_approximate_age_of_oldest_message(statistic="Maximum", period=_MINUTE)
         flying = queue.metric_approximate_number_of_messages_not_visible(statistic="Maximum", period=_MINUTE)
         unread, many = "Releases are not taken: see the deliverer", "Too many deliveries at once; SQS stops at 120,000"

@@ -71,7 +71,7 @@ def _queues(queues: Queues) -> list[cloudwatch.IWidget]:
     return [_queue(moment, pair, further if moment == "deliverer" else []) for moment, pair in queues.pairs.items()]
 
 
-def _queue(moment: str, pair: Pair, further: Sequence[sqs.Queue]) -> cloudwatch.IWidget:
+def _queue(moment: str, pair: Pair, further: Sequence[sqs.IQueue]) -> cloudwatch.IWidget:
     waiting = [
         metric
         for queue in (pair.release, *further)

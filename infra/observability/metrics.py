@@ -59,12 +59,12 @@ STATISTICS = {
 def metric(settings: Settings, name: str, statistic: str | None = None, minutes: int = 1) -> cloudwatch.Metric:
     """One metric over periods of `minutes`, with its own statistic unless one is given.
 
-    Its only dimension is the stage: AWS would bill every further value of a dimension as a metric.
+    Its only dimension is the stack: AWS would bill every further value of a dimension as a metric.
     """
     return cloudwatch.Metric(
         namespace=settings.metrics_namespace,
         metric_name=name,
-        dimensions_map={"stage": settings.stage},
+        dimensions_map={"stack": settings.stack_name},
         statistic=statistic or STATISTICS[name],
         period=cdk.Duration.minutes(minutes),
     )

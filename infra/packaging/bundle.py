@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import compileall
-import py_compile
 import shutil
 import subprocess
 import sys
@@ -11,72 +9,74 @@ from functools import partial
 from pathlib import Path
 
 from infra import ROOT
+from infra.packaging import bytecode
+from infra.packaging.bytecode import account_interpreter, add_bytecode
 from infra.packaging.shelf import digest_of, shelved
 
 CONSTRAINTS = ROOT / "constraints.txt"
+#: A change of what builds builds anew.
+_MAKERS = (Path(__file__), Path(bytecode.__file__))
 #: pip's options for wheels that suit the account's Lambdas, whatever machine deploys.
-ACCOUNT_WHEELS = (
-    "--platform=manylinux_2_28_aarch64",
-    "--platform=manylinux2014_aarch64",
-    "--implementation=cp",
-    "--python-version=3.14",
-)
+ACCOUNT_WHEELS = {
+    architecture: (
+        f"--platform=manylinux_2_28_{machine}",
+        f"--platform=manylinux2014_{machine}",
+        "--implementation=cp",
+        "--python-version=3.14",
+    )
+    for architecture, machine in {"arm64": "aarch64", "x86_64": "x86_64"}.items()
+}
 #: botocore carries the models of 400 services, 28 MB; these are the ones that Clockwork calls.
 BOTOCORE_SERVICES = ("dynamodb", "events", "kms", "lambda", "secretsmanager", "sns", "sqs", "ssm", "sts")
 LEFTOVERS = ("__pycache__", "*.pyc", ".mypy_cache")
 
 
-def packages(layer: str, *, local: bool) -> Path:
-    """The folder of a layer of third-party packages, for the emulator's interpreter or for the account's Lambdas.
+def packages(layer: str, *, architecture: str | None) -> Path:
+    """The folder of a layer of third-party packages, for the account's Lambdas or (None) the emulator's interpreter.
 
     `layer` names the folder of its requirements under layers/. Takes about 5 s the first time and nothing after that.
     Raises CalledProcessError when pip fails; pip says why on the terminal.
     """
     requirements = ROOT / "layers" / layer / "requirements.txt"
-    build = partial(_install_packages, requirements=requirements, local=local)
-    return shelved(f"{layer}-{_target(local)}", _digest(requirements, CONSTRAINTS, local=local), build)
+    build = partial(_install_packages, requirements=requirements, architecture=architecture)
+    digest = _digest(requirements, CONSTRAINTS, architecture=architecture)
+    return shelved(f"{layer}-{architecture or 'local'}", digest, build)
 
 
 def core(*, local: bool) -> Path:
-    """The folder of the core layer: the one in the repository, or for the emulator a copy of it with byte code."""
-    source = ROOT / "layers/core"
-    return shelved("core-local", _digest(source, local=True), partial(_copy, source)) if local else source
+    """The folder of the core layer: a copy of the one in the repository, with byte code if that can be made."""
+    source, kind = ROOT / "layers/core", "local" if local else "account"
+    interpreter = _interpreter(None if local else "any")
+    digest = digest_of((source, *_MAKERS), sys.version_info[:2], interpreter is not None)
+    return shelved(f"core-{kind}", digest, partial(_copy, source, interpreter))
 
 
-def _target(local: bool) -> str:
-    return "local" if local else "account"
+def _interpreter(architecture: str | None) -> str | None:
+    """The interpreter that compiles: byte code is the same for all architectures."""
+    return account_interpreter() if architecture else sys.executable
 
 
-def _digest(*sources: Path, local: bool) -> str:
-    return digest_of((*sources, Path(__file__)), sys.version_info[:2] if local else ACCOUNT_WHEELS)
+def _digest(*sources: Path, architecture: str | None) -> str:
+    traits = ACCOUNT_WHEELS[architecture] if architecture else sys.version_info[:2]
+    return digest_of((*sources, *_MAKERS), traits, _interpreter(architecture) is not None)
 
 
-def _install_packages(folder: Path, *, requirements: Path, local: bool) -> None:
+def _install_packages(folder: Path, *, requirements: Path, architecture: str | None) -> None:
     site = folder / "python"
     # pip reads relative `-c` lines from the requirements file's own folder. With --target it ignores the packages of
     # this environment.
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
     command += ["--only-binary=:all:", f"--target={site}", f"--requirement={requirements}"]
-    subprocess.run([*command, *(() if local else ACCOUNT_WHEELS)], check=True, stdout=sys.stderr)
+    subprocess.run([*command, *(ACCOUNT_WHEELS[architecture] if architecture else ())], check=True, stdout=sys.stderr)
     shutil.rmtree(site / "bin", ignore_errors=True)
     for model in (site / "botocore/data").glob("*/"):
         if model.name not in BOTOCORE_SERVICES:
             shutil.rmtree(model)
-    if local:
-        _compile(folder)
+    if interpreter := _interpreter(architecture):
+        add_bytecode(folder, interpreter)
 
 
-def _copy(source: Path, folder: Path) -> None:
+def _copy(source: Path, interpreter: str | None, folder: Path) -> None:
     shutil.copytree(source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*LEFTOVERS))
-    _compile(folder)
-
-
-def _compile(folder: Path) -> None:
-    """Add byte code, so that a cold start need not compile.
-
-    Python uses it without a look at the source (unchecked hash): an unpacked archive does not keep the time stamps that
-    Python would compare otherwise. Paths in it begin with /opt, where Lambda unpacks layers, so that the byte code is
-    the same on whatever machine it was made.
-    """
-    unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
-    compileall.compile_dir(folder, quiet=2, invalidation_mode=unchecked, stripdir=str(folder), prependdir="/opt")
+    if interpreter:
+        add_bytecode(folder, interpreter)

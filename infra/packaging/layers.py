@@ -9,10 +9,11 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from infra import ROOT
+from infra.options import Options
 from infra.packaging.bundle import LEFTOVERS, core, packages
 
 RUNTIME = lambda_.Runtime.PYTHON_3_14
-ARCHITECTURE = lambda_.Architecture.ARM_64
+ARCHITECTURES = {"arm64": lambda_.Architecture.ARM_64, "x86_64": lambda_.Architecture.X86_64}
 #: Patterns of the files that an interpreter leaves behind in source folders.
 LEFT_OUT = [f"**/{pattern}" for pattern in LEFTOVERS]
 
@@ -23,14 +24,21 @@ class Layers(Construct):
     Every Lambda has `core` and `vendor`. `edge`, and `kafka` if the options ask for it, are for single Lambdas.
     """
 
-    def __init__(self, scope: Construct, construct_id: str, *, local: bool, kafka: bool) -> None:
+    def __init__(self, scope: Construct, construct_id: str, *, options: Options) -> None:
         super().__init__(scope, construct_id)
+        self._architecture = ARCHITECTURES[options.architecture]
+        local, kafka = options.is_local, options.kafka is not None
         # `aws:cdk:bundling-stacks: []` in the context asks for a template without bundles (tests of the template).
         bundled = cdk.Stack.of(self).bundling_required
-        exclude = [] if local and bundled else LEFT_OUT
-        self.of = {"core": self._layer("Core", core(local=local and bundled), "The clockwork package", exclude)}
+        source = core(local=local) if bundled else ROOT / "layers/core"
+        exclude = [] if bundled else LEFT_OUT
+        self.of = {"core": self._layer("Core", source, "The clockwork package", exclude)}
         for layer in ("vendor", "edge", *(["kafka"] if kafka else [])):
-            folder = packages(layer, local=local) if bundled else ROOT / "layers" / layer
+            folder = (
+                packages(layer, architecture=None if local else options.architecture)
+                if bundled
+                else ROOT / "layers" / layer
+            )
             self.of[layer] = self._layer(layer.capitalize(), folder, f"Third-party packages: {layer}")
 
     def _layer(
@@ -42,5 +50,5 @@ class Layers(Construct):
             code=lambda_.Code.from_asset(str(folder), exclude=exclude),
             description=description,
             compatible_runtimes=[RUNTIME],
-            compatible_architectures=[ARCHITECTURE],
+            compatible_architectures=[self._architecture],
         )

@@ -27,7 +27,14 @@ class Import(NamedTuple):
 
 def shipped() -> list[Path]:
     """Every Python file of the product: no tests and no benchmarks."""
-    folders = (CORE / "clockwork", SDK / "clockwork_client", ROOT / "lambdas", ROOT / "infra", ROOT / "local")
+    folders = (
+        CORE / "clockwork",
+        SDK / "clockwork_client",
+        ROOT / "lambdas",
+        ROOT / "infra",
+        ROOT / "local",
+        ROOT / "rollout",
+    )
     return [ROOT / "app.py", *(path for folder in folders for path in sorted(folder.rglob("*.py")))]
 
 

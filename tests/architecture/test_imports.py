@@ -51,8 +51,9 @@ CORE_RULES = {
 EXCEPTIONS = {"memory/world.py": {"clockwork.flows", "clockwork.settings"}}
 RULES = {
     "lambdas": {"clockwork.handlers"},
-    "infra": {"clockwork.settings", "clockwork.routes", "aws_cdk", "constructs"},
+    "infra": {"clockwork.settings", "clockwork.routes", "aws_cdk", "constructs", "jsonschema_rs"},
     "app.py": {"infra", "aws_cdk"},
+    "rollout": {"clockwork", "infra", "botocore", "msgspec"},
 }
 PACKAGE = CORE / "clockwork"
 

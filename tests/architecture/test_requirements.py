@@ -10,8 +10,8 @@ from pathlib import Path
 from tests.architecture.sources import CORE, ROOT, imports, shipped
 
 #: Import names of distributions that are called otherwise.
-_MODULES = {"aws-cdk-lib": "aws_cdk"}
-_OURS = {"clockwork", "clockwork_client", "infra", "local"}
+_MODULES = {"aws-cdk-lib": "aws_cdk", "jsonschema-rs": "jsonschema_rs"}
+_OURS = {"clockwork", "clockwork_client", "infra", "local", "rollout"}
 #: In the emulator's own environment.
 _OF_THE_EMULATOR = {"ministack", "hypercorn"}
 #: What runs inside Lambdas alone; they have their own layers.
@@ -53,5 +53,5 @@ def test_every_command_that_tests_or_measures_installs_what_that_takes() -> None
     assert {"test", "bench", "simulate", "mutants", "check", "chaos", "soak"} <= dev
     assert dev - told == set()
     assert {name for name, before, _ in recipes if before.split() == ["setup"]} == {
-        "synth", "deploy", "dev", "dev-logs", "dev-reload", "run", "demo",
+        "synth", "preflight", "deploy", "destroy", "dev", "dev-logs", "dev-reload", "run", "demo",
     }  # fmt: skip

@@ -18,7 +18,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("sweep", "requests"),
         ("deliver", "poll", "named"),
         ("timeline", "deaths", "skipped", "access", "idempotency"),
-        ("records",),
+        ("records", "overlaps"),
         ("outages",),
         ("world",),
         ("containment", "lasting"),

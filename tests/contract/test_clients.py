@@ -50,6 +50,28 @@ def test_the_same_put_again_is_no_error(clients: Clients) -> None:
     assert clients.of_principal(ALICE) == ["acme"]
 
 
+def test_only_the_revision_that_was_read_is_replaced(clients: Clients) -> None:
+    first = msgspec.structs.replace(ACME, revision=1)
+    assert clients.put(first, replaces=0)
+    assert not clients.put(Client(client_id="acme", revision=1), replaces=0)
+    assert clients.put(msgspec.structs.replace(ACME, revision=2, paused=True), replaces=1)
+    assert not clients.put(msgspec.structs.replace(ACME, revision=2), replaces=1)
+    assert clients.get("acme") == msgspec.structs.replace(ACME, revision=2, paused=True)
+
+
+def test_a_put_whose_answer_was_lost_is_done_when_it_is_repeated(clients: Clients) -> None:
+    first = msgspec.structs.replace(ACME, revision=1)
+    assert [clients.put(first, replaces=0) for _ in range(2)] == [True, True]
+
+
+def test_of_several_that_replace_one_revision_at_once_one_does(clients: Clients) -> None:
+    clients.put(ACME)
+    wanted = [msgspec.structs.replace(ACME, revision=1, pause_reason=str(number)) for number in range(3)]
+    won = at_once(*(partial(clients.put, client, replaces=0) for client in wanted))
+    assert won.count(True) == 1
+    assert clients.get("acme") == wanted[won.index(True)]
+
+
 def test_a_principal_may_act_for_several_clients(clients: Clients) -> None:
     clients.put(ACME)
     clients.put(Client(client_id="umbrella", principals=(ALICE,)))

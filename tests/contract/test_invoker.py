@@ -51,6 +51,11 @@ def test_pollers_are_started_with_their_shards(emulated: AwsWorld) -> None:
     assert received(emulated) == {"partitionIds": ["p001", "o002"]}
 
 
+def test_the_sweeper_is_started_for_one_client(emulated: AwsWorld) -> None:
+    AwsInvoker(emulated.aws, "no-such-function", make_function(emulated, "sweeper")).sweep("acme")
+    assert received(emulated) == {"clientId": "acme"}
+
+
 def received(world: AwsWorld) -> object:
     """The event of the next invocation."""
     deadline = time.monotonic() + 20

@@ -87,11 +87,7 @@ def test_a_place_is_given_once_behind_all_slots_and_places(regulation: Regulatio
     assert regulation.line_up("acme", 1, 1_000, NOW + 9_000) == NOW + 9_000
     assert regulation.reserve("acme", 30, 1_000, NOW + 9_000) == Reserved(NOW + 9_000, 30)
     assert regulation.line_up("acme", 1, 1_000, NOW + 9_000) == NOW + 39_000
-    # Somebody has a place that its poller gave it: the line reaches to there.
-    assert regulation.line_up("acme", 0, 1_000, NOW, NOW + 70_000) == NOW + 70_000
-    assert regulation.line_up("acme", 0, 1_000, NOW, NOW + 60_000) == NOW + 70_000
-    assert regulation.line_up("acme", 1, 1_000, NOW, NOW + 80_000) == NOW + 80_000
-    assert regulation.line_up("acme", 1, 1_000, NOW) == NOW + 81_000
+    assert regulation.line_up("acme", 1, 1_000, NOW) == NOW + 40_000
     assert regulation.line_up("other", 1, 1_000, NOW) == NOW
 
 
@@ -120,23 +116,6 @@ def test_where_slots_pass_unused_nobody_stands_in_line(regulation: Regulation) -
     assert regulation.reserve("acme", 1, 1_000, NOW + 10_000, reach).line_until == NOW + 510_000
     assert regulation.reserve("acme", 60, 1_000, NOW + 20_000, reach) == Reserved(NOW + 20_000, 60)
     assert regulation.line_up("acme", 1, 1_000, NOW + 20_000) == NOW + 80_000
-
-
-def test_a_herd_is_counted_by_its_shards_until_its_notes_end(regulation: Regulation) -> None:
-    assert regulation.count_herds("acme", NOW) == 0
-    regulation.note_herd("acme", "p000", NOW + 100)
-    regulation.note_herd("acme", "p000", NOW + 90)
-    regulation.note_herd("acme", "p011", NOW + 200)
-    regulation.note_herd("other", "p002", NOW + 200)
-    assert regulation.count_herds("acme", NOW) == 2
-    assert regulation.count_herds("acme", NOW + 99) == 2
-    assert regulation.count_herds("acme", NOW + 100) == 1
-    regulation.note_herd("acme", "p000", NOW + 300)
-    assert regulation.count_herds("acme", NOW + 199) == 2
-    assert regulation.count_herds("acme", NOW + 300) == 0
-    # Other rows of a client's regulation are no herds.
-    assert regulation.reserve("acme", 1, 100, NOW) == Reserved(NOW, 1)
-    assert regulation.count_herds("acme", NOW) == 2
 
 
 def test_a_block_that_is_given_back_is_free_and_nobody_elses_is_touched(regulation: Regulation) -> None:

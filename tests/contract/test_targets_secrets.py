@@ -40,7 +40,9 @@ class Store:
         self.client = world.aws.client(self.service)
         self.reads = 0
         self.clock = SetClock()
-        self.secrets = Secrets(world.aws.client("secretsmanager"), world.aws.client("ssm"), self.clock)
+        self.secrets = Secrets(
+            world.aws.client("secretsmanager"), world.aws.client("ssm"), self.clock, prefix="clockwork/"
+        )
         self.events = self.client.meta.events
         self.operation = self.client.meta.service_model.service_id.hyphenize()
         self.events.register(f"before-send.{self.operation}", self._count)
@@ -198,7 +200,7 @@ class SlowStore:
 
 def test_while_one_secret_is_not_answered_others_are_read_and_its_own_waiters_ask_no_more() -> None:
     store = SlowStore()
-    secrets = Secrets(store, store, SetClock())
+    secrets = Secrets(store, store, SetClock(), prefix="clockwork/")
     refused: list[str] = []
 
     def wait() -> None:
@@ -224,7 +226,7 @@ def test_while_one_secret_is_not_answered_others_are_read_and_its_own_waiters_as
 
 def test_only_so_many_secrets_are_kept() -> None:
     store = SlowStore()
-    secrets = Secrets(store, store, SetClock())
+    secrets = Secrets(store, store, SetClock(), prefix="clockwork/")
     for number in [*range(CAPACITY + 1), 0, CAPACITY]:
         assert secrets.get(f"clockwork/{number}") == SECRET
     assert len(store.reads) == CAPACITY + 2

@@ -55,12 +55,14 @@ class MotoStage(Stage):
         #: By actor: how many attempts had been started when the actor was last at a point.
         self._last_seen: dict[Actor, int] = {}
         super().__init__(0, settings, adversary)
-        self.cloud.invoker = AwsInvoker(services.aws, "poller")
+        self.cloud.invoker = AwsInvoker(services.aws, "poller", "sweeper")
         services.invoked = self._invoke_poller
         services.witness = lambda: self if self.stores.acting.actor is not None else None
 
     def _invoke_poller(self, event: Mapping[str, Any]) -> None:
-        if "partitionIds" in event:
+        if "clientId" in event:
+            self.cloud.sweep(event["clientId"])
+        elif "partitionIds" in event:
             self.cloud.poll_together(event["partitionIds"])
         else:
             self.cloud.poll(event["partitionId"], succeeds=event.get("succeeds", False))

@@ -9,7 +9,7 @@ import pytest
 from clockwork.domain.executions import State
 from clockwork.domain.jobs import HttpTarget
 from clockwork.domain.named_jobs import NamedJob
-from tests.handlers.handlers import Api
+from tests.handlers.handlers import Answer, Api, job_body
 from tests.handlers.test_named_api import EVERY, create, job_id, run
 from tests.support.examples import failure, success
 from tests.support.named import execution_of
@@ -141,3 +141,67 @@ def test_a_redrive_of_a_deleted_job_needs_as_it_was() -> None:
     assert (refused.status, "asItWas" in refused.body["detail"]) == (409, True)
     assert api.call("POST", f"/v1/executions/{dead}/redrive", {"asItWas": True}).status == 200
     assert run(api, 5) == 1
+
+
+#: The five calls that change a job, with a body that leaves its definition alone.
+FIVE: dict[str, tuple[str, str, Any]] = {
+    "PUT": ("PUT", "", "whole"),
+    "PATCH": ("PATCH", "", {"payload": 8}),
+    "pause": ("POST", "/pause", None),
+    "resume": ("POST", "/resume", None),
+    "DELETE": ("DELETE", "", None),
+}
+
+
+def changing(api: Api, path: str, call: str, **headers: str) -> Answer:
+    method, rest, body = FIVE[call]
+    if body == "whole":
+        sent = job_body(payload=8, schedule=EVERY, retryPolicy=LATER)
+        body = {name: value for name, value in sent.items() if name not in ("clientId", "jobKey")}
+    return api.call(method, path + rest, body, headers=headers)
+
+
+@pytest.mark.parametrize("call", FIVE)
+def test_the_answer_to_each_of_the_five_says_what_runs_goes_on_was_ended_and_was_released(call: str) -> None:
+    api = Api()
+    path = f"/v1/jobs/{job_id(api, retryPolicy=LATER)}"
+    failing(api)
+    run(api, 25)
+    if call == "resume":
+        api.call("POST", f"{path}/pause")
+        run(api, 10)
+    answer = changing(api, path, call)
+    assert answer.status == 200
+    told = answer.body
+    waiting = {
+        f"{api.clockwork.targets.delivered[0].job_id}.{d.occurrence.due_at}.0" for d in api.clockwork.targets.delivered
+    }
+    ended = {one["executionId"] for one in told["ended"]}
+    assert told["endedCount"] == len(ended)
+    assert told["executionsCount"] == len(told["executions"]) == 0
+    if call == "DELETE":
+        assert ended == waiting
+        assert {one["state"] for one in told["ended"]} == {"CANCELLED"}
+        return
+    assert told["changed"] is True
+    assert {one["executionId"] for one in told["goesOn"]} == waiting
+    assert told["goesOnCount"] == len(waiting)
+    assert ended == set()
+    released = {one["executionId"] for one in told["released"]}
+    assert told["releasedCount"] == len(released)
+    # Only a resume sends anything: what its schedule delivers of the pause, and what is due soon.
+    assert bool(released - waiting) is (call == "resume")
+
+
+@pytest.mark.parametrize("call", FIVE)
+def test_each_of_the_five_refuses_a_revision_of_before_with_both(call: str) -> None:
+    api = Api()
+    path = f"/v1/jobs/{job_id(api)}"
+    api.call("PATCH", path, {"payload": 7})
+    if call == "resume":
+        api.call("POST", f"{path}/pause")
+    refused = changing(api, path, call, **{"if-match": "1"})
+    assert refused.status == 409
+    revision = 3 if call == "resume" else 2
+    assert f"revision {revision}" in refused.body["detail"]
+    assert "revision 1" in refused.body["detail"]

@@ -9,12 +9,13 @@ import pytest
 
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Outcome, State
+from clockwork.domain.lifecycle.parking import parked_row, parking_of
 from clockwork.domain.releases import Delivery
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
 from tests.handlers.handlers import CONTEXT, Api, job_body, make_handler
 from tests.support.events import LambdaContext, http_event, ordered_event, poller_event, scheduled_event, sqs_event
-from tests.support.examples import NOW, failure
+from tests.support.examples import NOW, failure, occurrence, release
 
 
 def receive(clockwork: MemoryClockwork) -> dict[str, Any]:
@@ -232,6 +233,20 @@ def test_whatever_ends_one_repair_of_a_sweep_the_others_go_on(
         make_handler("sweeper", clockwork.world)(scheduled_event(), CONTEXT)
     assert set(begun) == set(parts)
     assert '"Sweeps":1' in capsys.readouterr().out.replace(" ", "")
+
+
+def test_a_resume_sweeps_its_client_at_once_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    clockwork = MemoryClockwork()
+    for client_id in ("acme", "other"):
+        clockwork.timeline.put_new([parked_row(release(occurrence=occurrence(client_id=client_id)))])
+        clockwork.regulation.note_parked(client_id, clockwork.clock.at)
+    swept = make_handler("sweeper", clockwork.world)({"clientId": "acme"}, CONTEXT)
+    assert swept["ParkedDiscarded"] == 0
+    assert not clockwork.timeline._rows[parking_of("acme")]
+    assert clockwork.timeline._rows[parking_of("other")]
+    # Only the sweep of everything shows that sweeps go on.
+    assert "Sweeps" not in swept
+    assert '"Sweeps"' not in capsys.readouterr().out
 
 
 def _begun(begun: list[str], port: str, *, fails: bool) -> Callable[..., Any]:

@@ -140,18 +140,18 @@ def test_a_poller_without_its_lease_does_not_count_as_a_poll(capsys: pytest.Capt
 @pytest.mark.parametrize("count", [1, 99, 100, 101, 1_600])
 def test_many_values_are_thinned_to_what_a_line_may_hold_with_both_ends_kept(count: int) -> None:
     values = [float(n * 7 % count) for n in range(count)]
-    line = json.loads(metrics_line("Clockwork", "account", 1, {"LatenessMs": values}, {"shard": "p000"}))
+    line = json.loads(metrics_line("Clockwork", "Staging", 1, {"LatenessMs": values}, {"shard": "p000"}))
     kept = check_line(line)["LatenessMs"]
     assert (min(kept), max(kept), len(kept)) == (min(values), max(values), min(count, MOST_VALUES))
     assert abs(sorted(kept)[len(kept) // 2] - count / 2) <= count / 50 + 1
     assert line["shard"] == "p000"
 
 
-def test_the_stage_is_the_only_dimension(capsys: pytest.CaptureFixture[str]) -> None:
-    Api().create()
+def test_the_stack_is_the_only_dimension(capsys: pytest.CaptureFixture[str]) -> None:
+    Api(stack_name="Staging").create()
     (line,) = map(json.loads, capsys.readouterr().out.splitlines())
-    assert line["_aws"]["CloudWatchMetrics"][0]["Dimensions"] == [["stage"]]
-    assert (line["stage"], line["_aws"]["CloudWatchMetrics"][0]["Namespace"]) == (
-        "local",
+    assert line["_aws"]["CloudWatchMetrics"][0]["Dimensions"] == [["stack"]]
+    assert (line["stack"], line["_aws"]["CloudWatchMetrics"][0]["Namespace"]) == (
+        "Staging",
         Settings.for_local().metrics_namespace,
     )

@@ -10,6 +10,7 @@ import pytest
 from clockwork.domain import keys
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.instants import to_text
+from clockwork.domain.limits.circuits import Circuit
 from clockwork.domain.timeline import Row
 from tests.handlers.faults import refused
 from tests.handlers.handlers import GLOBEX, Answer, Api, job_body
@@ -154,6 +155,17 @@ def test_a_client_sees_what_it_uses_and_what_is_left(api: Api) -> None:
     assert usage["parked"] == {"count": 1, "more": False}
     refused(api.call("GET", "/v1/clients/acme/usage", caller=BOB), 403)
     refused(api.call("GET", "/v1/clients/nobody/usage", caller=ADMIN), 404)
+
+
+def test_a_client_sees_since_when_the_circuits_of_its_targets_are_open(api: Api) -> None:
+    began_at = api.clockwork.clock.at
+    for host in ("b.example.com", "a.example.com"):
+        circuit = Circuit("acme", host, began_at, began_at + 60_000, 60_000)
+        assert api.clockwork.regulation.save_circuit(None, circuit)
+    assert api.call("GET", "/v1/clients/acme/usage").body["openCircuits"] == [
+        {"host": host, "openedAt": to_text(began_at), "triedAt": to_text(began_at + 60_000)}
+        for host in ("a.example.com", "b.example.com")
+    ]
 
 
 def test_an_admin_sees_where_the_shards_stand(api: Api) -> None:

@@ -28,6 +28,7 @@ SETTINGS: dict[str, Any] = {
     "kafka_ordered_release_queue_url": f"{QUEUES}/cut-short-KafkaOrdered.fifo",
     "kafka_ordered_release_dead_letter_queue_url": f"{QUEUES}/cut-short-KafkaOrderedDead.fifo",
     "poller_function": "cut-short-Poller",
+    "sweeper_function": "cut-short-Sweeper",
     "ingestion_topic": "requests",
 }
 OWN_QUEUES = [
@@ -46,6 +47,7 @@ OWN_ARNS = [
     f"arn:aws:sns:us-east-1:{ACCOUNT}:Clockwork-Topic1A2B",
     f"arn:aws:iam::{ACCOUNT}:role/Clockwork-FunctionsDelivererRole1A2B-3C4D",
     f"arn:aws:iam::{ACCOUNT}:role/with/a/path/Clockwork-Role",
+    f"arn:aws:lambda:us-east-1:{ACCOUNT}:function:cut-short-Sweeper",
 ]
 #: Another account's, another stack's, and patterns that hold more than our own.
 OTHERS = [

@@ -59,3 +59,12 @@ def test_a_client_whose_secret_is_gone_can_be_paused_and_resumed() -> None:
     api.clockwork.signing_secrets.names.clear()
     for action in ("pause", "resume"):
         assert api.call("POST", f"/v1/clients/acme/{action}", caller=ADMIN).status == 200
+
+
+def test_secrets_lie_below_the_name_of_the_deployment() -> None:
+    api = Api(stack_name="Staging")
+    api.clockwork.signing_secrets.names.update([*NAMES, "staging/acme"])
+    answer = put(api, "clockwork/acme", "ssm:/clockwork/acme")
+    assert (answer.status, answer.pointers) == (422, ["/signingSecrets/0", "/signingSecrets/1"])
+    assert set(answer.details) == {"must begin with staging/ or ssm:/staging/"}
+    assert put(api, "staging/acme").status == 200

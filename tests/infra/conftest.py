@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from typing import Any
 
 import pytest
 
@@ -22,17 +23,17 @@ ADMIN = "arn:aws:iam::123456789012:role/Admin"
 TARGETS = "arn:aws:sqs:*:123456789012:jobs-*"
 
 
-def compose(outdir: str | None = None, **context: str) -> cdk.App:
+def compose(outdir: str | None = None, **context: Any) -> cdk.App:
     """The app with this context, not synthesized yet."""
     flags = json.loads((ROOT / "cdk.json").read_text())["context"]
     app = cdk.App(outdir=outdir, context={**flags, "aws:cdk:bundling-stacks": [], **context})
-    ClockworkStack(app, "Clockwork", options=Options.from_context(app.node))
+    ClockworkStack(app, "Clockwork", options=Options.chosen(app.node, None))
     return app
 
 
-def synthesize(**context: str) -> Template:
+def synthesize(**context: Any) -> Template:
     """The template with this context."""
-    return Template(compose(**context).synth().get_stack_by_name("Clockwork").template)
+    return Template(compose(**context).synth().get_stack_artifact("Clockwork").template)
 
 
 @pytest.fixture(scope="session")

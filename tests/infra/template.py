@@ -41,6 +41,12 @@ class Template:
         assert len(functions) == 1, f"{list(functions)} are the functions of {moment}"
         return next(iter(functions.values()))
 
+    def started(self, named: Resource) -> str:
+        """The logical id of the function whose alias `live` a trigger names. Fails if it names anything else."""
+        alias = self.all("Lambda::Alias")[named["Ref"]]["Properties"]
+        assert alias["Name"] == "live"
+        return str(alias["FunctionName"]["Ref"])
+
     def logical_id(self, resource: Resource) -> str:
         """The logical id under which a resource stands."""
         return next(str(key) for key, one in self.body["Resources"].items() if one is resource)

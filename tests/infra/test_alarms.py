@@ -85,14 +85,14 @@ def test_refused_writes_are_alarms(account: Template, table: str) -> None:
     assert alarm(account, f"{table}Throttled")["MetricName"] == "WriteThrottleEvents"
 
 
-def test_own_metrics_carry_the_stage_and_no_other_dimension(account: Template) -> None:
+def test_own_metrics_carry_the_stack_and_no_other_dimension(account: Template) -> None:
     own = [
         one["Properties"]["Dimensions"]
         for one in account.all("CloudWatch::Alarm").values()
         if one["Properties"].get("Namespace") == Settings().metrics_namespace
     ]
     assert own
-    assert all(dimensions == [{"Name": "stage", "Value": "account"}] for dimensions in own)
+    assert all(dimensions == [{"Name": "stack", "Value": "Clockwork"}] for dimensions in own)
 
 
 @pytest.mark.parametrize(("name", "state"), [("OrderedBacklog", "Visible"), ("OrderedHidden", "NotVisible")])

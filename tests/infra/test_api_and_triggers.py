@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from clockwork.routes import ROUTES
-from tests.infra.template import Template
+from tests.infra.template import Template, strings
 
 
 def test_there_is_one_route_per_entry_and_no_catch_all(account: Template) -> None:
@@ -28,24 +28,46 @@ def test_requests_are_throttled_and_logged_with_their_caller(account: Template) 
 
 def test_ticker_and_sweeper_start_every_minute(account: Template) -> None:
     rules = [rule["Properties"] for rule in account.all("Events::Rule").values()]
-    started = {rule["Targets"][0]["Arn"]["Fn::GetAtt"][0]: rule["ScheduleExpression"] for rule in rules}
+    started = {account.started(rule["Targets"][0]["Arn"]): rule["ScheduleExpression"] for rule in rules}
     expected = [account.logical_id(account.function(moment)) for moment in ("Ticker", "Sweeper")]
     assert started == dict.fromkeys(expected, "rate(1 minute)")
 
 
 def test_releases_reach_the_deliverer_at_once_in_tens_and_fail_one_by_one(account: Template) -> None:
     mappings = [mapping["Properties"] for mapping in account.all("Lambda::EventSourceMapping").values()]
-    windows = {}
+    windows, most = {}, {}
     for properties in mappings:
-        assert properties["FunctionName"] == {"Ref": account.logical_id(account.function("Deliverer"))}
+        assert account.started(properties["FunctionName"]) == account.logical_id(account.function("Deliverer"))
         assert properties["BatchSize"] == 10
         assert properties["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
-        assert "ScalingConfig" not in properties
         (queue, _) = properties["EventSourceArn"]["Fn::GetAtt"]
         windows[queue] = properties.get("MaximumBatchingWindowInSeconds")
+        most[queue] = properties["ScalingConfig"]["MaximumConcurrency"]
     plain, ordered = (account.one("SQS::Queue", f"Queues{name}") for name in ("Release", "OrderedRelease"))
     # Lambda refuses a batching window for a FIFO queue.
     assert windows == {account.logical_id(plain): 0, account.logical_id(ordered): None}
+    assert most == {account.logical_id(plain): 80, account.logical_id(ordered): 20}
+
+
+def test_one_permission_lets_all_routes_call_the_api(account: Template) -> None:
+    allowed = [
+        one["Properties"]
+        for one in account.all("Lambda::Permission").values()
+        if one["Properties"]["Principal"] == "apigateway.amazonaws.com"
+    ]
+    (permission,) = allowed
+    assert "".join(strings(permission["SourceArn"])).endswith("/*/*")
+
+
+def test_the_access_log_lies_where_logs_of_services_share_one_policy(account: Template) -> None:
+    (name,) = [
+        one["Properties"]["LogGroupName"]
+        for one in account.all("Logs::LogGroup").values()
+        if "LogGroupName" in one["Properties"]
+    ]
+    assert "".join(strings(name)).startswith("/aws/vendedlogs/Clockwork/access-")
+    # The log stays when the stack goes: another stack of the same name must find its own free.
+    assert "AWS::StackId" in strings(name)
 
 
 def test_the_outputs_name_what_operators_look_for(account: Template) -> None:

@@ -33,13 +33,13 @@ for module in list(sys.modules.values()):
 
 def layers_of(moment: str, *, local: bool) -> list[Path]:
     """The layers that Lambda puts on a function's path, besides the function's own folder."""
-    return [packages(layer, local=local) / "python" for layer in LAYERS[moment]]
+    return [packages(layer, architecture=None if local else "arm64") / "python" for layer in LAYERS[moment]]
 
 
 def in_the_account() -> Iterator[Path]:
     """All package layers as built for an account."""
     for layer in ("vendor", "edge", "kafka"):
-        yield packages(layer, local=False) / "python"
+        yield packages(layer, architecture="arm64") / "python"
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
@@ -114,7 +114,10 @@ def test_native_code_for_the_account_is_for_its_processor_and_python() -> None:
 @pytest.mark.parametrize("layer", ["vendor", "edge", "kafka"])
 def test_a_layer_holds_the_versions_that_the_tests_run_with(layer: str) -> None:
     for local in (True, False):
-        shipped = [path.name for path in (packages(layer, local=local) / "python").glob("*.dist-info")]
+        shipped = [
+            path.name
+            for path in (packages(layer, architecture=None if local else "arm64") / "python").glob("*.dist-info")
+        ]
         assert shipped
         for name, number in (one.removesuffix(".dist-info").rsplit("-", 1) for one in shipped):
             assert version(name) == number

@@ -36,14 +36,14 @@ def test_time_zones_come_from_the_layer(account: Template, moment: str) -> None:
 @pytest.mark.parametrize("moment", ["Api", "Ticker"])
 def test_who_starts_pollers_knows_their_name(account: Template, moment: str) -> None:
     variables = account.function(moment)["Properties"]["Environment"]["Variables"]
-    assert variables["POLLER_FUNCTION"] == {"Ref": account.logical_id(account.function("Poller"))}
+    poller = account.logical_id(account.function("Poller"))
+    assert variables["POLLER_FUNCTION"] == {"Fn::Join": ["", [{"Ref": poller}, ":live"]]}
 
 
 def test_admin_principals_and_shards_are_chosen_at_the_deployment() -> None:
     template = synthesize(adminPrincipals=f"{ADMIN}, {ADMIN}2", shards="3")
     read = Settings.from_environment(environment(template.function("Api")))
     assert (read.admin_principals, read.shards) == ((ADMIN, f"{ADMIN}2"), 3)
-    assert template.function("Poller")["Properties"]["ReservedConcurrentExecutions"] == 3 + 2 * read.ordered_shards
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
@@ -59,13 +59,26 @@ def test_a_lambda_runs_on_python_3_14_and_arm(account: Template, moment: str) ->
     assert properties["MemorySize"] == (1_024 if moment in ("Poller", "Deliverer") else 512)
 
 
-def test_concurrency_is_reserved_where_it_must_not_be_taken_away(account: Template) -> None:
-    reserved = {
-        moment: account.function(moment)["Properties"].get("ReservedConcurrentExecutions") for moment in MOMENTS
-    }
+def reserved_in(template: Template) -> dict[str, int | None]:
+    return {moment: template.function(moment)["Properties"].get("ReservedConcurrentExecutions") for moment in MOMENTS}
+
+
+def test_nothing_is_reserved_unless_asked_since_a_new_account_may_have_ten_concurrent_executions(
+    account: Template,
+) -> None:
+    assert reserved_in(account) == dict.fromkeys(MOMENTS)
+
+
+def test_concurrency_is_reserved_on_request_where_it_must_not_be_taken_away() -> None:
     settings = Settings.for_account()
     pollers = settings.shards + 2 * settings.ordered_shards  # an ordered shard's poller and its successor
-    assert reserved == {"Api": None, "Ticker": 2, "Poller": pollers, "Deliverer": None, "Sweeper": None}
+    assert reserved_in(synthesize(reserve="true")) == {
+        "Api": None,
+        "Ticker": 2,
+        "Poller": pollers,
+        "Deliverer": None,
+        "Sweeper": None,
+    }
 
 
 def test_work_that_comes_back_through_the_queue_is_not_taken_for_a_loop(account: Template) -> None:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from infra.options import MOST_RELEASE_QUEUES
+from infra.deployment.schema import OPTIONS
 from tests.infra.conftest import synthesize
 from tests.infra.template import MOMENTS, Resource, Template, as_list
 
@@ -14,6 +14,7 @@ KAFKA = json.dumps({"bootstrapServers": "b-1:9092"})
 #: https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html
 MOST_RESOURCES = 500
 FURTHER = (1, 2)
+MOST_RELEASE_QUEUES: int = OPTIONS["releaseQueues"]["maximum"]
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ def queue_of(template: Template, number: int) -> Resource:
 def deliverer_of(template: Template, number: int) -> Resource:
     """The deliverer of a queue after the first."""
     mapping = mapping_of(template, number)
-    return dict(template.body["Resources"][mapping["Properties"]["FunctionName"]["Ref"]])
+    return dict(template.body["Resources"][template.started(mapping["Properties"]["FunctionName"])])
 
 
 def mapping_of(template: Template, number: int) -> Resource:
@@ -76,18 +77,22 @@ def test_messages_reach_it_as_they_reach_the_first(three: Template, number: int)
         "BatchSize": 10,
         "MaximumBatchingWindowInSeconds": 0,
         "FunctionResponseTypes": ["ReportBatchItemFailures"],
+        # Four fifths of a hundred deliverers, divided among three queues.
+        "ScalingConfig": {"MaximumConcurrency": 26},
     }
 
 
 def test_every_plain_queue_keeps_as_many_pollers_ready_as_the_deployment_asks_for(three: Template) -> None:
-    asked = synthesize(releaseQueues="2", queuePollers="100", kafka=KAFKA)
+    asked = synthesize(releaseQueues="2", queuePollers="100", delivererConcurrency="3000", kafka=KAFKA)
     provisioned = {
         one["Properties"]["EventSourceArn"]["Fn::GetAtt"][0]: one["Properties"]["ProvisionedPollerConfig"]
         for one in asked.all("Lambda::EventSourceMapping").values()
         if "ProvisionedPollerConfig" in one["Properties"]
     }
     first = asked.logical_id(first_of(asked, "SQS::Queue", "ReleaseQueueUrl"))
-    assert provisioned == {key: {"MinimumPollers": 100} for key in (first, asked.logical_id(queue_of(asked, 1)))}
+    assert provisioned == {
+        key: {"MinimumPollers": 100, "MaximumPollers": 120} for key in (first, asked.logical_id(queue_of(asked, 1)))
+    }
     unasked = three.all("Lambda::EventSourceMapping").values()
     assert not [one for one in unasked if "ProvisionedPollerConfig" in one["Properties"]]
 
@@ -101,9 +106,13 @@ def test_what_a_deployment_of_fewer_leaves_out_stays_with_all_that_it_needs_to_r
         locks = three.all("SQS::QueuePolicy").items()
         needed |= {queue, *(key for key, one in locks if one["Properties"]["Queues"] == [{"Ref": queue}])}
         mapping = mapping_of(three, number)
-        needed |= {three.logical_id(mapping), mapping["Properties"]["FunctionName"]["Ref"]}
-    assert len(needed) == 4 * len(FURTHER)
-    assert left == needed
+        alias = mapping["Properties"]["FunctionName"]
+        needed |= {three.logical_id(mapping), three.started(alias), alias["Ref"]}
+    assert len(needed) == 5 * len(FURTHER)
+    assert needed <= left
+    # Of the other queues nothing but the queue stays, and who may read it: their deliverer goes with the stack.
+    kinds = {resources[key]["Type"] for key in left - needed}
+    assert kinds == {"AWS::SQS::Queue", "AWS::SQS::QueuePolicy", "AWS::Lambda::Version"}
 
 
 def test_what_was_left_behind_may_still_be_sent_to_and_taken_from(account: Template) -> None:
@@ -132,7 +141,7 @@ def test_no_lambda_is_told_of_a_queue_before_it_exists(three: Template, output: 
 @pytest.mark.parametrize("number", FURTHER)
 def test_every_queue_and_its_deliverer_are_watched(three: Template, number: int) -> None:
     queue = {"Fn::GetAtt": [three.logical_id(queue_of(three, number)), "QueueName"]}
-    deliverer = mapping_of(three, number)["Properties"]["FunctionName"]
+    deliverer = {"Ref": three.started(mapping_of(three, number)["Properties"]["FunctionName"])}
     watched = {"QueueAge": queue, "InFlight": queue, "DelivererErrors": deliverer, "DelivererThrottles": deliverer}
     for name, value in watched.items():
         alarm = three.one("CloudWatch::Alarm", f"AlarmsFurther{number}{name}")["Properties"]

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from clockwork.settings import Settings
-from infra.options import InvalidContext
+from infra.deployment.document import InvalidDeployment
 from tests.infra.conftest import synthesize
 from tests.infra.template import Template, strings
 
@@ -51,9 +51,9 @@ def test_every_queue_of_it_is_encrypted_and_refuses_plain_http(queue: Template) 
 
 
 def test_the_queue_feeds_the_ingester_and_messages_fail_one_by_one(queue: Template) -> None:
-    ingester = {"Ref": queue.logical_id(queue.function("Ingester"))}
+    ingester = queue.logical_id(queue.function("Ingester"))
     mappings = [one["Properties"] for one in queue.all("Lambda::EventSourceMapping").values()]
-    (ours,) = [one for one in mappings if one["FunctionName"] == ingester]
+    (ours,) = [one for one in mappings if queue.started(one["FunctionName"]) == ingester]
     assert (ours["BatchSize"], ours["FunctionResponseTypes"]) == (10, ["ReportBatchItemFailures"])
     assert "MaximumBatchingWindowInSeconds" not in ours
 
@@ -81,7 +81,7 @@ def test_bad_messages_and_dead_letters_wake_somebody(queue: Template) -> None:
 def test_a_topic_feeds_the_ingester_in_the_clusters_network_and_not_in_one_of_its_own(topic: Template) -> None:
     mapping = topic.one("Lambda::EventSourceMapping", "IngestionTopic")["Properties"]
     ingester = topic.function("Ingester")
-    assert mapping["FunctionName"] == {"Ref": topic.logical_id(ingester)}
+    assert topic.started(mapping["FunctionName"]) == topic.logical_id(ingester)
     assert (mapping["EventSourceArn"], mapping["Topics"]) == (CLUSTER, ["requests"])
     assert (mapping["StartingPosition"], mapping["FunctionResponseTypes"]) == (
         "TRIM_HORIZON",
@@ -115,7 +115,7 @@ def test_with_iam_the_ingester_reads_its_topic_and_no_other(topic: Template) -> 
     ],
 )
 def test_what_cannot_be_deployed_is_refused(context: dict[str, str]) -> None:
-    with pytest.raises(InvalidContext, match=r"ingestionQueue=yes|ingestionTopic needs"):
+    with pytest.raises(InvalidDeployment, match=r"ingestionQueue: \"yes\" is not|ingestionTopic needs|clusterArn"):
         synthesize(**context)
 
 

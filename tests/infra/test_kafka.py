@@ -100,7 +100,7 @@ def test_each_deliverer_takes_from_its_own_queue_and_the_sweeper_from_both_dead_
 
 def test_releases_to_kafka_reach_its_deliverer_like_all_others(kafka: Template) -> None:
     sources = {
-        one["Properties"]["EventSourceArn"]["Fn::GetAtt"][0]: one["Properties"]["FunctionName"]["Ref"]
+        one["Properties"]["EventSourceArn"]["Fn::GetAtt"][0]: kafka.started(one["Properties"]["FunctionName"])
         for one in kafka.all("Lambda::EventSourceMapping").values()
     }
     assert sources == {

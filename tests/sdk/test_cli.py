@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from clockwork.domain.executions import Outcome, State
+from clockwork.domain.limits.circuits import Circuit
 from clockwork_client.cli import show
 from clockwork_client.cli.app import COMMANDS, GROUPS, clockwork, in_front
 from clockwork_client.cli.app import State as Settings
@@ -429,7 +430,12 @@ def test_clients_are_listed_with_what_they_use(cli: Cli) -> None:
     assert [one["clientId"] for one in cli.json("client", "list", caller=ADMIN)] == ["acme", "globex"]
     assert "acme" in cli("client", "list", caller=ADMIN).stdout
     assert cli("client", "list").exit_code == 1
-    assert "parked" in cli("client", "usage").stdout
+    began_at = cli.api.clockwork.clock.at
+    shut = Circuit("acme", "down.example.com", began_at, began_at + 60_000, 60_000)
+    assert cli.api.clockwork.regulation.save_circuit(None, shut)
+    told = cli("client", "usage").stdout
+    assert "parked" in told
+    assert f"down.example.com {datetime.fromtimestamp(began_at / 1000, UTC).astimezone():%Y-%m-%d %H:%M}" in told
 
 
 def test_shards_are_shown_to_admins(cli: Cli) -> None:

@@ -26,7 +26,7 @@ SEEDS_TO_MEET_ALL = 200
 #: This many lines of a history are shown: the last ones, which explain the violation.
 LINES = 120
 #: So many seeds with defects measure branches, wherever they are among the seeds.
-DEFECTS_TRACED = 4
+DEFECTS_TRACED = 8
 #: A long run reports its progress each time after this many seeds.
 TELL_EVERY = 1_000
 Work = Callable[[int], tuple[Result, Arcs | None]]

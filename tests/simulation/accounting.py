@@ -13,7 +13,7 @@ from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
 from clockwork.domain.timeline import Row
 from tests.simulation.requests import EVERYBODY
-from tests.simulation.rows import elements_of, every_row
+from tests.simulation.rows import elements_of, every_row, owed_rows
 from tests.simulation.stores import Stores
 from tests.simulation.verdict import where_it_stands
 from tests.simulation.watcher import Watcher
@@ -59,12 +59,14 @@ def _needs_message(watcher: Watcher, record: Execution) -> bool:
 
 
 def _kept(stores: Stores) -> Iterator[str]:
-    """The ids of all waiting jobs: in messages, in rows that no cursor has passed, and in parked rows."""
+    """The ids of all waiting jobs: in messages, in rows that no cursor has passed or that are owed, in parked rows."""
     for queue in (stores.queue, stores.ordered_queue):
         for message in (*queue.messages.values(), *queue.dead.values()):
             yield from _jobs_of_message(message.body)
     for partition_id, shard in stores.shards.get(stores.shards.list()).items():
         for row in every_row(stores.timeline, partition_id, shard.cursor):
+            yield from _jobs_of_row(row)
+        for row in owed_rows(stores.timeline, shard):
             yield from _jobs_of_row(row)
     for client in EVERYBODY:
         for row in every_row(stores.timeline, parking_of(client.client_id)):

@@ -15,7 +15,17 @@ from clockwork.flows.requests import create
 from clockwork.flows.world import World
 from tests.simulation.clients import Visit, accept, ask_again, create_asked, create_keyed, create_once, request_of
 from tests.simulation.named_clients import KEYS, answered, definition
-from tests.simulation.requests import DOWNCAST, METERED, NARROW, QUEUE_ARN, REGULATED, SHARING, TOPIC, KeyedRequest
+from tests.simulation.requests import (
+    ADMIN,
+    DOWNCAST,
+    METERED,
+    NARROW,
+    QUEUE_ARN,
+    REGULATED,
+    SHARING,
+    TOPIC,
+    KeyedRequest,
+)
 from tests.simulation.stores import POISON
 from tests.simulation.targets import DOWN_HOST
 from tests.support.examples import outline
@@ -112,9 +122,12 @@ def create_metered(visit: Visit) -> None:
 def preview(visit: Visit) -> None:
     """Asks for work that makes nothing, several times at once: it goes at the pace of any client of the caller."""
     visit.client = visit.rng.choice((METERED, METERED, METERED, *SHARING))
+    is_admin = visit.rng.random() < 0.1 and not visit.step.by_stranger
 
     def flow(world: World, _: Sequence[str]) -> None:
-        clients = access.clients_of(world, visit.caller(world))
+        # An admin whom no client lists has no pace.
+        caller = access.identify(world, ADMIN) if is_admin else visit.caller(world)
+        clients = access.clients_of(world, caller)
         for _again in range(visit.rng.choice((1, 1, 2, 4))):
             visit.intake.admit_preview(world, clients)
 

@@ -18,14 +18,16 @@ from clockwork.flows.poll.poller import poll_among_others, poll_any
 from clockwork.flows.poll.tick import tick
 from clockwork.flows.requests.quotas import Intake
 from clockwork.flows.sweep.sweep import repair_all
+from clockwork.flows.sweep.unpark import unpark
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.flows.world import Environment, World
 from clockwork.memory.clock import SeededRandom
 from clockwork.ports import Invoker
 from clockwork.settings import Settings
 from tests.simulation import proxies
+from tests.simulation.defects import Defect
 from tests.simulation.faults import Adversary, Fault
-from tests.simulation.gate import Defect, Gate
+from tests.simulation.gate import Gate
 from tests.simulation.history import History
 from tests.simulation.retention import expire_messages, expire_records
 from tests.simulation.scheduler import Actor, Scheduler
@@ -72,9 +74,10 @@ class Watched(Faults):
             self._watcher.violated("Unexpected", f"{self._actor.name}: {error!r}\n{trail}")
 
     def lost(self, action: str, told: str, why_not: str, **extra: str) -> None:
-        """Note what ends in the log alone: an execution, or all jobs of a row. That no store answered is no cause."""
-        about = {text.partition(".")[0] for text in extra.values()}
-        self._watcher.told_lost |= about - self._actor.unanswered
+        """Object: what is refused everywhere is owed for an hour, and no fault of a run lasts for so long."""
+        self._watcher.violated(
+            "I1", f"{self._actor.name}: it ends in the log alone: {action}, {told}: {why_not} {extra}"
+        )
 
 
 class Machine:
@@ -252,6 +255,18 @@ class Cloud:
             for one in partition_ids
         ]
 
+    def sweep(self, client_id: str) -> None:
+        """Accepts an asynchronous invocation of the sweeper for one client, which may be lost or doubled, too."""
+        rate = self.adversary.profile.machines
+        if self.adversary.strikes(Fault.INVOKE_LOST, rate):
+            return
+
+        def work(world: World, deadline_at: int) -> object:
+            return unpark(world, deadline_at, client_id)
+
+        for _ in range(1 + self.adversary.strikes(Fault.INVOKE_TWICE, rate)):
+            self.invoke("sweeper", self.settings.sweeper_timeout_seconds, work, after=self._rng.randrange(5, 400))
+
     # Rules.
 
     def start_rules(self) -> None:
@@ -281,7 +296,9 @@ class Cloud:
     def _sweep(self) -> None:
         if self.stores.queue.dead:
             self.adversary.counts[Fault.DEAD_LETTERED] += 1
-        self.invoke("sweeper", self.settings.sweeper_timeout_seconds, _sweep_and_audit)
+        twice = self.adversary.strikes(Fault.SWEEP_TWICE, self.adversary.profile.machines)
+        for _ in range(1 + twice):
+            self.invoke("sweeper", self.settings.sweeper_timeout_seconds, _sweep_and_audit)
 
     # The event source.
 

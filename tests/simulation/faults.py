@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from tests.simulation.defects import Defects, Meets
+
 
 class Fault(StrEnum):
     """The kinds of faults, by the place where they occur."""
@@ -36,6 +38,7 @@ class Fault(StrEnum):
     CLOCK_SKEW = "clock_skew"
     TICK_MISSED = "tick_missed"
     TICK_TWICE = "tick_twice"
+    SWEEP_TWICE = "sweep_twice"  # two sweepers at once
     INVOKE_LOST = "invoke_lost"
     INVOKE_TWICE = "invoke_twice"
     DEPLOY = "deploy"
@@ -58,6 +61,8 @@ class Fault(StrEnum):
     POINTER_LOST = "pointer_lost"  # a chain's next pointer is gone: nothing fires until the audit or a read repairs it
     TTL = "ttl"
     RECORD_EXPIRED = "record_expired"  # TTL deletes a record, at its time or later
+    RECORD_LOST = "record_lost"  # the record of something that is parked is gone, as after a restore of its table
+    GARBAGE_PARKED = "garbage_parked_row"
     # Faults of targets.
     TARGET_REFUSES = "target_refuses"
     TARGET_REJECTS = "target_rejects"
@@ -97,10 +102,14 @@ class Profile:
     #: If given, only these faults strike calls, and only calls that mention one of the words in `focus`.
     only: tuple[Fault, ...] = ()
     focus: tuple[str, ...] = ("",)
+    #: If given, most processes die that have just saved a record in this state, and before they do what follows.
+    dies_behind: str = ""
 
 
 #: Calls of a create or cancel between which a poller may slip in.
 PLACING = ("timeline.put", "shards.get", "timeline.cancel")
+#: Calls during which an attempt may outlive its claim.
+OVERRUNNING = ("targets.collect", "deliverer executions.save")
 #: Calls with which the sweeper handles a message that its deliverer died of.
 SWEEPING_UP = ("sweeper releases", "targets.begin")
 CALM = Profile("calm", skew_ms=0)
@@ -115,7 +124,7 @@ PROFILES = (
     Profile("messy queue", 0.01, 0.0, 0.3, 0.3),
     Profile("bad targets", 0.002, 0.0, 0.02, 0.6, 0.5),
     Profile("slow puts", 0.5, 0.02, 0.0, 0.4, only=(*PAUSES, Fault.LANDS_LATE), focus=PLACING),
-    Profile("overruns", 0.3, 0.5, 0.3, 0.2, only=PAUSES, focus=("targets.collect", "deliverer executions.save")),
+    Profile("overruns", 0.3, 0.5, 0.3, 0.2, only=PAUSES, focus=OVERRUNNING, dies_behind="WORKER_LOST"),
     Profile("dying deliverers", 0.08, 0.02, 0.1, 0.2, 0.5, only=(*CRASHES, Fault.THROTTLED), focus=("deliverer",)),
     Profile("zombie pollers", 0.2, 0.3, 0.02, 0.1, 0.2, only=(*PAUSES, *ERRORS, Fault.LANDS_TWICE), focus=("poller",)),
     Profile("slow looks", 0.4, 0.02, 0.0, 0.1, only=PAUSES, focus=("deliverer jobs.get", "targets.begin")),
@@ -128,6 +137,8 @@ PROFILES = (
     Profile("bad sweeps", 0.35, 0.02, 0.02, 0.2, 0.5, only=(*CRASHES, *ERRORS), focus=("sweeper", "targets.begin")),
 )
 
+#: So many of the processes die that saved a record of the state behind which they are to die.
+DYING = 0.6
 #: So many of the decisions about the client with defects raise.
 BAD_DECISIONS = 0.05
 #: Nothing goes wrong but decisions and calls about the work of one client: for all others the run is calm.
@@ -151,6 +162,8 @@ class Adversary:
         self.counts: Counter[Fault] = Counter()
         #: What is out in this run, if anything is.
         self.outage: Struck | None = None
+        #: The defects of this run, if there are any.
+        self.defects: Defects | None = None
         self._left = limit if limit is not None else 10**9
         self._stopped = False
 
@@ -170,9 +183,13 @@ class Adversary:
             return True
         return False
 
-    def on_call(self, actor: str, call: str, kinds: tuple[Fault, ...]) -> Fault | None:
-        """The fault that strikes a call, or None."""
-        if not self.is_active or self.rng.random() >= self.profile.calls:
+    def on_call(self, actor: str, call: str, kinds: tuple[Fault, ...], *, surely: bool = False) -> Fault | None:
+        """The fault that strikes a call, or None. `surely`: a fault does."""
+        if not self.is_active:
+            return None
+        if self.profile.dies_behind and self.profile.dies_behind in call and self.strikes(Fault.CRASH_AFTER, DYING):
+            return Fault.CRASH_AFTER
+        if self.rng.random() >= self.profile.calls and not surely:
             return None
         if not any(word in f"{actor} {call}" for word in self.profile.focus):
             return None
@@ -191,13 +208,16 @@ class Adversary:
             self.count(Fault.OUTAGE)
         return struck
 
-    def raises_defects(self, actor: str) -> bool:
-        """Whether calls of this actor may meet defects. The api answers such a call with 500, which is its client's."""
-        return Fault.DEFECT in self.profile.only and not actor.startswith("api")
+    def defect_at(self, actor: str, now: int, call: str, about: object) -> Meets | None:
+        """Which defect a call of this actor meets. The api answers such a call with 500, which is its client's."""
+        if self.defects is None or actor.startswith("api"):
+            return None
+        return self.defects.at(now, call, about)
 
-    def spoils(self, actor: str) -> bool:
-        """Whether a decision about the client with defects raises now, in this actor."""
-        return self.raises_defects(actor) and self.strikes(Fault.BAD_DECISION, BAD_DECISIONS)
+    def spoils(self, actor: str, about: object) -> bool:
+        """Whether a decision raises now, in this actor."""
+        met = self.defect_at(actor, 0, "", about)
+        return met is not None and self.strikes(Fault.BAD_DECISION, BAD_DECISIONS)
 
     def count(self, fault: Fault) -> None:
         """Counts a fault that has struck."""

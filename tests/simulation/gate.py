@@ -2,43 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol, TypeVar
 
-import msgspec
-
 from clockwork.domain.errors import Unavailable
-from clockwork.domain.timeline import Row
+from clockwork.domain.executions import Execution
 from tests.simulation import roles
+from tests.simulation.defects import Defect, Meets
 from tests.simulation.faults import OF_READ, OF_SEVERAL, OF_TARGET, OF_WRITE, Fault
 from tests.simulation.history import History
-from tests.simulation.rows import elements_of
 from tests.simulation.scheduler import Actor, Killed, Scheduler
 
 I = TypeVar("I")  # noqa: E741 - an item
 R = TypeVar("R")
-
-
-class Defect(ValueError):
-    """Raised by a call about the work of one client, as a defect of an adapter or a library would be."""
-
-
-#: The client whose work meets defects.
-DEFECTIVE_CLIENT = "client-0"
-
-
-def mentions(value: object, client_id: str) -> bool:
-    """Whether a call is about the work of a client, as far as its arguments name it, or hold it as a row does."""
-    if isinstance(value, str):
-        return value == client_id
-    if isinstance(value, Row):
-        return mentions(elements_of(value), client_id)
-    if isinstance(value, msgspec.Struct):
-        named = getattr(value, "client_id", None) or getattr(getattr(value, "occurrence", None), "client_id", None)
-        return named == client_id
-    if isinstance(value, Mapping):
-        return any(mentions(part, client_id) for part in value.values())
-    return isinstance(value, list | tuple) and any(mentions(part, client_id) for part in value)
 
 
 class NoAnswer:
@@ -52,17 +28,23 @@ Effect = Callable[[Sequence[I]], Sequence[R]]
 class Striking(Protocol):
     """The adversary, as the gate uses it."""
 
-    def on_call(self, actor: str, call: str, kinds: tuple[Fault, ...]) -> Fault | None: ...
+    def on_call(self, actor: str, call: str, kinds: tuple[Fault, ...], *, surely: bool = False) -> Fault | None: ...
 
     def out_at(self, now: int, call: str, items: Sequence[object], about: Sequence[object]) -> set[int]: ...
 
-    def raises_defects(self, actor: str) -> bool: ...
+    def defect_at(self, actor: str, now: int, call: str, about: object) -> Meets | None: ...
 
     def sleep_ms(self, fault: Fault) -> int: ...
 
     def latency_ms(self) -> int: ...
 
     def some(self, count: int) -> set[int]: ...
+
+
+def _states(about: tuple[object, ...]) -> list[str]:
+    """The states of the records that a call saves."""
+    wanted = about[0] if about and isinstance(about[0], list) else ()
+    return sorted({str(one.state) for one in wanted if isinstance(one, Execution)})
 
 
 class Acting:
@@ -119,9 +101,10 @@ class Gate:
         self, call: str, items: Sequence[I], effect: Effect[I, R], kinds: tuple[Fault, ...], about: tuple[object, ...]
     ) -> Sequence[R | NoAnswer]:
         roles.require_allowed(self.actor.name, call, items, about)
-        if self._adversary.raises_defects(self.actor.name) and mentions((items, about), DEFECTIVE_CLIENT):
-            kinds = (*kinds, Fault.DEFECT)
-        fault = self._adversary.on_call(self.actor.name, call, kinds)
+        defect = self._adversary.defect_at(self.actor.name, self._scheduler.now, call, (items, about))
+        kinds = (*kinds, Fault.DEFECT) if defect else kinds
+        told = " ".join((call, *_states(about)))
+        fault = self._adversary.on_call(self.actor.name, told, kinds, surely=defect is Meets.SURELY)
         out = self._adversary.out_at(self._scheduler.now, call, items, about)
         fault = Fault.OUTAGE if out else fault
         self._history.add(self._scheduler.now, self.actor.name, call, fault, about)

@@ -25,10 +25,11 @@ CANCELLING = "it ends what waits"
 class Fires:
     """The fires of one timing, as far as it is in force: due instants by base instant, and how many came before.
 
-    `open`: due instants of which nothing is promised.
+    `after_base`: the base instant behind which they begin. `open`: due instants of which nothing is promised.
     """
 
     due: dict[int, int]
+    after_base: int
     before: int = 0
     open: frozenset[int] = frozenset()
 
@@ -98,7 +99,7 @@ class _Standing:
         elif event.kind == "beat":
             self._replaced(event, due_at, is_new=is_new)
         elif event.kind == "bounds" and (due_at > divides_at or is_new):
-            self.fires = event.fires
+            self.fires, self.is_ended = event.fires, self.is_ended and not is_new
         elif event.kind == "resume" and self.paused_at is not None:
             is_skipped = self.paused_at < due_at < _skipped_until(event, self.paused_at)
             self.is_told = self.is_told or is_skipped
@@ -155,6 +156,9 @@ def _paused_at(paused_at: int | None, event: Event) -> int | None:
         return None
     if event.kind == "beat":
         paused_at = event.boundary_at
+    if event.kind == "bounds":
+        # Another jitter may bring what the pause held back before the instant of the pause: it is held back still.
+        return min([paused_at, *(due_at - 1 for due_at in set(event.fires.due.values()) - event.fires.open)])
     at = event.row.definition.at
     return min(paused_at, at - 1) if event.kind in ("move", "beat") and at is not None else paused_at
 
@@ -164,24 +168,27 @@ def _begun(row: NamedJob, zones: Zones, after_base: int | None = None, boundary_
     recurrence, at = row.definition.recurrence, row.definition.at
     if recurrence is None:
         assert at is not None
-        return Fires({at: at})
+        return Fires({at: at}, at - 1)
     begins_at = row.created_at if after_base is None else after_base
     due: dict[int, int] = {}
     for base_at, due_at in zones.fires(recurrence, begins_at, row.job_id):
-        if (boundary_at is None or due_at > boundary_at) and len(due) < _most(row.definition):
+        if boundary_at is not None and due_at <= boundary_at:
+            begins_at = begins_at if due else base_at
+        elif len(due) < _most(row.definition):
             due[base_at] = due_at
-    return Fires(due, open=_open(due, row, zones))
+    return Fires(due, begins_at, open=_open(due, row, zones))
 
 
 def _continued(fires: Fires, before: NamedJob, after: NamedJob, divides_at: int, zones: Zones) -> Fires:
     """The fires of the same beat in other bounds: those behind the last base that was due."""
-    last = _last_base(before, divides_at, zones)
+    # A base that was not among the fires before does not come back, although by its jitter it may be due behind them.
+    last = max(_last_base(before, divides_at, zones), fires.after_base)
     count = fires.before + sum(base_at <= last for base_at in fires.due)
     recurrence = after.definition.recurrence
     assert recurrence is not None
     left = max(0, _most(after.definition) - count)
     due = dict(islice(zones.fires(recurrence, last, after.job_id), left))
-    return Fires(due, count, _open(due, after, zones))
+    return Fires(due, last, count, _open(due, after, zones))
 
 
 def _open(due: dict[int, int], row: NamedJob, zones: Zones) -> frozenset[int]:

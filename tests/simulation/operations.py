@@ -10,6 +10,7 @@ from tests.simulation.clients import ANONYMOUS_OPERATIONS, ANONYMOUS_WEIGHTS, Vi
 from tests.simulation.named_clients import NAMED_OPERATIONS, NAMED_WEIGHTS
 from tests.simulation.named_further import FURTHER_OPERATIONS, FURTHER_WEIGHTS
 from tests.simulation.regulated import REGULATED_OPERATIONS, REGULATED_WEIGHTS
+from tests.simulation.upcoming import UPCOMING_OPERATIONS, UPCOMING_WEIGHTS
 
 OPERATIONS: dict[str, Callable[[Visit], None]] = {
     **ANONYMOUS_OPERATIONS,
@@ -18,6 +19,7 @@ OPERATIONS: dict[str, Callable[[Visit], None]] = {
     **NAMED_OPERATIONS,
     **FURTHER_OPERATIONS,
     **REGULATED_OPERATIONS,
+    **UPCOMING_OPERATIONS,
 }
 #: How often each operation is drawn.
 WEIGHTS: dict[str, float] = {
@@ -27,6 +29,7 @@ WEIGHTS: dict[str, float] = {
     **NAMED_WEIGHTS,
     **FURTHER_WEIGHTS,
     **REGULATED_WEIGHTS,
+    **UPCOMING_WEIGHTS,
 }
 #: A queue policy decides who may send messages, so strangers are not tried here; each kind of message is counted as an
 #: operation of its own.

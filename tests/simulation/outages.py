@@ -19,6 +19,8 @@ OUTAGES_EVERY = 25
 #: cannot be read for longer than that holds up its shard.
 TIMES = 6
 SHORTEST_MS, LONGEST_MS = 60_000, 140_000
+#: A long outage (ms).
+LONG_MS = 900_000
 
 
 @dataclass(frozen=True)
@@ -56,11 +58,12 @@ def _is_of_work(one: object) -> bool:
 BESIDE_DEFECTS = Place(
     "one client's queue and records", ("releases.send", "executions.save"), _is_of_work, _is_of_client
 )
+LIMITS = Place("one client's limits", "regulation.", lambda about: about == PLACED_AT, _is_of_client)
 #: Each is tried in turn.
 PLACES = (
     Place("one client's named jobs", "jobs.get", _is_job, _is_of_client),
     Place("one client's records", "executions.save", _is_record, _is_of_client),
-    Place("one client's limits", "regulation.", lambda about: about == PLACED_AT, _is_of_client),
+    LIMITS,
     Place("one transport", "releases.send", _is_for_kafka, lambda one: isinstance(one.target, KafkaTarget)),
 )
 OUTAGES = Profile("outages", skew_ms=0)
@@ -91,3 +94,12 @@ class Outage:
             return {index for index, item in enumerate(items) if self._place.fails(item)}
         parts = [part for one in about for part in (one if isinstance(one, list | tuple) else (one,))]
         return {0} if any(map(self._place.fails, [*about, *parts])) else set()
+
+
+class LongOutage(Outage):
+    """One outage of a quarter of an hour, where rows are kept for less: what is due meanwhile comes back from afar."""
+
+    def __init__(self, place: Place, began_at: int, rng: random.Random) -> None:
+        self._place = place
+        start = began_at + rng.randrange(LONG_MS // 2)
+        self._times = [(start, start + LONG_MS)]

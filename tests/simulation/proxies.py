@@ -117,8 +117,6 @@ class GatedExecutions(GatedPort):
     def save(self, changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[ports.Saved]:
         wanted = [after for _, after in changes]
         answers = self._gate.each("executions.save", changes, self._inner.save, wanted)
-        lost = {one.job_id for one, answer in zip(wanted, answers, strict=True) if isinstance(answer, NoAnswer)}
-        self._gate.actor.unanswered |= lost
         return [ports.Saved(ok=False, unavailable="no answer") if isinstance(a, NoAnswer) else a for a in answers]
 
     def find(self, job_id: str, execution_id: str) -> Execution | None:

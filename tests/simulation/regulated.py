@@ -12,20 +12,30 @@ from clockwork.domain.errors import KeyReused, Unavailable
 from clockwork.domain.ids import only_execution
 from clockwork.domain.lifecycle.parking import Parked
 from clockwork.flows import access
-from clockwork.flows.requests import cancel, create, read, redrive
+from clockwork.flows.requests import cancel, clients, create, read, redrive
 from clockwork.flows.world import World
 from tests.simulation.clients import (
     Step,
     Visit,
     accept,
     ask_again,
+    cancel_one,
     create_once,
     get_one,
     note_cancel,
     request_of,
 )
 from tests.simulation.named_clients import ORDERING_KEYS
-from tests.simulation.requests import ADMIN, DOWNCAST, REGULATED, REVOCABLE, KeyedRequest, ordered_policy
+from tests.simulation.requests import (
+    ADMIN,
+    DOWNCAST,
+    PACED,
+    PACES,
+    REGULATED,
+    REVOCABLE,
+    KeyedRequest,
+    ordered_policy,
+)
 from tests.simulation.revoking import without_some
 
 T = TypeVar("T")
@@ -102,12 +112,12 @@ def usurp(visit: Visit) -> None:
 
 
 def pause_client(visit: Visit) -> None:
-    operate(visit, lambda world: world.clients.put(msgspec.structs.replace(REGULATED, paused=True)))
+    operate(visit, lambda world: clients.pause_client(world, REGULATED.client_id, None, "tests"))
 
 
 def resume_client(visit: Visit) -> None:
     """Resumes the client, and perhaps pauses it again while its parked occurrences are unparked."""
-    operate(visit, lambda world: world.clients.put(REGULATED))
+    operate(visit, lambda world: clients.resume_client(world, REGULATED.client_id, None))
     if visit.rng.random() < 0.6:
         visit.actor.pause(visit.rng.randrange(5_000, 90_000))
         pause_client(visit)
@@ -147,6 +157,18 @@ def take_away(visit: Visit) -> None:
 
 def give_back(visit: Visit) -> None:
     operate(visit, lambda world: world.clients.put(REVOCABLE), client_id=REVOCABLE.client_id)
+
+
+def change_cap(visit: Visit) -> None:
+    """Raises or lowers the rate cap under which a line may stand."""
+    changed = msgspec.structs.replace(PACED, max_rate_per_second=visit.rng.choice(PACES))
+    operate(visit, lambda world: world.clients.put(changed), client_id=PACED.client_id)
+
+
+def cancel_some(visit: Visit) -> None:
+    """Cancels several of the client's jobs, which may stand in a line."""
+    for _ in range(visit.rng.randint(1, 8)):
+        cancel_one(visit)
 
 
 def redriving(visit: Visit) -> None:
@@ -230,6 +252,9 @@ REGULATED_OPERATIONS: dict[str, Callable[[Visit], None]] = {
     "create ordered capped": _regulated(create_ordered),
     "create revocable": _regulated(lambda visit: create_once(visit, visit.rng.choice((1, 3, 15))), REVOCABLE),
     "create ordered revocable": _regulated(create_ordered, REVOCABLE),
+    "create paced": _regulated(lambda visit: create_once(visit, visit.rng.choice((1, 3, 15, 15))), PACED),
+    "cancel paced": _regulated(cancel_some, PACED),
+    "change cap": change_cap,
     "take away": take_away,
     "give back": give_back,
     "create each": create_each,
@@ -250,5 +275,5 @@ REGULATED_WEIGHTS = {
     "create revocable": 3, "create ordered revocable": 1.5, "take away": 1.5, "give back": 1,
     "usurp": 1, "pause client": 2, "resume client": 2, "release parked": 2,
     "discard parked": 1, "redrive": 2, "redrive any": 1, "redrive many": 2, "redrive capped": 2, "discard dead": 4,
-    "cancel execution": 4,
+    "cancel execution": 4, "create paced": 4, "cancel paced": 2, "change cap": 1,
 }  # fmt: skip

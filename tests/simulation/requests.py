@@ -50,7 +50,14 @@ NARROW = _client(
     principals=("arn:aws:iam::123456789012:user/narrow",),
     max_concurrency=3,
 )
-CAPPED = (REGULATED, NARROW, REVOCABLE)
+#: A client with a low rate cap and no other: a line stands under it, and operators raise and lower it.
+PACED = _client(
+    client_id="paced",
+    principals=("arn:aws:iam::123456789012:user/paced",),
+    max_rate_per_second=0.1,
+)
+PACES = (0.1, 0.1, 0.5, 5.0)
+CAPPED = (REGULATED, NARROW, REVOCABLE, PACED)
 #: The client with a quota of jobs it may create.
 METERED = _client(
     client_id="metered",

@@ -48,8 +48,6 @@ NEEDS: Mapping[str, Needs] = {
     "regulation.count_created": _needs("clients", "UpdateItem"),
     "regulation.reserve": _needs("clients", "UpdateItem"),
     "regulation.line_up": _needs("clients", "UpdateItem"),
-    "regulation.note_herd": _needs("clients", "UpdateItem"),
-    "regulation.count_herds": _needs("clients", "Query"),
     "regulation.lease": _needs("clients", "UpdateItem"),
     "regulation.taken": _needs("clients", "Query"),
     "regulation.give_back": _needs("clients", "UpdateItem"),

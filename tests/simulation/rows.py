@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from clockwork.domain.errors import NewerFormat, Undecodable
 from clockwork.domain.keys import BEGINNING, END
+from clockwork.domain.lifecycle.owed import rows_owed
 from clockwork.domain.storage.codec import Element, decode_row
-from clockwork.domain.timeline import Row
+from clockwork.domain.timeline import Row, Shard
 from clockwork.ports import Timeline
 
 
@@ -19,6 +20,12 @@ def every_row(timeline: Timeline, partition_id: str, after: str = BEGINNING, unt
         if not page.more:
             return
         after = page.rows[-1].key
+
+
+def owed_rows(timeline: Timeline, shard: Shard) -> list[Row]:
+    """The rows that the shard's pollers have passed and are to visit again."""
+    found = timeline.find([(shard.partition_id, key) for key in rows_owed(shard.owed)])
+    return [row for row in found if row is not None]
 
 
 def elements_of(row: Row) -> Mapping[int, Element]:

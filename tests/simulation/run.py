@@ -19,19 +19,21 @@ from clockwork.memory.jobs import MemoryJobs
 from clockwork.settings import Settings
 from tests.simulation.accounting import check_accounted
 from tests.simulation.clients import Step
+from tests.simulation.damage import damage_parked_rows, lose_parked_record
 from tests.simulation.decisions import raising
+from tests.simulation.defects import DEFECTIVE, Defects
 from tests.simulation.faults import CALM, DEFECTS, PROFILES, SHORT_LIVES, Adversary, Fault, Profile
-from tests.simulation.gate import DEFECTIVE_CLIENT
 from tests.simulation.history import History
 from tests.simulation.named_further import hoard
 from tests.simulation.operations import ASKED_BY_MESSAGE, OPERATIONS, WEIGHTS
-from tests.simulation.outages import BESIDE_DEFECTS, OUTAGES, Outage, place_of_seed
+from tests.simulation.outages import BESIDE_DEFECTS, LIMITS, OUTAGES, LongOutage, Outage, place_of_seed
 from tests.simulation.requests import ADMIN, CLIENTS, METERED, RETRY_POLICIES
 from tests.simulation.retention import LONG_PAUSE_MS, SHORT, SLOW_RETRIES
 from tests.simulation.rows import elements_of, every_row
+from tests.simulation.small import small_bounds
 from tests.simulation.stage import BEGAN_AT, DRAIN_BOUND_MS, Stage
 from tests.simulation.stores import LARGEST_PAGE
-from tests.simulation.verdict import check_calm
+from tests.simulation.verdict import check_calm, check_lines
 from tests.simulation.watcher import Violation
 from tests.simulation.zones import ZONES_EVERY, Zones
 
@@ -43,9 +45,9 @@ CREATED_EARLIER = (METERED.jobs_per_day or 0) - 30, METERED.jobs_per_day or 0
 #: In one of this many seeds, a client has a long list of jobs.
 HOARDS_EVERY = 9
 #: One of so many seeds meets defects in the work of one client, and nothing else that goes wrong.
-DEFECTS_EVERY = 50
+DEFECTS_EVERY = 25
 #: One of so many seeds meets an outage of that client's queue and records besides.
-OUTAGE_BESIDE_DEFECTS_EVERY = 2 * DEFECTS_EVERY
+OUTAGE_BESIDE_DEFECTS_EVERY = 12 * DEFECTS_EVERY
 #: One of so many seeds keeps everything for a short time only.
 SHORT_LIVES_EVERY = 11
 #: The clients are busy for this long (ms); then faults stop.
@@ -83,15 +85,20 @@ class Run:
         self.adversary = Adversary(random.Random(~seed), self.profile, faults)
         herd_at = BEGAN_AT + self.rng.randrange(100_000, BUSY_MS)
         page_bytes = 3_000 if self.profile in SWEEPING else self.rng.choice((LARGEST_PAGE, LARGEST_PAGE, 3_000))
+        self.has_small_pages = page_bytes < LARGEST_PAGE
         self.stage = Stage(seed, self.settings, self.adversary, herd_at, page_bytes)
         if self.profile is SHORT_LIVES:
             self.stage.paused_until = BEGAN_AT + BUSY_MS + LONG_PAUSE_MS
             self.stage.desk.retry_policies = (*RETRY_POLICIES, *SLOW_RETRIES)
+            self.adversary.outage = LongOutage(LIMITS, BEGAN_AT, random.Random(seed))
         if self.profile is DEFECTS:
-            self.stage.watcher.apart = DEFECTIVE_CLIENT
-            self.stage.watcher.is_held_up = lambda occurrence: occurrence.client_id == DEFECTIVE_CLIENT
-            place = BESIDE_DEFECTS if seed % OUTAGE_BESIDE_DEFECTS_EVERY == OUTAGE_BESIDE_DEFECTS_EVERY - 1 else None
-            self.stage.watcher.sends_again = place is not None
+            odd = DEFECTIVE[seed // DEFECTS_EVERY % len(DEFECTIVE)]
+            timeline = self.stage.stores.timeline
+            self.adversary.defects = Defects(odd, timeline, BEGAN_AT, BUSY_MS, random.Random(seed))
+            self.stage.watcher.apart = odd
+            self.stage.watcher.is_held_up = lambda occurrence: occurrence.client_id == odd
+            # The place of that outage is the first of these clients.
+            place = BESIDE_DEFECTS if seed % OUTAGE_BESIDE_DEFECTS_EVERY < DEFECTS_EVERY else None
         if place is not None:
             self.adversary.outage = Outage(place, BEGAN_AT, BUSY_MS, herd_at, random.Random(seed))
             self.stage.watcher.is_held_up = place.holds_up
@@ -107,11 +114,14 @@ class Run:
             work = OPERATIONS[step.operation]
             self.stage.scheduler.after(step.at, partial(self.stage.desk.carry_out, step, work))
         self._plan_incidents()
-        with raising(self._spoils) if self.profile is DEFECTS else nullcontext():
+        bounds = small_bounds() if self.has_small_pages else nullcontext()
+        with bounds, raising(self._spoils) if self.profile is DEFECTS else nullcontext():
             drained_after_ms = self.stage.run(BUSY_MS)
         watcher = self.stage.watcher
         if self.profile in (CALM, DEFECTS, OUTAGES) and not watcher.violations:
             check_calm(watcher)
+        if self.profile is CALM and not watcher.violations:
+            check_lines(watcher)
         seen = watcher.seen.values()
         return Result(
             seed=self.seed,
@@ -126,10 +136,10 @@ class Run:
             lateness_ms=[s.first_lateness_ms for s in seen if s.first_lateness_ms is not None],
         )
 
-    def _spoils(self, decision: str) -> bool:
-        """Whether a decision about the client with defects raises now."""
+    def _spoils(self, decision: str, about: object) -> bool:
+        """Whether a decision raises now."""
         scheduler = self.stage.scheduler
-        if scheduler.acting is None or not self.adversary.spoils(scheduler.acting.name):
+        if scheduler.acting is None or not self.adversary.spoils(scheduler.acting.name, about):
             return False
         self.stage.history.add(scheduler.now, scheduler.acting.name, decision, Fault.BAD_DECISION, ())
         return True
@@ -155,6 +165,9 @@ class Run:
         scheduler.after(self.rng.randrange(BUSY_MS), self._deploy)
         if self.rng.random() < self.profile.rows / 2:
             scheduler.after(self.rng.randrange(BUSY_MS), self._misdeploy)
+        for incident in (*[self._lose_record] * 4, self._damage_parked):
+            if self.rng.random() < self.profile.rows:
+                scheduler.after(self.rng.randrange(BUSY_MS), incident)
         for incident in (self._garbage_row, self._newer_row, self._garbage_message, *[self._lost_pointer] * 2):
             if self.rng.random() < self.profile.rows:
                 scheduler.after(self.rng.randrange(BUSY_MS), incident)
@@ -181,6 +194,12 @@ class Run:
             cloud.deploy(cloud.settings.with_(ordered_shards=right + 1))
             undone_after = self.rng.randrange(60_000, 150_000)
             self.stage.scheduler.after(undone_after, lambda: cloud.deploy(cloud.settings.with_(ordered_shards=right)))
+
+    def _lose_record(self) -> None:
+        lose_parked_record(self.stage.stores, self.adversary)
+
+    def _damage_parked(self) -> None:
+        damage_parked_rows(self.stage.stores, self.adversary, self.stage.scheduler.now)
 
     def _strange_row(self, blob: bytes) -> Row:
         partition_id = self.rng.choice(plain_partitions(self.settings.shards))

@@ -42,8 +42,8 @@ class OnePoint(Adversary):
         """False: no client loses patience, and no repeat leaves jobs out."""
         return False
 
-    def on_call(self, actor: str, call: str, kinds: tuple[Fault, ...]) -> Fault | None:
-        self.calls.append(f"{actor} {call}")
+    def on_call(self, actor: str, call: str, kinds: tuple[Fault, ...], *, surely: bool = False) -> Fault | None:
+        self.calls.append(f"{actor} {call.split()[0]}")
         return self._fault if len(self.calls) == self._number + 1 and self._fault in kinds else None
 
 

@@ -44,8 +44,6 @@ class Actor:
         self.frozen_until: int | None = None
         #: The random tokens that this actor drew, such as its claims.
         self.tokens: set[str] = set()
-        #: The jobs of whose records a store gave this actor no answer.
-        self.unanswered: set[str] = set()
 
     def start(self) -> None:
         """Run until the first pause."""

@@ -50,8 +50,7 @@ class Slots:
         if not release.paced:
             return None
         key = release.execution_id, release.attempt, release.parkings
-        # A release that finds no slot within its window takes none: it is paced beyond its window, where it ends.
-        if self._names(actor, release.occurrence.client_id, key, release.run_at) or _has_window(release):
+        if self._names(actor, release.occurrence.client_id, key, release.run_at):
             return None
         return f"attempt {release.attempt} is sent as if it had a slot, parked {release.parkings} times"
 
@@ -88,7 +87,3 @@ class Slots:
         attempt = key[0], key[1]
         self._earliest[attempt] = min(slot, self._earliest.get(attempt, slot))
         return True
-
-
-def _has_window(release: Release) -> bool:
-    return release.occurrence.relevancy_window_seconds is not None

@@ -6,6 +6,9 @@ import random
 import traceback
 from functools import partial
 
+import msgspec
+
+from clockwork.domain.clients import without_pause
 from clockwork.domain.executions import Execution, State
 from clockwork.flows.requests.redrive import redrive
 from clockwork.flows.world import World
@@ -16,7 +19,7 @@ from tests.simulation.clients import Desk
 from tests.simulation.cloud import ApiEnvironment, Cloud
 from tests.simulation.faults import Adversary
 from tests.simulation.history import History
-from tests.simulation.requests import CAPPED, EVERYBODY, REGULATED, REVOCABLE
+from tests.simulation.requests import CAPPED, EVERYBODY, PACED, PACES, REGULATED, REVOCABLE
 from tests.simulation.scheduler import Actor, Livelock, Scheduler
 from tests.simulation.stores import LARGEST_PAGE, Stores
 from tests.simulation.verdict import ALL_DUE_AT, check_end, is_drained
@@ -96,11 +99,18 @@ class Stage:
             check_accounted(self.stores, self.watcher)
             if self.scheduler.now >= self.paused_until:
                 # Resume the client: every pause ends.
-                self.stores.clients.put(REGULATED)
+                self._resume()
+                # A line is drained at a higher cap.
+                self.stores.clients.put(msgspec.structs.replace(PACED, max_rate_per_second=max(PACES)))
                 if self.watcher.is_paused(REVOCABLE.client_id):
                     self.stores.clients.put(REVOCABLE)
             self._repeat_redrives()
             self.scheduler.run(self.scheduler.now + SLICE_MS)
+
+    def _resume(self) -> None:
+        stored = self.stores.clients.get(REGULATED.client_id)
+        if stored is not None and stored.paused:
+            self.stores.clients.put(without_pause(stored, self.scheduler.now))
 
     def _repeat_redrives(self) -> None:
         """Repeats redrives that got no answer; such an execution stays listed as dead until then."""

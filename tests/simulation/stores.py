@@ -74,6 +74,10 @@ class Chronicle(MemoryExecutions):
         """Keeps a record, in place of an earlier one of the same execution."""
         self._records[record.job_id, record.execution_id] = record
 
+    def forget(self, record: Execution) -> None:
+        """Forgets a record, as if there had never been one."""
+        del self._records[record.job_id, record.execution_id]
+
 
 class WatchedExecutions(MemoryExecutions):
     """Executions that report every change to the watcher. `ever` has each record as it was last, also if it expired."""
@@ -141,9 +145,11 @@ class WatchedClients(MemoryClients):
         super().__init__()
         self._watcher = watcher
 
-    def put(self, client: Client) -> None:
-        super().put(client)
-        self._watcher.client_changed(client)
+    def put(self, client: Client, *, replaces: int | None = None) -> bool:
+        is_put = super().put(client, replaces=replaces)
+        if is_put:
+            self._watcher.client_changed(client)
+        return is_put
 
 
 class UnrulyQueue(MemoryReleaseQueue):

@@ -13,16 +13,23 @@ import pytest
 
 from clockwork.domain.clients import Client
 from clockwork.domain.executions import State
+from clockwork.domain.ids import AnonymousJob, NamedJobId
 from clockwork.domain.jobs import KafkaTarget
 from clockwork.domain.keys import row_key
+from clockwork.domain.lifecycle.parking import parking_of
+from clockwork.domain.releases import Release
+from clockwork.domain.storage.rows import row_of_job
 from clockwork.domain.timeline import Row
+from clockwork.domain.waits import Line
 from clockwork.flows.deliver import claim as claims
 from clockwork.flows.deliver import concurrency
 from clockwork.flows.poll import expand
 from clockwork.memory.clock import MemoryClock
+from clockwork.memory.timeline import MemoryTimeline
 from tests.simulation.caps import BURST_SECONDS, WINDOW_MS, Caps
 from tests.simulation.decisions import decisions, raising
-from tests.simulation.gate import DEFECTIVE_CLIENT, Defect
+from tests.simulation.defects import DEFECTIVE, Defect, Defects, Meets
+from tests.simulation.lines import Lines
 from tests.simulation.outages import LONGEST_MS, PLACED_AT, PLACES, TIMES, Outage, Place
 from tests.simulation.requests import REGULATED
 from tests.simulation.scheduler import Actor, Scheduler
@@ -30,6 +37,7 @@ from tests.simulation.slots import CLOCKS_APART_MS
 from tests.support.examples import NOW, execution, occurrence, release
 
 CLIENT = REGULATED.client_id
+ODD = DEFECTIVE[0]
 RATE = REGULATED.max_rate_per_second or 0.0
 INTERVAL_MS = 1000 / RATE
 RELEASE = release(occurrence=occurrence(client_id=CLIENT))
@@ -63,7 +71,7 @@ def test_an_attempt_uses_the_slot_that_its_release_or_its_record_tells(caps: Cap
     one, other = an_actor(), an_actor()
     caps.reserved(one, CLIENT, NOW, 2, INTERVAL_MS)
     assert caps.sent(one, PACED) is None
-    waiting = execution(State.PENDING, client_id=CLIENT, attempt=1, next_attempt_at=NOW + 500)
+    waiting = execution(State.PENDING, client_id=CLIENT, attempt=1, next_attempt_at=NOW + 500, paced=True)
     caps.noted(one, waiting)
     caps.noted(one, waiting.changed(attempt=2))
     assert [objection(caps, other, attempt, NOW + 500) is None for attempt in (1, 2, 3)] == [True, True, False]
@@ -101,12 +109,41 @@ def test_the_starts_of_each_window_are_counted(caps: Caps, more: int, *, is_righ
     assert (caps.rate_objection() is None) == is_right
 
 
-def test_every_decision_about_the_client_with_defects_may_raise_and_no_other() -> None:
-    ours, told = Client(client_id=DEFECTIVE_CLIENT), []
+def of_the_odd_client(timeline: MemoryTimeline, seed: int = 0) -> Defects:
+    return Defects(ODD, timeline, NOW, BUSY_MS, random.Random(seed))
 
-    def strikes(decision: str) -> bool:
-        told.append(decision)
-        return True
+
+def test_defects_know_whose_a_call_is_by_its_ids_its_rows_and_its_partition() -> None:
+    timeline = MemoryTimeline()
+    rows = [row_of_job("p000", one.ljust(22, "x"), occurrence(client_id=one), NOW) for one in (ODD, "acme")]
+    timeline.put(rows)
+    defects = of_the_odd_client(timeline)
+    for row, is_ours in zip(rows, (True, False), strict=True):
+        job_id = AnonymousJob("p000", row.key, 0).job_id
+        named = NamedJobId(ODD if is_ours else "acme", "key", 1).job_id
+        client_id = ODD if is_ours else "acme"
+        for about in ([row], job_id, (f"{job_id}.{NOW}.0",), named, parking_of(client_id), client_id, {1: named}):
+            assert defects.mentions(about) is is_ours, about
+
+
+def test_a_call_that_is_stuck_raises_each_time_for_a_while_and_never_for_others() -> None:
+    found = set()
+    for seed in range(20):
+        defects = of_the_odd_client(MemoryTimeline(), seed)
+        for at in range(NOW, NOW + BUSY_MS, 20_000):
+            found.add(defects.at(at, "releases.send", [RELEASE]))
+            found.add(defects.at(at, "releases.send", ODD))
+    assert found == {None, Meets.PERHAPS, Meets.SURELY}
+    assert defects.at(NOW, "releases.send", [RELEASE]) is None
+
+
+def test_every_decision_about_the_client_with_defects_may_raise_and_no_other() -> None:
+    defects, told = of_the_odd_client(MemoryTimeline()), []
+    ours = Client(client_id=ODD)
+
+    def strikes(decision: str, about: object) -> bool:
+        told.extend([decision] if defects.mentions(about) else [])
+        return defects.mentions(about)
 
     is_expired, limit_of = (partial(_decide, *place) for place in ((claims, "is_expired"), (concurrency, "limit_of")))
     released = partial(_decide, expand, "release_of")
@@ -115,9 +152,9 @@ def test_every_decision_about_the_client_with_defects_may_raise_and_no_other() -
         with pytest.raises(Defect, match="limit_of"):
             limit_of(ours)
         with pytest.raises(Defect, match="release_of"):
-            released(Row("p000", row_key(NOW, "x"), b"", NOW), 0, occurrence(client_id=DEFECTIVE_CLIENT))
+            released(Row("p000", row_key(NOW, "x"), b"", NOW), 0, occurrence(client_id=ODD))
         with pytest.raises(Defect, match="is_expired"):
-            is_expired(occurrence(client_id=DEFECTIVE_CLIENT), NOW)
+            is_expired(occurrence(client_id=ODD), NOW)
     assert told == ["limit_of", "release_of", "is_expired"]
     assert limit_of(ours) is None
 
@@ -160,3 +197,63 @@ def test_a_port_is_out_at_its_place_alone_and_for_less_than_pollers_read_ahead(p
     assert outage.struck(struck[0], "timeline.read", items, about) == set()
     assert outage.struck(struck[0], call, [None], ("other",)) == set()
     assert outage.struck(NOW - 1, call, items, about) == set()
+
+
+def lined(place: int | None, **more: Any) -> Release:
+    return msgspec.structs.replace(RELEASE, line=Line(place, NOW), **more)
+
+
+def test_no_slot_lies_further_ahead_than_a_minute() -> None:
+    lines = Lines(60_000)
+    assert lines.reserved(CLIENT, NOW + 1_000, 60, 1_000.0, NOW) is None
+    assert lines.reserved(CLIENT, NOW + 61_000, 3, 1_000.0, NOW) is None
+    assert lines.reserved(CLIENT, NOW + 64_000, 1, 1_000.0, NOW) == "a slot lies 64000 ms ahead"
+
+
+@pytest.mark.parametrize(("ended_at", "is_right"), [(NOW - 60_001, False), (NOW - 60_000, True), (None, True)])
+def test_what_ended_before_its_invocation_began_takes_no_slot(ended_at: int | None, *, is_right: bool) -> None:
+    lines, actor = Lines(60_000), an_actor()
+    actor.deadline_at = NOW
+    record = msgspec.structs.replace(execution(State.CANCELLED), execution_id=RELEASE.execution_id)
+    if ended_at is not None:
+        lines.changed(record, ended_at)
+    assert (lines.sent(actor, PACED) is None) == is_right
+
+
+def test_what_was_redriven_may_take_a_slot_again() -> None:
+    lines, actor = Lines(60_000), an_actor()
+    actor.deadline_at = NOW
+    record = msgspec.structs.replace(execution(State.CANCELLED), execution_id=RELEASE.execution_id)
+    lines.changed(record, NOW - 90_000)
+    lines.changed(msgspec.structs.replace(record, state=State.PENDING), NOW - 80_000)
+    assert lines.sent(actor, PACED) is None
+
+
+def test_an_attempt_has_one_place() -> None:
+    lines = Lines(60_000)
+    for one in (lined(None), lined(NOW + 90_000), lined(NOW + 90_000), lined(NOW + 200_000, attempt=2)):
+        assert lines.sent(an_actor(), one) is None
+    assert lines.place_objection() is None
+    lines.sent(an_actor(), lined(NOW + 95_000))
+    assert lines.place_objection() == f"attempt 1 of {RELEASE.execution_id} was given 2 places"
+
+
+@pytest.mark.parametrize(
+    ("wanted_at", "started_at", "is_right"),
+    [
+        (NOW, NOW + 104_000, True),  # before any slot passed unused
+        (NOW, NOW + 100_000 + 71_000, True),
+        (NOW, NOW + 100_000 + 72_000, False),
+        (NOW - 300_000, NOW + 100_000 + 225_000, True),
+        (NOW - 300_000, NOW + 100_000 + 226_000, False),
+        (NOW - 9_000_000, NOW + 100_000 + 995_000, True),
+        (NOW - 9_000_000, NOW + 100_000 + 996_000, False),
+        (NOW + 496_000, NOW + 900_000, True),  # wanted when they had passed
+    ],
+)
+def test_who_waits_while_slots_pass_unused_starts_soon(wanted_at: int, started_at: int, *, is_right: bool) -> None:
+    lines = Lines(60_000)
+    lines.reserved(CLIENT, NOW + 60_000, 40, 1_000.0, NOW)
+    lines.reserved(CLIENT, NOW + 500_000, 1, 1_000.0, NOW + 500_000)
+    assert (lines.start_objection(CLIENT, wanted_at, started_at) is None) == is_right
+    assert lines.start_objection("other", wanted_at, started_at) is None

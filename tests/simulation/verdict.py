@@ -9,7 +9,7 @@ from clockwork.domain.ids import only_execution
 from clockwork.domain.releases import Delivery
 from tests.simulation.callbacks import uncalled
 from tests.simulation.cloud import Cloud
-from tests.simulation.requests import CAPPED
+from tests.simulation.requests import CAPPED, PACED
 from tests.simulation.stores import NEVER_SENDABLE
 from tests.simulation.watcher import Promise, Watcher, place_of
 
@@ -30,12 +30,9 @@ def where_it_stands(watcher: Watcher, promise: Promise) -> str:
         return "dead"  # It cannot be sent, and its redrive was refused.
     if promise.occurrence.record == "none" and watcher.seen[promise.job_id].accepted:
         return "succeeded"
-    if promise.occurrence.record == "none" and promise.occurrence.client_id in watcher.discarded:
-        return "skipped"
     if promise.cancelled_at is not None or (promise.cancel_asked and record is None and _is_marked(watcher, promise)):
         return "cancelled"
-    # The log tells of it, and nothing else: only where each of several calls met a defect of its own.
-    return "dead" if watcher.is_lost(promise) else "pending"
+    return "pending"
 
 
 def _is_marked(watcher: Watcher, promise: Promise) -> bool:
@@ -86,10 +83,10 @@ def _check_promise(watcher: Watcher, promise: Promise) -> None:
     if stands == "succeeded":
         watcher.require(accepted > 0, "I1", "it succeeded, and its target never accepted it", job_id)
     if stands == "cancelled":
-        watcher.require(promise.cancel_asked, "I1", "it is cancelled, and nobody asked for that", job_id)
+        asked = promise.cancel_asked or promise.occurrence.client_id in watcher.discarded
+        watcher.require(asked, "I1", "it is cancelled, and nobody asked for that", job_id)
     if stands == "skipped":
-        asked = promise.occurrence.client_id in watcher.discarded
-        watcher.require(asked, "I1", "it is skipped, and nobody asked for that", job_id)
+        watcher.violated("I1", "it is skipped, and has no schedule", job_id)
     if stands == "expired":
         has_window = promise.occurrence.relevancy_window_seconds is not None
         watcher.require(has_window, "I1", "it is expired, and may come at any time", job_id)
@@ -102,7 +99,7 @@ def check_calm(watcher: Watcher) -> None:
 
     Of all other work no attempt may have been started a second time, and each first attempt must be in time.
     """
-    objection = watcher.caps.rate_objection()
+    objection = watcher.caps.rate_objection(watcher.apart)
     watcher.require(objection is None, "I8", str(objection))
     for execution_id, (started_at, delivery) in watcher.first_starts.items():
         occurrence, job_id = delivery.occurrence, delivery.job_id
@@ -113,9 +110,23 @@ def check_calm(watcher: Watcher) -> None:
             late = started_at - wanted_at
             watcher.require(late <= CALM_LATENESS_MS, "I3", f"{late} ms late without a fault of its own", job_id)
         starts = watcher.attempts[execution_id, delivery.attempt]
-        # Where nothing is recorded, a repeat of the request releases again what is due, and so does a shard held up.
-        may_repeat = occurrence.record == "none" and (execution_id in watcher.asked or watcher.sends_again)
+        # Where nothing is recorded, a repeat of the request releases again what is due.
+        may_repeat = occurrence.record == "none" and execution_id in watcher.asked
         watcher.require(starts == 1 or may_repeat, "I4", f"started {starts} times without a fault of its own", job_id)
+
+
+def check_lines(watcher: Watcher) -> None:
+    """Checks that lines under rate caps (I8) keep their places, and that none of them sleeps while slots pass unused.
+
+    For runs in which nothing went wrong at all. Only the client that has no other cap and no pause is judged by starts.
+    """
+    objection = watcher.lines.place_objection()
+    watcher.require(objection is None, "I8", str(objection))
+    for execution_id, (started_at, delivery) in watcher.first_starts.items():
+        wanted_at = _wanted_at(watcher, execution_id, delivery)
+        if delivery.occurrence.client_id == PACED.client_id and wanted_at is not None:
+            objection = watcher.lines.start_objection(PACED.client_id, wanted_at, started_at)
+            watcher.require(objection is None, "I8", str(objection), delivery.job_id)
 
 
 def _wanted_at(watcher: Watcher, execution_id: str, delivery: Delivery) -> int | None:

@@ -23,11 +23,12 @@ from clockwork.memory.executions import MemoryExecutions
 from clockwork.memory.timeline import MemoryTimeline
 from clockwork.settings import Settings
 from tests.simulation.caps import Caps
+from tests.simulation.lines import Lines
 from tests.simulation.lives import Lives
 from tests.simulation.named_watcher import NamedWatcher
 from tests.simulation.order import Order, Placed
 from tests.simulation.revoking import Grants
-from tests.simulation.rows import elements_of, every_row
+from tests.simulation.rows import elements_of, every_row, owed_rows
 from tests.simulation.scheduler import Actor, Scheduler
 
 #: No clock of a run differs by more than this (ms) from true time, so two differ by less than the grace of a claim.
@@ -96,6 +97,8 @@ class Watcher:
         self._sent: set[tuple[str, int]] = set()
         self._takers: dict[str, Actor | None] = {}
         self._horizons: dict[str, str] = {}
+        #: The keys of the rows that each shard owes.
+        self._owed: defaultdict[str, set[str]] = defaultdict(set)
         self._cursors: defaultdict[str, str] = defaultdict(lambda: keys.BEGINNING)
         self._not_before: dict[str, int] = {}
         self._successes: set[tuple[str, int]] = set()
@@ -103,14 +106,8 @@ class Watcher:
         self.redriven: set[str] = set()
         #: The client whose work meets defects, if there is one: its chains, order and lateness are not judged.
         self.apart: str | None = None
-        #: The jobIds, and the keys of rows, of which the log tells that neither a queue nor a table took them.
-        self.told_lost: set[str] = set()
         #: Whose work may be late or repeated, since something went wrong at it: for all else a run may be calm.
         self.is_held_up: Callable[[Occurrence], bool] = lambda _: False
-        #: Whether a shard may be held up behind what it has sent: for a release that its queue and its timeline refuse,
-        #: and about whose end no store answers. What was sent behind it is sent again, and nothing but a claim absorbs
-        #: that.
-        self.sends_again = False
         #: The first start of each execution: its delivery, and when (ms, true time).
         #: Executions that were released at once because a client asked, perhaps not for the first time.
         self.asked: set[str] = set()
@@ -120,6 +117,7 @@ class Watcher:
         #: Clients whose parked occurrences were discarded.
         self.discarded: set[str] = set()
         self.caps = Caps({client.client_id: client for client in capped})
+        self.lines = Lines(self._invocation_ms)
         self._payloads: dict[bytes, tuple[str, int]] = {}
         self._claimants: dict[str | None, Actor | None] = {}
 
@@ -170,6 +168,8 @@ class Watcher:
     def client_changed(self, client: Client) -> None:
         """Notes that a client was saved, paused or not."""
         self.grants.changed(client, self._scheduler.now)
+        self.caps.changed(client)
+        self.named.pauses[client.client_id].update(client.pauses)
         if client.paused:
             self._paused_since.setdefault(client.client_id, self._scheduler.now)
         else:
@@ -187,7 +187,7 @@ class Watcher:
         if actor is not None and actor.name.startswith(ASKING):
             self.asked.update(release.execution_id for release in releases)
         for release in releases:
-            objection = self.caps.sent(actor, release)
+            objection = self.caps.sent(actor, release) or self.lines.sent(actor, release)
             self.require(objection is None, "I8", str(objection), release.job_id)
 
     def was_sent(self, job_id: str, attempt: int) -> bool:
@@ -197,6 +197,8 @@ class Watcher:
     def reserved(self, actor: Actor | None, client_id: str, first_at: int, count: int, interval_ms: float) -> None:
         """Checks slots under a rate cap that a deliverer has reserved."""
         objection = self.caps.reserved(actor, client_id, first_at, count, interval_ms)
+        ahead = self.lines.reserved(client_id, first_at, count, interval_ms, self._scheduler.now)
+        objection = objection or ahead
         self.require(objection is None, "I8", str(objection))
 
     # Changes by pollers.
@@ -216,6 +218,7 @@ class Watcher:
         )
         self._cursors[after.partition_id] = after.cursor
         self._horizons[after.partition_id] = after.horizon
+        self._owed[after.partition_id] = {row.key for row in owed_rows(self.timeline, after)}
         if after.cursor != before.cursor:
             for row in every_row(self.timeline, after.partition_id, before.cursor, after.cursor):
                 self._check_row_released(row)
@@ -232,17 +235,13 @@ class Watcher:
         except (Undecodable, NewerFormat):
             job_id = AnonymousJob(row.partition_id, row.key, 0).job_id
             found = self.executions.find(job_id, only_execution(job_id, keys.instant_of(row.key)))
-            self.require(found is not None, "I6", f"the cursor passes an unreadable row without a record: {row.key}")
+            is_kept = found is not None or row.key in self._owed[row.partition_id]
+            self.require(is_kept, "I6", f"the cursor passes an unreadable row without a record: {row.key}")
             return
         for index, element in elements.items():
             job_id = AnonymousJob(row.partition_id, row.key, index).job_id
             if isinstance(element, Occurrence) and index not in row.cancelled and job_id in self.promises:
                 self._check_in_hands(job_id)
-
-    def is_lost(self, promise: Promise) -> bool:
-        """Whether the log alone tells how a job of the client with defects ended, as each place refused it."""
-        told = {promise.job_id, place_of(promise.job_id).key} & self.told_lost
-        return promise.occurrence.client_id == self.apart and bool(told)
 
     def _check_in_hands(self, job_id: str) -> None:
         promise = self.promises[job_id]
@@ -250,15 +249,19 @@ class Watcher:
             execution_id = only_execution(job_id, promise.occurrence.due_at)
             record = self.executions.find(job_id, execution_id)
             has_ended = record is not None and record.is_final
-            if self.is_lost(promise):
-                return
             self.require(
-                # A redriven execution has a row of its own, and so has a release that the queue refused for now.
-                has_ended or execution_id in self.named.redriven or self._is_set_aside(job_id),
+                # A redriven execution has a row of its own, and so has a release that the queue refused for now. What
+                # cannot be told is owed.
+                has_ended or execution_id in self.named.redriven or self._is_set_aside(job_id) or self._is_owed(job_id),
                 "I6",
                 "the cursor passes an acknowledged, unreleased row",
                 job_id,
             )
+
+    def _is_owed(self, job_id: str) -> bool:
+        """Whether the job's row is to be visited again."""
+        place = place_of(job_id)
+        return place.key in self._owed[place.partition_id]
 
     def _is_set_aside(self, job_id: str) -> bool:
         """Whether a release of the job waits in a row that its poller has yet to read."""
@@ -289,6 +292,7 @@ class Watcher:
         self.require(after.revision == (before.revision if before else 0) + 1, "I4", "a revision was skipped", about)
         self._check_transition(before, after)
         self.caps.noted(actor, after)
+        self.lines.changed(after, self._scheduler.now)
         if before is not None and before.state is State.DEAD and after.state is not State.DEAD:
             self.named.redriven.add(after.execution_id)
         if before is not None:

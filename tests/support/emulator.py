@@ -56,6 +56,7 @@ def options(kafka: KafkaCluster) -> dict[str, str]:
         "targetQueueArns": f"arn:aws:sqs:{REGION}:{ACCOUNT}:target-*",
         "targetArns": ",".join(f"arn:aws:{service}:{REGION}:{ACCOUNT}:{name}" for service, name in services),
         "ingestionQueue": "true",
+        "reserve": "true",
         "kafka": json.dumps({"bootstrapServers": kafka.addresses}),
     }
 

@@ -22,6 +22,14 @@ class Counted(Answer):
     more: bool
 
 
+class OpenCircuit(Answer):
+    """A host that fails: what is due there is parked, but for one occurrence at a time, from `tried_at` on."""
+
+    host: str
+    opened_at: datetime
+    tried_at: datetime
+
+
 class Usage(Answer):
     """What a client has waiting, and what is left of its caps."""
 
@@ -29,7 +37,7 @@ class Usage(Answer):
     paused: bool
     parked: Counted
     dead: Counted
-    open_circuits: tuple[str, ...]
+    open_circuits: tuple[OpenCircuit, ...]
     max_rate_per_second: float | None
     max_concurrency: int | None
     creates_per_second: float | None

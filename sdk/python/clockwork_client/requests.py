@@ -208,6 +208,11 @@ def dead_body(options: Mapping[str, Any], next_token: str | None) -> dict[str, A
     return _object({**options, "next_token": next_token})
 
 
+def dead_query(**options: Any) -> dict[str, Any]:
+    """The query that lists dead executions."""
+    return _object(options)
+
+
 def _body(known: frozenset[str], target: Target, payload: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     schedule, rest = {}, {}
     for name, value in options.items():

@@ -201,13 +201,16 @@ class Dead(Resource):
         self,
         *,
         prefix: str | None = None,
+        from_: requests.Instant | None = None,
+        to: requests.Instant | None = None,
         client_id: str | None = None,
         page_size: int | None = None,
         next_token: str | None = None,
     ) -> Pages[results.Execution]:
-        """Dead executions, those that were due last first; `prefix` is of the job's key."""
+        """Dead executions due within these instants, those due last first; `prefix` is of the job's key."""
         path = f"/v1/clients/{self._client(client_id)}/dead"
-        return self._pages(path, results.Execution, {"prefix": prefix, "limit": page_size}, next_token)
+        query = requests.dead_query(prefix=prefix, from_=from_, to=to)
+        return self._pages(path, results.Execution, {**query, "limit": page_size}, next_token)
 
     def redrive(
         self, *, client_id: str | None = None, next_token: str | None = None, **which: Unpack[requests.DeadFilter]
@@ -229,7 +232,7 @@ class Dead(Resource):
 
 
 class Clients(Resource):
-    """Clients. All but `get` and `usage` is for admins."""
+    """Clients. All but `get` and `usage` is for admins. `if_revision` is as that of a job."""
 
     def get(self, client_id: str | None = None) -> results.Client:
         """Read a client."""
@@ -246,17 +249,30 @@ class Clients(Resource):
         """What a client has waiting, and what is left of its caps."""
         return overview.Usage(self._call("GET", self._path(client_id, "/usage")))
 
-    def put(self, client_id: str | None = None, **options: Unpack[requests.ClientOptions]) -> results.Client:
+    def put(
+        self,
+        client_id: str | None = None,
+        *,
+        if_revision: int | None = None,
+        **options: Unpack[requests.ClientOptions],
+    ) -> results.Client:
         """Create a client, or replace it whole: an option that is left out gets its default."""
-        return results.Client(self._call("PUT", self._path(client_id), requests.client_body(options)))
+        body = requests.client_body(options)
+        return results.Client(self._call("PUT", self._path(client_id), body, if_match=if_revision))
 
-    def pause(self, client_id: str | None = None, *, reason: str | None = None) -> results.Client:
+    def pause(
+        self, client_id: str | None = None, *, reason: str | None = None, if_revision: int | None = None
+    ) -> results.Client:
         """Park the occurrences that come due for a client."""
-        return results.Client(self._call("POST", self._path(client_id, "/pause"), _reason(reason)))
+        path = self._path(client_id, "/pause")
+        return results.Client(self._call("POST", path, _reason(reason), if_match=if_revision))
 
-    def resume(self, client_id: str | None = None, *, reason: str | None = None) -> results.Client:
+    def resume(
+        self, client_id: str | None = None, *, reason: str | None = None, if_revision: int | None = None
+    ) -> results.Client:
         """End a pause: what was parked is unparked on a ramp."""
-        return results.Client(self._call("POST", self._path(client_id, "/resume"), _reason(reason)))
+        path = self._path(client_id, "/resume")
+        return results.Client(self._call("POST", path, _reason(reason), if_match=if_revision))
 
     def release_parked(self, client_id: str | None = None, *, max_per_second: float | None = None) -> results.Unparking:
         """Unpark a client's parked occurrences, 10 a second unless said otherwise."""

@@ -161,6 +161,18 @@ class ReleasedFire(Answer):
     due_at: datetime
 
 
+class Outcomes(Answer):
+    """How the fires of a job that is over have ended, by its newest records. `more`: there are older ones."""
+
+    succeeded: int
+    dead: int
+    skipped: int
+    cancelled: int
+    expired: int
+    open: int
+    more: bool
+
+
 class Job(Answer):
     """A job, named or anonymous, as far as the answer tells of it."""
 
@@ -187,6 +199,7 @@ class Job(Answer):
     description: str | None
     next_fires: tuple[NextFire, ...] | None
     last_execution: Execution | None
+    outcomes: Outcomes | None
     changed: bool | None
     executions: tuple[Execution, ...] | None
     executions_count: int | None
@@ -217,10 +230,11 @@ class StartedRun(Answer):
 
 
 class StartedBackfill(Answer):
-    """A backfill and the number of its executions."""
+    """A backfill and the number of its executions; if there is none, `reason` says why."""
 
     backfill_id: str
     count: int
+    reason: str | None
 
 
 class Preview(Answer):
@@ -234,6 +248,7 @@ class Client(Answer):
     """A client as an admin wrote it."""
 
     client_id: str
+    revision: int
     state: str
     principals: tuple[str, ...]
     record: str

@@ -20,7 +20,7 @@ from clockwork.domain.storage import codec
 #: By struct: the value of each field that is left out. The default of a field that is not listed is None, or empty.
 LEFT_OUT: dict[str, dict[str, Any]] = {
     "Attempt": {"lateness_ms": 0},
-    "Client": {"record": "full", "min_interval_seconds": 1, "paused": False},
+    "Client": {"revision": 0, "record": "full", "min_interval_seconds": 1, "paused": False},
     "CompiledCron": {
         "seconds": 1,
         "days": 0xFFFF_FFFE,
@@ -67,6 +67,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
         "alone": False,
         "paced": False,
         "waits": 0,
+        "meets": 0,
     },
     "RetryPolicy": {
         "max_attempts": 5,

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -13,8 +14,9 @@ import pytest
 
 from clockwork import flows
 from clockwork.domain.clients import Client
+from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import State
-from clockwork.domain.ids import AnonymousJob
+from clockwork.domain.ids import AnonymousJob, decode_job
 from clockwork.domain.jobs import HttpTarget
 from clockwork.domain.keys import row_key
 from clockwork.domain.lifecycle.parking import parked_row
@@ -23,6 +25,7 @@ from clockwork.domain.limits.slots import urgency
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
 from clockwork.domain.storage.rows import row_of
+from clockwork.flows.containment import ContainedReleases, Faults
 from clockwork.flows.sweep.audit import AuditReport
 from clockwork.flows.sweep.dead_letters import SweepReport, sweep_dead_letters
 from clockwork.flows.sweep.shards import Retirements
@@ -30,6 +33,7 @@ from clockwork.flows.sweep.sweep import repair_all
 from clockwork.flows.sweep.unpark import UnparkReport, unpark
 from clockwork.memory.world import MemoryClockwork
 from tests.support.examples import ALICE, NOW, occurrence
+from tests.support.named import Named
 
 #: The client whose work raises, and those beside it.
 ODD, OTHERS = "odd", ("acme", "globex", "initech", "umbrella")
@@ -284,3 +288,38 @@ def test_a_cap_of_one_is_kept_while_another_item_raises(monkeypatch: pytest.Monk
     monkeypatch.setattr("clockwork.flows.deliver.slots.urgency", _raises_for_one(urgency))
     clockwork.deliver_visible()
     assert len(leases) == 1
+
+
+def test_of_two_named_jobs_that_are_asked_about_the_one_that_raises_fails_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    named = Named(every_ms=10_000)
+    other = named.create("other", "y", every_ms=10_000).job
+    clockwork = named.clockwork
+    clockwork.poll_all()
+    clockwork.clock.advance(10_000)
+    released = [one for message in clockwork.queue.messages.values() for one in decode_message(message.body)]
+    clockwork.queue.messages.clear()
+    # They have waited for a permit, so their jobs are asked about before anything else.
+    due = [msgspec.structs.replace(one, waits=1) for one in released if one.run_at <= clockwork.clock.at]
+    assert {one.job_id for one in due} == {named.job.job_id, other.job_id}
+    clockwork.queue.send(due, clockwork.clock.at)
+
+    def odd(job_id: str) -> Any:
+        if job_id == named.job.job_id:
+            raise ValueError(f"never show {SECRET}")
+        return decode_job(job_id)
+
+    monkeypatch.setattr("clockwork.flows.deliver.inform.decode_job", odd)
+    report = clockwork.deliver_visible()
+    assert len(report.failed_messages) == 1
+    assert {delivery.job_id for delivery in clockwork.targets.delivered} == {other.job_id}
+
+
+@pytest.mark.parametrize(("error", "permanent"), [(ValueError(SECRET), True), (Unavailable("no answer"), False)])
+def test_a_release_whose_send_raises_is_refused_for_good_by_a_defect_alone(error: Exception, permanent: bool) -> None:
+    def send(*_: object) -> Any:
+        raise error
+
+    queue = ContainedReleases(SimpleNamespace(send=send), Faults())
+    assert [(one.index, one.permanent) for one in queue.send(RELEASES[:1], NOW)] == [(0, permanent)]

@@ -230,7 +230,7 @@ def test_a_call_of_a_discard_that_raises_for_one_client_leaves_the_work_of_other
         clockwork.regulation.direct_parked(Parked(client_id, discard_until=AT))
     raising(clockwork, "executions", call, monkeypatch)
     assert sum(one.parked.discarded for one in swept(clockwork)) == len(OTHERS)
-    ended = [one.client_id for one in clockwork.executions.all() if one.state is State.SKIPPED]
+    ended = [one.client_id for one in clockwork.executions.all() if one.state is State.CANCELLED]
     assert sorted(ended) == sorted(OTHERS)
 
 
@@ -271,6 +271,8 @@ def test_a_call_of_an_audit_that_raises_for_one_client_leaves_the_chains_of_othe
     skipped = Counter(one.client_id for one in clockwork.executions.all() if one.skipped is not None)
     assert skipped - Counter({ODD: 1}) == Counter(OTHERS)
     assert SECRET not in caplog.text
+    told = [one.__dict__ for one in caplog.records if getattr(one, "action", "") == "unreadable_job"]
+    assert all((one["clientId"], one["jobKey"]) == (ODD, f"{ODD}-daily") for one in told)
 
 
 class _Rejects:

@@ -136,10 +136,10 @@ def test_a_client_that_cannot_be_read_keeps_no_others_parked_work(
 def _damage_client(clockwork: MemoryClockwork, fault: Unreadable, monkeypatch: pytest.MonkeyPatch) -> None:
     get = clockwork.clients.get
 
-    def get_some(client_id: str) -> Any:
+    def get_some(client_id: str, *, fresh: bool = False) -> Any:
         if client_id == "acme":
             raise fault
-        return get(client_id)
+        return get(client_id, fresh=fresh)
 
     monkeypatch.setattr(clockwork.clients, "get", get_some)
 
@@ -276,3 +276,16 @@ def test_a_herd_of_a_client_that_cannot_be_read_is_released(monkeypatch: pytest.
     _damage_client(regulated.clockwork, Undecodable("damaged"), monkeypatch)
     regulated.clockwork.poll_all()
     assert len(regulated.clockwork.queue.messages) == 100
+
+
+@pytest.mark.parametrize("record", ["full", "none"])
+def test_a_parked_row_whose_record_has_gone_is_discarded_visibly(record: str) -> None:
+    clockwork = _parked()
+    parked = _release("acme", 7)
+    lost = msgspec.structs.replace(parked, occurrence=msgspec.structs.replace(parked.occurrence, record=record))
+    clockwork.timeline.put_new([parked_row(lost)])
+    clockwork.regulation.direct_parked(Parked("acme", discard_until=NOW + 60_000))
+    _sweep(clockwork)
+    assert not _rows(clockwork, "acme")
+    stored = clockwork.executions.find(lost.job_id, lost.execution_id)
+    assert (stored and stored.state) == (State.SKIPPED if record == "full" else None)

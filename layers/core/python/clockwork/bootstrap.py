@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from clockwork import ports, telemetry
 from clockwork.domain.jobs import EventBridgeTarget, HttpTarget, KafkaTarget, LambdaTarget, SnsTarget, SqsTarget
 from clockwork.flows.world import Environment, World
-from clockwork.settings import Settings
+from clockwork.settings import LIVE, Settings
 
 Handler = Callable[[dict[str, Any], Any], Any]
 
@@ -48,7 +48,7 @@ class App:
         if contained := self.world.environment.faults.take():
             metrics = {**metrics, "FaultsContained": contained}
         at = self.world.clock.now()
-        print(telemetry.metrics_line(settings.metrics_namespace, settings.stage, at, metrics, properties))
+        print(telemetry.metrics_line(settings.metrics_namespace, settings.stack_name, at, metrics, properties))
 
 
 def entry_point(make_handler: Callable[[App], Handler], *, delivers: bool = False) -> Handler:
@@ -83,7 +83,6 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
     """All ports on AWS. `aws`: a session of one's own, as tests and benchmarks have."""
     # Imported here: whoever tests a handler on memory needs no botocore.
     from clockwork.aws.clock import OsRandom, SystemClock
-    from clockwork.aws.invoker import AwsInvoker
     from clockwork.aws.session import Aws
     from clockwork.aws.stores.clients import AwsClients, CachedClients
     from clockwork.aws.stores.executions import AwsExecutions
@@ -110,7 +109,7 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
         dead_letters=_dead_letters(aws, settings),
         notices=AwsNotices(aws),
         in_hand=_in_hand(aws, settings) if delivers else NotWired("in_hand"),
-        invoker=AwsInvoker(aws, settings.poller_function or os.environ.get("AWS_LAMBDA_FUNCTION_NAME", "")),
+        invoker=_invoker(aws, settings),
         targets=_targets(aws, settings, clock) if delivers else NotWired("targets"),
         clients=CachedClients(AwsClients(aws, settings.clients_table), clock, settings.client_cache_seconds),
         key_rows=AwsKeyRows(aws, settings.jobs_table),
@@ -125,6 +124,14 @@ def _rejects(settings: Settings) -> Any:
     from clockwork.aws.session import Aws
 
     return AwsRejects(Aws(), settings.rejected_queue_url)
+
+
+def _invoker(aws: Any, settings: Settings) -> ports.Invoker:
+    from clockwork.aws.invoker import AwsInvoker
+
+    # The poller starts its own successor, and does not know its name from its settings.
+    poller = settings.poller_function or f"{os.environ.get('AWS_LAMBDA_FUNCTION_NAME', '')}:{LIVE}"
+    return AwsInvoker(aws, poller, settings.sweeper_function)
 
 
 def _releases(aws: Any, settings: Settings) -> ports.ReleaseQueue:
@@ -168,7 +175,9 @@ def _in_hand(aws: Any, settings: Settings) -> ports.InHand:
 
 
 def _targets(aws: Any, settings: Settings, clock: ports.Clock) -> ports.Targets:
-    return _kafka_targets(aws, settings, clock) if settings.kafka_bootstrap_servers else _aws_targets(aws, clock)
+    return (
+        _kafka_targets(aws, settings, clock) if settings.kafka_bootstrap_servers else _aws_targets(aws, settings, clock)
+    )
 
 
 def _kafka_targets(aws: Any, settings: Settings, clock: ports.Clock) -> ports.Targets:
@@ -179,7 +188,7 @@ def _kafka_targets(aws: Any, settings: Settings, clock: ports.Clock) -> ports.Ta
     return KafkaTargets(lambda: make_producer(settings, secrets, secrets.meta.region_name), clock)
 
 
-def _aws_targets(aws: Any, clock: Any) -> ports.Targets:
+def _aws_targets(aws: Any, settings: Settings, clock: Any) -> ports.Targets:
     from clockwork.aws.targets.eventbridge import EventBridgeTransport
     from clockwork.aws.targets.gathering import Gathering
     from clockwork.aws.targets.http import HttpTransport
@@ -191,7 +200,8 @@ def _aws_targets(aws: Any, clock: Any) -> ports.Targets:
     from clockwork.aws.targets.sqs import SqsTransport
     from clockwork.aws.targets.threads import ThreadedTargets, Transport
 
-    http = HttpTransport(clock, Secrets(aws.client_later("secretsmanager"), aws.client_later("ssm"), clock))
+    stores = aws.client_later("secretsmanager"), aws.client_later("ssm")
+    http = HttpTransport(clock, Secrets(*stores, clock, prefix=settings.secret_prefix))
     clients = RoleClients(aws, clock)
     transports: dict[type, Transport] = {
         HttpTarget: http,

@@ -9,6 +9,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
+#: The alias of every Lambda's version that works at the moment. Whoever starts a Lambda names it.
+LIVE = "live"
+
 
 class InvalidSettings(Exception):
     """The environment lacks a setting or holds a value that cannot be read; the message names every one."""
@@ -97,7 +100,9 @@ class Settings:
     ordered_release_queue_url: str = ""
     ordered_release_dead_letter_queue_url: str = ""
     poller_function: str = ""
-    stack_name: str = ""
+    #: The api alone has it: it starts a sweep when a client is resumed.
+    sweeper_function: str = ""
+    stack_name: str = "Clockwork"
     metrics_namespace: str = "Clockwork"
     #: The queue to which the ingester sends messages that it rejects. No other Lambda has it.
     rejected_queue_url: str = ""
@@ -116,6 +121,11 @@ class Settings:
     ingestion_topic: str = ""
     #: With `scram`: the name of the secret {"username": ..., "password": ...} in Secrets Manager.
     kafka_secret: str = ""
+
+    @property
+    def secret_prefix(self) -> str:
+        """With what the names of the secrets begin that this deployment may read; parameters have a slash before it."""
+        return f"{self.stack_name.lower()}/"
 
     @property
     def has_kafka(self) -> bool:

@@ -41,17 +41,17 @@ def configure_logging(level: int = logging.INFO) -> None:
 
 
 def metrics_line(
-    namespace: str, stage: str, at: int, metrics: Mapping[str, Value], properties: Mapping[str, object]
+    namespace: str, stack: str, at: int, metrics: Mapping[str, Value], properties: Mapping[str, object]
 ) -> str:
     """One line of embedded metrics at the instant `at` (ms). Names ending in Ms are milliseconds, others counts.
 
-    The only dimension is the stage, since each further value of a dimension is billed as a metric of its own;
-    properties can be searched and cost nothing.
+    The only dimension is the stack, so that several of an account stay apart. Each further value of a dimension would
+    be billed as a metric of its own; properties can be searched and cost nothing.
     """
     units = [{"Name": name, "Unit": "Milliseconds" if name.endswith("Ms") else "Count"} for name in metrics]
-    directive = {"Namespace": namespace, "Dimensions": [["stage"]], "Metrics": units}
+    directive = {"Namespace": namespace, "Dimensions": [["stack"]], "Metrics": units}
     values = {name: _spread(value) if isinstance(value, Sequence) else value for name, value in metrics.items()}
-    line = {"_aws": {"Timestamp": at, "CloudWatchMetrics": [directive]}, "stage": stage, **properties, **values}
+    line = {"_aws": {"Timestamp": at, "CloudWatchMetrics": [directive]}, "stack": stack, **properties, **values}
     return json.dumps(line)
 
 

@@ -59,7 +59,7 @@ def list_(state: State) -> None:
 @click.pass_obj
 def usage(state: State, client_id: str | None) -> None:
     """Show what a client has waiting, and what is left of its caps."""
-    found = state.cw.clients.usage(client_id)
+    found, now = state.cw.clients.usage(client_id), state.now
     if state.is_json:
         show.as_json(found.raw)
         return
@@ -69,7 +69,7 @@ def usage(state: State, client_id: str | None) -> None:
             ("paused", "yes" if found.paused else "no"),
             ("parked", _counted(found.parked)),
             ("dead", _counted(found.dead)),
-            ("open circuits", ", ".join(found.open_circuits)),
+            ("open circuits", ", ".join(f"{one.host} {show.when(one.opened_at, now)}" for one in found.open_circuits)),
             ("deliveries a second", found.max_rate_per_second),
             ("deliveries at once", found.max_concurrency),
             ("creates a second", found.creates_per_second),
@@ -93,9 +93,10 @@ def get(state: State, client_id: str | None) -> None:
 @client.command()
 @click.argument("client_id", required=False)
 @click.option("--body", type=values.JSON, help="The whole client in the API's names, in place of the options.")
+@click.option("--if-revision", type=int, help="Only if the client is still at this revision.")
 @options(CLIENT)
 @click.pass_obj
-def put(state: State, /, client_id: str | None, body: Any, **given: Any) -> None:
+def put(state: State, /, client_id: str | None, body: Any, if_revision: int | None, **given: Any) -> None:
     """Create a client, or replace it whole: what is left out gets its default (admins)."""
     found = {name: value for name, value in given.items() if value not in (None, ())}
     if body is not None and found:
@@ -110,7 +111,7 @@ def put(state: State, /, client_id: str | None, body: Any, **given: Any) -> None
         retry = found["retry"]
         found["retry"] = results.RetryPolicy(retry.value if isinstance(retry, values.Given) else retry)
     try:
-        written = state.cw.clients.put(client_id, **found)
+        written = state.cw.clients.put(client_id, if_revision=if_revision, **found)
     except TypeError as error:
         raise click.UsageError(str(error)) from None
     _show(state, written)
@@ -119,19 +120,21 @@ def put(state: State, /, client_id: str | None, body: Any, **given: Any) -> None
 @client.command()
 @click.argument("client_id", required=False)
 @click.option("--reason", help="Why, for others to read.")
+@click.option("--if-revision", type=int, help="Only if the client is still at this revision.")
 @click.pass_obj
-def pause(state: State, client_id: str | None, reason: str | None) -> None:
+def pause(state: State, client_id: str | None, reason: str | None, if_revision: int | None) -> None:
     """Park what comes due for a client (admins)."""
-    _show(state, state.cw.clients.pause(client_id, reason=reason))
+    _show(state, state.cw.clients.pause(client_id, reason=reason, if_revision=if_revision))
 
 
 @client.command()
 @click.argument("client_id", required=False)
 @click.option("--reason", help="Why, for others to read.")
+@click.option("--if-revision", type=int, help="Only if the client is still at this revision.")
 @click.pass_obj
-def resume(state: State, client_id: str | None, reason: str | None) -> None:
+def resume(state: State, client_id: str | None, reason: str | None, if_revision: int | None) -> None:
     """End a pause (admins)."""
-    _show(state, state.cw.clients.resume(client_id, reason=reason))
+    _show(state, state.cw.clients.resume(client_id, reason=reason, if_revision=if_revision))
 
 
 def _show(state: State, found: results.Client) -> None:

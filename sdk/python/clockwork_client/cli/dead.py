@@ -28,11 +28,14 @@ def dead() -> None:
 
 @dead.command("list")
 @click.option("--prefix", help="Of the job's key.")
+@click.option("--from", "from_", type=values.INSTANT, help="Due at this instant or later.")
+@click.option("--to", type=values.INSTANT, help="Due at this instant or earlier.")
 @click.option("--limit", type=click.IntRange(1), default=100, help="At most so many (100).")
 @click.pass_obj
-def list_(state: State, prefix: str | None, limit: int) -> None:
+def list_(state: State, prefix: str | None, from_: datetime | None, to: datetime | None, limit: int) -> None:
     """List dead executions, those that were due last first."""
-    pages = islice(state.cw.dead.list(prefix=prefix, page_size=min(limit, 1_000)), limit)
+    found = state.cw.dead.list(prefix=prefix, from_=from_, to=to, page_size=min(limit, 1_000))
+    pages = islice(found, limit)
     if state.is_json:
         show.each_as_json(pages)
     else:
@@ -90,13 +93,8 @@ def _is_meant(state: State, verb: str, prefix: str | None, from_: datetime | Non
     """Whether the user says yes to what is counted. Raises UsageError when nobody can be asked."""
     if not _can_ask():
         raise click.UsageError("nobody is there to ask: --yes does it without a question")
-    count = 0
-    for one in state.cw.dead.list(prefix=prefix, page_size=1_000):
-        if from_ is not None and one.due_at < from_:
-            break  # those that were due last come first
-        count += to is None or one.due_at <= to
-        if count == MOST_COUNTED:
-            break
+    found = state.cw.dead.list(prefix=prefix, from_=from_, to=to, page_size=1_000)
+    count = sum(1 for _ in islice(found, MOST_COUNTED))
     if count == 0:
         show.said("No dead execution is meant.")
         return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.simulation.mutants.mutant import Mutant
 
-_DEFER = 'Action.DEFER, "another deliverer\'s claim is live", release=_again(release, release.attempt, back_at)'
+_DEFER = 'Action.DEFER, "another deliverer\'s claim is live", release=again'
 _FOLLOW_UP = 'return Plan(Action.FOLLOW_UP, f"attempt {following} waits and this is not it", release=again)'
 
 DELIVERING = (
@@ -107,6 +107,17 @@ DELIVERING = (
             ),
         ),
         "I4",
+    ),
+    Mutant(
+        "a refused stale outcome is acknowledged",
+        "flows/deliver/outcome.py",
+        (
+            (
+                '            batch.fail(item, "our claim had ended, so its outcome is refused")\n',
+                "            item.left = True\n",
+            ),
+        ),
+        "I12",
     ),
     Mutant(
         "records are stored over whatever is there",

@@ -48,6 +48,44 @@ REGULATING = (
         "I8",
     ),
     Mutant(
+        "slots are reserved as far ahead as one likes",
+        "domain/limits/slots.py",
+        (("    end = now + HARD_MS if until is None", "    end = now + 10 * HARD_MS if until is None"),),
+        "I8",
+    ),
+    Mutant(
+        "what was cancelled in the line takes a slot",
+        "flows/deliver/inform.py",
+        (("    judged = batch.each(items, _has_ended)\n", "    judged = [(item, False) for item in items]\n"),),
+        "I8",
+    ),
+    Mutant(
+        "a place is given anew at every return",
+        "flows/deliver/slots.py",
+        (
+            ("if item.release.line is None or item.release.line.place is None]", "]"),
+            (" if line.place is None else line.place\n", "\n"),
+        ),
+        "I8",
+    ),
+    Mutant(
+        "who waits in line comes back when its turn comes and not before",
+        "domain/limits/slots.py",
+        (
+            (
+                "    ms = min((place - now) * OF_THE_REST, (now - since) * OF_THE_WAIT, MOST_BACK_MS)\n",
+                "    ms = min(place - now, MOST_BACK_MS)\n",
+            ),
+        ),
+        "I8",
+    ),
+    Mutant(
+        "what stands in line has a slot",
+        "flows/deliver/slots.py",
+        (("line=Line(place, line.since))", "line=Line(place, line.since), paced=True)"),),
+        "I8",
+    ),
+    Mutant(
         "the slots of one reservation are given away again",
         "memory/regulation.py",
         (("self._next_slot_us[client_id] = first_us + round(count * interval_ms * 1000)", "pass"),),
@@ -122,8 +160,17 @@ REGULATING = (
     ),
     Mutant(
         "what is discarded ends without a record",
-        "flows/sweep/unpark.py",
-        (("            changes.append((stored, after))\n", "            pass\n"),),
+        "flows/sweep/discard.py",
+        (
+            (
+                "    saves = iter(replace_all(world, changes))\n",
+                "    saves = iter([Saved(ok=True) for _ in changes])\n",
+            ),
+            (
+                "from clockwork.flows.world import World\n",
+                "from clockwork.flows.world import World\nfrom clockwork.ports import Saved\n",
+            ),
+        ),
         "I12",
     ),
     Mutant(

@@ -44,7 +44,29 @@ RELEASING = (
     Mutant(
         "a refused release is not noticed",
         "flows/timeline/put.py",
-        (("    if refused:\n", "    if not releases:\n"),),
+        (("    elif refused:\n", "    elif refused and not releases:\n"),),
+        "I1",
+    ),
+    Mutant(
+        "what cannot be told is not owed",
+        "flows/poll/owe.py",
+        (
+            (
+                "    else:\n        visit.lease = msgspec.structs.replace(visit.lease, owed=owed)\n",
+                "    else:\n        pass\n",
+            ),
+        ),
+        "I6",
+    ),
+    Mutant(
+        "what is owed is not looked at again",
+        "flows/poll/owe.py",
+        (
+            (
+                "    for key, tags in rows.items():\n        _owed",
+                "    for key, tags in list(rows.items())[:0]:\n        _owed",
+            ),
+        ),
         "I1",
     ),
     Mutant(

@@ -41,13 +41,22 @@ def test_a_final_record_absorbs_every_message(state: State) -> None:
     assert (plan.action, plan.execution, plan.release) == (Action.ABSORB, None, None)
 
 
-def test_a_live_claim_defers_the_message_until_it_has_ended() -> None:
+def test_a_live_claim_defers_the_message_and_until_it_has_ended_at_most() -> None:
     running = execution(State.RUNNING, attempt=1, claimant="other", claim_until=NOW + 7_000)
-    plan = plan_claim(release(), running, CLAIM)
-    assert plan.action is Action.DEFER
-    assert plan.release is not None
-    assert plan.release.run_at == NOW + 7_000 + CLAIM_GRACE_MS
-    assert plan.release.attempt == 1
+    for meets, after_ms in enumerate((2_000, 3_000, 4_500, 6_750, 10_125, 7_000 + CLAIM_GRACE_MS)):
+        plan = plan_claim(release(meets=meets), running, CLAIM)
+        assert plan.action is Action.DEFER
+        assert plan.release is not None
+        assert plan.release.run_at == NOW + after_ms
+        assert (plan.release.attempt, plan.release.meets) == (1, meets + 1)
+    assert plan_claim(release(meets=10**6), running, CLAIM).release is not None
+
+
+def test_a_live_claim_defers_what_keeps_its_place_until_it_has_ended() -> None:
+    running = execution(State.RUNNING, attempt=1, claimant="other", claim_until=NOW + 7_000)
+    deferred = plan_claim(release(), running, msgspec.structs.replace(CLAIM, resends=False)).release
+    assert deferred is not None
+    assert deferred.run_at == NOW + 7_000 + CLAIM_GRACE_MS
 
 
 @pytest.mark.parametrize(("late_ms", "live"), [(0, True), (CLAIM_GRACE_MS - 1, True), (CLAIM_GRACE_MS, False)])

@@ -121,8 +121,11 @@ def test_a_repair_that_released_nothing_is_made_again(monkeypatch: pytest.Monkey
     timeline.forget(partition_id, list(timeline._rows[partition_id]))
     named.clockwork.queue.messages.clear()
     with monkeypatch.context() as full, pytest.raises(Unavailable):
-        refusing = [Refused(0, False, "full")]
-        full.setattr(named.clockwork.world.releases, "send", lambda releases, now: refusing)
+        full.setattr(
+            named.clockwork.world.releases,
+            "send",
+            lambda releases, now: [Refused(index, False, "full") for index in range(len(releases))],
+        )
         check_chain(named.clockwork.world, named.job)
     assert check_chain(named.clockwork.world, named.job)
     assert named.run(100)[-9:] == [float(s) for s in range(80, 170, 10)]
@@ -168,3 +171,20 @@ def test_a_change_that_died_behind_its_row_is_done_by_the_audit_from_its_beginni
     assert named.run(audited_after_s) == released_before
     assert check_chain(named.clockwork.world, named.stored)
     assert released_before + named.run(60) == [float(s) for s in range(20, 5 + audited_after_s + 60, 20)]
+
+
+def test_a_defect_of_one_chain_is_told_with_its_job(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    named = Named()
+    scan = named.clockwork.jobs.scan
+    monkeypatch.setattr(named.clockwork.jobs, "scan", lambda _part, _parts: scan(0, 1))
+
+    def raising(*_: object) -> int:
+        raise ValueError("never show this")
+
+    monkeypatch.setattr("clockwork.flows.sweep.audit.check_chain", raising)
+    assert audit_chains(named.clockwork.world, named.clockwork.clock.at + 60_000).left == 1
+    told = {one.__dict__["action"]: one.__dict__ for one in caplog.records}
+    assert told["fault_contained"]["about"] == "acme/tick"
+    assert (told["unreadable_job"]["clientId"], told["unreadable_job"]["jobKey"]) == ("acme", "tick")

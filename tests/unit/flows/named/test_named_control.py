@@ -104,7 +104,9 @@ def test_a_backfill_goes_on_where_it_is_read_though_its_job_has_moved() -> None:
     moved = msgspec.structs.replace(named.stored, partition_id="p001" if home == "p000" else "p000")
     assert named.clockwork.jobs.save(named.stored, moved)
     rows = named.clockwork.timeline.read(home, BEGINNING, END, 100).rows
-    visits = list(visit_rows(named.clockwork.world, rows, edge_key(named.clockwork.clock.at), 100))
+    visits = list(
+        visit_rows(named.clockwork.world, rows, edge_key(named.clockwork.clock.at), 100, named.clockwork.clock.at)
+    )
     assert {row.partition_id for visited in visits for row in visited.following} == {home}
     named.run(600)
     runs = {d.execution_id for d in named.clockwork.targets.delivered if planned.backfill_id in d.execution_id}

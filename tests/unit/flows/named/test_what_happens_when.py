@@ -13,9 +13,11 @@ import pytest
 
 from clockwork.domain.clients import Client
 from clockwork.domain.executions import Execution, Outcome, State
+from clockwork.domain.fires.chains import release_of
 from clockwork.domain.jobs import HttpTarget, Payload, RetryPolicy
 from clockwork.domain.limits.circuits import Circuit
 from clockwork.domain.named.changes import Change, cancelled, paused, replaced, resumed
+from clockwork.domain.recurrence import Fire
 from clockwork.domain.releases import Delivery
 from clockwork.flows.named.write import Written
 from clockwork.flows.sweep.unpark import unpark
@@ -237,6 +239,24 @@ def test_released_ahead_and_due_in_a_pause_when_it_is_resumed(catch_up: str, fir
     assert [case.state(s) for s in (20, 30, 40)] == [
         State.SUCCEEDED if s in fired else State.SKIPPED for s in (20, 30, 40)
     ]
+
+
+@pytest.mark.parametrize(("catch_up", "fired"), [("all", [20, 30, 40]), ("latest", [40]), ("none", [])])
+def test_due_in_a_pause_of_an_ordered_job_when_it_is_resumed_within_five_minutes(
+    catch_up: str, fired: list[int]
+) -> None:
+    # For five minutes the ordered queue drops what it takes for a repeat of a message.
+    case = Case(catch_up=catch_up, ordering_key="o", sequence=1)
+    case.run(19)
+    case.clockwork.clock.at += 500
+    released = release_of(case.stored, Fire(case.start + 20_000, case.start + 20_000, 0))
+    assert not case.clockwork.world.releases.send([released], case.clockwork.clock.at)
+    case.change(paused(None))
+    case.run(23)
+    assert case.state(20) is State.SKIPPED
+    case.change(resumed(None))
+    assert case.run(25)[: len(fired) + 1] == [*map(float, fired), 50.0]
+    assert [case.state(s) for s in fired] == [State.SUCCEEDED] * len(fired)
 
 
 @pytest.mark.parametrize("seconds", [2, 2_000])

@@ -8,15 +8,19 @@ import pytest
 
 from clockwork.domain import ids, keys
 from clockwork.domain.errors import KeyReused, RefusedForGood, Unavailable
+from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import Payload
+from clockwork.domain.keys import edge_key, row_key
 from clockwork.domain.releases import Release
+from clockwork.domain.requests.create import NewJob
 from clockwork.domain.storage.codec import decode_message
-from clockwork.domain.timeline import Row
+from clockwork.domain.timeline import Row, Shard
 from clockwork.flows.requests.create import CreatedJob, create_jobs
+from clockwork.flows.timeline.put import release_now
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Refused
-from tests.support.examples import NOW, new_job, release_in, request
+from tests.support.examples import NOW, new_job, occurrence, release, release_in, request
 
 
 def create(clockwork: MemoryClockwork, *args: object, **kwargs: object) -> Sequence[CreatedJob]:
@@ -81,6 +85,97 @@ def test_no_promise_if_the_release_is_not_taken(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(clockwork.queue, "send", refuse)
     with pytest.raises(Unavailable, match="throttled"):
         create(clockwork)
+
+
+def refusing(
+    clockwork: MemoryClockwork, count: int, monkeypatch: pytest.MonkeyPatch, *, permanent: bool = False
+) -> None:
+    """Lets the queue refuse the last `count` releases of each send."""
+    send = clockwork.queue.send
+
+    def refuse(releases: Sequence[Release], now: int) -> Sequence[Refused]:
+        taken = len(releases) - count
+        assert not send(releases[:taken], now)
+        return [Refused(index, permanent, "throttled") for index in range(taken, len(releases))]
+
+    monkeypatch.setattr(clockwork.queue, "send", refuse)
+
+
+def sent(clockwork: MemoryClockwork) -> list[str]:
+    return sorted(release_in(message.body).job_id for message in clockwork.queue.messages.values())
+
+
+def unrecorded(count: int) -> list[NewJob]:
+    return [new_job(delay_ms=index, record="none") for index in range(count)]
+
+
+def test_what_the_queue_refuses_for_now_is_put_off_and_what_it_takes_is_sent_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clockwork = MemoryClockwork()
+    clockwork.poll_all()
+    with monkeypatch.context() as throttled:
+        refusing(clockwork, 2, throttled)
+        jobs = create(clockwork, *unrecorded(5))
+    assert len(sent(clockwork)) == 3
+    assert clockwork.invoker.asked == [id_of(jobs[0]).partition_id]
+    clockwork.clock.advance(60_000)
+    clockwork.poll_all()
+    assert sent(clockwork) == sorted(job.job_id for job in jobs)
+
+
+def test_what_is_put_off_is_put_behind_a_horizon_that_moves_on_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    clockwork = MemoryClockwork()
+    clockwork.poll_all()
+    put_new = clockwork.timeline.put_new
+    polls: list[int] = []
+
+    def overtaken(rows: Sequence[Row]) -> None:
+        if not polls:
+            polls.append(1)
+            clockwork.clock.advance(120_000)
+            clockwork.poll_all()
+        put_new(rows)
+
+    with monkeypatch.context() as throttled:
+        refusing(clockwork, 1, throttled)
+        throttled.setattr(clockwork.timeline, "put_new", overtaken)
+        jobs = create(clockwork, *unrecorded(2))
+    assert polls
+    clockwork.clock.advance(60_000)
+    clockwork.poll_all()
+    assert sent(clockwork) == sorted(job.job_id for job in jobs)
+
+
+@pytest.mark.parametrize(("count", "permanent", "ordered"), [(3, False, False), (1, True, False), (1, False, True)])
+def test_no_promise_if_none_is_taken_or_one_may_not_come_later(
+    count: int, permanent: bool, ordered: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clockwork = MemoryClockwork()
+    clockwork.poll_all()
+    job = occurrence(record="full", ordering_key="k") if ordered else occurrence(record="none")
+    releases = [release(job_id=AnonymousJob("p000", row_key(NOW, f"x{n}"), 0).job_id, occurrence=job) for n in range(3)]
+    shards = {"p000": Shard("p000", cursor=edge_key(NOW + 1), horizon=edge_key(NOW + 1))}
+    refusing(clockwork, count, monkeypatch, permanent=permanent)
+    monkeypatch.setattr(clockwork.world.releases, "send", clockwork.queue.send)
+    with pytest.raises(Unavailable, match="throttled"):
+        release_now(clockwork.world, releases, shards)
+
+
+def test_no_promise_if_what_is_refused_cannot_be_put_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    clockwork = MemoryClockwork()
+    clockwork.poll_all()
+    refusing(clockwork, 1, monkeypatch)
+    put_new = clockwork.timeline.put_new
+
+    def overtaken(rows: Sequence[Row]) -> None:
+        clockwork.clock.advance(120_000)
+        clockwork.poll_all()
+        put_new(rows)
+
+    monkeypatch.setattr(clockwork.timeline, "put_new", overtaken)
+    with pytest.raises(Unavailable, match="could not be put off"):
+        create(clockwork, *unrecorded(2))
 
 
 def test_a_poller_that_cannot_be_started_makes_a_job_late_not_refused(monkeypatch: pytest.MonkeyPatch) -> None:

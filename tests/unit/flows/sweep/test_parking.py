@@ -7,17 +7,18 @@ from typing import Any
 
 import pytest
 
-from clockwork.domain.executions import FINAL, State
+from clockwork.domain.errors import Unavailable
+from clockwork.domain.executions import FINAL, Execution, State
 from clockwork.domain.lifecycle import parking
 from clockwork.domain.lifecycle.parking import LONGEST_PARKING_MS, NOTED_MS, Parked
 from clockwork.domain.limits.circuits import Circuit
-from clockwork.domain.timeline import Page, Row
+from clockwork.domain.timeline import NEVER, Page, Row
 from clockwork.flows.access import Caller
 from clockwork.flows.requests.cancel import cancel_job
 from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.sweep.unpark import unpark
 from clockwork.flows.timeline.shards import ensure_shards
-from tests.support.examples import ACME, ALICE, execution, new_job, request
+from tests.support.examples import ACME, ALICE, execution, new_job, release, request
 from tests.support.regulated import Regulated
 
 MINE = Caller(ALICE, client_ids=frozenset({"acme"}))
@@ -87,7 +88,7 @@ def test_parked_occurrences_are_discarded_by_hand_those_that_come_later_are_not(
     regulated.clockwork.regulation.direct_parked(Parked("acme", discard_until=regulated.clockwork.clock.at))
     regulated.run(30)
     assert regulated.sweep().discarded == 30
-    assert regulated.states() == {State.SKIPPED, State.PARKED}
+    assert regulated.states() == {State.CANCELLED, State.PARKED}
     assert regulated.parked == 2
     regulated.set_client()
     assert regulated.sweep().released == 2
@@ -200,9 +201,67 @@ def test_a_note_is_kept_if_something_was_parked_after_its_rows_were_read(monkeyp
 
 @pytest.mark.parametrize("state", State)
 def test_what_has_ended_or_goes_on_is_not_discarded(state: State) -> None:
-    ended = parking.discarded(execution(state), "not wanted")
-    assert (ended is None) == (state in FINAL or state is State.RUNNING)
-    assert ended is None or (ended.state, ended.revision) == (State.SKIPPED, 2)
+    stored = execution(state)
+    planned = parking.plan_discard(release(), 10**15, stored)
+    if state in FINAL or state is State.RUNNING:
+        assert (planned.end, planned.execution) == (stored, None)
+    else:
+        assert planned.end == planned.execution
+        assert (planned.end.state, planned.end.revision) == (State.CANCELLED, 2)
+
+
+@pytest.mark.parametrize("record", ["full", "none"])
+def test_what_is_discarded_has_a_visible_end_and_its_record_goes_in_time(record: str) -> None:
+    regulated = Regulated(paused=True)
+    (job_id,) = regulated.create(1, record=record)
+    regulated.run(10)
+    regulated.clockwork.regulation.direct_parked(Parked("acme", discard_until=regulated.clockwork.clock.at))
+    assert regulated.sweep().discarded == 1
+    (ended,) = regulated.clockwork.world.executions.list(job_id, 10, None)
+    assert (ended.state, ended.reason) == (State.CANCELLED, "discarded while it was parked")
+    assert ended.expires_at != NEVER
+    assert regulated.parked == 0
+    regulated.set_client()
+    assert regulated.run(120) == []
+
+
+def test_a_sweep_that_dies_between_the_end_and_the_row_is_ended_by_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    regulated = Regulated(paused=True)
+    regulated.create(3)
+    regulated.run(10)
+    regulated.clockwork.regulation.direct_parked(Parked("acme", discard_until=regulated.clockwork.clock.at))
+    with monkeypatch.context() as patch:
+        patch.setattr(regulated.clockwork.timeline, "forget", _unavailable)
+        assert regulated.sweep().left == 1
+    assert (regulated.states(), regulated.parked) == ({State.CANCELLED}, 3)
+    regulated.sweep()
+    assert regulated.parked == 0
+    assert all(record.expires_at != NEVER for record in regulated.clockwork.executions.all())
+
+
+def test_what_another_writer_changed_meanwhile_is_discarded_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    regulated = Regulated(paused=True)
+    regulated.create(2)
+    regulated.run(10)
+    regulated.clockwork.regulation.direct_parked(Parked("acme", discard_until=regulated.clockwork.clock.at))
+    executions = regulated.clockwork.executions
+    find = executions.find
+    met: list[str] = []
+
+    def finding(job_id: str, execution_id: str) -> Execution | None:
+        stored = find(job_id, execution_id)
+        if stored is not None and not met:
+            met.append(execution_id)
+            executions.save([(stored, stored.changed(reason="another's"))])
+        return stored
+
+    monkeypatch.setattr(executions, "find", finding)
+    assert regulated.sweep().discarded == 2
+    assert (regulated.states(), regulated.parked) == ({State.CANCELLED}, 0)
+
+
+def _unavailable(*_: object) -> None:
+    raise Unavailable("the table gave no answer")
 
 
 def test_one_clients_pause_is_nobody_elses() -> None:

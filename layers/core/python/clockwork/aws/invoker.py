@@ -1,4 +1,4 @@
-"""The invoker, which starts pollers through Lambda."""
+"""The invoker, which starts pollers and the sweeper through Lambda."""
 
 from __future__ import annotations
 
@@ -19,24 +19,31 @@ QUEUED = 202
 
 
 class AwsInvoker:
-    """`ports.Invoker` by asynchronous invocation of the poller function.
+    """`ports.Invoker` by asynchronous invocation of the poller function, and of the sweeper function.
 
-    The event is {"partitionId": ...} for one shard, with `succeeds` for a successor, or {"partitionIds": [...]} for
-    several shards. Either may have `lookaheadSeconds`. Raises Unavailable if Lambda has not queued the invocation.
+    The sweeper's event is {"clientId": ...}. That of the poller is {"partitionId": ...} for one shard, with `succeeds`
+    for a successor, or {"partitionIds": [...]} for several shards. Either may have `lookaheadSeconds`. Raises
+    Unavailable if Lambda has not queued the invocation.
     """
 
-    def __init__(self, aws: Aws, function: str) -> None:
-        self._function = function
+    def __init__(self, aws: Aws, poller: str, sweeper: str = "") -> None:
+        self._poller, self._sweeper = poller, sweeper
         self._lambda: LambdaClient = aws.client_later("lambda")
 
     def poll(self, partition_id: str, *, succeeds: bool = False, lookahead_seconds: int | None = None) -> None:
-        self._invoke({"partitionId": partition_id, "succeeds": succeeds or None, "lookaheadSeconds": lookahead_seconds})
+        self._invoke(
+            self._poller,
+            {"partitionId": partition_id, "succeeds": succeeds or None, "lookaheadSeconds": lookahead_seconds},
+        )
 
     def poll_together(self, partition_ids: Sequence[str], *, lookahead_seconds: int | None = None) -> None:
-        self._invoke({"partitionIds": list(partition_ids), "lookaheadSeconds": lookahead_seconds})
+        self._invoke(self._poller, {"partitionIds": list(partition_ids), "lookaheadSeconds": lookahead_seconds})
 
-    def _invoke(self, event: Mapping[str, object]) -> None:
+    def sweep(self, client_id: str) -> None:
+        self._invoke(self._sweeper, {"clientId": client_id})
+
+    def _invoke(self, function: str, event: Mapping[str, object]) -> None:
         payload = json.dumps({name: value for name, value in event.items() if value is not None}).encode()
-        answer = ask(self._lambda.invoke, FunctionName=self._function, InvocationType="Event", Payload=payload)
+        answer = ask(self._lambda.invoke, FunctionName=function, InvocationType="Event", Payload=payload)
         if answer["StatusCode"] != QUEUED:
-            raise Unavailable(f"{self._function} answered {answer['StatusCode']} instead of {QUEUED}")
+            raise Unavailable(f"{function} answered {answer['StatusCode']} instead of {QUEUED}")

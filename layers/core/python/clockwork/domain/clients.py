@@ -13,10 +13,23 @@ CLIENT_ID = re.compile(r"[a-z][a-z0-9-]{0,63}")
 _ASSUMED_ROLE = re.compile(r"arn:(?P<partition>[a-z-]+):sts::(?P<account>\d{12}):assumed-role/(?P<role>[^/]+)/[^/]+")
 
 
+#: A client keeps so many of its pauses that have ended. What an older one held back is all delivered.
+MOST_PAUSES = 8
+
+
+class Pause(msgspec.Struct, frozen=True, array_like=True):
+    """A pause of a client that has ended: it held back what was due after `began_at` and by `ended_at` (ms)."""
+
+    began_at: int
+    ended_at: int
+
+
 class Client(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """A tenant. `signing_secrets` are names in Secrets Manager or Parameter Store, never the secrets themselves."""
 
     client_id: str
+    #: How many times it was written, so that no writer undoes what it has not read. Version 0.1.0 did not count.
+    revision: int = 0
     principals: tuple[str, ...] = ()
     record: RecordLevel = "full"
     signing_secrets: tuple[str, ...] = ()
@@ -46,6 +59,10 @@ class Client(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     #: Nothing is delivered: the deliverer parks occurrences that come due until an admin resumes the client.
     paused: bool = False
     pause_reason: str | None = None
+    #: When its pause began (ms). A row of version 0.1.0 does not say.
+    paused_at: int | None = None
+    #: The last pauses that have ended, oldest first.
+    pauses: tuple[Pause, ...] = ()
 
     def may_target(self, arn: str) -> bool:
         """Whether its `allowed_target_arns` list this ARN. An ARN that they do not list is not allowed."""
@@ -58,6 +75,22 @@ class Client(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     def allows_topic(self, topic: str) -> bool:
         """Whether its `allowed_topics` list this Kafka topic. A topic that they do not list is not allowed."""
         return _is_listed(topic, self.allowed_topics)
+
+
+def with_pause(client: Client, reason: str | None, now: int) -> Client:
+    """The client as an admin pauses it at `now` (ms); one that is paused already has been since it was."""
+    if client.paused:
+        return msgspec.structs.replace(client, pause_reason=reason)
+    # Clocks of two callers differ, and pauses do not overlap.
+    began_at = max(now, *(pause.ended_at for pause in client.pauses), 0)
+    return msgspec.structs.replace(client, paused=True, pause_reason=reason, paused_at=began_at)
+
+
+def without_pause(client: Client, now: int) -> Client:
+    """The client as an admin resumes it at `now` (ms). It keeps its last pauses, for what they held back."""
+    ended = () if client.paused_at is None else (Pause(client.paused_at, max(now, client.paused_at)),)
+    pauses = (*client.pauses, *ended)[-MOST_PAUSES:]
+    return msgspec.structs.replace(client, paused=False, pause_reason=None, paused_at=None, pauses=pauses)
 
 
 def _is_listed(name: str, allowed: tuple[str, ...]) -> bool:

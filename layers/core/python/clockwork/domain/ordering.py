@@ -97,11 +97,13 @@ def group_of(occurrence: Occurrence) -> str:
 def dedup_of(release: Release) -> str:
     """The deduplication id of a release. For five minutes the queue drops a message whose id was sent before.
 
-    A release that is sent again on purpose, as a later attempt or by the sweeper, has another id.
+    A release that is sent again on purpose, as a later attempt or by the sweeper, has another id. So has one of another
+    revision of its named job: the one before may have ended in a pause, and this one goes on from it.
     """
+    of_revision = () if release.revision in (None, 1) else (f"r{release.revision}",)
     if release.attempt == 1 and not release.sweeps:
-        return ids.derive("release", release.execution_id)
-    return ids.derive("release", release.execution_id, release.attempt, release.sweeps)
+        return ids.derive("release", release.execution_id, *of_revision)
+    return ids.derive("release", release.execution_id, release.attempt, release.sweeps, *of_revision)
 
 
 def resumed(release: Release, stored: Execution | None, now: int) -> Release:

@@ -25,9 +25,10 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
     the last failed attempts if no record keeps them (level `none`). `sweeps` counts how often the sweeper took the
     release out of the dead-letter queue, `parkings` how often it was parked and unparked. `alone`: it shares no message
     with others, since a message that it shared came back. `waits` counts how often this attempt found no permit of its
-    client. `line` is its place among those that found no slot. `waited` are the waits of this attempt that are over, at
-    level `none` those of all attempts so far, and `held` is the one after which it runs at `run_at`. `version`: only
-    version 0.1.0 set it, to the version of the named job whose schedule asked for it.
+    client, `meets` how often it met the live claim of another copy. `line` is its place among those that found no slot.
+    `waited` are the waits of this attempt that are over, at level `none` those of all attempts so far, and `held` is
+    the one after which it runs at `run_at`. `version`: only version 0.1.0 set it, to the version of the named job whose
+    schedule asked for it.
     """
 
     job_id: str
@@ -47,6 +48,7 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
     #: `run_at` is its slot under the client's rate limit, so it takes no other slot.
     paced: bool = False
     waits: int = 0
+    meets: int = 0
     waited: Waited | None = None
     held: Held | None = None
     line: Line | None = None

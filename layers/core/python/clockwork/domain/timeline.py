@@ -50,6 +50,7 @@ class Shard(msgspec.Struct, frozen=True, rename="camel"):
     poller. Both are keys, `cursor <= horizon`, and neither ever goes back. `epoch` is the lease's fencing token.
     `changes` counts how often its status was written, so that a late or repeated write of the status has no effect.
     `released`: how many occurrences its last visit had released at its last commit; None before the first commit.
+    `owed`: what its pollers have passed and are to visit again (`domain/lifecycle/owed.py`).
     Its row stores each field under the field's name in camel case, or under the `name` given.
     """
 
@@ -62,12 +63,13 @@ class Shard(msgspec.Struct, frozen=True, rename="camel"):
     status: ShardStatus = msgspec.field(default=ShardStatus.USED, name="standing")
     changes: int = 0
     released: int | None = None
+    owed: str = ""
 
 
 class Lease(msgspec.Struct, frozen=True):
     """The time-limited right of one poller to work on one shard, as of its last conditional update.
 
-    `released`: how many occurrences the poller has released under it.
+    `released`: how many occurrences the poller has released under it. `owed`: as in `Shard`.
     """
 
     partition_id: str
@@ -77,3 +79,4 @@ class Lease(msgspec.Struct, frozen=True):
     cursor: str
     horizon: str
     released: int = 0
+    owed: str = ""

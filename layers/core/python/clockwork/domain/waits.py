@@ -39,10 +39,11 @@ class Held(msgspec.Struct, frozen=True, array_like=True):
 class Line(msgspec.Struct, frozen=True, array_like=True):
     """A place in the line of those that wait for slots of their client: given once, and no reservation.
 
-    Its turn comes at `place` (ms), as was estimated when the place was given. It has waited since `since` (ms).
+    Its turn comes at `place` (ms), as was estimated when the place was given. None: it gets its place when it first
+    comes, later than it was due, since its poller knew that it would find no slot. It has waited since `since` (ms).
     """
 
-    place: int
+    place: int | None
     since: int
 
 

@@ -18,8 +18,12 @@ class MemoryClients:
     def get(self, client_id: str, *, fresh: bool = False) -> Client | None:  # noqa: ARG002 - always fresh
         return self._clients.get(client_id)
 
-    def put(self, client: Client) -> None:
+    def put(self, client: Client, *, replaces: int | None = None) -> bool:
+        stored = self._clients.get(client.client_id)
+        if replaces is not None and stored != client and replaces != (0 if stored is None else stored.revision):
+            return False
         self._clients[client.client_id] = client
+        return True
 
     def list(self, limit: int, behind: str | None) -> Sequence[tuple[str, Client | Unreadable]]:
         return [pair for pair in sorted(self._clients.items()) if behind is None or pair[0] > behind][:limit]

@@ -18,7 +18,6 @@ class MemoryRegulation:
         self._created: dict[tuple[str, int], int] = {}
         self._next_slot_us: dict[str, int] = {}
         self._line_us: dict[str, int] = {}
-        self._herds: dict[tuple[str, str], int] = {}
         self._blocks: dict[tuple[str, int], tuple[str, int]] = {}
         self._circuits: dict[tuple[str, str], Circuit] = {}
         self._parked: dict[str, Parked] = {}
@@ -44,16 +43,10 @@ class MemoryRegulation:
             self._next_slot_us[client_id] = first_us + round(count * interval_ms * 1000)
         return Reserved(first_us // 1000, count, line_until)
 
-    def line_up(self, client_id: str, count: int, interval_ms: float, now: int, behind: int = 0) -> int:
-        ends = self._line_us.get(client_id, 0), self._next_slot_us.get(client_id, 0), now * 1000, behind * 1000
+    def line_up(self, client_id: str, count: int, interval_ms: float, now: int) -> int:
+        ends = self._line_us.get(client_id, 0), self._next_slot_us.get(client_id, 0), now * 1000
         self._line_us[client_id] = max(ends) + round(count * interval_ms * 1000)
         return max(ends) // 1000
-
-    def note_herd(self, client_id: str, partition_id: str, until: int) -> None:
-        self._herds[client_id, partition_id] = max(until, self._herds.get((client_id, partition_id), 0))
-
-    def count_herds(self, client_id: str, now: int) -> int:
-        return sum(client == client_id and until > now for (client, _), until in self._herds.items())
 
     def lease(self, client_id: str, block: int, holder: str, now: int, until: int) -> bool:
         owner, ends_at = self._blocks.get((client_id, block), ("", 0))

@@ -40,7 +40,8 @@ class MemoryShards:
         shard = self._rows.get(partition_id)
         if shard is None or shard.lease_until >= now:
             return None
-        lease = Lease(partition_id, owner, shard.epoch + 1, until, shard.cursor, max(shard.horizon, horizon))
+        ahead = max(shard.horizon, horizon)
+        lease = Lease(partition_id, owner, shard.epoch + 1, until, shard.cursor, ahead, owed=shard.owed)
         self._store(lease, shard.released)
         return lease
 
@@ -66,4 +67,5 @@ class MemoryShards:
             cursor=lease.cursor,
             horizon=lease.horizon,
             released=released,
+            owed=lease.owed,
         )

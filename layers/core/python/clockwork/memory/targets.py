@@ -41,6 +41,7 @@ class MemoryInvoker:
     `asked` lists the shards that were to get a poller, and `together` those of them that were to share one.
     `successors` lists the shards whose poller asked for a successor.
     `lookaheads`: how far ahead each of all these pollers was to look (s), None for as far as the setting says.
+    `swept`: the clients for which a sweep was asked.
     """
 
     def __init__(self) -> None:
@@ -48,6 +49,7 @@ class MemoryInvoker:
         self.together: list[Sequence[str]] = []
         self.successors: list[str] = []
         self.lookaheads: list[int | None] = []
+        self.swept: list[str] = []
 
     def poll(self, partition_id: str, *, succeeds: bool = False, lookahead_seconds: int | None = None) -> None:
         (self.successors if succeeds else self.asked).append(partition_id)
@@ -57,3 +59,6 @@ class MemoryInvoker:
         self.together.append(partition_ids)
         self.lookaheads.append(lookahead_seconds)
         self.asked += partition_ids
+
+    def sweep(self, client_id: str) -> None:
+        self.swept.append(client_id)

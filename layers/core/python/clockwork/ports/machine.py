@@ -40,7 +40,10 @@ class SigningSecrets(Protocol):
 
 
 class Invoker(Protocol):
-    """Starts pollers. They release `lookahead_seconds` ahead, or as far as the setting says if it is None."""
+    """Starts pollers, and the sweeper for one client.
+
+    Pollers release `lookahead_seconds` ahead, or as far as the setting says if it is None.
+    """
 
     def poll(self, partition_id: str, *, succeeds: bool = False, lookahead_seconds: int | None = None) -> None:
         """Ask for a poller of this shard now. It runs later or, rarely, never: then the next tick starts one.
@@ -50,6 +53,9 @@ class Invoker(Protocol):
 
     def poll_together(self, partition_ids: Sequence[str], *, lookahead_seconds: int | None = None) -> None:
         """Ask for one poller of several shards, in the same way."""
+
+    def sweep(self, client_id: str) -> None:
+        """Ask for a sweep of this client's parked occurrences now. It runs later or never: then the next sweep does."""
 
 
 class Targets(Protocol):

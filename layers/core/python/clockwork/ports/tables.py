@@ -72,7 +72,7 @@ class Shards(Protocol):
         """
 
     def commit(self, lease: Lease) -> bool:
-        """Write the lease's cursor, horizon, `until` and `released`, if owner and epoch are still the lease's.
+        """Write the lease's cursor, horizon, `until`, `released` and `owed`, if owner and epoch are still the lease's.
 
         `until = 0` releases the lease. False: another poller fenced this one off, or cursor or horizon would go back.
         Then nothing was written.
@@ -129,8 +129,12 @@ class Clients(Protocol):
     def get(self, client_id: str, *, fresh: bool = False) -> Client | None:
         """The client, or None. It may be as old as the adapter's stated cache time, unless it is to be `fresh`."""
 
-    def put(self, client: Client) -> None:
-        """Create or replace the client, and the answers of `of_principal` for its principals."""
+    def put(self, client: Client, *, replaces: int | None = None) -> bool:
+        """Create or replace the client, and the answers of `of_principal` for its principals.
+
+        `replaces`: only the client at this revision is replaced, and at 0 there may also be none. False: the stored one
+        is at another revision, and stays. A client that is stored as it is to be counts as replaced.
+        """
 
     def list(self, limit: int, behind: str | None) -> Sequence[tuple[str, Client | Unreadable]]:
         """Up to `limit` clients with their ids, in any order that stays the same, those behind a clientId if given.
@@ -192,18 +196,11 @@ class Regulation(Protocol):
         slot. Where slots have passed unused, nobody stands in line: it is forgotten.
         """
 
-    def line_up(self, client_id: str, count: int, interval_ms: float, now: int, behind: int = 0) -> int:
+    def line_up(self, client_id: str, count: int, interval_ms: float, now: int) -> int:
         """Give `count` places at the end of the line, `interval_ms` apart: the instant of the first (ms).
 
-        The line begins at the next free slot. `behind`: it reaches to there at least (ms), since somebody has that
-        place already. Places are estimates: nothing is reserved.
+        The line begins at the next free slot. Places are estimates: nothing is reserved.
         """
-
-    def note_herd(self, client_id: str, partition_id: str, until: int) -> None:
-        """Note until `until` (ms) that a shard has a herd of the client. A note that lasts longer stays as it is."""
-
-    def count_herds(self, client_id: str, now: int) -> int:
-        """In how many shards a herd of the client is noted at `now`."""
 
     def lease(self, client_id: str, block: int, holder: str, now: int, until: int) -> bool:
         """Lease a block of permits if it is free, expired before `now`, or the holder's own already; else False."""

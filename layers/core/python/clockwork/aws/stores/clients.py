@@ -44,7 +44,7 @@ class AwsClients:
         item = self._table.get(client_id, _ITEM)
         return None if item is None else decode(item["definition"]["B"], Client)
 
-    def put(self, client: Client) -> None:
+    def put(self, client: Client, *, replaces: int | None = None) -> bool:
         """Replace the client and its principals in one transaction.
 
         Two puts at the same time leave the principals of one of them, never a mixture. A put that DynamoDB refuses for
@@ -53,12 +53,14 @@ class AwsClients:
         refusal: Throttled | None = None
         for _ in self._backoff.rounds(PUT_ROUNDS):
             stored = self._table.get(client.client_id, _ITEM)
+            if replaces is not None and not _replaces(stored, client, replaces):
+                return False
             try:
                 ask(self._dynamodb.transact_write_items, TransactItems=self._changes(stored, client))
             except Throttled as error:
                 refusal = error  # another put may have come between the read and this one: read again
             else:
-                return
+                return True
         raise Unavailable(f"client {client.client_id} was not stored in {PUT_ROUNDS} rounds") from refusal
 
     def of_principal(self, principal: str) -> Sequence[str]:
@@ -91,6 +93,12 @@ def _from_item(item: Item) -> Client | Unreadable:
         return decode(item["definition"]["B"], Client)
     except Unreadable as fault:
         return fault
+
+
+def _replaces(stored: Item | None, client: Client, revision: int) -> bool:
+    """Whether the stored client is the one to replace, or the put of before, whose answer was lost, is done."""
+    before = None if stored is None else decode(stored["definition"]["B"], Client)
+    return before == client or revision == (0 if before is None else before.revision)
 
 
 def _link(principal: str, client_id: str) -> Item:
@@ -131,9 +139,9 @@ class CachedClients:
     def list(self, limit: int, behind: str | None) -> Sequence[tuple[str, Client | Unreadable]]:
         return self._inner.list(limit, behind)
 
-    def put(self, client: Client) -> None:
+    def put(self, client: Client, *, replaces: int | None = None) -> bool:
         try:
-            self._inner.put(client)
+            return self._inner.put(client, replaces=replaces)
         finally:
             self._read.pop(client.client_id, None)
 

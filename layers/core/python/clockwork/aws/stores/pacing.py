@@ -82,17 +82,17 @@ class Pacing:
         self._change(client_id, change, idle, following=following, now=now * 1000, none=0)
         return Reserved(now, count)
 
-    def line_up(self, client_id: str, count: int, interval_ms: float, now: int, behind: int = 0) -> int:
+    def line_up(self, client_id: str, count: int, interval_ms: float, now: int) -> int:
         """One update where a line goes on; two where one begins. Raises Unavailable like `reserve`."""
-        span, least = _span_us(count, interval_ms), max(now, behind) * 1000
-        goes_on = "#lineUs >= :least AND #lineUs >= #nextSlotUs"
+        span, now_us = _span_us(count, interval_ms), now * 1000
+        goes_on = "#lineUs >= :now AND #lineUs >= #nextSlotUs"
         for _ in range(MOST_TRIES):
             try:
                 change = "SET #lineUs = #lineUs + :span"
-                return (self._change(client_id, change, goes_on, span=span, least=least).line_us - span) // 1000
+                return (self._change(client_id, change, goes_on, span=span, now=now_us).line_us - span) // 1000
             except ConditionFailed as refused:
                 row = _Row.of(refused.item)
-            start = max(least, row.next_us, row.line_us)
+            start = max(now_us, row.next_us, row.line_us)
             same = "attribute_not_exists(#lineUs) OR #lineUs = :before"
             with suppress(ConditionFailed):
                 self._change(client_id, "SET #lineUs = :end", same, end=start + span, before=row.line_us)

@@ -19,7 +19,6 @@ from clockwork.ports import Clock
 _CREATED = "created#"
 #: For how many days a day's count is kept, from the beginning of that day.
 CREATED_DAYS = 2
-_HERD = "herd#"
 _PERMITS = "permits#"
 _CIRCUIT = "circuit#"
 #: The partition of all parking notes, in place of a clientId; no clientId begins with `#`.
@@ -63,18 +62,8 @@ class AwsRegulation:
     def reserve(self, client_id: str, count: int, interval_ms: float, now: int, reach: Reach | None = None) -> Reserved:
         return self._pacing.reserve(client_id, count, interval_ms, now, reach)
 
-    def line_up(self, client_id: str, count: int, interval_ms: float, now: int, behind: int = 0) -> int:
-        return self._pacing.line_up(client_id, count, interval_ms, now, behind)
-
-    def note_herd(self, client_id: str, partition_id: str, until: int) -> None:
-        change, longer = "SET #until = :until, #expiresAt = :expires", "attribute_not_exists(#until) OR #until < :until"
-        key = (client_id, f"{_HERD}{partition_id}")
-        self._table.update(key, change, longer, until=until, expires=seconds(until + DAY_MS))
-
-    def count_herds(self, client_id: str, now: int) -> int:
-        """One read: there are at most as many notes as the deployment has shards, and TTL deletes them."""
-        rows = self._table.query_all(client_id, between=(_HERD, _HERD + "~"))
-        return sum(int(row["until"]["N"]) > now for row in rows)
+    def line_up(self, client_id: str, count: int, interval_ms: float, now: int) -> int:
+        return self._pacing.line_up(client_id, count, interval_ms, now)
 
     def lease(self, client_id: str, block: int, holder: str, now: int, until: int) -> bool:
         return self._table.update(

@@ -13,7 +13,7 @@ from clockwork.domain.timeline import Shard, ShardStatus
 from clockwork.ports import Lease
 
 #: Attributes that a row has from its first change of status and its first commit on.
-_NOT_AT_FIRST = ("changes", "released")
+_NOT_AT_FIRST = ("changes", "released", "owed")
 
 
 class AwsShards:
@@ -78,7 +78,7 @@ class AwsShards:
         """
         return self._table.update(
             (lease.partition_id,),
-            "SET #cursor = :cursor, #horizon = :horizon, #leaseUntil = :until, #released = :released",
+            "SET #cursor = :cursor, #horizon = :horizon, #leaseUntil = :until, #released = :released, #owed = :owed",
             "#owner = :owner AND #epoch = :epoch AND #cursor <= :cursor AND #horizon <= :horizon",
             owner=lease.owner,
             epoch=lease.epoch,
@@ -86,6 +86,7 @@ class AwsShards:
             horizon=lease.horizon,
             until=lease.until,
             released=lease.released,
+            owed=lease.owed,
         )
 
     def _take(
@@ -120,7 +121,8 @@ def _own(stored: Shard | None, owner: str, until: int) -> Lease | None:
 
 
 def _lease(shard: Shard) -> Lease:
-    return Lease(shard.partition_id, shard.owner, shard.epoch, shard.lease_until, shard.cursor, shard.horizon)
+    place = shard.cursor, shard.horizon
+    return Lease(shard.partition_id, shard.owner, shard.epoch, shard.lease_until, *place, owed=shard.owed)
 
 
 def _from_item(item: Item) -> Shard:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from botocore.exceptions import ClientError
 
 from clockwork.aws.errors import ask
+from clockwork.aws.secret_names import PARAMETERS
 from clockwork.aws.session import Aws
 
-#: The first letters of a parameter's name, which tell it from a secret's.
-_PARAMETERS = "ssm:"
 _MISSING = frozenset({"ResourceNotFoundException", "InvalidResourceId"})
 
 
@@ -28,7 +27,7 @@ class AwsSigningSecrets:
 
     def _is_there(self, name: str) -> bool:
         try:
-            return self._is_parameter(name) if name.startswith(_PARAMETERS) else self._is_secret(name)
+            return self._is_parameter(name) if name.startswith(PARAMETERS) else self._is_secret(name)
         except ClientError as error:
             if error.response["Error"].get("Code") in _MISSING:
                 return False
@@ -38,6 +37,6 @@ class AwsSigningSecrets:
         return "DeletedDate" not in self._secrets_manager.describe_secret(SecretId=name)
 
     def _is_parameter(self, name: str) -> bool:
-        wanted = name.removeprefix(_PARAMETERS)
+        wanted = name.removeprefix(PARAMETERS)
         self._parameter_store.list_tags_for_resource(ResourceType="Parameter", ResourceId=wanted)
         return True

@@ -7,14 +7,10 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from clockwork.aws.secret_names import PARAMETERS
 from clockwork.domain.targets.webhooks import InvalidSecret, key_of
 from clockwork.ports import Clock
 
-#: Clockwork reads only secrets with this prefix, so that no client can have another application's secret used as a key.
-PREFIX = "clockwork/"
-#: The first letters of a parameter's name, which tell it from a secret's; behind them the same prefix holds.
-_PARAMETERS = "ssm:"
-PARAMETER_PREFIX = f"{_PARAMETERS}/{PREFIX}"
 #: How long a secret is cached: a rotation must keep the former secret valid for at least this long.
 MEMORY_MS = 300_000
 #: For so long a secret that could not be read is not asked for again (ms).
@@ -51,21 +47,26 @@ class _Secret:
 class Secrets:
     """Reads secrets through a client of each store, and caches each secret for five minutes.
 
+    It reads only names that begin with `prefix` (parameters: with a slash before it), so that no client can have the
+    secret of another application, or of another deployment, used as a key.
+
     Safe for many threads: while one secret is read, others are not waited for. A secret that could not be read is
     refused for a while without asking, so that a store which does not answer holds up each attempt once at the most.
     """
 
-    def __init__(self, secrets_manager: Any, parameter_store: Any, clock: Clock) -> None:
+    def __init__(self, secrets_manager: Any, parameter_store: Any, clock: Clock, *, prefix: str) -> None:
         self._secrets_manager = secrets_manager
         self._parameter_store = parameter_store
         self._clock = clock
+        self._prefix = prefix
+        self._parameter_prefix = f"{PARAMETERS}/{prefix}"
         self._lock = threading.Lock()
         self._known: dict[str, _Secret] = {}
 
     def get(self, name: str) -> str:
         """The secret as text; raises SecretUnreadable."""
-        if not name.startswith((PREFIX, PARAMETER_PREFIX)):
-            raise SecretUnreadable(name, f"its name does not start with {PREFIX} or {PARAMETER_PREFIX}")
+        if not name.startswith((self._prefix, self._parameter_prefix)):
+            raise SecretUnreadable(name, f"its name does not start with {self._prefix} or {self._parameter_prefix}")
         secret = self._secret_of(name)
         # Of threads that miss it at the same time, one reads it for all.
         with secret.lock:
@@ -92,7 +93,7 @@ class Secrets:
 
     def _read(self, name: str) -> str:
         try:
-            secret = self._parameter(name) if name.startswith(PARAMETER_PREFIX) else self._secret(name)
+            secret = self._parameter(name) if name.startswith(PARAMETERS) else self._secret(name)
             key_of(secret)
         except ClientError as error:
             raise SecretUnreadable(name, error.response["Error"]["Code"]) from None
@@ -108,7 +109,7 @@ class Secrets:
         return str(self._secrets_manager.get_secret_value(SecretId=name).get("SecretString", ""))
 
     def _parameter(self, name: str) -> str:
-        found = self._parameter_store.get_parameter(Name=name.removeprefix(_PARAMETERS), WithDecryption=True)
+        found = self._parameter_store.get_parameter(Name=name.removeprefix(PARAMETERS), WithDecryption=True)
         if found["Parameter"]["Type"] != "SecureString":
             raise _NotSecure
         return str(found["Parameter"]["Value"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from clockwork.domain.errors import InvalidRequest, Problem
-from clockwork.domain.fires.chains import fire_after, ordinal_at
+from clockwork.domain.fires.chains import anchored_back, fire_after, ordinal_at
 from clockwork.domain.fires.timings import Timing
 from clockwork.domain.named_jobs import Backfill, NamedJob, Pointer
 from clockwork.domain.recurrence import Fire
@@ -32,9 +32,10 @@ class PlannedBackfill(msgspec.Struct, frozen=True):
 def fires_of_range(job: NamedJob, from_at: int, to_at: int) -> FiresOfRange:
     """Every fire of the job's schedule from `from_at` to `to_at` (ms, both included).
 
-    There are no fires behind the last one that `maxFires` allows. Raises InvalidRequest if the range holds more than
-    100,000 fires.
+    An interval counts back to before the job was made. There are no fires behind the last one that `maxFires` allows.
+    Raises InvalidRequest if the range holds more than 100,000 fires.
     """
+    job = anchored_back(job, from_at)
     first = fire = fire_after(job, from_at - 1, ordinal_at(job, from_at - 1))
     count = 0
     while fire is not None and fire.base_at <= to_at:
@@ -43,6 +44,20 @@ def fires_of_range(job: NamedJob, from_at: int, to_at: int) -> FiresOfRange:
             raise InvalidRequest([Problem("/to", f"the range holds more than {MOST_FIRES:,} fires: take shorter ones")])
         fire = fire_after(job, fire.base_at, fire.ordinal)
     return FiresOfRange(first if count else None, count)
+
+
+def why_none(job: NamedJob, from_at: int, to_at: int) -> str:
+    """Why a job's schedule has no fire from `from_at` to `to_at` (ms, both included), for whoever asked for these."""
+    recurrence = job.definition.recurrence
+    if recurrence is None:
+        return "the job fires once, at another instant"
+    if recurrence.start_at is not None and to_at < recurrence.start_at:
+        return "its startAt lies behind the range"
+    if recurrence.end_at is not None and from_at > recurrence.end_at:
+        return "its endAt lies before the range"
+    if recurrence.max_fires is not None and ordinal_at(job, from_at - 1) >= recurrence.max_fires:
+        return "maxFires were over before the range"
+    return "its schedule names no instant in the range"
 
 
 def plan_backfill(

@@ -216,12 +216,28 @@ def ordinal_at(job: NamedJob, at: int) -> int:
     return 0 if recurrence is None or recurrence.max_fires is None else fires_by(job, at)
 
 
+def anchored_back(job: NamedJob, at: int) -> NamedJob:
+    """The job with an interval that counts back, too: its beat has fires from `at` (ms) on, before its anchor as well.
+
+    A backfill of a time before the job was made asks for these. A `startAt` still has none before it.
+    """
+    recurrence = job.definition.recurrence
+    if recurrence is None or recurrence.every is None or at >= recurrence.every.anchor_at:
+        return job
+    every = recurrence.every
+    # Not after `at`, and a whole number of intervals before the anchor.
+    anchor_at = every.anchor_at - -(-(every.anchor_at - at) // every.every_ms) * every.every_ms
+    moved = msgspec.structs.replace(recurrence, every=msgspec.structs.replace(every, anchor_at=anchor_at))
+    return msgspec.structs.replace(job, definition=msgspec.structs.replace(job.definition, recurrence=moved))
+
+
 def _expand_backfill(job: NamedJob, start: Pointer, horizon: str, limit: int) -> Step:
     assert start.backfill is not None
-    pointer = as_ruled_now(job, start)
     # Version 0.1.0 tied a backfill to the whole definition.
     if start.backfill.timing not in (Timing.of(job.definition).digest, job.definition_digest):
         return _rest_of_backfill(start.fire, start.backfill, "the timing of its job was changed")
+    job = anchored_back(job, start.fire.base_at)
+    pointer = as_ruled_now(job, start)
     if pointer is None or pointer.fire.base_at > start.backfill.to_at:
         return _rest_of_backfill(start.fire, start.backfill, "the rules of its job's time zone were changed")
     releases: list[Release] = []

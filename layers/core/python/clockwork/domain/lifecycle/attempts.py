@@ -23,7 +23,7 @@ from clockwork.domain.executions import (
 from clockwork.domain.fires.hints import hint_of
 from clockwork.domain.lifecycle.awaited import goes_on, reopened
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired, reason_of
-from clockwork.domain.lifecycle.retries import RetryPlan, plan_retry
+from clockwork.domain.lifecycle.retries import RetryPlan, meets_again_ms, plan_retry
 from clockwork.domain.releases import Release
 from clockwork.domain.retention import ending
 from clockwork.domain.waits import together, without
@@ -42,7 +42,7 @@ class Action(Enum):
 
     START = auto()  # start the attempt, once `execution` is saved: that is the claim
     ABSORB = auto()  # acknowledge: the work of the release is done
-    DEFER = auto()  # another deliverer has the claim: send `release` for when that claim has ended
+    DEFER = auto()  # another deliverer has the claim: send `release` for later, when that claim has ended at the latest
     FOLLOW_UP = auto()  # save `execution` if given, send `release`, acknowledge
     FINISH = auto()  # save `execution`, which is final; acknowledge
     PARK = auto()  # save `execution` if given, then park the release
@@ -66,8 +66,9 @@ class Claim(msgspec.Struct, frozen=True):
     claimant: str
     until: int
     now: int
-    #: The record's TTL (ms).
-    expires_at: int
+    expires_at: int  # the record's TTL (ms)
+    #: What waits is sent anew. In an ordered queue it is not, and each time that it comes counts.
+    resends: bool = True
 
 
 def plan_claim(release: Release, stored: Execution | None, claim: Claim) -> Plan:
@@ -84,10 +85,10 @@ def plan_claim(release: Release, stored: Execution | None, claim: Claim) -> Plan
         return Plan(Action.ABSORB, f"already {stored.state}", ending(stored, claim.expires_at))
     if stored.state is State.RUNNING:
         if is_claimed(stored, claim.now):
-            back_at = (stored.claim_until or 0) + CLAIM_GRACE_MS
-            return Plan(
-                Action.DEFER, "another deliverer's claim is live", release=_again(release, release.attempt, back_at)
-            )
+            ends_at = (stored.claim_until or 0) + CLAIM_GRACE_MS
+            back_at = min(claim.now + meets_again_ms(release.meets), ends_at) if claim.resends else ends_at
+            again = _again(release, release.attempt, back_at, release.meets + 1)
+            return Plan(Action.DEFER, "another deliverer's claim is live", release=again)
         return _plan_lost_worker(release, stored, claim)
     following = stored.attempt + 1
     if release.attempt != following:
@@ -265,14 +266,14 @@ def _unrecorded_end(
     return _final(release, first, state, reason, now)
 
 
-def _again(release: Release, attempt: int, run_at: int) -> Release:
+def _again(release: Release, attempt: int, run_at: int, meets: int = 0) -> Release:
     paced = release.paced and attempt == release.attempt
     # What an attempt waited for is in its record by the time another follows.
     waited, line = (release.waited_by(release.run_at), release.line) if attempt == release.attempt else (None, None)
     is_whole = release.revision is None or release.as_it_was
     occurrence = release.occurrence if is_whole else hint_of(release.occurrence)
     after = msgspec.structs.replace(release, attempt=attempt, run_at=run_at, paced=paced, waits=0, line=line)
-    return msgspec.structs.replace(after, waited=waited, held=None, occurrence=occurrence)
+    return msgspec.structs.replace(after, waited=waited, held=None, occurrence=occurrence, meets=meets)
 
 
 def _last_of(attempts: tuple[Attempt, ...]) -> tuple[Attempt, ...]:

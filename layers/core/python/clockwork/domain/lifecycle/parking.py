@@ -23,6 +23,8 @@ BEHIND_CIRCUIT = "the circuit of its target is open"
 NOTED_MS = 60_000
 #: A deliverer that takes longer than this (ms) to put its rows, after it looked at the note, writes the note again.
 LONGEST_PARKING_MS = 60_000
+#: The reason in the record of what an admin has discarded.
+DISCARDED = "discarded while it was parked"
 
 
 class Parked(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -81,11 +83,25 @@ def parked_record(release: Release, stored: Execution | None, reason: str, expir
     return record.changed(state=State.PARKED, reason=reason, next_attempt_at=None, paced=False, **waits)
 
 
-def discarded(stored: Execution, reason: str) -> Execution | None:
-    """The SKIPPED record of a parked occurrence that is discarded; None if it has ended or is RUNNING already."""
-    if stored.state in FINAL or stored.state is State.RUNNING:
-        return None
-    return stored.changed(state=State.SKIPPED, reason=reason)
+class Discard(msgspec.Struct, frozen=True):
+    """The end of a parked occurrence that is discarded, and the record to save for it; None if it is stored already."""
+
+    end: Execution
+    execution: Execution | None = None
+
+
+def plan_discard(release: Release, expires_at: int, stored: Execution | None) -> Discard:
+    """The CANCELLED record of a parked occurrence that an admin discards. What has ended, or runs, is left as it is.
+
+    One without a record (level `none`) gets this one, kept until `expires_at` (ms).
+    """
+    if stored is not None and (stored.state in FINAL or stored.state is State.RUNNING):
+        return Discard(stored)
+    if stored is None:
+        end = release.first_record(State.CANCELLED, expires_at, reason=DISCARDED)
+    else:
+        end = stored.changed(state=State.CANCELLED, reason=DISCARDED, next_attempt_at=None, occurrence=None)
+    return Discard(end, end)
 
 
 def ramp(start_at: int, seconds: int) -> Iterator[int]:

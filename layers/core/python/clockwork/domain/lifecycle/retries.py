@@ -11,6 +11,10 @@ from clockwork.domain.lifecycle.expiry import is_expired, reason_of
 #: The first so many lost deliverers of an execution are Clockwork's own fault, and do not count against `maxAttempts`.
 #: Later ones count, so that the attempts end.
 FORGIVEN_LOST_WORKERS = 3
+#: A copy of a message that meets the live claim of another one comes back after this wait (ms). Each further wait grows
+#: by the factor, and ends with the claim.
+MEETS_AGAIN_MS = 2_000
+MEETS_AGAIN_GROWTH = 1.5
 
 
 class RetryPlan(msgspec.Struct, frozen=True):
@@ -61,3 +65,12 @@ def backoff_seconds(policy: RetryPolicy, failures: int, jitter: float) -> float:
     growth: float = {"fixed": 1, "linear": failures, "exponential": 2.0 ** min(failures - 1, 40)}[policy.backoff]
     longest = min(policy.max_seconds, policy.initial_seconds * growth)
     return longest * jitter if policy.jitter == "full" else longest
+
+
+def meets_again_ms(meets: int) -> int:
+    """How long (ms) a copy of a message waits that meets the live claim of another one, for the `meets` + 1st time.
+
+    The claim may be for an attempt that ends, or is not even started, in a moment: then this copy has to go on.
+    """
+    most_growths = 20  # far longer than any claim
+    return int(MEETS_AGAIN_MS * MEETS_AGAIN_GROWTH ** min(meets, most_growths))

@@ -14,7 +14,6 @@ import msgspec
 
 from clockwork.domain.lifecycle.expiry import relevant_until
 from clockwork.domain.releases import LONGEST_DELAY_SECONDS, Release
-from clockwork.domain.waits import Line
 
 #: How far ahead (ms) a slot may lie for whom no line stands ahead: there is none, or its turn has come.
 HARD_MS = 60_000
@@ -67,15 +66,18 @@ def is_line(line_until: int, now: int) -> bool:
 def reach_of(release: Release, now: int) -> Reach:
     """How far ahead a release may reserve its slot: never beyond the end of its relevancy window."""
     line, until = release.line, relevant_until(release.occurrence)
-    has_turn = line is not None and line.place <= now + HARD_MS
+    has_turn = line is not None and line.place is not None and line.place <= now + HARD_MS
     beside = now + (NEWCOMER_MS if line is None else HARD_MS if has_turn else WAITED_MS)
     end = now + HARD_MS if until is None else min(until, now + HARD_MS)
     return Reach(end, min(beside, end))
 
 
-def back_at(release: Release, line: Line, now: int, fraction: float) -> int:
-    """When (ms) a release that found no slot comes back. `fraction` is drawn from 0 to 1."""
-    ms = min((line.place - now) * OF_THE_REST, (now - line.since) * OF_THE_WAIT, MOST_BACK_MS)
+def back_at(release: Release, place: int, since: int, now: int, fraction: float) -> int:
+    """When (ms) a release comes back that found no slot: its turn comes at `place`, and it has waited since `since`.
+
+    `fraction` is drawn from 0 to 1.
+    """
+    ms = min((place - now) * OF_THE_REST, (now - since) * OF_THE_WAIT, MOST_BACK_MS)
     at = now + min(MOST_BACK_MS, int(max(LEAST_BACK_MS, ms) * (1 - SPREAD + 2 * SPREAD * fraction)))
     until = relevant_until(release.occurrence)
     if until is None:
@@ -90,7 +92,7 @@ def urgency(release: Release) -> tuple[float, float, int]:
     Those without a window or a place sort last.
     """
     until = relevant_until(release.occurrence)
-    place = math.inf if release.line is None else release.line.place
+    place = math.inf if release.line is None or release.line.place is None else release.line.place
     return math.inf if until is None else until, place, release.run_at
 
 

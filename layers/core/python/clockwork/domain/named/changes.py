@@ -12,8 +12,9 @@ import msgspec
 
 from clockwork.domain import ids
 from clockwork.domain.closings import EVER, NEVER_ENDS, Closing, with_closing
+from clockwork.domain.cron.exclusion import Exclusion
 from clockwork.domain.executions import State
-from clockwork.domain.fires.chains import fires_by, has_fire_at, last_fire
+from clockwork.domain.fires.chains import fire_after, fires_by, has_fire_at, last_fire
 from clockwork.domain.fires.timings import Retiming, Timing, retiming
 from clockwork.domain.named_jobs import Definition, JobState, NamedJob
 
@@ -79,6 +80,7 @@ def _moved(after: NamedJob) -> NamedJob:
 
 
 def _held(after: NamedJob, at: int) -> int | None:
+    """Behind which instant a pause holds fires back, if it is to hold back the one at `at`; None without a pause."""
     return None if after.paused_at is None else min(after.paused_at, at - 1)
 
 
@@ -98,13 +100,19 @@ def _started_anew(before: NamedJob, after: NamedJob, boundary_at: int) -> NamedJ
 
 
 def _bounded_anew(before: NamedJob, after: NamedJob, boundary_at: int) -> NamedJob:
-    """The beat goes on, behind the last base that was due; a pause goes on from where it began."""
+    """The beat goes on, behind the last base that was due; a pause goes on from where it began.
+
+    What the pause held back may be due before it by the new jitter. Then the pause begins before that fire, so that
+    the fire is one of those about which the end of the pause decides.
+    """
     divides_at = boundary_at if before.paused_at is None else before.paused_at
     after = _closed_behind(after, divides_at, before.paused_at)
     if before.definition.recurrence is None:
         return after
     base_at = _last_base(before, divides_at)
-    return msgspec.structs.replace(after, chain_after_at=base_at, chain_ordinal=fires_by(before, base_at))
+    after = msgspec.structs.replace(after, chain_after_at=base_at, chain_ordinal=fires_by(before, base_at))
+    first = fire_after(after, after.chain_after_at, after.chain_ordinal)
+    return after if first is None else msgspec.structs.replace(after, paused_at=_held(after, first.due_at))
 
 
 def _closed_behind(after: NamedJob, divides_at: int, paused_at: int | None) -> NamedJob:
@@ -126,7 +134,7 @@ def _last_base(job: NamedJob, at: int) -> int:
 def _unbounded(job: NamedJob) -> NamedJob:
     recurrence = job.definition.recurrence
     assert recurrence is not None
-    endless = msgspec.structs.replace(recurrence, start_at=None, end_at=None, max_fires=None)
+    endless = msgspec.structs.replace(recurrence, start_at=None, end_at=None, max_fires=None, exclude=Exclusion())
     definition = msgspec.structs.replace(job.definition, recurrence=endless)
     return msgspec.structs.replace(job, definition=definition)
 

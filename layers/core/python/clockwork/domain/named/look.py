@@ -5,11 +5,15 @@ The deliverer claims first and reads the row then. So either it sees a change, o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
+from clockwork.domain.clients import Pause
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.ids import NamedJobId, decode_execution
 from clockwork.domain.named.changes import delivers, paused_since
+from clockwork.domain.named.held_back import is_unwanted_after, pause_over
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.releases import Release
 
@@ -25,8 +29,13 @@ class Objection(msgspec.Struct, frozen=True):
     ended_by: int | None = None
 
 
-def objection_to(release: Release, job_ref: NamedJobId, job: NamedJob | None, *, is_started: bool) -> Objection | None:
-    """Why the occurrence is not to start; None if the job wants it. `is_started`: it had an attempt before this one."""
+def objection_to(
+    release: Release, job_ref: NamedJobId, job: NamedJob | None, pauses: Sequence[Pause] = (), *, is_started: bool
+) -> Objection | None:
+    """Why the occurrence is not to start; None if the job wants it. `is_started`: it had an attempt before this one.
+
+    `pauses`: those of its client that have ended.
+    """
     if release.as_it_was:
         return None
     if job is None or job.incarnation != job_ref.incarnation or not job.is_alive:
@@ -37,7 +46,12 @@ def objection_to(release: Release, job_ref: NamedJobId, job: NamedJob | None, *,
     revision = 0 if release.revision is None else release.revision
     if release.version is not None and release.version != job.version:
         return Objection(State.CANCELLED, "its job was changed")
-    return objection_of_schedule(job, revision, release.occurrence.due_at, is_started=is_started)
+    due_at = release.occurrence.due_at
+    objection = objection_of_schedule(job, revision, due_at, is_started=is_started)
+    pause = None if objection is not None or is_started else pause_over(pauses, due_at)
+    if pause is None or not is_unwanted_after(job, pause, due_at):
+        return objection
+    return Objection(State.SKIPPED, f"missed in a pause of its client: catchUp is {job.definition.catch_up}")
 
 
 def objection_of_schedule(job: NamedJob, revision: int, due_at: int, *, is_started: bool) -> Objection | None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.releases import Release
 
+#: The reason in the record of a backfilled fire that waits for another execution of its job to end.
+WAITS = "it waits until no other execution of its job is under way"
 #: The executionId of the record. No execution has one without a dot.
 LAST_THROUGH = "overlap"
 
@@ -32,3 +34,13 @@ def last_through(release: Release, before: Execution | None, expires_at: int) ->
         expires_at=expires_at,
         reason=release.execution_id,
     )
+
+
+def is_backfilled(release: Release) -> bool:
+    """Whether the release is one of a backfill. It waits for others instead of being skipped, as for a permit."""
+    return release.run.startswith("b")
+
+
+def waits_for_others(execution: Execution) -> bool:
+    """Whether an execution waits, and was not let through: so nobody has to wait for it."""
+    return execution.state is State.PENDING and execution.reason == WAITS

@@ -63,7 +63,7 @@ def release_of(row: Row, index: int, element: Occurrence) -> Release:
 
 
 def undecodable_execution(row: Row, client_id: str, reason: str, expires_at: int) -> Execution:
-    """The DEAD record of a row that cannot be decoded, with its raw bytes. It lets the poller pass the row."""
+    """The DEAD record of a row that cannot be released, with its raw bytes. It lets the poller pass the row."""
     dead = _dead(row, 0, client_id, keys.instant_of(row.key), reason, expires_at)
     return msgspec.structs.replace(dead, raw=row.blob[:LARGEST_RAW])
 
@@ -83,7 +83,7 @@ def _dead(row: Row, index: int, client_id: str, due_at: int, reason: str, expire
         state=State.DEAD,
         revision=1,
         expires_at=expires_at,
-        reason=f"its row cannot be decoded: {reason[:LONGEST_ERROR]}",
+        reason=reason[:LONGEST_ERROR],
     )
 
 

@@ -161,7 +161,7 @@ OPERATIONS = {
     "list_dead": Operation(
         "List a client's dead executions, those that were due last first",
         executions.ExecutionPage,
-        parameters=("prefix", "limit", "nextToken"),
+        parameters=("prefix", "dueFrom", "dueTo", "limit", "nextToken"),
     ),
     "redrive_dead": Operation(
         "Deliver dead executions after all: so many at once, by jobKey and due instant",
@@ -187,19 +187,25 @@ OPERATIONS = {
     "list_clients": Operation("List all clients", overview.ClientPage, parameters=("limit", "nextToken")),
     "get_usage": Operation("See what a client has waiting, and what is left of its caps", overview.Usage),
     "put_client": Operation(
-        "Create a client, or replace it whole", clients.ShownClient, body=ClientBody, examples=(_CLIENT,)
+        "Create a client, or replace it whole",
+        clients.ShownClient,
+        body=ClientBody,
+        examples=(_CLIENT,),
+        parameters=("If-Match",),
     ),
     "get_client": Operation("Read a client", clients.ShownClient),
     "pause_client": Operation(
         "Pause a client: what comes due is parked",
         clients.ShownClient,
         body=ReasonBody,
+        parameters=("If-Match",),
         examples=({"reason": "incident 7"},),
     ),
     "resume_client": Operation(
         "Resume a client: what was parked is let go on a ramp",
         clients.ShownClient,
         body=ReasonBody,
+        parameters=("If-Match",),
         examples=({},),
     ),
     "release_parked": Operation(

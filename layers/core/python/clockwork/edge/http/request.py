@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from clockwork.domain import ids
+from clockwork.domain import ids, instants
 from clockwork.domain.errors import InvalidRequest, NotAllowed, Problem
 from clockwork.edge.http.pages import in_query, position_of
 from clockwork.flows.access import Caller
@@ -62,7 +62,7 @@ class Request(msgspec.Struct, frozen=True):
             return None
         match = re.fullmatch(r'"?([0-9]{1,9})"?', text)
         if match is None:
-            raise InvalidRequest([Problem("", "the If-Match header must be a job's revision, such as 3")])
+            raise InvalidRequest([Problem("", "the If-Match header must be a revision, such as 3")])
         return int(match[1])
 
     def job_token(self) -> str | None:
@@ -87,6 +87,20 @@ class Request(msgspec.Struct, frozen=True):
         if text is not None and not ids.is_job_key(text):
             raise InvalidRequest([Problem(in_query(name), f"the query parameter {name} must be {what}")])
         return text
+
+    def instants(self, *names: str) -> list[int | None]:
+        """The instants (ms) of query parameters, None for each that is not given. Raises InvalidRequest for others."""
+        found: list[int | None] = []
+        faults: list[Problem] = []
+        for name in names:
+            text = self.query.get(name)
+            try:
+                found.append(None if text is None else instants.from_text(text))
+            except ValueError as fault:
+                faults.append(Problem(in_query(name), f"the query parameter {name} {fault}"))
+        if faults:
+            raise InvalidRequest(faults)
+        return found
 
     def named_client(self, body: Any) -> str | None:
         """The clientId in a body that is not validated yet; None if the body names none.

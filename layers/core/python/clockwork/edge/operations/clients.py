@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from http import HTTPStatus
 
-import msgspec
 from pydantic import Field
 
 from clockwork.domain.clients import Client
@@ -20,6 +19,7 @@ from clockwork.edge.operations.base import Answer, Operations
 from clockwork.edge.requests.schedules import EmptyBody, ReasonBody
 from clockwork.edge.responses.clients import Discarding, ShownClient, Unparking
 from clockwork.flows import access
+from clockwork.flows.requests.clients import pause_client, resume_client
 
 
 class UnparkBody(EdgeModel):
@@ -34,12 +34,13 @@ class ClientApi(Operations):
     def pause_client(self, request: Request) -> Answer:
         """POST /v1/clients/{clientId}/pause: occurrences that come due are parked."""
         body, client = self._directed(request, ReasonBody)
-        return self._put(msgspec.structs.replace(client, paused=True, pause_reason=body.reason))
+        paused = pause_client(self.world, client.client_id, request.revision(), body.reason)
+        return HTTPStatus.OK, ShownClient.of(paused)
 
     def resume_client(self, request: Request) -> Answer:
         """POST /v1/clients/{clientId}/resume: parked occurrences are released on a ramp."""
         _, client = self._directed(request, ReasonBody)
-        return self._put(msgspec.structs.replace(client, paused=False, pause_reason=None))
+        return HTTPStatus.OK, ShownClient.of(resume_client(self.world, client.client_id, request.revision()))
 
     def release_parked(self, request: Request) -> Answer:
         """POST /v1/clients/{clientId}/parked/release: at a chosen rate, whether circuits are open or not."""
@@ -65,7 +66,3 @@ class ClientApi(Operations):
             raise InvalidRequest(
                 Problem(f"/signingSecrets/{index}", "names no secret that exists") for index in missing
             )
-
-    def _put(self, client: Client) -> Answer:
-        self.world.clients.put(client)
-        return HTTPStatus.OK, ShownClient.of(client)

@@ -67,7 +67,9 @@ class DeadApi(Operations):
         client = access.client_for(self.world, request.caller, request.path["clientId"])
         limit = request.limit()
         before = position_of(request.query.get("nextToken"), _attention_key)
-        found = redrive.list_dead(self.world, client.client_id, DeadFilter(request.prefix()), limit, before)
+        from_at, to_at = request.instants("from", "to")
+        wanted = DeadFilter(request.prefix(), from_at, to_at)
+        found = redrive.list_dead(self.world, client.client_id, wanted, limit, before)
         shown = ((token_of(one.attention_key), Execution.of(one)) for one in found.executions)
         return HTTPStatus.OK, ExecutionPage(*page(shown, found.next_before and token_of(found.next_before)))
 

@@ -38,6 +38,7 @@ from clockwork.edge.responses.named_jobs import WrittenJob
 from clockwork.flows import access
 from clockwork.flows.named import write
 from clockwork.flows.requests import cancel, create, read
+from clockwork.flows.requests.clients import change_client
 from clockwork.flows.requests.quotas import Intake
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.flows.world import World
@@ -151,7 +152,8 @@ class Api(NamedApi, ClientApi, DeadApi, OriginalApi, OverviewApi):
             checks.report("", "the clientId in the path must be 1-64 of a-z, 0-9 and -, starting with a letter")
         body = validate(ClientBody, read_body(request.event, SINGLE_BYTES), checks)
         self._require_secrets(body.signing_secrets)
-        return self._put(body.to_client(self.world.clients.get(client_id) or Client(client_id=client_id)))
+        client = change_client(self.world, client_id, request.revision(), body.to_client)
+        return HTTPStatus.OK, ShownClient.of(client)
 
     def get_client(self, request: Request) -> Answer:
         """GET /v1/clients/{clientId}, for admins and the client's own principals."""

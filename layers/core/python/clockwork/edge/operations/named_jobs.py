@@ -11,6 +11,7 @@ import msgspec
 
 from clockwork.domain import instants
 from clockwork.domain.errors import InvalidRequest, JobNotFound, Problem
+from clockwork.domain.fires.backfills import why_none
 from clockwork.domain.fires.timings import Retiming, retiming
 from clockwork.domain.ids import digest_of
 from clockwork.domain.named.changes import Change, cancelled, has_cancelled_waiting, paused, replaced, resumed
@@ -24,6 +25,7 @@ from clockwork.edge.operations.base import Answer, Operations
 from clockwork.edge.requests.jobs import DefinitionBody
 from clockwork.edge.requests.schedules import BackfillBody, EmptyBody, PauseBody, PreviewBody
 from clockwork.edge.responses import named_jobs as answers
+from clockwork.edge.responses.executions import Outcomes
 from clockwork.edge.responses.targets import shown_payload
 from clockwork.flows import access
 from clockwork.flows.access import get_named
@@ -31,6 +33,8 @@ from clockwork.flows.named import trigger, write
 from clockwork.flows.named.repair import check_chain
 from clockwork.flows.requests.read import list_jobs
 
+#: So many of the newest records of a job that is over are counted when it is read. Each may hold a payload.
+MOST_COUNTED = 100
 #: Names of a request that are no part of a job's definition.
 NOT_DEFINITION = ("clientId", "jobKey")
 
@@ -115,16 +119,18 @@ class NamedApi(Operations):
         """POST /v1/jobs/{jobId}/backfill."""
         job = self._changeable(request)
         body = validate(BackfillBody, read_body(request.event, SINGLE_BYTES), self._checks(request))
+        from_at, to_at = instants.from_text(body.from_), instants.from_text(body.to)
         planned = trigger.backfill(
             self.world,
             job,
-            instants.from_text(body.from_),
-            instants.from_text(body.to),
+            from_at,
+            to_at,
             body.max_per_second,
             request.idempotency_key,
             admit=self._admitting(job.client_id),
         )
-        return HTTPStatus.ACCEPTED, answers.StartedBackfill(planned.backfill_id, planned.count)
+        reason = None if planned.count else why_none(job, from_at, to_at)
+        return HTTPStatus.ACCEPTED, answers.StartedBackfill(planned.backfill_id, planned.count, reason)
 
     def preview_schedule(self, request: Request) -> Answer:
         """POST /v1/schedules/preview: nothing is saved."""
@@ -145,8 +151,11 @@ class NamedApi(Operations):
     def _show_named(self, caller: access.Caller, job_id: str) -> Answer:
         job = get_named(self.world, caller, job_id)
         check_chain(self.world, job)
-        last = next(iter(self.world.executions.list(job_id, 1, None)), None)
-        return HTTPStatus.OK, answers.ShownNamedJob.whole(job, last, self.world.clock.now())
+        now = self.world.clock.now()
+        is_over = answers.state_of(job, now) is JobState.COMPLETED
+        newest = self.world.executions.list(job_id, MOST_COUNTED + 1 if is_over else 1, None)
+        outcomes = Outcomes.of(newest[:MOST_COUNTED], more=len(newest) > MOST_COUNTED) if is_over else None
+        return HTTPStatus.OK, answers.ShownNamedJob.whole(job, newest, outcomes, now)
 
     def _cancel_named(self, request: Request, caller: access.Caller) -> Answer:
         job = get_named(self.world, caller, request.path["jobId"])

@@ -65,7 +65,7 @@ class OverviewApi(Operations):
             client,
             answers.Counted(len(parked.rows), parked.more),
             answers.Counted(len(dead.executions), dead.next_before is not None),
-            sorted(world.regulation.circuits(client_id)),
+            world.regulation.circuits(client_id),
             today,
         )
 

@@ -42,8 +42,22 @@ QueueArn = Annotated[
 Topics = Annotated[
     str, Field(max_length=249, pattern=r"^[A-Za-z0-9._-]*[A-Za-z0-9._*-]$"), AfterValidator(not_own_topic)
 ]
+
+
+def _secret_of_stack(name: str, info: ValidationInfo) -> str:
+    prefix = checks_of(info).settings.secret_prefix
+    if not name.startswith((prefix, f"ssm:/{prefix}")):
+        raise ValueError(f"must begin with {prefix} or ssm:/{prefix}")
+    return name
+
+
+#: The name of the deployment stands before the first slash.
 SecretName = Annotated[
-    str, Field(pattern=r"^(clockwork/[A-Za-z0-9/_+=.@-]{1,200}|ssm:/clockwork/[A-Za-z0-9/_.-]{1,200})$")
+    str,
+    Field(
+        pattern=r"^([a-z][a-z0-9-]{0,39}/[A-Za-z0-9/_+=.@-]{1,200}|ssm:/[a-z][a-z0-9-]{0,39}/[A-Za-z0-9/_.-]{1,200})$"
+    ),
+    AfterValidator(_secret_of_stack),
 ]
 
 

@@ -50,13 +50,14 @@ def is_own_topic(topic: str, settings: Settings) -> bool:
 
 
 def _is_of_stack(name: str, settings: Settings) -> bool:
-    return settings.stack_name != "" and name.startswith(f"{settings.stack_name}-")
+    return name.startswith(f"{settings.stack_name}-")
 
 
 def _named(settings: Settings) -> set[str]:
-    """The names of the queues and of the function that the settings name; there are more of each."""
+    """The names of the queues and of the functions that the settings name; there are more of each."""
     urls = [getattr(settings, field.name) for field in fields(settings) if field.name.endswith("_queue_url")]
-    return ({_path(url)[1] for url in urls} | {settings.poller_function}) - {""}
+    functions = {name.partition(":")[0] for name in (settings.poller_function, settings.sweeper_function)}
+    return ({_path(url)[1] for url in urls} | functions) - {""}
 
 
 def _name_in(resource: str) -> str:

@@ -15,6 +15,7 @@ class ShownClient(AnswerBody):
     """A client as an admin wrote it."""
 
     client_id: str
+    revision: Annotated[int, Meta(description="how many times it was written; a change may name it, as If-Match")]
     state: Annotated[str, one_of(["ACTIVE", "PAUSED"])]
     principals: tuple[str, ...]
     record: Record

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Annotated, Self
 
 from msgspec import Meta, field
@@ -121,3 +123,25 @@ class Cancellation(AnswerBody):
     def of(cls, job_id: str, answer: CancelAnswer) -> Self:
         """The answer about this job."""
         return cls(job_id, answer.verdict, answer.reason, [Execution.of(record) for record in answer.executions])
+
+
+class Outcomes(AnswerBody):
+    """How the fires of a job that is over have ended, counted by its newest records that are kept."""
+
+    succeeded: int
+    dead: int
+    skipped: Annotated[int, Meta(description="not wanted; a stretch that was skipped counts by its fires")]
+    cancelled: int
+    expired: int
+    open: Annotated[int, Meta(description="not ended: they run, are tried again, or wait")]
+    more: Annotated[bool, Meta(description="there are older records, which are not counted")]
+
+    @classmethod
+    def of(cls, records: Sequence[executions.Execution], *, more: bool) -> Self:
+        """The counts of these records; `more`: there may be others."""
+        fires: Counter[str] = Counter()
+        for record in records:
+            kind = record.state.value.lower() if record.is_final else "open"
+            fires[kind] += 1 if record.skipped is None else record.skipped.count
+        kinds = ("succeeded", "dead", "skipped", "cancelled", "expired", "open")
+        return cls(**{kind: fires[kind] for kind in kinds}, more=more)

@@ -17,11 +17,12 @@ from clockwork.domain.cron.zones import offset_at, zone_named
 from clockwork.domain.fires.chains import fire_after, first_due_after
 from clockwork.domain.instants import to_text
 from clockwork.domain.lifecycle.cancels import Verdict
+from clockwork.domain.named.changes import paused_since
 from clockwork.domain.named_jobs import JobState, NamedJob
 from clockwork.domain.recurrence import Fire, Recurrence, TooMuchWork, Work, next_occurrence
 from clockwork.edge.http.answer import AnswerBody, Instant, instant, one_of
 from clockwork.edge.http.checks import REQUEST_WORK
-from clockwork.edge.responses.executions import Cancellation, Execution
+from clockwork.edge.responses.executions import Cancellation, Execution, Outcomes
 from clockwork.edge.responses.targets import Record, ShownRetryPolicy, ShownTarget, delivery, shown_payload
 from clockwork.flows.named.write import Written
 from clockwork.flows.requests.cancel import CancelAnswer
@@ -166,10 +167,11 @@ class ShownNamedJob(JobSummary, kw_only=True):
     payload: Any
     next_fires: list[NextFire]
     last_execution: Execution | None = None
+    outcomes: Annotated[Outcomes | None, Meta(description="once it is COMPLETED")] = None
 
     @classmethod
-    def whole(cls, job: NamedJob, last: executions.Execution | None, now: int) -> Self:
-        """The job with its next fires and the execution that was due last."""
+    def whole(cls, job: NamedJob, newest: Sequence[executions.Execution], outcomes: Outcomes | None, now: int) -> Self:
+        """The job with its next fires, and the newest of its executions."""
         fires: list[Fire] = []
         with suppress(TooMuchWork):
             fires.extend(islice(upcoming(job, now, Work(REQUEST_WORK)), SHOWN_FIRES))
@@ -178,7 +180,8 @@ class ShownNamedJob(JobSummary, kw_only=True):
             now,
             payload=shown_payload(job.definition.payload),
             next_fires=NextFire.all_of(fires, job.definition.recurrence),
-            last_execution=last and Execution.of(last),
+            last_execution=Execution.of(newest[0]) if newest else None,
+            outcomes=outcomes,
         )
 
 
@@ -193,6 +196,7 @@ class StartedBackfill(AnswerBody):
 
     backfill_id: str
     count: int
+    reason: Annotated[str | None, Meta(description="why there is none to execute")] = None
 
 
 class Preview(AnswerBody):
@@ -260,8 +264,17 @@ def _next_fire(job: NamedJob, now: int) -> Fire | None:
 
 
 def upcoming(job: NamedJob, now: int, work: Work) -> Iterator[Fire]:
-    """The job's fires after `now` (ms). A job that is paused or cancelled has none. Raises TooMuchWork."""
-    fire = first_due_after(job, now, work) if job.state is JobState.ACTIVE else None
+    """The job's fires after `now` (ms), of a paused job as if it were resumed now. Raises TooMuchWork.
+
+    A paused job that fires once fires at its resume, also if it was due in the pause. A deleted job has no fire.
+    """
+    recurrence = job.definition.recurrence
+    if job.state is JobState.PAUSED and recurrence is None:
+        fire = fire_after(job, job.chain_after_at, 0)
+        at = paused_since(job)
+        if fire is not None and at is not None and at < fire.due_at <= now:
+            yield fire
+    fire = first_due_after(job, now, work) if job.is_alive else None
     while fire is not None and fire.due_at <= LAST_SHOWN_AT:
         yield fire
         fire = fire_after(job, fire.base_at, fire.ordinal, work)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Self, get_args
 
 from msgspec import Meta
 
 from clockwork.domain import keys
 from clockwork.domain.clients import Client
+from clockwork.domain.instants import to_text
+from clockwork.domain.limits.circuits import Circuit
 from clockwork.domain.timeline import Shard, ShardStatus
 from clockwork.domain.waits import Cause
 from clockwork.edge.http.answer import AnswerBody, Instant, instant, one_of
@@ -82,6 +85,19 @@ class Counted(AnswerBody):
     more: Annotated[bool, Meta(description="there are more than these")]
 
 
+class OpenCircuit(AnswerBody):
+    """A host that fails: what is due there is parked, but for one occurrence at a time that tries it."""
+
+    host: str
+    opened_at: Instant
+    tried_at: Annotated[Instant, Meta(description="from then on the next occurrence tries it")]
+
+    @classmethod
+    def of(cls, circuit: Circuit) -> Self:
+        """The circuit as stored."""
+        return cls.like(circuit, opened_at=to_text(circuit.opened_at), tried_at=to_text(circuit.probe_at))
+
+
 class Usage(AnswerBody):
     """What a client has, and what is left of its caps. A cap that it does not have is left out."""
 
@@ -89,7 +105,7 @@ class Usage(AnswerBody):
     paused: bool
     parked: Annotated[Counted, Meta(description="occurrences set aside while it is paused or a target fails")]
     dead: Annotated[Counted, Meta(description="executions that gave up and wait for a redrive or a discard")]
-    open_circuits: Annotated[list[str], Meta(description="hosts that fail, and are tried now and then")]
+    open_circuits: Annotated[list[OpenCircuit], Meta(description="by host")]
     max_rate_per_second: float | None = None
     max_concurrency: int | None = None
     creates_per_second: float | None = None
@@ -99,7 +115,14 @@ class Usage(AnswerBody):
     ] = None
 
     @classmethod
-    def of(cls, client: Client, parked: Counted, dead: Counted, circuits: list[str], created_today: int | None) -> Self:
+    def of(
+        cls,
+        client: Client,
+        parked: Counted,
+        dead: Counted,
+        circuits: Mapping[str, Circuit],
+        created_today: int | None,
+    ) -> Self:
         """The usage of a client with these counts."""
         most = client.jobs_per_day
         left = None if most is None or created_today is None else max(0, most - created_today)
@@ -107,7 +130,7 @@ class Usage(AnswerBody):
             client,
             parked=parked,
             dead=dead,
-            open_circuits=circuits,
+            open_circuits=[OpenCircuit.of(circuits[host]) for host in sorted(circuits)],
             jobs_left_today=left,
         )
 

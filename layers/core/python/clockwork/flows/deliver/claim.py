@@ -122,7 +122,8 @@ def _looked(batch: Batch, item: Item) -> bool:
 def wish(batch: Batch) -> Claim:
     """A claim for one attempt, under a token of its own, until this invocation ends."""
     now = batch.world.clock.now()
-    return Claim(batch.world.random.token(), batch.deadline_at, now, batch.world.execution_expires_at(now))
+    expires_at = batch.world.execution_expires_at(now)
+    return Claim(batch.world.random.token(), batch.deadline_at, now, expires_at, resends=batch.waiting.resends)
 
 
 def end_all(batch: Batch, items: Sequence[Item]) -> None:

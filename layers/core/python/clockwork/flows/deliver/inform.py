@@ -17,6 +17,7 @@ from functools import partial
 
 import msgspec
 
+from clockwork.domain.clients import Pause
 from clockwork.domain.errors import readable
 from clockwork.domain.executions import WAITING, Execution
 from clockwork.domain.fires.hints import completed, hint_of
@@ -25,13 +26,17 @@ from clockwork.domain.jobs import KafkaTarget, Occurrence
 from clockwork.domain.lifecycle.attempts import Action, Plan, plan_let_go, plan_unstarted
 from clockwork.domain.lifecycle.awaited import goes_on
 from clockwork.domain.lifecycle.expiry import ended_execution, is_expired
+from clockwork.domain.limits.concurrency import wait_ms
 from clockwork.domain.named.look import objection_to, was_started
+from clockwork.domain.named.overlaps import WAITS, is_backfilled
 from clockwork.domain.named_jobs import NamedJob
+from clockwork.domain.releases import Release
 from clockwork.domain.targets.permissions import against
 from clockwork.flows.access import get_jobs
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import end_all, with_records
 from clockwork.flows.deliver.items import Item
+from clockwork.flows.overlaps import may_be_let_through
 from clockwork.flows.records import replace
 from clockwork.flows.world import World
 
@@ -49,12 +54,11 @@ def informed(batch: Batch, items: Sequence[Item]) -> list[Item]:
         item.is_informed = True
     named = {id(item): item for item in going if is_named(item.release.job_id) and not item.release.as_it_was}
     going = [item for item in going if id(item) not in named]
-    with batch.failing(*named.values()):
-        refs = {key: _ref_of(item) for key, item in named.items()}
-        jobs = get_jobs(batch.world, ((ref.client_id, ref.job_key) for ref in refs.values())) if named else {}
-        for key, item in named.items():
+    refs = batch.each(named.values(), _ref_of)
+    with batch.failing(*(item for item, _ in refs)):
+        jobs = get_jobs(batch.world, ((ref.client_id, ref.job_key) for _, ref in refs)) if refs else {}
+        for item, ref in refs:
             with batch.failing(item):
-                ref = refs[key]
                 if _is_wanted(batch, item, ref, readable(jobs[ref.client_id, ref.job_key])):
                     going.append(item)
     kept = {id(item) for item in going}
@@ -95,11 +99,11 @@ def _is_to_ask(item: Item) -> bool:
 
 def unended(batch: Batch, items: Sequence[Item]) -> list[Item]:
     """The items whose executions have not ended, as far as their records were read; the others are done with."""
-    ended = [item for item in items if _has_ended(item)]
+    judged = batch.each(items, _has_ended)
+    ended = [item for item, has_ended in judged if has_ended]
     if ended:
         end_all(batch, ended)
-    over = {id(item) for item in ended}
-    return [item for item in items if id(item) not in over and not item.left]
+    return [item for item, has_ended in judged if not has_ended and not item.left]
 
 
 def _has_ended(item: Item) -> bool:
@@ -115,7 +119,10 @@ def _ref_of(item: Item) -> NamedJobId:
 def _is_wanted(batch: Batch, item: Item, ref: NamedJobId, job: NamedJob | None) -> bool:
     plan, _ = replace(batch.world, item.seen, partial(_plan, batch.world, item, ref, job), item.replans)
     if plan.action is Action.FINISH:
-        batch.report.dropped += 1
+        return False
+    if job is not None and _still_waits(batch.world, item.release, job):
+        item.release = _later(batch, item)
+        batch.send_back([item])
         return False
     if job is not None:
         hint = hint_of(completed(item.release.occurrence, job))
@@ -123,11 +130,17 @@ def _is_wanted(batch: Batch, item: Item, ref: NamedJobId, job: NamedJob | None) 
     return True
 
 
+def pauses_of(world: World, ref: NamedJobId) -> Sequence[Pause]:
+    """The pauses of a job's client that have ended. The client may be as old as its cache says."""
+    client = world.clients.get(ref.client_id)
+    return () if client is None else client.pauses
+
+
 def _plan(world: World, item: Item, ref: NamedJobId, job: NamedJob | None, stored: Execution | None) -> Plan:
     """Plan to end what waits and is not wanted. What is claimed or has ended is left to the claim."""
     if stored is not None and stored.state not in WAITING:
         return Plan(Action.START, "its claim decides")
-    objection = objection_to(item.release, ref, job, is_started=was_started(stored))
+    objection = objection_to(item.release, ref, job, pauses_of(world, ref), is_started=was_started(stored))
     if objection is None:
         return Plan(Action.START, "its job wants it")
     now = world.clock.now()
@@ -157,6 +170,37 @@ def redirected(batch: Batch, item: Item, job: NamedJob) -> bool:
         batch.report.deferred += 1
         _send(batch, item, anew=is_rerouted and not batch.waiting.resends)
     return True
+
+
+def _still_waits(world: World, release: Release, job: NamedJob) -> bool:
+    """Whether a backfilled fire that waits for others of its job has to wait on. So it claims nothing in vain."""
+    is_waiting = release.waits > 0 and is_backfilled(release) and job.definition.overlap == "skip"
+    return is_waiting and not may_be_let_through(world, release)
+
+
+def wait_for_others(batch: Batch, item: Item) -> None:
+    """Give the claim of a backfilled item back, and let it wait as for a permit until no other one is under way."""
+    plan, _ = replace(batch.world, item.seen, partial(_plan_wait, item, batch.world.clock.now()), item.replans)
+    if plan.action is Action.FOLLOW_UP:
+        batch.report.deferred += 1
+        item.left = True
+        batch.waiting.follow(item, _later(batch, item))
+
+
+def _later(batch: Batch, item: Item) -> Release:
+    """The item's release for later; each wait is longer than the one before."""
+    now, waits = batch.world.clock.now(), item.release.waits
+    run_at = now + wait_ms(waits, batch.world.random.fraction()) * batch.waiting.patience(item)
+    hint = hint_of(item.release.occurrence)
+    return item.release.put_off("permit", now, run_at, waits=waits + 1, occurrence=hint)
+
+
+def _plan_wait(item: Item, now: int, stored: Execution | None) -> Plan:
+    if stored is None or item.seen is None or stored.claimant != item.seen.claimant:
+        return Plan(Action.ABSORB, "somebody else has ended it or claimed it by now")
+    # Whichever copy of its message comes first when the way is free may start it.
+    waiting = msgspec.structs.replace(plan_let_go(item.release, stored, WAITS), next_attempt_at=now)
+    return Plan(Action.FOLLOW_UP, WAITS, waiting, item.release)
 
 
 def _refusal(world: World, whole: Occurrence) -> str | None:

@@ -29,7 +29,6 @@ class DeliverReport(msgspec.Struct):
     expired: int = 0
     absorbed: int = 0
     deferred: int = 0
-    dropped: int = 0
     parked: int = 0
     early: int = 0
 

@@ -11,10 +11,11 @@ from functools import reduce
 
 from clockwork.domain.clients import Client
 from clockwork.domain.lifecycle.expiry import relevant_until
-from clockwork.domain.limits.slots import HARD_MS, Reach, Reserved, back_at, reach_of, urgency
+from clockwork.domain.limits.slots import Reach, Reserved, back_at, reach_of, urgency
 from clockwork.domain.waits import Line
 from clockwork.flows.deliver.batch import Batch
-from clockwork.flows.deliver.inform import unexpired
+from clockwork.flows.deliver.claim import read_records
+from clockwork.flows.deliver.inform import unended, unexpired
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.world import World
 
@@ -32,6 +33,9 @@ def with_slots(batch: Batch, client_id: str, client: Client | None, items: list[
     """
     if client is None or client.max_rate_per_second is None:
         return items
+    # What was cancelled since its poller released it takes no slot.
+    read_records(batch, [item for item in items if not item.release.paced])
+    items = unended(batch, items)
     now, interval_ms = batch.world.clock.now(), 1000 / client.max_rate_per_second
     wanting = sorted((item for item in items if not item.release.paced), key=lambda item: urgency(item.release))
     waiting = _take(batch.world, client_id, interval_ms, wanting, now) if wanting else []
@@ -92,21 +96,20 @@ def _ends_before(item: Item, first_at: int, now: int) -> bool:
 
 
 def _line_up(world: World, client_id: str, interval_ms: float, waiting: Sequence[Item], now: int) -> None:
-    """Send each item back for when it is to look for a slot again. One that has no place yet gets one."""
-    known = world.environment.slots[client_id]
-    new = [item for item in waiting if item.release.line is None]
-    behind = max((item.release.line.place for item in waiting if item.release.line is not None), default=0)
-    place = known.line_until
-    if new or behind > max(known.line_until, now + HARD_MS):
-        place = world.regulation.line_up(client_id, len(new), interval_ms, now, behind)
-        line_until = place + int(len(new) * interval_ms)
+    """Send each item back for when it is to look for a slot again. Those that have no place yet get places."""
+    new = [item for item in waiting if item.release.line is None or item.release.line.place is None]
+    places: dict[int, int] = {}
+    if new:
+        first_at = world.regulation.line_up(client_id, len(new), interval_ms, now)
+        places = {id(item): first_at + int(index * interval_ms) for index, item in enumerate(new)}
+        known, line_until = world.environment.slots[client_id], first_at + int(len(new) * interval_ms)
         world.environment.slots[client_id] = Reserved(known.first_at, 0, line_until)
     fraction = world.random.fraction()
-    places = {id(item): place + int(index * interval_ms) for index, item in enumerate(new)}
     for item in waiting:
-        line = item.release.line or Line(places[id(item)], now)
-        at = back_at(item.release, line, now, fraction)
-        item.release = item.release.put_off("cap", now, at, line=line)
+        line = item.release.line or Line(None, now)
+        place = places[id(item)] if line.place is None else line.place
+        at = back_at(item.release, place, line.since, now, fraction)
+        item.release = item.release.put_off("cap", now, at, line=Line(place, line.since))
 
 
 def _pace(item: Item, now: int, at: int, *, paced: bool) -> None:

@@ -13,26 +13,22 @@ from functools import partial
 
 import msgspec
 
-from clockwork.domain.errors import Unavailable, readable
-from clockwork.domain.executions import WAITING, Execution, State
+from clockwork.domain.errors import readable
+from clockwork.domain.executions import Execution, State
 from clockwork.domain.ids import NamedJobId, decode_job
-from clockwork.domain.lifecycle.attempts import Action, Plan, is_claimed, plan_unstarted
+from clockwork.domain.lifecycle.attempts import Action, Plan, plan_unstarted
 from clockwork.domain.lifecycle.expiry import ended_execution, is_expired, reason_of
 from clockwork.domain.named.look import Objection, objection_to, was_started
-from clockwork.domain.named.overlaps import last_through, last_through_ref
+from clockwork.domain.named.overlaps import is_backfilled
 from clockwork.domain.named_jobs import NamedJob
-from clockwork.domain.releases import Release
 from clockwork.flows.access import get_jobs
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import end_unclaimed
-from clockwork.flows.deliver.inform import redirected
+from clockwork.flows.deliver.inform import pauses_of, redirected, wait_for_others
 from clockwork.flows.deliver.items import Item
+from clockwork.flows.overlaps import is_let_through
 from clockwork.flows.records import replace
 from clockwork.flows.world import World
-
-#: So many executions before the item's own are read to tell whether one is still under way: at first, and at most.
-EARLIER = 10
-MOST_EARLIER = 1_000
 
 
 def hold_and_check(batch: Batch, claimed: Sequence[Item]) -> Iterator[int]:
@@ -96,64 +92,24 @@ def _is_wanted(batch: Batch, item: Item, job_ref: NamedJobId, job: NamedJob | No
 
     Raises Unreadable if an earlier execution of the job cannot be read.
     """
-    objection = objection_to(item.release, job_ref, job, is_started=was_started(item.seen))
+    pauses = pauses_of(batch.world, job_ref)
+    objection = objection_to(item.release, job_ref, job, pauses, is_started=was_started(item.seen))
     if objection is not None:
         _drop(batch, item, objection)
         return False
     if job is None or item.release.as_it_was:
         return True
-    if job.definition.overlap == "skip" and _is_overlapping(batch, item):
-        _drop(batch, item, Objection(State.SKIPPED, "another execution of its job has not ended"))
+    if job.definition.overlap == "skip" and not is_let_through(batch.world, item.release, item.replans):
+        if is_backfilled(item.release):
+            wait_for_others(batch, item)
+        else:
+            _drop(batch, item, Objection(State.SKIPPED, "another execution of its job has not ended"))
         return False
     return not redirected(batch, item, job)
 
 
-def _is_overlapping(batch: Batch, item: Item) -> bool:
-    """Whether another execution of the item's job has not ended; if not, the item is let through, and named.
-
-    One record names the execution that was let through last, replaced by compare-and-set: so of two that start at once,
-    or out of order, one goes. It is never unlocked. If the deliverer dies behind it, the item's next message finds its
-    own name.
-    """
-    world, release = batch.world, item.release
-    for _ in item.replans:
-        last = world.executions.find(*last_through_ref(release.job_id))
-        if last is not None and last.reason == release.execution_id:
-            return False
-        named = None if last is None or last.reason is None else world.executions.find(release.job_id, last.reason)
-        if (named is not None and _is_under_way(named, world.clock.now())) or _is_earlier_under_way(world, release):
-            return True
-        through = last_through(release, last, world.execution_expires_at(world.clock.now()))
-        saved = world.executions.save([(last, through)])[0]
-        if saved.unavailable is not None:
-            raise Unavailable(saved.unavailable)
-        if saved.ok:
-            return False
-    return True
-
-
-def _is_earlier_under_way(world: World, release: Release) -> bool:
-    """Whether an earlier execution has not ended: one that was let through before the job became `overlap: skip`."""
-    before, looked_at = release.execution_id, 0
-    while looked_at < MOST_EARLIER:
-        at_once = EARLIER if looked_at == 0 else 10 * EARLIER
-        earlier = world.executions.list(release.job_id, at_once, before)
-        if any(_is_under_way(execution, world.clock.now()) for execution in earlier):
-            return True
-        if len(earlier) < at_once or earlier[-1].state is not State.SKIPPED:
-            return False
-        # Executions that were skipped since then may hide the running one because of which they were skipped.
-        before, looked_at = earlier[-1].execution_id, looked_at + at_once
-    return False
-
-
-def _is_under_way(execution: Execution, now: int) -> bool:
-    return is_claimed(execution, now) or execution.state in WAITING
-
-
 def _drop(batch: Batch, item: Item, objection: Objection) -> None:
     """End an item that is not to be started, visibly: at level `none` its end is all that is recorded of it."""
-    batch.report.dropped += 1
     with batch.failing(item):
         _, stored = replace(batch.world, item.seen, partial(_plan_end, batch.world, item, objection), item.replans)
         batch.owe_callback(item, stored)

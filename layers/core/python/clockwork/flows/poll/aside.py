@@ -7,7 +7,8 @@ horizon, in the shard that is being visited, and the next visit reads that row.
 How it fails. The rows are put before the cursor is committed: if the poller dies between, or is fenced, the first row
 is read again, and the release may be sent twice, like all that was sent since the last commit. No row can be missed:
 a poller that holds the lease has read nothing behind its own horizon. If its lease is over, its row may lie behind the
-cursor of the next one, but then its commit is refused, and the next one reads the first row.
+cursor of the next one, but then its commit is refused, and the next one reads the first row. A queue may refuse one
+release for longer than its record is kept: so the record of an old one is looked at first, and renewed.
 """
 
 from __future__ import annotations
@@ -18,12 +19,17 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from clockwork.domain import ids, keys
+from clockwork.domain.errors import Unreadable
+from clockwork.domain.executions import Execution
+from clockwork.domain.lifecycle.awaited import goes_on
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.rows import row_of
 from clockwork.domain.timeline import Row
 from clockwork.flows.containment import contained, put_each
 from clockwork.flows.outages import tolerated
 from clockwork.flows.poll.burials import bury
+from clockwork.flows.records import renew
+from clockwork.flows.world import World
 
 if TYPE_CHECKING:
     from clockwork.flows.poll.shard import Visit
@@ -31,10 +37,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def set_aside(visit: Visit, releases: Sequence[Release]) -> list[int]:
-    """Put a row for each release that the queue refused for now. A release whose row is refused for good ends as DEAD.
+def set_aside(visit: Visit, refused: Sequence[tuple[Row, Release]]) -> list[int]:
+    """Put a row for each release that the queue refused for now; each comes with the row that it was read from.
 
-    Returns the indexes of those of which it is not certain that a row or a record holds them.
+    A release whose row is refused for a reason of its own ends as DEAD; if that cannot be recorded, it is owed. Returns
+    the indexes of those of which it is not certain that a row holds them.
     """
     world, faults = visit.world, visit.world.environment.faults
     # Half a tick behind the horizon: the next visit reads it, and this one, whose horizon moves on with each commit,
@@ -42,25 +49,50 @@ def set_aside(visit: Visit, releases: Sequence[Release]) -> list[int]:
     at = max(keys.instant_of(visit.lease.horizon), world.clock.now() + visit.lookahead_ms)
     at += world.settings.tick_seconds * 500
     rows: dict[int, Row] = {}
-    refused: dict[int, str] = {}
-    for index, release in enumerate(releases):
-        with contained(faults, partial(refused.__setitem__, index), release.execution_id):
-            rows[index] = _row(visit.lease.partition_id, at, release, world.row_expires_at(at))
+    ends: dict[int, str] = {}
+    for index, (_, release) in enumerate(refused):
+        with contained(faults, partial(ends.__setitem__, index), release.execution_id):
+            if not _has_ended(world, release):
+                rows[index] = _row(visit.lease.partition_id, at, release, world.row_expires_at(at))
     held = list(rows)
     with tolerated(world, log, "not set aside: %s", {"action": "release_not_set_aside"}):
         for number, why_not in put_each(world.timeline, faults, list(rows.values())).items():
-            refused[held[number]] = why_not
+            ends[held[number]] = why_not
         held = []
-        count = len(releases) - len(refused)
+        count = len(rows.keys() - ends.keys())
         visit.report.set_aside += count
         extra = {"action": "releases_set_aside", "shard": visit.lease.partition_id}
         log.warning("%d releases are refused for now, and set aside", count, extra=extra)
-    ends = [(releases[index], f"neither its queue nor the timeline takes it: {refused[index]}") for index in refused]
-    # Without a row of its own none comes again, unless the shard waits for it.
-    unburied = bury(visit, ends, may_wait=False)
-    return sorted([*held, *(list(refused)[number] for number in unburied)])
+    _end(visit, [(*refused[index], why_not) for index, why_not in ends.items()])
+    return held
 
 
 def _row(partition_id: str, at: int, release: Release, expires_at: int) -> Row:
     row_id = ids.derive("aside", release.execution_id, release.attempt)
     return row_of(partition_id, keys.row_key(at, row_id), [release], expires_at)
+
+
+def _end(visit: Visit, ends: Sequence[tuple[Row, Release, str]]) -> None:
+    """End releases that neither the queue nor the timeline takes. What cannot be ended is owed."""
+    told = [(release, f"neither its queue nor the timeline takes it: {why_not}") for _, release, why_not in ends]
+    for number in bury(visit, told):
+        row, release, why_not = ends[number]
+        visit.untold.append((row, release.execution_id, why_not))
+
+
+def _has_ended(world: World, release: Release) -> bool:
+    """Whether the execution of an old release has ended; if not, its record is renewed."""
+    occurrence = release.occurrence
+    if occurrence.record == "full" and world.retention.is_to_be_looked_at(occurrence.due_since, world.clock.now()):
+        extra = {"action": "aside_not_looked_at", "executionId": release.execution_id}
+        # The next visit looks again: records are kept for days longer than this begins.
+        with tolerated(world, log, "not looked at: %s", extra, Unreadable):
+            stored = renew(world, _record_of(world, release))
+            return stored is not None and stored.is_final and not goes_on(stored, release)
+    return False
+
+
+def _record_of(world: World, release: Release) -> Execution | None:
+    """The record of a release. A poller may list the records of a job, and may read no single one."""
+    listed = world.executions.list(release.job_id, 1, release.execution_id + keys.END)
+    return listed[0] if listed and listed[0].execution_id == release.execution_id else None

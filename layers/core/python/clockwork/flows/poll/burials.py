@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from clockwork.domain.executions import Execution
 from clockwork.domain.lifecycle.attempts import plan_death
 from clockwork.domain.lifecycle.awaited import is_awaited
+from clockwork.domain.lifecycle.owed import TRIED_FOR_MS
 from clockwork.domain.releases import Release
 from clockwork.flows.containment import contained
 from clockwork.flows.deaths import call_back, notify_dead
@@ -22,19 +23,15 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: A release whose death cannot be recorded for a reason of its own is tried again until so long after it was due (ms).
-#: Then it is passed: to try for ever would cost work at every visit.
-TRIED_FOR_MS = 3_600_000
 
-
-def bury(visit: Visit, given_up: Sequence[tuple[Release, str]], *, may_wait: bool = True) -> list[int]:
+def bury(visit: Visit, given_up: Sequence[tuple[Release, str]]) -> list[int]:
     """Record releases as DEAD, with the reason, and call back; returns the indexes of those that have to come again.
 
     One comes again as long as a store gives no answer about its record or its callback. One that is refused for a
-    reason of its own comes again for TRIED_FOR_MS, since most such reasons pass, if it `may_wait`. After that it is
-    logged, and it does not come again.
+    reason of its own comes again for TRIED_FOR_MS, since most such reasons pass. After that it is logged, and it does
+    not come again.
     """
-    burials = _Burials(visit, given_up, may_wait)
+    burials = _Burials(visit, given_up)
     # The record of a retry or a redrive waits for its release. A poller may not read it: the refused save answers with
     # it. If that has changed by the second save, another is at work on it, and the release comes again.
     burials.again.update(burials.save(burials.save(dict.fromkeys(range(len(given_up))))))
@@ -45,9 +42,9 @@ def bury(visit: Visit, given_up: Sequence[tuple[Release, str]], *, may_wait: boo
 class _Burials:
     """Releases that are given up, their records as stored, and the indexes of those that come again."""
 
-    def __init__(self, visit: Visit, given_up: Sequence[tuple[Release, str]], may_wait: bool) -> None:
+    def __init__(self, visit: Visit, given_up: Sequence[tuple[Release, str]]) -> None:
         self._visit, self._given_up = visit, given_up
-        self._now, self._may_wait = visit.world.clock.now(), may_wait
+        self._now = visit.world.clock.now()
         self._stored: dict[int, Execution | None] = {}
         self.again: set[int] = set()
 
@@ -95,7 +92,7 @@ class _Burials:
     def _refused(self, index: int, why_not: str) -> None:
         """Note that one is refused for a reason of its own."""
         release = self._given_up[index][0]
-        if self._may_wait and self._now < release.run_at + TRIED_FOR_MS:
+        if self._now < release.run_at + TRIED_FOR_MS:
             self.again.add(index)
         else:
             _pass(self._visit.world, release.execution_id, why_not)
@@ -108,18 +105,6 @@ def save_deaths(visit: Visit, changes: Sequence[tuple[Execution | None, Executio
     notify_dead(visit.world, stored)
     visit.report.dead += len(stored)
     return saves
-
-
-def save_unreadable(visit: Visit, records: Sequence[Execution]) -> list[int]:
-    """Save the DEAD records of rows that cannot be read; returns the indexes of those that have to be saved again.
-
-    A record that is refused for a reason of its own is logged, and its row is passed.
-    """
-    saves = save_deaths(visit, [(None, record) for record in records])
-    for record, saved in zip(records, saves, strict=True):
-        if saved.is_defect:
-            _pass(visit.world, record.execution_id, saved.unavailable or "")
-    return [index for index, saved in enumerate(saves) if is_outage(saved)]
 
 
 def is_outage(saved: Saved) -> bool:

@@ -12,6 +12,7 @@ from clockwork.domain import keys
 from clockwork.domain.errors import NewerFormat, Undecodable, Unreadable
 from clockwork.domain.executions import Execution
 from clockwork.domain.fires.chains import Step, expand
+from clockwork.domain.ids import AnonymousJob, only_execution
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.named_jobs import NamedJob, Pointer
 from clockwork.domain.releases import Release
@@ -37,9 +38,10 @@ class Visited(msgspec.Struct):
 
     `pointers`: the chains to advance. `fault`: why the row cannot be decoded. `releases`: the occurrences to send.
     `following`: the pointers to put before anything is sent. `skipped`: the fires that are not delivered. `records`:
-    DEAD records of a row, or of a job behind it, that cannot be read. `goes_on`: a chain continues within the range
-    that is being read, so no row behind this one may be passed. `is_newer`: a newer version wrote the row or the job
-    behind it, so this row may not be passed either.
+    DEAD records of a row, or of a job behind it, that cannot be read. `is_given_up`: they stand for all of the row.
+    `untold`: why not even such a record can be made, by the executionId, or by None for all of the row. `goes_on`: a
+    chain continues within the range that is being read, so no row behind this one may be passed. `is_newer`: a newer
+    version wrote the row or the job behind it, so this row may not be passed either.
     """
 
     row: Row
@@ -49,20 +51,22 @@ class Visited(msgspec.Struct):
     following: list[Row] = []
     skipped: list[Stretch] = []
     records: list[Execution] = []
+    is_given_up: bool = False
+    untold: dict[str | None, str] = {}
     goes_on: bool = False
     is_newer: bool = False
 
 
-def visit_rows(world: World, rows: Sequence[Row], horizon: str, limit: int) -> Iterator[Visited]:
+def visit_rows(world: World, rows: Sequence[Row], horizon: str, limit: int, now: int) -> Iterator[Visited]:
     """Yield the work that follows from each row, in order, with its chains advanced up to `horizon` (a key).
 
-    All chains together are expanded to about `limit` occurrences.
+    All chains together are expanded to about `limit` occurrences. `now` (ms) decides which fires were missed.
     """
     read = [_read(world, row) for row in rows]
     jobs = get_jobs(world, ((pointer.client_id, pointer.job_key) for one in read for pointer in one.pointers))
     for visited in read:
         with contained(world.environment.faults, partial(give_up, world, visited), visited.row.key):
-            _visit(world, visited, jobs, horizon, limit)
+            _visit(world, visited, jobs, horizon, limit, now)
         limit = max(1, limit - len(visited.releases))
         yield visited
 
@@ -90,51 +94,50 @@ def _read(world: World, row: Row) -> Visited:
 
 
 def _end_one(world: World, visited: Visited, index: int, element: Occurrence, why_not: str) -> None:
-    """Record one job of a row as DEAD. If not even its record can be made, it is logged, and the job is passed."""
-    with contained(world.environment.faults, partial(_pass, world, visited.row), visited.row.key):
+    """Record one job of a row as DEAD."""
+    untold: list[str | None] = [None]
+    with contained(world.environment.faults, lambda why: visited.untold.update({untold[-1]: why}), visited.row.key):
+        job_id = AnonymousJob(visited.row.partition_id, visited.row.key, index).job_id
+        untold.append(only_execution(job_id, element.due_at))
         expires_at = world.execution_expires_at(world.clock.now())
-        visited.records.append(undecodable_element(visited.row, index, element, why_not, expires_at))
+        visited.records.append(
+            undecodable_element(visited.row, index, element, f"its release cannot be made: {why_not}", expires_at)
+        )
 
 
 def give_up(world: World, visited: Visited, why_not: str) -> None:
-    """Record a row for which something raises as DEAD, and release nothing of it: the rows of others go on.
-
-    If not even its record can be made, it is logged, and the row is passed.
-    """
+    """Record a row for which something raises as DEAD, and release nothing of it: the rows of others go on."""
     client_ids = [one.client_id for one in visited.pointers] + [r.occurrence.client_id for r in visited.releases]
     visited.releases, visited.following, visited.skipped, visited.goes_on = [], [], [], False
-    with contained(world.environment.faults, partial(_pass, world, visited.row), visited.row.key):
-        _note_fault(world, visited, client_ids[0] if client_ids else UNKNOWN_CLIENT, Undecodable(why_not))
+    with contained(world.environment.faults, partial(visited.untold.__setitem__, None), visited.row.key):
+        client_id = client_ids[0] if client_ids else UNKNOWN_CLIENT
+        _note_fault(world, visited, client_id, "its row is given up", Undecodable(why_not))
 
 
-def _pass(world: World, row: Row, why_not: str) -> None:
-    told = "a death is not recorded, and its row is passed"
-    world.environment.faults.lost("death_not_recorded", told, why_not, key=row.key)
-
-
-def _visit(world: World, visited: Visited, jobs: Jobs, horizon: str, limit: int) -> None:
-    now = world.clock.now()
+def _visit(world: World, visited: Visited, jobs: Jobs, horizon: str, limit: int, now: int) -> None:
     if visited.fault is not None:
-        _note_fault(world, visited, UNKNOWN_CLIENT, visited.fault)
+        _note_fault(world, visited, UNKNOWN_CLIENT, "its row cannot be decoded", visited.fault)
     for pointer in visited.pointers:
         job = jobs[pointer.client_id, pointer.job_key]
         if isinstance(job, Unreadable):
-            _note_fault(world, visited, pointer.client_id, job)
+            _note_fault(world, visited, pointer.client_id, "its job cannot be decoded", job)
         elif job is not None and pointer.counts_for(job, visited.row.partition_id):
             _advance(world, visited, job, pointer, expand(job, pointer, horizon, now, limit))
 
 
-def _note_fault(world: World, visited: Visited, client_id: str, fault: Unreadable) -> None:
+def _note_fault(world: World, visited: Visited, client_id: str, told: str, fault: Unreadable) -> None:
     """Record a row as DEAD if it, or the job behind it, is damaged; stop the shard if a newer version wrote it.
 
-    The chain of a damaged job goes on once the audit finds the job whole again.
+    `told`: what is wrong, which `fault` explains. The chain of a damaged job goes on once the audit finds the job whole
+    again.
     """
-    log.error("unreadable row: %s", fault, extra={"action": "unreadable_row", "key": visited.row.key})
+    log.error("%s: %s", told, fault, extra={"action": "unreadable_row", "key": visited.row.key})
     if isinstance(fault, NewerFormat):
         visited.is_newer = True
         return
+    visited.is_given_up = True
     expires_at = world.execution_expires_at(world.clock.now())
-    visited.records.append(undecodable_execution(visited.row, client_id, str(fault), expires_at))
+    visited.records.append(undecodable_execution(visited.row, client_id, f"{told}: {fault}", expires_at))
 
 
 def _advance(world: World, visited: Visited, job: NamedJob, pointer: Pointer, step: Step) -> None:

@@ -10,6 +10,8 @@ import logging
 
 from clockwork.domain import keys
 from clockwork.flows.outages import tolerated
+from clockwork.flows.poll.owe import look_again
+from clockwork.flows.poll.release import release_owed
 from clockwork.flows.poll.shard import STOP_MARGIN_MS, PollReport, Visit, begin_visit, commit, drain
 from clockwork.flows.world import World
 
@@ -36,6 +38,7 @@ def poll_ordered_shard(
     visit = _begin(world, partition_id, deadline_at, succeeds)
     if visit is None:
         return PollReport(outcome="no_lease")
+    look_again(visit, release_owed)
     stay = _Stay(visit, near_ms)
     while True:
         # 1. Release the occurrences that are due, then wait for those that are near.

@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from clockwork.domain import keys
 from clockwork.domain.executions import Execution
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired
+from clockwork.domain.lifecycle.owed import tag_of
 from clockwork.domain.releases import Refused, Release
 from clockwork.domain.timeline import Row
 from clockwork.flows.containment import put_each
 from clockwork.flows.outages import tolerated
 from clockwork.flows.poll.aside import set_aside
-from clockwork.flows.poll.burials import bury, save_unreadable
+from clockwork.flows.poll.burials import bury, is_outage, save_deaths
 from clockwork.flows.poll.expand import Visited, give_up, visit_rows
+from clockwork.flows.poll.owe import owe_passed
 from clockwork.flows.skipped import record_each_skipped
 from clockwork.flows.world import World
 
@@ -26,15 +29,48 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
+Tags = frozenset[str] | None
+
+
 def release_portion(visit: Visit, rows: Sequence[Row], until: str) -> str | None:
     """Put the next pointers, record what ends without a release, and send; move the cursor past the rows that are done.
 
     Returns None, or why the poller must not read on: `stuck`, or `goes_on` if it must read again from the cursor.
     Nothing behind a row that cannot be passed is sent before it is known that the row cannot be passed.
     """
+    visit.untold.clear()
+    visited = list(_until_stop(visit_rows(visit.world, rows, until, _limit(visit), visit.world.clock.now())))
+    return _release(visit, visited)
+
+
+def release_owed(visit: Visit, row: Row, tags: Tags) -> bool:
+    """Release what is owed of a row behind the cursor: those of its executions that have the tags, or all if None.
+
+    True once it is seen to, or owed again; False if a store gave no answer.
+    """
+    now = visit.world.clock.now() if tags is None else keys.instant_of(row.key)
+    # A fire that is owed was due in time, however late it is read now.
+    visit.untold.clear()
+    (visited,) = visit_rows(visit.world, [row], visit.lease.horizon, _limit(visit), now)
+    if tags is not None:
+        visited.releases = [release for release in visited.releases if tag_of(release.execution_id) in tags]
+        visited.records = [record for record in visited.records if tag_of(record.execution_id) in tags]
+        visited.following, visited.skipped, visited.goes_on = [], [], False
+    goes_on, visited.goes_on = visited.goes_on, False
+    is_done = _release(visit, [visited]) is None
+    if is_done and goes_on:
+        # The next pointer, too, may lie behind the cursor. None follows if the row was given up.
+        visit.untold += [(following, None, "its chain goes on") for following in visited.following]
+        owe_passed(visit)
+    return is_done
+
+
+def _limit(visit: Visit) -> int:
     # In an ordered shard a chain is expanded one fire at a time: another job of its key may be due before the next one.
-    limit = 1 if visit.keeps_order else visit.world.settings.commit_occurrences
-    visited = list(_until_stop(visit_rows(visit.world, rows, until, limit)))
+    return 1 if visit.keeps_order else visit.world.settings.commit_occurrences
+
+
+def _release(visit: Visit, visited: Sequence[Visited]) -> str | None:
     # The rows behind a chain that goes on have not been visited, whatever becomes of its row below.
     goes_on = visited[-1].goes_on
     read = visited[:-1] if visited[-1].is_newer else visited
@@ -45,7 +81,8 @@ def release_portion(visit: Visit, rows: Sequence[Row], until: str) -> str | None
     # 3. Send, and set aside what the queue refuses for now.
     done = done[: _send(visit, done)]
     if done:
-        visit.lease = msgspec.structs.replace(visit.lease, cursor=done[-1].row.key)
+        visit.lease = msgspec.structs.replace(visit.lease, cursor=max(visit.lease.cursor, done[-1].row.key))
+        owe_passed(visit)
     if len(done) < len(visited):
         return "stuck"
     return "goes_on" if goes_on else None
@@ -65,13 +102,22 @@ def _put_following(world: World, read: Sequence[Visited]) -> None:
     if following:
         refused = put_each(world.timeline, world.environment.faults, [row for _, row in following])
         for index, why_not in refused.items():
-            give_up(world, following[index][0], why_not)
+            give_up(world, following[index][0], f"its next pointer is refused: {why_not}")
 
 
 def _record_deaths(visit: Visit, read: Sequence[Visited]) -> list[int]:
-    """Save the records of rows that cannot be read; returns the indexes of those for which that is not certain."""
+    """Save the records of rows that cannot be read; returns the indexes of those for which that is not certain.
+
+    One that is refused for a reason of its own, or cannot even be made, is owed.
+    """
     deaths = [(index, record) for index, one in enumerate(read) for record in one.records]
-    return [deaths[number][0] for number in save_unreadable(visit, [record for _, record in deaths])]
+    saves = save_deaths(visit, [(None, record) for _, record in deaths])
+    visit.untold += [(one.row, execution_id, why) for one in read for execution_id, why in one.untold.items()]
+    for (index, record), saved in zip(deaths, saves, strict=True):
+        if saved.is_defect:
+            execution_id = None if read[index].is_given_up else record.execution_id
+            visit.untold.append((read[index].row, execution_id, saved.unavailable or ""))
+    return [index for (index, _), saved in zip(deaths, saves, strict=True) if is_outage(saved)]
 
 
 def _record_skipped(visit: Visit, read: Sequence[Visited]) -> list[int]:
@@ -101,14 +147,15 @@ def _send(visit: Visit, done: Sequence[Visited]) -> int:
     ended = _expire(world, releases)
     visit.report.expired += len(ended)
     places = [index for number, index in enumerate(rows_of) if number not in ended]
-    going = _placed(visit, [release for number, release in enumerate(releases) if number not in ended])
+    going = _staggered(visit, [release for number, release in enumerate(releases) if number not in ended])
     refused = world.releases.send(going, world.clock.now()) if going else ()
     visit.report.released += len(going) - len(refused)
     visit.uncommitted += len(going)
-    return min([len(done), *(places[number] for number in _held(visit, going, refused))])
+    rows = [done[place].row for place in places]
+    return min([len(done), *(places[number] for number in _held(visit, rows, going, refused))])
 
 
-def _held(visit: Visit, going: Sequence[Release], refused: Sequence[Refused]) -> list[int]:
+def _held(visit: Visit, rows: Sequence[Row], going: Sequence[Release], refused: Sequence[Refused]) -> list[int]:
     """The indexes of refused releases that nothing but their rows holds, so that the cursor may not pass these."""
     never = [one.index for one in refused if one.permanent]
     ends = [(going[one.index], f"it cannot be released: {one.reason}") for one in refused if one.permanent]
@@ -116,14 +163,14 @@ def _held(visit: Visit, going: Sequence[Release], refused: Sequence[Refused]) ->
     left.sort()
     if visit.keeps_order or not left:
         return left
-    return [left[number] for number in set_aside(visit, [going[number] for number in left])]
+    return [left[number] for number in set_aside(visit, [(rows[number], going[number]) for number in left])]
 
 
-def _placed(visit: Visit, releases: Sequence[Release]) -> Sequence[Release]:
-    # To place ordered occurrences would change their order. Each waits for its slot when it is the head of its key.
+def _staggered(visit: Visit, releases: Sequence[Release]) -> Sequence[Release]:
+    # To stagger ordered occurrences would change their order. Each waits for its slot when it is the head of its key.
     if not visit.keeps_order:
         with tolerated(visit.world, log, "herds are not spread: %s", {"action": "herd_not_spread"}):
-            return visit.herds.placed(releases, visit.world.clock.now())
+            return visit.herds.staggered(releases, visit.world.clock.now())
     return releases
 
 

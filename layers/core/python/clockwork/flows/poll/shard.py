@@ -17,8 +17,9 @@ from clockwork.domain.errors import Unreadable
 from clockwork.domain.limits.herds import Herds
 from clockwork.domain.timeline import Row
 from clockwork.flows.outages import tolerated
+from clockwork.flows.poll.owe import look_again
 from clockwork.flows.poll.portions import most_in, portions
-from clockwork.flows.poll.release import release_portion
+from clockwork.flows.poll.release import release_owed, release_portion
 from clockwork.flows.world import World
 from clockwork.ports import Lease
 
@@ -68,13 +69,19 @@ class Visit:
         self.report = PollReport(cursor_lag_ms=_lag_ms(world, lease))
         self.committed_at = world.clock.now()
         self.uncommitted = 0
-        self.herds = Herds(self._max_rate_of, self._shards_of, world.random.fraction)
-        self._noted_herds: set[str] = set()
+        #: What is to be owed if the cursor passes it: the row, the executionId or None for all of the row, and why.
+        self.untold: list[tuple[Row, str | None, str]] = []
+        self.herds = Herds(self._max_rate_of, world.random.fraction)
 
     @property
     def keeps_order(self) -> bool:
         """Whether the shard is an ordered one."""
         return keys.is_ordered(self.lease.partition_id)
+
+    @property
+    def has_time(self) -> bool:
+        """Whether lease and invocation last for some more calls."""
+        return self.world.clock.now() <= min(self.deadline_at - STOP_MARGIN_MS, self.lease.until - LEASE_MARGIN_MS)
 
     def _max_rate_of(self, client_id: str) -> float | None:
         # A shard does not wait until its clients can be read: deliverers keep the caps all the same.
@@ -82,19 +89,6 @@ class Visit:
             client = self.world.clients.get(client_id)
             return None if client is None else client.max_rate_per_second
         return None
-
-    def _shards_of(self, client_id: str) -> int:
-        """How many shards had a herd of the client within the last lookahead: each notes its own, once a visit.
-
-        If the notes give no answer the places are too close, and their occurrences come back more often.
-        """
-        count, now = 1, self.world.clock.now()
-        with tolerated(self.world, log, "herd not noted: %s", {"action": "herd_not_noted"}):
-            if client_id not in self._noted_herds:
-                self.world.regulation.note_herd(client_id, self.lease.partition_id, now + self.lookahead_ms)
-                self._noted_herds.add(client_id)
-            count = self.world.regulation.count_herds(client_id, now)
-        return max(1, count)
 
 
 def poll_shard(world: World, partition_id: str, deadline_at: int) -> PollReport:
@@ -107,7 +101,8 @@ def poll_shard(world: World, partition_id: str, deadline_at: int) -> PollReport:
     visit = begin_visit(world, partition_id, deadline_at, world.settings.lookahead_seconds * 1000)
     if visit is None:
         return PollReport(outcome="no_lease")
-    # 2. Read, release and commit, page by page, up to the horizon.
+    # 2. Look again at what earlier visits had to pass. Then read, release and commit, page by page, up to the horizon.
+    look_again(visit, release_owed)
     visit.report.outcome = drain(visit)
     visit.report.horizon_ahead_ms = keys.instant_of(visit.lease.horizon) - world.clock.now()
     return visit.report

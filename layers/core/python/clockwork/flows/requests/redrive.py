@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from clockwork.domain import ids
+from clockwork.domain import ids, instants
 from clockwork.domain.errors import ExecutionNotFound, NotDead, Unreadable, readable
 from clockwork.domain.executions import DeadPage, Execution
 from clockwork.domain.ids import JobId, NamedJobId
@@ -59,7 +59,13 @@ def list_dead(world: World, client_id: str, wanted: DeadFilter, limit: int, befo
     A page may be short and not the last one. An execution that changed in the last moments may be missing, or may be
     listed although it is not DEAD any more.
     """
-    return _matching(world.executions.dead(client_id, limit, before), wanted)
+    # Those that were due last come first: what is due after the range is passed over unread, and behind it nothing is.
+    is_bounded = wanted.to_at is not None and wanted.to_at < instants.LAST
+    behind = f"{(wanted.to_at or 0) + 1:013d}" if is_bounded else None
+    behind = before if behind is None or (before is not None and before < behind) else behind
+    page = world.executions.dead(client_id, limit, behind)
+    is_over = wanted.from_at is not None and any(one.due_at < wanted.from_at for one in page.executions)
+    return _matching(DeadPage(page.executions, None) if is_over else page, wanted)
 
 
 def _matching(page: DeadPage, wanted: DeadFilter) -> DeadPage:

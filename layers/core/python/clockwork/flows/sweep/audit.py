@@ -57,6 +57,8 @@ def _audit(world: World, job: NamedJob | Unreadable, report: AuditReport) -> Non
         report.repaired += check_chain(world, readable(job))
         report.audited += 1
     except Exception as error:  # noqa: BLE001 - whatever one job raises, the chains of others are checked
-        fault = why(world.environment.faults, error, "a job that is audited")
-        log.error("chain not audited: %s", fault, extra={"action": "unreadable_job"})
+        # What cannot be read names itself in its error.
+        about = {} if isinstance(job, Unreadable) else {"clientId": job.client_id, "jobKey": job.job_key}
+        fault = why(world.environment.faults, error, "/".join(about.values()))
+        log.error("chain not audited: %s", fault, extra={"action": "unreadable_job", **about})
         report.left += 1

@@ -42,7 +42,7 @@ def open_keys(world: World, reading: ParkedRows, rows: Parked) -> set[str]:
             if stored.is_final:
                 stay.add(row.key)
                 ended.append((row, release, stored))
-    _forget(world, reading, ended)
+    forget_ended(world, reading, ended)
     return {row.key for row, _ in rows} - stay
 
 
@@ -65,8 +65,11 @@ def _ended(world: World, release: Release) -> Execution:
     return ended
 
 
-def _forget(world: World, reading: ParkedRows, ended: Sequence[tuple[Row, Release, Execution]]) -> None:
-    """Forget rows, and only then let their records end. A row whose callback may yet be placed stays."""
+def forget_ended(world: World, reading: ParkedRows, ended: Sequence[tuple[Row, Release, Execution]]) -> None:
+    """Forget rows of ended executions, and only then let their records end.
+
+    A row whose callback may yet be placed stays.
+    """
     refused = call_back(world, [(release, stored) for _, release, stored in ended])
     uncalled = {one.index: one.reason for one in refused if not one.permanent}
     for index, fault in uncalled.items():

@@ -74,6 +74,9 @@ def _retire(world: World, shard: Shard) -> bool:
 
 
 def _holds_rows(world: World, shard: Shard) -> bool:
-    """Whether the shard has rows behind its cursor. The cursor may have moved on since the shard was read."""
+    """Whether the shard has rows behind its cursor, or owes some that its cursor has passed.
+
+    The cursor may have moved on since the shard was read.
+    """
     page = world.timeline.read(shard.partition_id, shard.cursor, keys.END, 1)
-    return bool(page.rows) or page.more
+    return bool(page.rows) or page.more or bool(shard.owed)

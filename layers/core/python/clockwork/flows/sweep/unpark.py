@@ -13,24 +13,21 @@ from functools import partial
 
 import msgspec
 
+from clockwork.domain.clients import Client
 from clockwork.domain.errors import Unavailable, Unreadable
-from clockwork.domain.executions import Execution
 from clockwork.domain.lifecycle.parking import (
     LONGEST_PARKING_MS,
     NOTED_MS,
     Parked,
-    discarded,
     next_rate,
-    parked_due_at,
     parking_of,
 )
 from clockwork.domain.limits.circuits import KNOWN_WITHIN_MS, Circuit, Passage, host_of, plan_passage
 from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Row
 from clockwork.flows.containment import contained
-from clockwork.flows.deliver.batch import LONGEST_HOLD_MS
 from clockwork.flows.outages import tolerated
-from clockwork.flows.records import replace_all
+from clockwork.flows.sweep.discard import discard
 from clockwork.flows.sweep.ended_rows import open_keys
 from clockwork.flows.sweep.parked_rows import ParkedRows
 from clockwork.flows.world import World
@@ -55,14 +52,14 @@ class UnparkReport(msgspec.Struct):
     left: int = 0
 
 
-def unpark(world: World, deadline_at: int) -> UnparkReport:
-    """Unpark occurrences, of each client as many as its rate allows until the next sweep.
+def unpark(world: World, deadline_at: int, client_id: str | None = None) -> UnparkReport:
+    """Unpark occurrences, of each client as many as its rate allows until the next sweep; or of one client alone.
 
     Each client has its share of the time that is left before `deadline_at` (ms). So a client with more rows than can be
     read keeps no other client waiting. A row that this version cannot read keeps nobody waiting either: it stays.
     """
     report = UnparkReport()
-    everybody = world.regulation.parked()
+    everybody = [one for one in world.regulation.parked() if client_id in (None, one.client_id)]
     for index, parked in enumerate(everybody):
         now = world.clock.now()
         until = now + (deadline_at - STOP_MARGIN_MS - now) // (len(everybody) - index)
@@ -77,15 +74,24 @@ def unpark(world: World, deadline_at: int) -> UnparkReport:
 def _sweep_client(world: World, parked: Parked, until: int, report: UnparkReport) -> bool:
     """Unpark or discard occurrences of one client; True if none of them stays parked."""
     if parked.discard_until is not None:
-        return _discard_client(world, parked, parked.discard_until, until, report)
-    client = world.clients.get(parked.client_id)
+        return _discard_client(world, parked, until, report)
+    # As it is now: a sweep may have been started by the very resume.
+    client = world.clients.get(parked.client_id, fresh=True)
     if client is not None and client.paused:
         return False
-    return _unpark_client(world, parked, until, report)
+    return _unpark_client(world, parked, _known_at(world, client), until, report)
 
 
-def _unpark_client(world: World, parked: Parked, until: int, report: UnparkReport) -> bool:
-    began_at = start_at = world.clock.now()
+def _known_at(world: World, client: Client | None) -> int:
+    """From when on (ms) every deliverer knows that the client is not paused. Sooner, some would park its work again."""
+    if client is None or not client.pauses:
+        return 0
+    return client.pauses[-1].ended_at + world.settings.client_cache_seconds * 1000
+
+
+def _unpark_client(world: World, parked: Parked, known_at: int, until: int, report: UnparkReport) -> bool:
+    began_at = world.clock.now()
+    start_at = max(began_at, known_at)
     circuits = world.regulation.circuits(parked.client_id)
     if parked.by_hand and circuits:
         for host in circuits:
@@ -185,33 +191,11 @@ def _release(
         raise Unavailable(f"{len(refused)} parked releases were not taken: {refused[0].reason}")
 
 
-def _discard_client(world: World, parked: Parked, due_until: int, until: int, report: UnparkReport) -> bool:
-    # An occurrence that was parked by then may have been parked that much before it was due.
-    last_at = due_until + LONGEST_HOLD_MS
+def _discard_client(world: World, parked: Parked, until: int, report: UnparkReport) -> bool:
     reading = ParkedRows(world, parked.client_id)
     while world.clock.now() < until:
-        asked_for = [one for one in reading.page(PAGE) if parked_due_at(one[0].key) <= last_at]
-        discarded_rows = _discard(world, reading, asked_for)
-        world.timeline.forget(parking_of(parked.client_id), [row.key for row in discarded_rows])
-        report.discarded += len(discarded_rows)
+        report.discarded += discard(world, reading, parked, reading.page(PAGE))
         if reading.is_over:
             _note_end(world, parked, None)
             return not reading.leaves_any
     return False
-
-
-def _discard(world: World, reading: ParkedRows, rows: Sequence[tuple[Row, Release]]) -> list[Row]:
-    """Record the ends of parked occurrences; returns their rows, which nobody needs any more. Raises Unavailable."""
-    ended: list[Row] = []
-    changes: list[tuple[Execution | None, Execution]] = []
-    records = world.executions.get([(release.job_id, release.execution_id) for _, release in rows]) if rows else ()
-    for (row, _), stored in zip(rows, records, strict=True):
-        if isinstance(stored, Unreadable):
-            reading.leave(row, str(stored))
-            continue
-        ended.append(row)
-        after = None if stored is None else discarded(stored, "discarded while it was parked")
-        if after is not None:
-            changes.append((stored, after))
-    replace_all(world, changes)
-    return ended

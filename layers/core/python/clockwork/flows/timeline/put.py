@@ -14,10 +14,11 @@ import msgspec
 from clockwork.domain import keys
 from clockwork.domain.errors import RefusedForGood, Unavailable
 from clockwork.domain.ordering import is_for_its_poller
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Refused, Release
 from clockwork.domain.storage.rows import releases_of
 from clockwork.domain.timeline import Row, Shard
 from clockwork.flows.outages import tolerated
+from clockwork.flows.timeline.later import put_off
 from clockwork.flows.timeline.shards import check_shards
 from clockwork.flows.world import World
 
@@ -83,17 +84,25 @@ def _release_again(world: World, rows: Sequence[Row], shards: Mapping[str, Shard
 def release_now(world: World, releases: Sequence[Release], shards: Mapping[str, Shard]) -> None:
     """Release occurrences that lie at or before the horizon of their shard.
 
-    `shards`: as read after the occurrences' rows were put. Raises Unavailable unless the queue took all of them, and
-    its RefusedForGood if it refused one of them itself. Raises Unavailable also for an ordered occurrence that its
-    shard's poller has yet to read in its turn. The caller may repeat the same call once that poller has passed it.
+    `shards`: as read after the occurrences' rows were put. What the queue refuses for now beside what it takes is put
+    off. Raises Unavailable if it took none, and its RefusedForGood if it refused one of them itself. Raises Unavailable
+    also for an ordered occurrence that its shard's poller has yet to read in its turn. The caller may repeat the same
+    call once that poller has passed it.
     """
     for release in releases:
         if is_for_its_poller(release, shards[release.shard].cursor):
             raise _in_its_turn(release)
     refused = world.releases.send(releases, world.clock.now()) if releases else ()
-    if refused:
+    if 0 < len(refused) < len(releases) and all(_may_come_later(releases, one) for one in refused):
+        put_off(world, [releases[one.index] for one in refused])
+    elif refused:
         kind = RefusedForGood if any(one.permanent for one in refused) else Unavailable
         raise kind(f"{len(refused)} of {len(releases)} releases were not taken: {refused[0].reason}")
+
+
+def _may_come_later(releases: Sequence[Release], refused: Refused) -> bool:
+    """Whether a release that was refused may be put off. An ordered one may not: others would pass it."""
+    return not refused.permanent and releases[refused.index].occurrence.ordering_key is None
 
 
 def _release_each(world: World, releases: Sequence[Release], shards: Mapping[str, Shard]) -> dict[int, Unavailable]:

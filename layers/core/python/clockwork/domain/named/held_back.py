@@ -1,0 +1,31 @@
+"""What a pause of its client held back of a recurring job: `catchUp` decides about it, as after a pause of the job.
+
+A pause of a client changes no job. What comes due in it is parked, and is judged when it is unparked: by the job as it
+stands then, and by the beginning and end of the pause, which the client's row keeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from clockwork.domain.clients import Pause
+from clockwork.domain.fires.chains import last_fire
+from clockwork.domain.named.changes import skipped_until
+from clockwork.domain.named_jobs import NamedJob
+
+
+def pause_over(pauses: Iterable[Pause], due_at: int) -> Pause | None:
+    """The pause, of those that have ended, in which a fire was due; None if it was due in none."""
+    return next((one for one in pauses if one.began_at < due_at <= one.ended_at), None)
+
+
+def is_unwanted_after(job: NamedJob, pause: Pause, due_at: int) -> bool:
+    """Whether a fire that was due in the pause of its client stays undelivered, as the job's `catchUp` says."""
+    definition = job.definition
+    if definition.recurrence is None:
+        return False
+    last = last_fire(job, pause.ended_at) if definition.catch_up == "latest" else None
+    if definition.catch_up == "latest" and last is None:
+        # The schedule was replaced since, so which of its fires was the last one is not known any more.
+        return due_at < pause.ended_at - definition.catch_up_window_seconds * 1000
+    return due_at < skipped_until(job, pause.began_at, pause.ended_at)

@@ -1,0 +1,86 @@
+"""The command line of a deployment, for `make preflight`, `make deploy` and `make destroy`.
+
+    python -m rollout preflight|deploy [-c name=value ...] [--allow-removal NAME ...] [--yes] [--app FOLDER]
+    python -m rollout destroy [-c name=value ...] [--now] [--yes]
+
+`--app` deploys an assembly that was synthesized before. `--now` does not wait for what was released. Exit status 1:
+nothing was changed, and the table says why; or the CDK's command line failed, and said why.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from infra import ROOT
+from infra.deployment.document import NAME, InvalidDeployment, options_of
+from infra.deployment.schema import default_of
+from rollout import commands
+from rollout.account import Account, NoAccount
+from rollout.checks import judge, may_deploy
+from rollout.destroy import destroy
+from rollout.live import Live
+from rollout.stillness import StillBusy
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status."""
+    asked = _parsed(arguments)
+    try:
+        if asked.command == "destroy":
+            return _destroy(asked)
+        assembly = asked.app or commands.synthesized([text for one in asked.context for text in ("-c", one)])
+        if not preflight(Account(), assembly, asked.allow_removal):
+            return 1
+        if asked.command == "deploy":
+            how = ("--require-approval", "never") if asked.yes else ()
+            commands.cdk("deploy", "--app", str(assembly), *how)
+    except (NoAccount, StillBusy, InvalidDeployment, commands.Failed) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def preflight(account: Account, assembly: Path, allowed: Sequence[str]) -> bool:
+    """Tell what the account says to an assembly; returns whether it may be deployed. Raises NoAccount."""
+    name, wanted = commands.read(assembly)
+    rows = judge(account.facts(name, wanted), wanted, allowed)
+    print(f"Preflight of the stack {name}\n\n{commands.table(rows)}\n")
+    if not may_deploy(rows):
+        print("Nothing was changed. What is refused above stands in the way.")
+    return may_deploy(rows)
+
+
+def _destroy(asked: argparse.Namespace) -> int:
+    given = dict(one.split("=", 1) for one in asked.context)
+    of_file = options_of(ROOT / NAME, given.get("environment", "")) if "name" not in given else {}
+    name = given.get("name") or of_file.get("name", default_of("name"))
+    account = Account()
+    place = f"the account {account.number()}, {account.client('cloudformation').meta.region_name}"
+    if not account.status(name):
+        print(f"There is no stack {name} in {place}.")
+        return 1
+    if not asked.yes and input(f"The stack {name} in {place} will be taken away. Its name, to go on: ") != name:
+        print("Nothing was changed.")
+        return 1
+    destroy(Live(account, name), lambda line: print(line, flush=True), now=asked.now)
+    return 0
+
+
+def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m rollout", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("command", choices=("preflight", "deploy", "destroy"))
+    parser.add_argument("-c", "--context", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--allow-removal", action="append", default=[], metavar="NAME")
+    parser.add_argument("--yes", action="store_true", help="ask nothing, also if permissions become broader")
+    parser.add_argument("--now", action="store_true", help="destroy: do not wait for what was released")
+    parser.add_argument("--app", type=Path, help="a synthesized assembly")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,150 @@
+"""What is checked before a deployment: the account's facts against what the template needs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rollout.removals import refused, removals
+from rollout.template import Template
+
+#: https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html
+KEPT_UNRESERVED = 100
+#: The event sources together may have so much of the account's concurrency; the rest is for the api, for pollers and
+#: for the functions of others.
+SHARE = 0.8
+#: The CDK's synthesizer asks for this version of its bootstrap stack.
+BOOTSTRAP = 6
+#: Lambda runs an async invoke, a request and a poller even of an account with ten; fewer deliverers than this are slow.
+_READY = frozenset({"CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE"})
+OK, RAISE, REFUSED, UNKNOWN = "ok", "raise", "refused", "unknown"
+
+
+class Unknown(str):
+    """A fact that could not be asked for; its text says why."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What the account says. Each value may be `Unknown`."""
+
+    account: str
+    region: str
+    #: The version of the bootstrap stack; 0: there is none.
+    bootstrap: int | Unknown
+    #: The account's quota of concurrent executions, and what of it nobody has reserved.
+    concurrency: int | Unknown
+    unreserved: int | Unknown
+    #: The state of the stack; empty: there is none.
+    status: str | Unknown
+    live: Template | None
+    #: Which of the queues that the template names exist.
+    queues: frozenset[str] = field(default_factory=frozenset)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the table. `state` is ok, raise (it can be deployed, and will be slow), refused or unknown."""
+
+    what: str
+    state: str
+    found: str
+    needed: str
+    then: str = ""
+
+
+def judge(facts: Facts, wanted: Template, allowed: Iterable[str] = ()) -> list[Row]:
+    """Every check, in the order in which they are told."""
+    options = wanted.options or {}
+    return [
+        _place("account", facts.account, options),
+        _place("region", facts.region, options),
+        _bootstrap(facts),
+        _stack(facts),
+        *_concurrency(facts, wanted),
+        *_names(facts, wanted),
+        *_removed(facts, wanted, frozenset(allowed)),
+    ]
+
+
+def may_deploy(rows: Sequence[Row]) -> bool:
+    """Whether nothing is refused."""
+    return all(row.state != REFUSED for row in rows)
+
+
+def _place(name: str, found: str, options: Mapping[str, Any]) -> Row:
+    wanted = str(options.get(name, found))
+    if wanted == found:
+        return Row(name, OK, found, wanted if name in options else "any")
+    return Row(name, REFUSED, found, wanted, f"use credentials for {wanted}, or change `{name}` in deployment.json")
+
+
+def _bootstrap(facts: Facts) -> Row:
+    if isinstance(facts.bootstrap, Unknown):
+        return Row("bootstrap stack", UNKNOWN, facts.bootstrap, str(BOOTSTRAP))
+    if facts.bootstrap >= BOOTSTRAP:
+        return Row("bootstrap stack", OK, f"version {facts.bootstrap}", f"version {BOOTSTRAP}")
+    found = f"version {facts.bootstrap}" if facts.bootstrap else "none"
+    command = f"node_modules/.bin/cdk bootstrap aws://{facts.account}/{facts.region}"
+    return Row("bootstrap stack", REFUSED, found, f"version {BOOTSTRAP}", command)
+
+
+def _stack(facts: Facts) -> Row:
+    if isinstance(facts.status, Unknown):
+        return Row("stack", UNKNOWN, facts.status, "at rest")
+    if not facts.status:
+        return Row("stack", OK, "none", "at rest", "it will be created")
+    if facts.status in _READY:
+        return Row("stack", OK, facts.status, "at rest")
+    wait = facts.status.endswith("_IN_PROGRESS")
+    then = "wait until it has ended" if wait else "delete the stack in CloudFormation: it was never complete"
+    return Row("stack", REFUSED, facts.status, "at rest", then)
+
+
+def _concurrency(facts: Facts, wanted: Template) -> Iterator[Row]:
+    needs = wanted.concurrency
+    if isinstance(facts.concurrency, Unknown) or isinstance(facts.unreserved, Unknown):
+        yield Row("concurrent executions", UNKNOWN, str(facts.concurrency), str(needs.sources))
+        return
+    room = int(facts.concurrency * SHARE)
+    enough = needs.sources <= room
+    raise_to = -(-needs.sources * 10 // 8)
+    yield Row(
+        "concurrent executions",
+        OK if enough else RAISE,
+        f"{facts.concurrency}, 80% is {room}",
+        f"{needs.sources} by event sources",
+        "" if enough else f"ask Lambda for {raise_to} (quota L-B99A9384), or lower delivererConcurrency",
+    )
+    if needs.reserved:
+        had = facts.live.concurrency.reserved if facts.live else 0
+        left = facts.unreserved + had - needs.reserved
+        short = left < KEPT_UNRESERVED
+        yield Row(
+            "reserved executions",
+            REFUSED if short else OK,
+            f"{facts.unreserved + had} to reserve from",
+            f"{needs.reserved}, and {KEPT_UNRESERVED} left",
+            f"ask Lambda for {facts.concurrency + KEPT_UNRESERVED - left}, or leave `reserve` out" if short else "",
+        )
+
+
+def _names(facts: Facts, wanted: Template) -> Iterator[Row]:
+    ours = facts.live.queue_names if facts.live else frozenset()
+    for name in sorted((wanted.queue_names & facts.queues) - ours):
+        then = f"it stayed from an earlier deployment: once it is empty, delete it, or set `adopt` ({name})"
+        yield Row(f"queue {name}", REFUSED, "exists", "to be made", then)
+
+
+def _removed(facts: Facts, wanted: Template, allowed: frozenset[str]) -> Iterator[Row]:
+    if not facts.live:
+        return
+    found = removals(facts.live, wanted)
+    dropped = refused(found, allowed)
+    for one in found:
+        state = REFUSED if one in dropped else OK
+        then = f"put it back, or: make deploy ALLOW_REMOVAL='{one.name}'" if state == REFUSED else "allowed"
+        yield Row(f"removal of {one.name}", state, one.what, "to be kept", then)

@@ -1,0 +1,176 @@
+"""What a deployment takes away is refused unless it is named, and an account that cannot take it is told beforehand."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rollout.checks import OK, RAISE, REFUSED, UNKNOWN, Facts, Row, Unknown, judge, may_deploy
+from rollout.commands import table
+from rollout.removals import removals
+from rollout.template import Template
+from tests.infra.conftest import ADMIN, TARGETS, synthesize
+from tests.infra.option_sets import template_of
+
+FACTS = Facts(
+    account="123456789012",
+    region="us-east-1",
+    bootstrap=29,
+    concurrency=1_000,
+    unreserved=1_000,
+    status="",
+    live=None,
+)
+
+
+def of(name: str) -> Template:
+    """A template as CloudFormation gives it back."""
+    return Template(template_of(name).body)
+
+
+def changed(template: Template, **context: Any) -> Template:
+    """A template with other options than it was made with."""
+    return Template(synthesize(**{**dict(template.options or {}), **context}).body)
+
+
+def names(live: Template, wanted: Template) -> set[str]:
+    return {one.name for one in removals(live, wanted)}
+
+
+class TestRemovals:
+    """What a template takes away from the live one."""
+
+    @pytest.mark.parametrize("name", ["plain", "kafka", "largest", "new cluster"])
+    def test_the_same_again_takes_nothing_away(self, name: str) -> None:
+        assert removals(of(name), of(name)) == []
+
+    def test_more_takes_nothing_away(self) -> None:
+        plain = of("plain")
+        assert removals(plain, changed(plain, kafka={"bootstrapServers": "a:1"}, releaseQueues=2, shards=3)) == []
+
+    def test_a_forgotten_kafka_takes_its_four_queues_away(self) -> None:
+        live = of("kafka")
+        wanted = Template(synthesize(ingestionQueue="true").body)
+        found = removals(live, wanted)
+        assert {one.name for one in found} == {"kafka"}
+        queues = {one.what for one in found if "Queue" in one.what}
+        named = {"KafkaRelease", "KafkaDeadLetters", "KafkaOrderedRelease", "KafkaOrderedDeadLetters"}
+        assert queues == {f"the Queue Queues{name}" for name in named}
+        assert any(one.what.startswith("the option kafka, which is an object with bootstrapServers") for one in found)
+
+    def test_a_field_of_kafka_is_missed_and_another_value_of_it_is_not(self) -> None:
+        live = of("kafka")
+        cluster = dict((live.options or {})["kafka"])
+        assert names(live, changed(live, kafka={**cluster, "topics": ["orders"]})) == set()
+        cluster.pop("ingestionTopic")
+        assert names(live, changed(live, kafka=cluster)) == {"kafka"}
+
+    def test_a_forgotten_queue_of_ingestion_is_missed(self) -> None:
+        live = Template(synthesize(ingestionQueue="true").body)
+        found = removals(live, Template(synthesize().body))
+        assert {one.name for one in found} == {"ingestionQueue"}
+        assert len(found) == 4
+
+    def test_fewer_release_queues_are_missed_by_the_options_name(self) -> None:
+        live = of("reserved, with pollers")
+        assert names(live, changed(live, releaseQueues=2)) == {"releaseQueues"}
+
+    def test_each_admin_is_missed_by_name_also_of_a_version_that_kept_no_options(self) -> None:
+        other = "arn:aws:iam::123456789012:user/alice"
+        live = Template(synthesize(adminPrincipals=[ADMIN, other]).body)
+        of_before = Template({**live.body, "Metadata": {}})
+        for one in (live, of_before):
+            assert names(one, Template(synthesize(adminPrincipals=[other]).body)) == {ADMIN}
+
+    def test_targets_that_close_are_missed(self) -> None:
+        (found,) = removals(of("plain"), changed(of("plain"), targetQueueArns=[]))
+        assert (found.name, found.what) == ("targetQueueArns", f"jobs may no longer target {TARGETS}")
+
+    @pytest.mark.parametrize(
+        ("kind", "prefix", "what"),
+        [("DynamoDB::GlobalTable", "StorageJobs", "StorageJobs"), ("SQS::Queue", "QueuesRelease", "QueuesRelease")],
+    )
+    def test_a_table_or_queue_that_would_be_made_anew_is_missed(self, kind: str, prefix: str, what: str) -> None:
+        live = of("plain")
+        body = copy.deepcopy(dict(live.body))
+        logical_id = next(key for key, one in template_of("plain").all(kind).items() if key.startswith(prefix))
+        body["Resources"][logical_id]["Properties"]["TableName" if "Table" in kind else "QueueName"] = "other"
+        (found,) = removals(live, Template(body))
+        assert found.name == what
+        assert "a new one in its place" in found.what
+        del body["Resources"][logical_id]
+        assert names(live, Template(body)) == {what}
+
+
+class TestTheAccount:
+    """What the account says, and what follows."""
+
+    def row(self, what: str, facts: Facts = FACTS, wanted: Template | None = None, *allowed: str) -> Row:
+        (found,) = [row for row in judge(facts, wanted or of("plain"), allowed) if row.what == what]
+        return found
+
+    def test_a_new_account_of_ten_executions_may_deploy_and_is_told_what_to_raise(self) -> None:
+        small = replace(FACTS, concurrency=10, unreserved=10)
+        row = self.row("concurrent executions", small)
+        assert row.state == RAISE
+        assert row.needed == "100 by event sources"
+        assert "ask Lambda for 125" in row.then
+        assert may_deploy(judge(small, of("plain")))
+
+    def test_what_is_said_to_be_enough_is_enough(self) -> None:
+        assert self.row("concurrent executions", replace(FACTS, concurrency=125)).state == OK
+        assert self.row("concurrent executions", replace(FACTS, concurrency=124)).state == RAISE
+
+    def test_what_cannot_be_reserved_is_refused_with_the_number_that_can(self) -> None:
+        wanted = of("reserved, with pollers")
+        row = self.row("reserved executions", replace(FACTS, unreserved=149), wanted)
+        assert (row.state, row.then) == (REFUSED, "ask Lambda for 1001, or leave `reserve` out")
+        assert self.row("reserved executions", replace(FACTS, unreserved=150), wanted).state == OK
+        # What the live stack has reserved is its own to reserve again.
+        again = replace(FACTS, unreserved=100, live=wanted, status="UPDATE_COMPLETE")
+        assert self.row("reserved executions", again, wanted).state == OK
+
+    @pytest.mark.parametrize(
+        ("facts", "what"),
+        [
+            (replace(FACTS, bootstrap=0), "bootstrap stack"),
+            (replace(FACTS, bootstrap=5), "bootstrap stack"),
+            (replace(FACTS, status="ROLLBACK_COMPLETE"), "stack"),
+            (replace(FACTS, status="UPDATE_IN_PROGRESS"), "stack"),
+        ],
+    )
+    def test_what_cloudformation_would_refuse_is_refused_before(self, facts: Facts, what: str) -> None:
+        row = self.row(what, facts)
+        assert row.state == REFUSED
+        assert row.then
+
+    def test_another_account_or_region_than_the_files_is_refused(self) -> None:
+        wanted = Template({**of("plain").body, "Metadata": {"Clockwork": {"options": {"account": "1", "region": "x"}}}})
+        assert {self.row(what, FACTS, wanted).state for what in ("account", "region")} == {REFUSED}
+
+    def test_a_queue_that_stayed_from_before_is_named(self) -> None:
+        left = "Clockwork-Release-1"
+        wanted = of("reserved, with pollers")
+        assert self.row(f"queue {left}", replace(FACTS, queues=frozenset({left})), wanted).state == REFUSED
+        own = replace(FACTS, queues=frozenset({left}), live=wanted, status="UPDATE_COMPLETE")
+        assert may_deploy(judge(own, wanted))
+
+    def test_what_may_not_be_asked_is_unknown_and_stands_in_nobodys_way(self) -> None:
+        denied = Unknown("AccessDeniedException")
+        facts = replace(FACTS, bootstrap=denied, concurrency=denied, unreserved=denied, status=denied)
+        rows = judge(facts, of("plain"))
+        assert [row.state for row in rows] == [OK, OK, UNKNOWN, UNKNOWN, UNKNOWN]
+        assert may_deploy(rows)
+
+    def test_a_removal_is_refused_until_it_is_named(self) -> None:
+        facts = replace(FACTS, live=of("kafka"), status="UPDATE_COMPLETE")
+        wanted = Template(synthesize(ingestionQueue="true").body)
+        assert not may_deploy(judge(facts, wanted))
+        assert not may_deploy(judge(facts, wanted, ["ingestionQueue"]))
+        assert may_deploy(judge(facts, wanted, ["kafka"]))
+        told = table(judge(facts, wanted))
+        assert "make deploy ALLOW_REMOVAL='kafka'" in told
+        assert all(len(line) <= 120 for line in told.splitlines())

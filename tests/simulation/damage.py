@@ -1,0 +1,37 @@
+"""Damage to parked work: rows that nobody can read, and records that are gone, as after a restore of one table."""
+
+from __future__ import annotations
+
+from clockwork.domain.executions import State
+from clockwork.domain.ids import is_named
+from clockwork.domain.keys import row_key
+from clockwork.domain.lifecycle.parking import parking_of
+from clockwork.domain.releases import Release
+from clockwork.domain.storage.codec import FORMAT, encode_row
+from clockwork.domain.timeline import NEVER, Row
+from tests.simulation.faults import Adversary, Fault
+from tests.simulation.requests import EVERYBODY, REGULATED
+from tests.simulation.rows import elements_of, every_row
+from tests.simulation.stores import Stores
+
+
+def damage_parked_rows(stores: Stores, adversary: Adversary, now: int) -> None:
+    """Puts parked rows that nobody can read. They stay where they are, and all others must be unparked."""
+    if adversary.strikes(Fault.GARBAGE_PARKED, 1.0):
+        stores.regulation.note_parked(REGULATED.client_id, now)
+        for number, blob in enumerate((bytes([FORMAT]) + b"\xff", encode_row([]))):
+            stores.timeline.put([Row(parking_of(REGULATED.client_id), row_key(now, f"strange{number}"), blob, NEVER)])
+
+
+def lose_parked_record(stores: Stores, adversary: Adversary) -> None:
+    """Deletes the record of something that is parked: whether it was cancelled, nobody can tell any more."""
+    for client in EVERYBODY:
+        for row in every_row(stores.timeline, parking_of(client.client_id)):
+            for element in elements_of(row).values():
+                if not isinstance(element, Release) or is_named(element.job_id):
+                    continue
+                record = stores.executions.find(element.job_id, element.execution_id)
+                if record is not None and record.state is State.PARKED and adversary.strikes(Fault.RECORD_LOST, 0.5):
+                    stores.executions.forget(record)
+                    stores.executions.ever.forget(record)
+                    return

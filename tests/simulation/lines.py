@@ -1,0 +1,83 @@
+"""Watches the lines of those that wait for slots (I8): no slot far ahead, none for the dead, one place, no sleepers.
+
+A slot lies a minute ahead at most. What had ended before an invocation began takes none in it. Where nothing goes wrong
+an attempt is given one place in line. And where slots pass unused, whoever waits starts soon: within a minute, or
+within half of what it has waited by then.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from clockwork.domain.executions import Execution
+from clockwork.domain.releases import Release
+from tests.simulation.scheduler import Actor
+
+#: How far ahead a slot may lie (ms), on clocks that differ by the second.
+MOST_AHEAD_MS, CLOCKS_APART_MS = 60_000, 3_000
+#: After a slot has passed unused a live attempt begins within the longer of the two, but for what handing over takes.
+LEAST_MS, MOST_MS, HANDOVER_MS = 60_000, 900_000, 5_000
+#: Those that come back do so up to this much later than was worked out.
+SPREAD = 0.1
+
+
+class Lines:
+    """The slots, places and starts of clients with rate caps."""
+
+    def __init__(self, invocation_ms: int) -> None:
+        self._invocation_ms = invocation_ms
+        self._ended_at: dict[str, int] = {}
+        self._has_slot: set[tuple[str, int, int]] = set()
+        self._places: defaultdict[tuple[str, int, int], set[int]] = defaultdict(set)
+        self._free_at: dict[str, float] = {}
+        #: By client: stretches in which slots passed unused (ms).
+        self._unused: defaultdict[str, list[tuple[float, int]]] = defaultdict(list)
+
+    def reserved(self, client_id: str, first_at: int, count: int, interval_ms: float, now: int) -> str | None:
+        """Notes reserved slots; returns why they must not be reserved at `now` (ms, true time), or None."""
+        if not count:
+            return None
+        free_at, self._free_at[client_id] = self._free_at.get(client_id), first_at + count * interval_ms
+        if free_at is not None and first_at > free_at + 1:
+            self._unused[client_id].append((free_at, first_at))
+        ahead_ms = first_at + (count - 1) * interval_ms - now
+        return f"a slot lies {ahead_ms:.0f} ms ahead" if ahead_ms > MOST_AHEAD_MS + CLOCKS_APART_MS else None
+
+    def changed(self, record: Execution, now: int) -> None:
+        """Notes whether an execution has ended by now."""
+        if record.is_final and record.ended_by is None:
+            self._ended_at.setdefault(record.execution_id, now)
+        else:
+            self._ended_at.pop(record.execution_id, None)
+
+    def sent(self, actor: Actor | None, release: Release) -> str | None:
+        """Notes a release that the queue took; returns why it must not have a slot, or None."""
+        key = release.execution_id, release.attempt, release.parkings
+        if release.line is not None and release.line.place is not None and not release.paced:
+            self._places[key].add(release.line.place)
+        if not release.paced or key in self._has_slot:
+            return None
+        self._has_slot.add(key)
+        ended_at = self._ended_at.get(release.execution_id)
+        if ended_at is None or actor is None or actor.deadline_at is None:
+            return None
+        began_at = actor.deadline_at - self._invocation_ms
+        return f"it takes a slot, and had ended {began_at - ended_at} ms before" if ended_at < began_at else None
+
+    def place_objection(self) -> str | None:
+        """A sentence about an attempt that was given more than one place. For runs without faults."""
+        for (execution_id, attempt, _), places in self._places.items():
+            if len(places) > 1:
+                return f"attempt {attempt} of {execution_id} was given {len(places)} places"
+        return None
+
+    def start_objection(self, client_id: str, wanted_at: int, started_at: int) -> str | None:
+        """Why a first attempt that was wanted from `wanted_at` on begins too late, or None. For runs without faults."""
+        for since, until in self._unused[client_id]:
+            at = max(int(since), wanted_at + HANDOVER_MS)
+            if at >= min(until, started_at):
+                continue
+            most = max(LEAST_MS, min(MOST_MS, (at - wanted_at) / 2)) * (1 + SPREAD) + HANDOVER_MS
+            if started_at - at > most:
+                return f"it begins {started_at - at} ms after the cap could take it, having waited {at - wanted_at} ms"
+        return None

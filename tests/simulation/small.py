@@ -1,0 +1,31 @@
+"""Small bounds: in some seeds the flows read and hand over so little at once that everything takes many turns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+
+from clockwork.flows.named import in_flight
+from clockwork.flows.poll import portions
+
+#: The bounds that may be anything: more turns make the same.
+BOUNDS: dict[tuple[ModuleType, str], int] = {
+    (portions, "ROWS_AT_ONCE"): 3,
+    (portions, "OCCURRENCES_AT_ONCE"): 60,
+    (in_flight, "PAGE"): 5,
+    (in_flight, "OLDER_PAGES"): 2,
+}
+
+
+@contextmanager
+def small_bounds() -> Iterator[None]:
+    """Within the block the bounds are small."""
+    before = {place: getattr(*place) for place in BOUNDS}
+    for (module, name), bound in BOUNDS.items():
+        setattr(module, name, bound)
+    try:
+        yield
+    finally:
+        for (module, name), bound in before.items():
+            setattr(module, name, bound)
