@@ -19,20 +19,9 @@ from pathlib import Path
 from infra import ROOT
 from tests.e2e.waiting import await_value
 
-#: What a server is made of, and what is shared with this checkout since nothing changes it.
-_COPIED = (
-    "app.py",
-    "cdk.json",
-    "constraints.txt",
-    "infra",
-    "layers",
-    "lambdas",
-    "local",
-    "sdk",
-    "examples",
-    "Makefile",
-)
-_REQUIREMENTS = ("requirements.txt", "requirements-run.txt", "package.json", "package-lock.json")
+#: What a server is made of, besides the files at the root, and what is shared with this checkout since nothing changes
+#: it.
+_COPIED = ("infra", "layers", "lambdas", "local", "sdk", "examples")
 _SHARED = (".venv", ".venv-stack", "node_modules", "build")
 _UP = "What arrives in the inbox shows here"
 START_SECONDS = 120
@@ -104,9 +93,9 @@ class Checkout:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir()
-        for name in (*_COPIED, *_REQUIREMENTS):
-            copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
-            copy(ROOT / name, folder / name)
+        for path in (*map(ROOT.joinpath, _COPIED), *(path for path in ROOT.iterdir() if path.is_file())):
+            copy = shutil.copytree if path.is_dir() else shutil.copy2
+            copy(path, folder / path.name)
         # Older than what is installed, so that make installs nothing: the environments are those of this checkout.
         for path in (*folder.rglob("*requirements*.txt"), *folder.glob("package*.json"), folder / "constraints.txt"):
             os.utime(path, (0, 0))

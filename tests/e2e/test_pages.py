@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import time
 from pathlib import Path
 
 import pytest
@@ -10,16 +12,21 @@ from infra import ROOT
 from tests.e2e.checkout import Dev
 from tests.e2e.pages import await_shown, pattern, run_page, shown, trimmed
 
-PAGES = [
-    ROOT / "docs/quickstart.md",
-    *sorted((ROOT / "docs/howto").glob("*.md")),
-    *sorted((ROOT / "examples").glob("*/README.md")),
-]
+CAMPAIGN = ROOT / "examples/campaign/README.md"
+_EXAMPLES = {*(ROOT / "examples").glob("*/README.md")} - {CAMPAIGN}
+PAGES = [ROOT / "docs/quickstart.md", *sorted((ROOT / "docs/howto").glob("*.md")), *sorted(_EXAMPLES)]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.stem}")
 def test_a_page_does_what_it_says(dev: Dev, page: Path) -> None:
     assert run_page(page.read_text(encoding="utf-8"), dev) >= 2
+
+
+def test_a_campaign_that_is_sent_again_arrives_once(dev: Dev) -> None:
+    run_page(CAMPAIGN.read_text(encoding="utf-8"), dev)
+    time.sleep(3)  # longer than a second set of jobs would wait
+    names = re.findall(r'/campaign  .*\{"to":"(.*)"\}', shown(dev))
+    assert sorted(names) == sorted(f"name-{number}" for number in range(1, 11))
 
 
 def test_the_first_jobs_of_the_readme_arrive_by_command_line_curl_and_client(dev: Dev) -> None:
