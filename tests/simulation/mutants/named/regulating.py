@@ -69,12 +69,12 @@ REGULATING = (
         "I8",
     ),
     Mutant(
-        "who waits in line comes back when its turn comes and not before",
+        "who waits in line comes back after a quarter of an hour",
         "domain/limits/slots.py",
         (
             (
                 "    ms = min((place - now) * OF_THE_REST, (now - since) * OF_THE_WAIT, MOST_BACK_MS)\n",
-                "    ms = min(place - now, MOST_BACK_MS)\n",
+                "    ms = MOST_BACK_MS\n",
             ),
         ),
         "I8",
