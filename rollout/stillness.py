@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
 
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import Unavailable
+from clockwork.flows.requests.clients import pause_client, resume_client
 from rollout.live import Live
 
 Say = Callable[[str], None]
@@ -114,7 +114,7 @@ def _pause(live: Live, undo: _Undo, say: Say) -> None:
                 say(f"The client {client_id} cannot be read and was not paused: {client}")
             elif not client.paused or client.pause_reason == reason:
                 undo.paused.append(client_id)
-                live.world.clients.put(msgspec.structs.replace(client, paused=True, pause_reason=reason))
+                pause_client(live.world, client_id, None, reason)
         behind = page[-1][0]
 
 
@@ -122,9 +122,7 @@ def _put_back(live: Live, undo: _Undo, say: Say) -> None:
     functions, events = live.account.client("lambda"), live.account.client("events")
     for client_id in undo.paused:
         with _telling(say, f"the client {client_id} is still paused"):
-            client = live.world.clients.get(client_id, fresh=True)
-            if client:
-                live.world.clients.put(msgspec.structs.replace(client, paused=False, pause_reason=None))
+            resume_client(live.world, client_id, None)
     for rule in undo.rules:
         with _telling(say, f"the rule {rule} is still disabled"):
             events.enable_rule(Name=rule)

@@ -53,7 +53,7 @@ RULES = {
     "lambdas": {"clockwork.handlers"},
     "infra": {"clockwork.settings", "clockwork.routes", "aws_cdk", "constructs", "jsonschema_rs"},
     "app.py": {"infra", "aws_cdk"},
-    "rollout": {"clockwork", "infra", "botocore", "msgspec"},
+    "rollout": {"clockwork", "infra", "botocore"},
 }
 PACKAGE = CORE / "clockwork"
 

@@ -202,3 +202,24 @@ def test_the_least_interval_of_a_client_is_a_second_unless_given_and_a_year_at_m
     for seconds in (0.999, 31_536_001):
         answer = api.call("PUT", "/v1/clients/acme", {"minIntervalSeconds": seconds}, caller=ADMIN)
         assert answer.pointers == ["/minIntervalSeconds"]
+
+
+def test_an_identical_put_takes_up_what_its_clients_defaults_are_by_now() -> None:
+    api = api_with(retryPolicy=POLICY, relevancyWindowSeconds=600, retentionDays=7)
+    sent = {**job_body(), "schedule": {"every": {"seconds": 10}}}
+    path = f"/v1/jobs/{api.call('POST', '/v1/jobs', {'jobKey': 'tick', **sent}).body['jobId']}"
+    assert api.call("PUT", path, sent).body["changed"] is False
+    later = {"principals": [ALICE], "retryPolicy": {**POLICY, "maxAttempts": 6}, "relevancyWindowSeconds": 60}
+    assert api.call("PUT", "/v1/clients/acme", later, caller=ADMIN).status == 200
+    before = api.call("GET", path).body
+    assert (before["retryPolicy"]["maxAttempts"], before["relevancyWindowSeconds"]) == (2, 600)
+    for changed in (True, False):
+        answer = api.call("PUT", path, sent).body
+        assert (answer["changed"], answer["revision"]) == (changed, 2)
+    after = api.call("GET", path).body
+    assert (after["retryPolicy"]["maxAttempts"], after["relevancyWindowSeconds"]) == (6, 60)
+    assert after["nextFires"] == before["nextFires"], "the beat goes on"
+    # A patch that says nothing takes them up as well.
+    assert api.call("PUT", "/v1/clients/acme", {"principals": [ALICE]}, caller=ADMIN).status == 200
+    assert api.call("PATCH", path, {}).body["changed"] is True
+    assert "relevancyWindowSeconds" not in api.call("GET", path).body

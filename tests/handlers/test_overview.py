@@ -11,7 +11,7 @@ from clockwork.domain import keys
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.instants import to_text
 from clockwork.domain.limits.circuits import Circuit
-from clockwork.domain.timeline import Row
+from clockwork.domain.timeline import Row, ShardStatus
 from tests.handlers.faults import refused
 from tests.handlers.handlers import GLOBEX, Answer, Api, job_body
 from tests.support.events import encoded
@@ -106,6 +106,15 @@ def test_rows_of_others_make_a_page_short_and_never_end_the_list(api: Api, monke
     for _ in range(20):
         api.call("POST", "/v1/jobs", job_body(schedule={"delaySeconds": 100}), caller=BOB)
     mine = api.create(schedule={"delaySeconds": 200}).body["jobId"]
+    assert [item["jobId"] for item in upcoming(api)] == [mine]
+
+
+def test_a_job_is_listed_that_was_released_ahead_before_its_shard_was_given_up(api: Api) -> None:
+    mine = api.create(schedule={"delaySeconds": 100}).body["jobId"]
+    api.clockwork.poll_all()
+    for partition_id in api.clockwork.shards.list():
+        shard = api.clockwork.shards.get([partition_id])[partition_id]
+        assert api.clockwork.shards.change(shard, ShardStatus.LEFT)
     assert [item["jobId"] for item in upcoming(api)] == [mine]
 
 

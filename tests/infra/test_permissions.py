@@ -54,7 +54,8 @@ def test_who_finds_a_shard_unread_starts_pollers_and_a_poller_its_successor(acco
 
 
 def test_the_api_alone_starts_the_sweeper(account: Template) -> None:
-    sweeper = json.dumps({"Fn::GetAtt": [account.logical_id(account.function("Sweeper")), "Arn"]})
+    arn = {"Fn::GetAtt": [account.logical_id(account.function("Sweeper")), "Arn"]}
+    sweeper = json.dumps({"Fn::Join": ["", [arn, ":live"]]})
     assert {moment for moment in MOMENTS if sweeper in account.allowed(moment, "lambda:")} == {"Api"}
     variables = {m: account.function(m)["Properties"]["Environment"]["Variables"] for m in MOMENTS}
     assert {moment for moment in MOMENTS if variables[moment]["SWEEPER_FUNCTION"]} == {"Api"}

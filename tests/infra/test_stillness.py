@@ -104,10 +104,10 @@ def test_what_cannot_be_put_back_is_told_and_the_rest_is_put_back(monkeypatch: p
     stack, told = Stack(), list[str]()
     put = stack.clockwork.clients.put
 
-    def fail_for_acme(client: Client) -> None:
+    def fail_for_acme(client: Client, *, replaces: int | None = None) -> bool:
         if client.client_id == "acme" and not client.paused:
             raise Unavailable("no answer")
-        put(client)
+        return put(client, replaces=replaces)
 
     with pytest.raises(StillBusy), stilled(stack, told.append):
         monkeypatch.setattr(stack.clockwork.clients, "put", fail_for_acme)

@@ -150,7 +150,8 @@ class NamedPage(Ledger):
         told = {"jobId": job["number"], "jobKey": job["key"], "state": state, "revision": job["revision"]}
         if "every" not in job["body"]["schedule"]:
             told["dueAt"] = job["anchor"] + job["body"]["schedule"]["delaySeconds"] * 1000
-        elif state == "ACTIVE":
+        elif state in ("ACTIVE", "PAUSED"):
+            # A paused job shows what it would fire if it were resumed now.
             told["nextFireAt"] = following
         return told
 

@@ -58,7 +58,8 @@ class Lines:
         if not release.paced or key in self._has_slot:
             return None
         self._has_slot.add(key)
-        ended_at = self._ended_at.get(release.execution_id)
+        # At level none a copy of a message knows nothing of the end of the other.
+        ended_at = self._ended_at.get(release.execution_id) if release.occurrence.record == "full" else None
         if ended_at is None or actor is None or actor.deadline_at is None:
             return None
         began_at = actor.deadline_at - self._invocation_ms

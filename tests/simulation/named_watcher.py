@@ -6,14 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from clockwork.domain.clients import Pause
 from clockwork.domain.executions import Execution
 from clockwork.domain.ids import ONLY_RUN, ExecutionId, NamedJobId, decode_execution, decode_job
 from clockwork.domain.named_jobs import JobState, NamedJob
 from clockwork.domain.releases import Delivery
 from clockwork.flows.named.write import Written
 from clockwork.memory.executions import MemoryExecutions
-from tests.simulation import paused_clients
 from tests.simulation.named_history import Event, events_of, is_legit, promised
 from tests.simulation.order import Order, Placed
 from tests.simulation.scheduler import Scheduler
@@ -85,8 +83,6 @@ class NamedWatcher:
         #: From this instant (ms) on fires of a job, by its id, may be missing: its chain was cut, and perhaps no repair
         #: came before the horizon was beyond the chain's end.
         self.cut_at: dict[str, int] = {}
-        #: By clientId: the pauses that have ended.
-        self.pauses: defaultdict[str, set[Pause]] = defaultdict(set)
 
     def changed(self, job: NamedJob) -> None:
         """Notes the row of a job that a store has just saved."""
@@ -139,10 +135,6 @@ class NamedWatcher:
         least = self._least_row(life, delivery)
         rows = [i for i in range(least, len(life.truths)) if self._wants(life, i, execution, delivery.execution_id)]
         was_started = delivery.execution_id in self.started
-        if not was_started and execution.run == ONLY_RUN and delivery.execution_id not in self.redriven:
-            mine, now = [row for row in life.truths if row.job_id == execution.job_id], self._scheduler.now
-            if why := paused_clients.objection(mine, self.pauses[place.client_id], execution.due_at, now):
-                return why
         self.started.add(delivery.execution_id)
         if not rows:
             return f"no row from {least} on wants it (of {len(life.truths)}; started before: {was_started})"
@@ -197,7 +189,6 @@ class NamedWatcher:
             yield from (e for e in life.by_hand if not self._is_settled(life, e))
             yield from self._unsettled_backfills(life)
             yield from self._unsettled_fires(life)
-            yield from self._wrongly_missed(life)
 
     def _unsettled_fires(self, life: Life) -> Iterator[str]:
         if not life.truths or not life.truths[-1].is_alive:
@@ -220,13 +211,6 @@ class NamedWatcher:
             is_wrong = is_held and is_legit(life.events(job.job_id), due_at, is_started=False)
             if is_promised and not is_skipped and (is_wrong or not self._is_settled(life, execution_id)):
                 yield execution_id
-
-    def _wrongly_missed(self, life: Life) -> Iterator[str]:
-        for job_id, client_id in {row.job_id: row.client_id for row in life.truths}.items():
-            mine = [row for row in life.truths if row.job_id == job_id]
-            records = self.executions.list(job_id, MOST_FIRES, None)
-            wrong = paused_clients.wrongly_missed(mine, self.pauses[client_id], records)
-            yield from (f"{record.execution_id} was not missed in a pause of its client" for record in wrong)
 
     def _unsettled_backfills(self, life: Life) -> Iterator[str]:
         for backfill_id, (job_id, count, changes) in life.backfills.items():

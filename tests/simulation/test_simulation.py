@@ -36,6 +36,7 @@ REGRESSIONS = {
     49: "a poller read a record, which its role does not allow, to end what the queue and the timeline refused",
     99: "a release was lost when its queue and its row were refused and no store answered about its end",
     399: "rows of others were passed behind a chain that goes on and whose next pointer was refused by a defect",
+    39: "a fire that a change in a pause put before the pause, by less jitter, was released by nobody",
     334: "a lost worker's record stayed RUNNING: its message was let go, as if to be parked, with its end unrecorded",
 }
 

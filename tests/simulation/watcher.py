@@ -169,7 +169,6 @@ class Watcher:
         """Notes that a client was saved, paused or not."""
         self.grants.changed(client, self._scheduler.now)
         self.caps.changed(client)
-        self.named.pauses[client.client_id].update(client.pauses)
         if client.paused:
             self._paused_since.setdefault(client.client_id, self._scheduler.now)
         else:

@@ -22,7 +22,32 @@ _POINTER_FIRST = """    if pointer is not None:
 _MOVED = "    if first is None or first.key > horizon:\n        return Step((), first)\n"
 _WINNER = "        winner = get_by_key(world, request.client.client_id, request.job_key)\n"
 
+_LOOK = "from clockwork.flows.deliver.start import hold_and_check\n"
+_LOOKED = (
+    _LOOK
+    + """from clockwork.domain.ids import NamedJobId, decode_job
+from clockwork.flows.access import get_jobs
+from clockwork.flows.deliver import start
+
+EARLIER: dict[int, dict] = {}
+start.get_jobs = lambda world, refs: {ref: EARLIER[id(world)][ref] for ref in refs}
+"""
+)
+_CLAIM = "    claimed = claim(batch, admitted)\n"
+_LOOKS = (
+    """    named = [ref for ref in (decode_job(one.release.job_id) for one in admitted) if isinstance(ref, NamedJobId)]
+    EARLIER[id(batch.world)] = get_jobs(batch.world, ((ref.client_id, ref.job_key) for ref in named)) if named else {}
+"""
+    + _CLAIM
+)
+
 NAMING = (
+    Mutant(
+        "the deliverer looks first and claims then",
+        "flows/deliver/deliver.py",
+        ((_LOOK, _LOOKED), (_CLAIM, _LOOKS)),
+        "I7",
+    ),
     Mutant(
         "a changed job is not looked at before it starts",
         "flows/deliver/start.py",

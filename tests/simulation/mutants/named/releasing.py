@@ -111,18 +111,9 @@ RELEASING = (
         "I6",
     ),
     Mutant(
-        "rows behind a chain with a refused pointer are passed",
-        "flows/poll/release.py",
-        (('"goes_on" if goes_on else None', '"goes_on" if done[-1].goes_on else None'),),
-        "I6",
-    ),
-    Mutant(
-        "an end without an answer counts as refused",
+        "a death without an answer counts as told",
         "flows/poll/burials.py",
-        (
-            ("            if is_outage(saved):\n", "            if is_outage(saved) and self._may_wait:\n"),
-            ("elif saved.is_defect:", "elif saved.unavailable is not None:"),
-        ),
+        (("is_outage(saved):\n                self.again.add(index)", "is_outage(saved):\n                pass"),),
         "I6",
     ),
     Mutant(

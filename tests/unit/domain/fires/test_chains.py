@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from clockwork.domain import recurrence as recurrences
 from clockwork.domain.cron.exclude_parser import parse_exclude
 from clockwork.domain.cron.parser import compile_cron
-from clockwork.domain.fires.chains import MISSED_AFTER_MS, fire_after, first_due_after, has_fire_at, is_missed
+from clockwork.domain.fires.chains import fire_after, first_due_after, has_fire_at
+from clockwork.domain.fires.missed import MISSED_AFTER_MS, is_missed
 from clockwork.domain.keys import instant_of
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.recurrence import Every, Fire, Recurrence

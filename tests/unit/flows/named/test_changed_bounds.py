@@ -86,3 +86,12 @@ def test_what_was_excluded_before_a_change_does_not_fire_after_it(jitter_seconds
         named.change(resumed(None))
     assert min(named.run(150)) >= 350.0
     assert _told(named) == []
+
+
+def test_a_resume_forgets_no_fire_that_a_later_bound_counts() -> None:
+    named = Named(recurrence=PLAIN)
+    assert named.run(350) == [100.0, 200.0, 300.0]
+    named.change(paused(None))
+    named.change(resumed(None))
+    named.change(replaced(named.definition(recurrence=msgspec.structs.replace(PLAIN, max_fires=4)), b'"four"'))
+    assert named.run(400) == [400.0]

@@ -206,3 +206,25 @@ def test_an_anonymous_job_cannot_be_changed_and_anothers_is_not_found() -> None:
         get_named(named.clockwork.world, Caller("bob", client_ids=frozenset({"other"})), named.job.job_id)
     with pytest.raises(JobNotFound):
         get_named(named.clockwork.world, MINE, "nonsense")
+
+
+@pytest.mark.parametrize(("catch_up", "is_delivered"), [("all", True), ("none", False)])
+def test_a_fire_that_less_jitter_puts_before_the_pause_is_decided_by_the_resume(
+    catch_up: str, *, is_delivered: bool
+) -> None:
+    named = Named()
+    jittered = Recurrence(every=Every(100_000, named.start), jitter_seconds=50)
+    steady = msgspec.structs.replace(jittered, jitter_seconds=0)
+    named.job = named.create("jittered", recurrence=jittered, catch_up=catch_up).job
+    first = first_pointer(named.job)
+    assert first is not None
+    # Paused between the base instant of its first fire and the jittered one.
+    named.clockwork.clock.at = (first.fire.base_at + first.fire.due_at) // 2
+    named.change(paused(None))
+    named.change(replaced(named.definition(recurrence=steady, catch_up=catch_up), b'"steady"'))
+    named.run(20)
+    named.change(resumed(None))
+    named.run(30)
+    executions = named.clockwork.world.executions.list(named.job.job_id, 10, None)
+    (told,) = [one for one in executions if one.due_at == first.fire.base_at]
+    assert told.state is (State.SUCCEEDED if is_delivered else State.SKIPPED)

@@ -13,7 +13,8 @@ import pytest
 from clockwork.domain.cron.parser import compile_cron
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.fires import chains
-from clockwork.domain.fires.chains import expand, first_pointer, is_missed, ordinal_at
+from clockwork.domain.fires.chains import expand, first_pointer, ordinal_at
+from clockwork.domain.fires.missed import is_missed
 from clockwork.domain.ids import ExecutionId
 from clockwork.domain.jobs import RetryPolicy
 from clockwork.domain.keys import END, edge_key

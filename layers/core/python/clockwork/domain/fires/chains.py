@@ -12,17 +12,15 @@ from clockwork.domain import keys
 from clockwork.domain.executions import Skipped
 from clockwork.domain.fires.counting import count_fires, last_base
 from clockwork.domain.fires.hints import hint_of
+from clockwork.domain.fires.missed import is_in_window, is_missed, missed_to
 from clockwork.domain.fires.timings import Timing
 from clockwork.domain.named_jobs import Backfill, NamedJob, Pointer, occurrence_of
 from clockwork.domain.recurrence import Fire, Work, next_occurrence
 from clockwork.domain.releases import Release
 
-#: A fire that is read later than this after its due instant (ms) was missed, and `catchUp` decides about it.
-MISSED_AFTER_MS = 60_000
-
-
-#: At most this many missed fires are skipped in one go. The next visit goes on with a longer stretch.
-MOST_SKIPPED = 20_000
+#: So many missed fires are worked out one by one. The end of a longer stretch is found by halves, and its fires are
+#: counted by the day: an interval of a second has millions of them in a month.
+MOST_WALKED = 1_000
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -103,20 +101,6 @@ def as_ruled_now(job: NamedJob, pointer: Pointer) -> Pointer | None:
         return pointer
     moved = fire_after(job, after_at, ordinal_at(job, after_at))
     return None if moved is None else msgspec.structs.replace(pointer, fire=moved, read_at=0)
-
-
-def is_missed(job: NamedJob, fire: Fire, now: int) -> bool:
-    """Whether the fire was missed: in a pause, whose end decided about it, or because it is read long after it was due.
-
-    Then the catch-up policy decides about it. A fire that catchUp `all` delivers does not count as missed, nor does the
-    one fire of a job that fires once, nor one that a resume released.
-    """
-    if job.definition.recurrence is None:
-        return False
-    if fire.due_at < job.skips_until:
-        return True
-    is_late = fire.due_at > job.asked_since and now > fire.due_at + MISSED_AFTER_MS
-    return is_late and not (job.definition.catch_up == "all" and _is_in_window(job, fire, now))
 
 
 def release_of(job: NamedJob, fire: Fire) -> Release:
@@ -269,24 +253,22 @@ def _catch_up(job: NamedJob, start: Fire, horizon: str, now: int) -> tuple[Fire 
     fire: Fire | None = start
     before_last, last = start, None
     count = 0
-    while fire is not None and count < MOST_SKIPPED and is_missed(job, fire, now):
-        if keys.edge_key(fire.due_at) > horizon:
-            break
+    while fire is not None and is_missed(job, fire, now) and keys.edge_key(fire.due_at) <= horizon:
         before_last, last, count = last or start, fire, count + 1
-        fire = fire_after(job, fire.base_at, fire.ordinal)
+        if count > MOST_WALKED:
+            last = last_fire(job, min(missed_to(job, fire, now), keys.instant_of(horizon))) or fire
+            before_last = last_fire(job, last.due_at - 1) or start
+            count += fires_by(job, last.base_at) - fires_by(job, fire.base_at)
+        fire = fire_after(job, last.base_at, last.ordinal)
     if last is None:
         return None, None, fire
     kept = None
     is_last = fire is None or not is_missed(job, fire, now)
     is_of_pause = last.due_at < job.skips_until
-    if job.definition.catch_up == "latest" and is_last and not is_of_pause and _is_in_window(job, last, now):
+    if job.definition.catch_up == "latest" and is_last and not is_of_pause and is_in_window(job, last, now):
         kept, last, count = last, before_last, count - 1
     if count == 0:
         return kept, None, fire
     missed = "missed in a pause" if start.due_at < job.skips_until else "missed"
     reason = f"{missed}: catchUp is {job.definition.catch_up} within {job.definition.catch_up_window_seconds:g} s"
     return kept, Skipped(start.due_at, last.due_at, count, reason), fire
-
-
-def _is_in_window(job: NamedJob, fire: Fire, now: int) -> bool:
-    return fire.due_at >= now - job.definition.catch_up_window_seconds * 1000

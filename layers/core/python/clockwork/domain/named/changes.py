@@ -221,7 +221,8 @@ def _going_on_behind(job: NamedJob, at: int) -> NamedJob:
     last = last_fire(job, at)
     if last is None:
         return job
-    return msgspec.structs.replace(job, chain_after_at=last.base_at, chain_ordinal=last.ordinal)
+    # The ordinal of a fire tells nothing without `maxFires`, which a later change may bring.
+    return msgspec.structs.replace(job, chain_after_at=last.base_at, chain_ordinal=fires_by(job, last.base_at))
 
 
 def cancelled(reason: str | None) -> Change:

@@ -14,13 +14,11 @@ from clockwork.domain.named_jobs import NamedJob, Pointer
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.rows import pointer_row
 from clockwork.domain.timeline import Shard
+from clockwork.flows.named.marks import marked
 from clockwork.flows.skipped import Stretch, record_skipped
 from clockwork.flows.timeline.put import release_now, wake_pollers
 from clockwork.flows.timeline.shards import check_shards
 from clockwork.flows.world import World
-
-#: Fires per round; each round begins with another check of the horizon.
-AT_ONCE = 500
 
 
 def put_pointer(world: World, job: NamedJob, pointer: Pointer) -> None:
@@ -35,11 +33,12 @@ def advance_past_horizon(
 
     `until` (a key): where to stop although the horizon lies further, because later fires are a poller's. Fires are
     released, and skipped ones recorded, before the pointer behind them is put: where that pointer is, everybody knows
-    that what lies before it was released. Raises Unavailable if it is not certain that every fire will be released:
-    then nothing may be promised.
+    that what lies before it was released. Each round begins with another check of the horizon. A long backlog is marked
+    round by round, so that a repeat goes on where the call before it came to. Raises Unavailable if it is not certain
+    that every fire will be released: then nothing may be promised.
     """
     released: list[Release] = []
-    pointer = start
+    pointer, rounds = start, 0
     while pointer is not None:
         # 1. Check the horizon. If the pointer lies beyond it, a poller will read the pointer.
         shards = check_shards(world, [job.partition_id])
@@ -49,11 +48,13 @@ def advance_past_horizon(
             break
         # 2. Expand up to the horizon, release, record what is skipped, and put the next pointer last. A pointer that no
         #    poller would read is not put.
-        step = expand(job, pointer, horizon, world.clock.now(), AT_ONCE)
+        step = expand(job, pointer, horizon, world.clock.now(), world.settings.commit_occurrences)
         released += see_to(world, job, step, shards, pointer)
         pointer = step.following
         if pointer is not None and horizon < pointer.key <= until:
             put_pointer(world, job, pointer)
+        elif pointer is not None and pointer.key <= horizon and pointer.backfill is None:
+            pointer, rounds = marked(world, job, pointer, rounds)
     return released
 
 

@@ -12,7 +12,8 @@ from clockwork.domain.named_jobs import JobState, NamedJob, Pointer
 from clockwork.domain.ordering import LONGEST_RETRYING_SECONDS
 from clockwork.domain.releases import LONGEST_DELAY_SECONDS, Release
 from clockwork.domain.timeline import Shard
-from clockwork.flows.named.advance import AT_ONCE, advance_past_horizon, put_pointer, see_to
+from clockwork.flows.named.advance import advance_past_horizon, put_pointer, see_to
+from clockwork.flows.named.marks import marked
 from clockwork.flows.timeline.shards import check_shards
 from clockwork.flows.world import World
 
@@ -75,10 +76,13 @@ def catch_up(world: World, job: NamedJob, boundary_at: int) -> Sequence[Release]
     until = keys.edge_key(boundary_at)
     pointer = _released_up_to(world, job, shards[job.partition_id])
     released: list[Release] = []
+    rounds = 0
     while pointer is not None and pointer.key <= until:
-        step = expand(job, pointer, until, world.clock.now(), AT_ONCE)
+        step = expand(job, pointer, until, world.clock.now(), world.settings.commit_occurrences)
         released += see_to(world, job, step, shards, pointer)
         pointer = step.following
+        if pointer is not None and pointer.key <= until:
+            pointer, rounds = marked(world, job, pointer, rounds)
     return released
 
 

@@ -22,7 +22,7 @@ from clockwork.domain.jobs import Occurrence, Target
 from clockwork.domain.named_jobs import NamedJob, Pointer
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import Element, decode_row
-from clockwork.domain.timeline import Page, Row
+from clockwork.domain.timeline import Page, Row, ShardStatus
 from clockwork.domain.waits import Cause
 from clockwork.flows.access import Jobs, get_jobs
 from clockwork.flows.containment import contained
@@ -90,7 +90,10 @@ def list_upcoming(world: World, client_id: str, start: Position, until: int, lim
 
 
 def _read(world: World, after: str, last: str) -> list[Page]:
-    partition_ids = world.shards.list()
+    # A shard that has left may have released rows that are not due yet.
+    partition_ids = [
+        one.partition_id for one in world.shards.all() if one.status is not ShardStatus.LEFT or one.horizon > after
+    ]
     share = max(LEAST_READ, ROWS_READ // max(1, len(partition_ids)))
     return [world.timeline.read(partition_id, after, last, share) for partition_id in partition_ids]
 

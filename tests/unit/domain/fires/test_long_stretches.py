@@ -1,0 +1,82 @@
+"""A long stretch of missed fires: its end is found by halves, and its fires are counted, instead of one by one."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from clockwork.domain.cron.exclude_parser import parse_exclude
+from clockwork.domain.cron.parser import compile_cron
+from clockwork.domain.fires import chains
+from clockwork.domain.fires.chains import MOST_WALKED, Step, expand, first_pointer
+from clockwork.domain.keys import edge_key
+from clockwork.domain.named.changes import paused, resumed
+from clockwork.domain.named_jobs import NamedJob
+from clockwork.domain.recurrence import Every, Recurrence, next_occurrence
+from tests.support.examples import NOW
+from tests.support.named import Named
+
+DAY_MS = 86_400_000
+SCHEDULES = {
+    "every second": Recurrence(every=Every(1_000, 0)),
+    "with jitter": Recurrence(every=Every(7_000, 500), jitter_seconds=9),
+    "so many": Recurrence(every=Every(2_000, 0), max_fires=40_000),
+    "that ends": Recurrence(every=Every(3_000, 0), end_at=NOW + DAY_MS // 3),
+    "on the clock": Recurrence(cron=compile_cron("*/2 * * * *"), timezone="Europe/Berlin"),
+    "but for nights": Recurrence(
+        every=Every(5_000, 0), exclude=parse_exclude(["* 0-6 * * *"]), timezone="America/New_York"
+    ),
+}
+
+
+def told(step: Step, job: NamedJob) -> Step:
+    """The step; the ordinal of its next fire counts only where a number of fires bounds the schedule."""
+    recurrence = job.definition.recurrence
+    if step.following is None or recurrence is None or recurrence.max_fires is not None:
+        return step
+    uncounted = msgspec.structs.replace(step.following.fire, ordinal=0)
+    return msgspec.structs.replace(step, following=msgspec.structs.replace(step.following, fire=uncounted))
+
+
+@pytest.mark.parametrize("catch_up", ["all", "latest", "none"])
+@pytest.mark.parametrize("name", SCHEDULES)
+@pytest.mark.parametrize("walked", [1, 50])
+def test_the_end_of_a_long_stretch_is_what_a_walk_finds(
+    name: str, catch_up: str, walked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = Named(recurrence=SCHEDULES[name], catch_up=catch_up, catch_up_window_seconds=40_000).job
+    for skips_until, paused_ms in ((0, DAY_MS // 4), (NOW + DAY_MS // 2 - 40_000_000, DAY_MS // 2)):
+        asked_at = NOW + paused_ms if skips_until else NOW
+        again = msgspec.structs.replace(job, skips_until=skips_until, asked_at=asked_at)
+        pointer = first_pointer(again)
+        assert pointer is not None
+        for late_ms, ahead_ms in ((0, 60_000), (90_000, 10_000), (200_000, -30_000)):
+            now = NOW + paused_ms + late_ms
+            horizon = edge_key(now + ahead_ms)
+            monkeypatch.setattr(chains, "MOST_WALKED", 10**9)
+            by_walking = told(expand(again, pointer, horizon, now, 20), again)
+            monkeypatch.setattr(chains, "MOST_WALKED", walked)
+            assert told(expand(again, pointer, horizon, now, 20), again) == by_walking
+
+
+@pytest.mark.parametrize("catch_up", ["latest", "none"])
+def test_a_resume_works_out_no_more_fires_after_a_year_than_after_an_hour(
+    catch_up: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = Named(every_ms=1_000, catch_up=catch_up)
+    named.clockwork.poll_all()
+    named.change(paused(None))
+    named.clockwork.clock.at += 365 * DAY_MS
+    named.clockwork.poll_all()
+    worked_out = 0
+
+    def counting(*given: object) -> object:
+        nonlocal worked_out
+        worked_out += 1
+        return next_occurrence(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(chains, "next_occurrence", counting)
+    named.change(resumed(None))
+    assert worked_out < 3 * MOST_WALKED
+    (skipped,) = [one.skipped.count for one in named.executions() if one.skipped is not None]
+    assert 365 * 86_400 - 400 < skipped <= 365 * 86_400
