@@ -2,8 +2,8 @@
 
     python -m local.dev.reload
 
-All code of the Lambdas lies in the core layer: a new version of it is published, and every function takes it. An event
-that is in hand ends on the old code, as on AWS.
+All code of the Lambdas lies in the core layer: a new version of it is published, every function takes it, and the alias
+of each moves to a version of the function that has it. An event that is in hand ends on the old code, as on AWS.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from typing import Any, Protocol
 
+from clockwork.settings import LIVE
 from infra.packaging.bundle import core
 from local import deployer
 
@@ -40,7 +41,11 @@ def reload(clients: Clients, state: Path | None) -> int:
         layers = [layer["Arn"] for layer in function.get("Layers", [])]
         if any(_CORE in arn for arn in layers):
             renewed = [_renewed(functions, arn, content, published) if _CORE in arn else arn for arn in layers]
-            functions.update_function_configuration(FunctionName=function["FunctionName"], Layers=renewed)
+            name = function["FunctionName"]
+            functions.update_function_configuration(FunctionName=name, Layers=renewed)
+            # Whoever starts a Lambda names the alias, which a deployment moves to the version that it has published.
+            version = functions.publish_version(FunctionName=name)["Version"]
+            functions.update_alias(FunctionName=name, Name=LIVE, FunctionVersion=version)
             changed += 1
     return changed
 
