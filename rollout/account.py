@@ -19,6 +19,8 @@ _BOOTSTRAP = "/cdk-bootstrap/hnb659fds/version"
 _ABSENT = frozenset(
     {"ParameterNotFound", "ValidationError", "AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"}
 )
+#: States of a stack that has no resources: it went, or somebody left it at the review of its first changes.
+_NO_STACK = frozenset({"DELETE_COMPLETE", "REVIEW_IN_PROGRESS"})
 Found = TypeVar("Found")
 
 
@@ -68,7 +70,7 @@ class Account:
             raise NoAccount(f"The account cannot be asked who it is: {error}") from None
 
     def status(self, stack: str) -> str:
-        """The state of a stack; empty if there is none."""
+        """The state of a stack; empty if there is none, or none but a change set from which it could be made."""
         try:
             described = self.client("cloudformation").describe_stacks(StackName=stack)["Stacks"][0]
         except ClientError as error:
@@ -76,7 +78,7 @@ class Account:
                 return ""
             raise
         found = str(described["StackStatus"])
-        return "" if found == "DELETE_COMPLETE" else found
+        return "" if found in _NO_STACK else found
 
     def template(self, stack: str) -> Template:
         """The template of a live stack."""

@@ -17,7 +17,26 @@ SHARE = 0.8
 #: The CDK's synthesizer asks for this version of its bootstrap stack.
 BOOTSTRAP = 6
 #: Lambda runs an async invoke, a request and a poller even of an account with ten; fewer deliverers than this are slow.
-_READY = frozenset({"CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE"})
+_READY = frozenset(
+    {
+        "CREATE_COMPLETE",
+        "UPDATE_COMPLETE",
+        "UPDATE_ROLLBACK_COMPLETE",
+        "IMPORT_COMPLETE",
+        "IMPORT_ROLLBACK_COMPLETE",
+    }
+)
+#: What to do about a stack that rests in a state that CloudFormation does not update. Only a stack that never was
+#: complete may be deleted without a thought: any other may be in use.
+_NEVER_COMPLETE = "delete the stack in CloudFormation: it was never complete"
+_CONTINUE = "the stack is in use, do not delete it. In CloudFormation: continue the rollback"
+_STUCK = {
+    "CREATE_FAILED": _NEVER_COMPLETE,
+    "ROLLBACK_COMPLETE": _NEVER_COMPLETE,
+    "ROLLBACK_FAILED": _NEVER_COMPLETE,
+    "DELETE_FAILED": "its events say what could not be deleted: mend that, and `make destroy` again",
+    "UPDATE_FAILED": "the stack is in use, do not delete it. In CloudFormation: roll it back",
+}
 OK, RAISE, REFUSED, UNKNOWN = "ok", "raise", "refused", "unknown"
 
 
@@ -100,7 +119,7 @@ def _stack(facts: Facts) -> Row:
     if facts.status in _READY:
         return Row("stack", OK, facts.status, "at rest")
     wait = facts.status.endswith("_IN_PROGRESS")
-    then = "wait until it has ended" if wait else "delete the stack in CloudFormation: it was never complete"
+    then = "wait until it has ended" if wait else _STUCK.get(facts.status, _CONTINUE)
     return Row("stack", REFUSED, facts.status, "at rest", then)
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
+from rollout.account import Account
 from rollout.checks import OK, RAISE, REFUSED, UNKNOWN, Facts, Row, Unknown, judge, may_deploy
 from rollout.commands import table
 from rollout.removals import removals
@@ -38,6 +41,32 @@ def changed(template: Template, **context: Any) -> Template:
 
 def names(live: Template, wanted: Template) -> set[str]:
     return {one.name for one in removals(live, wanted)}
+
+
+class AnyService:
+    """A client of every service: an answer by the name of each call, or the code of the error that it raises."""
+
+    meta = SimpleNamespace(region_name="us-east-1")
+
+    def __init__(self, answers: dict[str, Any]) -> None:
+        self.answers = answers
+
+    def __getattr__(self, call: str) -> Any:
+        def answer(**asked: Any) -> Any:
+            found = self.answers[call]
+            if isinstance(found, str):
+                raise ClientError({"Error": {"Code": found, "Message": found}}, call)
+            return found
+
+        return answer
+
+
+def account_of(**answers: Any) -> Account:
+    """An account that gives these answers."""
+    session: Any = SimpleNamespace(
+        create_client=lambda service: AnyService(answers), set_config_variable=lambda name, value: None
+    )
+    return Account(session)
 
 
 class TestRemovals:
@@ -146,6 +175,38 @@ class TestTheAccount:
         row = self.row(what, facts)
         assert row.state == REFUSED
         assert row.then
+
+    @pytest.mark.parametrize(
+        ("status", "then"),
+        [
+            ("CREATE_FAILED", "delete the stack in CloudFormation: it was never complete"),
+            ("ROLLBACK_COMPLETE", "delete the stack in CloudFormation: it was never complete"),
+            ("ROLLBACK_FAILED", "delete the stack in CloudFormation: it was never complete"),
+            ("DELETE_FAILED", "its events say what could not be deleted: mend that, and `make destroy` again"),
+            ("UPDATE_FAILED", "the stack is in use, do not delete it. In CloudFormation: roll it back"),
+            (
+                "UPDATE_ROLLBACK_FAILED",
+                "the stack is in use, do not delete it. In CloudFormation: continue the rollback",
+            ),
+            (
+                "IMPORT_ROLLBACK_FAILED",
+                "the stack is in use, do not delete it. In CloudFormation: continue the rollback",
+            ),
+            ("DELETE_IN_PROGRESS", "wait until it has ended"),
+        ],
+    )
+    def test_only_a_stack_that_never_was_complete_is_to_be_deleted(self, status: str, then: str) -> None:
+        row = self.row("stack", replace(FACTS, status=status))
+        assert (row.state, row.then) == (REFUSED, then)
+
+    def test_an_import_that_was_rolled_back_left_the_stack_as_it_was(self) -> None:
+        assert self.row("stack", replace(FACTS, status="IMPORT_ROLLBACK_COMPLETE", live=of("plain"))).state == OK
+
+    @pytest.mark.parametrize(
+        ("state", "found"), [("REVIEW_IN_PROGRESS", ""), ("DELETE_COMPLETE", ""), ("UPDATE_FAILED", "UPDATE_FAILED")]
+    )
+    def test_a_stack_that_was_only_ever_reviewed_is_none(self, state: str, found: str) -> None:
+        assert account_of(describe_stacks={"Stacks": [{"StackStatus": state}]}).status("Clockwork") == found
 
     def test_another_account_or_region_than_the_files_is_refused(self) -> None:
         wanted = Template({**of("plain").body, "Metadata": {"Clockwork": {"options": {"account": "1", "region": "x"}}}})
