@@ -59,7 +59,7 @@ class Account:
             unreserved=_part(settings, "UnreservedConcurrentExecutions"),
             status=status,
             live=self.template(stack) if status and not isinstance(status, Unknown) else None,
-            queues=frozenset(name for name in wanted.queue_names if self._asked(partial(self._queue, name), "")),
+            queues=frozenset(name for name in wanted.queue_names if self._asked(partial(self.queue_url, name))),
         )
 
     def number(self) -> str:
@@ -85,11 +85,17 @@ class Account:
         body = self.client("cloudformation").get_template(StackName=stack)["TemplateBody"]
         return Template(body if isinstance(body, Mapping) else json.loads(body))
 
+    def queue_url(self, name: str) -> str:
+        """The URL of a queue; empty if there is none."""
+        try:
+            return str(self.client("sqs").get_queue_url(QueueName=name)["QueueUrl"])
+        except ClientError as error:
+            if _code(error) in _ABSENT:
+                return ""
+            raise
+
     def _bootstrap(self) -> int:
         return int(self.client("ssm").get_parameter(Name=_BOOTSTRAP)["Parameter"]["Value"])
-
-    def _queue(self, name: str) -> str:
-        return str(self.client("sqs").get_queue_url(QueueName=name)["QueueUrl"])
 
     @staticmethod
     def _asked(ask: Callable[[], Found], absent: Found | None = None) -> Any:

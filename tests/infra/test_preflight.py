@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
-from rollout.account import Account
 from rollout.checks import OK, RAISE, REFUSED, UNKNOWN, Facts, Row, Unknown, judge, may_deploy
 from rollout.commands import table
 from rollout.removals import removals
 from rollout.template import Template
+from tests.infra.account import account_of
 from tests.infra.conftest import ADMIN, TARGETS, synthesize
 from tests.infra.option_sets import template_of
 
@@ -41,32 +39,6 @@ def changed(template: Template, **context: Any) -> Template:
 
 def names(live: Template, wanted: Template) -> set[str]:
     return {one.name for one in removals(live, wanted)}
-
-
-class AnyService:
-    """A client of every service: an answer by the name of each call, or the code of the error that it raises."""
-
-    meta = SimpleNamespace(region_name="us-east-1")
-
-    def __init__(self, answers: dict[str, Any]) -> None:
-        self.answers = answers
-
-    def __getattr__(self, call: str) -> Any:
-        def answer(**asked: Any) -> Any:
-            found = self.answers[call]
-            if isinstance(found, str):
-                raise ClientError({"Error": {"Code": found, "Message": found}}, call)
-            return found
-
-        return answer
-
-
-def account_of(**answers: Any) -> Account:
-    """An account that gives these answers."""
-    session: Any = SimpleNamespace(
-        create_client=lambda service: AnyService(answers), set_config_variable=lambda name, value: None
-    )
-    return Account(session)
 
 
 class TestRemovals:
