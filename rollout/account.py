@@ -58,8 +58,8 @@ class Account:
             concurrency=_part(settings, "ConcurrentExecutions"),
             unreserved=_part(settings, "UnreservedConcurrentExecutions"),
             status=status,
-            live=self.template(stack) if status and not isinstance(status, Unknown) else None,
-            queues=frozenset(name for name in wanted.queue_names if self._asked(partial(self.queue_url, name))),
+            live=self._live(stack, status),
+            queues=frozenset(name for name in wanted.queue_names if self._has_queue(name)),
         )
 
     def number(self) -> str:
@@ -93,6 +93,16 @@ class Account:
             if _code(error) in _ABSENT:
                 return ""
             raise
+
+    def _live(self, stack: str, status: str | Unknown) -> Template | Unknown | None:
+        if isinstance(status, Unknown):
+            return status
+        found: Template | Unknown | None = self._asked(partial(self.template, stack)) if status else None
+        return found
+
+    def _has_queue(self, name: str) -> bool:
+        found = self._asked(partial(self.queue_url, name))
+        return found != "" and not isinstance(found, Unknown)
 
     def _bootstrap(self) -> int:
         return int(self.client("ssm").get_parameter(Name=_BOOTSTRAP)["Parameter"]["Value"])

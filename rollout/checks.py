@@ -37,6 +37,8 @@ _STUCK = {
     "DELETE_FAILED": "its events say what could not be deleted: mend that, and `make destroy` again",
     "UPDATE_FAILED": "the stack is in use, do not delete it. In CloudFormation: roll it back",
 }
+#: The name that allows removals of which nobody can tell.
+UNKNOWN_REMOVALS = "unknown"
 OK, RAISE, REFUSED, UNKNOWN = "ok", "raise", "refused", "unknown"
 
 
@@ -59,7 +61,8 @@ class Facts:
     unreserved: int | Unknown
     #: The state of the stack; empty: there is none.
     status: str | Unknown
-    live: Template | None
+    #: The template of the stack; None: there is no stack.
+    live: Template | Unknown | None
     #: Which of the queues that the template names exist.
     queues: frozenset[str] = field(default_factory=frozenset)
 
@@ -139,12 +142,12 @@ def _concurrency(facts: Facts, wanted: Template) -> Iterator[Row]:
         "" if enough else f"ask Lambda for {raise_to} (quota L-B99A9384), or lower delivererConcurrency",
     )
     if needs.reserved:
-        had = facts.live.concurrency.reserved if facts.live else 0
+        had = facts.live.concurrency.reserved if isinstance(facts.live, Template) else 0
         left = facts.unreserved + had - needs.reserved
         short = left < KEPT_UNRESERVED
         yield Row(
             "reserved executions",
-            REFUSED if short else OK,
+            _refused_if_known(facts) if short else OK,
             f"{facts.unreserved + had} to reserve from",
             f"{needs.reserved}, and {KEPT_UNRESERVED} left",
             f"ask Lambda for {facts.concurrency + KEPT_UNRESERVED - left}, or leave `reserve` out" if short else "",
@@ -152,13 +155,23 @@ def _concurrency(facts: Facts, wanted: Template) -> Iterator[Row]:
 
 
 def _names(facts: Facts, wanted: Template) -> Iterator[Row]:
-    ours = facts.live.queue_names if facts.live else frozenset()
+    ours = facts.live.queue_names if isinstance(facts.live, Template) else frozenset()
     for name in sorted((wanted.queue_names & facts.queues) - ours):
         then = f"it stayed from an earlier deployment: once it is empty, delete it, or set `adopt` ({name})"
-        yield Row(f"queue {name}", REFUSED, "exists", "to be made", then)
+        yield Row(f"queue {name}", _refused_if_known(facts), "exists", "to be made", then)
+
+
+def _refused_if_known(facts: Facts) -> str:
+    """The state of what stands in the way unless it is the live stack's own."""
+    return UNKNOWN if isinstance(facts.live, Unknown) else REFUSED
 
 
 def _removed(facts: Facts, wanted: Template, allowed: frozenset[str]) -> Iterator[Row]:
+    if isinstance(facts.live, Unknown):
+        state = UNKNOWN if UNKNOWN_REMOVALS in allowed else REFUSED
+        then = f"use credentials that may read its template, or: make deploy ALLOW_REMOVAL='{UNKNOWN_REMOVALS}'"
+        yield Row("removals", state, facts.live, "to be known", then if state == REFUSED else "allowed")
+        return
     if not facts.live:
         return
     found = removals(facts.live, wanted)

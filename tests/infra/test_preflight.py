@@ -193,10 +193,45 @@ class TestTheAccount:
 
     def test_what_may_not_be_asked_is_unknown_and_stands_in_nobodys_way(self) -> None:
         denied = Unknown("AccessDeniedException")
-        facts = replace(FACTS, bootstrap=denied, concurrency=denied, unreserved=denied, status=denied)
+        facts = replace(FACTS, bootstrap=denied, concurrency=denied, unreserved=denied)
         rows = judge(facts, of("plain"))
-        assert [row.state for row in rows] == [OK, OK, UNKNOWN, UNKNOWN, UNKNOWN]
+        assert [row.state for row in rows] == [OK, OK, UNKNOWN, OK, UNKNOWN]
         assert may_deploy(rows)
+
+    def test_a_stack_that_may_not_be_read_is_deployed_only_by_who_allows_whatever_goes(self) -> None:
+        wanted = of("reserved, with pollers")
+        account = account_of(
+            get_account_settings={"AccountLimit": {"ConcurrentExecutions": 200, "UnreservedConcurrentExecutions": 100}},
+            get_caller_identity={"Account": "123456789012"},
+            get_parameter={"Parameter": {"Value": "29"}},
+            describe_stacks="AccessDenied",
+            get_queue_url="AccessDenied",
+        )
+        facts = account.facts("Clockwork", wanted)
+        assert (facts.live, facts.queues) == (Unknown("AccessDenied"), frozenset())
+        assert isinstance(facts.live, Unknown)
+        told = {row.what: row.state for row in judge(facts, wanted)}
+        assert told.pop("removals") == REFUSED
+        # What it lacks may be what the live stack has.
+        assert told["reserved executions"] == UNKNOWN
+        assert not may_deploy(judge(facts, wanted))
+        assert not may_deploy(judge(facts, wanted, ["kafka"]))
+        assert may_deploy(judge(facts, wanted, ["unknown"]))
+        assert "make deploy ALLOW_REMOVAL='unknown'" in table(judge(facts, wanted))
+        exists = replace(facts, queues=frozenset({"Clockwork-Release-1"}))
+        assert self.row("queue Clockwork-Release-1", exists, wanted).state == UNKNOWN
+
+    def test_a_template_that_may_not_be_read_is_no_traceback(self) -> None:
+        account = account_of(
+            get_account_settings={"AccountLimit": {"ConcurrentExecutions": 200, "UnreservedConcurrentExecutions": 100}},
+            get_caller_identity={"Account": "123456789012"},
+            get_parameter="ParameterNotFound",
+            describe_stacks={"Stacks": [{"StackStatus": "UPDATE_COMPLETE"}]},
+            get_template="AccessDenied",
+        )
+        facts = account.facts("Clockwork", of("plain"))
+        assert (facts.status, facts.bootstrap) == ("UPDATE_COMPLETE", 0)
+        assert self.row("removals", facts).state == REFUSED
 
     def test_a_removal_is_refused_until_it_is_named(self) -> None:
         facts = replace(FACTS, live=of("kafka"), status="UPDATE_COMPLETE")
