@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import boto3
@@ -11,6 +12,7 @@ from mypy_boto3_dynamodb import DynamoDBClient
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 
 
+@cache
 def _session() -> boto3.Session:
     return boto3.Session("testing", "testing", region_name="us-east-1")
 
