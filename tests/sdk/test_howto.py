@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,14 +13,16 @@ from aws_cdk import assertions
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
-from clockwork_client import http, job
+from clockwork.domain.clients import Client
+from clockwork_client import Clockwork, http, job
 from infra import ROOT
 from tests.handlers.handlers import Api
 from tests.sdk.edge import InMemory, client_of
 from tests.sdk.streams import Stream, client
+from tests.support.examples import ADMIN, ALICE
 from tests.unit.test_docs import fenced
 
-OUTBOX = ROOT / "docs/howto/outbox.md"
+OUTBOX, HERDS = ROOT / "docs/howto/outbox.md", ROOT / "docs/howto/herds.md"
 
 
 @pytest.fixture
@@ -79,3 +83,49 @@ def test_the_template_of_the_page_has_what_the_relay_needs(shop: dict[str, Any])
     assert resources(shop, "AWS::DynamoDB::Table")["Outbox"]["StreamSpecification"] == {
         "StreamViewType": "NEW_AND_OLD_IMAGES"
     }
+
+
+@pytest.fixture
+def herd() -> Iterator[tuple[dict[str, Any], list[tuple[int, Any]]]]:
+    """What the programs of the page on herds leave behind, and all that was delivered until noon, with its time."""
+    api = Api()
+    clockwork = api.clockwork
+    clockwork.clock.at = int(time.time() * 1000)
+    clockwork.clients.put(Client(client_id="campaign", principals=(ALICE,)))
+
+    def of(client_id: str | None = None) -> Clockwork:
+        return client_of(InMemory(api, ALICE if client_id else ADMIN), client_id=client_id)
+
+    found: dict[str, Any] = {"Clockwork": of}
+    for program in fenced(HERDS, "python"):
+        exec(program.replace("import Clockwork, ", "import "), found)
+    came: list[tuple[int, Any]] = []
+    take = clockwork.targets.begin
+
+    def begin(slot: int, delivery: Any) -> None:
+        came.append((clockwork.clock.now(), json.loads(delivery.occurrence.payload.body)))
+        take(slot, delivery)
+
+    clockwork.targets.begin = begin  # type: ignore[method-assign]
+    clockwork.run_until(int(found["nine"].timestamp() * 1000) + 3 * 3_600_000)
+    yield found, came
+
+
+def test_the_herds_of_the_page_come_as_the_page_says(herd: tuple[dict[str, Any], list[tuple[int, Any]]]) -> None:
+    found, came = herd
+    nine = int(found["nine"].timestamp() * 1000)
+    spread = [at for at, body in came if "to" in body]
+    assert len(spread) == 600
+    assert max(Counter(at // 1_000 for at in spread).values()) <= 2  # one a second
+    assert nine <= min(spread)
+    assert max(spread) < nine + 601_000
+    reports = [at for at, body in came if "report" in body and at >= nine]
+    assert len(set(reports)) == 3
+    assert all(nine <= at < nine + 601_000 for at in reports)
+    assert found["errors"] == []
+    capped = [at for at, body in came if "again" in body]
+    assert len(capped) == 200
+    assert 9_000 <= max(capped) - min(capped) <= 12_000
+    assert max(Counter(at // 1_000 for at in capped).values()) <= 21
+    (code,) = [at for at, body in came if "code" in body]
+    assert code <= nine + 3_600_000 + 60_000
