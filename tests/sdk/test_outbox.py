@@ -166,7 +166,8 @@ def test_while_the_api_is_away_the_stream_waits_and_then_goes_on(shop: Shop, fai
         if failure == "no answer":
             raise NoAnswer("no route", was_sent=False)
         status = {"503": 503, "429": 429, "gateway's 403": 403, "no JSON": 200}[failure]
-        return Response(status, {}, b'{"message": "Forbidden"}' if status == 403 else b"<html>")
+        said = {403: b'{"message": "Forbidden"}', 429: b'{"status": 429, "detail": "createsPerSecond"}'}
+        return Response(status, {"retry-after": "60"} if status == 429 else {}, said.get(status, b"<html>"))
 
     relay = shop.relay(away)
     second = shop.stream.records()[1]["dynamodb"]["SequenceNumber"]
@@ -257,11 +258,20 @@ def test_an_item_that_was_mended_before_its_end_is_written_is_not_marked(shop: S
 
 
 @pytest.mark.parametrize(
-    "request_",
-    [None, {"N": "1"}, {"S": "{"}, {"S": "[]"}, {"S": "[" * 100_000}, {"S": '{"payload": "\\ud800"}'}, {"S": "{}"}],
-    ids=["none", "number", "cut off", "array", "deep", "half a character", "empty"],
+    ("request_", "why"),
+    [
+        (None, "KeyError"),
+        ({"N": "1"}, "KeyError"),
+        ({"S": "{"}, "JSONDecodeError"),
+        ({"S": "[]"}, "no JSON object"),
+        ({"S": "[" * 100_000}, "RecursionError"),
+        ({"S": '{"payload": "\\ud800"}'}, "UnicodeEncodeError"),
+        ({"S": '{"payload": NaN}'}, "ValueError"),
+        ({"S": "{}"}, "422"),
+    ],
+    ids=["none", "number", "cut off", "array", "deep", "half a character", "no number", "empty"],
 )
-def test_what_holds_no_request_ends_alone(shop: Shop, request_: dict[str, str] | None) -> None:
+def test_what_holds_no_request_ends_alone(shop: Shop, request_: dict[str, str] | None, why: str) -> None:
     written: dict[str, Any] = {"clockworkKey": {"S": "reminder-of-1"}}
     if request_ is not None:
         written["clockworkRequest"] = request_
@@ -271,7 +281,7 @@ def test_what_holds_no_request_ends_alone(shop: Shop, request_: dict[str, str] |
     )
     shop.order(2)
     shop.run()
-    assert shop.reason(1)
+    assert why in str(shop.reason(1))
     assert shop.delivered() == ['{"order":2}']
 
 
