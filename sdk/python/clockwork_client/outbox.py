@@ -35,6 +35,8 @@ _LONGEST_REASON = 1_000
 #: What remains of the function's time after the last call, to write down an end and to answer (s).
 _RESERVE = 1.0
 _LEAST = 0.5
+#: A call waits no longer within one run (s): Lambda comes again, and nobody pays for sleep.
+_LONGEST_CALL = 30.0
 _log = logging.getLogger(__name__)
 
 Image = Mapping[str, Any]
@@ -134,7 +136,7 @@ class _Relay(NamedTuple):
         """Lambda's answer. It names the first record that is not done: Lambda repeats from there, in order."""
         for place, record in enumerate(records):
             remaining = context.get_remaining_time_in_millis() / 1000 - _RESERVE
-            if (place and remaining < _LEAST) or not self._is_done(record, max(remaining, _LEAST)):
+            if (place and remaining < _LEAST) or not self._is_done(record, min(max(remaining, _LEAST), _LONGEST_CALL)):
                 return {"batchItemFailures": [{"itemIdentifier": record["dynamodb"]["SequenceNumber"]}]}
         return {"batchItemFailures": []}
 
