@@ -9,7 +9,7 @@ from typing import Any
 
 from constructs import Node
 
-from clockwork.settings import Settings
+from clockwork.settings import Settings, release_queue_name
 from infra import concurrency
 from infra.deployment.document import InvalidDeployment, options_of
 from infra.deployment.overrides import overrides
@@ -127,6 +127,12 @@ def _faults(given: Mapping[str, Any], *, is_local: bool) -> Iterator[str]:
     settings = Settings.for_local() if is_local else Settings.for_account()
     deliverers = given.get("delivererConcurrency", settings.deliverer_concurrency)
     yield from concurrency.faults(deliverers, _value(given, "releaseQueues"), _value(given, "queuePollers"))
+    for use, queue in given.get("adopt", {}).get("queues", {}).items():
+        number = use.removeprefix("Release")
+        derived = release_queue_name(_value(given, "name"), number)
+        # The Lambdas know further queues by this name alone, see `Settings.release_queue_urls`.
+        if number.isdecimal() and queue != derived:
+            yield f"adopt: {use} is {queue}, and would have to be {derived}: only a stack of the same name adopts it"
     cluster = given.get("kafka")
     if cluster is not None:
         prefix = settings.with_(stack_name=_value(given, "name")).secret_prefix

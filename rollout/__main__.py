@@ -4,7 +4,8 @@
     python -m rollout destroy [-c name=value ...] [--now] [--yes]
 
 `--app` deploys an assembly that was synthesized before. `--now` does not wait for what was released. Exit status 1:
-nothing was changed, and the table says why; or the CDK's command line failed, and said why.
+nothing was changed, and the table says why; or the CDK's command line or a call of AWS failed, and the last line says
+why.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from botocore.exceptions import BotoCoreError, ClientError
+
+from clockwork.domain.errors import Unavailable
 from infra import ROOT
 from infra.deployment.document import NAME, InvalidDeployment, options_of
 from infra.deployment.schema import default_of
@@ -37,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if asked.command == "deploy":
             how = ("--require-approval", "never") if asked.yes else ()
             commands.cdk("deploy", "--app", str(assembly), *how)
-    except (NoAccount, StillBusy, InvalidDeployment, commands.Failed) as error:
+    except (NoAccount, StillBusy, InvalidDeployment, commands.Failed, ClientError, BotoCoreError, Unavailable) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

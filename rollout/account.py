@@ -19,6 +19,8 @@ _BOOTSTRAP = "/cdk-bootstrap/hnb659fds/version"
 _ABSENT = frozenset(
     {"ParameterNotFound", "ValidationError", "AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"}
 )
+#: States of a stack that has no resources: it went, or somebody left it at the review of its first changes.
+_NO_STACK = frozenset({"DELETE_COMPLETE", "REVIEW_IN_PROGRESS"})
 Found = TypeVar("Found")
 
 
@@ -56,8 +58,8 @@ class Account:
             concurrency=_part(settings, "ConcurrentExecutions"),
             unreserved=_part(settings, "UnreservedConcurrentExecutions"),
             status=status,
-            live=self.template(stack) if status and not isinstance(status, Unknown) else None,
-            queues=frozenset(name for name in wanted.queue_names if self._asked(partial(self._queue, name), "")),
+            live=self._live(stack, status),
+            queues=frozenset(name for name in wanted.queue_names if self._has_queue(name)),
         )
 
     def number(self) -> str:
@@ -68,7 +70,7 @@ class Account:
             raise NoAccount(f"The account cannot be asked who it is: {error}") from None
 
     def status(self, stack: str) -> str:
-        """The state of a stack; empty if there is none."""
+        """The state of a stack; empty if there is none, or none but a change set from which it could be made."""
         try:
             described = self.client("cloudformation").describe_stacks(StackName=stack)["Stacks"][0]
         except ClientError as error:
@@ -76,18 +78,34 @@ class Account:
                 return ""
             raise
         found = str(described["StackStatus"])
-        return "" if found == "DELETE_COMPLETE" else found
+        return "" if found in _NO_STACK else found
 
     def template(self, stack: str) -> Template:
         """The template of a live stack."""
         body = self.client("cloudformation").get_template(StackName=stack)["TemplateBody"]
         return Template(body if isinstance(body, Mapping) else json.loads(body))
 
+    def queue_url(self, name: str) -> str:
+        """The URL of a queue; empty if there is none."""
+        try:
+            return str(self.client("sqs").get_queue_url(QueueName=name)["QueueUrl"])
+        except ClientError as error:
+            if _code(error) in _ABSENT:
+                return ""
+            raise
+
+    def _live(self, stack: str, status: str | Unknown) -> Template | Unknown | None:
+        if isinstance(status, Unknown):
+            return status
+        found: Template | Unknown | None = self._asked(partial(self.template, stack)) if status else None
+        return found
+
+    def _has_queue(self, name: str) -> bool:
+        found = self._asked(partial(self.queue_url, name))
+        return found != "" and not isinstance(found, Unknown)
+
     def _bootstrap(self) -> int:
         return int(self.client("ssm").get_parameter(Name=_BOOTSTRAP)["Parameter"]["Value"])
-
-    def _queue(self, name: str) -> str:
-        return str(self.client("sqs").get_queue_url(QueueName=name)["QueueUrl"])
 
     @staticmethod
     def _asked(ask: Callable[[], Found], absent: Found | None = None) -> Any:

@@ -17,7 +17,28 @@ SHARE = 0.8
 #: The CDK's synthesizer asks for this version of its bootstrap stack.
 BOOTSTRAP = 6
 #: Lambda runs an async invoke, a request and a poller even of an account with ten; fewer deliverers than this are slow.
-_READY = frozenset({"CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "IMPORT_COMPLETE"})
+_READY = frozenset(
+    {
+        "CREATE_COMPLETE",
+        "UPDATE_COMPLETE",
+        "UPDATE_ROLLBACK_COMPLETE",
+        "IMPORT_COMPLETE",
+        "IMPORT_ROLLBACK_COMPLETE",
+    }
+)
+#: What to do about a stack that rests in a state that CloudFormation does not update. Only a stack that never was
+#: complete may be deleted without a thought: any other may be in use.
+_NEVER_COMPLETE = "delete the stack in CloudFormation: it was never complete"
+_CONTINUE = "the stack is in use, do not delete it. In CloudFormation: continue the rollback"
+_STUCK = {
+    "CREATE_FAILED": _NEVER_COMPLETE,
+    "ROLLBACK_COMPLETE": _NEVER_COMPLETE,
+    "ROLLBACK_FAILED": _NEVER_COMPLETE,
+    "DELETE_FAILED": "its events say what could not be deleted: mend that, and `make destroy` again",
+    "UPDATE_FAILED": "the stack is in use, do not delete it. In CloudFormation: roll it back",
+}
+#: The name that allows removals of which nobody can tell.
+UNKNOWN_REMOVALS = "unknown"
 OK, RAISE, REFUSED, UNKNOWN = "ok", "raise", "refused", "unknown"
 
 
@@ -40,7 +61,8 @@ class Facts:
     unreserved: int | Unknown
     #: The state of the stack; empty: there is none.
     status: str | Unknown
-    live: Template | None
+    #: The template of the stack; None: there is no stack.
+    live: Template | Unknown | None
     #: Which of the queues that the template names exist.
     queues: frozenset[str] = field(default_factory=frozenset)
 
@@ -100,7 +122,7 @@ def _stack(facts: Facts) -> Row:
     if facts.status in _READY:
         return Row("stack", OK, facts.status, "at rest")
     wait = facts.status.endswith("_IN_PROGRESS")
-    then = "wait until it has ended" if wait else "delete the stack in CloudFormation: it was never complete"
+    then = "wait until it has ended" if wait else _STUCK.get(facts.status, _CONTINUE)
     return Row("stack", REFUSED, facts.status, "at rest", then)
 
 
@@ -120,12 +142,12 @@ def _concurrency(facts: Facts, wanted: Template) -> Iterator[Row]:
         "" if enough else f"ask Lambda for {raise_to} (quota L-B99A9384), or lower delivererConcurrency",
     )
     if needs.reserved:
-        had = facts.live.concurrency.reserved if facts.live else 0
+        had = facts.live.concurrency.reserved if isinstance(facts.live, Template) else 0
         left = facts.unreserved + had - needs.reserved
         short = left < KEPT_UNRESERVED
         yield Row(
             "reserved executions",
-            REFUSED if short else OK,
+            _refused_if_known(facts) if short else OK,
             f"{facts.unreserved + had} to reserve from",
             f"{needs.reserved}, and {KEPT_UNRESERVED} left",
             f"ask Lambda for {facts.concurrency + KEPT_UNRESERVED - left}, or leave `reserve` out" if short else "",
@@ -133,13 +155,23 @@ def _concurrency(facts: Facts, wanted: Template) -> Iterator[Row]:
 
 
 def _names(facts: Facts, wanted: Template) -> Iterator[Row]:
-    ours = facts.live.queue_names if facts.live else frozenset()
+    ours = facts.live.queue_names if isinstance(facts.live, Template) else frozenset()
     for name in sorted((wanted.queue_names & facts.queues) - ours):
         then = f"it stayed from an earlier deployment: once it is empty, delete it, or set `adopt` ({name})"
-        yield Row(f"queue {name}", REFUSED, "exists", "to be made", then)
+        yield Row(f"queue {name}", _refused_if_known(facts), "exists", "to be made", then)
+
+
+def _refused_if_known(facts: Facts) -> str:
+    """The state of what stands in the way unless it is the live stack's own."""
+    return UNKNOWN if isinstance(facts.live, Unknown) else REFUSED
 
 
 def _removed(facts: Facts, wanted: Template, allowed: frozenset[str]) -> Iterator[Row]:
+    if isinstance(facts.live, Unknown):
+        state = UNKNOWN if UNKNOWN_REMOVALS in allowed else REFUSED
+        then = f"use credentials that may read its template, or: make deploy ALLOW_REMOVAL='{UNKNOWN_REMOVALS}'"
+        yield Row("removals", state, facts.live, "to be known", then if state == REFUSED else "allowed")
+        return
     if not facts.live:
         return
     found = removals(facts.live, wanted)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 
 from clockwork.settings import release_queue_name
 from rollout.live import Live, Resource
@@ -24,27 +26,40 @@ _COSTS = {
 def destroy(live: Live, say: Say, *, now: bool) -> None:
     """Bring the stack to rest, delete it, and say what stays. `now` does not wait for what was released.
 
-    Raises StillBusy, and puts everything back as it was, if the release queues do not become empty.
+    Raises StillBusy, and puts everything back as it was, if the release queues do not become empty. Nothing is put back
+    once the deletion has begun: whatever fails from then on, what stays has been said.
     """
-    kept = [one for one in live.resources if one.stays]
-    with stilled(live, say) as paused:
-        if not now:
+    if not live.is_going():
+        _begin(live, say, now=now)
+    live.await_end()
+    say(f"The stack {live.name} is gone.")
+    for line in _take_further_deliverers_away(live):
+        say(line)
+
+
+def _begin(live: Live, say: Say, *, now: bool) -> None:
+    kept = [*(one for one in live.resources if one.stays), *live.adopted]
+    # Without a single Lambda, as a deletion that failed may leave it, nothing is accepted or released any more.
+    rest: AbstractContextManager[list[str]] = stilled(live, say) if any(live.functions) else nullcontext([])
+    with rest as paused:
+        if not now and any(live.functions):
             await_rest(live, say)
         held = dict(_held(live, kept))
         live.delete()
-    for gone in _take_further_deliverers_away(live):
-        say(f"Removed {gone}, which stayed for a release queue")
     say(report(live.name, kept, held, paused))
 
 
 def report(name: str, kept: list[Resource], held: Mapping[str, int], paused: list[str]) -> str:
-    """What stays of a stack, with its cost, and the option by which a new stack takes up tables and queues."""
-    lines = [f"The stack {name} is gone. These stay:"]
+    """What stays of a stack, with its cost, and the option by which a new stack takes up tables and queues.
+
+    Every queue is among them, also one that seems empty: SQS counts approximately.
+    """
+    lines = [f"The stack {name} is being deleted. These stay:"]
     for kind, cost in _COSTS.items():
         names = [_name(one) for one in kept if one.kind == kind]
         if names:
             lines += [f"  {kind}: {cost}", *(f"    {one}{_messages(held, one)}" for one in names)]
-    adopt = json.dumps({"adopt": adoption(kept, held)}, indent=2)
+    adopt = json.dumps({"adopt": adoption(kept)}, indent=2)
     lines += ["", "A new stack takes up jobs, records and messages with this option in deployment.json:", adopt[2:-2]]
     if paused:
         lines += [
@@ -55,8 +70,8 @@ def report(name: str, kept: list[Resource], held: Mapping[str, int], paused: lis
     return "\n".join(lines)
 
 
-def adoption(kept: list[Resource], held: Mapping[str, int]) -> dict[str, dict[str, str]]:
-    """The option `adopt`: all tables, and the queues that hold messages."""
+def adoption(kept: list[Resource]) -> dict[str, dict[str, str]]:
+    """The option `adopt`: all tables and queues that stay."""
     tables = {
         one.name.removeprefix("Storage").lower(): one.physical
         for one in kept
@@ -65,7 +80,7 @@ def adoption(kept: list[Resource], held: Mapping[str, int]) -> dict[str, dict[st
     queues = {
         one.name.removeprefix("Queues").removeprefix("Ingestion"): _name(one)
         for one in kept
-        if one.kind == "AWS::SQS::Queue" and held.get(_name(one))
+        if one.kind == "AWS::SQS::Queue"
     }
     found = {"tables": tables, "queues": queues}
     return {name: some for name, some in found.items() if some}
@@ -95,16 +110,23 @@ def _take_further_deliverers_away(live: Live) -> Iterator[str]:
     begin = release_queue_name(live.name, "")
     pages = functions.get_paginator("list_event_source_mappings").paginate()
     for mapping in [one for page in pages for one in page["EventSourceMappings"]]:
-        if mapping["EventSourceArn"].rpartition(":")[2].startswith(begin):
-            functions.delete_event_source_mapping(UUID=mapping["UUID"])
-            yield f"event source {mapping['UUID']}"
-            try:
-                functions.delete_function(FunctionName=_unqualified(mapping["FunctionArn"]))
-                yield f"function {mapping['FunctionArn']}"
-            except functions.exceptions.ResourceNotFoundException:
-                continue
-            except ClientError as error:
-                yield f"not the function {mapping['FunctionArn']} ({error})"
+        # Event sources of others may have none, for example that of a self-managed Kafka cluster.
+        if mapping.get("EventSourceArn", "").rpartition(":")[2].startswith(begin):
+            source, function = mapping["UUID"], _unqualified(mapping["FunctionArn"])
+            yield _removed(f"the event source {source}", partial(functions.delete_event_source_mapping, UUID=source))
+            yield _removed(f"the function {function}", partial(functions.delete_function, FunctionName=function))
+
+
+def _removed(what: str, remove: Callable[[], object]) -> str:
+    """Remove one of them, and tell; the next is tried whatever becomes of this one."""
+    try:
+        remove()
+    except (ClientError, BotoCoreError) as error:
+        # One function may have had two event sources, as a deployment was repeated.
+        if isinstance(error, ClientError) and error.response["Error"]["Code"] == "ResourceNotFoundException":
+            return f"Gone before: {what}, which stayed for a release queue"
+        return f"Not removed, delete it by hand: {what}, which stayed for a release queue ({error})"
+    return f"Removed {what}, which stayed for a release queue"
 
 
 def _unqualified(function_arn: str) -> str:

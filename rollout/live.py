@@ -42,10 +42,16 @@ class Live:
         """The name in the account of a Lambda, such as `Api`; None if the stack has none."""
         return next((one.physical for one in self.of("Lambda::Function") if one.name == f"Functions{name}"), None)
 
+    @property
+    def functions(self) -> Iterator[str]:
+        """The names in the account of its Lambdas; none if an earlier deletion has taken them all."""
+        return (one.physical for one in self.of("Lambda::Function") if one.name.startswith("Functions"))
+
     @cached_property
     def settings(self) -> Settings:
-        """The settings of its api."""
-        found = self.account.client("lambda").get_function_configuration(FunctionName=self.function("Api"))
+        """The settings of its api; of any other Lambda if the api is gone, since each has them all."""
+        function = self.function("Api") or next(self.functions)
+        found = self.account.client("lambda").get_function_configuration(FunctionName=function)
         return Settings.from_environment(found["Environment"]["Variables"])
 
     @cached_property
@@ -59,11 +65,27 @@ class Live:
         found = self.account.client("sqs").get_queue_attributes(QueueUrl=queue, AttributeNames=names)["Attributes"]
         return sum(int(found[name]) for name in names)
 
+    @property
+    def adopted(self) -> Iterator[Resource]:
+        """What it took up by the option `adopt`. It is no resource of the stack, so it stays when the stack goes."""
+        found = (self.template.options or {}).get("adopt", {})
+        for name, table in found.get("tables", {}).items():
+            yield Resource("AWS::DynamoDB::GlobalTable", f"Storage{name.capitalize()}", table, True)
+        for name, queue in found.get("queues", {}).items():
+            if url := self.account.queue_url(queue):
+                yield Resource("AWS::SQS::Queue", f"Queues{name}", url, True)
+
+    def is_going(self) -> bool:
+        """Whether CloudFormation is deleting the stack already."""
+        return self.account.status(self.name) == "DELETE_IN_PROGRESS"
+
     def delete(self) -> None:
-        """Delete the stack, and wait until it is gone."""
-        cloudformation = self.account.client("cloudformation")
-        cloudformation.delete_stack(StackName=self.name)
-        waiter = cloudformation.get_waiter("stack_delete_complete")
+        """Begin to delete the stack. Nobody can take that back."""
+        self.account.client("cloudformation").delete_stack(StackName=self.name)
+
+    def await_end(self) -> None:
+        """Wait until the stack is gone, for half an hour. Raises WaiterError if it is not, or cannot be deleted."""
+        waiter = self.account.client("cloudformation").get_waiter("stack_delete_complete")
         waiter.wait(StackName=self.name, WaiterConfig={"Delay": 5, "MaxAttempts": 360})
 
     def _resources(self) -> Iterator[Resource]:
@@ -71,6 +93,8 @@ class Live:
         made: Mapping[str, Any] = self.template.body["Resources"]
         for page in pages.paginate(StackName=self.name):
             for one in page["StackResourceSummaries"]:
+                if one["ResourceStatus"] == "DELETE_COMPLETE":
+                    continue
                 logical_id, stays = one["LogicalResourceId"], False
                 if logical_id in made:
                     stays = str(made[logical_id].get("DeletionPolicy", "")).startswith("Retain")

@@ -17,8 +17,10 @@ from rollout.live import Live
 Say = Callable[[str], None]
 #: Lambdas that accept or release. Deliverers and the sweeper go on: they end what is under way.
 _STOPPED = ("Api", "Ingester", "Poller", "Ticker")
-#: A queue must be seen empty so often, since SQS counts approximately.
-_TIMES = 3
+#: All must be seen at rest for so long. SQS counts approximately, and for a minute may miss what was sent:
+#: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_GetQueueAttributes.html
+#: The emulator counts at once.
+_REST_SECONDS = {"account": 90, "local": 4}
 _LOOK_SECONDS = 2
 #: The longest delay of a message, and time to deliver what comes last (s).
 _LONGEST_DELAY_SECONDS = 900 + 120
@@ -56,14 +58,18 @@ def stilled(live: Live, say: Say) -> Iterator[list[str]]:
 
 
 def await_rest(live: Live, say: Say) -> None:
-    """Wait until the plain release queues are empty and no poller holds a shard. Raises StillBusy."""
+    """Wait until the plain release queues are empty and no poller holds a shard, for long enough to be sure.
+
+    Raises StillBusy.
+    """
     settings = live.settings
     longest = settings.poller_timeout_seconds + settings.lookahead_seconds + _LONGEST_DELAY_SECONDS
-    until, seen, told = time.monotonic() + longest, 0, ""
-    while seen < _TIMES:
-        busy = _busy(live)
-        seen = 0 if busy else seen + 1
-        if busy and time.monotonic() > until:
+    begun, told = time.monotonic(), ""
+    rests_from = begun
+    while (busy := _busy(live)) or time.monotonic() < rests_from + _REST_SECONDS[settings.stage]:
+        if busy:
+            rests_from = time.monotonic()
+        if busy and rests_from > begun + longest:
             raise StillBusy(f"{busy} after {longest} s. `--now` does not wait: adopt the queues afterwards.")
         if busy and busy != told:
             say(f"Waiting: {busy}")

@@ -74,7 +74,7 @@ def test_preflight_deploy_a_forgotten_option_destroy_and_deploy_again(empty: Loc
         assert not soon.arrivals
         adopt = adoption_in(said)
         assert sorted(adopt["tables"].values()) == sorted(left["tables"])
-        assert "queues" not in adopt
+        assert sorted(adopt["queues"].values()) == sorted(url.rpartition("/")[2] for url in left["queues"])
         assert "Resume them once the new stack runs:\n  acme" in said
 
         again = str(synth.assembly({**OPTIONS, "adopt": json.dumps(adopt)}))

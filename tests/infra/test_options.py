@@ -55,6 +55,11 @@ def test_the_schema_has_the_defaults_of_the_settings() -> None:
     }
 
 
+def test_further_release_queues_are_adopted_by_a_stack_of_their_name() -> None:
+    queues = {"Release": "Old-QueuesRelease4B2C", "Release1": "Other-Release-1", "Release12": "Other-Release-12"}
+    assert options(name="Other", adopt=json.dumps({"queues": queues})).adopted_queues == queues
+
+
 def test_an_empty_list_of_admins_is_nobody(tmp_path: Path) -> None:
     file = written(tmp_path, {"environments": {"production": {"adminPrincipals": [ADMIN]}}})
     assert options(file).settings.admin_principals == (ADMIN,)
@@ -113,6 +118,16 @@ def test_an_empty_list_of_admins_is_nobody(tmp_path: Path) -> None:
         ),
         ("kafka", '{"create":"serverless","vpcId":"vpc-1"}', "vpcId and securityGroupIds need subnetIds"),
         ("kafka", '{"bootstrapServers":"a:1","vpc":"v"}', "'vpc' was unexpected"),
+        (
+            "adopt",
+            '{"queues":{"Release1":"Old-Release-1"}}',
+            "Release1 is Old-Release-1, and would have to be Clockwork-",
+        ),
+        (
+            "adopt",
+            '{"queues":{"Release2":"Clockwork-Release-1"}}',
+            "would have to be Clockwork-Release-2: only a stack of",
+        ),
         ("targetQueueArns", "arn:aws:sqs:a:b:c,orders", 'targetQueueArns.1: "orders" does not match'),
         ("targetArns", "arn:aws:lambda:*:123456789012:function:*,arn:aws:s3:::x", 'targetArns.1: "arn:aws:s3:::x"'),
     ],

@@ -12,6 +12,7 @@ from rollout.checks import OK, RAISE, REFUSED, UNKNOWN, Facts, Row, Unknown, jud
 from rollout.commands import table
 from rollout.removals import removals
 from rollout.template import Template
+from tests.infra.account import account_of
 from tests.infra.conftest import ADMIN, TARGETS, synthesize
 from tests.infra.option_sets import template_of
 
@@ -147,6 +148,38 @@ class TestTheAccount:
         assert row.state == REFUSED
         assert row.then
 
+    @pytest.mark.parametrize(
+        ("status", "then"),
+        [
+            ("CREATE_FAILED", "delete the stack in CloudFormation: it was never complete"),
+            ("ROLLBACK_COMPLETE", "delete the stack in CloudFormation: it was never complete"),
+            ("ROLLBACK_FAILED", "delete the stack in CloudFormation: it was never complete"),
+            ("DELETE_FAILED", "its events say what could not be deleted: mend that, and `make destroy` again"),
+            ("UPDATE_FAILED", "the stack is in use, do not delete it. In CloudFormation: roll it back"),
+            (
+                "UPDATE_ROLLBACK_FAILED",
+                "the stack is in use, do not delete it. In CloudFormation: continue the rollback",
+            ),
+            (
+                "IMPORT_ROLLBACK_FAILED",
+                "the stack is in use, do not delete it. In CloudFormation: continue the rollback",
+            ),
+            ("DELETE_IN_PROGRESS", "wait until it has ended"),
+        ],
+    )
+    def test_only_a_stack_that_never_was_complete_is_to_be_deleted(self, status: str, then: str) -> None:
+        row = self.row("stack", replace(FACTS, status=status))
+        assert (row.state, row.then) == (REFUSED, then)
+
+    def test_an_import_that_was_rolled_back_left_the_stack_as_it_was(self) -> None:
+        assert self.row("stack", replace(FACTS, status="IMPORT_ROLLBACK_COMPLETE", live=of("plain"))).state == OK
+
+    @pytest.mark.parametrize(
+        ("state", "found"), [("REVIEW_IN_PROGRESS", ""), ("DELETE_COMPLETE", ""), ("UPDATE_FAILED", "UPDATE_FAILED")]
+    )
+    def test_a_stack_that_was_only_ever_reviewed_is_none(self, state: str, found: str) -> None:
+        assert account_of(describe_stacks={"Stacks": [{"StackStatus": state}]}).status("Clockwork") == found
+
     def test_another_account_or_region_than_the_files_is_refused(self) -> None:
         wanted = Template({**of("plain").body, "Metadata": {"Clockwork": {"options": {"account": "1", "region": "x"}}}})
         assert {self.row(what, FACTS, wanted).state for what in ("account", "region")} == {REFUSED}
@@ -160,10 +193,45 @@ class TestTheAccount:
 
     def test_what_may_not_be_asked_is_unknown_and_stands_in_nobodys_way(self) -> None:
         denied = Unknown("AccessDeniedException")
-        facts = replace(FACTS, bootstrap=denied, concurrency=denied, unreserved=denied, status=denied)
+        facts = replace(FACTS, bootstrap=denied, concurrency=denied, unreserved=denied)
         rows = judge(facts, of("plain"))
-        assert [row.state for row in rows] == [OK, OK, UNKNOWN, UNKNOWN, UNKNOWN]
+        assert [row.state for row in rows] == [OK, OK, UNKNOWN, OK, UNKNOWN]
         assert may_deploy(rows)
+
+    def test_a_stack_that_may_not_be_read_is_deployed_only_by_who_allows_whatever_goes(self) -> None:
+        wanted = of("reserved, with pollers")
+        account = account_of(
+            get_account_settings={"AccountLimit": {"ConcurrentExecutions": 200, "UnreservedConcurrentExecutions": 100}},
+            get_caller_identity={"Account": "123456789012"},
+            get_parameter={"Parameter": {"Value": "29"}},
+            describe_stacks="AccessDenied",
+            get_queue_url="AccessDenied",
+        )
+        facts = account.facts("Clockwork", wanted)
+        assert (facts.live, facts.queues) == (Unknown("AccessDenied"), frozenset())
+        assert isinstance(facts.live, Unknown)
+        told = {row.what: row.state for row in judge(facts, wanted)}
+        assert told.pop("removals") == REFUSED
+        # What it lacks may be what the live stack has.
+        assert told["reserved executions"] == UNKNOWN
+        assert not may_deploy(judge(facts, wanted))
+        assert not may_deploy(judge(facts, wanted, ["kafka"]))
+        assert may_deploy(judge(facts, wanted, ["unknown"]))
+        assert "make deploy ALLOW_REMOVAL='unknown'" in table(judge(facts, wanted))
+        exists = replace(facts, queues=frozenset({"Clockwork-Release-1"}))
+        assert self.row("queue Clockwork-Release-1", exists, wanted).state == UNKNOWN
+
+    def test_a_template_that_may_not_be_read_is_no_traceback(self) -> None:
+        account = account_of(
+            get_account_settings={"AccountLimit": {"ConcurrentExecutions": 200, "UnreservedConcurrentExecutions": 100}},
+            get_caller_identity={"Account": "123456789012"},
+            get_parameter="ParameterNotFound",
+            describe_stacks={"Stacks": [{"StackStatus": "UPDATE_COMPLETE"}]},
+            get_template="AccessDenied",
+        )
+        facts = account.facts("Clockwork", of("plain"))
+        assert (facts.status, facts.bootstrap) == ("UPDATE_COMPLETE", 0)
+        assert self.row("removals", facts).state == REFUSED
 
     def test_a_removal_is_refused_until_it_is_named(self) -> None:
         facts = replace(FACTS, live=of("kafka"), status="UPDATE_COMPLETE")

@@ -5,15 +5,19 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+from botocore.exceptions import ClientError, WaiterError
 
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import Unavailable
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
+from rollout.destroy import destroy
 from rollout.live import Live, Resource
 from rollout.stillness import StillBusy, await_rest, stilled
+from rollout.template import Template
 
 REASON = "the stack Clockwork is taken away"
 
@@ -53,6 +57,8 @@ class Stack(Live):
         self.account: Any = Aws({"poller-1": 48})
         self.clockwork = MemoryClockwork(Settings.for_local())
         self.depths = [0]
+        self.stage = "local"
+        self.template = Template({})
         functions = {name: f"{name.lower()}-1" for name in ("Api", "Poller", "Ticker", "Deliverer", "Sweeper")}
         self.resources = [
             *(Resource("AWS::Lambda::Function", f"Functions{name}", one, False) for name, one in functions.items()),
@@ -65,7 +71,16 @@ class Stack(Live):
         self.clockwork.clients.put(Client(client_id="left", paused=True, pause_reason=REASON))
 
     world: Any = property(lambda self: self.clockwork.world)
-    settings: Any = property(lambda self: self.clockwork.world.settings)
+    settings: Any = property(lambda self: self.clockwork.world.settings.with_(stage=self.stage))
+
+    def is_going(self) -> bool:
+        return False
+
+    def delete(self) -> None:
+        """CloudFormation begins to delete it, and does not come to the end."""
+
+    def await_end(self) -> None:
+        raise WaiterError("StackDeleteComplete", "Max attempts exceeded", {})
 
     def depth(self, queue: str) -> int:
         return self.depths.pop(0) if len(self.depths) > 1 else self.depths[0]
@@ -76,9 +91,16 @@ class Stack(Live):
 
 
 @pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody waits for real."""
-    monkeypatch.setattr(time, "sleep", lambda _: None)
+def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds that have passed: nobody waits for real."""
+    passed = [0.0]
+
+    def later(seconds: float) -> None:
+        passed[0] += seconds
+
+    monkeypatch.setattr(time, "monotonic", lambda: passed[0])
+    monkeypatch.setattr(time, "sleep", later)
+    return passed
 
 
 def test_what_accepts_and_releases_stops_and_the_rest_goes_on() -> None:
@@ -117,24 +139,42 @@ def test_what_cannot_be_put_back_is_told_and_the_rest_is_put_back(monkeypatch: p
     assert not stack.account.disabled
 
 
-def test_it_rests_once_the_queue_was_seen_empty_three_times_in_a_row() -> None:
+def test_nothing_is_put_back_once_the_deletion_has_begun() -> None:
     stack, told = Stack(), list[str]()
-    stack.depths = [2, 0, 0, 1, 0, 0, 0, 9]
+    with pytest.raises(WaiterError):
+        destroy(stack, told.append, now=True)
+    assert stack.paused() == {"acme", "globex", "resting", "left"}
+    assert (stack.account.reserved["api-1"], stack.account.disabled) == (0, {"tick-1"})
+    assert told[-1].endswith("Resume them once the new stack runs:\n  acme\n  globex\n  left")
+
+
+def test_a_deletion_that_cannot_begin_puts_everything_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    stack = Stack()
+    denied = ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, "DeleteStack")
+    monkeypatch.setattr(stack, "delete", Mock(side_effect=denied))
+    with pytest.raises(ClientError):
+        destroy(stack, print, now=True)
+    assert stack.paused() == {"resting"}
+    assert not stack.account.disabled
+
+
+@pytest.mark.parametrize(("stage", "seconds", "looks"), [("account", 90, 45), ("local", 4, 2)])
+def test_it_rests_once_all_was_at_rest_for_long_enough(stage: str, seconds: int, looks: int, now: list[float]) -> None:
+    stack, told = Stack(), list[str]()
+    stack.stage = stage
+    # At the last look of the first rest SQS counts a message that was sent a while ago.
+    stack.depths = [2, *[0] * (looks - 1), 1, *[0] * looks, 9]
     await_rest(stack, told.append)
     assert stack.depths == [9]
     assert told == ["Waiting: 2 messages in Release", "Waiting: 1 messages in Release"]
+    assert now[0] == 2 * seconds
 
 
-def test_a_shard_that_is_polled_is_waited_for_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    stack, now = Stack(), [0.0]
+def test_a_shard_that_is_polled_is_waited_for_and_not_for_ever() -> None:
+    stack = Stack()
     clock = stack.clockwork.clock
     stack.clockwork.shards.register("p000")
     stack.clockwork.shards.acquire("p000", "poller", clock.now(), clock.now() + 60_000, "1")
 
-    def later(seconds: float) -> None:
-        now[0] += seconds
-
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(time, "sleep", later)
     with pytest.raises(StillBusy, match="1 shards are polled after"):
         await_rest(stack, print)
