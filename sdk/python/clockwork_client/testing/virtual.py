@@ -76,9 +76,9 @@ class VirtualClockwork:
         this package. The principal of the kit is added to its `principals`. Raises what `admin.clients.put` raises.
         """
         own = principal(client_id)
-        body = {"principals": [own], **requests.fields(**options)}
-        if own not in body["principals"]:
-            body["principals"] = [*body["principals"], own]
+        body = {"principals": [], **requests.fields(**options)}
+        if isinstance(body["principals"], list):  # anything else is for the API to refuse
+            body["principals"] = [*body["principals"], *([] if own in body["principals"] else [own])]
         self.admin._caller.call("PUT", f"/v1/clients/{segment(client_id)}", body)
         return self._clients.setdefault(client_id, self._client(own, client_id))
 
