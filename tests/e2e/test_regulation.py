@@ -113,11 +113,11 @@ def test_what_was_parked_is_discarded_by_hand_and_never_delivered(
     await_states(tenant, job_ids, "PARKED")
     order(deployment, tenant, "parked/discard")
     deployment.invoke("sweeper", {})
-    await_states(tenant, job_ids, "SKIPPED")
+    await_states(tenant, job_ids, "CANCELLED")
     order(deployment, tenant, "resume")
     deployment.invoke("sweeper", {})
     # Skipped is final: the record absorbs any message that may still be there.
-    await_states(tenant, job_ids, "SKIPPED")
+    await_states(tenant, job_ids, "CANCELLED")
     assert hook.arrivals == []
 
 

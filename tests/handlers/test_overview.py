@@ -101,6 +101,16 @@ def test_an_execution_that_waits_for_its_next_attempt_is_listed_until_it_ends(ap
     assert upcoming(api) == []
 
 
+def test_a_page_reads_no_more_jobs_than_it_shows(api: Api) -> None:
+    for number in range(30):
+        api.create(jobKey=f"k{number}", schedule={"every": {"seconds": 600}})
+    asked: list[int] = []
+    get = api.clockwork.jobs.get
+    api.clockwork.jobs.get = lambda refs: asked.append(len(refs)) or get(refs)  # type: ignore[method-assign,func-returns-value]
+    assert len(api.call("GET", "/v1/upcoming", query={"limit": "5"}).body["items"]) == 5
+    assert sum(asked) == 5
+
+
 def test_rows_of_others_make_a_page_short_and_never_end_the_list(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("clockwork.flows.requests.upcoming.ROWS_READ", 1)
     for _ in range(20):

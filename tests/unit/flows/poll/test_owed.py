@@ -17,7 +17,7 @@ import msgspec
 import pytest
 
 from clockwork.domain import keys
-from clockwork.domain.errors import Unavailable
+from clockwork.domain.errors import Unavailable, Undecodable
 from clockwork.domain.executions import State
 from clockwork.domain.ids import AnonymousJob, decode_job
 from clockwork.domain.jobs import Occurrence
@@ -329,6 +329,57 @@ def test_an_ordered_shard_passes_a_row_that_raises_and_owes_it(monkeypatch: pyte
         assert poll_ordered_shard(clockwork.world, "o000", clockwork.clock.at + 20_000).released == 1
         assert owed(clockwork, "o000") == 1
     clockwork.clock.advance(1_000)
+    assert poll_ordered_shard(clockwork.world, "o000", clockwork.clock.at + 20_000).released == 1
+    assert owed(clockwork, "o000") == 0
+
+
+def test_fires_that_are_owed_outlive_a_visit_that_cannot_read_their_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = Named(every_ms=30_000, catch_up="all")
+    clockwork, partition_id = named.clockwork, named.job.partition_id
+
+    def odd(inner: Callable[..., Any]) -> Callable[..., Any]:
+        def call(about: Sequence[Any], *more: Any) -> Any:
+            for one in about:
+                if isinstance(one, Release | tuple) or any(
+                    isinstance(element, Release) for element in codec.decode_row(one.blob).values()
+                ):
+                    raise ValueError(SECRET)
+            return inner(about, *more)
+
+        return call
+
+    with monkeypatch.context() as broken:
+        for port, call in ((clockwork.queue, "send"), (clockwork.executions, "save"), (clockwork.timeline, "put_new")):
+            broken.setattr(port, call, odd(getattr(port, call)))
+        clockwork.poll(partition_id)
+        count = owed(clockwork, partition_id)
+        assert count > 1
+    with monkeypatch.context() as broken:
+        broken.setattr(clockwork.jobs, "get", lambda refs: [Undecodable("damaged") for _ in refs])
+        clockwork.clock.advance(60_000)
+        clockwork.poll(partition_id)
+    assert owed(clockwork, partition_id) == count
+    clockwork.clock.advance(60_000)
+    clockwork.poll(partition_id)
+    assert owed(clockwork, partition_id) == 0
+    taken = [one for message in clockwork.queue.messages.values() for one in codec.decode_message(message.body)]
+    due_at = sorted(one.occurrence.due_at for one in taken)
+    assert due_at[:count] == [named.start + 30_000 * number for number in range(1, count + 1)]
+
+
+def test_one_that_an_ordered_queue_never_takes_holds_up_no_other_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    clockwork = MemoryClockwork()
+    clockwork.world = replace(clockwork.world, settings=clockwork.settings.with_(ordered_shards=1))
+    clockwork.shards.register("o000")
+    jobs = [due(clockwork, ODD, ordering_key="k"), *(due(clockwork, ordering_key=f"k{n}") for n in range(20))]
+    clockwork.timeline.put([row_of_job("o000", f"{n:022d}", one, NOW * 2) for n, one in enumerate(jobs)])
+    clockwork.clock.advance(10)
+    with monkeypatch.context() as broken, poisoned(clockwork, monkeypatch):
+        broken.setattr(clockwork.ordered_queue, "send", raising(clockwork.ordered_queue.send))
+        for expected in (20, 0, 0):
+            assert poll_ordered_shard(clockwork.world, "o000", clockwork.clock.at + 20_000).released == expected
+            assert owed(clockwork, "o000") == 1
+            clockwork.clock.advance(60_000)
     assert poll_ordered_shard(clockwork.world, "o000", clockwork.clock.at + 20_000).released == 1
     assert owed(clockwork, "o000") == 0
 

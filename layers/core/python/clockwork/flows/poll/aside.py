@@ -75,7 +75,8 @@ def _row(partition_id: str, at: int, release: Release, expires_at: int) -> Row:
 def _end(visit: Visit, ends: Sequence[tuple[Row, Release, str]]) -> None:
     """End releases that neither the queue nor the timeline takes. What cannot be ended is owed."""
     told = [(release, f"neither its queue nor the timeline takes it: {why_not}") for _, release, why_not in ends]
-    for number in bury(visit, told):
+    unburied = bury(visit, told)
+    for number in sorted(unburied.waiting | unburied.refused):
         row, release, why_not = ends[number]
         visit.untold.append((row, release.execution_id, why_not))
 

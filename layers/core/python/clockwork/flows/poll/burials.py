@@ -8,6 +8,8 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from clockwork.domain.executions import Execution
 from clockwork.domain.lifecycle.attempts import plan_death
 from clockwork.domain.lifecycle.awaited import is_awaited
@@ -24,19 +26,29 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def bury(visit: Visit, given_up: Sequence[tuple[Release, str]]) -> list[int]:
-    """Record releases as DEAD, with the reason, and call back; returns the indexes of those that have to come again.
+class Unburied(msgspec.Struct, frozen=True):
+    """The releases, by their index, that have to come again.
 
-    One comes again as long as a store gives no answer about its record or its callback. One that is refused for a
-    reason of its own comes again for TRIED_FOR_MS, since most such reasons pass. After that it is logged, and it does
-    not come again.
+    `waiting`: a store gave no answer about the record or the callback. `refused`: one of them is refused for a reason
+    of its own.
+    """
+
+    waiting: frozenset[int]
+    refused: frozenset[int]
+
+
+def bury(visit: Visit, given_up: Sequence[tuple[Release, str]]) -> Unburied:
+    """Record releases as DEAD, with the reason, and call back; returns those that have to come again.
+
+    One comes again as long as a store gives no answer. One that is refused for a reason of its own comes again for
+    TRIED_FOR_MS, since most such reasons pass. After that it is logged, and it does not come again.
     """
     burials = _Burials(visit, given_up)
     # The record of a retry or a redrive waits for its release. A poller may not read it: the refused save answers with
     # it. If that has changed by the second save, another is at work on it, and the release comes again.
-    burials.again.update(burials.save(burials.save(dict.fromkeys(range(len(given_up))))))
+    burials.waiting.update(burials.save(burials.save(dict.fromkeys(range(len(given_up))))))
     burials.call_back()
-    return sorted(burials.again)
+    return Unburied(frozenset(burials.waiting), frozenset(burials.refused - burials.waiting))
 
 
 class _Burials:
@@ -46,7 +58,8 @@ class _Burials:
         self._visit, self._given_up = visit, given_up
         self._now = visit.world.clock.now()
         self._stored: dict[int, Execution | None] = {}
-        self.again: set[int] = set()
+        self.waiting: set[int] = set()
+        self.refused: set[int] = set()
 
     def save(self, known: Mapping[int, Execution | None]) -> dict[int, Execution | None]:
         """Save the death of each in place of its known record; returns those that met another one, which waits."""
@@ -59,7 +72,7 @@ class _Burials:
         for (index, (_, dead)), saved in zip(changes.items(), saves, strict=True):
             self._stored[index] = dead if saved.ok else saved.actual
             if is_outage(saved):
-                self.again.add(index)
+                self.waiting.add(index)
             elif saved.is_defect:
                 self._refused(index, saved.unavailable or "")
             elif not saved.ok:
@@ -78,7 +91,7 @@ class _Burials:
             if one.permanent:
                 self._refused(index, one.reason)
             else:
-                self.again.add(index)
+                self.waiting.add(index)
 
     def _dead(self, index: int, stored: Execution | None) -> Execution:
         release, reason = self._given_up[index]
@@ -93,7 +106,7 @@ class _Burials:
         """Note that one is refused for a reason of its own."""
         release = self._given_up[index][0]
         if self._now < release.run_at + TRIED_FOR_MS:
-            self.again.add(index)
+            self.refused.add(index)
         else:
             _pass(self._visit.world, release.execution_id, why_not)
 

@@ -11,13 +11,13 @@ import msgspec
 from clockwork.domain import keys
 from clockwork.domain.executions import Execution
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired
-from clockwork.domain.lifecycle.owed import tag_of
+from clockwork.domain.lifecycle.owed import TRIED_FOR_MS, tag_of
 from clockwork.domain.releases import Refused, Release
 from clockwork.domain.timeline import Row
 from clockwork.flows.containment import put_each
 from clockwork.flows.outages import tolerated
 from clockwork.flows.poll.aside import set_aside
-from clockwork.flows.poll.burials import bury, is_outage, save_deaths
+from clockwork.flows.poll.burials import Unburied, bury, is_outage, save_deaths
 from clockwork.flows.poll.expand import Visited, give_up, visit_rows
 from clockwork.flows.poll.owe import owe_passed
 from clockwork.flows.skipped import record_each_skipped
@@ -52,6 +52,9 @@ def release_owed(visit: Visit, row: Row, tags: Tags) -> bool:
     # A fire that is owed was due in time, however late it is read now.
     visit.untold.clear()
     (visited,) = visit_rows(visit.world, [row], visit.lease.horizon, _limit(visit), now)
+    if tags is not None and (visited.is_given_up or visited.untold):
+        # What raises for all of the row tells nothing of those that are owed: they stay so, for as long as all others.
+        return visit.world.clock.now() >= keys.instant_of(row.key) + TRIED_FOR_MS and _is_passed(visit, row)
     if tags is not None:
         visited.releases = [release for release in visited.releases if tag_of(release.execution_id) in tags]
         visited.records = [record for record in visited.records if tag_of(record.execution_id) in tags]
@@ -63,6 +66,12 @@ def release_owed(visit: Visit, row: Row, tags: Tags) -> bool:
         visit.untold += [(following, None, "its chain goes on") for following in visited.following]
         owe_passed(visit)
     return is_done
+
+
+def _is_passed(visit: Visit, row: Row) -> bool:
+    told = "what is owed is passed"
+    visit.world.environment.faults.lost("death_not_recorded", told, "it cannot be read", key=row.key)
+    return True
 
 
 def _limit(visit: Visit) -> int:
@@ -157,13 +166,19 @@ def _send(visit: Visit, done: Sequence[Visited]) -> int:
 
 def _held(visit: Visit, rows: Sequence[Row], going: Sequence[Release], refused: Sequence[Refused]) -> list[int]:
     """The indexes of refused releases that nothing but their rows holds, so that the cursor may not pass these."""
-    never = [one.index for one in refused if one.permanent]
-    ends = [(going[one.index], f"it cannot be released: {one.reason}") for one in refused if one.permanent]
-    left = [one.index for one in refused if not one.permanent] + [never[number] for number in bury(visit, ends)]
-    left.sort()
-    if visit.keeps_order or not left:
+    never = [one for one in refused if one.permanent]
+    unburied = bury(visit, [(going[one.index], f"it cannot be released: {one.reason}") for one in never])
+    left = [one.index for one in refused if not one.permanent] + [never[number].index for number in unburied.waiting]
+    if visit.keeps_order:
+        # What can never be sent keeps no order: it is owed, and the shard goes on.
+        visit.untold += [(rows[one.index], going[one.index].execution_id, one.reason) for one in _of(never, unburied)]
         return left
+    left = sorted([*left, *(one.index for one in _of(never, unburied))])
     return [left[number] for number in set_aside(visit, [(rows[number], going[number]) for number in left])]
+
+
+def _of(never: Sequence[Refused], unburied: Unburied) -> list[Refused]:
+    return [never[number] for number in sorted(unburied.refused)]
 
 
 def _staggered(visit: Visit, releases: Sequence[Release]) -> Sequence[Release]:

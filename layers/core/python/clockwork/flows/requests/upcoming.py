@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 import msgspec
 
@@ -33,6 +34,8 @@ log = logging.getLogger(__name__)
 #: Rows that one page reads in all shards together, and the least in each: the first may be one that is read again.
 ROWS_READ = 2_000
 LEAST_READ = 2
+#: So many jobs and records are in memory at once: a job may have a payload of 256 KB.
+ASKED_AT_ONCE = 100
 #: More than a row has elements.
 _ALL = 1_000_000
 
@@ -76,17 +79,20 @@ def list_upcoming(world: World, client_id: str, start: Position, until: int, lim
     pages = _read(world, start.key if start.seen == _ALL else start.key[:-1], last)
     end = min([page.rows[-1].key for page in pages if page.more], default=last)
     rows = sorted((row for page in pages for row in page.rows if start.key <= row.key <= end), key=lambda row: row.key)
-    found = list(_elements(world, client_id, rows, start))
+    found = _elements(world, client_id, rows, start)
+    items: list[Upcoming] = []
+    while some := list(islice(found, min(limit, ASKED_AT_ONCE))):
+        items += _items(world, some)
+        if len(items) >= limit:
+            return UpcomingPage(items[:limit], items[limit - 1].position)
+    return UpcomingPage(items, None if end == last else Position(end, _ALL))
+
+
+def _items(world: World, found: Sequence[tuple[Row, int, Element]]) -> list[Upcoming]:
     jobs = get_jobs(world, ((one.client_id, one.job_key) for _, _, one in found if isinstance(one, Pointer)))
     ended = _ended(world, [one for _, _, one in found if isinstance(one, Release)])
-    items: list[Upcoming] = []
-    for row, index, element in found:
-        shown = _shown(row, index, element, jobs, ended)
-        if shown is not None:
-            items.append(shown)
-        if len(items) == limit:
-            return UpcomingPage(items, items[-1].position)
-    return UpcomingPage(items, None if end == last else Position(end, _ALL))
+    shown = (_shown(row, index, element, jobs, ended) for row, index, element in found)
+    return [one for one in shown if one is not None]
 
 
 def _read(world: World, after: str, last: str) -> list[Page]:
