@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -159,6 +160,19 @@ class TestRetries:
         v.advance(minutes=10)
         assert times(v) == ["01-01 00:01:00.000", "01-01 00:02:30.000"]
 
+    def test_a_target_that_recovers_gets_what_was_parked_meanwhile(self, v: VirtualClockwork, acme: Clockwork) -> None:
+        """Its circuit opens, what comes due is parked, probes find it well again, and sweeps unpark the rest."""
+        v.on_deliver(lambda one: 503 if v.now.hour < 1 else 200)
+        made = acme.schedule(HOOK, 1, every=20, key="often", retry=retry(max_attempts=20))
+        v.run_until("2026-01-01T00:59:00Z")
+        assert acme.clients.usage().parked.count > 20
+        acme.jobs.pause(made.job_id)
+        v.run_until("2026-01-01T04:00:00Z")
+        # The pause skips the twelve fires that were released ahead of it.
+        ends = Counter(one.state for one in acme.executions.list(made.job_id))
+        assert ends == {"SUCCEEDED": 59 * 3, "SKIPPED": 12}
+        assert acme.clients.usage().parked.count == 0
+
 
 class TestClients:
     def test_a_rate_limit_spaces_deliveries(self, v: VirtualClockwork) -> None:
@@ -263,6 +277,22 @@ class TestReceivers:
         v.on_deliver(receive)
         v.advance(minutes=5)
         assert len(v.deliveries) == 1_201
+
+    def test_a_receiver_may_do_so_while_a_client_waits_to_repeat_a_call(self, v: VirtualClockwork) -> None:
+        """The delivery then takes place inside a call of the API, whose lock the threads of the receiver need."""
+        acme, slow = v.client("acme"), v.client("slow", createsPerSecond=4)
+        herd: list[Exception | None] = []
+
+        def receive(one: Delivery) -> int:
+            if one.payload == 0:
+                herd.extend(each.error for each in acme.schedule_many(job(HOOK, n, in_=60) for n in range(1, 1_001)))
+            return 200
+
+        v.on_deliver(receive)
+        acme.schedule(HOOK, 0, at="2026-01-01T00:00:00.001Z")
+        for n in range(20):
+            slow.schedule(HOOK, n + 1, in_=3_600)
+        assert (len(herd), set(herd)) == (1_000, {None})
 
     def test_a_failed_assertion_of_a_receiver_ends_the_run(self, v: VirtualClockwork, acme: Clockwork) -> None:
         def receive(one: Delivery) -> int:

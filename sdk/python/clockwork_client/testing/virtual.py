@@ -133,18 +133,23 @@ class VirtualClockwork:
     def _sleep(self, seconds: float) -> None:
         """A client waits before it repeats a call: time passes. While a target answers, its answer takes that long."""
         with self._lock:
-            at = self._core.clock.at + max(1, round(seconds * 1000))
+            until = self._core.clock.at + max(1, round(seconds * 1000))
             if self._is_answering:
-                self._core.clock.at = at
-            else:
-                self._run(at)
+                self._core.clock.at = until
+        self._pass(until)
 
     def _run(self, until: int) -> None:
+        if self._is_answering:
+            raise RuntimeError("a function given to on_deliver cannot let time pass")
+        if until < self._core.clock.at:
+            raise ValueError(f"{moment(until).isoformat()} is past: it is {self.now.isoformat()}")
+        self._pass(until)
+
+    def _pass(self, until: int) -> None:
+        """Do what is due until then. The lock is taken once, so that `_ask` gives it away while a target answers."""
         with self._lock:
             if self._is_answering:
-                raise RuntimeError("a function given to on_deliver cannot let time pass")
-            if until < self._core.clock.at:
-                raise ValueError(f"{moment(until).isoformat()} is past: it is {self.now.isoformat()}")
+                return
             while (at := self._lambdas.next_at()) is not None and at <= until:
                 self._core.clock.hold_until(at)
                 self._lambdas.step()
