@@ -113,7 +113,7 @@ RELEASING = (
     Mutant(
         "a death without an answer counts as told",
         "flows/poll/burials.py",
-        (("is_outage(saved):\n                self.again.add(index)", "is_outage(saved):\n                pass"),),
+        (("is_outage(saved):\n                self.waiting.add(index)", "is_outage(saved):\n                pass"),),
         "I6",
     ),
     Mutant(

@@ -22,6 +22,7 @@ from clockwork.domain.executions import State
 from clockwork.domain.ids import AnonymousJob, decode_job
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.lifecycle.owed import MOST_OWED, TRIED_FOR_MS
+from clockwork.domain.named import changes
 from clockwork.domain.releases import Release
 from clockwork.domain.storage import codec
 from clockwork.domain.storage.rows import release_of, row_of_job, row_of_many
@@ -333,7 +334,8 @@ def test_an_ordered_shard_passes_a_row_that_raises_and_owes_it(monkeypatch: pyte
     assert owed(clockwork, "o000") == 0
 
 
-def test_fires_that_are_owed_outlive_a_visit_that_cannot_read_their_job(monkeypatch: pytest.MonkeyPatch) -> None:
+def owing(monkeypatch: pytest.MonkeyPatch) -> tuple[Named, int]:
+    """A job, every 30 s, all of whose fires were refused everywhere for a visit, and how many are owed."""
     named = Named(every_ms=30_000, catch_up="all")
     clockwork, partition_id = named.clockwork, named.job.partition_id
 
@@ -352,8 +354,20 @@ def test_fires_that_are_owed_outlive_a_visit_that_cannot_read_their_job(monkeypa
         for port, call in ((clockwork.queue, "send"), (clockwork.executions, "save"), (clockwork.timeline, "put_new")):
             broken.setattr(port, call, odd(getattr(port, call)))
         clockwork.poll(partition_id)
-        count = owed(clockwork, partition_id)
-        assert count > 1
+    count = owed(clockwork, partition_id)
+    assert count > 1
+    return named, count
+
+
+def taken(named: Named) -> list[Release]:
+    """All releases in the queue, by due instant."""
+    bodies = [message.body for message in named.clockwork.queue.messages.values()]
+    return sorted((one for body in bodies for one in codec.decode_message(body)), key=lambda one: one.occurrence.due_at)
+
+
+def test_fires_that_are_owed_outlive_a_visit_that_cannot_read_their_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    named, count = owing(monkeypatch)
+    clockwork, partition_id = named.clockwork, named.job.partition_id
     with monkeypatch.context() as broken:
         broken.setattr(clockwork.jobs, "get", lambda refs: [Undecodable("damaged") for _ in refs])
         clockwork.clock.advance(60_000)
@@ -362,9 +376,36 @@ def test_fires_that_are_owed_outlive_a_visit_that_cannot_read_their_job(monkeypa
     clockwork.clock.advance(60_000)
     clockwork.poll(partition_id)
     assert owed(clockwork, partition_id) == 0
-    taken = [one for message in clockwork.queue.messages.values() for one in codec.decode_message(message.body)]
-    due_at = sorted(one.occurrence.due_at for one in taken)
+    due_at = [one.occurrence.due_at for one in taken(named)]
     assert due_at[:count] == [named.start + 30_000 * number for number in range(1, count + 1)]
+
+
+@pytest.mark.parametrize("what", ["pause", "pause and resume", "another timing"])
+def test_fires_that_are_owed_come_though_their_job_is_changed_meanwhile(
+    what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named, count = owing(monkeypatch)
+    revision = named.job.revision
+    if what == "another timing":
+        named.change(changes.replaced(named.definition(every_ms=20_000, catch_up="all"), b'"y"'))
+    else:
+        named.change(changes.paused("incident"))
+    if what == "pause and resume":
+        named.change(changes.resumed(None))
+    named.clockwork.clock.advance(60_000)
+    named.clockwork.poll(named.job.partition_id)
+    assert owed(named.clockwork, named.job.partition_id) == 0
+    old = [one.occurrence.due_at for one in taken(named) if one.revision == revision]
+    # The deliverer's look judges them by their revision, as it does releases that were sent before the change.
+    assert old == [named.start + 30_000 * number for number in range(1, count + 1)]
+
+
+def test_a_deleted_job_is_owed_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    named, _ = owing(monkeypatch)
+    named.change(changes.cancelled(None))
+    named.clockwork.clock.advance(60_000)
+    named.clockwork.poll(named.job.partition_id)
+    assert (owed(named.clockwork, named.job.partition_id), taken(named)) == (0, [])
 
 
 def test_one_that_an_ordered_queue_never_takes_holds_up_no_other_key(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ CLIENT_ID = re.compile(r"[a-z][a-z0-9-]{0,63}")
 _ASSUMED_ROLE = re.compile(r"arn:(?P<partition>[a-z-]+):sts::(?P<account>\d{12}):assumed-role/(?P<role>[^/]+)/[^/]+")
 
 
-#: A client keeps so many of its pauses that have ended. What an older one held back is all delivered.
+#: A client keeps so many of its pauses that have ended. What is still parked from an older one is all delivered.
 MOST_PAUSES = 8
 
 

@@ -6,7 +6,10 @@ Only keys are written, which Clockwork has made: nothing of what was refused.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
+
+import msgspec
 
 from clockwork.domain import ids, keys
 
@@ -16,23 +19,59 @@ TRIED_FOR_MS = 3_600_000
 MOST_OWED = 50
 #: The work of a timeline row by the row's key: the tags of its executions, or None for all that the row holds.
 Owed = Mapping[str, frozenset[str] | None]
+_FIRE = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})\.([0-9]{13})")
 
 
-def tag_of(execution_id: str) -> str:
-    """The tag of an execution of a row, of one length for each id."""
-    return ids.derive("owed", execution_id)
+class Untold(msgspec.Struct, frozen=True):
+    """What a poller passes although nothing tells of it: an execution of the row at `key`, or all of it if it is None.
+
+    `revision`: of the named job's row from which its release was made.
+    """
+
+    key: str
+    why_not: str
+    execution_id: str | None = None
+    revision: int | None = None
 
 
-def with_owed(owed: str, key: str, execution_id: str | None, now: int) -> str | None:
-    """What is owed (a shard's field) with one more: an execution of the row at `key`, or all of the row if it is None.
+class OwedFire(msgspec.Struct, frozen=True, order=True):
+    """A fire of a named job's schedule that is owed, with the revision of the job's row that released it."""
+
+    incarnation: int
+    revision: int
+    due_at: int
+
+
+def tag_of(execution_id: str, revision: int | None = None) -> str:
+    """The tag of an execution of a row. That of a fire of a schedule tells all that its release is made of again.
+
+    Its job may be paused or have another timing by then, and its row does not name each fire.
+    """
+    parts = ids.decode_execution(execution_id)
+    if revision is None or parts.run != ids.ONLY_RUN:
+        return ids.derive("owed", execution_id)
+    job_ref = ids.decode_job(parts.job_id)
+    assert isinstance(job_ref, ids.NamedJobId), "only the release of a named job has a revision"
+    return f"{job_ref.incarnation}.{revision}.{parts.due_at:013d}"
+
+
+def fires_in(tags: Iterable[str]) -> list[OwedFire]:
+    """The fires of schedules among the tags, in order."""
+    return sorted(OwedFire(*map(int, match.groups())) for match in map(_FIRE.fullmatch, tags) if match is not None)
+
+
+def with_owed(owed: str, untold: Untold, now: int) -> str | None:
+    """What is owed (a shard's field) with one more.
 
     None: the row's instant is too long ago at `now` (ms), or too much is owed already.
     """
-    reference = key if execution_id is None else f"{key}/{tag_of(execution_id)}"
+    reference = untold.key
+    if untold.execution_id is not None:
+        reference += f"/{tag_of(untold.execution_id, untold.revision)}"
     references = owed.split()
     if reference in references:
         return owed
-    if len(references) >= MOST_OWED or now >= keys.instant_of(key) + TRIED_FOR_MS:
+    if len(references) >= MOST_OWED or now >= keys.instant_of(untold.key) + TRIED_FOR_MS:
         return None
     return " ".join((*references, reference))
 

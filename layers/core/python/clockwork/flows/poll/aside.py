@@ -22,6 +22,7 @@ from clockwork.domain import ids, keys
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import Execution
 from clockwork.domain.lifecycle.awaited import goes_on
+from clockwork.domain.lifecycle.owed import Untold
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.rows import row_of
 from clockwork.domain.timeline import Row
@@ -78,7 +79,7 @@ def _end(visit: Visit, ends: Sequence[tuple[Row, Release, str]]) -> None:
     unburied = bury(visit, told)
     for number in sorted(unburied.waiting | unburied.refused):
         row, release, why_not = ends[number]
-        visit.untold.append((row, release.execution_id, why_not))
+        visit.untold.append(Untold(row.key, why_not, release.execution_id, release.revision))
 
 
 def _has_ended(world: World, release: Release) -> bool:

@@ -19,7 +19,7 @@ import msgspec
 
 from clockwork.domain.errors import ClockworkError
 from clockwork.domain.keys import edge_before
-from clockwork.domain.lifecycle.owed import Owed, owed_of, rows_owed, with_owed
+from clockwork.domain.lifecycle.owed import Owed, Untold, owed_of, rows_owed, with_owed
 from clockwork.flows.containment import contained
 from clockwork.flows.outages import tolerated
 
@@ -34,18 +34,22 @@ log = logging.getLogger(__name__)
 
 def owe_passed(visit: Visit) -> None:
     """Owe what could not be told of the rows that the cursor has passed; what was tried for too long is logged."""
-    for row, execution_id, why_not in visit.untold:
-        if row.key <= visit.lease.cursor:
+    for one in visit.untold:
+        if one.key <= visit.lease.cursor:
             # What cannot be named is owed with all of its row, whose key is Clockwork's own.
-            with contained(visit.world.environment.faults, partial(_owe, visit, row.key, None), row.key):
-                _owe(visit, row.key, execution_id, why_not)
+            with contained(visit.world.environment.faults, partial(_owe_all, visit, one.key), one.key):
+                _owe(visit, one)
     visit.untold.clear()
 
 
-def _owe(visit: Visit, key: str, execution_id: str | None, why_not: str) -> None:
-    owed = with_owed(visit.lease.owed, key, execution_id, visit.world.clock.now())
+def _owe_all(visit: Visit, key: str, why_not: str) -> None:
+    _owe(visit, Untold(key, why_not))
+
+
+def _owe(visit: Visit, untold: Untold) -> None:
+    owed = with_owed(visit.lease.owed, untold, visit.world.clock.now())
     if owed is None:
-        _pass(visit, key, execution_id, why_not)
+        pass_by(visit, untold)
     else:
         visit.lease = msgspec.structs.replace(visit.lease, owed=owed)
 
@@ -78,13 +82,18 @@ def _is_seen_to(
 ) -> bool:
     rows = visit.world.timeline.read(visit.lease.partition_id, edge_before(key), key, 1).rows
     if not rows:
-        _pass(visit, key, None, "its row has gone")
+        pass_by(visit, Untold(key, "its row has gone"))
         return True
     return see_to(visit, rows[0], tags)
 
 
-def _pass(visit: Visit, key: str, execution_id: str | None, why_not: str) -> None:
+def pass_by(visit: Visit, untold: Untold) -> None:
+    """Tell in the log alone what is owed no longer."""
     told = "a death is not recorded, and its row is passed"
     visit.world.environment.faults.lost(
-        "death_not_recorded", told, why_not, key=key, executionId=execution_id or "all of the row"
+        "death_not_recorded",
+        told,
+        untold.why_not,
+        key=untold.key,
+        executionId=untold.execution_id or "all of the row",
     )

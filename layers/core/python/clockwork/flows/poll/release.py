@@ -9,17 +9,22 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from clockwork.domain import keys
+from clockwork.domain.errors import readable
 from clockwork.domain.executions import Execution
+from clockwork.domain.fires.chains import release_of
+from clockwork.domain.ids import ONLY_RUN
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired
-from clockwork.domain.lifecycle.owed import TRIED_FOR_MS, tag_of
+from clockwork.domain.lifecycle.owed import TRIED_FOR_MS, OwedFire, Untold, fires_in, tag_of
+from clockwork.domain.recurrence import Fire
 from clockwork.domain.releases import Refused, Release
 from clockwork.domain.timeline import Row
+from clockwork.flows.access import get_jobs
 from clockwork.flows.containment import put_each
 from clockwork.flows.outages import tolerated
 from clockwork.flows.poll.aside import set_aside
 from clockwork.flows.poll.burials import Unburied, bury, is_outage, save_deaths
 from clockwork.flows.poll.expand import Visited, give_up, visit_rows
-from clockwork.flows.poll.owe import owe_passed
+from clockwork.flows.poll.owe import owe_passed, pass_by
 from clockwork.flows.skipped import record_each_skipped
 from clockwork.flows.world import World
 
@@ -56,22 +61,36 @@ def release_owed(visit: Visit, row: Row, tags: Tags) -> bool:
         # What raises for all of the row tells nothing of those that are owed: they stay so, for as long as all others.
         return visit.world.clock.now() >= keys.instant_of(row.key) + TRIED_FOR_MS and _is_passed(visit, row)
     if tags is not None:
-        visited.releases = [release for release in visited.releases if tag_of(release.execution_id) in tags]
+        # A fire is released for itself: its job may be paused by now, or its schedule may name it no longer.
+        others = [one for one in visited.releases if one.revision is None or one.run != ONLY_RUN]
+        visited.releases = [release for release in others if tag_of(release.execution_id) in tags]
+        visited.releases += _fires(visit.world, visited, fires_in(tags))
         visited.records = [record for record in visited.records if tag_of(record.execution_id) in tags]
         visited.following, visited.skipped, visited.goes_on = [], [], False
     goes_on, visited.goes_on = visited.goes_on, False
     is_done = _release(visit, [visited]) is None
     if is_done and goes_on:
         # The next pointer, too, may lie behind the cursor. None follows if the row was given up.
-        visit.untold += [(following, None, "its chain goes on") for following in visited.following]
+        visit.untold += [Untold(following.key, "its chain goes on") for following in visited.following]
         owe_passed(visit)
     return is_done
 
 
 def _is_passed(visit: Visit, row: Row) -> bool:
-    told = "what is owed is passed"
-    visit.world.environment.faults.lost("death_not_recorded", told, "it cannot be read", key=row.key)
+    pass_by(visit, Untold(row.key, "its row or its job cannot be read"))
     return True
+
+
+def _fires(world: World, visited: Visited, owed: Sequence[OwedFire]) -> list[Release]:
+    """The releases of fires that are owed, as they were made when they were passed. A deleted job has none left."""
+    job_refs = [(one.client_id, one.job_key) for one in visited.pointers] if owed else []
+    jobs = [readable(job) for job in get_jobs(world, job_refs).values()]
+    return [
+        msgspec.structs.replace(release_of(job, Fire(fire.due_at, fire.due_at, 0)), revision=fire.revision)
+        for job in jobs
+        for fire in owed
+        if job is not None and job.is_alive and job.incarnation == fire.incarnation
+    ]
 
 
 def _limit(visit: Visit) -> int:
@@ -121,11 +140,11 @@ def _record_deaths(visit: Visit, read: Sequence[Visited]) -> list[int]:
     """
     deaths = [(index, record) for index, one in enumerate(read) for record in one.records]
     saves = save_deaths(visit, [(None, record) for _, record in deaths])
-    visit.untold += [(one.row, execution_id, why) for one in read for execution_id, why in one.untold.items()]
+    visit.untold += [Untold(one.row.key, why, name) for one in read for name, why in one.untold.items()]
     for (index, record), saved in zip(deaths, saves, strict=True):
         if saved.is_defect:
             execution_id = None if read[index].is_given_up else record.execution_id
-            visit.untold.append((read[index].row, execution_id, saved.unavailable or ""))
+            visit.untold.append(Untold(read[index].row.key, saved.unavailable or "", execution_id))
     return [index for (index, _), saved in zip(deaths, saves, strict=True) if is_outage(saved)]
 
 
@@ -171,7 +190,9 @@ def _held(visit: Visit, rows: Sequence[Row], going: Sequence[Release], refused: 
     left = [one.index for one in refused if not one.permanent] + [never[number].index for number in unburied.waiting]
     if visit.keeps_order:
         # What can never be sent keeps no order: it is owed, and the shard goes on.
-        visit.untold += [(rows[one.index], going[one.index].execution_id, one.reason) for one in _of(never, unburied)]
+        for one in _of(never, unburied):
+            release = going[one.index]
+            visit.untold.append(Untold(rows[one.index].key, one.reason, release.execution_id, release.revision))
         return left
     left = sorted([*left, *(one.index for one in _of(never, unburied))])
     return [left[number] for number in set_aside(visit, [(rows[number], going[number]) for number in left])]

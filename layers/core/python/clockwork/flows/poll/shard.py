@@ -14,6 +14,7 @@ import msgspec
 
 from clockwork.domain import keys
 from clockwork.domain.errors import Unreadable
+from clockwork.domain.lifecycle.owed import Untold
 from clockwork.domain.limits.herds import Herds
 from clockwork.domain.timeline import Row
 from clockwork.flows.outages import tolerated
@@ -69,8 +70,8 @@ class Visit:
         self.report = PollReport(cursor_lag_ms=_lag_ms(world, lease))
         self.committed_at = world.clock.now()
         self.uncommitted = 0
-        #: What is to be owed if the cursor passes it: the row, the executionId or None for all of the row, and why.
-        self.untold: list[tuple[Row, str | None, str]] = []
+        #: What is to be owed if the cursor passes it.
+        self.untold: list[Untold] = []
         self.herds = Herds(self._max_rate_of, world.random.fraction)
 
     @property
