@@ -14,7 +14,8 @@ PAGE = ROOT / "docs/howto/local-tests.md"
 
 
 def test_the_page_does_what_it_says(tmp_path: Path) -> None:
-    (tmp_path / ".venv").symlink_to(ROOT / ".venv")
+    for name in (".venv", "pyproject.toml"):  # as in a checkout
+        (tmp_path / name).symlink_to(ROOT / name)
     alone: Any = SimpleNamespace(
         checkout=SimpleNamespace(folder=tmp_path, environment={**os.environ}), running=SimpleNamespace(said="")
     )
