@@ -135,11 +135,16 @@ def segment(name: str) -> str:
     return quote(name, safe="")
 
 
+def check_key(key: str) -> None:
+    """Raises ValueError unless this can be an Idempotency-Key."""
+    if not (0 < len(key) < 256 and key.isascii() and key.isprintable() and " " not in key):
+        raise ValueError("an idempotency key has 1-255 visible ASCII characters")
+
+
 def _headers(key: str | None, if_match: int | None) -> dict[str, str]:
     headers = {"Content-Type": "application/json"}
     if key is not None:
-        if not (0 < len(key) < 256 and key.isascii() and key.isprintable() and " " not in key):
-            raise ValueError("an idempotency key has 1-255 visible ASCII characters")
+        check_key(key)
         headers["Idempotency-Key"] = key
     if if_match is not None:
         headers["If-Match"] = str(if_match)

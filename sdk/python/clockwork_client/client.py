@@ -85,11 +85,19 @@ class Clockwork:
         caller that may itself die and start again gives its own, for example the number of the order.
         """
         body = requests.job(target, payload, **options)
-        client = client_id or self.client_id
-        if client is not None:
-            body["clientId"] = client
+        if client_id:
+            body["clientId"] = client_id
+        return self.create(body, idempotency_key=idempotency_key)
+
+    def create(
+        self, job: Mapping[str, Any], *, idempotency_key: str | None = None, deadline: float | None = None
+    ) -> Job:
+        """Create a job that `job(...)` made, perhaps long ago and elsewhere; its own `clientId`, if any, counts."""
+        body = dict(job)
+        if self.client_id is not None:
+            body.setdefault("clientId", self.client_id)
         key = idempotency_key or self._caller.machine.new_key()
-        return made(Job, self._caller.call("POST", "/v1/jobs", body, key=key), key)
+        return made(Job, self._caller.call("POST", "/v1/jobs", body, key=key, deadline=deadline), key)
 
     def schedule_many(
         self,

@@ -1,0 +1,131 @@
+"""How-to pages that need no server: their programs run in memory, from top to bottom."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from aws_cdk import assertions
+from botocore.exceptions import ClientError
+from moto import mock_aws
+
+from clockwork.domain.clients import Client
+from clockwork_client import Clockwork, http, job
+from infra import ROOT
+from tests.handlers.handlers import Api
+from tests.sdk.edge import InMemory, client_of
+from tests.sdk.streams import Stream, client
+from tests.support.examples import ADMIN, ALICE
+from tests.unit.test_docs import fenced
+
+OUTBOX, HERDS = ROOT / "docs/howto/outbox.md", ROOT / "docs/howto/herds.md"
+
+
+@pytest.fixture
+def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+    """What the programs of the page leave behind, beside an API whose clock is the machine's."""
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    with mock_aws():
+        api = Api()
+        api.clockwork.clock.at = int(time.time() * 1000)
+        found: dict[str, Any] = {"api": api, "Clockwork": lambda: client_of(InMemory(api))}
+        for program in fenced(OUTBOX, "python"):
+            exec(program.replace("import Clockwork, ", "import "), found)
+        yield found
+
+
+def resources(shop: dict[str, Any], kind: str) -> dict[str, Any]:
+    """The properties of the resources of a kind in the page's template, by the begin of their names."""
+    template = assertions.Template.from_stack(shop["stack"])
+    return {name[:6]: one["Properties"] for name, one in template.find_resources(kind).items()}
+
+
+def test_the_outbox_of_the_page_does_what_the_page_says(shop: dict[str, Any]) -> None:
+    dynamodb: Any = client()
+    tables = resources(shop, "AWS::DynamoDB::Table")
+    for name, made in tables.items():
+        asked = {one: made[one] for one in ("KeySchema", "AttributeDefinitions") if one in made}
+        stream = made.get("StreamSpecification")
+        more = {"StreamSpecification": {"StreamEnabled": True, **stream}} if stream else {}
+        dynamodb.create_table(TableName=name, BillingMode="PAY_PER_REQUEST", **asked, **more)
+    stream = Stream(dynamodb, "Outbox")
+    shop["place"](dynamodb, "Orders", "Outbox", "17")
+    with pytest.raises(ClientError, match="ConditionalCheckFailed"):
+        shop["place"](dynamodb, "Orders", "Outbox", "17")
+    shop["place"](dynamodb, "Orders", "Outbox", "18")
+    broken = {"clockworkKey": {"S": "reminder-of-19"}, "clockworkRequest": {"S": "{}"}}
+    dynamodb.put_item(TableName="Outbox", Item=broken)
+    while stream.position < len(stream.records()):
+        assert stream.deliver(shop["handler"]) == {"batchItemFailures": []}
+    marked = dynamodb.get_item(TableName="Outbox", Key={"clockworkKey": {"S": "reminder-of-19"}})["Item"]
+    assert marked["clockworkRefused"]["S"].startswith("422")
+    mended = job(http("https://example.com/remind"), {"order": "19"}, in_=1_700)
+    shop["again"](dynamodb, "Outbox", "reminder-of-19", mended)
+    while stream.position < len(stream.records()):
+        stream.deliver(shop["handler"])
+    clockwork = shop["api"].clockwork
+    clockwork.run_until(clockwork.clock.at + 2_000_000)
+    bodies = sorted(one.occurrence.payload.body for one in clockwork.targets.delivered)
+    assert bodies == [b'{"order":"17"}', b'{"order":"18"}', b'{"order":"19"}']
+
+
+def test_the_template_of_the_page_has_what_the_relay_needs(shop: dict[str, Any]) -> None:
+    (mapping,) = resources(shop, "AWS::Lambda::EventSourceMapping").values()
+    assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert mapping["StartingPosition"] == "TRIM_HORIZON"
+    assert "OnFailure" in mapping["DestinationConfig"]
+    (pattern,) = mapping["FilterCriteria"]["Filters"]
+    assert pattern == {"Pattern": '{"dynamodb":{"NewImage":{"clockworkKey":{"S":[{"exists":true}]}}}}'}
+    assert resources(shop, "AWS::DynamoDB::Table")["Outbox"]["StreamSpecification"] == {
+        "StreamViewType": "NEW_AND_OLD_IMAGES"
+    }
+
+
+@pytest.fixture
+def herd() -> Iterator[tuple[dict[str, Any], list[tuple[int, Any]]]]:
+    """What the programs of the page on herds leave behind, and all that was delivered until noon, with its time."""
+    api = Api()
+    clockwork = api.clockwork
+    clockwork.clock.at = int(time.time() * 1000)
+    clockwork.clients.put(Client(client_id="campaign", principals=(ALICE,)))
+
+    def of(client_id: str | None = None) -> Clockwork:
+        return client_of(InMemory(api, ALICE if client_id else ADMIN), client_id=client_id)
+
+    found: dict[str, Any] = {"Clockwork": of}
+    for program in fenced(HERDS, "python"):
+        exec(program.replace("import Clockwork, ", "import "), found)
+    came: list[tuple[int, Any]] = []
+    take = clockwork.targets.begin
+
+    def begin(slot: int, delivery: Any) -> None:
+        came.append((clockwork.clock.now(), json.loads(delivery.occurrence.payload.body)))
+        take(slot, delivery)
+
+    clockwork.targets.begin = begin  # type: ignore[method-assign]
+    clockwork.run_until(int(found["nine"].timestamp() * 1000) + 3 * 3_600_000)
+    yield found, came
+
+
+def test_the_herds_of_the_page_come_as_the_page_says(herd: tuple[dict[str, Any], list[tuple[int, Any]]]) -> None:
+    found, came = herd
+    nine = int(found["nine"].timestamp() * 1000)
+    spread = [at for at, body in came if "to" in body]
+    assert len(spread) == 600
+    assert max(Counter(at // 1_000 for at in spread).values()) <= 2  # one a second
+    assert nine <= min(spread)
+    assert max(spread) < nine + 601_000
+    reports = [at for at, body in came if "report" in body and at >= nine]
+    assert len(set(reports)) == 3
+    assert all(nine <= at < nine + 601_000 for at in reports)
+    assert found["errors"] == []
+    capped = [at for at, body in came if "again" in body]
+    assert len(capped) == 200
+    assert 9_000 <= max(capped) - min(capped) <= 12_000
+    assert max(Counter(at // 1_000 for at in capped).values()) <= 21
+    (code,) = [at for at, body in came if "code" in body]
+    assert code <= nine + 3_600_000 + 60_000
