@@ -29,6 +29,8 @@ ACCOUNT_WHEELS = {
 #: botocore carries the models of 400 services, 28 MB; these are the ones that Clockwork calls.
 BOTOCORE_SERVICES = ("dynamodb", "events", "kms", "lambda", "secretsmanager", "sns", "sqs", "ssm", "sts")
 LEFTOVERS = ("__pycache__", "*.pyc", ".mypy_cache")
+#: Files of layers/core that make a distribution of it, which no Lambda needs.
+OF_THE_DISTRIBUTION = ("pyproject.toml", "LICENSE")
 
 
 def packages(layer: str, *, architecture: str | None) -> Path:
@@ -77,6 +79,6 @@ def _install_packages(folder: Path, *, requirements: Path, architecture: str | N
 
 
 def _copy(source: Path, interpreter: str | None, folder: Path) -> None:
-    shutil.copytree(source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*LEFTOVERS))
+    shutil.copytree(source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*LEFTOVERS, *OF_THE_DISTRIBUTION))
     if interpreter:
         add_bytecode(folder, interpreter)

@@ -10,7 +10,7 @@ from constructs import Construct
 
 from infra import ROOT
 from infra.options import Options
-from infra.packaging.bundle import LEFTOVERS, core, packages
+from infra.packaging.bundle import LEFTOVERS, OF_THE_DISTRIBUTION, core, packages
 
 RUNTIME = lambda_.Runtime.PYTHON_3_14
 ARCHITECTURES = {"arm64": lambda_.Architecture.ARM_64, "x86_64": lambda_.Architecture.X86_64}
@@ -31,7 +31,7 @@ class Layers(Construct):
         # `aws:cdk:bundling-stacks: []` in the context asks for a template without bundles (tests of the template).
         bundled = cdk.Stack.of(self).bundling_required
         source = core(local=local) if bundled else ROOT / "layers/core"
-        exclude = [] if bundled else LEFT_OUT
+        exclude = [] if bundled else [*LEFT_OUT, *OF_THE_DISTRIBUTION]
         self.of = {"core": self._layer("Core", source, "The clockwork package", exclude)}
         for layer in ("vendor", "edge", *(["kafka"] if kafka else [])):
             folder = (

@@ -7,14 +7,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.architecture.sources import CORE, ROOT, imports, shipped
+from tests.architecture.sources import CORE, ROOT, SDK, imports, shipped
 
 #: Import names of distributions that are called otherwise.
 _MODULES = {"aws-cdk-lib": "aws_cdk", "jsonschema-rs": "jsonschema_rs"}
 _OURS = {"clockwork", "clockwork_client", "infra", "local", "rollout"}
 #: In the emulator's own environment.
 _OF_THE_EMULATOR = {"ministack", "hypercorn"}
-#: What runs inside Lambdas alone; they have their own layers.
+#: What runs inside Lambdas alone; they have their own layers. The testing kit runs in a user's tests alone.
 _IN_LAMBDAS = ("edge", "kafka", "handlers")
 
 
@@ -31,7 +31,7 @@ def required(path: Path) -> Iterator[str]:
 
 def needed() -> set[str]:
     """The top-level modules that are imported by what runs here, types aside."""
-    inside = {CORE / "clockwork" / name for name in _IN_LAMBDAS}
+    inside = {CORE / "clockwork" / name for name in _IN_LAMBDAS} | {SDK / "clockwork_client/testing"}
     paths = [path for path in shipped() if not inside & set(path.parents) and ROOT / "lambdas" not in path.parents]
     names = {one.name.partition(".")[0] for path in paths for one in imports(path) if not one.for_types_only}
     return names - set(sys.stdlib_module_names) - _OURS - _OF_THE_EMULATOR

@@ -19,7 +19,13 @@ RULES = {
     "signing.py": {"botocore"},
     "transport.py": {"urllib3"},
     "cli": {"click", "rich"},
+    # The testing kit alone knows the core, of which it makes a Clockwork in memory.
+    "testing": {"clockwork", "msgspec", "pytest", "botocore"},
 }
+#: Parts that have an extra of their own. Nothing else of the package may load them.
+EXTRAS = ("cli", "testing")
+#: What the kit may import of the core: what runs in memory, and nothing that reaches AWS, Kafka or the environment.
+OF_THE_CORE = ("domain", "edge", "flows", "memory", "ports", "routes", "settings")
 #: For the type checker alone, which always has it.
 TYPES = {"typing_extensions", "botocore.credentials"}
 #: What takes long to import, or is not needed by all who import the client.
@@ -54,10 +60,31 @@ def test_it_is_python_3_10(path: Path) -> None:
     ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 10))
 
 
-def test_the_client_itself_never_loads_the_command_line() -> None:
-    outside = [path for path in FILES if path.parent == PACKAGE]
-    modules = [(one.name + ".").startswith("clockwork_client.cli.") for path in outside for one in imports(path)]
-    assert not any(modules)
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_nothing_else_loads_what_has_an_extra_of_its_own(extra: str) -> None:
+    outside = [path for path in FILES if path.relative_to(PACKAGE).parts[0] != extra]
+    modules = [one.name for path in outside for one in imports(path)]
+    assert "clockwork_client.errors" in modules
+    assert [name for name in modules if f"{name}.".startswith(f"clockwork_client.{extra}.")] == []
+
+
+def test_the_testing_kit_alone_knows_the_core_and_only_what_of_it_runs_in_memory() -> None:
+    knowing = {
+        (path.relative_to(PACKAGE).parts[0], one.name.split(".")[1])
+        for path in FILES
+        for one in imports(path)
+        if one.name.partition(".")[0] == "clockwork"
+    }
+    assert {part for part, _ in knowing} == {"testing"}
+    assert {module for _, module in knowing} <= set(OF_THE_CORE)
+
+
+def test_the_plugin_that_every_run_of_pytest_loads_loads_no_core() -> None:
+    program = "import sys, clockwork_client.testing.plugin; print(*{name.partition('.')[0] for name in sys.modules})"
+    ran = subprocess.run([sys.executable, "-c", program], cwd=SDK, check=True, capture_output=True, text=True)
+    loaded = set(ran.stdout.split())
+    assert "clockwork_client" in loaded
+    assert loaded & {"clockwork", "botocore", "msgspec", "pydantic"} == set()
 
 
 def test_importing_it_loads_nothing_slow() -> None:

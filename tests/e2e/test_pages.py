@@ -13,8 +13,8 @@ from tests.e2e.checkout import Dev
 from tests.e2e.pages import await_shown, pattern, run_page, shown, trimmed
 
 CAMPAIGN = ROOT / "examples/campaign/README.md"
-#: Pages whose programs tests/sdk/test_howto.py runs in memory.
-IN_MEMORY = {ROOT / "docs/howto/outbox.md", ROOT / "docs/howto/herds.md"}
+#: Pages that tests/sdk/test_howto.py and tests/sdk/test_local_tests_page.py run in memory.
+IN_MEMORY = {ROOT / "docs/howto" / page for page in ("outbox.md", "herds.md", "local-tests.md")}
 _EXAMPLES = {*(ROOT / "examples").glob("*/README.md")} - {CAMPAIGN}
 _HOWTO = {*(ROOT / "docs/howto").glob("*.md")} - IN_MEMORY
 PAGES = [ROOT / "docs/quickstart.md", *sorted(_HOWTO), *sorted(_EXAMPLES)]

@@ -15,8 +15,10 @@ import pytest
 
 from clockwork_client import __version__
 from infra import ROOT
+from infra.packaging.bundle import core as layer
 
 SDK = ROOT / "sdk/python"
+CORE = ROOT / "layers/core"
 PROJECT = tomllib.loads((SDK / "pyproject.toml").read_text())
 
 
@@ -26,24 +28,35 @@ def run(*command: str | Path, cwd: Path) -> str:
     return ran.stdout
 
 
+def built(source: Path, out: Path) -> Path:
+    pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", out)
+    run(*pip, source, cwd=out)
+    (wheel,) = out.glob("*.whl")
+    return wheel
+
+
+def environment(place: Path, *wanted: str | Path) -> Path:
+    """The interpreter of a new environment that has these and what they ask for, and nothing else."""
+    venv.create(place, with_pip=False)
+    python = place / "bin/python"
+    pip = (sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-compile")
+    run(*pip, "--constraint", ROOT / "constraints.txt", *wanted, cwd=place)
+    return python
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("wheel")
-    pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", out)
-    run(*pip, SDK, cwd=out)
-    (built,) = out.glob("*.whl")
-    return built
+    return built(SDK, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def core(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built(CORE, tmp_path_factory.mktemp("core"))
 
 
 @pytest.fixture(scope="module")
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The interpreter of an environment that has the wheel and what it asks for, and nothing else."""
-    place = tmp_path_factory.mktemp("clean")
-    venv.create(place, with_pip=False)
-    python = place / "bin/python"
-    pip = (sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-compile")
-    run(*pip, "--constraint", ROOT / "constraints.txt", f"{wheel}[cli]", cwd=place)
-    yield python
+    yield environment(tmp_path_factory.mktemp("clean"), f"{wheel}[cli]")
 
 
 def test_it_holds_the_package_its_types_and_its_licence_and_nothing_else(wheel: Path) -> None:
@@ -97,6 +110,58 @@ for name in ("botocore", "urllib3", "clockwork_client", "clockwork", "pydantic",
 """
 
 
-def test_the_tool_that_builds_it_is_the_pinned_one() -> None:
-    (required,) = PROJECT["build-system"]["requires"]
+def test_the_core_is_what_the_lambdas_have_and_nothing_else(core: Path) -> None:
+    with zipfile.ZipFile(core) as archive:
+        names = set(archive.namelist())
+        licence = archive.read(f"clockwork_core-{__version__}.dist-info/licenses/LICENSE")
+    folder = CORE / "python"
+    sources = {path.relative_to(folder).as_posix() for path in (folder / "clockwork").rglob("*.py")}
+    package = {name for name in names if name.startswith("clockwork/")}
+    assert package == sources | {"clockwork/py.typed", "clockwork/edge/openapi.json"}
+    assert {name.partition("/")[0] for name in names - package} == {f"clockwork_core-{__version__}.dist-info"}
+    assert licence == (ROOT / "LICENSE").read_bytes()
+
+
+def test_a_layer_has_nothing_that_makes_a_distribution() -> None:
+    assert [path.name for path in layer(local=True).iterdir()] == ["python"]
+
+
+def test_client_and_core_are_of_one_version() -> None:
+    assert tomllib.loads((CORE / "pyproject.toml").read_text())["project"]["version"] == __version__
+    assert PROJECT["project"]["optional-dependencies"]["testing"] == [f"clockwork-core=={__version__}"]
+
+
+def test_the_testing_kit_and_its_plugin_work_in_a_clean_environment(wheel: Path, core: Path, tmp_path: Path) -> None:
+    python = environment(tmp_path / "clean", core, f"{wheel}[testing]", "pytest")
+    (tmp_path / "test_mine.py").write_text(KIT)
+    told = run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", tmp_path / "test_mine.py", cwd=tmp_path)
+    assert "1 passed" in told
+    assert run(python, "-c", IMPORTABLE, cwd=tmp_path).split() == [
+        *("botocore", "urllib3", "clockwork_client", "clockwork", "pydantic", "msgspec"),
+    ]
+
+
+def test_without_the_extra_the_kit_says_what_to_install(python: Path, tmp_path: Path) -> None:
+    program = "from clockwork_client.testing import VirtualClockwork"
+    ran = subprocess.run([python, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "ImportError: the testing kit needs 'clockwork-client[testing]': No module named" in ran.stderr
+
+
+#: A user's own test.
+KIT = """
+from clockwork_client import http
+
+
+def test_a_reminder_comes_after_a_failure(clockwork, assert_scheduled):
+    clockwork.on_deliver(lambda one: 503 if one.attempt == 1 else 200)
+    clockwork.client("acme").schedule(http("https://example.com/"), {"n": 1}, cron="0 3 * * *", timezone="UTC", key="k")
+    assert_scheduled(key="k", at="2026-01-02T03:00:00Z", payload={"n": 1})
+    clockwork.advance(hours=4)
+    assert [(one.job_key, one.attempt) for one in clockwork.deliveries] == [("k", 1), ("k", 2)]
+"""
+
+
+@pytest.mark.parametrize("source", [SDK, CORE])
+def test_the_tool_that_builds_it_is_the_pinned_one(source: Path) -> None:
+    (required,) = tomllib.loads((source / "pyproject.toml").read_text())["build-system"]["requires"]
     assert required in (ROOT / "constraints.txt").read_text().splitlines()

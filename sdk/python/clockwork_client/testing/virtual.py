@@ -1,0 +1,192 @@
+"""A whole Clockwork in virtual time: the shipped flows and the shipped API on adapters that keep all in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from threading import RLock
+from typing import Any
+
+from botocore.credentials import Credentials
+
+from clockwork.domain import instants
+from clockwork.domain.executions import Outcome
+from clockwork.domain.releases import Delivery as Attempt
+from clockwork.edge.app import make_api
+from clockwork.memory.world import MemoryClockwork
+from clockwork.ports.routing import Routed, by_order
+from clockwork.settings import Settings
+from clockwork_client import requests
+from clockwork_client.answers import text_of
+from clockwork_client.calls import Machine, segment
+from clockwork_client.client import Clockwork
+from clockwork_client.testing.deliveries import Answer, Answering, Delivery, delivery_of, moment, outcome_of
+from clockwork_client.testing.gateway import URL, Gateway, principal
+from clockwork_client.testing.lambdas import ExactQueue, Lambdas
+from clockwork_client.testing.scheduled import Scheduled, all_scheduled, check_scheduled
+
+__all__ = ["Answer", "Delivery", "Scheduled", "VirtualClockwork"]
+
+_ADMIN = principal("admin")
+#: Nobody's: the kit has no signatures to check.
+_CREDENTIALS = Credentials("AKIAIOSFODNN7EXAMPLE", "no-secret")
+
+
+class VirtualClockwork:
+    """A Clockwork of one's own, whose time passes only by `advance` and `run_until`.
+
+    `at` is when it begins, RFC 3339 or a datetime with a zone. `signing_secrets` are the values of the secrets whose
+    names clients list in `signingSecrets`. Every attempt succeeds at once unless `on_deliver` says otherwise.
+    `deliveries` lists all attempts in the order in which they began. Chance repeats itself: two runs are alike.
+    """
+
+    def __init__(
+        self, at: str | datetime = "2026-01-01T00:00:00Z", *, signing_secrets: Mapping[str, str] | None = None
+    ) -> None:
+        self.deliveries: list[Delivery] = []
+        self._secrets = dict(signing_secrets or {})
+        self._core = MemoryClockwork(Settings.for_account().with_(admin_principals=(_ADMIN,)), self._attempt)
+        self._core.clock.at = _ms(at)
+        self._core.signing_secrets.names.update(self._secrets)
+        queues = by_order(ExactQueue(self._core.queue), self._core.ordered_queue)
+        self._core.world = replace(self._core.world, releases=Routed(queues))
+        self._lambdas = Lambdas(self._core)
+        self._api = make_api(self._core.world, lambda _: None)
+        self._lock = RLock()
+        self._answer: Answering = lambda _: 200
+        #: While a function of the test decides on an answer.
+        self._is_answering = False
+        #: A fault of that function, which ends the run.
+        self._fault: Exception | None = None
+        self._keys = 0
+        self._clients: dict[str, Clockwork] = {}
+        #: An admin's Clockwork.
+        self.admin = self._client(_ADMIN, None)
+
+    @property
+    def now(self) -> datetime:
+        """The virtual time, in UTC."""
+        return moment(self._core.clock.at)
+
+    def client(self, client_id: str, **options: Any) -> Clockwork:
+        """Create a client, or replace it whole, and return its Clockwork.
+
+        `options` are the fields of the API's client, such as `maxRatePerSecond=1`, or in snake case as elsewhere in
+        this package. The principal of the kit is added to its `principals`. Raises what `admin.clients.put` raises.
+        """
+        own = principal(client_id)
+        body = {"principals": [], **requests.fields(**options)}
+        if isinstance(body["principals"], list):  # anything else is for the API to refuse
+            body["principals"] = [*body["principals"], *([] if own in body["principals"] else [own])]
+        self.admin._caller.call("PUT", f"/v1/clients/{segment(client_id)}", body)
+        return self._clients.setdefault(client_id, self._client(own, client_id))
+
+    def on_deliver(self, answer: Answering) -> None:
+        """From now on `answer` decides what targets answer: it gets a Delivery, and returns a status or an Answer.
+
+        An attempt times out if it returns or raises TimeoutError, and has no connection with another OSError. Any other
+        exception, such as that of a failed assertion, ends the run: `advance` and `run_until` raise it.
+        """
+        self._answer = answer
+
+    def advance(self, **duration: float) -> None:
+        """Let time pass: `advance(minutes=10)`, with the units of a timedelta. See `run_until`."""
+        self._run(self._core.clock.at + _milliseconds(timedelta(**duration)))
+
+    def run_until(self, at: str | datetime) -> None:
+        """Let time pass until an instant; what is due at that instant is done, too.
+
+        A delivery that its client's rate limit holds back for up to two seconds more is waited for: then `now` is that
+        much later. Raises ValueError for an instant that is past.
+        """
+        self._run(_ms(at))
+
+    def scheduled(self) -> list[Scheduled]:
+        """What is to come for the clients made by `client`, of jobs that recur the next ten fires, in order of time."""
+        with self._lock:
+            found = [one for name, own in self._clients.items() for one in all_scheduled(self._core.world, name, own)]
+        return sorted(found, key=lambda one: one.at)
+
+    def assert_scheduled(
+        self, *, key: str | None = None, at: str | datetime | None = None, payload: object = None
+    ) -> Scheduled:
+        """Assert that something is to come: of this job key, at this instant, with all of this payload's fields.
+
+        Returns the first that fits; raises AssertionError, which lists what is scheduled.
+        """
+        wanted = None if at is None else moment(_ms(at))
+        return check_scheduled(self.scheduled(), key, wanted, payload)
+
+    def _client(self, caller: str, client_id: str | None) -> Clockwork:
+        machine = Machine(lambda: self._core.clock.at / 1000, self._sleep, lambda: 1.0, self._new_key)
+        transport = Gateway(self._api, caller, self._lock)
+        return Clockwork(
+            URL, client_id, region="us-east-1", credentials=_CREDENTIALS, transport=transport, machine=machine
+        )
+
+    def _new_key(self) -> str:
+        with self._lock:
+            self._keys += 1
+            return f"virtual-{self._keys}"
+
+    def _sleep(self, seconds: float) -> None:
+        """A client waits before it repeats a call: time passes. While a target answers, its answer takes that long."""
+        with self._lock:
+            until = self._core.clock.at + max(1, round(seconds * 1000))
+            if self._is_answering:
+                self._core.clock.at = until
+        self._pass(until)
+
+    def _run(self, until: int) -> None:
+        if self._is_answering:
+            raise RuntimeError("a function given to on_deliver cannot let time pass")
+        if until < self._core.clock.at:
+            raise ValueError(f"{moment(until).isoformat()} is past: it is {self.now.isoformat()}")
+        self._pass(until)
+
+    def _pass(self, until: int) -> None:
+        """Do what is due until then. The lock is taken once, so that `_ask` gives it away while a target answers."""
+        with self._lock:
+            if self._is_answering:
+                return
+            while (at := self._lambdas.next_at()) is not None and at <= until:
+                self._core.clock.hold_until(at)
+                self._lambdas.step()
+                self._raise_fault()
+            self._core.clock.hold_until(until)
+
+    def _attempt(self, attempt: Attempt) -> Outcome:
+        delivery = delivery_of(attempt, self._core.clock.at, self._secrets)
+        self.deliveries.append(delivery)
+        try:
+            return outcome_of(self._ask(delivery), attempt, self._core.clock.at)
+        except Exception as fault:  # noqa: BLE001 - the flows contain a fault; the test has to see it
+            self._fault = self._fault or fault
+            return outcome_of(TimeoutError(), attempt, self._core.clock.at)
+
+    def _ask(self, delivery: Delivery) -> object:
+        """The test's answer. Meanwhile other threads may call the API, such as those of `schedule_many`."""
+        self._is_answering = True
+        self._lock.release()
+        try:
+            return self._answer(delivery)
+        except OSError as error:
+            return error
+        finally:
+            self._lock.acquire()
+            self._is_answering = False
+
+    def _raise_fault(self) -> None:
+        fault, self._fault = self._fault, None
+        if fault is not None:
+            raise fault
+
+
+def _ms(at: str | datetime) -> int:
+    """An instant in ms. Raises ValueError for one without a zone."""
+    return instants.from_text(text_of(at) if isinstance(at, datetime) else at)
+
+
+def _milliseconds(duration: timedelta) -> int:
+    return round(duration / timedelta(milliseconds=1))
