@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -17,11 +16,6 @@ from local.dev.keys import DEMO, KEYS, WEBHOOK_SECRET
 from tests.e2e.checkout import Checkout, Dev, free_port
 from tests.e2e.hooks import Hooks
 from tests.e2e.waiting import await_value
-
-#: From Ctrl-C to the prompt. Alone on a machine it is 2 s, and 5 s are promised; this one has two test runs to do.
-END_SECONDS = 10
-#: From the command to the announcement, with everything built. Alone on a machine it is 5 s, and 15 s are promised.
-UP_SECONDS = 45
 
 
 def client(dev: Dev) -> Clockwork:
@@ -147,7 +141,6 @@ def test_changed_code_is_live_after_a_reload(dev: Dev) -> None:
     before = place.read_text()
     place.write_text(before.replace('Health("ok")', 'Health("changed")'))
     assert place.read_text() != before
-    began = time.monotonic()
     try:
         reloaded = dev.checkout.shell(f"{sys.executable} -m local.dev.reload")
         assert reloaded.returncode == 0, reloaded.stderr
@@ -157,23 +150,18 @@ def test_changed_code_is_live_after_a_reload(dev: Dev) -> None:
         place.write_text(before)
         dev.checkout.shell(f"{sys.executable} -m local.dev.reload")
     assert status == "changed"
-    assert time.monotonic() - began < 20
 
 
-def test_jobs_stay_over_a_restart_that_ctrl_c_ends_within_seconds(tmp_path: Path) -> None:
+def test_jobs_stay_over_a_restart_after_ctrl_c(tmp_path: Path) -> None:
     own = Checkout(tmp_path / "clockwork")
     port, state = free_port(), tmp_path / "kept state"
-    began = time.monotonic()
     with own.started("make", "dev", f"PORT={port}", f"STATE={state}") as first:
         first.await_said("What arrives in the inbox")
-        assert time.monotonic() - began < UP_SECONDS
         dev = Dev(own, first, port)
         with client(dev) as cw:
             later = cw.schedule(http(f"{dev.environment()['INBOX']}/later"), in_=3600)
             soon = cw.schedule(http(f"{dev.environment()['INBOX']}/after-restart"), in_=8)
-        began = time.monotonic()
         status = first.press_ctrl_c()
-        assert time.monotonic() - began < END_SECONDS
     assert status == -2  # make itself ends by the signal, as a shell expects
     assert "saves its jobs" in first.said
     assert "***" not in first.said
