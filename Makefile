@@ -91,7 +91,7 @@ fmt: setup-dev ## Format, and mend what lint can mend by itself
 	@$(PY) -m ruff check --fix .
 	@$(PY) -m ruff format .
 
-test: check ## Everything that continuous integration runs (seven minutes on two cores)
+test: check ## Everything that continuous integration runs (nine minutes on two cores)
 	@$(SIDE_BY_SIDE) 'deploying=$(PYTEST) $(DEPLOYING)' 'computing=$(PYTEST) $(COMPUTING)'
 
 # Whoever changes a line that a mutant edits aims the mutant again: a commit without that is red at once.
