@@ -7,13 +7,14 @@ import pytest
 
 from clockwork.domain.errors import JobNotFound, NotNamed, RevisionConflict
 from clockwork.domain.executions import State
-from clockwork.domain.fires.chains import first_pointer
-from clockwork.domain.ids import AnonymousJob
+from clockwork.domain.fires.chains import first_pointer, release_of
+from clockwork.domain.ids import AnonymousJob, NamedJobId
 from clockwork.domain.jobs import Payload, RetryPolicy
 from clockwork.domain.keys import row_key
 from clockwork.domain.named.changes import cancelled, paused, replaced, resumed
+from clockwork.domain.named.look import objection_to
 from clockwork.domain.named_jobs import JobState
-from clockwork.domain.recurrence import Every, Recurrence
+from clockwork.domain.recurrence import Every, Fire, Recurrence
 from clockwork.domain.storage.codec import decode_message, encode_message
 from clockwork.flows.access import Caller, get_named
 from clockwork.flows.named.write import change
@@ -228,3 +229,29 @@ def test_a_fire_that_less_jitter_puts_before_the_pause_is_decided_by_the_resume(
     executions = named.clockwork.world.executions.list(named.job.job_id, 10, None)
     (told,) = [one for one in executions if one.due_at == first.fire.base_at]
     assert told.state is (State.SUCCEEDED if is_delivered else State.SKIPPED)
+
+
+@pytest.mark.parametrize(
+    ("catch_up", "delivered"), [("none", [60.0]), ("latest", [40.0, 60.0]), ("all", [20.0, 40.0, 60.0])]
+)
+def test_what_was_released_before_a_pause_and_comes_after_the_resume_is_decided_as_the_resume_did(
+    catch_up: str, delivered: list[float]
+) -> None:
+    named = Named(every_ms=20_000, catch_up=catch_up)
+    before = named.stored
+    named.clockwork.clock.advance(10_000)
+    named.change(paused("incident"))
+    named.clockwork.clock.advance(40_000)
+    named.change(resumed(None))
+    after = named.stored
+    releases = [
+        release_of(before, Fire(due, due, 0)) for due in range(named.start + 20_000, named.start + 61_000, 20_000)
+    ]
+    job_ref = NamedJobId(after.client_id, after.job_key, after.incarnation)
+    # No deliverer has met them in the pause, as when their messages were late.
+    objections = {
+        (one.occurrence.due_at - named.start) / 1000: objection_to(one, job_ref, after, is_started=False)
+        for one in releases
+    }
+    assert [due for due, objection in objections.items() if objection is None] == delivered
+    assert {one.state for one in objections.values() if one is not None} <= {State.SKIPPED}
