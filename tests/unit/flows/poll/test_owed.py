@@ -19,13 +19,15 @@ import pytest
 from clockwork.domain import keys
 from clockwork.domain.errors import Unavailable, Undecodable
 from clockwork.domain.executions import State
+from clockwork.domain.fires.chains import release_of as release_of_fire
 from clockwork.domain.ids import AnonymousJob, decode_job
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.lifecycle.owed import MOST_OWED, TRIED_FOR_MS
 from clockwork.domain.named import changes
+from clockwork.domain.recurrence import Fire
 from clockwork.domain.releases import Release
 from clockwork.domain.storage import codec
-from clockwork.domain.storage.rows import release_of, row_of_job, row_of_many
+from clockwork.domain.storage.rows import release_of, row_of, row_of_job, row_of_many
 from clockwork.domain.timeline import Page, Row
 from clockwork.flows.poll.ordered_shard import poll_ordered_shard
 from clockwork.flows.poll.shard import PollReport, poll_shard
@@ -42,9 +44,9 @@ def is_odd(value: object) -> bool:
     return ODD.encode() in msgspec.msgpack.encode(value, enc_hook=repr)
 
 
-def raising(inner: Callable[..., Any]) -> Callable[..., Any]:
+def raising(inner: Callable[..., Any], is_refused: Callable[[object], bool] = is_odd) -> Callable[..., Any]:
     def call(about: Sequence[object], *more: Any) -> Any:
-        if any(map(is_odd, about)):
+        if any(map(is_refused, about)):
             raise ValueError(f"never show {SECRET}")
         return inner(about, *more)
 
@@ -398,6 +400,23 @@ def test_fires_that_are_owed_come_though_their_job_is_changed_meanwhile(
     old = [one.occurrence.due_at for one in taken(named) if one.revision == revision]
     # The deliverer's look judges them by their revision, as it does releases that were sent before the change.
     assert old == [named.start + 30_000 * number for number in range(1, count + 1)]
+
+
+def test_a_retry_of_a_named_job_that_is_owed_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = Named(every_ms=3_600_000)
+    clockwork, partition_id = named.clockwork, named.job.partition_id
+    at = clockwork.clock.at + 5
+    retry = msgspec.structs.replace(release_of_fire(named.stored, Fire(at, at, 0)), attempt=2)
+    clockwork.timeline.put([row_of(partition_id, keys.row_key(at, "retry"), [retry], NOW * 2)])
+    with monkeypatch.context() as broken:
+        for port, call in ((clockwork.queue, "send"), (clockwork.executions, "save"), (clockwork.timeline, "put_new")):
+            broken.setattr(port, call, raising(getattr(port, call), lambda _: True))
+        clockwork.poll(partition_id)
+        assert owed(clockwork, partition_id) == 1
+    clockwork.clock.advance(60_000)
+    clockwork.poll(partition_id)
+    assert owed(clockwork, partition_id) == 0
+    assert [(one.execution_id, one.attempt) for one in taken(named)] == [(retry.execution_id, 2)]
 
 
 def test_a_deleted_job_is_owed_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

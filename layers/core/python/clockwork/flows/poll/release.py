@@ -61,9 +61,10 @@ def release_owed(visit: Visit, row: Row, tags: Tags) -> bool:
         # What raises for all of the row tells nothing of those that are owed: they stay so, for as long as all others.
         return visit.world.clock.now() >= keys.instant_of(row.key) + TRIED_FOR_MS and _is_passed(visit, row)
     if tags is not None:
-        # A fire is released for itself: its job may be paused by now, or its schedule may name it no longer.
-        others = [one for one in visited.releases if one.revision is None or one.run != ONLY_RUN]
-        visited.releases = [release for release in others if tag_of(release.execution_id) in tags]
+        if visited.pointers:
+            # A fire is released for itself: its job may be paused by now, or its schedule may name it no longer.
+            visited.releases = [release for release in visited.releases if release.run != ONLY_RUN]
+        visited.releases = [one for one in visited.releases if tag_of(one.execution_id, one.revision) in tags]
         visited.releases += _fires(visit.world, visited, fires_in(tags))
         visited.records = [record for record in visited.records if tag_of(record.execution_id) in tags]
         visited.following, visited.skipped, visited.goes_on = [], [], False
