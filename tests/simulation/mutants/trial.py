@@ -91,6 +91,13 @@ def some_tests_notice(tree: Tree, tests: Sequence[str], by: str) -> Noticed | No
     return None
 
 
+def named_is_noticed(tree: Tree, mutant: Mutant, seeds: int) -> Noticed | None:
+    """The violation that a named mutant's scene shows, or within `seeds` seeds the simulator. Raises Void."""
+    if mutant.scene:
+        return some_tests_notice(tree, [CRASH_POINTS, "-k", mutant.scene], f"scene {mutant.scene}")
+    return simulator_notices(tree, seeds)
+
+
 def anybody_notices(tree: Tree, place: Place, covering: Covering, seeds: int) -> Noticed | None:
     """The first check that notices a random mutant: unit tests that take its lines, then simulator, then crash points.
 
