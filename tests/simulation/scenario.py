@@ -10,7 +10,7 @@ from clockwork.settings import Settings
 from tests.simulation.clients import Step
 from tests.simulation.faults import CALM, Adversary, Fault
 from tests.simulation.requests import ADMIN, CLIENTS
-from tests.simulation.scenes import SCENES
+from tests.simulation.scenes import FURTHER_SCENES, SCENES
 from tests.simulation.stage import BEGAN_AT, Stage
 
 #: Few shards and ticks: calls of idle polls would be killed one by one, too.
@@ -55,7 +55,7 @@ def play(adversary: Adversary, scene: str, make_stage: Callable[[Settings, Adver
     """Plays a scene from beginning to end, under an adversary."""
     settings = BRIEF.get(scene, SETTINGS)
     stage = make_stage(settings, adversary) if make_stage is not None else Stage(0, settings, adversary)
-    steps = SCENES[scene]()
+    steps = {**SCENES, **FURTHER_SCENES}[scene]()
     for number, (at, work) in enumerate(steps):
         step = Step(at, f"{scene} {number}", CLIENTS[0], number)
         stage.scheduler.after(at, partial(stage.desk.carry_out, step, work))

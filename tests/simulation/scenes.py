@@ -179,11 +179,10 @@ def missed() -> Steps:
 
 SCENES: dict[str, Callable[[], Steps]] = {
     scene.__name__: scene
-    for scene in (
-        *(created, far, retried, poisoned, called_back, cancelled, changed, recurring, packed, ordered, parked),
-        *(unsendable, retimed, missed),
-    )
+    for scene in (created, far, retried, poisoned, called_back, cancelled, changed, recurring, packed, ordered, parked)
 }
+#: Scenes that make no call to AWS which the others do not make; they are played in memory alone.
+FURTHER_SCENES: dict[str, Callable[[], Steps]] = {scene.__name__: scene for scene in (unsendable, retimed, missed)}
 
 
 def with_outlines_of(whole: CreateRequest, jobs: Sequence[NewJob]) -> CreateRequest:
