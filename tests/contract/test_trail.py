@@ -7,7 +7,7 @@ import pytest
 
 from clockwork.aws.capacity import CapacityMeter
 from clockwork.aws.stores.trail import AwsTrail
-from clockwork.domain.errors import NewerFormat
+from clockwork.domain.errors import NewerFormat, Unreadable
 from clockwork.domain.requests.trail import Entry, refused
 from clockwork.ports import Trail
 from tests.contract.examples import DAY, DUE
@@ -54,7 +54,8 @@ def test_the_newest_come_first_page_by_page_and_each_once(trail: Trail) -> None:
     noted = [entry(DUE + at, name) for at, name in ((0, "a"), (0, "b"), (5, "a"), (9, "c"), (10, "d"))]
     for one in noted:
         trail.note(one)
-    seen, before, pages = [], None, 0
+    seen: list[Entry | Unreadable] = []
+    before, pages = None, 0
     while pages == 0 or before is not None:
         found = trail.list("acme", 2, before)
         seen += found.entries

@@ -131,7 +131,7 @@ def cancel_execution() -> tuple[Api, Callable[[], Answer]]:
 
 def delete_schedule() -> tuple[Api, Callable[[], Answer]]:
     api = Api()
-    sent = {"clientId": "acme", "scheduleKey": "k", "orderingKey": "o", "taskData": "x"}
+    sent: dict[str, Any] = {"clientId": "acme", "scheduleKey": "k", "orderingKey": "o", "taskData": "x"}
     sent |= {"delivery": {"url": "https://example.com/"}, "scheduleTime": api.clockwork.clock.at + 900_000}
     assert api.call("POST", "/schedule", sent).status == 200
     return api, lambda: api.call("DELETE", "/schedule", {"clientId": "acme", "scheduleKey": "k"})
