@@ -354,6 +354,20 @@ def test_hostile_texts_are_shown_inert(cli: Cli, output: str) -> None:
             {"number": 1, "state": HOSTILE, "startedAt": "2027-01-31T09:00:00.000Z", "error": HOSTILE}
         ],
     }  # fmt: skip
+    at = "2027-01-31T09:00:00.000Z"
+    entry = {
+        "at": at, "principal": HOSTILE, "action": HOSTILE, "jobKey": HOSTILE, "reason": HOSTILE,
+        "asked": {HOSTILE: HOSTILE}, "changes": [HOSTILE], "refused": HOSTILE,
+    }  # fmt: skip
+    upcoming = {
+        "at": at,
+        "dueAt": at,
+        "jobId": HOSTILE,
+        "target": raw["target"],
+        "jobKey": HOSTILE,
+        "waitsFor": HOSTILE,
+    }
+    shard = {"partitionId": HOSTILE, "status": HOSTILE, "ordered": False, "leased": False, "owner": HOSTILE}
     problem = {"detail": HOSTILE, "errors": [{"pointer": HOSTILE, "detail": HOSTILE}]}
     answers: list[tuple[list[str], int, Any]] = [
         (["job", "get", "x"], 200, raw),
@@ -362,6 +376,10 @@ def test_hostile_texts_are_shown_inert(cli: Cli, output: str) -> None:
         (["exec", "list", "x"], 200, {"items": [execution]}),
         (["dead", "list"], 200, {"items": [execution]}),
         (["cron", "explain", "x"], 200, {"nextFires": raw["nextFires"], "description": HOSTILE}),
+        (["audit"], 200, {"items": [entry]}),
+        (["upcoming"], 200, {"items": [upcoming]}),
+        (["whoami"], 200, {"principal": HOSTILE, "admin": False, "clientIds": [HOSTILE]}),
+        (["shards"], 200, {"items": [shard]}),
         (["job", "cancel", "x"], 200, {"jobId": "x", "result": "cancelled", "reason": HOSTILE, "executions": []}),
         (["job", "get", "x"], 422, problem),
         (["job", "get", "x"], 403, {"message": HOSTILE}),
@@ -418,6 +436,18 @@ def test_upcoming_shows_anonymous_jobs_and_the_next_fire_of_named_ones_in_order(
     assert "(in 4 min)" in ran.stdout or "(in 5 min)" in ran.stdout
     assert "nightly" in ran.stdout and "recurs" in ran.stdout
     assert cli.json("upcoming", "--within", "1m") == []
+
+
+def test_the_audit_tells_who_changed_what_when_and_why(cli: Cli) -> None:
+    cli("job", "create", "--key", "nightly", "--every", "1h", HOOK)
+    cli("job", "pause", "--key", "nightly", "--reason", "incident 7")
+    cli("job", "update", "--key", "nightly", "--every", "2h")
+    assert [one["action"] for one in cli.json("audit")] == ["patchJob", "pauseJob"]
+    told = cli("audit").stdout
+    assert "incident 7" in told and "nightly" in told and ALICE in told and "/schedule/every/seconds" in told
+    limited = cli("audit", "--limit", "1")
+    assert "pauseJob" not in limited.stdout
+    assert "there are more" in limited.stderr
 
 
 def test_whoami_tells_the_principal_and_its_clients(cli: Cli) -> None:

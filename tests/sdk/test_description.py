@@ -143,6 +143,7 @@ CALLS: dict[str, Call] = {
     "releaseParked": lambda cw: cw.clients.release_parked("c", max_per_second=1),
     "discardParked": lambda cw: cw.clients.discard_parked("c"),
     "listUpcoming": lambda cw: next(cw.upcoming(from_=AT, to=AT, client_id="c", page_size=1, next_token="n"), None),
+    "listAudit": lambda cw: next(cw.audit(client_id="c", page_size=1, next_token="n"), None),
     "whoAmI": lambda cw: cw.whoami(),
     "listShards": lambda cw: cw.shards(),
     "listClients": lambda cw: next(cw.clients.list(page_size=1, next_token="n"), None),
@@ -183,6 +184,7 @@ ANSWERS: dict[type[Answer], set[str]] = {
     overview.Usage: {"Usage"},
     overview.Shard: {"ShownShard"},
     overview.UpcomingItem: {"UpcomingItem"},
+    overview.AuditEntry: {"AuditEntry"},
     results.HandledDead: {"HandledDead"},
     results.Unparking: {"Unparking"},
     results.Discarding: {"Discarding"},
@@ -191,7 +193,7 @@ ANSWERS: dict[type[Answer], set[str]] = {
 AROUND = {"index", "status"}
 #: Shapes that become no object of their own: pages, choices, a batch, what is read as a plain dict.
 OTHERWISE = {"JobPage", "ExecutionPage", "Job", "Created", "CreatedBatch", "RefusedElement", "Problem", "Fault"}
-OTHERWISE |= {"Health", "ClientPage", "ShardList", "UpcomingPage"}
+OTHERWISE |= {"Health", "ClientPage", "ShardList", "UpcomingPage", "AuditPage"}
 
 
 class Answered(Exception):

@@ -45,6 +45,7 @@ ROUTES = (
     Route("POST", "/v1/executions/{executionId}/redrive", "redrive_execution"),
     Route("POST", "/v1/schedules/preview", "preview_schedule"),
     Route("GET", "/v1/upcoming", "list_upcoming"),
+    Route("GET", "/v1/audit", "list_audit"),
     Route("GET", "/v1/whoami", "who_am_i"),
     Route("GET", "/v1/shards", "list_shards", admin=True),
     Route("GET", "/v1/clients", "list_clients", admin=True),

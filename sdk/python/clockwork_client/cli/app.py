@@ -99,6 +99,12 @@ def _shards() -> click.Command:
     return shards
 
 
+def _audit() -> click.Command:
+    from clockwork_client.cli.overview import audit
+
+    return audit
+
+
 def _whoami() -> click.Command:
     from clockwork_client.cli.overview import whoami
 
@@ -116,6 +122,7 @@ GROUPS = {
 #: The same for commands that stand alone.
 COMMANDS = {
     "upcoming": (_upcoming, "What is about to start for the client, anonymous jobs included."),
+    "audit": (_audit, "Who changed what of the client, when and why."),
     "shards": (_shards, "Where each shard of the timeline stands (admins)."),
     "whoami": (_whoami, "Who the caller is, as Clockwork sees it, and for which clients it may act."),
 }

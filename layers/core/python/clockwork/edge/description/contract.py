@@ -14,7 +14,7 @@ from clockwork.edge.operations.original import OriginalCancelBody, OriginalSched
 from clockwork.edge.requests.clients import ClientBody
 from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, DefinitionBody, PatchBody
 from clockwork.edge.requests.schedules import BackfillBody, EmptyBody, PauseBody, PreviewBody, ReasonBody
-from clockwork.edge.responses import clients, executions, jobs, named_jobs, overview
+from clockwork.edge.responses import clients, executions, jobs, named_jobs, overview, trail
 
 _JOB = {
     "schedule": {"at": "2026-05-05T10:00:00.250Z"},
@@ -181,6 +181,11 @@ OPERATIONS = {
         overview.UpcomingPage,
         parameters=("clientIdOf", "from", "to", "limit", "nextToken"),
         capped=True,
+    ),
+    "list_audit": Operation(
+        "See who changed what of a client, when and why, the newest first",
+        trail.AuditPage,
+        parameters=("clientIdOf", "limit", "nextToken"),
     ),
     "who_am_i": Operation("See the caller as Clockwork sees it", overview.WhoAmI),
     "list_shards": Operation("See where each shard of the timeline stands", overview.ShardList),

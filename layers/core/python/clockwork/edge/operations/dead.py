@@ -10,6 +10,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from clockwork.domain import ids
 from clockwork.domain.lifecycle.redrives import is_redrivable
+from clockwork.domain.requests.trail import Note
 from clockwork.edge.http.checks import EdgeModel, checks_of
 from clockwork.edge.http.pages import page, position_of, token_of
 from clockwork.edge.http.request import Request
@@ -76,36 +77,47 @@ class DeadApi(Operations):
     def redrive_dead(self, request: Request) -> Answer:
         """POST /v1/clients/{clientId}/dead/redrive."""
 
-        def handle(world: World, client_id: str, *which: Any) -> Handled:
-            return redrive.redrive_dead(world, client_id, *which, admit=self._admitting(client_id))
+        def handle(world: World, client_id: str, *which: Any, note: Note) -> Handled:
+            def admit(count: int) -> None:
+                self._admitting(client_id)(count)
+                if count:
+                    note(client_id)
 
-        return self._handle(request, handle)
+            return redrive.redrive_dead(world, client_id, *which, admit=admit)
+
+        return self._handle(request, "redriveDead", handle)
 
     def discard_dead(self, request: Request) -> Answer:
         """POST /v1/clients/{clientId}/dead/discard."""
-        return self._handle(request, redrive.discard_dead)
+        return self._handle(request, "discardDead", redrive.discard_dead)
 
     def redrive_execution(self, request: Request) -> Answer:
         """POST /v1/executions/{executionId}/redrive: answers the execution, which waits for its attempt."""
         caller = access.require_known(self.world, request.caller)
         execution = read.get_execution(self.world, caller, request.path["executionId"])
         body = self._optional(request, RedriveBody)
-        if is_redrivable(execution):
-            self._admitting(execution.client_id)(1)
-        return HTTPStatus.OK, Execution.of(redrive.redrive(self.world, execution, as_it_was=body.as_it_was))
+        with self._noting(request, "redriveExecution", body, execution_id=execution.execution_id) as note:
+            if is_redrivable(execution):
+                self._admitting(execution.client_id)(1)
+                note(execution.client_id)
+            waiting = redrive.redrive(self.world, execution, as_it_was=body.as_it_was)
+        return HTTPStatus.OK, Execution.of(waiting)
 
     def cancel_execution(self, request: Request) -> Answer:
         """POST /v1/executions/{executionId}/cancel: answers whether it came in time, and the execution."""
         caller = access.require_known(self.world, request.caller)
         self._optional(request, EmptyBody)
-        answer, execution = cancel.cancel_execution(self.world, caller, request.path["executionId"])
+        execution_id = request.path["executionId"]
+        with self._noting(request, "cancelExecution", execution_id=execution_id) as note:
+            answer, execution = cancel.cancel_execution(self.world, caller, execution_id, note)
         return HTTPStatus.OK, CancelledExecution.of(execution, result=answer.verdict)
 
-    def _handle(self, request: Request, handle: Callable[..., Handled]) -> Answer:
+    def _handle(self, request: Request, action: str, handle: Callable[..., Handled]) -> Answer:
         client = access.client_for(self.world, request.caller, request.path["clientId"])
         body = self._optional(request, DeadFilterBody)
         before = position_of(body.next_token, _attention_key, "/nextToken")
-        handled = handle(self.world, client.client_id, body.to_filter(), body.limit, before)
+        with self._noting(request, action, body) as note:
+            handled = handle(self.world, client.client_id, body.to_filter(), body.limit, before, note=note)
         next_token = handled.next_before and token_of(handled.next_before)
         return HTTPStatus.OK, HandledDead(handled.seen, handled.changed, next_token)
 

@@ -1,4 +1,4 @@
-"""The operations that look at the whole: the caller, the clients, the shards, a client's usage, what is to come."""
+"""The operations that look at the whole: the caller, clients, shards, usage, trails, what is to come."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from clockwork.domain.errors import InvalidRequest, Problem
 from clockwork.domain.ids import decode_part
 from clockwork.domain.lifecycle.parking import parking_of
 from clockwork.domain.requests.quotas import day_of
+from clockwork.domain.requests.trail import Entry
 from clockwork.edge.http.pages import in_query, page, position_of, token_of
 from clockwork.edge.http.request import Request
 from clockwork.edge.operations.base import Answer, Operations
 from clockwork.edge.responses import overview as answers
 from clockwork.edge.responses.clients import ShownClient
+from clockwork.edge.responses.trail import AuditEntry, AuditPage
 from clockwork.flows import access
 from clockwork.flows.requests.upcoming import Position, list_upcoming
 
@@ -23,6 +25,8 @@ from clockwork.flows.requests.upcoming import Position, list_upcoming
 MOST_COUNTED = 200
 #: How far ahead (ms) is looked, if the query does not say until when.
 LOOKED_AHEAD_MS = 24 * 3_600_000
+#: The key of an entry in a trail.
+_ENTRY = re.compile(r"[0-9]{13}#[A-Za-z0-9_-]{1,64}")
 #: A position in the list of what is to come: the key of a row or an edge, and how many of its elements are behind it.
 _POSITION = re.compile(r"[0-9]{13}[#$][A-Za-z0-9_-]{0,64} [0-9]{1,7}")
 
@@ -69,6 +73,16 @@ class OverviewApi(Operations):
             today,
         )
 
+    def list_audit(self, request: Request) -> Answer:
+        """GET /v1/audit: who asked for which change, for the client's own callers and for admins."""
+        client = access.client_for(self.world, request.caller, request.query.get("clientId"))
+        limit, before = request.limit(), position_of(request.query.get("nextToken"), _entry)
+        found = self.world.trail.list(client.client_id, limit, before)
+        readable = [one for one in found.entries if isinstance(one, Entry)]
+        shown = ((token_of(one.key), AuditEntry.of(one)) for one in readable)
+        items, next_token = page(shown, found.next_before and token_of(found.next_before))
+        return HTTPStatus.OK, AuditPage(items, len(found.entries) - len(readable), next_token)
+
     def list_upcoming(self, request: Request) -> Answer:
         """GET /v1/upcoming: what is about to start for a client, anonymous jobs included."""
         client = access.client_for(self.world, request.caller, request.query.get("clientId"))
@@ -89,6 +103,11 @@ class OverviewApi(Operations):
 def _client_id(token: str) -> str | None:
     client_id = decode_part(token).decode("ascii")
     return client_id if CLIENT_ID.fullmatch(client_id) else None
+
+
+def _entry(token: str) -> str | None:
+    key = decode_part(token).decode("ascii")
+    return key if _ENTRY.fullmatch(key) else None
 
 
 def _instant(request: Request, name: str) -> int | None:

@@ -16,6 +16,7 @@ from clockwork.domain.lifecycle.redrives import RedrivePlan, discarded, is_redri
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.releases import Release
 from clockwork.domain.requests.quotas import Admit
+from clockwork.domain.requests.trail import Note, unnoted
 from clockwork.domain.storage.rows import row_of_retry
 from clockwork.flows.access import get_by_key, get_jobs
 from clockwork.flows.outages import tolerated
@@ -115,10 +116,17 @@ def redrive_dead(
     return Handled(len(page.executions), len(kept), page.next_before)
 
 
-def discard_dead(world: World, client_id: str, wanted: DeadFilter, limit: int, before: str | None) -> Handled:
-    """Discard those of up to `limit` dead executions that pass the filter: they stay DEAD, and leave the list."""
+def discard_dead(
+    world: World, client_id: str, wanted: DeadFilter, limit: int, before: str | None, *, note: Note = unnoted
+) -> Handled:
+    """Discard those of up to `limit` dead executions that pass the filter: they stay DEAD, and leave the list.
+
+    `note` is called before anything is written.
+    """
     page = list_dead(world, client_id, wanted, limit, before)
     changes = [(execution, after) for execution in page.executions if (after := discarded(execution)) is not None]
+    if changes:
+        note(client_id)
     return Handled(len(page.executions), len(_save(world, changes)), page.next_before)
 
 
