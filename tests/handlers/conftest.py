@@ -1,4 +1,4 @@
-"""What requests are answered holds of the deployed API and of the testing kit: tests that make an `Api` run over both."""
+"""What a request is answered holds of the api Lambda and of the testing kit: tests that make an `Api` run over both."""
 
 from __future__ import annotations
 
