@@ -98,7 +98,7 @@ def cap(at: Stage) -> Steps:
 
 def pause_of_a_job(at: Stage) -> Steps:
     """Four fires: before the pause, in it, which is caught up, and after it."""
-    often = {"every": at.beat, "anchor_at": at.after(1), "max_fires": 4, "catch_up": "all"}
+    often: dict[str, Any] = {"every": at.beat, "anchor_at": at.after(1), "max_fires": 4, "catch_up": "all"}
     job = at.make("hook", "paused", key="paused", retry=STEADY, **often)
     yield lambda: at.ended(1, job)() and at.is_on_beat()
     at.cw["kit-plain"].jobs.pause(job.job_id)

@@ -58,7 +58,7 @@ class KitApi(Api):
         return Answer(response.status, told["Content-Type"], response.body.decode(), told)
 
     def _served(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
-        raw = self.handle(event, context)
+        raw: dict[str, Any] = self.handle(event, context)
         if event["routeKey"] != NO_ROUTE:
             check_answer(event["routeKey"], raw["statusCode"], raw["headers"]["Content-Type"], raw["body"])
         return raw
