@@ -51,7 +51,9 @@ def _wanted(batch: Batch, claimed: Sequence[Item], due: Sequence[int]) -> list[i
     for slot in due:
         with batch.failing(claimed[slot]):
             job_ref = decode_job(claimed[slot].release.job_id)
-            if isinstance(job_ref, NamedJobId):
+            if (objection := claimed[slot].objection) is not None:
+                _drop(batch, claimed[slot], objection)
+            elif isinstance(job_ref, NamedJobId):
                 named[slot] = job_ref
             elif not _is_too_late(batch, claimed[slot]):
                 wanted.append(slot)
