@@ -138,7 +138,7 @@ def test_a_client_that_gets_the_id_anew_inherits_nothing() -> None:
     admin(api, "DELETE")
     run(api, 3)
     assert is_gone(api)
-    api.clockwork.targets._answer = None
+    api.clockwork.targets._answer = lambda _: Outcome(State.SUCCEEDED, api.clockwork.clock.at, api.clockwork.clock.at)
     made = admin(api, "PUT", PATH, {"principals": [BOB]}, headers={"If-Match": "0"})
     assert (made.status, made.body["state"]) == (200, "ACTIVE")
     ask: dict[str, Any] = {"query": {"clientId": "acme"}, "caller": BOB}
