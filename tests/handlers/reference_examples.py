@@ -133,8 +133,9 @@ STEPS = (
     Step("POST /v1/clients/{clientId}/dead/discard", {"to": "2026-05-01T09:30:00Z"}, ids=_acme),
     Step("POST /v1/clients/{clientId}/pause", {"reason": "incident 7"}, ids=_acme),
     Step("POST /v1/clients/{clientId}/parked/release", {"maxPerSecond": 20}, ids=_acme, minutes=2),
-    Step("POST /v1/clients/{clientId}/sidelined/release", {"maxPerSecond": 20}, ids=_acme),
-    Step("POST /v1/clients/{clientId}/resume", {}, ids=_acme),
+    Step("POST /v1/clients/{clientId}/sidelined/release", {"maxPerSecond": 20}, ids=_acme, minutes=1),
+    Step("POST /v1/clients/{clientId}/resume", {}, ids=_acme, minutes=1),
+    Step("GET /v1/audit", query={"limit": "2"}),
     Step("POST /v1/clients/{clientId}/parked/discard", {}, ids=_acme),
     Step("POST /v1/clients/{clientId}/sidelined/discard", {}, ids=_acme),
     Step("GET /v1/shards"),
@@ -149,6 +150,7 @@ STEPS = (
         },
     ),
     Step("DELETE /schedule", _ORIGINAL),
+    Step("DELETE /v1/clients/{clientId}", headers={"If-Match": "3"}, ids=_acme),
 )
 
 
