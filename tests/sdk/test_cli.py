@@ -90,7 +90,7 @@ def with_dead(cli: Cli, *keys: str) -> None:
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Somebody sits there to be asked."""
-    monkeypatch.setattr("clockwork_client.cli.dead._can_ask", lambda: True)
+    monkeypatch.setattr("clockwork_client.cli.show.can_ask", lambda: True)
     yield
 
 
@@ -466,6 +466,19 @@ def test_clients_are_listed_with_what_they_use(cli: Cli) -> None:
     told = cli("client", "usage").stdout
     assert "parked" in told
     assert f"down.example.com {datetime.fromtimestamp(began_at / 1000, UTC).astimezone():%Y-%m-%d %H:%M}" in told
+
+
+def test_a_client_is_deleted_once_somebody_says_so(cli: Cli, terminal: None) -> None:
+    assert cli("client", "delete", "globex", caller=ADMIN, text="n\n").exit_code == 0
+    assert [one["state"] for one in cli.json("client", "list", caller=ADMIN)] == ["ACTIVE", "ACTIVE"]
+    ran = cli("client", "delete", "globex", caller=ADMIN, text="y\n")
+    assert ran.exit_code == 0 and "DELETING" in ran.stdout
+    assert cli("client", "delete", "acme", "--yes").exit_code == 1
+
+
+def test_nothing_is_deleted_when_nobody_can_be_asked(cli: Cli) -> None:
+    assert cli("client", "delete", "globex", caller=ADMIN).exit_code == 2
+    assert not any(one.method == "DELETE" for one in cli.transport.sent)
 
 
 def test_shards_are_shown_to_admins(cli: Cli) -> None:

@@ -138,6 +138,7 @@ CALLS: dict[str, Call] = {
     "discardDead": lambda cw: cw.dead.discard(client_id="c", next_token="n", **DEAD),
     "putClient": lambda cw: cw.clients.put("c", if_revision=3, **CLIENT),
     "getClient": lambda cw: cw.clients.get("c"),
+    "deleteClient": lambda cw: cw.clients.delete("c", if_revision=3),
     "pauseClient": lambda cw: cw.clients.pause("c", reason="r", if_revision=3),
     "resumeClient": lambda cw: cw.clients.resume("c", reason="r", if_revision=3),
     "releaseParked": lambda cw: cw.clients.release_parked("c", max_per_second=1),

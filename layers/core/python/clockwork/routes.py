@@ -52,6 +52,7 @@ ROUTES = (
     Route("GET", "/v1/clients/{clientId}/usage", "get_usage"),
     Route("PUT", "/v1/clients/{clientId}", "put_client", admin=True),
     Route("GET", "/v1/clients/{clientId}", "get_client"),
+    Route("DELETE", "/v1/clients/{clientId}", "delete_client", admin=True),
     Route("POST", "/v1/clients/{clientId}/pause", "pause_client", admin=True),
     Route("POST", "/v1/clients/{clientId}/resume", "resume_client", admin=True),
     Route("POST", "/v1/clients/{clientId}/parked/release", "release_parked", admin=True),

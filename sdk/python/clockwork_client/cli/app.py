@@ -116,7 +116,7 @@ GROUPS = {
     "job": (_job, "Jobs: create, list, get, update, pause, resume, run, backfill, cancel."),
     "exec": (_exec, "Executions of jobs: list, get, cancel, redrive."),
     "dead": (_dead, "DEAD executions of a client: list, redrive, discard."),
-    "client": (_client, "Clients, who may act within which bounds: list, get, usage, put, pause, resume."),
+    "client": (_client, "Clients, who may act within which bounds: list, get, usage, put, pause, resume, delete."),
     "cron": (_cron, "Cron expressions: explain, next."),
 }
 #: The same for commands that stand alone.

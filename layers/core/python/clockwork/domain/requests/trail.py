@@ -56,6 +56,12 @@ class TrailPage(msgspec.Struct, frozen=True):
     next_before: str | None
 
 
+def since(page: TrailPage, at: int) -> TrailPage:
+    """The entries of a page from an instant (ms) on. One that cannot be read is not known to be of that time."""
+    kept = [one for one in page.entries if isinstance(one, Entry) and one.at >= at]
+    return TrailPage(kept, page.next_before if len(kept) == len(page.entries) else None)
+
+
 class Note(Protocol):
     """What a flow calls right before it changes something for the first time. A repeat within the call is free."""
 

@@ -168,6 +168,7 @@ OPERATIONS = {
         executions.HandledDead,
         body=DeadFilterBody,
         examples=({"prefix": "daily-", "from": "2026-05-01T00:00:00Z"},),
+        conflicts=True,
         capped=True,
     ),
     "discard_dead": Operation(
@@ -199,6 +200,12 @@ OPERATIONS = {
         parameters=("If-Match",),
     ),
     "get_client": Operation("Read a client", clients.ShownClient),
+    "delete_client": Operation(
+        "Delete a client: nothing of it starts any more, sweeps end what is left, then it is gone",
+        clients.ShownClient,
+        status=202,
+        parameters=("If-Match",),
+    ),
     "pause_client": Operation(
         "Pause a client: what comes due is parked",
         clients.ShownClient,

@@ -1,6 +1,6 @@
-"""The operations that pause and resume a client, and release or discard its parked occurrences. They are for admins.
+"""The operations that pause, resume and delete a client, and release or discard its parked occurrences.
 
-The application lets only admins through to the routes that `routes.ROUTES` marks as theirs.
+They are for admins. The application lets only admins through to the routes that `routes.ROUTES` marks as theirs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from clockwork.edge.operations.base import Answer, Operations
 from clockwork.edge.requests.schedules import EmptyBody, ReasonBody
 from clockwork.edge.responses.clients import Discarding, ShownClient, Unparking
 from clockwork.flows import access
-from clockwork.flows.requests.clients import pause_client, resume_client
+from clockwork.flows.requests.clients import delete_client, pause_client, resume_client
 
 
 class UnparkBody(EdgeModel):
@@ -44,6 +44,13 @@ class ClientApi(Operations):
         with self._noting(request, "resumeClient", body) as note:
             resumed = resume_client(self.world, client.client_id, request.revision(), note)
         return HTTPStatus.OK, ShownClient.of(resumed)
+
+    def delete_client(self, request: Request) -> Answer:
+        """DELETE /v1/clients/{clientId}: nothing of it starts any more; sweeps end what is left, then it is gone."""
+        client = access.client_for(self.world, request.caller, request.path["clientId"])
+        with self._noting(request, "deleteClient") as note:
+            deleted = delete_client(self.world, client.client_id, request.revision(), note)
+        return HTTPStatus.ACCEPTED, ShownClient.of(deleted)
 
     def release_parked(self, request: Request) -> Answer:
         """POST /v1/clients/{clientId}/parked/release: at a chosen rate, whether circuits are open or not."""

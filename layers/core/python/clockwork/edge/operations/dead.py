@@ -9,6 +9,9 @@ from typing import Any
 from pydantic import Field, ValidationInfo, field_validator
 
 from clockwork.domain import ids
+from clockwork.domain.clients import DELETED, Client, disowns
+from clockwork.domain.errors import NotDead
+from clockwork.domain.executions import Execution as Stored
 from clockwork.domain.lifecycle.redrives import is_redrivable
 from clockwork.domain.requests.trail import Note
 from clockwork.edge.http.checks import EdgeModel, checks_of
@@ -47,9 +50,9 @@ class DeadFilterBody(EdgeModel):
             checks_of(info).report("/prefix", "must be the beginning of a jobKey")
         return prefix
 
-    def to_filter(self) -> DeadFilter:
+    def to_filter(self, client: Client) -> DeadFilter:
         """The filter as the flow takes it."""
-        return DeadFilter(self.prefix, instant_of(self.from_), instant_of(self.to))
+        return DeadFilter(self.prefix, instant_of(self.from_), instant_of(self.to), client.since_at)
 
 
 class RedriveBody(EdgeModel):
@@ -69,7 +72,7 @@ class DeadApi(Operations):
         limit = request.limit()
         before = position_of(request.query.get("nextToken"), _attention_key)
         from_at, to_at = request.instants("from", "to")
-        wanted = DeadFilter(request.prefix(), from_at, to_at)
+        wanted = DeadFilter(request.prefix(), from_at, to_at, client.since_at)
         found = redrive.list_dead(self.world, client.client_id, wanted, limit, before)
         shown = ((token_of(one.attention_key), Execution.of(one)) for one in found.executions)
         return HTTPStatus.OK, ExecutionPage(*page(shown, found.next_before and token_of(found.next_before)))
@@ -98,6 +101,7 @@ class DeadApi(Operations):
         body = self._optional(request, RedriveBody)
         with self._noting(request, "redriveExecution", body, execution_id=execution.execution_id) as note:
             if is_redrivable(execution):
+                self._require_own(execution)
                 self._admitting(execution.client_id)(1)
                 note(execution.client_id)
             waiting = redrive.redrive(self.world, execution, as_it_was=body.as_it_was)
@@ -112,12 +116,17 @@ class DeadApi(Operations):
             answer, execution = cancel.cancel_execution(self.world, caller, execution_id, note)
         return HTTPStatus.OK, CancelledExecution.of(execution, result=answer.verdict)
 
+    def _require_own(self, execution: Stored) -> None:
+        """Raise NotDead if the execution is of a client that had the id before this one."""
+        if disowns(self.world.clients.get(execution.client_id), redrive.created_at(execution)):
+            raise NotDead(DELETED)
+
     def _handle(self, request: Request, action: str, handle: Callable[..., Handled]) -> Answer:
         client = access.client_for(self.world, request.caller, request.path["clientId"])
         body = self._optional(request, DeadFilterBody)
         before = position_of(body.next_token, _attention_key, "/nextToken")
         with self._noting(request, action, body) as note:
-            handled = handle(self.world, client.client_id, body.to_filter(), body.limit, before, note=note)
+            handled = handle(self.world, client.client_id, body.to_filter(client), body.limit, before, note=note)
         next_token = handled.next_before and token_of(handled.next_before)
         return HTTPStatus.OK, HandledDead(handled.seen, handled.changed, next_token)
 

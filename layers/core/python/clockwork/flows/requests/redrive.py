@@ -33,6 +33,8 @@ class DeadFilter(msgspec.Struct, frozen=True):
     prefix: str | None = None
     from_at: int | None = None
     to_at: int | None = None
+    #: What was created before (ms) is of a client that had the id before, and passes no filter.
+    since_at: int = 0
 
     def matches(self, execution: Execution) -> bool:
         """Whether an execution passes the filter. One of an anonymous job has no jobKey, so it passes no prefix."""
@@ -40,10 +42,17 @@ class DeadFilter(msgspec.Struct, frozen=True):
             return False
         if self.to_at is not None and execution.due_at > self.to_at:
             return False
+        if created_at(execution) < self.since_at:
+            return False
         if self.prefix is None:
             return True
         job = ids.decode_job(execution.job_id)
         return isinstance(job, NamedJobId) and job.job_key.startswith(self.prefix)
+
+
+def created_at(execution: Execution) -> int:
+    """When what is dead was created (ms), as far as its record knows."""
+    return execution.due_at if execution.occurrence is None else execution.occurrence.created_at
 
 
 class Handled(msgspec.Struct, frozen=True):
