@@ -53,6 +53,12 @@ def core(*, local: bool) -> Path:
     return shelved(f"core-{kind}", digest, partial(_copy, source, interpreter))
 
 
+def handler(folder: str) -> Path:
+    """The folder of a function's own code: a copy of the one below lambdas/."""
+    source = ROOT / "lambdas" / folder
+    return shelved(f"handler-{folder}", digest_of((source, *_MAKERS)), partial(_copy, source, None))
+
+
 def _interpreter(architecture: str | None) -> str | None:
     """The interpreter that compiles: byte code is the same for all architectures."""
     return account_interpreter() if architecture else sys.executable
