@@ -68,8 +68,10 @@ class EventBridgeTransport(ServiceTransport[EventBridgeTarget]):
             return dict.fromkeys(entries, fault)
         except FAULTS as fault:
             return dict.fromkeys(entries, fault)
-        told = zip(entries, answer["Entries"], strict=True)
-        return {n: Refused(one["ErrorCode"], one.get("ErrorMessage", "")) for n, one in told if one.get("ErrorCode")}
+        told = dict(zip(entries, answer.get("Entries", ()), strict=False))
+        silent = dict.fromkeys(entries.keys() - told.keys(), Refused("NoAnswer", "it did not say whether it took it"))
+        refused = {number: one for number, one in told.items() if one.get("ErrorCode")}
+        return silent | {n: Refused(one["ErrorCode"], one.get("ErrorMessage", "")) for n, one in refused.items()}
 
 
 def _size_of(entry: Entry) -> int:
