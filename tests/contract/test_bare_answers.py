@@ -28,8 +28,9 @@ from clockwork.aws.stores.signing_secrets import AwsSigningSecrets
 from clockwork.aws.stores.timeline import AwsTimeline
 from clockwork.aws.targets.eventbridge import EventBridgeTransport
 from clockwork.aws.targets.lambda_function import LambdaTransport
-from clockwork.aws.targets.roles import NoRole, RoleClients
+from clockwork.aws.targets.roles import RoleClients
 from clockwork.aws.targets.secrets import Secrets, SecretUnreadable
+from clockwork.aws.targets.service_attempts import NoRole
 from clockwork.aws.targets.sns import SnsTransport
 from clockwork.aws.targets.sqs import SqsTransport
 from clockwork.domain.errors import Unavailable

@@ -125,7 +125,7 @@ def is_client(answer: Any) -> bool:
 
 
 def nothing_started(answer: Any) -> bool:
-    return answer["started"] == 0 and answer["failed"] > 0
+    return bool(answer["started"] == 0 and answer["failed"] > 0)
 
 
 def refused(answer: Any) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from infra import ROOT
 from infra.packaging import bytecode
 from infra.packaging.bundle import core, packages
 from infra.packaging.bytecode import Compiler, account_compiler, local_compiler
@@ -88,7 +89,7 @@ def test_a_machine_that_cannot_compile_says_so_once(
 def test_a_checkout_without_the_compiler_says_what_installs_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(bytecode, "PYODIDE", bytecode.ROOT / "node_modules/none/package.json")
+    monkeypatch.setattr(bytecode, "PYODIDE", ROOT / "node_modules/none/package.json")
     assert account_compiler() is None
     assert "there is no node_modules/none: run `make setup`" in capsys.readouterr().err
 
@@ -106,7 +107,7 @@ def test_an_interpreter_of_another_version_compiles_nothing(
 
 def test_the_accounts_core_has_byte_code_unless_it_cannot_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = core(local=False)
-    monkeypatch.setattr(bytecode, "PYODIDE", bytecode.ROOT / "none")
+    monkeypatch.setattr(bytecode, "PYODIDE", ROOT / "none")
     account_compiler.cache_clear()
     without = core(local=False)
     modules = {file.relative_to(compiled) for file in compiled.rglob("*.py")}

@@ -69,9 +69,10 @@ class EventBridgeTransport(ServiceTransport[EventBridgeTarget]):
         except FAULTS as fault:
             return dict.fromkeys(entries, fault)
         told = dict(zip(entries, answer.get("Entries", ()), strict=False))
-        silent = dict.fromkeys(entries.keys() - told.keys(), Refused("NoAnswer", "it did not say whether it took it"))
+        silent = Refused("NoAnswer", "it did not say whether it took it")
+        faults: dict[int, Exception] = dict.fromkeys(entries.keys() - told.keys(), silent)
         refused = {number: one for number, one in told.items() if one.get("ErrorCode")}
-        return silent | {n: Refused(one["ErrorCode"], one.get("ErrorMessage", "")) for n, one in refused.items()}
+        return faults | {n: Refused(one["ErrorCode"], one.get("ErrorMessage", "")) for n, one in refused.items()}
 
 
 def _size_of(entry: Entry) -> int:

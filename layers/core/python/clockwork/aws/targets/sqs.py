@@ -66,8 +66,8 @@ class SqsTransport(ServiceTransport[SqsTarget]):
             answer = client.send_message_batch(QueueUrl=url, Entries=entries) if entries else {}
         except FAULTS as fault:
             return dict.fromkeys(range(len(deliveries)), fault) | faults
-        for number, failed in not_taken(answer, (entry["Id"] for entry in entries)).items():
-            faults[int(number)] = Refused(failed["Code"], failed.get("Message", ""))
+        for id_, failed in not_taken(answer, (entry["Id"] for entry in entries)).items():
+            faults[int(id_)] = Refused(failed["Code"], failed.get("Message", ""))
         return faults
 
     def _queue_of(self, delivery: Delivery, target: SqsTarget) -> tuple[Any, str]:
