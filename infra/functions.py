@@ -124,6 +124,7 @@ class Functions(Construct):
         self._live: dict[lambda_.Function, lambda_.Alias] = {}
         self._architecture = ARCHITECTURES[options.architecture]
         self._reserves = options.reserve
+        self._platform_logs = options.platform_logs
         self._removal_policy = cdk.RemovalPolicy.RETAIN if options.keeps else cdk.RemovalPolicy.DESTROY
         settings = _with_resources(options.settings, storage, queues)
         if options.kafka:
@@ -214,6 +215,10 @@ class Functions(Construct):
             layers=[self._layers.of[layer] for layer in ("vendor", *shape.layers, "core")],
             role=role,
             log_group=log,
+            # JSON is the format in which Lambda's own lines have levels. Clockwork's lines are as they were written.
+            logging_format=lambda_.LoggingFormat.JSON,
+            system_log_level_v2=lambda_.SystemLogLevel[self._platform_logs],
+            application_log_level_v2=lambda_.ApplicationLogLevel.INFO,
             timeout=cdk.Duration.seconds(shape.timeout_seconds),
             memory_size=shape.memory_mb,
             reserved_concurrent_executions=shape.reserved if self._reserves else None,

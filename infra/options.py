@@ -46,6 +46,10 @@ class Options:
     ingestion_queue: bool = False
     #: Whether ticker and pollers have concurrency that nothing else in the account can take.
     reserve: bool = False
+    #: From which level on Lambda's own lines about invocations are logged: `WARN` or `INFO`.
+    platform_logs: str = "WARN"
+    #: Whether the API logs every request.
+    access_log: bool = True
     #: `arm64` or `x86_64`.
     architecture: str = "arm64"
     tags: Mapping[str, str] = field(default_factory=dict)
@@ -101,6 +105,7 @@ def _options(given: Mapping[str, Any], settings: Settings) -> Options:
             shards=given.get("shards", settings.shards),
             release_queues=given.get("releaseQueues", settings.release_queues),
             deliverer_concurrency=given.get("delivererConcurrency", settings.deliverer_concurrency),
+            own_metrics=given.get("ownMetrics", settings.own_metrics),
         ),
         name=_value(given, "name"),
         target_queue_arns=tuple(_value(given, "targetQueueArns")),
@@ -110,6 +115,8 @@ def _options(given: Mapping[str, Any], settings: Settings) -> Options:
         queue_pollers=_value(given, "queuePollers"),
         ingestion_queue=_value(given, "ingestionQueue"),
         reserve=_value(given, "reserve"),
+        platform_logs=_value(given, "platformLogs"),
+        access_log=_value(given, "accessLog"),
         architecture=_value(given, "architecture"),
         tags=given.get("tags", {}),
         adopted_tables=given.get("adopt", {}).get("tables", {}),

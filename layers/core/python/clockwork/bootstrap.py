@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -15,7 +16,7 @@ from typing import Any, NoReturn
 from clockwork import ports, telemetry
 from clockwork.domain.jobs import EventBridgeTarget, HttpTarget, KafkaTarget, LambdaTarget, SnsTarget, SqsTarget
 from clockwork.flows.world import Environment, World
-from clockwork.settings import LIVE, Settings
+from clockwork.settings import LIVE, OWN_METRICS, Settings
 
 Handler = Callable[[dict[str, Any], Any], Any]
 
@@ -43,12 +44,23 @@ class App:
         return self.world.clock.now() + int(context.get_remaining_time_in_millis())
 
     def emit(self, metrics: Mapping[str, telemetry.Value], **properties: object) -> None:
-        """Write one line of metrics, with the count of the defects that were contained since the last line, if any."""
+        """Write one line of those metrics that the deployment has, if any, with `properties` that can be searched.
+
+        The line also counts the defects that were contained since the last one.
+        """
         settings = self.world.settings
         if contained := self.world.environment.faults.take():
             metrics = {**metrics, "FaultsContained": contained}
-        at = self.world.clock.now()
-        print(telemetry.metrics_line(settings.metrics_namespace, settings.stack_name, at, metrics, properties))
+        if metrics := telemetry.chosen(metrics, OWN_METRICS[settings.own_metrics]):
+            at = self.world.clock.now()
+            self.write(telemetry.metrics_line(settings.metrics_namespace, settings.stack_name, at, metrics, properties))
+
+    def write(self, line: str) -> None:
+        """Write a line into the log, in one call: `print` makes two, and a line of another thread could come between.
+
+        CloudWatch does not extract metrics from a line that is broken.
+        """
+        sys.stdout.write(f"{line}\n")
 
 
 def entry_point(make_handler: Callable[[App], Handler], *, delivers: bool = False) -> Handler:

@@ -6,11 +6,22 @@ An environment variable is the upper-case name of its field. Durations say their
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 
 #: The alias of every Lambda's version that works at the moment. Whoever starts a Lambda names it.
 LIVE = "live"
+#: Own metrics that have values whenever there is work. CloudWatch bills a metric for every hour in which it has one.
+USUAL_METRICS = ("Polls", "CursorLagMs", "LatenessMs", "OwnLatenessMs", "Released", "Delivered", "Failed", "Dead")
+#: Own metrics that count what should not happen. They are written only when it has happened.
+FAULT_METRICS = (
+    *("Early", "FaultsContained", "Stuck", "SetAside", "SettingsRefused", "PollersNotStarted", "LookaheadNarrowed"),
+    *("MessagesFailed", "MessagesRejected", "DeadLettersReleased", "DeadLettersLeft", "ChainsRepaired", "ChainsLeft"),
+)
+#: The own metrics that are written unless the deployment asks for others: alarms and dashboard look at each.
+FEW_METRICS = (*USUAL_METRICS, *FAULT_METRICS)
+#: What a deployment may ask for, with the names of the metrics that are written. None: all, those that are 0 as well.
+OWN_METRICS: Mapping[str, Collection[str] | None] = {"few": FEW_METRICS, "all": None, "none": ()}
 
 
 class InvalidSettings(Exception):
@@ -104,6 +115,8 @@ class Settings:
     sweeper_function: str = ""
     stack_name: str = "Clockwork"
     metrics_namespace: str = "Clockwork"
+    #: Which own metrics are written, see `OWN_METRICS`.
+    own_metrics: str = "few"
     #: The queue to which the ingester sends messages that it rejects. No other Lambda has it.
     rejected_queue_url: str = ""
     #: How long a Kafka topic may take to acknowledge a message. Well below the deliverer's timeout.
@@ -164,6 +177,7 @@ class Settings:
             deliverer_concurrency=10,
             circuit_least_outcomes=10,
             circuit_cooldown_seconds=5,
+            own_metrics="all",
         )
 
     def with_(self, **changes: object) -> Settings:
