@@ -123,6 +123,8 @@ class Alarms(Construct):
 
     def _watch_queues(self, pair: Pair, kind: str) -> None:
         self._watch_releases(pair.release, kind)
+        if pair.shares_dead_letters:
+            return
         dead = pair.dead_letters.metric_approximate_number_of_messages_visible(statistic="Maximum", period=_MINUTE)
         left = "Releases failed again and again; the sweeper takes them up"
         self._alarm("DeadLetters", dead, above=0, means=left, kind=kind)
@@ -142,10 +144,12 @@ class Alarms(Construct):
         # Two alarms rather than one on their sum: the emulator's CloudFormation knows no metric math.
         waiting = pair.release.metric_approximate_number_of_messages_visible(statistic="Maximum", period=_MINUTE)
         hidden = pair.release.metric_approximate_number_of_messages_not_visible(statistic="Maximum", period=_MINUTE)
-        dead = pair.dead_letters.metric_approximate_number_of_messages_visible(statistic="Maximum", period=_MINUTE)
         means = "SQS looks at the first 120,000 messages of a FIFO queue alone: keys behind them wait for others' heads"
         self._alarm("OrderedBacklog", waiting, above=ORDERED_BACKLOG, means=means, kind=kind)
         self._alarm("OrderedHidden", hidden, above=ORDERED_BACKLOG, means=means, kind=kind)
+        if pair.shares_dead_letters:
+            return
+        dead = pair.dead_letters.metric_approximate_number_of_messages_visible(statistic="Maximum", period=_MINUTE)
         left = "Ordered releases failed again and again; the sweeper takes them up, out of their order"
         self._alarm("OrderedDeadLetters", dead, above=0, means=left, kind=kind)
 

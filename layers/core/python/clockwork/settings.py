@@ -110,6 +110,10 @@ class Settings:
     release_dead_letter_queue_url: str = ""
     ordered_release_queue_url: str = ""
     ordered_release_dead_letter_queue_url: str = ""
+    #: Whether deliveries to private targets have queues and a deliverer of their own, by the option `network`.
+    has_network: bool = False
+    #: Whether this Lambda is the deliverer in that network.
+    in_network: bool = False
     poller_function: str = ""
     #: The api alone has it: it starts a sweep when a client is resumed.
     sweeper_function: str = ""
@@ -146,11 +150,28 @@ class Settings:
         return self.kafka_release_queue_url != ""
 
     @property
+    def reaches_private(self) -> bool:
+        """Whether this Lambda, as a deliverer, may connect to private addresses. On one's own machine it always may."""
+        return self.in_network or self.stage == "local"
+
+    @property
+    def private_release_queue_url(self) -> str:
+        """The queue of plain deliveries to private targets, derived as those of the further release queues are."""
+        return self._beside(private_queue_name(self.stack_name))
+
+    @property
+    def private_ordered_release_queue_url(self) -> str:
+        """The queue of ordered deliveries to private targets."""
+        return self._beside(private_queue_name(self.stack_name, ordered=True))
+
+    @property
     def release_queue_urls(self) -> list[str]:
         """The URLs of all plain release queues, derived from the first: all would not fit into an environment."""
-        beside = self.release_queue_url.rpartition("/")[0]
         names = (release_queue_name(self.stack_name, index) for index in range(1, self.release_queues))
-        return [self.release_queue_url, *(f"{beside}/{name}" for name in names)]
+        return [self.release_queue_url, *map(self._beside, names)]
+
+    def _beside(self, queue_name: str) -> str:
+        return f"{self.release_queue_url.rpartition('/')[0]}/{queue_name}"
 
     @staticmethod
     def for_account() -> Settings:
@@ -209,6 +230,11 @@ class Settings:
 def release_queue_name(stack_name: str, index: int | str) -> str:
     """The name of the release queue with this number, from 1 on."""
     return f"{stack_name}-Release-{index}"
+
+
+def private_queue_name(stack_name: str, *, ordered: bool = False) -> str:
+    """The name of the release queue of deliveries to private targets, the FIFO one if `ordered`."""
+    return f"{stack_name}-PrivateOrderedRelease.fifo" if ordered else f"{stack_name}-PrivateRelease"
 
 
 def _to_text(value: object) -> str:
