@@ -17,7 +17,7 @@ from tests.infra.template import Resource, Template
 @pytest.fixture(scope="module")
 def network() -> Template:
     """The template of an account with a network, and without a cluster."""
-    return template_of("reserved, with pollers")
+    return synthesize(network=NETWORK)
 
 
 def queue_of(template: Template, name: str) -> Resource:
