@@ -132,8 +132,9 @@ chaos: setup-dev ## The deployed stack while its workers, targets and ticks are 
 soak: setup-dev ## The deployed stack under a steady load for MINUTES (5): what is lost, late, or grows?
 	@$(PY) -m tests.soak --minutes $(MINUTES)
 
-openapi: setup-dev ## Write the API's description anew, after a change of routes or models
+openapi: setup-dev ## Write the API's description and reference anew, after a change of routes or models
 	@$(PY) -m clockwork.edge.description.openapi
+	@$(PY) -m tests.handlers.reference
 
 synth: setup ## The CloudFormation template that deployment.json asks for (ENV=staging), in build/cdk.out.account
 	@$(CDK) synth --quiet --output build/cdk.out.account $(CHOSEN) && echo build/cdk.out.account

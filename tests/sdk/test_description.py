@@ -138,11 +138,13 @@ CALLS: dict[str, Call] = {
     "discardDead": lambda cw: cw.dead.discard(client_id="c", next_token="n", **DEAD),
     "putClient": lambda cw: cw.clients.put("c", if_revision=3, **CLIENT),
     "getClient": lambda cw: cw.clients.get("c"),
+    "deleteClient": lambda cw: cw.clients.delete("c", if_revision=3),
     "pauseClient": lambda cw: cw.clients.pause("c", reason="r", if_revision=3),
     "resumeClient": lambda cw: cw.clients.resume("c", reason="r", if_revision=3),
     "releaseParked": lambda cw: cw.clients.release_parked("c", max_per_second=1),
     "discardParked": lambda cw: cw.clients.discard_parked("c"),
     "listUpcoming": lambda cw: next(cw.upcoming(from_=AT, to=AT, client_id="c", page_size=1, next_token="n"), None),
+    "listAudit": lambda cw: next(cw.audit(client_id="c", page_size=1, next_token="n"), None),
     "whoAmI": lambda cw: cw.whoami(),
     "listShards": lambda cw: cw.shards(),
     "listClients": lambda cw: next(cw.clients.list(page_size=1, next_token="n"), None),
@@ -183,6 +185,7 @@ ANSWERS: dict[type[Answer], set[str]] = {
     overview.Usage: {"Usage"},
     overview.Shard: {"ShownShard"},
     overview.UpcomingItem: {"UpcomingItem"},
+    overview.AuditEntry: {"AuditEntry"},
     results.HandledDead: {"HandledDead"},
     results.Unparking: {"Unparking"},
     results.Discarding: {"Discarding"},
@@ -191,7 +194,7 @@ ANSWERS: dict[type[Answer], set[str]] = {
 AROUND = {"index", "status"}
 #: Shapes that become no object of their own: pages, choices, a batch, what is read as a plain dict.
 OTHERWISE = {"JobPage", "ExecutionPage", "Job", "Created", "CreatedBatch", "RefusedElement", "Problem", "Fault"}
-OTHERWISE |= {"Health", "ClientPage", "ShardList", "UpcomingPage"}
+OTHERWISE |= {"Health", "ClientPage", "ShardList", "UpcomingPage", "AuditPage"}
 
 
 class Answered(Exception):

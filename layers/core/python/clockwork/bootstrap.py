@@ -104,6 +104,7 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
     from clockwork.aws.stores.shards import AwsShards
     from clockwork.aws.stores.signing_secrets import AwsSigningSecrets
     from clockwork.aws.stores.timeline import AwsTimeline
+    from clockwork.aws.stores.trail import AwsTrail
     from clockwork.aws.targets.notices import AwsNotices
 
     aws = aws or Aws()
@@ -126,6 +127,7 @@ def aws_world(settings: Settings, aws: Any = None, *, delivers: bool = False) ->
         clients=CachedClients(AwsClients(aws, settings.clients_table), clock, settings.client_cache_seconds),
         key_rows=AwsKeyRows(aws, settings.jobs_table),
         regulation=AwsRegulation(aws, settings.clients_table, clock),
+        trail=AwsTrail(aws, settings.executions_table),
         signing_secrets=AwsSigningSecrets(aws),
         environment=Environment(name=OsRandom().token()),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from datetime import datetime
 from itertools import islice
@@ -91,7 +90,7 @@ def _handle(state: State, verb: str, call: Callable[..., results.HandledDead], g
 
 def _is_meant(state: State, verb: str, prefix: str | None, from_: datetime | None, to: datetime | None) -> bool:
     """Whether the user says yes to what is counted. Raises UsageError when nobody can be asked."""
-    if not _can_ask():
+    if not show.can_ask():
         raise click.UsageError("nobody is there to ask: --yes does it without a question")
     found = state.cw.dead.list(prefix=prefix, from_=from_, to=to, page_size=1_000)
     count = sum(1 for _ in islice(found, MOST_COUNTED))
@@ -100,7 +99,3 @@ def _is_meant(state: State, verb: str, prefix: str | None, from_: datetime | Non
         return False
     many = f"more than {count:,}" if count == MOST_COUNTED else f"{count:,}"
     return click.confirm(f"{verb} {many} dead executions of {show.inert(state.cw.client_id)}?", err=True)
-
-
-def _can_ask() -> bool:
-    return sys.stdin.isatty()

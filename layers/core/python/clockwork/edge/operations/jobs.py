@@ -152,7 +152,8 @@ class Api(NamedApi, ClientApi, DeadApi, OriginalApi, OverviewApi):
             checks.report("", "the clientId in the path must be 1-64 of a-z, 0-9 and -, starting with a letter")
         body = validate(ClientBody, read_body(request.event, SINGLE_BYTES), checks)
         self._require_secrets(body.signing_secrets)
-        client = change_client(self.world, client_id, request.revision(), body.to_client)
+        with self._noting(request, "putClient") as note:
+            client = change_client(self.world, client_id, request.revision(), body.to_client, note)
         return HTTPStatus.OK, ShownClient.of(client)
 
     def get_client(self, request: Request) -> Answer:
