@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from clockwork import bootstrap
 from clockwork.flows.poll.poller import poll_among_others, poll_any
-from clockwork.flows.poll.shard import PollReport
+from clockwork.flows.poll.shard import PollReport, by_outcome, summed
 from clockwork.flows.world import World
 
 
@@ -22,8 +21,7 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
         if "partitionIds" in event:
             visits = _poll_together(world, event["partitionIds"], deadline_at)
             told = _told(app, {one: visit.result() for one, visit in visits.items() if visit.exception() is None})
-            # Once all have ended and been told, the first error fails the invocation.
-            for visit in visits.values():
+            for visit in visits.values():  # the first error fails the invocation, once all have been told
                 visit.result()
             return {"visits": told}
         partition_id = event["partitionId"]
@@ -41,30 +39,21 @@ def _poll_together(world: World, partition_ids: list[str], deadline_at: int) -> 
 
 def _told(app: bootstrap.App, reports: Mapping[str, PollReport]) -> list[dict[str, Any]]:
     """Write one line of metrics about all visits together; returns what the invocation answers about each."""
-    shards: defaultdict[str, list[str]] = defaultdict(list)
-    for partition_id, report in reports.items():
-        shards[report.outcome].append(partition_id)
     if polled := [report for report in reports.values() if report.outcome != "no_lease"]:
-        app.emit(_counted(polled), shards=shards)
-    return [
-        {"partitionId": partition_id, "outcome": report.outcome, "released": report.released}
-        for partition_id, report in reports.items()
-    ]
-
-
-def _counted(polled: Sequence[PollReport]) -> dict[str, int]:
-    # None in an ordered shard, which is never polled ahead.
-    ahead_ms = [report.horizon_ahead_ms for report in polled if report.horizon_ahead_ms is not None]
-    return {
-        "Polls": len(polled),
-        "Released": sum(report.released for report in polled),
-        "Dead": sum(report.dead for report in polled),
-        "Expired": sum(report.expired for report in polled),
-        "Stuck": sum(report.outcome == "stuck" for report in polled),
-        "SetAside": sum(report.set_aside for report in polled),
-        "CursorLagMs": max(report.cursor_lag_ms for report in polled),
-        **({"HorizonAheadMs": min(ahead_ms)} if ahead_ms else {}),
-    }
+        whole = summed(polled)
+        counted = {
+            "Polls": len(polled),
+            "Released": whole.released,
+            "Dead": whole.dead,
+            "Expired": whole.expired,
+            "Stuck": sum(report.outcome == "stuck" for report in polled),
+            "SetAside": whole.set_aside,
+            "CursorLagMs": whole.cursor_lag_ms,
+            # None for ordered shards, which are never polled ahead.
+            **({} if whole.horizon_ahead_ms is None else {"HorizonAheadMs": whole.horizon_ahead_ms}),
+        }
+        app.emit(counted, shards=by_outcome(reports))
+    return [{"partitionId": p, "outcome": one.outcome, "released": one.released} for p, one in reports.items()]
 
 
 lambda_handler = bootstrap.entry_point(make_handler)
