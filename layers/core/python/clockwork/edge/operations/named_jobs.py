@@ -251,11 +251,19 @@ def _filter_of(request: Request, now: int) -> Callable[[NamedJob], bool]:
     if state is not None and state not in JobState.__members__:
         states = ", ".join(JobState.__members__)
         raise InvalidRequest([Problem(in_query("state"), f"the query parameter state must be one of {states}")])
-    name, _, value = (tag or "").partition("=")
+    is_tagged = has_tag(tag)
 
     def wanted(job: NamedJob) -> bool:
         if (state is None and not job.is_alive) or (state is not None and answers.state_of(job, now) != state):
             return False
-        return tag is None or (name in job.definition.tags and (not value or job.definition.tags[name] == value))
+        return is_tagged(job)
 
     return wanted
+
+
+def has_tag(tag: str | None) -> Callable[[NamedJob], bool]:
+    """Whether a job has the tag: `name`, or `name=value`. None: every job."""
+    name, _, value = (tag or "").partition("=")
+    return lambda job: (
+        tag is None or (name in job.definition.tags and (not value or job.definition.tags[name] == value))
+    )
