@@ -16,8 +16,8 @@ from constructs import Construct
 
 from clockwork.settings import Settings
 from infra.kafka.cluster import KafkaCluster
-from infra.kafka.functions import INTERFACES
 from infra.kafka.msk import GET_BROKERS
+from infra.network import INTERFACES
 from infra.options import Options
 from infra.queues import RETENTION, adopted, leave_behind
 
