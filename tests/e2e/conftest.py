@@ -20,6 +20,11 @@ SECRET_NAME = "clockwork/acme"
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What judges the calls of all tests comes behind them."""
+    items.sort(key=lambda item: item.path.name == "test_iam.py" and item.path.parent.name == "e2e")
+
+
 class FirstJob(NamedTuple):
     """The answer to the stack's very first create, and the delivery of that job."""
 

@@ -78,6 +78,9 @@ ACKNOWLEDGED_OF = {
     KAFKA: {f"{_IN_NETWORK}[Resource::arn:aws:kafka:us-east-1:123456789012:topic/jobs/abc-1/*]": _TOPICS},
     MADE: {
         f"{_IN_NETWORK}[Resource::{_PART % 0}:topic/{_PART % 1}/*]": _TOPICS,
+        "Clockwork/KafkaBrokers/Asked/CustomResourcePolicy/Resource AwsSolutions-IAM5[Resource::*]": (
+            "AWS has no resource for the action that asks for a cluster's brokers; it tells their addresses"
+        ),
         "Clockwork/KafkaCluster/Network/Resource AwsSolutions-VPC7": (
             "flow logs are billed by traffic; in it are the cluster, its deliverer and endpoints, and no way in or out"
         ),

@@ -23,6 +23,7 @@ from clockwork.edge.http.pages import page
 from clockwork.edge.http.request import Request
 from clockwork.edge.operations import batches
 from clockwork.edge.operations.base import Answer
+from clockwork.edge.operations.bulk import BulkApi
 from clockwork.edge.operations.clients import ClientApi
 from clockwork.edge.operations.dead import DeadApi
 from clockwork.edge.operations.named_jobs import NamedApi, as_sent
@@ -48,7 +49,7 @@ MOST_FAULTS_OF_ELEMENT = 10
 
 
 @dataclass
-class Api(NamedApi, ClientApi, DeadApi, OriginalApi, OverviewApi):
+class Api(NamedApi, BulkApi, ClientApi, DeadApi, OriginalApi, OverviewApi):
     """The operations of one Lambda environment.
 
     `count_accepted` gets the number of jobs that a create request was promised; it counts a repeated request again.
