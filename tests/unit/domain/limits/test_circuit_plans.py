@@ -56,6 +56,7 @@ def test_what_has_its_slot_goes_before_a_probe_that_still_waits_for_one(
 ) -> None:
     circuit = msgspec.structs.replace(OPEN, probe_at=NOW + 1, waits=waits)
     assert plan_passage(circuit, NOW, has_slot=has_slot)[0] is passage
+    assert plan_passage(circuit, NOW)[0] is Passage.PARK
 
 
 def test_a_probe_that_was_not_started_leaves_the_cooldown_as_it_was_before() -> None:

@@ -157,12 +157,16 @@ def test_the_jobs_of_a_deleted_client_are_ended_one_by_one_until_the_time_is_ove
         assert (deleted.end(clock.at + 1_000), deleted.alive) == (False, alive)
     monkeypatch.undo()
     # What was ended before is not read again, and the last job is the end of it.
-    read: list[Any] = []
+    behind: list[str | None] = []
     listed = jobs.list
-    monkeypatch.setattr(jobs, "list", lambda *args: read.append(args) or listed(*args))
+
+    def noting(client_id: str, state: Any, after: str | None, limit: int) -> Any:
+        behind.append(after)
+        return listed(client_id, state, after, limit)
+
+    monkeypatch.setattr(jobs, "list", noting)
     assert deleted.end(clock.at + 1)
-    (first,) = read
-    assert first[2] == "other-0"
+    assert behind == ["other-0"]
 
 
 def test_a_job_of_a_deleted_client_that_its_caller_changes_just_now_is_ended_by_the_next_sweep(
@@ -188,6 +192,11 @@ def test_each_job_has_its_turn_to_be_audited_once_a_day_for_the_time_of_two_swee
     day_ms = 86_400_000
     named.clockwork.clock.at = named.start // day_ms * day_ms + second * 1_000
     asked: list[tuple[int, int]] = []
-    monkeypatch.setattr(named.clockwork.jobs, "scan", lambda *turn: asked.append(turn) or [[]])
+
+    def scan(turn: int, turns: int) -> list[list[Any]]:
+        asked.append((turn, turns))
+        return [[]]
+
+    monkeypatch.setattr(named.clockwork.jobs, "scan", scan)
     assert audit_chains(named.clockwork.world, named.clockwork.clock.at + 60_000) == AuditReport()
     assert asked == [(part, 720)]
