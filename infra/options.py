@@ -9,13 +9,14 @@ from typing import Any
 
 from constructs import Node
 
-from clockwork.settings import Settings, release_queue_name
+from clockwork.settings import Settings, private_queue_name, release_queue_name
 from infra import concurrency
 from infra.deployment.document import InvalidDeployment, options_of
 from infra.deployment.overrides import overrides
 from infra.deployment.schema import default_of
 from infra.kafka.cluster import KafkaCluster
 from infra.kafka.rules import faults_of_cluster
+from infra.network import Network
 
 STAGES = ("account", "local", "smoke")
 #: The only name of a stack whose tables and queues go with it, although it is in an account.
@@ -43,6 +44,8 @@ class Options:
     alarm_topic_arn: str = ""
     #: The Kafka cluster whose topics jobs may target. None: jobs may target no topic.
     kafka: KafkaCluster | None = None
+    #: The network of private targets. None: deliveries have none.
+    network: Network | None = None
     #: Provisioned pollers that Lambda keeps ready for each plain release queue of the deliverers (not for that of the
     #: Kafka deliverer). 0: Lambda adds pollers as messages come.
     queue_pollers: int = 0
@@ -50,6 +53,10 @@ class Options:
     ingestion_queue: bool = False
     #: Whether ticker and pollers have concurrency that nothing else in the account can take.
     reserve: bool = False
+    #: From which level on Lambda's own lines about invocations are logged: `WARN` or `INFO`.
+    platform_logs: str = "WARN"
+    #: Whether the API logs every request.
+    access_log: bool = True
     #: `arm64` or `x86_64`.
     architecture: str = "arm64"
     tags: Mapping[str, str] = field(default_factory=dict)
@@ -100,7 +107,7 @@ class Options:
 
 
 def _options(given: Mapping[str, Any], settings: Settings) -> Options:
-    cluster = given.get("kafka")
+    cluster, network = given.get("kafka"), given.get("network")
     return Options(
         settings=settings.with_(
             stack_name=_value(given, "name"),
@@ -108,15 +115,20 @@ def _options(given: Mapping[str, Any], settings: Settings) -> Options:
             shards=given.get("shards", settings.shards),
             release_queues=given.get("releaseQueues", settings.release_queues),
             deliverer_concurrency=given.get("delivererConcurrency", settings.deliverer_concurrency),
+            has_network="network" in given,
+            own_metrics=given.get("ownMetrics", settings.own_metrics),
         ),
         name=_value(given, "name"),
         target_queue_arns=tuple(_value(given, "targetQueueArns")),
         target_arns=tuple(_value(given, "targetArns")),
         alarm_topic_arn=given.get("alarmTopicArn", ""),
         kafka=KafkaCluster.of(cluster) if cluster is not None else None,
+        network=Network.of(network) if network is not None else None,
         queue_pollers=_value(given, "queuePollers"),
         ingestion_queue=_value(given, "ingestionQueue"),
         reserve=_value(given, "reserve"),
+        platform_logs=_value(given, "platformLogs"),
+        access_log=_value(given, "accessLog"),
         architecture=_value(given, "architecture"),
         tags=given.get("tags", {}),
         adopted_tables=given.get("adopt", {}).get("tables", {}),
@@ -135,14 +147,23 @@ def _faults(given: Mapping[str, Any], *, is_local: bool) -> Iterator[str]:
     deliverers = given.get("delivererConcurrency", settings.deliverer_concurrency)
     yield from concurrency.faults(deliverers, _value(given, "releaseQueues"), _value(given, "queuePollers"))
     for use, queue in given.get("adopt", {}).get("queues", {}).items():
-        number = use.removeprefix("Release")
-        derived = release_queue_name(_value(given, "name"), number)
-        # The Lambdas know further queues by this name alone, see `Settings.release_queue_urls`.
-        if number.isdecimal() and queue != derived:
+        derived = _derived_name(_value(given, "name"), use)
+        if derived and queue != derived:
             yield f"adopt: {use} is {queue}, and would have to be {derived}: only a stack of the same name adopts it"
+    if is_local and "network" in given:
+        yield "network: the local stage has no network but that of this machine"
     cluster = given.get("kafka")
     if cluster is not None:
         prefix = settings.with_(stack_name=_value(given, "name")).secret_prefix
         yield from (f"kafka: {fault}" for fault in faults_of_cluster(cluster, prefix))
         if is_local and "bootstrapServers" not in cluster:
             yield "kafka: the local stage has no MSK: give bootstrapServers"
+
+
+def _derived_name(stack_name: str, use: str) -> str:
+    """The name of a queue that the Lambdas know by it alone, see `Settings.release_queue_urls`; of others none."""
+    number = use.removeprefix("Release")
+    if number.isdecimal():
+        return release_queue_name(stack_name, number)
+    private = {"PrivateRelease": False, "PrivateOrderedRelease": True}
+    return private_queue_name(stack_name, ordered=private[use]) if use in private else ""

@@ -16,6 +16,7 @@ from clockwork.routes import ROUTES
 from clockwork.settings import Settings
 from infra import ROOT
 from infra.observability.metrics import STATISTICS
+from tests.handlers import reference
 from tests.handlers.handlers import Api
 from tests.smoke.judging.checks import judge
 from tests.smoke.scale import ACCOUNT_BOUNDS
@@ -164,6 +165,11 @@ def test_the_handbook_lists_every_option() -> None:
 def test_the_page_of_states_explains_every_state() -> None:
     told = text_of(ROOT / "docs/architecture/states.md")
     assert [state for state in (*State, *JobState) if f"| `{state}` |" not in told] == []
+
+
+def test_the_reference_is_that_of_the_api_with_an_example_of_each_route_as_it_is_answered() -> None:
+    # Of a route without an example `written` says where to add it.
+    assert text_of(reference.PAGE) == reference.written(), "run `make openapi`"
 
 
 def test_the_api_page_once_there_has_every_route() -> None:

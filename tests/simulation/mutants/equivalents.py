@@ -19,4 +19,7 @@ EQUIVALENT: dict[str, str] = {
     " power: 40 -> 41": "the wait is cut at its longest long before",
     "domain/cron/zones.py: repeats_until = reached if 0 < reached - begins <= LONGEST_SHIFT_SECONDS else begins:"
     " 0 -> 1": ("no clock is set back by one second"),
+    "domain/fires/chains.py: after_at = fire.base_at - 1 if fire.after_at is None else fire.after_at: 1 -> 2": (
+        "the fires of a zone's rule are whole seconds apart"
+    ),
 }

@@ -13,7 +13,7 @@ from tests.smoke.scale import Bounds
 #: What Lambdas write whatever they have to do, and for what every smoke asks for.
 METRICS = frozenset(
     {
-        *("Accepted", "LatenessMs", "OwnLatenessMs", "Early", "Delivered", "Failed", "Released", "WaitedOrderedMs"),
+        *("Accepted", "LatenessMs", "OwnLatenessMs", "Delivered", "Failed", "Released", "WaitedOrderedMs"),
         *("Ticks", "PollersStarted", "Polls", "CursorLagMs", "HorizonAheadMs", "Sweeps"),
     }
 )

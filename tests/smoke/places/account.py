@@ -113,6 +113,9 @@ class Account(Place):
         return [
             "stage=smoke",
             f"name={SMOKE}",
+            "ownMetrics=all",
+            # Lambda reports initialisations at this level.
+            "platformLogs=INFO",
             f"adminPrincipals={self._principal()}",
             f"delivererConcurrency={DELIVERERS}",
             f"targetQueueArns=arn:aws:sqs:{place}:{PREFIX}-*",

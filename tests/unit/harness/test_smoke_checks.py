@@ -69,7 +69,7 @@ def right() -> Evidence:
             deliveries=[(herd_at + 30, 10), (herd_at + 40, 10), (NOW + 90_000, 1)],
             init_ms={"Api": [400.0, 500.0]},
         ),
-        metrics=METRICS,
+        metrics=METRICS | {"Early"},
         invocation_errors={"Api": 0},
         bill=Bill({"writes": 0.01}, {"writes": 0.012}),
     )
@@ -159,7 +159,7 @@ WRONG: list[tuple[str, Evidence, str]] = [
     ("initDuration", telling(SEEN, init_ms={}), "no report of Lambda has an Init Duration"),
     ("metricsWritten", telling(SEEN, metrics=dict.fromkeys(METRICS - {"Polls"}, 1.0)), "nobody wrote Polls"),
     ("metricsWritten", telling(SEEN, metrics={**SEEN.told.metrics, "Stuck": 3}), "Stuck is 3"),
-    ("metricsInCloudWatch", replace(SEEN, metrics=METRICS - {"Early"}), "CloudWatch has no Early"),
+    ("metricsInCloudWatch", replace(SEEN, metrics=METRICS - {"Polls"}), "CloudWatch has no Early, Polls"),
     ("accessDenied", telling(SEEN, denied=["Api: AccessDenied"]), "Api: AccessDenied"),
     ("invocations", replace(SEEN, invocation_errors={"Api": 2}), "2 invocations of Api failed"),
     ("dollars", replace(SEEN, bill=Bill({"writes": 0.9}, {"writes": 1.2})), "$1.20 were spent, more than $1.00"),

@@ -76,12 +76,14 @@ NAMING = (
             ),
         ),
         "I1",
+        scene="retimed",
     ),
     Mutant(
         "catching up trusts the cursor, though a series may have its first pointer alone",
         "flows/named/repair.py",
         (("    if others and (_put(", "    if others or (_put("),),
         "I1",
+        scene="retimed",
     ),
     Mutant(
         "a change of timing closes nothing",
@@ -100,6 +102,7 @@ NAMING = (
         "domain/named/changes.py",
         ((_HOLE, ""),),
         "I7",
+        scene="missed",
     ),
     Mutant(
         "what a pause ended stays ended",

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from clockwork.domain.errors import JobNotFound, NotNamed, RevisionConflict
-from clockwork.domain.executions import State
+from clockwork.domain.executions import DAY_MS, State
 from clockwork.domain.fires.chains import first_pointer, release_of
 from clockwork.domain.ids import AnonymousJob, NamedJobId
 from clockwork.domain.jobs import Payload, RetryPolicy
@@ -20,6 +20,7 @@ from clockwork.flows.access import Caller, get_named
 from clockwork.flows.named.write import change
 from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.timeline.shards import ensure_shards
+from clockwork.memory.world import MemoryClockwork
 from tests.support.examples import failure, new_job, request
 from tests.support.named import MINE, Named, execution_of
 
@@ -255,3 +256,17 @@ def test_what_was_released_before_a_pause_and_comes_after_the_resume_is_decided_
     }
     assert [due for due, objection in objections.items() if objection is None] == delivered
     assert {one.state for one in objections.values() if one is not None} <= {State.SKIPPED}
+
+
+@pytest.mark.parametrize("days", [0, 200], ids=["while it is recorded", "long after its record has expired"])
+def test_a_pause_of_a_one_shot_that_has_fired_releases_nothing(days: int) -> None:
+    start = MemoryClockwork().clock.at
+    named = Named(at=start + 10_000, recurrence=None)
+    assert named.run(60) == [10.0]
+    clockwork = named.clockwork
+    if days:
+        clockwork.clock.advance(days * DAY_MS)
+        clockwork.executions._records.clear()
+    written = named.change(paused("it is over"))
+    assert written.released == ()
+    assert not clockwork.queue.messages

@@ -23,6 +23,7 @@ from clockwork.edge.http.pages import page
 from clockwork.edge.http.request import Request
 from clockwork.edge.operations import batches
 from clockwork.edge.operations.base import Answer
+from clockwork.edge.operations.bulk import BulkApi
 from clockwork.edge.operations.clients import ClientApi
 from clockwork.edge.operations.dead import DeadApi
 from clockwork.edge.operations.named_jobs import NamedApi, as_sent
@@ -48,7 +49,7 @@ MOST_FAULTS_OF_ELEMENT = 10
 
 
 @dataclass
-class Api(NamedApi, ClientApi, DeadApi, OriginalApi, OverviewApi):
+class Api(NamedApi, BulkApi, ClientApi, DeadApi, OriginalApi, OverviewApi):
     """The operations of one Lambda environment.
 
     `count_accepted` gets the number of jobs that a create request was promised; it counts a repeated request again.
@@ -152,7 +153,8 @@ class Api(NamedApi, ClientApi, DeadApi, OriginalApi, OverviewApi):
             checks.report("", "the clientId in the path must be 1-64 of a-z, 0-9 and -, starting with a letter")
         body = validate(ClientBody, read_body(request.event, SINGLE_BYTES), checks)
         self._require_secrets(body.signing_secrets)
-        client = change_client(self.world, client_id, request.revision(), body.to_client)
+        with self._noting(request, "putClient") as note:
+            client = change_client(self.world, client_id, request.revision(), body.to_client, note)
         return HTTPStatus.OK, ShownClient.of(client)
 
     def get_client(self, request: Request) -> Answer:
