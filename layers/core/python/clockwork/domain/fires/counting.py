@@ -26,22 +26,7 @@ def count_fires(recurrence: Recurrence, after_at: int, until_at: int) -> int:
     return sum(bits.bit_count() for _, bits in _stretches(recurrence, after_at, until_at))
 
 
-def last_base(recurrence: Recurrence, base_at: int, until_at: int) -> int:
-    """The last base instant (ms) up to `until_at` (ms), given the one at `base_at`, disregarding `max_fires`.
-
-    Found by halves: a day between the two takes 27 counts, however many fires lie there. Raises `UnknownZone`.
-    """
-    low, high = base_at, until_at + 1
-    while low + 1 < high:
-        middle = (low + high) // 2
-        if count_fires(recurrence, middle - 1, until_at):
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-def last_base_by(recurrence: Recurrence, after_at: int, until_at: int) -> int | None:
+def last_base(recurrence: Recurrence, after_at: int, until_at: int) -> int | None:
     """The last base instant (ms) after `after_at` and up to `until_at` (ms), if there is one; disregards `max_fires`.
 
     Looked for in the last day, then in the last eight, and so on: the work is that of counting from the fire that is
