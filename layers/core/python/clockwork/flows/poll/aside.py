@@ -44,6 +44,8 @@ def set_aside(visit: Visit, refused: Sequence[tuple[Row, Release]]) -> list[int]
     A release whose row is refused for a reason of its own ends as DEAD; if that cannot be recorded, it is owed. Returns
     the indexes of those of which it is not certain that a row holds them.
     """
+    if not refused:
+        return []
     world, faults = visit.world, visit.world.environment.faults
     # Half a tick behind the horizon: the next visit reads it, and this one, whose horizon moves on with each commit,
     # does not come round to it again and again.
