@@ -27,6 +27,10 @@ def send_messages(visit: Visit) -> None:
     """Sends some messages, one after the other."""
     if visit.rng.random() < 0.2:
         visit.client = METERED
+    if visit.rng.random() < 0.2:
+        # Creates of several lanes follow each other: they are made together, whatever becomes of one of them.
+        for number in range(visit.rng.randint(3, 8)):
+            visit.desk.requests.send(_create(visit, f"lane {number}"))
     for _ in range(visit.rng.randint(1, 4)):
         ask = visit.rng.choice((_create, _create, _create_named, _cancel, _cancel, _unreadable))
         visit.desk.requests.send(ask(visit, visit.rng.choice(LANES)))
