@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from clockwork.domain.clients import Client
 from clockwork.domain.errors import NameTaken
 from clockwork.domain.jobs import HttpTarget, KafkaTarget, Payload, RetryPolicy, SqsTarget
 from clockwork.domain.requests.create import CreateRequest, NewJob
@@ -160,9 +159,9 @@ def create_crowd(visit: Visit) -> None:
     create_asked(visit, with_jobs(asked, jobs))
 
 
-def create_down(visit: Visit, client: Client | None = None) -> None:
+def create_down(visit: Visit) -> None:
     """Creates jobs for a target that is down, one after the other: enough to open its circuit, and some for later."""
-    visit.client = visit.rng.choice((DOWNCAST, DOWNCAST, REGULATED)) if client is None else client
+    visit.client = DOWNCAST
     asked = request_of(visit, 34, f"down-{visit.rng.getrandbits(64):x}")
     target, once = HttpTarget(DOWN_HOST, timeout_seconds=1), RetryPolicy(max_attempts=1)
     record = visit.rng.choice(("full", "none"))

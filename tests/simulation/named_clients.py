@@ -142,9 +142,11 @@ def living(visit: Visit, world: World, job_id: str) -> NamedJob:
     return job
 
 
-def change(visit: Visit, changed: changes.Change, is_as_wanted: Callable[[NamedJob], bool]) -> None:
-    """Changes the job unless it already is as wanted; some clients repeat the call until they have an answer."""
-    job_id = known(visit)
+def change(
+    visit: Visit, changed: changes.Change, is_as_wanted: Callable[[NamedJob], bool], job_id: str | None = None
+) -> None:
+    """Changes a job unless it already is as wanted; some clients repeat the call until they have an answer."""
+    job_id = job_id or known(visit)
     revision = visit.rng.choice((None, None, None, 1))
     ask = visit.rng.choice((visit.call, visit.call_until_answered))
 

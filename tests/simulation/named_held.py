@@ -11,16 +11,16 @@ from clockwork.domain.clients import Client
 from clockwork.domain.jobs import HttpTarget, RetryPolicy
 from clockwork.domain.lifecycle.parking import Parked
 from clockwork.domain.named import changes
-from clockwork.domain.named_jobs import Definition, NamedJob
+from clockwork.domain.named_jobs import Definition, JobState, NamedJob
 from clockwork.domain.recurrence import Every, Recurrence
 from clockwork.flows.named import write
 from clockwork.flows.requests import clients, redrive
 from clockwork.flows.world import World
 from tests.simulation.batches import create_down
-from tests.simulation.clients import Step, Visit
-from tests.simulation.named_clients import KEYS, NAMED_OPERATIONS, answered, change, definition, living
-from tests.simulation.regulated import operate, own, pause_client, redriving, resume_client
-from tests.simulation.requests import DOWNCAST, REGULATED
+from tests.simulation.clients import Step, Visit, create_once
+from tests.simulation.named_clients import KEYS, NAMED_OPERATIONS, answered, change, definition, in_state, known, living
+from tests.simulation.regulated import operate, own, redriving
+from tests.simulation.requests import DOWNCAST, HALTED
 from tests.simulation.targets import DOWN_HOST
 
 #: What recurs while its client is paused for long does so with pauses between (ms).
@@ -58,14 +58,15 @@ def _create(visit: Visit, key: str, wanted: Definition) -> NamedJob:
 
 def create_held(visit: Visit) -> None:
     """Creates a job of the client that operators pause."""
-    visit.client = REGULATED
+    visit.client = HALTED
     _create(visit, visit.rng.choice(KEYS), _held(visit))
 
 
 def change_held(visit: Visit) -> None:
     """Changes such a job: replaces, pauses, resumes, deletes it, runs it by hand, or looks at it."""
-    visit.client = REGULATED
+    visit.client = HALTED
     kind = visit.rng.choice(("replace", "replace", "pause", "resume", "resume", "delete", "run now", "look at named"))
+    kind = "pause and cancel" if visit.rng.random() < 0.1 else kind
     if kind != "replace":
         NAMED_OPERATIONS[kind](visit)
         return
@@ -88,9 +89,47 @@ def change_held(visit: Visit) -> None:
 
 def pause_for_a_while(visit: Visit) -> None:
     """Pauses the client, and resumes it minutes later, when fires have come due."""
-    pause_client(visit)
-    visit.actor.pause(visit.rng.randrange(30_000, 250_000))
-    resume_client(visit)
+    client_id = HALTED.client_id
+    operate(visit, lambda world: clients.pause_client(world, client_id, None, "tests"), client_id=client_id)
+    for _ in range(visit.rng.randrange(3)):
+        step = Step(visit.now, "change within", HALTED, visit.rng.getrandbits(64), visit.step.by_stranger)
+        visit.desk.carry_out(step, _change_within)
+    visit.actor.pause(visit.rng.randrange(30_000, 400_000))
+    if visit.rng.random() < 0.9:
+        operate(visit, lambda world: clients.resume_client(world, client_id, None), client_id=client_id)
+
+
+def _change_within(visit: Visit) -> None:
+    """Pauses a job while its client is paused, and soon resumes it or ends what waits of it."""
+    visit.actor.pause(visit.rng.randrange(1_000, 100_000))
+    job_id = known(visit)
+    change(visit, changes.paused("a pause"), in_state(JobState.PAUSED), job_id)
+    visit.actor.pause(visit.rng.randrange(20_000, 150_000))
+    if visit.rng.random() < 0.7:
+        change(visit, changes.resumed(None), in_state(JobState.ACTIVE), job_id)
+    else:
+        change(visit, changes.cancelled(None), in_state(JobState.CANCELLED), job_id)
+
+
+def create_many_held(visit: Visit) -> None:
+    """Creates many jobs of the client that operators pause: more than one page of a sweep holds."""
+    visit.client = HALTED
+    create_once(visit, visit.rng.choice((5, 20, 40)))
+
+
+def discard_held(visit: Visit) -> None:
+    """Has what is parked of the client ended, or released by hand."""
+    client_id = HALTED.client_id
+    if visit.rng.random() < 0.5:
+        operate(visit, partial(_release_by_hand, client_id, visit.rng.choice((0.2, 5.0))), client_id=client_id)
+        return
+    if visit.may_act:
+        visit.watcher.discarded.add(client_id)
+    operate(
+        visit,
+        lambda world: world.regulation.direct_parked(Parked(client_id, discard_until=world.clock.now())),
+        client_id=client_id,
+    )
 
 
 def contend_for_client(visit: Visit) -> None:
@@ -118,22 +157,21 @@ def operate_on_nobody(visit: Visit) -> None:
 
 def release_down(visit: Visit) -> None:
     """Opens the circuit of a target that is down, and has what is parked behind it released by hand."""
-    create_down(visit, DOWNCAST)
+    create_down(visit)
     visit.actor.pause(visit.rng.randrange(70_000, 130_000))
     for _ in range(2):
         rate = visit.rng.choice((0.2, 5.0, 100.0))
-        operate(visit, partial(_release_by_hand, rate), client_id=visit.client.client_id)
+        operate(visit, partial(_release_by_hand, DOWNCAST.client_id, rate), client_id=DOWNCAST.client_id)
         visit.actor.pause(visit.rng.randrange(20_000, 90_000))
 
 
-def _release_by_hand(rate: float, world: World) -> bool:
-    client_id = DOWNCAST.client_id
+def _release_by_hand(client_id: str, rate: float, world: World) -> bool:
     return world.regulation.direct_parked(Parked(client_id, rate=rate, by_hand=True))
 
 
 def move_away(visit: Visit) -> None:
     """Lets a named job be parked behind a target that is down, then gives it another target, and asks once more."""
-    create_down(visit, DOWNCAST)
+    create_down(visit)
     wanted = msgspec.structs.replace(
         definition(visit.rng, visit.now, visit.desk.began_at),
         target=HttpTarget(DOWN_HOST, timeout_seconds=1),
@@ -170,7 +208,7 @@ def _put(visit: Visit, job: NamedJob, new: Definition, text: bytes) -> None:
 
 def redrive_named(visit: Visit) -> None:
     """Redrives a dead execution of a named job, by its job as it is now or as its record has it."""
-    visit.client = visit.rng.choice((visit.client, visit.client, REGULATED))
+    visit.client = visit.rng.choice((visit.client, visit.client, HALTED))
     redriving(visit)
     as_it_was = visit.rng.random() < 0.5
 
@@ -187,7 +225,9 @@ def redrive_named(visit: Visit) -> None:
 HELD_OPERATIONS: dict[str, Callable[[Visit], None]] = {
     "create held": create_held,
     "change held": change_held,
+    "create many held": create_many_held,
     "pause for a while": pause_for_a_while,
+    "discard held": discard_held,
     "contend for client": contend_for_client,
     "operate on nobody": operate_on_nobody,
     "release down": release_down,
@@ -195,6 +235,7 @@ HELD_OPERATIONS: dict[str, Callable[[Visit], None]] = {
     "redrive named": redrive_named,
 }
 HELD_WEIGHTS = {
-    "create held": 4, "change held": 5, "pause for a while": 2, "contend for client": 0.6, "operate on nobody": 0.4,
-    "release down": 0.6, "move away": 1.0, "redrive named": 2,
+    "create held": 4, "change held": 5, "pause for a while": 3, "contend for client": 0.6, "operate on nobody": 0.4,
+    "release down": 0.6, "move away": 1.5, "redrive named": 2,
+    "create many held": 1.5, "discard held": 1,
 }  # fmt: skip
