@@ -20,6 +20,8 @@ SIDE_BY_SIDE = $(PY) -m tests.support.side_by_side
 PYTEST = $(PY) -u -m pytest
 # Byte code is most of what pip spends its time on. Python compiles what it imports when it first does.
 INSTALL = $(PY) -m pip install --quiet --no-compile
+# No package of ours needs its scripts to be run.
+NPM = npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 # What `make nightly` runs, one after the other.
 NIGHTLY := cron-exhaustive url-exhaustive crash-points simulate mutants chaos soak
 
@@ -31,6 +33,8 @@ DEPLOY ?=
 ALLOW_REMOVAL ?=
 # Not empty: ask nothing.
 YES ?=
+# Where `make smoke` runs: in the AWS account of your credentials, or on this machine (local).
+STAGE ?= account
 # Not empty: `make destroy` does not wait for what was released.
 NOW ?=
 CHOSEN = $(ENV:%=-c environment=%) $(ADMIN_PRINCIPALS:%=-c adminPrincipals=%) $(DEPLOY)
@@ -46,14 +50,14 @@ PORT ?=
 STATE ?=
 SERVER = $(PY) -m local.dev $(PORT:%=--port %) $(if $(STATE),--state '$(STATE)')
 
-.PHONY: help setup setup-dev dev dev-logs dev-reload check fmt test fast unit nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak openapi synth preflight deploy destroy run demo bench clean
+.PHONY: help setup setup-dev dev dev-logs dev-reload check fmt test fast unit nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak smoke openapi synth preflight deploy destroy run demo bench clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
 
 setup: .venv/.complete .venv-stack/.complete node_modules/.complete ## Install what running needs (half a minute; nothing when done)
 
-setup-dev: setup .venv/.complete-dev ## Install what tests, checkers, simulator and benches need, too (a minute)
+setup-dev: setup .venv/.complete-dev node_modules/.complete-dev ## Install what tests, checkers, simulator and benches need, too (a minute)
 
 .venv/.complete: requirements.txt requirements-run.txt constraints.txt layers/vendor/requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python >= 3.11 is needed, $(PYTHON) is %d.%d: make setup PYTHON=python3.x" % sys.version_info[:2])'
@@ -78,8 +82,13 @@ setup-dev: setup .venv/.complete-dev ## Install what tests, checkers, simulator 
 node_modules/.complete: package.json package-lock.json
 	@node -e 'if (parseInt(process.versions.node) < 20) { console.error("Node >= 20 is needed, this is " + process.version); process.exit(1) }'
 	@echo "[3/3] node_modules: the CDK command line"
-	@npm ci --no-audit --no-fund --loglevel=error
+	@$(NPM) --omit=dev
 	@touch $@
+
+node_modules/.complete-dev: node_modules/.complete
+	@echo "node_modules: what tests need"
+	@$(NPM)
+	@touch $< $@
 
 check: setup-dev ## Lint, format, types
 	@$(PY) -m ruff check .
@@ -132,8 +141,12 @@ chaos: setup-dev ## The deployed stack while its workers, targets and ticks are 
 soak: setup-dev ## The deployed stack under a steady load for MINUTES (5): what is lost, late, or grows?
 	@$(PY) -m tests.soak --minutes $(MINUTES)
 
-openapi: setup-dev ## Write the API's description anew, after a change of routes or models
+smoke: setup-dev ## Judge every kind of job in an AWS account, then destroy it: a quarter of an hour, under a dollar (STAGE=local: here)
+	@$(PY) -m tests.smoke --stage $(STAGE) $(if $(YES),--yes)
+
+openapi: setup-dev ## Write the API's description and reference anew, after a change of routes or models
 	@$(PY) -m clockwork.edge.description.openapi
+	@$(PY) -m tests.handlers.reference
 
 synth: setup ## The CloudFormation template that deployment.json asks for (ENV=staging), in build/cdk.out.account
 	@$(CDK) synth --quiet --output build/cdk.out.account $(CHOSEN) && echo build/cdk.out.account

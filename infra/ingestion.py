@@ -16,7 +16,8 @@ from constructs import Construct
 
 from clockwork.settings import Settings
 from infra.kafka.cluster import KafkaCluster
-from infra.kafka.functions import INTERFACES
+from infra.kafka.msk import GET_BROKERS
+from infra.network import INTERFACES
 from infra.options import Options
 from infra.queues import RETENTION, adopted, leave_behind
 
@@ -95,7 +96,8 @@ def _feed_from_topic(scope: Construct, ingester: lambda_.Function, live: lambda_
     Lambda itself reads the topic: in the cluster's own network, with the ingester's role.
     """
     topic = cluster.ingestion_topic
-    _allow(ingester, ["kafka:DescribeClusterV2", "kafka:GetBootstrapBrokers"], cluster.cluster_arn)
+    _allow(ingester, ["kafka:DescribeClusterV2"], cluster.cluster_arn)
+    _allow(ingester, [GET_BROKERS], "*")
     _allow(ingester, [*INTERFACES, "ec2:DescribeSecurityGroups", "ec2:DescribeVpcs"], "*")
     if cluster.auth == "iam":
         _allow(ingester, ["kafka-cluster:Connect"], cluster.cluster_arn)

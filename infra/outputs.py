@@ -25,10 +25,13 @@ def declare_outputs(
         prefix = construct_name(moment).removesuffix("Deliverer")
         values |= {
             f"{prefix}ReleaseQueueUrl": pair.release.queue_url,
-            f"{prefix}DeadLetterQueueUrl": pair.dead_letters.queue_url,
             f"{prefix}OrderedReleaseQueueUrl": queues.ordered[moment].release.queue_url,
-            f"{prefix}OrderedDeadLetterQueueUrl": queues.ordered[moment].dead_letters.queue_url,
         }
+        if not pair.shares_dead_letters:
+            values |= {
+                f"{prefix}DeadLetterQueueUrl": pair.dead_letters.queue_url,
+                f"{prefix}OrderedDeadLetterQueueUrl": queues.ordered[moment].dead_letters.queue_url,
+            }
     values |= {f"ReleaseQueue{number}Url": queue.queue_url for number, queue in queues.further.items()}
     if ingestion:
         values["RejectedQueueUrl"] = ingestion.rejected.queue_url

@@ -16,7 +16,7 @@ from infra.storage import ATTENTION_INDEX
 from infra.table_actions import TABLE_ACTIONS
 
 #: Lambdas that need the permissions of another, for the same work on other queues.
-KIND_OF = {"kafka_deliverer": "deliverer"}
+KIND_OF = {"kafka_deliverer": "deliverer", "private_deliverer": "deliverer"}
 #: The action that the deliverer needs for a target or role, by the service of its ARN.
 TARGET_ACTIONS = {
     "lambda": "lambda:InvokeFunction",
@@ -28,6 +28,8 @@ TARGET_ACTIONS = {
 #: have named one of these for messages about its dead executions.
 TELLS = ("poller", "deliverer", "sweeper")
 RELEASES = ("api", "ingester", "poller", "deliverer", "sweeper")
+#: Lambdas that sign webhooks.
+CALLS_WEBHOOKS = ("deliverer", "private_deliverer")
 INVOKES_POLLER = ("api", "ingester", "ticker", "sweeper")
 #: AWS checks `SendMessage` for single messages and batches alike; the emulator checks `SendMessageBatch` for a batch.
 _SEND = ("sqs:SendMessage", "sqs:SendMessageBatch")
@@ -61,7 +63,8 @@ def grant(
     _allow(functions["deliverer"], _CONSUME, further)
     counted = [*(pair.release for pair in queues.pairs.values()), *queues.further.values()]
     _allow(functions["ticker"], ["sqs:GetQueueAttributes"], *(queue.queue_arn for queue in counted))
-    _allow(functions["sweeper"], _CONSUME, *(pair.dead_letters.queue_arn for pair in queues.every))
+    letters = [pair.dead_letters.queue_arn for pair in queues.every if not pair.shares_dead_letters]
+    _allow(functions["sweeper"], _CONSUME, *letters)
     # A resume of a client starts a sweep.
     _allow(functions["api"], ["lambda:InvokeFunction"], f"{functions['sweeper'].function_arn}:{LIVE}")
     _allow_successor(functions["poller"])
@@ -100,12 +103,12 @@ def _allow_targets(deliverer: lambda_.Function, target_arns: tuple[str, ...]) ->
 
 
 def _allow_secrets(functions: Mapping[str, lambda_.Function], prefix: str) -> None:
-    """Let the deliverer read signing secrets below the prefix, and the api learn whether one exists.
+    """Let those that call webhooks read signing secrets below the prefix, and the api learn whether one exists.
 
     The api may not read any. Parameter Store describes no single parameter, so the api asks for a parameter's tags.
     """
-    api, deliverer = functions["api"], functions["deliverer"]
-    stack = cdk.Stack.of(deliverer)
+    api = functions["api"]
+    stack = cdk.Stack.of(api)
     secrets = stack.format_arn(
         service="secretsmanager",
         resource="secret",
@@ -113,10 +116,12 @@ def _allow_secrets(functions: Mapping[str, lambda_.Function], prefix: str) -> No
         arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME,
     )
     parameters = stack.format_arn(service="ssm", resource="parameter", resource_name=f"{prefix}*")
-    _allow(deliverer, ["secretsmanager:GetSecretValue"], secrets)
     _allow(api, ["secretsmanager:DescribeSecret"], secrets)
     _allow(api, ["ssm:ListTagsForResource"], parameters)
-    _allow_parameters(deliverer, parameters)
+    for moment in CALLS_WEBHOOKS:
+        if moment in functions:
+            _allow(functions[moment], ["secretsmanager:GetSecretValue"], secrets)
+            _allow_parameters(functions[moment], parameters)
 
 
 def _allow_parameters(deliverer: lambda_.Function, parameters: str) -> None:

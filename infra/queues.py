@@ -9,7 +9,7 @@ import aws_cdk as cdk
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct, IConstruct
 
-from clockwork.settings import Settings, release_queue_name
+from clockwork.settings import Settings, private_queue_name, release_queue_name
 from infra.options import Options
 
 #: The longest retention that SQS offers. `Settings.queue_retention_seconds` says the same to the Lambdas.
@@ -27,6 +27,8 @@ class Pair:
 
     release: sqs.IQueue
     dead_letters: sqs.IQueue
+    #: Whether the dead-letter queue is that of another pair.
+    shares_dead_letters: bool = False
 
 
 class Queues(Construct):
@@ -48,6 +50,10 @@ class Queues(Construct):
             prefixes["kafka_deliverer"] = "Kafka"
         self.pairs = {moment: self._pair(prefix, settings) for moment, prefix in prefixes.items()}
         self.ordered = {moment: self._pair(f"{p}Ordered", settings, fifo=True) for moment, p in prefixes.items()}
+        if options.network:
+            # So, too, are deliveries to private targets. Their names are derived, as those of the further queues are.
+            self.pairs["private_deliverer"] = self._private(settings, self.pairs["deliverer"])
+            self.ordered["private_deliverer"] = self._private(settings, self.ordered["deliverer"], fifo=True)
         self.further = {number: self._further(number, settings) for number in range(1, settings.release_queues)}
 
     @property
@@ -62,6 +68,15 @@ class Queues(Construct):
         redrive = sqs.DeadLetterQueue(queue=dead_letters, max_receive_count=receives)
         release = self._queue(f"{prefix}Release", settings.visibility_seconds, redrive, fifo=fifo)
         return Pair(release, dead_letters)
+
+    def _private(self, settings: Settings, like: Pair, *, fifo: bool = False) -> Pair:
+        """A queue of deliveries to private targets. Its dead letters are with those of the deliverer's queue."""
+        receives = settings.ordered_max_receive_count if fifo else settings.max_receive_count
+        redrive = sqs.DeadLetterQueue(queue=like.dead_letters, max_receive_count=receives)
+        name = private_queue_name(cdk.Stack.of(self).stack_name, ordered=fifo)
+        use = "PrivateOrderedRelease" if fifo else "PrivateRelease"
+        queue = self._queue(use, settings.visibility_seconds, redrive, name, fifo=fifo)
+        return Pair(queue, like.dead_letters, shares_dead_letters=True)
 
     def _further(self, number: int, settings: Settings) -> sqs.IQueue:
         """A queue like the deliverer's first, whose name is derived from its number.

@@ -42,9 +42,9 @@ TABLE_ACTIONS: Mapping[str, Mapping[str, str]] = {
     },
     "sweeper": {
         "timeline": "GetItem BatchGetItem PutItem BatchWriteItem Query",
-        "jobs": "Scan",
+        "jobs": "GetItem PutItem Query Scan",
         "executions": "GetItem BatchGetItem PutItem Query",
         "shards": "GetItem BatchGetItem PutItem UpdateItem Scan",
-        "clients": "GetItem UpdateItem DeleteItem Query",
+        "clients": "GetItem PutItem UpdateItem DeleteItem Query",
     },
 }

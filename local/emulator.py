@@ -133,21 +133,28 @@ class Emulator:
 
 @contextmanager
 def emulator(
-    *, secure: bool = True, port: int = 0, address: socket.socket | None = None, state: Path | None = None
+    *,
+    secure: bool = True,
+    port: int = 0,
+    address: socket.socket | None = None,
+    state: Path | None = None,
+    calls: Path | None = None,
 ) -> Iterator[Emulator]:
     """An emulator on 127.0.0.1, on a free port unless one is given; at the end of the block nothing of it is left.
 
     `secure` enforces IAM policies and signatures, over TLS; without it every caller may do anything, over HTTP.
     `address` is a listening socket at which the one API that is deployed answers by itself, over HTTP: see
     `local.fixed_address`. `state` is a folder from which the emulator begins, and where it saves what it holds at the
-    end. Raises EmulatorFailed if it does not answer within 30 s.
+    end. `calls` is a file to which `local.recorded_calls` appends, if `secure`.
+
+    Raises EmulatorFailed if it does not answer within 30 s.
     """
     folder = Path(tempfile.mkdtemp(prefix="clockwork-"))
     try:
         with socket.socket() as listener:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(("127.0.0.1", port))
-            launch = partial(_launch, folder, listener, secure=secure, address=address, state=state)
+            launch = partial(_launch, folder, listener, secure=secure, address=address, state=state, calls=calls)
             process = launch()
             running = Emulator(listener.getsockname()[1], folder, secure, process, launch, state is not None)
             try:
@@ -160,7 +167,13 @@ def emulator(
 
 
 def _launch(
-    folder: Path, listener: socket.socket, *, secure: bool, address: socket.socket | None, state: Path | None
+    folder: Path,
+    listener: socket.socket,
+    *,
+    secure: bool,
+    address: socket.socket | None,
+    state: Path | None,
+    calls: Path | None,
 ) -> subprocess.Popen[bytes]:
     if not PYTHON.exists():
         raise EmulatorFailed(f"{PYTHON} does not exist: run `make setup`")
@@ -169,6 +182,7 @@ def _launch(
     command += [str(listener.fileno()), str(listener.getsockname()[1]), *(["--secure"] if secure else [])]
     command += [f"--address={address.fileno()}:{address.getsockname()[1]}"] if address else []
     command += [f"--state={state}"] if state else []
+    command += [f"--calls={calls}"] if calls else []
     # No other variable of our environment: the emulator's Lambdas would inherit endpoints, profiles and trust stores.
     environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     with (folder / LOG).open("ab") as log:

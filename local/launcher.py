@@ -1,12 +1,14 @@
 """Runs the emulator in this process, in its own environment (.venv-stack); started by `local.emulator` only.
 
     python -m local.launcher FOLDER LISTENING_FD PORT [--secure] [--address=LISTENING_FD:PORT] [--state=FOLDER]
+        [--calls=FILE]
 
 `FOLDER` holds the emulator's log, its certificate and the files that its Lambdas leave. The emulator ends, with all of
 its process group, as soon as its standard input ends: so it cannot outlive the process that started it, however that
 process dies. On SIGTERM it ends, too, but first saves the state of its services in `FOLDER/state`, or in the folder of
 `--state`. An emulator that finds such a state begins with it, which makes a restart. With `--state` it also saves when
-its standard input ends. `--address` is where the API answers by itself: see `local.fixed_address`.
+its standard input ends. `--address` is where the API answers by itself: see `local.fixed_address`. `--calls` is
+for tests: see `local.recorded_calls`.
 """
 
 from __future__ import annotations
@@ -64,6 +66,7 @@ def _asked() -> argparse.Namespace:
     parser.add_argument("--secure", action="store_true")
     parser.add_argument("--address")
     parser.add_argument("--state", type=Path)
+    parser.add_argument("--calls", type=Path)
     return parser.parse_args()
 
 
@@ -92,9 +95,12 @@ async def _serve(asked: argparse.Namespace) -> None:
     from local.fixed_address import at_fixed_address
     from local.lambda_corrections import correct_lambda
     from local.parameter_corrections import correct_parameters
+    from local.recorded_calls import record_calls
 
     correct_lambda(asked.folder / "layers")
     correct_parameters()
+    if asked.calls:
+        record_calls(asked.calls)
 
     def keep_waking() -> None:
         while True:

@@ -52,12 +52,14 @@ class LocalStack:
         say: deployer.Say = say_on_terminal,
         address: socket.socket | None = None,
         state: Path | None = None,
+        calls: Path | None = None,
     ) -> Iterator[LocalStack]:
         """An emulator on 127.0.0.1 (a free port unless one is given), still empty; at the end nothing of it is left.
 
-        For `address` and `state` see `local.emulator`: with an address, users have the keys of `local.dev.keys`.
+        For `address`, `state` and `calls` see `local.emulator`. With an address, users have the keys of
+        `local.dev.keys`.
         """
-        with emulator(secure=secure, port=port, address=address, state=state) as running:
+        with emulator(secure=secure, port=port, address=address, state=state, calls=calls) as running:
             stack = cls(running, say, KEYS if address else None)
             try:
                 yield stack

@@ -17,10 +17,12 @@ _LISTS = {"targetQueueArns": "jobs may no longer target", "targetArns": "jobs ma
 #: Options whose loss takes nothing away that a later deployment would not give back.
 _HARMLESS = frozenset(
     {"account", "region", "architecture", "tags", "shards", "delivererConcurrency", "queuePollers", "adminPrincipals"}
+    | {"platformLogs", "accessLog"}
 )
 #: Resources that an option brings, by the beginning of their logical id.
 _BROUGHT = (
     (re.compile(r"Queues(Kafka)|KafkaCluster"), "kafka"),
+    (re.compile(r"QueuesPrivate"), "network"),
     (re.compile(r"Ingestion"), "ingestionQueue"),
     (re.compile(r"QueuesRelease\d+$"), "releaseQueues"),
 )

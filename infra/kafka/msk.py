@@ -19,6 +19,9 @@ from infra.kafka.cluster import KafkaCluster
 #: https://docs.aws.amazon.com/msk/latest/developerguide/port-info.html
 PORTS = (9098, 443)
 ZONES = 2
+#: AWS's reference of actions names no resource for it, so a policy must not name one either.
+#: https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonmanagedstreamingforapachekafka.html
+GET_BROKERS = "kafka:GetBootstrapBrokers"
 #: MSK's names for the brokers' addresses, by the way in which a client authenticates:
 #: https://docs.aws.amazon.com/msk/1.0/apireference/clusters-clusterarn-bootstrap-brokers.html
 ADDRESSES = {
@@ -141,7 +144,7 @@ class Brokers(Construct):
                 output_paths=[field],
             ),
             policy=custom.AwsCustomResourcePolicy.from_statements(
-                [iam.PolicyStatement(actions=["kafka:GetBootstrapBrokers"], resources=[cluster.cluster_arn])]
+                [iam.PolicyStatement(actions=[GET_BROKERS], resources=["*"])]
             ),
             role=role,
             log_group=log,

@@ -19,6 +19,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("deliver", "poll", "named"),
         ("timeline", "deaths", "skipped", "access", "idempotency"),
         ("records", "overlaps"),
+        ("trail",),
         ("outages",),
         ("world",),
         ("containment", "lasting"),

@@ -24,6 +24,7 @@ from clockwork.aws.stores.regulation import AwsRegulation
 from clockwork.aws.stores.shards import AwsShards
 from clockwork.aws.stores.signing_secrets import AwsSigningSecrets
 from clockwork.aws.stores.timeline import AwsTimeline
+from clockwork.aws.stores.trail import AwsTrail
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.storage.codec import decode
@@ -36,6 +37,7 @@ from clockwork.memory.release_queue import MemoryReleaseQueue
 from clockwork.memory.shards import MemoryShards
 from clockwork.memory.signing_secrets import MemorySigningSecrets
 from clockwork.memory.timeline import MemoryTimeline
+from clockwork.memory.trail import MemoryTrail
 from clockwork.ports import (
     Backlog,
     Clients,
@@ -47,6 +49,7 @@ from clockwork.ports import (
     Shards,
     SigningSecrets,
     Timeline,
+    Trail,
 )
 from tests.contract.schema import create_table
 from tests.contract.strictness import enforce
@@ -78,6 +81,9 @@ class World(Protocol):
 
     @property
     def regulation(self) -> Regulation: ...
+
+    @property
+    def trail(self) -> Trail: ...
 
     @property
     def signing_secrets(self) -> SigningSecrets: ...
@@ -116,6 +122,7 @@ class MemoryWorld:
         self.clients = MemoryClients()
         self.key_rows = MemoryKeyRows()
         self.regulation = MemoryRegulation()
+        self.trail = MemoryTrail()
         self.signing_secrets = MemorySigningSecrets()
         self.releases = self.backlog = MemoryReleaseQueue(self.clock)
 
@@ -201,6 +208,10 @@ class AwsWorld:
     @cached_property
     def regulation(self) -> Regulation:
         return AwsRegulation(self.aws, self.table("clients"), MemoryClock())
+
+    @cached_property
+    def trail(self) -> Trail:
+        return AwsTrail(self.aws, self.table("executions"))
 
     @cached_property
     def signing_secrets(self) -> SigningSecrets:

@@ -17,6 +17,7 @@ from clockwork.aws.stores.regulation import AwsRegulation
 from clockwork.aws.stores.shards import AwsShards, _from_item
 from clockwork.aws.stores.signing_secrets import AwsSigningSecrets
 from clockwork.aws.stores.timeline import AwsTimeline
+from clockwork.aws.stores.trail import AwsTrail
 from clockwork.aws.targets.notices import AwsNotices
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import Execution
@@ -70,6 +71,7 @@ class AwsStores(Stores):
             "clients": lambda: CachedClients(AwsClients(aws, "clients"), clock, settings.client_cache_seconds),
             "key_rows": lambda: AwsKeyRows(aws, "jobs"),
             "regulation": lambda: AwsRegulation(aws, "clients", clock),
+            "trail": lambda: AwsTrail(aws, "executions"),
             "signing_secrets": lambda: AwsSigningSecrets(aws),
         }
 

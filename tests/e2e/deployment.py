@@ -9,12 +9,14 @@ from contextlib import contextmanager
 from typing import Any
 
 import botocore.session
+from botocore.credentials import Credentials as Keys
 
 from clockwork.aws.session import Aws
 from clockwork.bootstrap import aws_world
 from clockwork.domain import keys
 from clockwork.flows.world import World
 from clockwork.settings import Settings
+from clockwork_client import Clockwork
 from local.emulator import REGION, Credentials
 from local.stack import LocalStack
 from tests.e2e.tenant import Tenant
@@ -40,6 +42,18 @@ class Deployment:
         answer = self.stack.api().request("PUT", f"/v1/clients/{name}", body)
         assert answer.status == 200, answer
         return Tenant(name, self.stack.api(user))
+
+    def clockwork(self, name: str, **definition: Any) -> Clockwork:
+        """Makes a client like `tenant`, and returns the Python client of its principal."""
+        user = self.caller(f"{name}-user")
+        answer = self.stack.api().request("PUT", f"/v1/clients/{name}", {"principals": [user.arn], **definition})
+        assert answer.status == 200, answer
+        return self.clockwork_of(user, name)
+
+    def clockwork_of(self, user: Credentials, name: str | None) -> Clockwork:
+        """The Python client of a user, for a client or for none."""
+        credentials = Keys(user.access_key, user.secret_key)
+        return Clockwork(self.stack.api_url, name, region=REGION, credentials=credentials, timeout=30)
 
     def caller(self, name: str) -> Credentials:
         """Makes a user who may call the API but is a principal of no client."""

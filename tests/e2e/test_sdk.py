@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-from typing import Any
-
 import pytest
 from botocore.credentials import Credentials
 
@@ -15,32 +12,12 @@ from tests.e2e.hooks import Hook, Hooks
 from tests.e2e.tenant import Tenant
 
 
-@pytest.fixture
-def resolving(deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Names below localhost lead to this machine, as they do on most systems; the stack's certificate is trusted."""
-    real = socket.getaddrinfo
-
-    def resolve(host: Any, *more: Any, **named: Any) -> Any:
-        return real("127.0.0.1" if str(host).endswith(".localhost") else host, *more, **named)
-
-    monkeypatch.setattr(socket, "getaddrinfo", resolve)
-    monkeypatch.setenv("AWS_CA_BUNDLE", str(deployment.stack.ca_bundle))
-
-
-def client(deployment: Deployment, name: str, **definition: Any) -> Clockwork:
-    caller = deployment.caller(f"{name}-user")
-    answer = deployment.stack.api().request("PUT", f"/v1/clients/{name}", {"principals": [caller.arn], **definition})
-    assert answer.status == 200, answer
-    credentials = Credentials(caller.access_key, caller.secret_key)
-    return Clockwork(deployment.stack.api_url, name, region="us-east-1", credentials=credentials, timeout=30)
-
-
 @pytest.mark.usefixtures("resolving")
 def test_jobs_are_created_delivered_verified_and_listed(
     deployment: Deployment, acme: Tenant, webhooks: Hooks, hook: Hook
 ) -> None:
     # The fixture `acme` has made the secret.
-    with client(deployment, "by-sdk", allowedPrivateTargets=[webhooks.place], signingSecrets=[SECRET_NAME]) as cw:
+    with deployment.clockwork("by-sdk", allowedPrivateTargets=[webhooks.place], signingSecrets=[SECRET_NAME]) as cw:
         made = cw.schedule(http(hook.url), {"order": 17}, in_=1)
         (arrival,) = hook.await_arrivals(1)
         context = verify_webhook(arrival.headers, arrival.body, [SECRET])

@@ -53,6 +53,9 @@ BODIES: dict[str, Any] = {
     "cancel_execution": {},
     "redrive_execution": {},
     "redrive_dead": {},
+    "pause_jobs": {"prefix": "key-of"},
+    "resume_jobs": {"prefix": "key-of"},
+    "cancel_jobs": {"prefix": "no-such"},
     "discard_dead": {},
     "post_schedule": {
         "clientId": "acme",
@@ -64,10 +67,10 @@ BODIES: dict[str, Any] = {
     },
     "delete_schedule": {"clientId": "acme", "scheduleKey": "no such key"},
 }
-QUERIES = {"list_jobs": {"clientId": "acme"}, "list_upcoming": {"clientId": "acme"}}
+QUERIES = {name: {"clientId": "acme"} for name in ("list_jobs", "list_upcoming", "list_audit")}
 #: The status of routes that do not answer 200. A delivered execution is not dead, so it cannot be redriven (409).
 STATUS = {"redrive_execution": 409, "create_job": 201, "delete_schedule": 400} | dict.fromkeys(
-    ("run_job", "backfill_job", "release_parked", "discard_parked"), 202
+    ("run_job", "backfill_job", "release_parked", "discard_parked", "delete_client"), 202
 )
 NAMED_ONLY = {"put_job", "patch_job", "pause_job", "resume_job", "run_job", "backfill_job"}
 #: Well-formed ids that were never created, for the `{parameter}`s of paths.

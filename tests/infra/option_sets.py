@@ -19,6 +19,7 @@ KAFKA = {
     "securityGroupIds": ["sg-0123456789abcdef0"],
     "ingestionTopic": "requests",
 }
+NETWORK = {"subnetIds": ["subnet-0123456789abcdef1"], "securityGroupIds": ["sg-0123456789abcdef1"]}
 MOST_QUEUES: int = OPTIONS["releaseQueues"]["maximum"]
 OPTION_SETS: dict[str, dict[str, Any]] = {
     "plain": {"adminPrincipals": [ADMIN], "targetQueueArns": [TARGETS]},
@@ -34,9 +35,11 @@ OPTION_SETS: dict[str, dict[str, Any]] = {
         "releaseQueues": 3,
         "delivererConcurrency": 200,
         "alarmTopicArn": ARNS.format("sns", "ops"),
+        "network": NETWORK,
     },
     "largest": {
         "kafka": KAFKA,
+        "network": NETWORK,
         "ingestionQueue": True,
         "releaseQueues": MOST_QUEUES,
         "shards": 1_000,

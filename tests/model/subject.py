@@ -125,6 +125,7 @@ class Subject:
             clients=stores.clients,
             key_rows=stores.key_rows,
             regulation=stores.regulation,
+            trail=rest.trail,
             signing_secrets=rest.signing_secrets,
         )
         for client in (msgspec.structs.replace(ACME, allowed_queue_arns=(QUEUE_ARN,)), GLOBEX):

@@ -90,7 +90,7 @@ def with_dead(cli: Cli, *keys: str) -> None:
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Somebody sits there to be asked."""
-    monkeypatch.setattr("clockwork_client.cli.dead._can_ask", lambda: True)
+    monkeypatch.setattr("clockwork_client.cli.show.can_ask", lambda: True)
     yield
 
 
@@ -294,6 +294,58 @@ def test_the_dead_are_counted_before_anything_happens(cli: Cli, terminal: None) 
     assert cli.json("dead", "redrive", "--yes") == {"matched": 1, "changed": 1}
 
 
+def with_jobs(cli: Cli, *keys: str) -> None:
+    for key in keys:
+        cli.json("job", "create", "--every", "1h", HOOK, "--key", key, "--tag", f"team={key[0]}")
+
+
+def states(cli: Cli) -> dict[str, str]:
+    return {one["jobKey"]: one["state"] for one in cli.json("job", "list")}
+
+
+def test_many_jobs_are_counted_before_anything_happens(cli: Cli, terminal: None) -> None:
+    with_jobs(cli, "a1", "a2", "b1")
+    ran = cli("job", "pause", "--key-prefix", "a", "--reason", "incident", text="n\n")
+    assert "Pause 2 named jobs of acme?" in ran.output and ran.exit_code == 0
+    assert set(states(cli).values()) == {"ACTIVE"}
+    assert cli("job", "pause", "--tag", "team=a", "--reason", "incident", text="y\n").exit_code == 0
+    assert states(cli) == {"a1": "PAUSED", "a2": "PAUSED", "b1": "ACTIVE"}
+    assert cli.json("job", "resume", "--key-prefix", "a1", "--yes") == {"matched": 1, "changed": 1}
+    assert cli.json("job", "cancel", "--tag", "team", "--yes") == {"matched": 3, "changed": 3}
+    assert states(cli) == {}
+    assert "No named job is meant" in cli("job", "cancel", "--tag", "team", text="y\n").stderr
+
+
+def test_what_is_done_with_many_jobs_shows_how_far_it_came_and_goes_on(cli: Cli) -> None:
+    with_jobs(cli, *(f"a{number:03}" for number in range(130)))
+    done = cli("job", "cancel", "--key-prefix", "a", "--yes")
+    assert "100 found, 100 changed, more to come" in done.stderr
+    assert states(cli) == {}
+
+
+def test_named_jobs_are_listed_by_when_they_are_due(cli: Cli) -> None:
+    with_jobs(cli, "a1")
+    soon = (datetime.now(UTC) + timedelta(minutes=30)).isoformat()
+    assert cli.json("job", "list", "--due-to", soon) == []
+    assert [one["jobKey"] for one in cli.json("job", "list", "--due-from", soon)] == ["a1"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["job", "cancel", "j", "--tag", "x"],
+        ["job", "cancel", "--key", "k", "--key-prefix", "x"],
+        ["job", "cancel", "j", "--yes"],
+        ["job", "pause", "--tag", "x", "--if-revision", "3", "--yes"],
+        ["job", "resume", "--tag", "x"],
+        ["job", "pause"],
+    ],
+)
+def test_one_job_and_many_are_not_mixed(cli: Cli, arguments: list[str]) -> None:
+    assert cli(*arguments).exit_code == 2
+    assert cli.transport.sent == []
+
+
 def test_what_is_done_with_the_dead_goes_on_where_it_was_stopped(cli: Cli) -> None:
     with_dead(cli, *(f"k{number:03}" for number in range(130)))
     inner, calls = cli.transport, []
@@ -350,10 +402,25 @@ def test_hostile_texts_are_shown_inert(cli: Cli, output: str) -> None:
     }  # fmt: skip
     execution = {
         "executionId": HOSTILE, "jobId": HOSTILE, "dueAt": "2027-01-31T09:00:00.000Z", "state": HOSTILE,
-        "reason": HOSTILE, "attempts": [
+        "waiting": {"cause": HOSTILE, "says": HOSTILE}, "reason": HOSTILE, "attempts": [
             {"number": 1, "state": HOSTILE, "startedAt": "2027-01-31T09:00:00.000Z", "error": HOSTILE}
         ],
     }  # fmt: skip
+    at = "2027-01-31T09:00:00.000Z"
+    entry = {
+        "at": at, "principal": HOSTILE, "action": HOSTILE, "jobKey": HOSTILE, "reason": HOSTILE,
+        "asked": {HOSTILE: HOSTILE}, "changes": [HOSTILE], "refused": HOSTILE,
+    }  # fmt: skip
+    upcoming = {
+        "at": at,
+        "dueAt": at,
+        "jobId": HOSTILE,
+        "target": raw["target"],
+        "jobKey": HOSTILE,
+        "waitsFor": HOSTILE,
+    }
+    shard = {"partitionId": HOSTILE, "status": HOSTILE, "ordered": False, "leased": False, "owner": HOSTILE}
+    passed = {"jobId": HOSTILE, "jobKey": HOSTILE, "reason": HOSTILE}
     problem = {"detail": HOSTILE, "errors": [{"pointer": HOSTILE, "detail": HOSTILE}]}
     answers: list[tuple[list[str], int, Any]] = [
         (["job", "get", "x"], 200, raw),
@@ -361,7 +428,12 @@ def test_hostile_texts_are_shown_inert(cli: Cli, output: str) -> None:
         (["exec", "get", "x"], 200, execution),
         (["exec", "list", "x"], 200, {"items": [execution]}),
         (["dead", "list"], 200, {"items": [execution]}),
+        (["job", "cancel", "--tag", "x", "--yes"], 200, {"matched": 1, "changed": 0, "passed": [passed]}),
         (["cron", "explain", "x"], 200, {"nextFires": raw["nextFires"], "description": HOSTILE}),
+        (["audit"], 200, {"items": [entry]}),
+        (["upcoming"], 200, {"items": [upcoming]}),
+        (["whoami"], 200, {"principal": HOSTILE, "admin": False, "clientIds": [HOSTILE]}),
+        (["shards"], 200, {"items": [shard]}),
         (["job", "cancel", "x"], 200, {"jobId": "x", "result": "cancelled", "reason": HOSTILE, "executions": []}),
         (["job", "get", "x"], 422, problem),
         (["job", "get", "x"], 403, {"message": HOSTILE}),
@@ -420,6 +492,18 @@ def test_upcoming_shows_anonymous_jobs_and_the_next_fire_of_named_ones_in_order(
     assert cli.json("upcoming", "--within", "1m") == []
 
 
+def test_the_audit_tells_who_changed_what_when_and_why(cli: Cli) -> None:
+    cli("job", "create", "--key", "nightly", "--every", "1h", HOOK)
+    cli("job", "pause", "--key", "nightly", "--reason", "incident 7")
+    cli("job", "update", "--key", "nightly", "--every", "2h")
+    assert [one["action"] for one in cli.json("audit")] == ["patchJob", "pauseJob"]
+    told = cli("audit").stdout
+    assert "incident 7" in told and "nightly" in told and ALICE in told and "/schedule/every/seconds" in told
+    limited = cli("audit", "--limit", "1")
+    assert "pauseJob" not in limited.stdout
+    assert "there are more" in limited.stderr
+
+
 def test_whoami_tells_the_principal_and_its_clients(cli: Cli) -> None:
     assert "may act for  acme" in cli("whoami").stdout
     assert "every client" in cli("whoami", caller=ADMIN).stdout
@@ -436,6 +520,19 @@ def test_clients_are_listed_with_what_they_use(cli: Cli) -> None:
     told = cli("client", "usage").stdout
     assert "parked" in told
     assert f"down.example.com {datetime.fromtimestamp(began_at / 1000, UTC).astimezone():%Y-%m-%d %H:%M}" in told
+
+
+def test_a_client_is_deleted_once_somebody_says_so(cli: Cli, terminal: None) -> None:
+    assert cli("client", "delete", "globex", caller=ADMIN, text="n\n").exit_code == 0
+    assert [one["state"] for one in cli.json("client", "list", caller=ADMIN)] == ["ACTIVE", "ACTIVE"]
+    ran = cli("client", "delete", "globex", caller=ADMIN, text="y\n")
+    assert ran.exit_code == 0 and "DELETING" in ran.stdout
+    assert cli("client", "delete", "acme", "--yes").exit_code == 1
+
+
+def test_nothing_is_deleted_when_nobody_can_be_asked(cli: Cli) -> None:
+    assert cli("client", "delete", "globex", caller=ADMIN).exit_code == 2
+    assert not any(one.method == "DELETE" for one in cli.transport.sent)
 
 
 def test_shards_are_shown_to_admins(cli: Cli) -> None:

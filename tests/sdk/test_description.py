@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from clockwork_client import Clockwork, errors, overview, requests, resources, results
+from clockwork_client import Clockwork, errors, handled, overview, requests, resources, results, waiting
 from clockwork_client.answers import Answer, Target, camel, fields_of
 from clockwork_client.transport import Request, Response
 from infra import ROOT
@@ -102,6 +102,7 @@ CLIENT: requests.ClientOptions = {
     "retention_days": 5,
     "dead_letter_queue_arn": "arn",
 }
+FILTER: requests.JobFilter = {"prefix": "p", "tag": "t", "limit": 5, "reason": "r"}
 DEAD: requests.DeadFilter = {"prefix": "p", "from_": AT, "to": AT, "limit": 5}
 #: Options as tests give them -> the options that there are.
 WHOLE = [
@@ -110,13 +111,17 @@ WHOLE = [
     (JOB, requests.JobOptions),
     (CLIENT, requests.ClientOptions),
     (DEAD, requests.DeadFilter),
+    (FILTER, requests.JobFilter),
 ]
 Call = Callable[[Clockwork], Any]
 CALLS: dict[str, Call] = {
     "createJob": lambda cw: cw.schedule(HTTP, 1, client_id="c", idempotency_key="k", **JOB),
     "createBatch": lambda cw: list(cw.schedule_many([requests.job(HTTP, 1, **JOB)], key="k")),
     "listJobs": lambda cw: next(
-        cw.jobs.list(prefix="p", state="s", tag="t", key="k", client_id="c", page_size=1, next_token="n"), None
+        cw.jobs.list(
+            prefix="p", state="s", tag="t", key="k", due_from=AT, due_to=AT, client_id="c", page_size=1, next_token="n"
+        ),
+        None,
     ),
     "getJob": lambda cw: cw.jobs.get("j"),
     "putJob": lambda cw: cw.jobs.replace("j", HTTP, 1, if_revision=3, **DEFINITION),
@@ -124,6 +129,9 @@ CALLS: dict[str, Call] = {
     "cancelJob": lambda cw: cw.jobs.cancel("j", if_revision=3),
     "pauseJob": lambda cw: cw.jobs.pause("j", "r", waiting="cancel", if_revision=3),
     "resumeJob": lambda cw: cw.jobs.resume("j", "r", waiting="cancel", if_revision=3),
+    "pauseJobs": lambda cw: cw.jobs.pause_many(client_id="c", waiting="cancel", next_token="n", **FILTER),
+    "resumeJobs": lambda cw: cw.jobs.resume_many(client_id="c", waiting="cancel", next_token="n", **FILTER),
+    "cancelJobs": lambda cw: cw.jobs.cancel_many(client_id="c", next_token="n", **FILTER),
     "runJob": lambda cw: cw.jobs.run("j", idempotency_key="k"),
     "backfillJob": lambda cw: cw.jobs.backfill("j", AT, AT, max_per_second=1, idempotency_key="k"),
     "previewSchedule": lambda cw: cw.jobs.preview(count=3, **SCHEDULE),
@@ -138,11 +146,13 @@ CALLS: dict[str, Call] = {
     "discardDead": lambda cw: cw.dead.discard(client_id="c", next_token="n", **DEAD),
     "putClient": lambda cw: cw.clients.put("c", if_revision=3, **CLIENT),
     "getClient": lambda cw: cw.clients.get("c"),
+    "deleteClient": lambda cw: cw.clients.delete("c", if_revision=3),
     "pauseClient": lambda cw: cw.clients.pause("c", reason="r", if_revision=3),
     "resumeClient": lambda cw: cw.clients.resume("c", reason="r", if_revision=3),
     "releaseParked": lambda cw: cw.clients.release_parked("c", max_per_second=1),
     "discardParked": lambda cw: cw.clients.discard_parked("c"),
     "listUpcoming": lambda cw: next(cw.upcoming(from_=AT, to=AT, client_id="c", page_size=1, next_token="n"), None),
+    "listAudit": lambda cw: next(cw.audit(client_id="c", page_size=1, next_token="n"), None),
     "whoAmI": lambda cw: cw.whoami(),
     "listShards": lambda cw: cw.shards(),
     "listClients": lambda cw: next(cw.clients.list(page_size=1, next_token="n"), None),
@@ -160,6 +170,7 @@ ANSWERS: dict[type[Answer], set[str]] = {
     results.Attempt: {"Attempt"},
     results.SkippedStretch: {"SkippedStretch"},
     results.Waits: {"Waits"},
+    waiting.Waiting: {"Waiting"},
     results.NextFire: {"NextFire"},
     results.ReleasedFire: {"ReleasedFire"},
     results.Outcomes: {"Outcomes"},
@@ -183,7 +194,10 @@ ANSWERS: dict[type[Answer], set[str]] = {
     overview.Usage: {"Usage"},
     overview.Shard: {"ShownShard"},
     overview.UpcomingItem: {"UpcomingItem"},
+    overview.AuditEntry: {"AuditEntry"},
     results.HandledDead: {"HandledDead"},
+    handled.HandledJobs: {"HandledJobs"},
+    handled.PassedJob: {"PassedJob"},
     results.Unparking: {"Unparking"},
     results.Discarding: {"Discarding"},
 }
@@ -191,7 +205,7 @@ ANSWERS: dict[type[Answer], set[str]] = {
 AROUND = {"index", "status"}
 #: Shapes that become no object of their own: pages, choices, a batch, what is read as a plain dict.
 OTHERWISE = {"JobPage", "ExecutionPage", "Job", "Created", "CreatedBatch", "RefusedElement", "Problem", "Fault"}
-OTHERWISE |= {"Health", "ClientPage", "ShardList", "UpcomingPage"}
+OTHERWISE |= {"Health", "ClientPage", "ShardList", "UpcomingPage", "AuditPage"}
 
 
 class Answered(Exception):

@@ -1,4 +1,7 @@
-"""The testing kit beside what it stands for: it refuses as the edge does, and runs as the flows' own tests have it."""
+"""The testing kit beside what it stands for: its scenarios go as the flows' own tests have them.
+
+tests/e2e/test_testing_kit.py has it beside the deployed stack, and tests/handlers sends it whatever is refused.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,7 @@ from clockwork.memory.targets import MemoryTargets
 from clockwork.settings import Settings
 from clockwork_client import Clockwork, Job, Refused, http, retry
 from clockwork_client.testing import VirtualClockwork
-from tests.handlers.faults import FIELDS, FIFO, LISTED_ARNS, QUEUE, Fault, target
-from tests.handlers.handlers import Api, job_body
-from tests.handlers.test_bad_fields import CLIENT_FIELDS
+from tests.handlers.handlers import Api
 from tests.sdk.edge import InMemory, client_of
 from tests.support.examples import ADMIN
 
@@ -25,46 +26,18 @@ HOOK, FLAKY, DOWN = (http(f"https://example.com/{path}") for path in ("hook", "f
 STEADY = retry(max_attempts=3, initial_seconds=5, jitter="none")
 
 
-class Sent:
-    """A kit at the instant of those faults, whose client may target what they name."""
-
-    def __init__(self) -> None:
-        self.kit = VirtualClockwork(at="2023-11-14T22:13:20Z")
-        self.acme = self.kit.client("acme", allowedQueueArns=[QUEUE, FIFO], allowedTargetArns=LISTED_ARNS)
-
-    def pointers(self, cw: Clockwork, method: str, path: str, body: Any) -> tuple[int, list[str], list[str]]:
-        """The status, the pointers and the details of a refusal."""
-        with pytest.raises(Refused) as refused:
-            cw._caller.call(method, path, body)
-        error = refused.value
-        return error.status, [one.pointer for one in error.faults], [one.detail for one in error.faults]
-
-
-@pytest.fixture
-def sent() -> Sent:
-    return Sent()
-
-
-#: The tests of the edge are of the stage `local`, the kit is of an account.
-LONG = Fault("a timeout over the account's", target(timeoutSeconds=30.1), "/target/timeoutSeconds", "at most 30")
-OF_AN_ACCOUNT = [LONG if fault.id == "a timeout over the stage's" else fault for fault in FIELDS]
-
-
-@pytest.mark.parametrize("fault", OF_AN_ACCOUNT, ids=[fault.id for fault in OF_AN_ACCOUNT])
-def test_a_fault_of_a_job_is_refused_with_the_edges_pointer(sent: Sent, fault: Fault) -> None:
-    status, pointers, details = sent.pointers(sent.acme, "POST", "/v1/jobs", job_body(**fault.body))
-    assert (status, pointers) == (422, [fault.pointer])
-    assert fault.says in details[0]
-    assert sent.kit.scheduled() == []
-
-
-@pytest.mark.parametrize("fault", CLIENT_FIELDS, ids=[fault.id for fault in CLIENT_FIELDS])
-def test_a_fault_of_a_client_is_refused_with_the_edges_pointer(sent: Sent, fault: Fault) -> None:
+@pytest.mark.parametrize(("seconds", "is_taken"), [(30, True), (30.1, False)])
+def test_the_bounds_of_the_kit_are_those_of_an_account(seconds: float, is_taken: bool) -> None:
+    # What else is refused is in tests/handlers, whose tests run over the kit as well.
+    cw = VirtualClockwork().client("acme")
+    late = http("https://example.com/hook", timeout_seconds=seconds)
+    if is_taken:
+        assert cw.schedule(late, in_=5).state == "SCHEDULED"
+        return
     with pytest.raises(Refused) as refused:
-        sent.kit.client("globex", **fault.body)
-    assert (refused.value.status, refused.value.faults[0].pointer) == (422, fault.pointer)
-    assert fault.says in refused.value.faults[0].detail
-    assert "globex" not in [one.client_id for one in sent.kit.admin.clients]
+        cw.schedule(late, in_=5)
+    (fault,) = refused.value.faults
+    assert (fault.pointer, fault.detail) == ("/target/timeoutSeconds", "must be at most 30")
 
 
 #: Makes jobs, lets time pass until instants that are no fire's, and returns the jobs.

@@ -127,6 +127,8 @@ class Cloud:
         self._environments = itertools.count()
         self._idle: list[Machine] = []
         self._pumps: set[tuple[int, bool]] = set()
+        #: An event source looks at its queue this often (ms). The coarser it looks, the more it hands over at once.
+        self.looks_every_ms = 1
         #: When each rule fires, or fired, in its present period (ms).
         self.fires_at: dict[str, int] = {}
         #: How the flows invoke pollers.
@@ -303,7 +305,8 @@ class Cloud:
     # The event source.
 
     def _pump_at(self, visible_at: int, *, is_ordered: bool = False) -> None:
-        """Schedules one look at the queue for the instant at which a message becomes visible."""
+        """Schedules a look at the queue for the instant at which a message becomes visible, or soon after."""
+        visible_at += -visible_at % self.looks_every_ms
         if (visible_at, is_ordered) not in self._pumps:
             self._pumps.add((visible_at, is_ordered))
             pump = self._pump_ordered if is_ordered else self._pump

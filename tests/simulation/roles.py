@@ -45,6 +45,8 @@ NEEDS: Mapping[str, Needs] = {
     "clients.get": _needs("clients", "GetItem"),
     "clients.of_principal": _needs("clients", "Query"),
     "clients.put": _needs("clients", "PutItem"),
+    "trail.note": _needs("executions", "PutItem"),
+    "trail.list": _needs("executions", "Query"),
     "regulation.count_created": _needs("clients", "UpdateItem"),
     "regulation.reserve": _needs("clients", "UpdateItem"),
     "regulation.line_up": _needs("clients", "UpdateItem"),

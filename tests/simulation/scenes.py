@@ -23,7 +23,7 @@ from tests.simulation.named_clients import answered
 from tests.simulation.regulated import pause_client, resume_client
 from tests.simulation.requests import CALLED_BACK, CLIENTS, REGULATED, KeyedRequest
 from tests.simulation.stage import BEGAN_AT
-from tests.simulation.stores import POISON
+from tests.simulation.stores import NEVER_SENDABLE, POISON
 from tests.simulation.targets import FAILS_ONCE, REJECTING_HOST
 from tests.support.examples import outline
 
@@ -146,10 +146,43 @@ def parked() -> Steps:
     return [(1_000, ask), (5_000, pause_client), (40_000, resume_client)]
 
 
+def unsendable() -> Steps:
+    """Jobs that no queue can ever take: they end as dead."""
+    return [(1_000, _ask("unsendable", [_job(NEVER_SENDABLE, 90_000), _job(b"beside it", 90_000)]))]
+
+
+def retimed() -> Steps:
+    """A beat that is replaced by another one, by a call that is not repeated, and soon by a third one."""
+
+    def beat(number: int) -> Recurrence:
+        return Recurrence(every=Every(14_000 + number, BEGAN_AT + 20_000), max_fires=(10, 4, 2)[number])
+
+    def replaced(number: int) -> changes.Change:
+        return changes.replaced(_definition(recurrence=beat(number)), b"%d" % number)
+
+    return [
+        (1_000, _create("retimed", recurrence=beat(0))),
+        (95_000, _change("retimed", replaced(1), is_repeated=False)),
+        (125_000, _change("retimed", replaced(2))),
+    ]
+
+
+def missed() -> Steps:
+    """A beat that is paused and soon resumed, which skips what it missed: one message may outlast the pause."""
+    every = Recurrence(every=Every(9_000, BEGAN_AT + 20_000), max_fires=9)
+    return [
+        (1_000, _create("missed", recurrence=every, catch_up="none")),
+        (30_000, _change("missed", changes.paused("a short pause"))),
+        (56_000, _change("missed", changes.resumed(None))),
+    ]
+
+
 SCENES: dict[str, Callable[[], Steps]] = {
     scene.__name__: scene
     for scene in (created, far, retried, poisoned, called_back, cancelled, changed, recurring, packed, ordered, parked)
 }
+#: Scenes that make no call to AWS which the others do not make; they are played in memory alone.
+FURTHER_SCENES: dict[str, Callable[[], Steps]] = {scene.__name__: scene for scene in (unsendable, retimed, missed)}
 
 
 def with_outlines_of(whole: CreateRequest, jobs: Sequence[NewJob]) -> CreateRequest:
@@ -206,13 +239,14 @@ def _create(key: str, **wanted: Any) -> Callable[[Visit], None]:
     return create
 
 
-def _change(key: str, changed: changes.Change) -> Callable[[Visit], None]:
+def _change(key: str, changed: changes.Change, *, is_repeated: bool = True) -> Callable[[Visit], None]:
     def change(visit: Visit) -> None:
         job_id = NamedJobId(visit.client.client_id, key, 1).job_id
 
         def flow(world: World, _: Sequence[str]) -> write.Written:
             return write.change(world, get_named(world, visit.caller(world), job_id), None, changed)
 
-        answered(visit, visit.call_until_answered(flow), is_change=True)
+        call = visit.call_until_answered if is_repeated else visit.call
+        answered(visit, call(flow), is_change=True)
 
     return change

@@ -9,11 +9,24 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from infra import ROOT
+
 if TYPE_CHECKING:
     from local.emulator import Credentials, Emulator
     from local.stack import LocalStack
     from tests.support.kafka.cluster import KafkaCluster
 
+#: The calls of the roles of the stack, see `local.recorded_calls`.
+CALLS = ROOT / "build/iam/calls.jsonl"
+_OPEN = (("lambda", "function:target-*"), ("events", "event-bus/target-*"), ("sns", "target-*"))
+_ARN = "arn:aws:{}:us-east-1:000000000000:{}"
+#: The options of the stack, Kafka's addresses aside.
+OPTIONS = {
+    "targetQueueArns": _ARN.format("sqs", "target-*"),
+    "targetArns": ",".join(_ARN.format(*opened) for opened in _OPEN),
+    "ingestionQueue": "true",
+    "reserve": "true",
+}
 _numbers = itertools.count(1)
 
 
@@ -49,23 +62,19 @@ def options(kafka: KafkaCluster) -> dict[str, str]:
 
     Jobs may target queues, functions, buses and topics whose names begin with `target-`.
     """
-    from local.emulator import ACCOUNT, REGION
-
-    services = (("lambda", "function:target-*"), ("events", "event-bus/target-*"), ("sns", "target-*"))
-    return {
-        "targetQueueArns": f"arn:aws:sqs:{REGION}:{ACCOUNT}:target-*",
-        "targetArns": ",".join(f"arn:aws:{service}:{REGION}:{ACCOUNT}:{name}" for service, name in services),
-        "ingestionQueue": "true",
-        "reserve": "true",
-        "kafka": json.dumps({"bootstrapServers": kafka.addresses}),
-    }
+    return {**OPTIONS, "kafka": json.dumps({"bootstrapServers": kafka.addresses})}
 
 
 @pytest.fixture(scope="session")
 def stack(options: dict[str, str]) -> Iterator[LocalStack]:
-    """The deployed stack, with IAM and TLS, for end-to-end tests. A test that deploys other options restores these."""
+    """The deployed stack, with IAM and TLS, for end-to-end tests. A test that deploys other options restores these.
+
+    What its Lambdas ask of AWS is in `CALLS`, anew for each session.
+    """
     from local.stack import LocalStack
 
-    with LocalStack.start() as running:
+    CALLS.parent.mkdir(parents=True, exist_ok=True)
+    CALLS.unlink(missing_ok=True)
+    with LocalStack.start(calls=CALLS) as running:
         running.deploy(options)
         yield running

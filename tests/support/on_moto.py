@@ -14,6 +14,7 @@ from clockwork.aws.stores.key_rows import AwsKeyRows
 from clockwork.aws.stores.regulation import AwsRegulation
 from clockwork.aws.stores.shards import AwsShards
 from clockwork.aws.stores.timeline import AwsTimeline
+from clockwork.aws.stores.trail import AwsTrail
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports.routing import Routed, by_order
 from tests.crash_points.queues import MotoQueue
@@ -68,4 +69,5 @@ class MotoClockwork(MemoryClockwork):
             clients=self.clients,
             key_rows=AwsKeyRows(aws, "jobs"),
             regulation=self.regulation,
+            trail=AwsTrail(aws, "executions"),
         )

@@ -12,7 +12,8 @@ from clockwork_client import __version__, requests, resources
 from clockwork_client.answers import Target
 from clockwork_client.calls import Caller, Machine, made
 from clockwork_client.errors import NotConfigured
-from clockwork_client.overview import Shard, UpcomingItem, WhoAmI
+from clockwork_client.overview import AuditEntry, Shard, UpcomingItem, WhoAmI
+from clockwork_client.pages import Pages
 from clockwork_client.results import Job
 from clockwork_client.signing import Signer
 from clockwork_client.transport import Transport, Urllib3
@@ -127,13 +128,24 @@ class Clockwork:
         client_id: str | None = None,
         page_size: int | None = None,
         next_token: str | None = None,
-    ) -> resources.Pages[UpcomingItem]:
+    ) -> Pages[UpcomingItem]:
         """What is about to start for a client within 24 hours, or between `from_` and `to`; anonymous jobs included."""
         client = client_id or self.client_id
         query = {"clientId": client, **requests.fields(from_=from_, to=to), "limit": page_size}
-        return resources.Pages(
+        return Pages(
             lambda after: self._caller.call("GET", "/v1/upcoming", query={**query, "nextToken": after}),
             UpcomingItem,
+            next_token,
+        )
+
+    def audit(
+        self, *, client_id: str | None = None, page_size: int | None = None, next_token: str | None = None
+    ) -> Pages[AuditEntry]:
+        """Who changed what of a client, when and why, the newest first. Creates are not listed."""
+        query = {"clientId": client_id or self.client_id, "limit": page_size}
+        return Pages(
+            lambda after: self._caller.call("GET", "/v1/audit", query={**query, "nextToken": after}),
+            AuditEntry,
             next_token,
         )
 

@@ -1,7 +1,8 @@
-"""What the API answers about the whole: the caller, what a client uses, the shards, and what is about to start."""
+"""What the API answers about the whole: the caller, a client's use and trail, the shards, what is to start."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from clockwork_client.answers import Answer, Target
@@ -58,6 +59,21 @@ class Shard(Answer):
     horizon_at: datetime | None
     lag_ms: int | None
     last_released: int | None
+
+
+class AuditEntry(Answer):
+    """One control call: who asked for which change, when and why. `action` is the operation's name in the API."""
+
+    at: datetime
+    principal: str
+    action: str
+    job_id: str | None
+    job_key: str | None
+    execution_id: str | None
+    reason: str | None
+    asked: Mapping[str, str] | None
+    changes: tuple[str, ...] | None
+    refused: str | None
 
 
 class UpcomingItem(Answer):

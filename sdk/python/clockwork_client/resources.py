@@ -2,73 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from clockwork_client import overview, requests, results
-from clockwork_client.answers import Answer, Target
-from clockwork_client.calls import Caller, made, segment
-from clockwork_client.errors import NotConfigured, UnexpectedAnswer
+from clockwork_client.answers import Target
+from clockwork_client.calls import made, segment
+from clockwork_client.handled import HandledJobs
+from clockwork_client.pages import Pages, Resource
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-Item = TypeVar("Item", bound=Answer)
-
-
-class Pages(Generic[Item]):
-    """An iterator over the items of all pages; a page is fetched when the one before is used up.
-
-    `next_token` leads to the page after the one in hand: pass it as `next_token=` to go on later.
-    """
-
-    def __init__(self, fetch: Callable[[str | None], Any], kind: type[Item], next_token: str | None) -> None:
-        self.next_token = next_token
-        self._fetch = fetch
-        self._kind = kind
-        self._page: Iterator[Item] = iter(())
-        self._is_last = False
-
-    def __iter__(self) -> Pages[Item]:
-        return self
-
-    def __next__(self) -> Item:
-        while True:
-            for item in self._page:
-                return item
-            if self._is_last:
-                raise StopIteration
-            self._turn()
-
-    def _turn(self) -> None:
-        answer = self._fetch(self.next_token)
-        items = answer.get("items") if isinstance(answer, dict) else None
-        if not isinstance(items, list):
-            raise UnexpectedAnswer("a page has no items")
-        token = answer.get("nextToken")
-        if token is not None and (token == self.next_token or not isinstance(token, str)):
-            raise UnexpectedAnswer("a page leads to itself")
-        self._page = iter([self._kind(item) for item in items])
-        self.next_token = token
-        self._is_last = token is None
-
-
-class Resource:
-    """A part of the API. `client_id` is the client that calls are for unless they name another."""
-
-    def __init__(self, caller: Caller, client_id: str | None) -> None:
-        self._call = caller.call
-        self._machine = caller.machine
-        self._client_id = client_id
-
-    def _client(self, client_id: str | None) -> str:
-        found = client_id or self._client_id
-        if found is None:
-            raise NotConfigured("this call needs a client: set client_id= or CLOCKWORK_CLIENT_ID")
-        return segment(found)
-
-    def _pages(self, path: str, kind: type[Item], query: Mapping[str, object], token: str | None) -> Pages[Item]:
-        return Pages(lambda after: self._call("GET", path, query={**query, "nextToken": after}), kind, token)
 
 
 class Jobs(Resource):
@@ -87,13 +31,19 @@ class Jobs(Resource):
         state: str | None = None,
         tag: str | None = None,
         key: str | None = None,
+        due_from: requests.Instant | None = None,
+        due_to: requests.Instant | None = None,
         client_id: str | None = None,
         page_size: int | None = None,
         next_token: str | None = None,
     ) -> Pages[results.Job]:
-        """Named jobs in the order of their keys. `tag` is `name=value`, or a name; `key` is that of one job."""
+        """Named jobs in the order of their keys. `tag` is `name=value`, or a name; `key` is that of one job.
+
+        `due_from` and `due_to`: those whose next fire is due within these instants.
+        """
         client = client_id or self._client_id
-        which = {"jobKey": key, "prefix": prefix, "state": state, "tag": tag}
+        due = requests.fields(due_from=due_from, due_to=due_to)
+        which = {"jobKey": key, "prefix": prefix, "state": state, "tag": tag, **due}
         query = {"clientId": client, **which, "limit": page_size}
         return self._pages("/v1/jobs", results.Job, query, next_token)
 
@@ -139,6 +89,38 @@ class Jobs(Resource):
         """Go on with a paused job. `waiting="cancel"` ends what was due before the pause and waits."""
         body = requests.fields(reason=reason, waiting=waiting)
         return results.Job(self._call("POST", _job(job_id, "/resume"), body, if_match=if_revision))
+
+    def pause_many(
+        self,
+        *,
+        waiting: str | None = None,
+        client_id: str | None = None,
+        next_token: str | None = None,
+        **which: Unpack[requests.JobFilter],
+    ) -> HandledJobs:
+        """Pause jobs by tag or prefix: one call's worth. While the answer has a `next_token`, call again with it."""
+        return self._many("pause", client_id, {**which, "waiting": waiting, "next_token": next_token})
+
+    def resume_many(
+        self,
+        *,
+        waiting: str | None = None,
+        client_id: str | None = None,
+        next_token: str | None = None,
+        **which: Unpack[requests.JobFilter],
+    ) -> HandledJobs:
+        """Resume jobs by tag or prefix: one call's worth. While the answer has a `next_token`, call again with it."""
+        return self._many("resume", client_id, {**which, "waiting": waiting, "next_token": next_token})
+
+    def cancel_many(
+        self, *, client_id: str | None = None, next_token: str | None = None, **which: Unpack[requests.JobFilter]
+    ) -> HandledJobs:
+        """Cancel jobs by tag or prefix: one call's worth. While the answer has a `next_token`, call again with it."""
+        return self._many("cancel", client_id, {**which, "next_token": next_token})
+
+    def _many(self, verb: str, client_id: str | None, which: Mapping[str, object]) -> HandledJobs:
+        path = f"/v1/clients/{self._client(client_id)}/jobs/{verb}"
+        return HandledJobs(self._call("POST", path, requests.fields(**which)))
 
     def run(self, job_id: str, *, idempotency_key: str | None = None) -> results.StartedRun:
         """Execute a named job once, now."""
@@ -273,6 +255,10 @@ class Clients(Resource):
         """End a pause: what was parked is unparked on a ramp."""
         path = self._path(client_id, "/resume")
         return results.Client(self._call("POST", path, _reason(reason), if_match=if_revision))
+
+    def delete(self, client_id: str | None = None, *, if_revision: int | None = None) -> results.Client:
+        """Begin to delete a client: nothing of it starts any more. Sweeps end what is left; then it is NotFound."""
+        return results.Client(self._call("DELETE", self._path(client_id), if_match=if_revision))
 
     def release_parked(self, client_id: str | None = None, *, max_per_second: float | None = None) -> results.Unparking:
         """Unpark a client's parked occurrences, 10 a second unless said otherwise."""

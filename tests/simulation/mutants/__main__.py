@@ -22,13 +22,14 @@ from tests.simulation.mutants.trial import (
     Noticed,
     Trial,
     anybody_notices,
+    named_is_noticed,
     simulator_notices,
     some_tests_notice,
     tried,
 )
 from tests.simulation.mutants.workers import Workers, workers
 
-#: The simulator must notice a named mutant within this many seeds: each profile of faults ten times.
+#: The simulator must notice a named mutant without a scene within this many seeds: each profile of faults ten times.
 NAMED_SEEDS = 10 * len(PROFILES)
 #: A random mutant gets this many seeds, each profile three times, besides the unit tests and the crash points.
 RANDOM_SEEDS = 3 * len(PROFILES)
@@ -57,16 +58,18 @@ def main(arguments: list[str]) -> int:
 
 def _said_of_what_is_shipped(these: Workers, *, with_tests: bool) -> list[Noticed]:
     """The failures of the same checks in an unbroken tree. There must be none, or mutants would prove nothing."""
-    checks: list[Callable[[Tree], Noticed | None]] = [partial(simulator_notices, seeds=NAMED_SEEDS)]
+    checks: list[Callable[[Tree], Noticed | None]] = [
+        partial(simulator_notices, seeds=NAMED_SEEDS),
+        partial(some_tests_notice, tests=[CRASH_POINTS], by="crash points"),
+    ]
     if with_tests:
         checks.append(partial(some_tests_notice, tests=UNIT_TESTS, by="unit tests"))
-        checks.append(partial(some_tests_notice, tests=[CRASH_POINTS], by="crash points"))
     return [noticed for noticed in these.each(lambda tree, check: check(tree), checks) if noticed is not None]
 
 
 def _try_named(these: Workers, mutants: Sequence[Mutant]) -> list[Trial]:
     def work(tree: Tree, mutant: Mutant) -> Trial:
-        return tried(tree, mutant, lambda tree: simulator_notices(tree, NAMED_SEEDS))
+        return tried(tree, mutant, lambda tree: named_is_noticed(tree, mutant, NAMED_SEEDS))
 
     trials = []
     for number, trial in enumerate(these.each(work, mutants), 1):

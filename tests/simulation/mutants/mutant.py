@@ -20,13 +20,16 @@ class Rotten(Exception):
 class Mutant:
     """An edit of a file of the package: pairs of a text that occurs exactly once, and its replacement.
 
-    `invariant` is the one that the edit breaks; the checker may notice a violation of another one first.
+    `invariant` is the one that the edit breaks; the checker may notice a violation of another one first. `scene`: the
+    scene whose points of failure show it, for an edit that takes a certain call to fail at a certain time. Without one
+    the drawn runs have to show it.
     """
 
     name: str
     file: str
     edits: Sequence[tuple[str, str]]
     invariant: str = ""
+    scene: str = ""
 
     def of(self, source: str) -> str:
         """The source with the edit in it. Raises Rotten unless each text to replace occurs exactly once."""

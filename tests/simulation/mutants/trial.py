@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tests.simulation.mutants.covering import UNTIMED, Covering
+from tests.simulation.mutants.covering import UNMEASURED, Covering
 from tests.simulation.mutants.mutant import Mutant, Rotten
 from tests.simulation.mutants.operators import Place
 from tests.simulation.mutants.seeds import FOUND
@@ -82,13 +82,20 @@ def some_tests_notice(tree: Tree, tests: Sequence[str], by: str) -> Noticed | No
     """The first of these tests that fails, or None. Raises Void."""
     plugins = ["-p", "no:cacheprovider", "-p", "tests.simulation.mutants.bounded_tests"]
     options = ["-q", "-x", "--no-header", "--tb=line", "-o", f"timeout={SECONDS_PER_TEST}"]
-    done = tree.run(["-m", "pytest", *plugins, *options, *UNTIMED, *tests], SECONDS_FOR_TESTS)
+    done = tree.run(["-m", "pytest", *plugins, *options, *UNMEASURED, *tests], SECONDS_FOR_TESTS)
     if done.code == FAILED:
         told = [line for line in done.out.splitlines() if line.startswith(("FAILED tests", "ERROR tests"))]
         return Noticed(by, told[0] if told else _last_words(done))
     if done.code != PASSED:
         raise Void(_last_words(done))
     return None
+
+
+def named_is_noticed(tree: Tree, mutant: Mutant, seeds: int) -> Noticed | None:
+    """The violation that a named mutant's scene shows, or within `seeds` seeds the simulator. Raises Void."""
+    if mutant.scene:
+        return some_tests_notice(tree, [CRASH_POINTS, "-k", mutant.scene], f"scene {mutant.scene}")
+    return simulator_notices(tree, seeds)
 
 
 def anybody_notices(tree: Tree, place: Place, covering: Covering, seeds: int) -> Noticed | None:

@@ -99,6 +99,12 @@ def _shards() -> click.Command:
     return shards
 
 
+def _audit() -> click.Command:
+    from clockwork_client.cli.overview import audit
+
+    return audit
+
+
 def _whoami() -> click.Command:
     from clockwork_client.cli.overview import whoami
 
@@ -110,12 +116,13 @@ GROUPS = {
     "job": (_job, "Jobs: create, list, get, update, pause, resume, run, backfill, cancel."),
     "exec": (_exec, "Executions of jobs: list, get, cancel, redrive."),
     "dead": (_dead, "DEAD executions of a client: list, redrive, discard."),
-    "client": (_client, "Clients, who may act within which bounds: list, get, usage, put, pause, resume."),
+    "client": (_client, "Clients, who may act within which bounds: list, get, usage, put, pause, resume, delete."),
     "cron": (_cron, "Cron expressions: explain, next."),
 }
 #: The same for commands that stand alone.
 COMMANDS = {
     "upcoming": (_upcoming, "What is about to start for the client, anonymous jobs included."),
+    "audit": (_audit, "Who changed what of the client, when and why."),
     "shards": (_shards, "Where each shard of the timeline stands (admins)."),
     "whoami": (_whoami, "Who the caller is, as Clockwork sees it, and for which clients it may act."),
 }

@@ -1,4 +1,4 @@
-"""`clockwork client`: list, get, usage, put, pause, resume."""
+"""`clockwork client`: list, get, usage, put, pause, resume, delete."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CLIENT: list[tuple[str, str, dict[str, Any]]] = [
 
 @click.group()
 def client() -> None:
-    """Clients, who may act within which bounds: list, get, usage, put, pause, resume."""
+    """Clients, who may act within which bounds: list, get, usage, put, pause, resume, delete."""
 
 
 @client.command("list")
@@ -135,6 +135,21 @@ def pause(state: State, client_id: str | None, reason: str | None, if_revision: 
 def resume(state: State, client_id: str | None, reason: str | None, if_revision: int | None) -> None:
     """End a pause (admins)."""
     _show(state, state.cw.clients.resume(client_id, reason=reason, if_revision=if_revision))
+
+
+@client.command()
+@click.argument("client_id")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@click.option("--if-revision", type=int, help="Only if the client is still at this revision.")
+@click.pass_obj
+def delete(state: State, client_id: str, yes: bool, if_revision: int | None) -> None:
+    """Delete a client with all its jobs, within minutes (admins). There is no way back."""
+    if not yes:
+        if not show.can_ask():
+            raise click.UsageError("nobody is there to ask: --yes does it without a question")
+        if not click.confirm(f"Delete {show.inert(client_id)} with all its jobs?", err=True):
+            return
+    _show(state, state.cw.clients.delete(client_id, if_revision=if_revision))
 
 
 def _show(state: State, found: results.Client) -> None:

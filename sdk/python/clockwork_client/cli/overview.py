@@ -1,4 +1,4 @@
-"""`clockwork upcoming`, `clockwork shards`, `clockwork whoami`: where everything stands."""
+"""`clockwork upcoming`, `clockwork audit`, `clockwork shards`, `clockwork whoami`: where everything stands."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from clockwork_client.cli import show, values
+from clockwork_client.overview import AuditEntry
 
 if TYPE_CHECKING:
     from clockwork_client.cli.app import State
@@ -50,6 +51,34 @@ def _what(recurs: bool | None, attempt: int | None, waits_for: str | None) -> st
     if attempt is not None and attempt > 1:
         return f"attempt {attempt}"
     return "recurs" if recurs else "once"
+
+
+@click.command()
+@click.option("--limit", type=click.IntRange(1), default=100, help="At most so many (100).")
+@click.pass_obj
+def audit(state: State, limit: int) -> None:
+    """Who changed what of the client, when and why.
+
+    The newest first. Creates are not listed.
+    """
+    pages = state.cw.audit(page_size=min(limit, 1_000))
+    if state.is_json:
+        show.each_as_json(islice(pages, limit))
+        return
+    now = state.now
+    rows = [
+        [show.when(one.at, now), one.principal, one.action, one.execution_id or one.job_key or one.job_id or "",
+         _details(one), f"refused: {one.refused}" if one.refused else one.reason or ""]
+        for one in islice(pages, limit)
+    ]  # fmt: skip
+    show.table(("when", "who", "what", "of", "details", "why"), rows)
+    if next(pages, None) is not None:
+        show.said(f"The newest {limit}: there are more. Choose --limit.")
+
+
+def _details(one: AuditEntry) -> str:
+    asked = [f"{name}={value}" for name, value in (one.asked or {}).items()]
+    return " ".join([*asked, *(one.changes or ())])
 
 
 @click.command()

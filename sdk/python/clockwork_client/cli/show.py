@@ -124,6 +124,11 @@ def each_as_json(items: Iterable[Answer]) -> None:
     click.echo("[]" if separator == "[\n" else "\n]")
 
 
+def can_ask() -> bool:
+    """Whether somebody is there to be asked."""
+    return sys.stdin.isatty()
+
+
 def said(*lines: str) -> None:
     """Tell the user something beside the result, on standard error: each line stays one line."""
     for line in lines:

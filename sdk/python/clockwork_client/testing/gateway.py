@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -80,8 +81,16 @@ def _event(request: Request, caller: str) -> dict[str, Any]:
     if query := _query(parts.query):
         event["queryStringParameters"] = query
     if request.body is not None:
-        event["body"] = request.body.decode()
+        event |= _body(request.body)
     return event
+
+
+def _body(sent: bytes) -> dict[str, Any]:
+    """The body as the event has it: text, or base64 if it is none."""
+    try:
+        return {"body": sent.decode()}
+    except UnicodeDecodeError:
+        return {"body": base64.b64encode(sent).decode(), "isBase64Encoded": True}
 
 
 def _query(text: str) -> dict[str, str]:

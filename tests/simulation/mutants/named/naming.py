@@ -13,7 +13,7 @@ _HOLE = "            closings = with_closing(closings, closing)\n"
 _SETTLED = """        advance_past_horizon(world, job, first_pointer(job))
         if begins_chain(stored, job)
 """
-_RELEASE = "        run=job.run_at(fire.due_at),\n        revision=job.revision,\n"
+_RELEASE = "        run=job.run_at(due_at),\n        revision=job.revision,\n"
 _CATCHES_UP = "caught_up = catch_up(world, stored, boundary_at) if catches_up(stored, job) else ()"
 _POINTER_FIRST = """    if pointer is not None:
         put_pointer(world, after, pointer)
@@ -57,7 +57,7 @@ NAMING = (
     Mutant(
         "an execution's id holds its revision",
         "domain/fires/chains.py",
-        ((_RELEASE, _RELEASE.replace("job.run_at(fire.due_at)", 'f"v{job.revision}"')),),
+        ((_RELEASE, _RELEASE.replace("job.run_at(due_at)", 'f"v{job.revision}"')),),
         "I4",
     ),
     Mutant(
@@ -76,12 +76,14 @@ NAMING = (
             ),
         ),
         "I1",
+        scene="retimed",
     ),
     Mutant(
         "catching up trusts the cursor, though a series may have its first pointer alone",
         "flows/named/repair.py",
         (("    if others and (_put(", "    if others or (_put("),),
         "I1",
+        scene="retimed",
     ),
     Mutant(
         "a change of timing closes nothing",
@@ -100,6 +102,7 @@ NAMING = (
         "domain/named/changes.py",
         ((_HOLE, ""),),
         "I7",
+        scene="missed",
     ),
     Mutant(
         "what a pause ended stays ended",

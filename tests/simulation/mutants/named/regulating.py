@@ -136,6 +136,7 @@ REGULATING = (
             ),
         ),
         "I1",
+        scene="parked",
     ),
     Mutant(
         "an open circuit is never probed",

@@ -115,6 +115,7 @@ RELEASING = (
         "flows/poll/burials.py",
         (("is_outage(saved):\n                self.waiting.add(index)", "is_outage(saved):\n                pass"),),
         "I6",
+        scene="unsendable",
     ),
     Mutant(
         "what can never be sent leaves no record",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 import pytest
@@ -103,3 +104,22 @@ def test_a_wait_is_told_once_though_the_target_is_changed_behind_the_claim(
     assert (stored.attempt, stored.waited) == (1, Waited(cap=30_000))
     assert reports[1].waited_ms == {"cap": [30_000]}
     assert reports[1].own_lateness_ms == [clockwork.clock.at - due_at - 30_000]
+
+
+def test_the_jobs_of_all_items_that_are_due_together_are_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = Named(every_ms=10_000)
+    clockwork = named.clockwork
+    jobs = [named.job, *(named.create(f"tick {number}").job for number in range(3))]
+    due_at = clockwork.clock.at + 10_000
+    clockwork.clock.advance(10_000)
+    clockwork.queue.messages.clear()
+    clockwork.world.releases.send([release_of(job, Fire(due_at, due_at, 1)) for job in jobs], due_at)
+    get, asked = clockwork.jobs.get, []
+
+    def noting(refs: Sequence[tuple[str, str]]) -> Any:
+        asked.append(len(refs))
+        return get(refs)
+
+    monkeypatch.setattr(clockwork.jobs, "get", noting)
+    assert clockwork.deliver_visible().succeeded == 4
+    assert asked == [4]

@@ -96,3 +96,12 @@ def test_what_is_wrong_with_payloads_opens_no_circuit() -> None:
     regulated.create(30)
     regulated.run(10)
     assert not regulated.clockwork.regulation.circuits("acme")
+
+
+def test_a_failed_retry_counts_for_nothing_the_second_attempt_included() -> None:
+    regulated = Regulated()
+    regulated.accepts = False
+    twice = RetryPolicy(max_attempts=2, backoff="fixed", initial_seconds=1, jitter="none")
+    regulated.create((LEAST + 1) // 2, retry_policy=twice)
+    assert len(regulated.run(20)) >= LEAST
+    assert not regulated.clockwork.regulation.circuits("acme")

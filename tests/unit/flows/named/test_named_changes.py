@@ -6,12 +6,12 @@ import msgspec
 import pytest
 
 from clockwork.domain.errors import JobNotFound, NotNamed, RevisionConflict
-from clockwork.domain.executions import State
+from clockwork.domain.executions import DAY_MS, State
 from clockwork.domain.fires.chains import first_pointer, release_of
 from clockwork.domain.ids import AnonymousJob, NamedJobId
 from clockwork.domain.jobs import Payload, RetryPolicy
 from clockwork.domain.keys import row_key
-from clockwork.domain.named.changes import cancelled, paused, replaced, resumed
+from clockwork.domain.named.changes import cancelled, has_cancelled_waiting, paused, replaced, resumed
 from clockwork.domain.named.look import objection_to
 from clockwork.domain.named_jobs import JobState
 from clockwork.domain.recurrence import Every, Fire, Recurrence
@@ -20,6 +20,7 @@ from clockwork.flows.access import Caller, get_named
 from clockwork.flows.named.write import change
 from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.timeline.shards import ensure_shards
+from clockwork.memory.world import MemoryClockwork
 from tests.support.examples import failure, new_job, request
 from tests.support.named import MINE, Named, execution_of
 
@@ -41,6 +42,19 @@ def test_a_pause_stops_it_and_a_resume_loses_no_later_occurrence() -> None:
     named.change(resumed(None))
     assert named.run(30) == [40.0, 50.0, 60.0, 70.0]
     assert named.stored.state is JobState.ACTIVE
+
+
+@pytest.mark.parametrize("cancels", [False, True])
+def test_a_second_pause_leaves_the_instant_of_the_first(cancels: bool) -> None:
+    named = Named(catch_up="all")
+    named.run(25)
+    named.change(paused("first"))
+    named.run(20)
+    twice = named.change(paused("second", cancels=cancels)).job
+    assert (twice.paused_at, twice.reason, twice.revision) == (named.start + 25_000, "second", 3)
+    assert has_cancelled_waiting(twice) is cancels
+    named.change(resumed(None))
+    assert named.run(11) == [30.0, 40.0, 50.0]
 
 
 def test_a_change_keeps_the_phase_and_the_count_if_the_schedule_is_the_same() -> None:
@@ -255,3 +269,17 @@ def test_what_was_released_before_a_pause_and_comes_after_the_resume_is_decided_
     }
     assert [due for due, objection in objections.items() if objection is None] == delivered
     assert {one.state for one in objections.values() if one is not None} <= {State.SKIPPED}
+
+
+@pytest.mark.parametrize("days", [0, 200], ids=["while it is recorded", "long after its record has expired"])
+def test_a_pause_of_a_one_shot_that_has_fired_releases_nothing(days: int) -> None:
+    start = MemoryClockwork().clock.at
+    named = Named(at=start + 10_000, recurrence=None)
+    assert named.run(60) == [10.0]
+    clockwork = named.clockwork
+    if days:
+        clockwork.clock.advance(days * DAY_MS)
+        clockwork.executions._records.clear()
+    written = named.change(paused("it is over"))
+    assert written.released == ()
+    assert not clockwork.queue.messages

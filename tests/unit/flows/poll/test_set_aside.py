@@ -85,6 +85,18 @@ def once(jobs: int) -> Callable[[Counter[str]], bool]:
     return lambda sent: len(sent) == jobs and set(sent.values()) == {1}
 
 
+def test_a_queue_that_takes_everything_is_not_logged(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    throttled = Throttled(monkeypatch)
+    throttled.refuses = False
+    assert throttled.poll().released == 180
+    assert caplog.records == []
+    throttled = Throttled(monkeypatch)
+    throttled.poll()
+    assert {record.__dict__["action"] for record in caplog.records} == {"releases_set_aside"}
+
+
 def test_what_other_queues_take_is_taken_once_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     throttled = Throttled(monkeypatch)
     reports = throttled.visits(5)

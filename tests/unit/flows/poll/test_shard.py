@@ -199,3 +199,20 @@ def test_a_visit_that_fails_commits_how_far_it_got_and_sends_nothing_twice(monke
     sent = [one.job_id for message in clockwork.queue.messages.values() for one in codec.decode_message(message.body)]
     assert len(sent) >= 200
     assert len(sent) == len(set(sent))
+
+
+def test_a_poller_tells_how_far_its_shard_was_behind() -> None:
+    clockwork = ready()
+    lags = [poll(clockwork).cursor_lag_ms]
+    clockwork.clock.advance(95_000)
+    lags.append(poll(clockwork).cursor_lag_ms)
+    lags.append(poll(clockwork).cursor_lag_ms)
+    # A new shard is behind nothing; one that was polled is ahead by its lookahead.
+    assert lags == [0, 95_000 - 70_000, 0]
+
+
+def test_a_visit_without_a_fault_says_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    clockwork = ready()
+    put(clockwork, 0, 1_000)
+    poll(clockwork)
+    assert caplog.messages == []

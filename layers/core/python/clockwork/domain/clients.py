@@ -63,6 +63,13 @@ class Client(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     paused_at: int | None = None
     #: The last pauses that have ended, oldest first.
     pauses: tuple[Pause, ...] = ()
+    #: When its delete began (ms): nothing of it starts any more. And when all was done: then it is a tombstone.
+    deleting_at: int | None = None
+    gone_at: int | None = None
+    #: While it is being deleted: its named jobs up to this key have ended.
+    ended_to: str | None = None
+    #: When the client was made that has this id now (ms): what was created before is not its own. 0: the first one.
+    since_at: int = 0
 
     def may_target(self, arn: str) -> bool:
         """Whether its `allowed_target_arns` list this ARN. An ARN that they do not list is not allowed."""
@@ -75,6 +82,27 @@ class Client(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     def allows_topic(self, topic: str) -> bool:
         """Whether its `allowed_topics` list this Kafka topic. A topic that they do not list is not allowed."""
         return _is_listed(topic, self.allowed_topics)
+
+
+#: The reason in the records of what a deleted client leaves behind.
+DELETED = "its client was deleted"
+
+
+def disowns(client: Client | None, created_at: int) -> bool:
+    """Whether what was created at this instant (ms) belongs to a client that was deleted, or is being deleted."""
+    return client is not None and (client.deleting_at is not None or created_at < client.since_at)
+
+
+def as_gone(client: Client, now: int) -> Client:
+    """The tombstone of a client of which nothing is left."""
+    return Client(
+        client_id=client.client_id, revision=client.revision + 1, deleting_at=client.deleting_at or now, gone_at=now
+    )
+
+
+def present(client: Client | None) -> Client | None:
+    """The client, unless it is gone."""
+    return None if client is None or client.gone_at is not None else client
 
 
 def with_pause(client: Client, reason: str | None, now: int) -> Client:

@@ -41,6 +41,10 @@ class ClientNotFound(ClockworkError):
     """There is no such client. Only an admin learns that: to all others it is NotAllowed."""
 
 
+class ClientDeleting(ClockworkError):
+    """The client is being deleted: it takes no job and no change any more."""
+
+
 class NotAllowed(ClockworkError):
     """The caller may not act for that client, whether or not the client exists."""
 

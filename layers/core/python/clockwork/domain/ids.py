@@ -126,6 +126,22 @@ def is_job_key(text: str) -> bool:
     return 1 <= len(text.encode("utf-8", "replace")) <= LONGEST_JOB_KEY and text.isprintable()
 
 
+def key_of(job_id: str | None) -> str | None:
+    """The jobKey in a jobId; None for no job, for an anonymous one, and for what is no jobId."""
+    if job_id is None or not is_named(job_id):
+        return None
+    try:
+        return _decode_named(job_id).job_key
+    except InvalidId:
+        return None
+
+
+def job_of(execution_id: str) -> str | None:
+    """The jobId in an executionId; None for what is no executionId."""
+    match = _EXECUTION.fullmatch(execution_id)
+    return None if match is None else match["job"]
+
+
 def decode_execution(execution_id: str) -> ExecutionId:
     """The parts of an executionId; its jobId is not decoded. Raises InvalidId."""
     match = _EXECUTION.fullmatch(execution_id)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from clockwork.domain import ids
-from clockwork.domain.clients import CLIENT_ID, Client, principal_of
+from clockwork.domain.clients import CLIENT_ID, Client, present, principal_of
 from clockwork.domain.errors import (
     ClientNotFound,
     ExecutionNotFound,
@@ -84,7 +84,7 @@ def client_for(world: World, caller: Caller, client_id: str | None) -> Client:
         if len(own) != 1:
             raise NotAllowed("name the clientId: the caller does not act for exactly one client")
         return own[0]
-    client = world.clients.get(client_id) if CLIENT_ID.fullmatch(client_id) else None
+    client = present(world.clients.get(client_id)) if CLIENT_ID.fullmatch(client_id) else None
     if client is None and caller.is_admin:
         raise ClientNotFound(client_id)
     if client is None or not (caller.is_admin or caller.principal in client.principals):

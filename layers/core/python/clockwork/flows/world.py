@@ -76,6 +76,7 @@ class World:
     clients: ports.Clients
     key_rows: ports.KeyRows
     regulation: ports.Regulation
+    trail: ports.Trail
     signing_secrets: ports.SigningSecrets
     environment: Environment = field(default_factory=Environment)
 

@@ -30,6 +30,7 @@ from clockwork.memory.shards import MemoryShards
 from clockwork.memory.signing_secrets import MemorySigningSecrets
 from clockwork.memory.targets import MemoryInvoker, MemoryTargets
 from clockwork.memory.timeline import MemoryTimeline
+from clockwork.memory.trail import MemoryTrail
 from clockwork.ports.routing import Routed, by_order
 from clockwork.settings import Settings
 
@@ -59,6 +60,7 @@ class MemoryClockwork:
         self.clients = MemoryClients()
         self.notices = MemoryNotices()
         self.regulation = MemoryRegulation()
+        self.trail = MemoryTrail()
         self.signing_secrets = MemorySigningSecrets()
         self.world = World(
             settings=self.settings,
@@ -78,6 +80,7 @@ class MemoryClockwork:
             clients=self.clients,
             key_rows=MemoryKeyRows(),
             regulation=self.regulation,
+            trail=self.trail,
             signing_secrets=self.signing_secrets,
         )
 

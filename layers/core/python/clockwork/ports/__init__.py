@@ -20,7 +20,7 @@ from clockwork.ports.queues import (
     Notices,
     ReleaseQueue,
 )
-from clockwork.ports.tables import Clients, Executions, Jobs, KeyRows, Regulation, Saved, Shards, Timeline
+from clockwork.ports.tables import Clients, Executions, Jobs, KeyRows, Regulation, Saved, Shards, Timeline, Trail
 
 __all__ = [
     "Backlog",
@@ -45,4 +45,5 @@ __all__ = [
     "SigningSecrets",
     "Targets",
     "Timeline",
+    "Trail",
 ]

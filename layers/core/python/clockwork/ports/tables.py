@@ -15,6 +15,7 @@ from clockwork.domain.limits.circuits import Circuit
 from clockwork.domain.limits.slots import Reach, Reserved
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.requests.create import KeyRow
+from clockwork.domain.requests.trail import Entry, TrailPage
 from clockwork.domain.timeline import Lease, Page, Row, Shard, ShardStatus
 
 
@@ -237,6 +238,19 @@ class Regulation(Protocol):
 
     def forget_parked(self, parked: Parked) -> None:
         """Delete a client's note, unless it was noted again after `parked` was read."""
+
+
+class Trail(Protocol):
+    """The trails of clients: who asked for which change."""
+
+    def note(self, entry: Entry) -> None:
+        """Store the entry, in place of one with the same key."""
+
+    def list(self, client_id: str, limit: int, before: str | None) -> TrailPage:
+        """Up to `limit` entries of a client, the newest first, those before a key if given.
+
+        An entry that this version cannot read is an Unreadable in its place.
+        """
 
 
 class KeyRows(Protocol):

@@ -135,6 +135,10 @@ class Table:
         for items, _ in self._pages(self._client.scan, None, ConsistentRead=True, **wanted):
             yield items
 
+    def store(self, item: Item) -> None:
+        """Store the whole item, whatever is stored under its key."""
+        self._put({"TableName": self._name, "Item": item})
+
     def put_new(self, item: Item) -> bool:
         """Store an item unless there is one under its key; False if there is one."""
         return held(self.replace, item, self._key[0], None)

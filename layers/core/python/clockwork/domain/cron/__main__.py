@@ -17,6 +17,8 @@ from clockwork.domain.cron.engine import LATEST_SECOND, fires_between
 from clockwork.domain.cron.parser import compile_cron
 from clockwork.domain.cron.zones import zone_named
 
+#: No fire is later than this (ms, UTC).
+LATEST_AT = LATEST_SECOND * 1000
 _EPILOG = """\
 examples:
   python -m clockwork.domain.cron "30 2 * * *" --tz America/New_York --from 2026-03-07T00:00:00-05:00 --count 3
@@ -105,7 +107,7 @@ def _fires_from(cron: CompiledCron, zone: str, start: str) -> Iterator[int]:
     except ValueError:
         raise ValueError(f"--from {start!r} is not an ISO 8601 instant such as 2026-03-07T00:00:00Z") from None
     aware = moment if moment.tzinfo else moment.replace(tzinfo=info)
-    return fires_between(cron, zone, int(aware.timestamp() * 1000), LATEST_SECOND * 1000)
+    return fires_between(cron, zone, int(aware.timestamp() * 1000), LATEST_AT)
 
 
 def _batch_line(line: bytes, options: argparse.Namespace) -> object:

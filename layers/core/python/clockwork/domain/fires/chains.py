@@ -105,11 +105,16 @@ def as_ruled_now(job: NamedJob, pointer: Pointer) -> Pointer | None:
 
 def release_of(job: NamedJob, fire: Fire) -> Release:
     """The release of one fire of the schedule."""
+    return release_at(job, fire.due_at)
+
+
+def release_at(job: NamedJob, due_at: int) -> Release:
+    """The release of the fire of the schedule that is due at `due_at` (ms)."""
     return Release(
         job_id=job.job_id,
-        occurrence=hint_of(occurrence_of(job, fire.due_at)),
-        run_at=fire.due_at,
-        run=job.run_at(fire.due_at),
+        occurrence=hint_of(occurrence_of(job, due_at)),
+        run_at=due_at,
+        run=job.run_at(due_at),
         revision=job.revision,
         partition_id=job.partition_id,
     )

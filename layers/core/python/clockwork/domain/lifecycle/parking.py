@@ -90,17 +90,18 @@ class Discard(msgspec.Struct, frozen=True):
     execution: Execution | None = None
 
 
-def plan_discard(release: Release, expires_at: int, stored: Execution | None) -> Discard:
-    """The CANCELLED record of a parked occurrence that an admin discards. What has ended, or runs, is left as it is.
+def plan_discard(release: Release, expires_at: int, stored: Execution | None, reason: str = DISCARDED) -> Discard:
+    """The CANCELLED record of a parked occurrence that is discarded, with the reason.
 
-    One without a record (level `none`) gets this one, kept until `expires_at` (ms).
+    What has ended, or runs, is left as it is. One without a record (level `none`) gets this one, kept until
+    `expires_at` (ms).
     """
     if stored is not None and (stored.state in FINAL or stored.state is State.RUNNING):
         return Discard(stored)
     if stored is None:
-        end = release.first_record(State.CANCELLED, expires_at, reason=DISCARDED)
+        end = release.first_record(State.CANCELLED, expires_at, reason=reason)
     else:
-        end = stored.changed(state=State.CANCELLED, reason=DISCARDED, next_attempt_at=None, occurrence=None)
+        end = stored.changed(state=State.CANCELLED, reason=reason, next_attempt_at=None, occurrence=None)
     return Discard(end, end)
 
 

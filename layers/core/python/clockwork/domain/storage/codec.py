@@ -19,6 +19,7 @@ from clockwork.domain.executions import Execution
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.named_jobs import NamedJob, Pointer
 from clockwork.domain.releases import Release
+from clockwork.domain.requests.trail import Entry
 from clockwork.domain.storage.packed import Packed, pack, unpack
 
 #: The format versions: elements one after the other (PLAIN), or many in one (MANY), which is a packed row or a message
@@ -32,14 +33,14 @@ FORMAT = HINTS
 Element = Occurrence | Release | Pointer
 Decoded = TypeVar("Decoded")
 #: The values that have a blob of their own.
-Stored = TypeVar("Stored", Execution, Client, NamedJob)
+Stored = TypeVar("Stored", Execution, Client, NamedJob, Entry)
 
 _encoder = msgspec.msgpack.Encoder()
 _row_decoder = msgspec.msgpack.Decoder(list[Element])
 _packed_decoder = msgspec.msgpack.Decoder(Packed)
 _releases_decoder = msgspec.msgpack.Decoder(list[Release])
 _release_decoder = msgspec.msgpack.Decoder(Release)
-_decoders = {kind: msgspec.msgpack.Decoder[Any](kind) for kind in (Execution, Client, NamedJob)}
+_decoders = {kind: msgspec.msgpack.Decoder[Any](kind) for kind in (Execution, Client, NamedJob, Entry)}
 
 
 def encode_row(elements: Sequence[Element]) -> bytes:
@@ -99,14 +100,14 @@ def decode_message(body: str) -> list[Release]:
     return [_decode(_release_decoder, blob, HINTS)]
 
 
-def encode(value: Execution | Client | NamedJob) -> bytes:
-    """The blob of an execution's record, of a client's definition or of a named job."""
+def encode(value: Execution | Client | NamedJob | Entry) -> bytes:
+    """The blob of an execution's record, of a client's definition, of a named job or of an entry of a trail."""
     is_newer = isinstance(value, NamedJob) and not value.is_of_0_1_0
     return bytes([HINTS if is_newer else PLAIN]) + _encoder.encode(value)
 
 
 def decode(blob: bytes, kind: type[Stored]) -> Stored:
-    """The execution, client or named job in a blob, as `kind` says. Raises NewerFormat or Undecodable."""
+    """The execution, client, named job or entry in a blob, as `kind` says. Raises NewerFormat or Undecodable."""
     decoder: msgspec.msgpack.Decoder[Stored] = _decoders[kind]
     return _decode(decoder, blob, HINTS if kind is NamedJob else PLAIN)
 

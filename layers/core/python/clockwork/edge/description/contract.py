@@ -8,13 +8,14 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from clockwork.edge.operations.bulk import JobFilterBody, WaitingFilterBody
 from clockwork.edge.operations.clients import UnparkBody
 from clockwork.edge.operations.dead import DeadFilterBody, RedriveBody
 from clockwork.edge.operations.original import OriginalCancelBody, OriginalScheduleBody
 from clockwork.edge.requests.clients import ClientBody
 from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, DefinitionBody, PatchBody
 from clockwork.edge.requests.schedules import BackfillBody, EmptyBody, PauseBody, PreviewBody, ReasonBody
-from clockwork.edge.responses import clients, executions, jobs, named_jobs, overview
+from clockwork.edge.responses import bulk, clients, executions, jobs, named_jobs, overview, trail
 
 _JOB = {
     "schedule": {"at": "2026-05-05T10:00:00.250Z"},
@@ -91,7 +92,7 @@ OPERATIONS = {
     "list_jobs": Operation(
         "List a client's named jobs",
         named_jobs.JobPage,
-        parameters=("clientIdOf", "jobKey", "prefix", "state", "tag", "limit", "nextToken"),
+        parameters=("clientIdOf", "jobKey", "prefix", "state", "tag", "fireFrom", "fireTo", "limit", "nextToken"),
     ),
     "get_job": Operation("Read a job and where it stands", jobs.Job),
     "put_job": _change(
@@ -158,6 +159,27 @@ OPERATIONS = {
         conflicts=True,
         capped=True,
     ),
+    "pause_jobs": Operation(
+        "Pause named jobs by tag or prefix of their keys: so many a call",
+        bulk.HandledJobs,
+        body=WaitingFilterBody,
+        examples=({"tag": "team=billing", "reason": "maintenance"}, {"prefix": "nightly-", "waiting": "cancel"}),
+        capped=True,
+    ),
+    "resume_jobs": Operation(
+        "Resume named jobs by tag or prefix of their keys: so many a call",
+        bulk.HandledJobs,
+        body=WaitingFilterBody,
+        examples=({"tag": "team=billing", "reason": "done"},),
+        capped=True,
+    ),
+    "cancel_jobs": Operation(
+        "Cancel named jobs by tag or prefix of their keys: so many a call",
+        bulk.HandledJobs,
+        body=JobFilterBody,
+        examples=({"prefix": "trial-", "limit": 50},),
+        capped=True,
+    ),
     "list_dead": Operation(
         "List a client's dead executions, those that were due last first",
         executions.ExecutionPage,
@@ -168,6 +190,7 @@ OPERATIONS = {
         executions.HandledDead,
         body=DeadFilterBody,
         examples=({"prefix": "daily-", "from": "2026-05-01T00:00:00Z"},),
+        conflicts=True,
         capped=True,
     ),
     "discard_dead": Operation(
@@ -182,6 +205,11 @@ OPERATIONS = {
         parameters=("clientIdOf", "from", "to", "limit", "nextToken"),
         capped=True,
     ),
+    "list_audit": Operation(
+        "See who changed what of a client, when and why, the newest first",
+        trail.AuditPage,
+        parameters=("clientIdOf", "limit", "nextToken"),
+    ),
     "who_am_i": Operation("See the caller as Clockwork sees it", overview.WhoAmI),
     "list_shards": Operation("See where each shard of the timeline stands", overview.ShardList),
     "list_clients": Operation("List all clients", overview.ClientPage, parameters=("limit", "nextToken")),
@@ -194,6 +222,12 @@ OPERATIONS = {
         parameters=("If-Match",),
     ),
     "get_client": Operation("Read a client", clients.ShownClient),
+    "delete_client": Operation(
+        "Delete a client: nothing of it starts any more, sweeps end what is left, then it is gone",
+        clients.ShownClient,
+        status=202,
+        parameters=("If-Match",),
+    ),
     "pause_client": Operation(
         "Pause a client: what comes due is parked",
         clients.ShownClient,

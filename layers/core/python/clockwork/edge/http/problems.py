@@ -8,6 +8,7 @@ from typing import Annotated, Self
 from msgspec import Meta
 
 from clockwork.domain.errors import (
+    ClientDeleting,
     ClientNotFound,
     ClockworkError,
     ExecutionNotFound,
@@ -39,6 +40,7 @@ _STATUS: dict[type[ClockworkError], HTTPStatus] = {
     NameTaken: HTTPStatus.CONFLICT,
     RevisionConflict: HTTPStatus.CONFLICT,
     NotNamed: HTTPStatus.CONFLICT,
+    ClientDeleting: HTTPStatus.CONFLICT,
     NotDead: HTTPStatus.CONFLICT,
     BodyTooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     InvalidRequest: HTTPStatus.UNPROCESSABLE_ENTITY,

@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationInfo, model_validator
 
-from clockwork.domain.clients import Client
+from clockwork.domain.clients import Client, present
 from clockwork.domain.errors import InvalidRequest, Problem
 from clockwork.domain.ids import digest_of, is_job_key
 from clockwork.domain.requests.create import CreateRequest
@@ -108,7 +108,7 @@ def _cancel(world: World, wanted: CancelMessage) -> Cancel:
 
 
 def _client(world: World, client_id: str) -> Client:
-    client = world.clients.get(client_id)
+    client = present(world.clients.get(client_id))
     if client is None:
         raise InvalidRequest([Problem("/clientId", "is no client's")])
     return client

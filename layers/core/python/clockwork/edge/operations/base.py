@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from http import HTTPStatus
 from typing import Any
 
+from pydantic import BaseModel
+
+from clockwork.domain import ids
 from clockwork.domain.clients import Client
 from clockwork.domain.requests.quotas import Admit
+from clockwork.domain.requests.trail import Entry, Note
+from clockwork.edge.http.answer import to_json
 from clockwork.edge.http.body import SINGLE_BYTES, read_body
 from clockwork.edge.http.checks import Body, Checks, validate
 from clockwork.edge.http.request import Request
 from clockwork.flows.requests.quotas import Intake
+from clockwork.flows.trail import noting
 from clockwork.flows.world import World
 
 Answer = tuple[HTTPStatus, Any]
@@ -34,7 +42,46 @@ class Operations:
         """The Checks of a request: faults outside its body are reported with those inside."""
         return Checks(self.world.clock.now(), self.world.settings, client, request.faults())
 
+    def _noting(
+        self,
+        request: Request,
+        action: str,
+        body: BaseModel | None = None,
+        *,
+        execution_id: str | None = None,
+        job_key: str | None = None,
+        changes: Sequence[str] = (),
+    ) -> AbstractContextManager[Note]:
+        """The Note of a control call, which the block is to call before it changes something.
+
+        `action`: the operation's name in the API's description. The entry has the job of the path, or of the execution;
+        the reason that the body gives, and its other fields that are not left out. `changes` are pointers that are
+        known before.
+        """
+        job_id = request.path.get("jobId") if execution_id is None else ids.job_of(execution_id)
+        fields = {} if body is None else body.model_dump(by_alias=True, exclude_unset=True, exclude_none=True)
+        fields.pop("nextToken", None)
+        entry = Entry(
+            client_id="",
+            at=self.world.clock.now(),
+            entry_id=self.world.random.token(),
+            principal=request.caller.principal,
+            action=action,
+            expires_at=0,
+            job_id=job_id,
+            job_key=job_key or ids.key_of(job_id),
+            execution_id=execution_id,
+            reason=fields.pop("reason", None),
+            changes=tuple(changes),
+            asked={name: _as_text(one) for name, one in fields.items()},
+        )
+        return noting(self.world, entry)
+
     def _optional(self, request: Request, model: type[Body]) -> Body:
         """The body of a request that may have none: it is an empty object then. Raises as `validate` does."""
         value = read_body(request.event, SINGLE_BYTES) if request.event.get("body") else {}
         return validate(model, value, self._checks(request))
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else to_json(value)

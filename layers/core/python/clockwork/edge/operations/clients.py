@@ -1,6 +1,6 @@
-"""The operations that pause and resume a client, and release or discard its parked occurrences. They are for admins.
+"""The operations that pause, resume and delete a client, and release or discard its parked occurrences.
 
-The application lets only admins through to the routes that `routes.ROUTES` marks as theirs.
+They are for admins. The application lets only admins through to the routes that `routes.ROUTES` marks as theirs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from clockwork.edge.operations.base import Answer, Operations
 from clockwork.edge.requests.schedules import EmptyBody, ReasonBody
 from clockwork.edge.responses.clients import Discarding, ShownClient, Unparking
 from clockwork.flows import access
-from clockwork.flows.requests.clients import pause_client, resume_client
+from clockwork.flows.requests.clients import delete_client, pause_client, resume_client
 
 
 class UnparkBody(EdgeModel):
@@ -34,24 +34,38 @@ class ClientApi(Operations):
     def pause_client(self, request: Request) -> Answer:
         """POST /v1/clients/{clientId}/pause: occurrences that come due are parked."""
         body, client = self._directed(request, ReasonBody)
-        paused = pause_client(self.world, client.client_id, request.revision(), body.reason)
+        with self._noting(request, "pauseClient", body) as note:
+            paused = pause_client(self.world, client.client_id, request.revision(), body.reason, note)
         return HTTPStatus.OK, ShownClient.of(paused)
 
     def resume_client(self, request: Request) -> Answer:
         """POST /v1/clients/{clientId}/resume: parked occurrences are released on a ramp."""
-        _, client = self._directed(request, ReasonBody)
-        return HTTPStatus.OK, ShownClient.of(resume_client(self.world, client.client_id, request.revision()))
+        body, client = self._directed(request, ReasonBody)
+        with self._noting(request, "resumeClient", body) as note:
+            resumed = resume_client(self.world, client.client_id, request.revision(), note)
+        return HTTPStatus.OK, ShownClient.of(resumed)
+
+    def delete_client(self, request: Request) -> Answer:
+        """DELETE /v1/clients/{clientId}: nothing of it starts any more; sweeps end what is left, then it is gone."""
+        client = access.client_for(self.world, request.caller, request.path["clientId"])
+        with self._noting(request, "deleteClient") as note:
+            deleted = delete_client(self.world, client.client_id, request.revision(), note)
+        return HTTPStatus.ACCEPTED, ShownClient.of(deleted)
 
     def release_parked(self, request: Request) -> Answer:
         """POST /v1/clients/{clientId}/parked/release: at a chosen rate, whether circuits are open or not."""
         body, client = self._directed(request, UnparkBody)
-        self.world.regulation.direct_parked(Parked(client.client_id, rate=body.max_per_second, by_hand=True))
+        with self._noting(request, "releaseParked", body) as note:
+            note(client.client_id)
+            self.world.regulation.direct_parked(Parked(client.client_id, rate=body.max_per_second, by_hand=True))
         return HTTPStatus.ACCEPTED, Unparking(client.client_id, body.max_per_second)
 
     def discard_parked(self, request: Request) -> Answer:
         """POST /v1/clients/{clientId}/parked/discard: all parked occurrences end undelivered."""
         _, client = self._directed(request, EmptyBody)
-        self.world.regulation.direct_parked(Parked(client.client_id, discard_until=self.world.clock.now()))
+        with self._noting(request, "discardParked") as note:
+            note(client.client_id)
+            self.world.regulation.direct_parked(Parked(client.client_id, discard_until=self.world.clock.now()))
         return HTTPStatus.ACCEPTED, Discarding(client.client_id)
 
     def _directed(self, request: Request, model: type[Body]) -> tuple[Body, Client]:

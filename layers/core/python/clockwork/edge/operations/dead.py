@@ -9,7 +9,11 @@ from typing import Any
 from pydantic import Field, ValidationInfo, field_validator
 
 from clockwork.domain import ids
+from clockwork.domain.clients import DELETED, Client, disowns
+from clockwork.domain.errors import NotDead
+from clockwork.domain.executions import Execution as Stored
 from clockwork.domain.lifecycle.redrives import is_redrivable
+from clockwork.domain.requests.trail import Note
 from clockwork.edge.http.checks import EdgeModel, checks_of
 from clockwork.edge.http.pages import page, position_of, token_of
 from clockwork.edge.http.request import Request
@@ -46,9 +50,9 @@ class DeadFilterBody(EdgeModel):
             checks_of(info).report("/prefix", "must be the beginning of a jobKey")
         return prefix
 
-    def to_filter(self) -> DeadFilter:
+    def to_filter(self, client: Client) -> DeadFilter:
         """The filter as the flow takes it."""
-        return DeadFilter(self.prefix, instant_of(self.from_), instant_of(self.to))
+        return DeadFilter(self.prefix, instant_of(self.from_), instant_of(self.to), client.since_at)
 
 
 class RedriveBody(EdgeModel):
@@ -68,7 +72,7 @@ class DeadApi(Operations):
         limit = request.limit()
         before = position_of(request.query.get("nextToken"), _attention_key)
         from_at, to_at = request.instants("from", "to")
-        wanted = DeadFilter(request.prefix(), from_at, to_at)
+        wanted = DeadFilter(request.prefix(), from_at, to_at, client.since_at)
         found = redrive.list_dead(self.world, client.client_id, wanted, limit, before)
         shown = ((token_of(one.attention_key), Execution.of(one)) for one in found.executions)
         return HTTPStatus.OK, ExecutionPage(*page(shown, found.next_before and token_of(found.next_before)))
@@ -76,36 +80,53 @@ class DeadApi(Operations):
     def redrive_dead(self, request: Request) -> Answer:
         """POST /v1/clients/{clientId}/dead/redrive."""
 
-        def handle(world: World, client_id: str, *which: Any) -> Handled:
-            return redrive.redrive_dead(world, client_id, *which, admit=self._admitting(client_id))
+        def handle(world: World, client_id: str, *which: Any, note: Note) -> Handled:
+            def admit(count: int) -> None:
+                self._admitting(client_id)(count)
+                if count:
+                    note(client_id)
 
-        return self._handle(request, handle)
+            return redrive.redrive_dead(world, client_id, *which, admit=admit)
+
+        return self._handle(request, "redriveDead", handle)
 
     def discard_dead(self, request: Request) -> Answer:
         """POST /v1/clients/{clientId}/dead/discard."""
-        return self._handle(request, redrive.discard_dead)
+        return self._handle(request, "discardDead", redrive.discard_dead)
 
     def redrive_execution(self, request: Request) -> Answer:
         """POST /v1/executions/{executionId}/redrive: answers the execution, which waits for its attempt."""
         caller = access.require_known(self.world, request.caller)
         execution = read.get_execution(self.world, caller, request.path["executionId"])
         body = self._optional(request, RedriveBody)
-        if is_redrivable(execution):
-            self._admitting(execution.client_id)(1)
-        return HTTPStatus.OK, Execution.of(redrive.redrive(self.world, execution, as_it_was=body.as_it_was))
+        with self._noting(request, "redriveExecution", body, execution_id=execution.execution_id) as note:
+            if is_redrivable(execution):
+                self._require_own(execution)
+                self._admitting(execution.client_id)(1)
+                note(execution.client_id)
+            waiting = redrive.redrive(self.world, execution, as_it_was=body.as_it_was)
+        return HTTPStatus.OK, Execution.of(waiting)
 
     def cancel_execution(self, request: Request) -> Answer:
         """POST /v1/executions/{executionId}/cancel: answers whether it came in time, and the execution."""
         caller = access.require_known(self.world, request.caller)
         self._optional(request, EmptyBody)
-        answer, execution = cancel.cancel_execution(self.world, caller, request.path["executionId"])
+        execution_id = request.path["executionId"]
+        with self._noting(request, "cancelExecution", execution_id=execution_id) as note:
+            answer, execution = cancel.cancel_execution(self.world, caller, execution_id, note)
         return HTTPStatus.OK, CancelledExecution.of(execution, result=answer.verdict)
 
-    def _handle(self, request: Request, handle: Callable[..., Handled]) -> Answer:
+    def _require_own(self, execution: Stored) -> None:
+        """Raise NotDead if the execution is of a client that had the id before this one."""
+        if disowns(self.world.clients.get(execution.client_id), redrive.created_at(execution)):
+            raise NotDead(DELETED)
+
+    def _handle(self, request: Request, action: str, handle: Callable[..., Handled]) -> Answer:
         client = access.client_for(self.world, request.caller, request.path["clientId"])
         body = self._optional(request, DeadFilterBody)
         before = position_of(body.next_token, _attention_key, "/nextToken")
-        handled = handle(self.world, client.client_id, body.to_filter(), body.limit, before)
+        with self._noting(request, action, body) as note:
+            handled = handle(self.world, client.client_id, body.to_filter(client), body.limit, before, note=note)
         next_token = handled.next_before and token_of(handled.next_before)
         return HTTPStatus.OK, HandledDead(handled.seen, handled.changed, next_token)
 

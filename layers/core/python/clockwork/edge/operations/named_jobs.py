@@ -17,6 +17,8 @@ from clockwork.domain.ids import digest_of
 from clockwork.domain.named.changes import Change, cancelled, has_cancelled_waiting, paused, replaced, resumed
 from clockwork.domain.named_jobs import Definition, JobState, NamedJob
 from clockwork.domain.recurrence import TooMuchWork
+from clockwork.domain.requests.differences import differences
+from clockwork.domain.requests.trail import Note, unnoted
 from clockwork.edge.http.body import SINGLE_BYTES, canonical, read_body
 from clockwork.edge.http.checks import validate
 from clockwork.edge.http.pages import in_query, page, token_of
@@ -31,10 +33,12 @@ from clockwork.flows import access
 from clockwork.flows.access import get_named
 from clockwork.flows.named import trigger, write
 from clockwork.flows.named.repair import check_chain
-from clockwork.flows.requests.read import list_jobs
+from clockwork.flows.requests.read import MOST_READ, list_jobs
 
 #: So many of the newest records of a job that is over are counted when it is read. Each may hold a payload.
 MOST_COUNTED = 100
+#: Jobs that a page reads if the next fire of each is to be computed.
+MOST_COMPUTED = 400
 #: Names of a request that are no part of a job's definition.
 NOT_DEFINITION = ("clientId", "jobKey")
 
@@ -77,20 +81,21 @@ class NamedApi(Operations):
             job = access.get_by_key(self.world, client.client_id, job_key)
             is_shown = job is not None and wanted(job) and job_key.startswith(prefix or "")
             return HTTPStatus.OK, answers.JobPage([answers.JobSummary.of(job, now)] if job and is_shown else [])
-        found = list_jobs(self.world, client.client_id, prefix, request.job_token(), limit, wanted)
+        most_read = MOST_COMPUTED if {"dueFrom", "dueTo"} & set(request.query) else MOST_READ
+        found = list_jobs(self.world, client.client_id, prefix, request.job_token(), limit, wanted, most_read)
         shown = ((token_of(job.job_key), answers.JobSummary.of(job, now)) for job in found.jobs)
         return HTTPStatus.OK, answers.JobPage(*page(shown, found.next_after and token_of(found.next_after)))
 
     def put_job(self, request: Request) -> Answer:
         """PUT /v1/jobs/{jobId}: replaces the definition whole."""
         job = self._changeable(request)
-        return self._replace(request, job, read_body(request.event, SINGLE_BYTES))
+        return self._replace(request, "putJob", job, read_body(request.event, SINGLE_BYTES))
 
     def patch_job(self, request: Request) -> Answer:
         """PATCH /v1/jobs/{jobId}: a merge patch (RFC 7396) on the definition as it was sent."""
         job = self._changeable(request)
         patch = read_body(request.event, SINGLE_BYTES)
-        return self._replace(request, job, merged(sent(job), patch))
+        return self._replace(request, "patchJob", job, merged(sent(job), patch))
 
     def pause_job(self, request: Request) -> Answer:
         """POST /v1/jobs/{jobId}/pause."""
@@ -98,21 +103,26 @@ class NamedApi(Operations):
         body = self._optional(request, PauseBody)
         cancels = body.waiting == "cancel"
         is_as_wanted = job.state is JobState.PAUSED and (not cancels or has_cancelled_waiting(job))
-        return self._change(request, job, None if is_as_wanted else paused(body.reason, cancels=cancels))
+        wanted = None if is_as_wanted else paused(body.reason, cancels=cancels)
+        with self._noting(request, "pauseJob", body) as note:
+            return self._change(request, job, wanted, note)
 
     def resume_job(self, request: Request) -> Answer:
         """POST /v1/jobs/{jobId}/resume."""
         job = self._changeable(request)
         body = self._optional(request, PauseBody)
         wanted = resumed(body.reason, cancels=body.waiting == "cancel")
-        return self._change(request, job, None if job.state is JobState.ACTIVE else wanted)
+        with self._noting(request, "resumeJob", body) as note:
+            return self._change(request, job, None if job.state is JobState.ACTIVE else wanted, note)
 
     def run_job(self, request: Request) -> Answer:
         """POST /v1/jobs/{jobId}/run: one execution now, whatever the schedule says."""
         job = self._changeable(request)
         self._optional(request, EmptyBody)
         self._admitting(job.client_id)(1)
-        execution_id = trigger.run_now(self.world, job, request.idempotency_key)
+        with self._noting(request, "runJob") as note:
+            note(job.client_id)
+            execution_id = trigger.run_now(self.world, job, request.idempotency_key)
         return HTTPStatus.ACCEPTED, answers.StartedRun(execution_id)
 
     def backfill_job(self, request: Request) -> Answer:
@@ -120,15 +130,15 @@ class NamedApi(Operations):
         job = self._changeable(request)
         body = validate(BackfillBody, read_body(request.event, SINGLE_BYTES), self._checks(request))
         from_at, to_at = instants.from_text(body.from_), instants.from_text(body.to)
-        planned = trigger.backfill(
-            self.world,
-            job,
-            from_at,
-            to_at,
-            body.max_per_second,
-            request.idempotency_key,
-            admit=self._admitting(job.client_id),
-        )
+        with self._noting(request, "backfillJob", body) as note:
+
+            def admit(count: int) -> None:
+                self._admitting(job.client_id)(count)
+                if count:
+                    note(job.client_id)
+
+            key = request.idempotency_key
+            planned = trigger.backfill(self.world, job, from_at, to_at, body.max_per_second, key, admit=admit)
         reason = None if planned.count else why_none(job, from_at, to_at)
         return HTTPStatus.ACCEPTED, answers.StartedBackfill(planned.backfill_id, planned.count, reason)
 
@@ -159,7 +169,8 @@ class NamedApi(Operations):
 
     def _cancel_named(self, request: Request, caller: access.Caller) -> Answer:
         job = get_named(self.world, caller, request.path["jobId"])
-        written = self._written(request, job, cancelled(None) if job.is_alive else None)
+        with self._noting(request, "cancelJob") as note:
+            written = self._written(request, job, cancelled(None) if job.is_alive else None, note)
         return HTTPStatus.OK, answers.deletion(written)
 
     def _changeable(self, request: Request) -> NamedJob:
@@ -170,7 +181,7 @@ class NamedApi(Operations):
             raise JobNotFound(job.job_id)
         return job
 
-    def _replace(self, request: Request, job: NamedJob, value: Any) -> Answer:
+    def _replace(self, request: Request, action: str, job: NamedJob, value: Any) -> Answer:
         client = self.world.clients.get(job.client_id)
         if client is None:
             raise JobNotFound(job.job_id)
@@ -180,26 +191,30 @@ class NamedApi(Operations):
         definition = _anchored(body.to_definition(checks, client), body, job)
         # The same text under other defaults of its client is a change, too.
         if written == job.as_sent and definition == msgspec.structs.replace(job.definition, record="full"):
-            return self._change(request, job, None)
+            return self._change(request, job, None, unnoted)
         # Another schedule starts from now on, and a schedule counts as one occurrence, as that of a create does.
         is_retimed = retiming(job.definition, definition) is not Retiming.SAME
-        return self._change(request, job, replaced(definition, written), makes=int(is_retimed))
+        changes = differences(job.as_sent, written)
+        with self._noting(request, action, changes=changes) as note:
+            return self._change(request, job, replaced(definition, written), note, makes=int(is_retimed))
 
-    def _change(self, request: Request, job: NamedJob, change: Change | None, makes: int = 0) -> Answer:
+    def _change(self, request: Request, job: NamedJob, change: Change | None, note: Note, makes: int = 0) -> Answer:
         """Answer with the job after a change; without a change, the job is as the request wants it already.
 
         `makes`: how many occurrences it makes, for the caps of the client.
         """
         now = self.world.clock.now()
-        return HTTPStatus.OK, answers.ChangedJob.after(self._written(request, job, change, makes), now)
+        return HTTPStatus.OK, answers.ChangedJob.after(self._written(request, job, change, note, makes), now)
 
-    def _written(self, request: Request, job: NamedJob, change: Change | None, makes: int = 0) -> write.Written:
+    def _written(
+        self, request: Request, job: NamedJob, change: Change | None, note: Note, makes: int = 0
+    ) -> write.Written:
         if change is None:
             return write.unchanged(self.world, job)
         revision = request.revision()
         if makes:
             self._admitting(job.client_id)(makes)
-        return write.change(self.world, job, revision, change)
+        return write.change(self.world, job, revision, change, note)
 
 
 def _anchored(definition: Definition, body: DefinitionBody, job: NamedJob) -> Definition:
@@ -239,11 +254,25 @@ def _filter_of(request: Request, now: int) -> Callable[[NamedJob], bool]:
     if state is not None and state not in JobState.__members__:
         states = ", ".join(JobState.__members__)
         raise InvalidRequest([Problem(in_query("state"), f"the query parameter state must be one of {states}")])
-    name, _, value = (tag or "").partition("=")
+    is_tagged, from_at, to_at = has_tag(tag), *request.instants("dueFrom", "dueTo")
+
+    def is_due(job: NamedJob) -> bool:
+        if from_at is None and to_at is None:
+            return True
+        due_at = answers.next_due_of(job, now)
+        return due_at is not None and (from_at or 0) <= due_at <= (instants.LAST if to_at is None else to_at)
 
     def wanted(job: NamedJob) -> bool:
         if (state is None and not job.is_alive) or (state is not None and answers.state_of(job, now) != state):
             return False
-        return tag is None or (name in job.definition.tags and (not value or job.definition.tags[name] == value))
+        return is_tagged(job) and is_due(job)
 
     return wanted
+
+
+def has_tag(tag: str | None) -> Callable[[NamedJob], bool]:
+    """Whether a job has the tag: `name`, or `name=value`. None: every job."""
+    name, _, value = (tag or "").partition("=")
+    return lambda job: (
+        tag is None or (name in job.definition.tags and (not value or job.definition.tags[name] == value))
+    )

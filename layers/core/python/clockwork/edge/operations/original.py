@@ -16,6 +16,7 @@ from clockwork.domain.named.changes import cancelled
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.ordering import LONGEST_ORDERING_KEY
 from clockwork.domain.requests.create import FURTHEST_AHEAD_MS
+from clockwork.domain.requests.trail import Note
 from clockwork.edge.http.body import SINGLE_BYTES, read_body
 from clockwork.edge.http.checks import Checks, EdgeModel, checks_of, validate
 from clockwork.edge.http.request import Request
@@ -119,8 +120,11 @@ def schedule(
         raise NameTaken(detail, ()) from None
 
 
-def cancel(world: World, client: Client, schedule_key: str) -> None:
-    """Cancel the job under a key. Raises NotScheduled if there is none to cancel, or it may still be delivered."""
+def cancel(world: World, client: Client, schedule_key: str, note: Note) -> None:
+    """Cancel the job under a key; `note` is called before anything is written.
+
+    Raises NotScheduled if there is none to cancel, or it may still be delivered.
+    """
     job = get_by_key(world, client.client_id, schedule_key)
     if job is None:
         raise NotScheduled(f"there is no job under the scheduleKey {schedule_key!r}")
@@ -128,7 +132,7 @@ def cancel(world: World, client: Client, schedule_key: str) -> None:
         raise NotScheduled(f"the job under the scheduleKey {schedule_key!r} is cancelled already")
     if write.has_ended(world, job):
         raise NotScheduled(f"the job under the scheduleKey {schedule_key!r} was delivered or has ended already")
-    written = write.change(world, job, None, cancelled(None))
+    written = write.change(world, job, None, cancelled(None), note)
     if written.running:
         raise NotScheduled("an attempt is under way and may still be delivered; no other follows")
     if _was_delivered(world, job):
@@ -149,5 +153,6 @@ class OriginalApi(Operations):
         value = read_body(request.event, SINGLE_BYTES)
         client = access.client_for(self.world, request.caller, request.named_client(value))
         body = validate(OriginalCancelBody, value, self._checks(request, client))
-        cancel(self.world, client, body.schedule_key)
+        with self._noting(request, "deleteSchedule", job_key=body.schedule_key) as note:
+            cancel(self.world, client, body.schedule_key, note)
         return HTTPStatus.OK, PlainText(body.schedule_key)

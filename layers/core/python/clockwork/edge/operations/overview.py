@@ -1,4 +1,4 @@
-"""The operations that look at the whole: the caller, the clients, the shards, a client's usage, what is to come."""
+"""The operations that look at the whole: the caller, clients, shards, usage, trails, what is to come."""
 
 from __future__ import annotations
 
@@ -6,23 +6,28 @@ import re
 from http import HTTPStatus
 
 from clockwork.domain import instants, keys
-from clockwork.domain.clients import CLIENT_ID, Client
+from clockwork.domain.clients import CLIENT_ID, Client, present
 from clockwork.domain.errors import InvalidRequest, Problem
 from clockwork.domain.ids import decode_part
 from clockwork.domain.lifecycle.parking import parking_of
 from clockwork.domain.requests.quotas import day_of
+from clockwork.domain.requests.trail import Entry, since
 from clockwork.edge.http.pages import in_query, page, position_of, token_of
 from clockwork.edge.http.request import Request
 from clockwork.edge.operations.base import Answer, Operations
 from clockwork.edge.responses import overview as answers
 from clockwork.edge.responses.clients import ShownClient
+from clockwork.edge.responses.trail import AuditEntry, AuditPage
 from clockwork.flows import access
+from clockwork.flows.requests.redrive import DeadFilter, list_dead
 from clockwork.flows.requests.upcoming import Position, list_upcoming
 
 #: So many parked rows, and so many dead executions, are counted.
 MOST_COUNTED = 200
 #: How far ahead (ms) is looked, if the query does not say until when.
 LOOKED_AHEAD_MS = 24 * 3_600_000
+#: The key of an entry in a trail.
+_ENTRY = re.compile(r"[0-9]{13}#[A-Za-z0-9_-]{1,64}")
 #: A position in the list of what is to come: the key of a row or an edge, and how many of its elements are behind it.
 _POSITION = re.compile(r"[0-9]{13}[#$][A-Za-z0-9_-]{0,64} [0-9]{1,7}")
 
@@ -43,7 +48,8 @@ class OverviewApi(Operations):
         found = self.world.clients.list(limit + 1, behind)
         more = token_of(found[limit - 1][0]) if len(found) > limit else None
         found = found[:limit]
-        shown = [(token_of(one), ShownClient.of(client)) for one, client in found if isinstance(client, Client)]
+        clients = [(one, client) for one, client in found if isinstance(client, Client) and present(client)]
+        shown = [(token_of(one), ShownClient.of(client)) for one, client in clients]
         unreadable = [one for one, client in found if not isinstance(client, Client)]
         items, next_token = page(shown, more)
         return HTTPStatus.OK, answers.ClientPage(items, unreadable or None, next_token)
@@ -58,7 +64,7 @@ class OverviewApi(Operations):
         client = access.client_for(self.world, request.caller, request.path["clientId"])
         world, client_id = self.world, client.client_id
         parked = world.timeline.read(parking_of(client_id), keys.BEGINNING, keys.END, MOST_COUNTED)
-        dead = world.executions.dead(client_id, MOST_COUNTED, None)
+        dead = list_dead(world, client_id, DeadFilter(since_at=client.since_at), MOST_COUNTED, None)
         capped = client.jobs_per_day is not None
         today = world.regulation.created(client_id, day_of(world.clock.now())) if capped else None
         return HTTPStatus.OK, answers.Usage.of(
@@ -68,6 +74,27 @@ class OverviewApi(Operations):
             world.regulation.circuits(client_id),
             today,
         )
+
+    def list_audit(self, request: Request) -> Answer:
+        """GET /v1/audit: who asked for which change, for the client's own callers and for admins."""
+        limit, before = request.limit(), position_of(request.query.get("nextToken"), _entry)
+        client_id, since_at = self._audited(request)
+        found = self.world.trail.list(client_id, limit, before)
+        found = found if since_at == 0 else since(found, since_at)
+        if request.caller.is_admin and not found.entries:
+            access.client_for(self.world, request.caller, client_id)
+        readable = [one for one in found.entries if isinstance(one, Entry)]
+        shown = ((token_of(one.key), AuditEntry.of(one)) for one in readable)
+        items, next_token = page(shown, found.next_before and token_of(found.next_before))
+        return HTTPStatus.OK, AuditPage(items, len(found.entries) - len(readable), next_token)
+
+    def _audited(self, request: Request) -> tuple[str, int]:
+        """Whose trail is asked for, and from when on (ms). Admins see that of a client that is gone, too."""
+        client_id = request.query.get("clientId")
+        if request.caller.is_admin and client_id is not None and CLIENT_ID.fullmatch(client_id):
+            return client_id, 0
+        client = access.client_for(self.world, request.caller, client_id)
+        return client.client_id, client.since_at
 
     def list_upcoming(self, request: Request) -> Answer:
         """GET /v1/upcoming: what is about to start for a client, anonymous jobs included."""
@@ -80,7 +107,7 @@ class OverviewApi(Operations):
         start = Position(keys.row_key(begin, ""), 0) if token is None else _placed(token)
         # It reads rows of all clients, so it costs more than its answer shows.
         self.intake.admit_preview(self.world, [client])
-        found = list_upcoming(self.world, client.client_id, start, until, limit)
+        found = list_upcoming(self.world, client.client_id, start, until, limit, client.since_at)
         shown = ((_token(one.position), answers.UpcomingItem.of(one)) for one in found.items)
         more = None if found.goes_on is None else _token(found.goes_on)
         return HTTPStatus.OK, answers.UpcomingPage(*page(shown, more))
@@ -89,6 +116,11 @@ class OverviewApi(Operations):
 def _client_id(token: str) -> str | None:
     client_id = decode_part(token).decode("ascii")
     return client_id if CLIENT_ID.fullmatch(client_id) else None
+
+
+def _entry(token: str) -> str | None:
+    key = decode_part(token).decode("ascii")
+    return key if _ENTRY.fullmatch(key) else None
 
 
 def _instant(request: Request, name: str) -> int | None:

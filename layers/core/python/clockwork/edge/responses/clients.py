@@ -16,7 +16,7 @@ class ShownClient(AnswerBody):
 
     client_id: str
     revision: Annotated[int, Meta(description="how many times it was written; a change may name it, as If-Match")]
-    state: Annotated[str, one_of(["ACTIVE", "PAUSED"])]
+    state: Annotated[str, one_of(["ACTIVE", "PAUSED", "DELETING"])]
     principals: tuple[str, ...]
     record: Record
     signing_secrets: tuple[str, ...]
@@ -40,6 +40,7 @@ class ShownClient(AnswerBody):
     def of(cls, client: Client) -> Self:
         """The client as it is kept."""
         state, policy = "PAUSED" if client.paused else "ACTIVE", shown_policy(client.retry_policy)
+        state = state if client.deleting_at is None else "DELETING"
         return cls.like(client, state=state, reason=client.pause_reason, retry_policy=policy)
 
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from clockwork.domain.clients import Client
+from clockwork.domain.clients import DELETED, Client, disowns
 from clockwork.domain.errors import ClockworkError
+from clockwork.domain.executions import State
 from clockwork.domain.lifecycle.parking import BEHIND_CIRCUIT
 from clockwork.domain.limits.circuits import Passage, host_of, plan_passage
+from clockwork.domain.named.look import Objection
 from clockwork.domain.targets.permissions import against
 from clockwork.flows.containment import why
 from clockwork.flows.deliver.batch import Batch
@@ -40,12 +42,31 @@ def _admitted(batch: Batch, client_id: str, items: list[Item]) -> list[Item]:
     """
     with batch.failing(*items):
         client = batch.world.clients.get(client_id)
+        disowned, items = _disowned(batch, client, items)
         if client is not None and _holds_back(client):
             items = informed(batch, items)
         # A paused client's items are parked, whatever their targets.
         refused, items = ([], items) if client is not None and client.paused else _refused(batch, client, items)
-        return [*refused, *_permitted(batch, client, _unheld(batch, client_id, client, items))]
+        return [*disowned, *refused, *_permitted(batch, client, _unheld(batch, client_id, client, items))]
     return []
+
+
+def _disowned(batch: Batch, client: Client | None, items: list[Item]) -> tuple[list[Item], list[Item]]:
+    """The items that end undelivered since their client was deleted, and the others.
+
+    A cached client may be older than one that has the id anew: so it is asked of the client as it is now.
+    """
+    suspects = [item for item in items if disowns(client, item.release.occurrence.created_at)]
+    if not suspects:
+        return [], items
+    ending: list[Item] = []
+    with batch.failing(*suspects):
+        now = batch.world.clients.get(_client_of(suspects[0]), fresh=True)
+        for item in suspects:
+            if disowns(now, item.release.occurrence.created_at):
+                item.objection = Objection(State.CANCELLED, DELETED)
+                ending.append(item)
+    return ending, [item for item in items if item.objection is None and not item.left]
 
 
 def _holds_back(client: Client) -> bool:

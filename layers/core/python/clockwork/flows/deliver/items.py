@@ -8,6 +8,7 @@ import msgspec
 
 from clockwork.domain.executions import Execution
 from clockwork.domain.limits.circuits import Circuit
+from clockwork.domain.named.look import Objection
 from clockwork.domain.releases import Release
 from clockwork.flows.records import replans
 
@@ -45,6 +46,7 @@ class Item(msgspec.Struct):
     `is_started`: its target may have seen it. `bundled`: its message carries other items, too.
     `is_informed`: it was asked whether it is still wanted, before the look. `is_read`: its record was looked for.
     `refusal`: why its client, as it is now, may not send to its target: then no attempt is made at the target.
+    `objection`: why it ends undelivered, as its client was deleted.
     `has_cap`: its client chose a concurrency limit.
     `left`: it is parked, was sent back, has ended or failed, so that this batch is done with it.
     `replans`: how often a change of its record may still be planned again.
@@ -59,6 +61,7 @@ class Item(msgspec.Struct):
     left: bool = False
     has_cap: bool = False
     refusal: str | None = None
+    objection: Objection | None = None
     is_informed: bool = False
     is_read: bool = False
     replans: Iterator[int] = msgspec.field(default_factory=replans)

@@ -48,7 +48,7 @@ def _wanted(batch: Batch, claimed: Sequence[Item], due: Sequence[int]) -> list[i
     """The indexes of the items that are still wanted. The others end, or fail."""
     named: dict[int, NamedJobId] = {}
     wanted = []
-    for slot in due:
+    for slot in _owned(batch, claimed, due):
         with batch.failing(claimed[slot]):
             job_ref = decode_job(claimed[slot].release.job_id)
             if isinstance(job_ref, NamedJobId):
@@ -56,6 +56,14 @@ def _wanted(batch: Batch, claimed: Sequence[Item], due: Sequence[int]) -> list[i
             elif not _is_too_late(batch, claimed[slot]):
                 wanted.append(slot)
     return sorted([*wanted, *_wanted_by_their_jobs(batch, claimed, named)]) if named else wanted
+
+
+def _owned(batch: Batch, claimed: Sequence[Item], due: Sequence[int]) -> list[int]:
+    """The indexes of the items whose client was not deleted. The others end, or fail."""
+    for slot in due:
+        if (objection := claimed[slot].objection) is not None:
+            _drop(batch, claimed[slot], objection)
+    return [slot for slot in due if claimed[slot].objection is None]
 
 
 def _wanted_by_their_jobs(batch: Batch, claimed: Sequence[Item], named: Mapping[int, NamedJobId]) -> list[int]:

@@ -31,6 +31,7 @@ from clockwork.domain.named.changes import (
 from clockwork.domain.named_jobs import Definition, JobState, NamedJob
 from clockwork.domain.releases import Release
 from clockwork.domain.requests.differences import differences
+from clockwork.domain.requests.trail import Note, unnoted
 from clockwork.flows.access import get_by_key
 from clockwork.flows.named.advance import advance_past_horizon, put_pointer
 from clockwork.flows.named.in_flight import UnderWay, release_parked, see_to_older
@@ -103,12 +104,12 @@ def create_named(world: World, request: NamedRequest, partitions: Sequence[str])
     return Written(job, created=True, released=advance_past_horizon(world, job, first_pointer(job)))
 
 
-def change(world: World, stored: NamedJob, revision: int | None, wanted: Change) -> Written:
+def change(world: World, stored: NamedJob, revision: int | None, wanted: Change, note: Note = unnoted) -> Written:
     """Replace the row of a job by the one that `wanted` makes of it, if it is still as it was read (`stored`).
 
-    Returns once it is certain what of the job may still start. Raises RevisionConflict if the row has changed
-    meanwhile, or is not at `revision` if that is given. Raises Unavailable if the result is not certain: the caller may
-    repeat.
+    Returns once it is certain what of the job may still start. `note` is called before anything is written. Raises
+    RevisionConflict if the row has changed meanwhile, or is not at `revision` if that is given. Raises Unavailable if
+    the result is not certain: the caller may repeat.
     """
     if revision is not None and revision != stored.revision:
         raise RevisionConflict(f"the job is at revision {stored.revision}, the request is for revision {revision}")
@@ -116,6 +117,7 @@ def change(world: World, stored: NamedJob, revision: int | None, wanted: Change)
     now = world.clock.now()
     boundary_at = max(now, stored.boundary_at)
     job = changed(stored, boundary_at, now, wanted, partial(_home_of, world, stored))
+    note(stored.client_id)
     # 2. Release that under the row as it stands, unless its pointers go on. Tell what a pause held back for good.
     caught_up = catch_up(world, stored, boundary_at) if catches_up(stored, job) else ()
     _tell_replaced(world, stored, job, boundary_at)

@@ -30,6 +30,7 @@ from clockwork.flows.containment import contained, put_each
 from clockwork.flows.outages import tolerated
 from clockwork.flows.poll.burials import bury
 from clockwork.flows.records import renew
+from clockwork.flows.timeline.later import AHEAD_MS
 from clockwork.flows.world import World
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def set_aside(visit: Visit, refused: Sequence[tuple[Row, Release]]) -> list[int]
     # Half a tick behind the horizon: the next visit reads it, and this one, whose horizon moves on with each commit,
     # does not come round to it again and again.
     at = max(keys.instant_of(visit.lease.horizon), world.clock.now() + visit.lookahead_ms)
-    at += world.settings.tick_seconds * 500
+    at += world.settings.tick_seconds * AHEAD_MS
     rows: dict[int, Row] = {}
     ends: dict[int, str] = {}
     for index, (_, release) in enumerate(refused):
@@ -64,8 +65,9 @@ def set_aside(visit: Visit, refused: Sequence[tuple[Row, Release]]) -> list[int]
         held = []
         count = len(rows.keys() - ends.keys())
         visit.report.set_aside += count
-        extra = {"action": "releases_set_aside", "shard": visit.lease.partition_id}
-        log.warning("%d releases are refused for now, and set aside", count, extra=extra)
+        if count:
+            extra = {"action": "releases_set_aside", "shard": visit.lease.partition_id}
+            log.warning("%d releases are refused for now, and set aside", count, extra=extra)
     _end(visit, [(*refused[index], why_not) for index, why_not in ends.items()])
     return held
 

@@ -11,11 +11,10 @@ import msgspec
 from clockwork.domain import keys
 from clockwork.domain.errors import readable
 from clockwork.domain.executions import Execution
-from clockwork.domain.fires.chains import release_of
+from clockwork.domain.fires.chains import release_at
 from clockwork.domain.ids import ONLY_RUN
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired
 from clockwork.domain.lifecycle.owed import TRIED_FOR_MS, OwedFire, Untold, fires_in, tag_of
-from clockwork.domain.recurrence import Fire
 from clockwork.domain.releases import Refused, Release
 from clockwork.domain.timeline import Row
 from clockwork.flows.access import get_jobs
@@ -87,7 +86,7 @@ def _fires(world: World, visited: Visited, owed: Sequence[OwedFire]) -> list[Rel
     job_refs = [(one.client_id, one.job_key) for one in visited.pointers] if owed else []
     jobs = [readable(job) for job in get_jobs(world, job_refs).values()]
     return [
-        msgspec.structs.replace(release_of(job, Fire(fire.due_at, fire.due_at, 0)), revision=fire.revision)
+        msgspec.structs.replace(release_at(job, fire.due_at), revision=fire.revision)
         for job in jobs
         for fire in owed
         if job is not None and job.is_alive and job.incarnation == fire.incarnation

@@ -10,6 +10,7 @@ from clockwork.domain.errors import ExecutionNotFound, JobNotFound
 from clockwork.domain.executions import Execution
 from clockwork.domain.ids import only_execution
 from clockwork.domain.lifecycle.cancels import CancelPlan, Verdict, cancel_record, plan_cancel, plan_unrecorded_cancel
+from clockwork.domain.requests.trail import Note, unnoted
 from clockwork.flows.access import Caller, KeptJob, find_execution, get_kept_job
 from clockwork.flows.records import replace
 from clockwork.flows.world import World
@@ -63,22 +64,29 @@ def _resolve(world: World, cancelled: Execution, stored: Execution | None) -> tu
     return CancelAnswer(plan.verdict, plan.reason, [stored] if plan.verdict is not Verdict.CANCELLED else []), stored
 
 
-def cancel_execution(world: World, caller: Caller, execution_id: str) -> tuple[CancelAnswer, Execution]:
+def cancel_execution(
+    world: World, caller: Caller, execution_id: str, note: Note = unnoted
+) -> tuple[CancelAnswer, Execution]:
     """Cancel one execution; returns the answer and the execution's record as it stands then.
 
-    An anonymous job has one execution only, so this one can be cancelled before it has a record. Raises
+    An anonymous job has one execution only, so this one can be cancelled before it has a record. `note` is called
+    before anything is written. Raises
     ExecutionNotFound; Unavailable if the answer is not certain: the caller may repeat.
     """
     job_id, stored = find_execution(world, caller, execution_id)
     if stored is None:
-        return _cancel_unseen(world, caller, job_id, execution_id)
+        return _cancel_unseen(world, caller, job_id, execution_id, note)
+    if not stored.is_final:
+        note(stored.client_id)
     now = world.clock.now()
     expires_at = max(stored.expires_at, world.execution_expires_at(now))
     cancelled = cancel_record(job_id, execution_id, stored.client_id, stored.due_at, expires_at, now)
     return _resolve(world, cancelled, stored)
 
 
-def _cancel_unseen(world: World, caller: Caller, job_id: str, execution_id: str) -> tuple[CancelAnswer, Execution]:
+def _cancel_unseen(
+    world: World, caller: Caller, job_id: str, execution_id: str, note: Note
+) -> tuple[CancelAnswer, Execution]:
     """Cancel an execution that has no record which the caller may see.
 
     Another client's record and no record at all take this same path, so that neither answer nor reads tell them apart.
@@ -89,5 +97,6 @@ def _cancel_unseen(world: World, caller: Caller, job_id: str, execution_id: str)
         raise ExecutionNotFound(execution_id) from None
     if only_execution(job_id, job.occurrence.due_at) != execution_id or job.occurrence.record == "none":
         raise ExecutionNotFound(execution_id)
+    note(job.occurrence.client_id)
     _mark(world, job)
     return _cancel_recorded(world, job)

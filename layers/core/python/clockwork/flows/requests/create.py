@@ -149,4 +149,4 @@ def _left_out(world: World, shared: Sequence[_Home]) -> list[int]:
 def _origin(world: World, request: CreateRequest, partitions: Sequence[str]) -> KeyRow:
     client_id, key = request.client.client_id, request.idempotency_key
     seed, partition_id = world.random.token(), partitions[world.random.below(len(partitions))]
-    return claim_key(world, client_id, key, request.digest, seed, partition_id, PACKING)
+    return claim_key(world, client_id, key, request.digest, seed, partition_id, PACKING, request.client.since_at)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from clockwork.domain.clients import Client
-from clockwork.domain.errors import TooManyRequests
+from clockwork.domain.errors import ClientDeleting, TooManyRequests
 from clockwork.domain.requests.quotas import block_of, day_of, plan_pace, seconds_left_of_day
 from clockwork.flows.world import World
 
@@ -28,12 +28,24 @@ class Intake:
     def admit(self, world: World, client: Client, count: int) -> None:
         """Let in `count` occurrences of the client, and count them.
 
-        Raises TooManyRequests if a cap forbids it; then none of them is counted. Raises Unavailable.
+        Raises TooManyRequests if a cap forbids it, ClientDeleting if the client is being deleted; then none of them is
+        counted. Raises Unavailable.
         """
         if count == 0:
             return
+        if client.deleting_at is not None:
+            raise ClientDeleting(f"the client {client.client_id} is being deleted: it takes no jobs any more")
         paid_until_at = self._pace(world, client, count)
         self._count_day(world, client, count)
+        if paid_until_at is not None:
+            self._paid_until[client.client_id] = paid_until_at
+
+    def admit_work(self, world: World, client: Client, count: int) -> None:
+        """Let in a request that makes no occurrence and costs as much as `count` creates, at the client's pace.
+
+        Raises TooManyRequests.
+        """
+        paid_until_at = self._pace(world, client, count) if count else None
         if paid_until_at is not None:
             self._paid_until[client.client_id] = paid_until_at
 

@@ -16,6 +16,7 @@ from clockwork.domain.lifecycle.redrives import RedrivePlan, discarded, is_redri
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.releases import Release
 from clockwork.domain.requests.quotas import Admit
+from clockwork.domain.requests.trail import Note, unnoted
 from clockwork.domain.storage.rows import row_of_retry
 from clockwork.flows.access import get_by_key, get_jobs
 from clockwork.flows.outages import tolerated
@@ -32,6 +33,8 @@ class DeadFilter(msgspec.Struct, frozen=True):
     prefix: str | None = None
     from_at: int | None = None
     to_at: int | None = None
+    #: What was created before (ms) is of a client that had the id before, and passes no filter.
+    since_at: int = 0
 
     def matches(self, execution: Execution) -> bool:
         """Whether an execution passes the filter. One of an anonymous job has no jobKey, so it passes no prefix."""
@@ -39,10 +42,17 @@ class DeadFilter(msgspec.Struct, frozen=True):
             return False
         if self.to_at is not None and execution.due_at > self.to_at:
             return False
+        if created_at(execution) < self.since_at:
+            return False
         if self.prefix is None:
             return True
         job = ids.decode_job(execution.job_id)
         return isinstance(job, NamedJobId) and job.job_key.startswith(self.prefix)
+
+
+def created_at(execution: Execution) -> int:
+    """When what is dead was created (ms), as far as its record knows."""
+    return execution.due_at if execution.occurrence is None else execution.occurrence.created_at
 
 
 class Handled(msgspec.Struct, frozen=True):
@@ -115,10 +125,17 @@ def redrive_dead(
     return Handled(len(page.executions), len(kept), page.next_before)
 
 
-def discard_dead(world: World, client_id: str, wanted: DeadFilter, limit: int, before: str | None) -> Handled:
-    """Discard those of up to `limit` dead executions that pass the filter: they stay DEAD, and leave the list."""
+def discard_dead(
+    world: World, client_id: str, wanted: DeadFilter, limit: int, before: str | None, *, note: Note = unnoted
+) -> Handled:
+    """Discard those of up to `limit` dead executions that pass the filter: they stay DEAD, and leave the list.
+
+    `note` is called before anything is written.
+    """
     page = list_dead(world, client_id, wanted, limit, before)
     changes = [(execution, after) for execution in page.executions if (after := discarded(execution)) is not None]
+    if changes:
+        note(client_id)
     return Handled(len(page.executions), len(_save(world, changes)), page.next_before)
 
 

@@ -16,7 +16,7 @@ from itertools import islice
 
 import msgspec
 
-from clockwork.domain import keys
+from clockwork.domain import instants, keys
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import Occurrence, Target
@@ -72,14 +72,20 @@ class UpcomingPage(msgspec.Struct, frozen=True):
     goes_on: Position | None
 
 
-def list_upcoming(world: World, client_id: str, start: Position, until: int, limit: int) -> UpcomingPage:
-    """Up to `limit` things that start for a client by `until` (ms), behind `start`. Raises Unavailable."""
+def list_upcoming(
+    world: World, client_id: str, start: Position, until: int, limit: int, since_at: int = 0
+) -> UpcomingPage:
+    """Up to `limit` things that start for a client by `until` (ms), behind `start`. Raises Unavailable.
+
+    What was created before `since_at` (ms) is not the client's own.
+    """
     last = keys.edge_key(until)
     # The row of `start` is read again if some of its elements may be left.
     pages = _read(world, start.key if start.seen == _ALL else start.key[:-1], last)
     end = min([page.rows[-1].key for page in pages if page.more], default=last)
     rows = sorted((row for page in pages for row in page.rows if start.key <= row.key <= end), key=lambda row: row.key)
-    found = _elements(world, client_id, rows, start)
+    own = _elements(world, client_id, rows, start)
+    found = (one for one in own if _created_at(one[2]) >= since_at)
     items: list[Upcoming] = []
     while some := list(islice(found, min(limit, ASKED_AT_ONCE))):
         items += _items(world, some)
@@ -122,6 +128,13 @@ def _unread(why_not: str) -> None:
 
 def _client_of(element: Element) -> str:
     return element.occurrence.client_id if isinstance(element, Release) else element.client_id
+
+
+def _created_at(element: Element) -> int:
+    """When it was created (ms). A pointer counts for its job alone, which tells by itself whether it is alive."""
+    if isinstance(element, Pointer):
+        return instants.LAST
+    return element.occurrence.created_at if isinstance(element, Release) else element.created_at
 
 
 def _ended(world: World, releases: Sequence[Release]) -> frozenset[str]:

@@ -11,7 +11,7 @@ from functools import partial
 
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import Execution
-from clockwork.domain.lifecycle.parking import Parked, parked_due_at, parking_of, plan_discard
+from clockwork.domain.lifecycle.parking import DISCARDED, Parked, parked_due_at, parking_of, plan_discard
 from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Row
 from clockwork.flows.deliver.batch import LONGEST_HOLD_MS
@@ -23,7 +23,9 @@ from clockwork.flows.world import World
 Known = tuple[Row, Release, Execution | None]
 
 
-def discard(world: World, reading: ParkedRows, parked: Parked, rows: Sequence[tuple[Row, Release]]) -> int:
+def discard(
+    world: World, reading: ParkedRows, parked: Parked, rows: Sequence[tuple[Row, Release]], reason: str = DISCARDED
+) -> int:
     """End those of a page of parked rows that were due when the client's discard was asked for; returns how many.
 
     One whose record cannot be read stays. Raises Unavailable.
@@ -38,7 +40,7 @@ def discard(world: World, reading: ParkedRows, parked: Parked, rows: Sequence[tu
             reading.leave(row, str(stored))
         else:
             known.append((row, release, stored))
-    ends = _end(world, known)
+    ends = _end(world, known, reason)
     ended = [(row, release, end) for (row, release, _), end in zip(known, ends, strict=True) if end.is_final]
     # One that is under way has a message of its own.
     running = [row.key for (row, _, _), end in zip(known, ends, strict=True) if not end.is_final]
@@ -48,10 +50,10 @@ def discard(world: World, reading: ParkedRows, parked: Parked, rows: Sequence[tu
     return len(known)
 
 
-def _end(world: World, known: Sequence[Known]) -> list[Execution]:
+def _end(world: World, known: Sequence[Known], reason: str) -> list[Execution]:
     """The records of the rows as they stand once all that waits has ended. Raises Unavailable."""
     now = world.clock.now()
-    plans = [partial(plan_discard, release, world.execution_expires_at(now)) for _, release, _ in known]
+    plans = [partial(plan_discard, release, world.execution_expires_at(now), reason=reason) for _, release, _ in known]
     planned = [plan(stored) for plan, (_, _, stored) in zip(plans, known, strict=True)]
     changes = [(stored, one.execution) for one, (_, _, stored) in zip(planned, known, strict=True) if one.execution]
     saves = iter(replace_all(world, changes))

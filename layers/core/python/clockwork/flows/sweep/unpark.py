@@ -27,6 +27,7 @@ from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Row
 from clockwork.flows.containment import contained
 from clockwork.flows.outages import tolerated
+from clockwork.flows.sweep.deletion import end_client
 from clockwork.flows.sweep.discard import discard
 from clockwork.flows.sweep.ended_rows import open_keys
 from clockwork.flows.sweep.parked_rows import ParkedRows
@@ -72,11 +73,13 @@ def unpark(world: World, deadline_at: int, client_id: str | None = None) -> Unpa
 
 
 def _sweep_client(world: World, parked: Parked, until: int, report: UnparkReport) -> bool:
-    """Unpark or discard occurrences of one client; True if none of them stays parked."""
-    if parked.discard_until is not None:
-        return _discard_client(world, parked, until, report)
+    """Unpark or discard occurrences of one client, or end all of one; True if none of them stays parked."""
     # As it is now: a sweep may have been started by the very resume.
     client = world.clients.get(parked.client_id, fresh=True)
+    if client is not None and client.deleting_at is not None:
+        return end_client(world, client, parked, until)
+    if parked.discard_until is not None:
+        return _discard_client(world, parked, until, report)
     if client is not None and client.paused:
         return False
     return _unpark_client(world, parked, _known_at(world, client), until, report)

@@ -24,6 +24,8 @@ from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
 
+#: A row is put behind the horizon by so many ms for each second of a tick: by half a tick.
+AHEAD_MS = 500
 #: So often a horizon may move on beyond a row while that is put.
 MOST_TRIES = 3
 
@@ -51,7 +53,7 @@ def put_off(world: World, releases: Sequence[Release]) -> None:
 
 
 def _row(world: World, shard: Shard, release: Release) -> Row:
-    at = max(keys.instant_of(shard.horizon), world.clock.now()) + world.settings.tick_seconds * 500
+    at = max(keys.instant_of(shard.horizon), world.clock.now()) + world.settings.tick_seconds * AHEAD_MS
     row_id = ids.derive("put off", release.execution_id, release.attempt)
     return row_of(shard.partition_id, keys.row_key(at, row_id), [release], world.row_expires_at(at))
 

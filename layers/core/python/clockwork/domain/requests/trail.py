@@ -1,0 +1,84 @@
+"""The trail of a client: one entry for each control call that changes something, which says who asked for it and why.
+
+An entry is written before the change. So a change without an entry does not exist, and an entry may stand for a call
+whose process died before it changed anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+from clockwork.domain.errors import Unreadable
+
+#: Of a changed definition so many places are listed, each with so many characters at the most.
+MOST_CHANGES = 20
+LONGEST_CHANGE = 256
+#: The most characters kept of the words in which a call was refused.
+LONGEST_REFUSAL = 500
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """One control call. `action` is the operation's name in the API's description.
+
+    `principal` is the caller as Clockwork sees it: a role, not its session. `asked` are the fields of the request that
+    say what it was for; `changes` are the JSON pointers of what it changed in a definition, the first MOST_CHANGES.
+    """
+
+    client_id: str
+    #: When it was written (ms).
+    at: int
+    entry_id: str
+    principal: str
+    action: str
+    expires_at: int
+    job_id: str | None = None
+    job_key: str | None = None
+    execution_id: str | None = None
+    reason: str | None = None
+    asked: Mapping[str, str] = {}
+    changes: tuple[str, ...] = ()
+    #: The words in which the call was refused after all, as when another one came in between.
+    refused: str | None = None
+
+    @property
+    def key(self) -> str:
+        """Its sort key in its client's trail: by instant."""
+        return f"{self.at:013d}#{self.entry_id}"
+
+
+class TrailPage(msgspec.Struct, frozen=True):
+    """Entries of a client, the newest first. `next_before` asks for those before them; None if there are none."""
+
+    entries: Sequence[Entry | Unreadable]
+    next_before: str | None
+
+
+def since(page: TrailPage, at: int) -> TrailPage:
+    """The entries of a page from an instant (ms) on. One that cannot be read is not known to be of that time."""
+    kept = [one for one in page.entries if isinstance(one, Entry) and one.at >= at]
+    return TrailPage(kept, page.next_before if len(kept) == len(page.entries) else None)
+
+
+class Note(Protocol):
+    """What a flow calls right before it changes something for the first time. A repeat within the call is free."""
+
+    def __call__(self, client_id: str, changes: Sequence[str] = ()) -> None:
+        """Note that the call changes something of this client. Raises Unavailable: then nothing may be changed."""
+
+
+def unnoted(client_id: str, changes: Sequence[str] = ()) -> None:
+    """The Note of a change that no caller of the API asked for: it notes nothing."""
+
+
+def with_changes(entry: Entry, client_id: str, changes: Sequence[str]) -> Entry:
+    """The entry with its client and what else the call changes, within the bounds of an entry."""
+    cut = tuple(one[:LONGEST_CHANGE] for one in (*entry.changes, *changes)[:MOST_CHANGES])
+    return msgspec.structs.replace(entry, client_id=client_id, changes=cut)
+
+
+def refused(entry: Entry, why: str) -> Entry:
+    """The entry of a call that was refused after it was noted."""
+    return msgspec.structs.replace(entry, refused=why[:LONGEST_REFUSAL])

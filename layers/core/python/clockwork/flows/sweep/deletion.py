@@ -1,0 +1,99 @@
+"""End what a client leaves behind that is being deleted, then let the client go: so much at each sweep.
+
+Its named jobs are cancelled in the order of their keys, its parked occurrences end CANCELLED. Anonymous jobs that are
+not due yet stay in their rows, which no index finds by client: the deliverer ends each when it comes due. The client's
+row stays as a tombstone, so that the deliverer knows them, and so that a client which gets the id anew does not inherit
+them.
+
+How it fails. The sweeper dies anywhere: the next sweep begins behind the last key that was noted, and what has ended
+already is found so. A job or a row cannot be read: the client stays DELETING, and its id is not free. An api that has
+the client in its cache creates one job more: the first sweep waits until no cache can hold the client as it was.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import msgspec
+
+from clockwork.domain.clients import DELETED, Client, as_gone
+from clockwork.domain.errors import RevisionConflict
+from clockwork.domain.lifecycle.parking import Parked
+from clockwork.domain.named.changes import cancelled
+from clockwork.domain.named_jobs import NamedJob
+from clockwork.flows.named import write
+from clockwork.flows.sweep.discard import discard
+from clockwork.flows.sweep.parked_rows import ParkedRows
+from clockwork.flows.world import World
+
+log = logging.getLogger(__name__)
+
+#: Jobs, or parked rows, that are read at once.
+PAGE = 50
+#: Clocks differ: this much longer (ms) than caches and requests last nobody knows the client as it was.
+SPARE_MS = 10_000
+
+
+def end_client(world: World, client: Client, parked: Parked, until: int) -> bool:
+    """End what is left of a client, as far as time allows before `until` (ms); True if nothing is left of it.
+
+    Raises Unreadable for a job that this version cannot read; Unavailable.
+    """
+    if client.gone_at is None:
+        settled_at = (client.deleting_at or 0) + _longest_known_ms(world)
+        if world.clock.now() < settled_at or not _end_jobs(world, client, until):
+            return False
+        if not _end_parked(world, client.client_id, until):
+            return False
+        for host in world.regulation.circuits(client.client_id):
+            world.regulation.close_circuit(client.client_id, host)
+        latest = world.clients.get(client.client_id, fresh=True)
+        if latest is None or not world.clients.put(as_gone(latest, world.clock.now()), replaces=latest.revision):
+            return False
+        log.info("a client is gone", extra={"action": "client_gone", "clientId": client.client_id})
+    world.regulation.forget_parked(parked)
+    return True
+
+
+def _longest_known_ms(world: World) -> int:
+    """How long (ms) after its delete a request may still see the client as it was."""
+    return (world.settings.client_cache_seconds + world.settings.api_timeout_seconds) * 1000 + SPARE_MS
+
+
+def _end_jobs(world: World, client: Client, until: int) -> bool:
+    """Cancel named jobs behind the last key that was noted; True if none is left."""
+    after, is_over, conflicts = client.ended_to, False, False
+    while not is_over and world.clock.now() < until:
+        jobs = world.jobs.list(client.client_id, None, after, PAGE)
+        for job in jobs:
+            if job.is_alive and not _cancel(world, job):
+                conflicts = True
+            if world.clock.now() >= until:
+                break
+            after = after if conflicts else job.job_key
+        else:
+            is_over = len(jobs) < PAGE
+        if conflicts:
+            break
+    if after != client.ended_to:
+        noted = msgspec.structs.replace(client, ended_to=after, revision=client.revision + 1)
+        world.clients.put(noted, replaces=client.revision)
+    return is_over and not conflicts
+
+
+def _cancel(world: World, job: NamedJob) -> bool:
+    try:
+        write.change(world, job, None, cancelled(DELETED))
+    except RevisionConflict:
+        return False  # A caller changed it just now: the next sweep reads it again.
+    return True
+
+
+def _end_parked(world: World, client_id: str, until: int) -> bool:
+    reading = ParkedRows(world, client_id)
+    everything = Parked(client_id, discard_until=world.clock.now())
+    while world.clock.now() < until:
+        discard(world, reading, everything, reading.page(PAGE), DELETED)
+        if reading.is_over:
+            return not reading.leaves_any
+    return False

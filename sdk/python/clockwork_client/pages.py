@@ -1,0 +1,67 @@
+"""What the resources are made of: the pages of a list, and a part of the API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Generic, TypeVar
+
+from clockwork_client.answers import Answer
+from clockwork_client.calls import Caller, segment
+from clockwork_client.errors import NotConfigured, UnexpectedAnswer
+
+Item = TypeVar("Item", bound=Answer)
+
+
+class Pages(Generic[Item]):
+    """An iterator over the items of all pages; a page is fetched when the one before is used up.
+
+    `next_token` leads to the page after the one in hand: pass it as `next_token=` to go on later.
+    """
+
+    def __init__(self, fetch: Callable[[str | None], Any], kind: type[Item], next_token: str | None) -> None:
+        self.next_token = next_token
+        self._fetch = fetch
+        self._kind = kind
+        self._page: Iterator[Item] = iter(())
+        self._is_last = False
+
+    def __iter__(self) -> Pages[Item]:
+        return self
+
+    def __next__(self) -> Item:
+        while True:
+            for item in self._page:
+                return item
+            if self._is_last:
+                raise StopIteration
+            self._turn()
+
+    def _turn(self) -> None:
+        answer = self._fetch(self.next_token)
+        items = answer.get("items") if isinstance(answer, dict) else None
+        if not isinstance(items, list):
+            raise UnexpectedAnswer("a page has no items")
+        token = answer.get("nextToken")
+        if token is not None and (token == self.next_token or not isinstance(token, str)):
+            raise UnexpectedAnswer("a page leads to itself")
+        self._page = iter([self._kind(item) for item in items])
+        self.next_token = token
+        self._is_last = token is None
+
+
+class Resource:
+    """A part of the API. `client_id` is the client that calls are for unless they name another."""
+
+    def __init__(self, caller: Caller, client_id: str | None) -> None:
+        self._call = caller.call
+        self._machine = caller.machine
+        self._client_id = client_id
+
+    def _client(self, client_id: str | None) -> str:
+        found = client_id or self._client_id
+        if found is None:
+            raise NotConfigured("this call needs a client: set client_id= or CLOCKWORK_CLIENT_ID")
+        return segment(found)
+
+    def _pages(self, path: str, kind: type[Item], query: Mapping[str, object], token: str | None) -> Pages[Item]:
+        return Pages(lambda after: self._call("GET", path, query={**query, "nextToken": after}), kind, token)

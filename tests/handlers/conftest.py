@@ -1,0 +1,24 @@
+"""What a request is answered holds of the api Lambda and of the testing kit: tests that make an `Api` run over both."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.handlers.kit import KitApi
+
+#: Of what the kit has no part in: Lambdas, their log lines, and rights. Or a search by chance, which finds no request
+#: of another kind than the rest has.
+ONCE = ("arbitrary_input", "arbitrary_messages", "authorisation", "description", "lambdas", "metrics")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Have the tests of every module with an `Api` run twice."""
+    if hasattr(metafunc.module, "Api") and metafunc.module.__name__.rpartition(".test_")[2] not in ONCE:
+        metafunc.parametrize("answered_by", ["api", "kit"], indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def answered_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the `Api` of the test's module the testing kit's, if the test is to run on that."""
+    if getattr(request, "param", "api") == "kit":
+        monkeypatch.setattr(request.module, "Api", KitApi)

@@ -1,0 +1,194 @@
+"""An example of each route of the API, played in this order against the api Lambda in memory: one story.
+
+Whoever adds a route adds a `Step` here, then runs `make openapi`: docs/reference.md is made of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from clockwork.domain.executions import Outcome, State
+from clockwork.domain.instants import from_text
+from clockwork.domain.jobs import HttpTarget
+from clockwork.domain.releases import Delivery
+from clockwork.routes import ROUTES, Route
+from tests.handlers.handlers import Answer, Api
+from tests.support.examples import ADMIN
+
+BEGIN = from_text("2026-05-01T09:00:00Z")
+#: The principal of the client acme: a session of this role.
+BILLING = "arn:aws:iam::123456789012:role/Billing"
+_SESSION = "arn:aws:sts::123456789012:assumed-role/Billing/invoices"
+_HOOK = {"type": "http", "url": "https://example.com/hook"}
+_DOWN = {"type": "http", "url": "https://example.com/down"}
+_NIGHTLY = {"cron": "0 3 * * *", "timezone": "America/Los_Angeles"}
+_ORIGINAL = {"clientId": "acme", "scheduleKey": "order1-create"}
+#: Answers by the name under which their step keeps them.
+Kept = Mapping[str, Any]
+
+
+def _nothing(_: Kept) -> dict[str, str]:
+    return {}
+
+
+@dataclass(frozen=True)
+class Step:
+    """A request. `ids` fills the path by what was answered before; `kept` names the answer for later steps.
+
+    `minutes` pass before it. A step that is not `shown` only prepares what others need.
+    """
+
+    route: str
+    body: Any = None
+    query: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    ids: Callable[[Kept], Mapping[str, str]] = _nothing
+    kept: str = ""
+    minutes: float = 0
+    shown: bool = True
+
+
+def _acme(_: Kept) -> dict[str, str]:
+    return {"clientId": "acme"}
+
+
+def _job(name: str) -> Callable[[Kept], dict[str, str]]:
+    return lambda kept: {"jobId": kept[name]["jobId"]}
+
+
+def _run(name: str) -> Callable[[Kept], dict[str, str]]:
+    """The newest execution of a list that was answered."""
+    return lambda kept: {"executionId": kept[name]["items"][0]["executionId"]}
+
+
+STEPS = (
+    Step(
+        "PUT /v1/clients/{clientId}",
+        {"principals": [BILLING], "maxRatePerSecond": 50},
+        ids=_acme,
+    ),
+    Step("GET /v1/clients/{clientId}", ids=_acme),
+    Step("GET /v1/clients"),
+    Step("GET /v1/whoami"),
+    Step("GET /v1/health"),
+    Step("GET /v1/openapi.json"),
+    Step(
+        "POST /v1/jobs",
+        {"schedule": {"delaySeconds": 1800}, "target": _HOOK, "payload": {"order": 17}, "tags": {"team": "billing"}},
+        headers={"Idempotency-Key": "reminder-of-order-17"},
+        kept="reminder",
+    ),
+    Step("GET /v1/jobs/{jobId}", ids=_job("reminder")),
+    Step(
+        "POST /v1/jobs/batch",
+        {
+            "jobs": [
+                {"schedule": {"at": "2026-05-01T12:00:00Z"}, "target": _HOOK, "payload": {"order": 18}},
+                {"schedule": {"at": "noon"}, "target": _HOOK, "payload": {"order": 19}},
+            ]
+        },
+    ),
+    Step("POST /v1/schedules/preview", {"schedule": _NIGHTLY, "count": 2}),
+    Step(
+        "POST /v1/jobs",
+        {"jobKey": "nightly-invoices", "schedule": _NIGHTLY, "target": _HOOK, "payload": {"all": True}},
+        kept="nightly",
+        shown=False,
+    ),
+    Step("GET /v1/jobs", query={"prefix": "nightly-"}),
+    Step("GET /v1/upcoming", query={"to": "2026-05-01T12:00:00Z"}),
+    Step("PATCH /v1/jobs/{jobId}", {"payload": {"all": False}}, headers={"If-Match": "1"}, ids=_job("nightly")),
+    Step("PUT /v1/jobs/{jobId}", {"schedule": _NIGHTLY, "target": _HOOK, "payload": 1}, ids=_job("nightly")),
+    Step("POST /v1/jobs/{jobId}/pause", {"reason": "the bank is closed"}, ids=_job("nightly")),
+    Step("POST /v1/jobs/{jobId}/resume", {"reason": "it is open again"}, ids=_job("nightly")),
+    Step("POST /v1/jobs/{jobId}/run", {}, ids=_job("nightly")),
+    Step(
+        "POST /v1/jobs/{jobId}/backfill",
+        {"from": "2026-04-28T00:00:00Z", "to": "2026-04-30T00:00:00Z", "maxPerSecond": 5},
+        ids=_job("nightly"),
+    ),
+    Step("GET /v1/jobs/{jobId}/executions", query={"limit": "1"}, ids=_job("nightly"), kept="runs", minutes=1),
+    Step("GET /v1/executions/{executionId}", ids=_run("runs")),
+    Step("DELETE /v1/jobs/{jobId}", ids=_job("reminder")),
+    Step(
+        "POST /v1/jobs",
+        {"schedule": {"delaySeconds": 0}, "target": _DOWN, "retryPolicy": {"jitter": "none"}},
+        kept="failing",
+        shown=False,
+    ),
+    Step("GET /v1/jobs/{jobId}/executions", ids=_job("failing"), kept="waiting", minutes=0.1, shown=False),
+    Step("POST /v1/executions/{executionId}/cancel", {}, ids=_run("waiting")),
+    Step(
+        "POST /v1/jobs",
+        {"jobKey": "poll", "schedule": {"every": {"seconds": 60}}, "target": _DOWN, "retryPolicy": {"maxAttempts": 1}},
+        kept="poll",
+        shown=False,
+    ),
+    Step("GET /v1/clients/{clientId}/dead", query={"limit": "1"}, ids=_acme, kept="dead", minutes=4),
+    Step("GET /v1/clients/{clientId}/usage", ids=_acme),
+    Step("POST /v1/executions/{executionId}/redrive", {}, ids=_run("dead")),
+    Step("POST /v1/clients/{clientId}/dead/redrive", {"prefix": "poll", "limit": 1}, ids=_acme),
+    Step("POST /v1/clients/{clientId}/dead/discard", {"to": "2026-05-01T09:30:00Z"}, ids=_acme),
+    Step("POST /v1/clients/{clientId}/jobs/pause", {"prefix": "nightly-", "reason": "holiday"}, ids=_acme),
+    Step("POST /v1/clients/{clientId}/jobs/resume", {"prefix": "nightly-"}, ids=_acme),
+    Step("POST /v1/clients/{clientId}/jobs/cancel", {"prefix": "poll", "limit": 50}, ids=_acme),
+    Step("POST /v1/clients/{clientId}/pause", {"reason": "incident 7"}, ids=_acme),
+    Step("POST /v1/clients/{clientId}/parked/release", {"maxPerSecond": 20}, ids=_acme, minutes=2),
+    Step("POST /v1/clients/{clientId}/sidelined/release", {"maxPerSecond": 20}, ids=_acme, minutes=1),
+    Step("POST /v1/clients/{clientId}/resume", {}, ids=_acme, minutes=1),
+    Step("GET /v1/audit", query={"limit": "2"}),
+    Step("POST /v1/clients/{clientId}/parked/discard", {}, ids=_acme),
+    Step("POST /v1/clients/{clientId}/sidelined/discard", {}, ids=_acme),
+    Step("GET /v1/shards"),
+    Step(
+        "POST /schedule",
+        {
+            **_ORIGINAL,
+            "orderingKey": "order1",
+            "taskData": "payload",
+            "delivery": {"url": "https://example.com/hook"},
+            "scheduleTime": from_text("2026-05-02T00:00:00Z"),
+        },
+    ),
+    Step("DELETE /schedule", _ORIGINAL),
+    Step("DELETE /v1/clients/{clientId}", headers={"If-Match": "3"}, ids=_acme),
+)
+
+
+@dataclass(frozen=True)
+class Played:
+    """A step with the path that it had, who asked, and what was answered."""
+
+    step: Step
+    route: Route
+    path: str
+    answer: Answer
+
+
+def play() -> Iterator[Played]:
+    """Play all steps; two plays are alike to the byte. Raises AssertionError for a step that is refused."""
+    api = Api()
+    clock, targets = api.clockwork.clock, api.clockwork.targets
+    clock.at = BEGIN
+    targets._answer = lambda delivery: _outcome(delivery, clock.at)
+    routes = {route.key: route for route in ROUTES}
+    kept: dict[str, Any] = {}
+    for step in STEPS:
+        route = routes[step.route]
+        api.clockwork.run_until(clock.at + round(step.minutes * 60_000))
+        path = route.path.format(**step.ids(kept))
+        who = ADMIN if route.admin else _SESSION
+        answer = api.call(route.method, path, step.body, caller=who, query=step.query, headers=step.headers)
+        assert answer.status < 300, f"{step.route}: {answer.text}"
+        if step.kept:
+            kept[step.kept] = answer.body
+        yield Played(step, route, path, answer)
+
+
+def _outcome(delivery: Delivery, now: int) -> Outcome:
+    target = delivery.occurrence.target
+    if isinstance(target, HttpTarget) and target.url == _DOWN["url"]:
+        return Outcome(State.FAILED, now, now + 20, status_code=503, error="answered 503")
+    return Outcome(State.SUCCEEDED, now, now + 20, status_code=200)

@@ -1,0 +1,308 @@
+"""DELETE /v1/clients/{clientId}: what is left ends CANCELLED, the client is gone, and its id comes back empty."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from clockwork.domain.clients import DELETED
+from clockwork.domain.executions import Outcome, State
+from clockwork.flows.sweep.unpark import unpark
+from tests.handlers.faults import refused
+from tests.handlers.handlers import Answer, Api, job_body, make_handler, recorded
+from tests.handlers.test_trail import Died, Strikes, fragile
+from tests.simulation import roles
+from tests.support.examples import ADMIN, ALICE, BOB
+
+PATH = "/v1/clients/acme"
+EVERY = {"every": {"seconds": 60}}
+MINUTE = 60_000
+
+
+def admin(api: Api, method: str, path: str = PATH, body: Any = None, **more: Any) -> Answer:
+    return api.call(method, path, body, caller=ADMIN, **more)
+
+
+def sweep(api: Api) -> None:
+    unpark(api.clockwork.world, api.clockwork.clock.at + 60_000)
+
+
+def run(api: Api, minutes: float) -> None:
+    """Let time pass, with a sweep each minute."""
+    until = api.clockwork.clock.at + int(minutes * MINUTE)
+    while api.clockwork.clock.at < until:
+        api.clockwork.run_until(min(until, api.clockwork.clock.at + MINUTE))
+        sweep(api)
+
+
+def is_gone(api: Api) -> bool:
+    return admin(api, "GET").status == 404
+
+
+def records(api: Api) -> dict[str, tuple[str, str | None]]:
+    return {one.execution_id: (str(one.state), one.reason) for one in api.clockwork.executions.all()}
+
+
+def busy() -> Api:
+    """An API where acme has anonymous jobs of both levels, ordered and named ones, and some that wait for a retry."""
+    api = Api()
+
+    def fail(_: Any) -> Outcome:
+        at = api.clockwork.clock.at
+        return Outcome(State.FAILED, at, at, error="HTTP 500")
+
+    api.clockwork.targets._answer = fail
+    long = {"maxAttempts": 9, "initialSeconds": 120, "backoff": "fixed", "jitter": "none"}
+    for record in ("none", "full"):
+        assert api.create(schedule={"delaySeconds": 600}, record=record).status == 201
+        assert api.create(schedule={"delaySeconds": 1}, record=record, retryPolicy=long).status == 201
+    assert api.create(schedule={"delaySeconds": 600}, orderingKey="o").status == 201
+    for number in range(3):
+        assert api.create(jobKey=f"k{number}", schedule=EVERY).status == 201
+    api.clockwork.run_until(api.clockwork.clock.at + 5_000)
+    return api
+
+
+def test_a_client_that_is_being_deleted_takes_no_jobs_and_no_changes_and_says_why() -> None:
+    api = Api()
+    named = api.create(jobKey="k", schedule=EVERY).body["jobId"]
+    deleted = admin(api, "DELETE")
+    assert (deleted.status, deleted.body["state"]) == (202, "DELETING")
+    for answer in (
+        api.create(),
+        api.create(jobKey="other", schedule=EVERY),
+        api.call("POST", "/v1/jobs/batch", {"jobs": [job_body()]}),
+        api.call("POST", f"/v1/jobs/{named}/run", {}),
+        admin(api, "PUT", PATH, {"principals": [ALICE]}),
+        admin(api, "POST", f"{PATH}/pause", {}),
+        admin(api, "POST", f"{PATH}/resume", {}),
+    ):
+        refused(answer, 409)
+        assert "is being deleted" in answer.body["detail"]
+    assert admin(api, "GET").body["state"] == "DELETING"
+    assert api.call("GET", "/v1/jobs").status == 200
+
+
+def test_only_an_admin_may_delete_a_client_and_only_one_that_is_there() -> None:
+    api = Api()
+    refused(api.call("DELETE", PATH), 403)
+    refused(admin(api, "DELETE", "/v1/clients/nobody"), 404)
+    refused(admin(api, "DELETE", headers={"If-Match": "7"}), 409)
+    assert admin(api, "GET").body["state"] == "ACTIVE"
+    assert admin(api, "DELETE", headers={"If-Match": "0"}).status == 202
+    again = admin(api, "DELETE")
+    assert (again.status, again.body["revision"]) == (202, 1)
+
+
+def test_nothing_starts_after_a_delete_and_all_that_was_left_ends_cancelled() -> None:
+    api = busy()
+    assert admin(api, "DELETE").status == 202
+    started = len(api.clockwork.targets.delivered)
+    run(api, 15)
+    assert len(api.clockwork.targets.delivered) == started
+    assert is_gone(api)
+    states = records(api)
+    assert {state for state, _ in states.values()} == {"CANCELLED"}
+    reasons = [reason for _, reason in states.values()]
+    assert reasons.count(DELETED) >= 4  # of both levels, ordered, and what waited for its retry
+    assert all(not job.is_alive for job in api.clockwork.jobs.list("acme", None, None, 100))
+    assert not api.clockwork.queue.messages and not api.clockwork.ordered_queue.messages
+    assert list(api.clockwork.regulation.parked()) == []
+    refused(api.create(), 403)
+    assert api.call("GET", "/v1/whoami").body["clientIds"] == []
+    listed = admin(api, "GET", "/v1/clients").body["items"]
+    assert [one["clientId"] for one in listed] == ["globex"]
+
+
+def test_what_was_parked_ends_cancelled_with_that_reason() -> None:
+    api = Api()
+    admin(api, "POST", f"{PATH}/pause", {})
+    for record in ("none", "full"):
+        api.create(schedule={"delaySeconds": 1}, record=record)
+    api.clockwork.run_until(api.clockwork.clock.at + 20_000)
+    assert api.call("GET", f"{PATH}/usage").body["parked"]["count"] == 2
+    admin(api, "DELETE")
+    run(api, 3)
+    assert is_gone(api)
+    assert list(records(api).values()) == [("CANCELLED", DELETED)] * 2
+    assert api.clockwork.targets.delivered == []
+
+
+def test_a_client_that_gets_the_id_anew_inherits_nothing() -> None:
+    api = busy()
+    far = api.create(schedule={"delaySeconds": 3_600}).body["jobId"]
+    key = {"Idempotency-Key": "order-17"}
+    old = api.call("POST", "/v1/jobs", job_body(schedule={"delaySeconds": 3_600}), headers=key).body["jobId"]
+    admin(api, "DELETE")
+    run(api, 3)
+    assert is_gone(api)
+    api.clockwork.targets._answer = lambda _: Outcome(State.SUCCEEDED, api.clockwork.clock.at, api.clockwork.clock.at)
+    made = admin(api, "PUT", PATH, {"principals": [BOB]}, headers={"If-Match": "0"})
+    assert (made.status, made.body["state"]) == (200, "ACTIVE")
+    ask: dict[str, Any] = {"query": {"clientId": "acme"}, "caller": BOB}
+    for path in ("/v1/jobs", "/v1/upcoming", f"{PATH}/dead", "/v1/audit"):
+        asked = ask if path != f"{PATH}/dead" else {"caller": BOB}
+        found = api.call("GET", path, **asked).body["items"]
+        assert [one for one in found if one.get("action") != "putClient"] == [], path
+    sent = job_body(clientId="acme", schedule={"delaySeconds": 3_600})
+    own = api.call("POST", "/v1/jobs", sent, headers=key, caller=BOB)
+    assert own.status == 201 and own.body["jobId"] != old
+    assert api.call("POST", "/v1/jobs", sent, headers=key, caller=BOB).body["jobId"] == own.body["jobId"]
+    named = api.call("POST", "/v1/jobs", {**sent, "jobKey": "k0"}, caller=BOB)
+    assert named.status == 201
+    started = len(api.clockwork.targets.delivered)
+    run(api, 90)
+    delivered = api.clockwork.targets.delivered[started:]
+    assert {one.job_id for one in delivered} == {own.body["jobId"], named.body["jobId"]}
+    assert records(api)[f"{far}.{_due(api, far)}.0"] == ("CANCELLED", DELETED)
+
+
+def _due(api: Api, job_id: str) -> str:
+    (one,) = [one for one in api.clockwork.executions.all() if one.job_id == job_id]
+    return f"{one.due_at:013d}"
+
+
+def test_what_died_before_the_delete_is_not_redriven_by_who_has_the_id_now() -> None:
+    api = Api()
+
+    def fail(_: Any) -> Outcome:
+        at = api.clockwork.clock.at
+        return Outcome(State.FAILED, at, at, error="HTTP 500", permanent=True)
+
+    api.clockwork.targets._answer = fail
+    api.create(schedule={"delaySeconds": 1})
+    api.clockwork.run_until(api.clockwork.clock.at + 20_000)
+    (one,) = api.call("GET", f"{PATH}/dead").body["items"]
+    admin(api, "DELETE")
+    run(api, 3)
+    admin(api, "PUT", PATH, {"principals": [ALICE]})
+    assert api.call("GET", f"{PATH}/usage").body["dead"]["count"] == 0
+    assert api.call("POST", f"{PATH}/dead/redrive").body["matched"] == 0
+    answer = api.call("POST", f"/v1/executions/{one['executionId']}/redrive", {})
+    refused(answer, 409)
+    assert DELETED in answer.body["detail"]
+
+
+def test_a_trail_outlives_its_client_for_admins_alone() -> None:
+    api = Api()
+    admin(api, "DELETE")
+    run(api, 3)
+    query = {"clientId": "acme"}
+    told = [one["action"] for one in admin(api, "GET", "/v1/audit", query=query).body["items"]]
+    assert told == ["deleteClient"]
+    refused(api.call("GET", "/v1/audit", query=query), 403)
+    refused(admin(api, "GET", "/v1/audit", query={"clientId": "nobody"}), 404)
+    admin(api, "PUT", PATH, {"principals": [ALICE]})
+    assert [one["action"] for one in api.call("GET", "/v1/audit").body["items"]] == ["putClient"]
+    assert len(admin(api, "GET", "/v1/audit", query=query).body["items"]) == 2
+
+
+def test_many_jobs_are_ended_over_many_sweeps_each_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clockwork.flows.sweep.deletion.PAGE", 4)
+    api = Api()
+    for number in range(30):
+        api.create(jobKey=f"k{number:02}", schedule={"every": {"seconds": 3_600}})
+    admin(api, "DELETE")
+    api.clockwork.clock.at += 120_000
+    jobs = api.clockwork.jobs
+    save, spent = type(jobs).save, []
+
+    def slow(self: Any, *args: Any) -> bool:
+        api.clockwork.clock.at += 10_000
+        spent.append(1)
+        return save(self, *args)
+
+    monkeypatch.setattr(type(jobs), "save", slow)
+    sweeps = 0
+    while not is_gone(api) and sweeps < 30:
+        spent.clear()
+        sweep(api)
+        sweeps += 1
+        assert len(spent) <= 8
+    assert 4 <= sweeps < 30
+    assert all(not job.is_alive for job in jobs.list("acme", None, None, 100))
+
+
+def test_a_client_is_not_gone_while_a_cache_may_still_take_its_jobs() -> None:
+    api = Api()
+    admin(api, "DELETE")
+    settings = api.clockwork.settings
+    api.clockwork.clock.at += (settings.client_cache_seconds + settings.api_timeout_seconds) * 1000
+    sweep(api)
+    assert not is_gone(api)
+    api.clockwork.clock.at += 11_000
+    sweep(api)
+    assert is_gone(api)
+
+
+def test_wherever_the_delete_dies_its_repeat_leads_to_the_same_end() -> None:
+    for moment in range(100):
+        api = busy()
+        strikes = Strikes(moment, Died())
+        handle, api.handle = api.handle, make_handler("api", fragile(api.clockwork.world, strikes))
+        try:
+            admin(api, "DELETE")
+        except Died:
+            pass
+        finally:
+            api.handle = handle
+        assert admin(api, "DELETE").status == 202
+        started = len(api.clockwork.targets.delivered)
+        run(api, 15)
+        assert is_gone(api)
+        assert len(api.clockwork.targets.delivered) == started
+        if len(strikes.calls) * 2 <= moment:
+            assert moment > 4
+            return
+    raise AssertionError("the call never comes to its end")
+
+
+def test_wherever_a_sweep_dies_the_next_ones_go_on() -> None:
+    for moment in range(1_000):
+        api = busy()
+        admin(api, "POST", f"{PATH}/pause", {})
+        api.create(schedule={"delaySeconds": 1})
+        api.clockwork.run_until(api.clockwork.clock.at + 20_000)
+        admin(api, "DELETE")
+        started = len(api.clockwork.targets.delivered)
+        api.clockwork.clock.at += 120_000
+        strikes = Strikes(moment, Died())
+        with suppress(Died):
+            unpark(fragile(api.clockwork.world, strikes), api.clockwork.clock.at + 60_000)
+        run(api, 15)
+        assert is_gone(api), strikes.calls
+        assert len(api.clockwork.targets.delivered) == started
+        assert {state for state, _ in records(api).values()} == {"CANCELLED"}
+        if len(strikes.calls) * 2 <= moment:
+            assert moment > 10
+            return
+    raise AssertionError("the sweep never comes to its end")
+
+
+def test_the_sweeper_may_make_every_call_that_a_deletion_needs() -> None:
+    api = busy()
+    admin(api, "DELETE")
+    api.clockwork.clock.at += 120_000
+    calls: list[str] = []
+    unpark(recorded(api.clockwork.world, calls), api.clockwork.clock.at + 60_000)
+    assert {"jobs.list", "jobs.save", "clients.put"} <= set(calls)
+    for call in {one for one in calls if one.partition(".")[0] not in roles.NO_TABLE}:
+        roles.require("sweeper", *roles.NEEDS[call](1))
+
+
+def test_a_new_client_met_through_an_old_tombstone_loses_no_job() -> None:
+    """A deliverer may have the tombstone in its cache for a while after the id was given anew."""
+    api = Api()
+    admin(api, "DELETE")
+    run(api, 3)
+    tombstone = api.clockwork.clients.get("acme")
+    assert tombstone is not None and tombstone.gone_at is not None
+    admin(api, "PUT", PATH, {"principals": [ALICE]})
+    clients = api.clockwork.clients
+    get = clients.get
+    api.create(schedule={"delaySeconds": 1})
+    clients.get = lambda client_id, *, fresh=False: get(client_id, fresh=fresh) if fresh else tombstone  # type: ignore[method-assign]
+    api.clockwork.run_until(api.clockwork.clock.at + 20_000)
+    assert len(api.clockwork.targets.delivered) == 1

@@ -1,0 +1,78 @@
+"""The account's policies, judged by a simulator of IAM that knows AWS's own actions and resources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.infra.option_sets import OPTION_SETS, template_of
+from tests.infra.template import as_list
+from tests.support.iam.by_aws import calls_of_aws, decryptions
+from tests.support.iam.calls import REGION, Call
+from tests.support.iam.policies import Account
+from tests.support.iam.simulator import ALLOWED, verdicts
+
+ACCOUNT = "123456789012"
+#: Names of the emulator, beside those that AWS has for the same: see infra/permissions.py.
+OF_THE_EMULATOR = {"sqs:SendMessageBatch", "sqs:ChangeMessageVisibilityBatch"}
+
+
+def account_of(name: str) -> Account:
+    return Account(template_of(name), ACCOUNT)
+
+
+def roles(account: Account) -> set[str]:
+    """The roles of our own functions."""
+    functions = account.template.all("Lambda::Function").items()
+    return {account.role_of(one) for key, one in functions if key.startswith("Functions")}
+
+
+def granted(account: Account) -> Iterator[Call]:
+    """One call for each action and resource of each statement; `any` stands where a pattern leaves it open."""
+    for role in roles(account):
+        for statement in account.statements(role):
+            for action in as_list(statement["Action"]):
+                for resource in as_list(statement["Resource"]):
+                    given = "log-stream:any" if action.startswith("logs:") else "any"
+                    yield Call(role, action, resource if resource == "*" else resource.replace("*", given))
+
+
+@pytest.mark.parametrize("name", OPTION_SETS)
+def test_aws_may_do_with_the_roles_what_functions_and_event_sources_need(name: str) -> None:
+    account = account_of(name)
+    judged = verdicts(account, calls_of_aws(account))
+    assert roles(account) <= {call.role for call in judged}
+    assert {call: verdict for call, verdict in judged.items() if verdict != ALLOWED} == {}
+
+
+@pytest.mark.parametrize("name", OPTION_SETS)
+def test_every_permission_is_of_an_action_that_aws_has_on_such_a_resource(name: str) -> None:
+    account = account_of(name)
+    plain = {call for call in granted(account) if not call.action.startswith("kms:")}
+    judged = verdicts(account, {*plain, *decryptions(account, plain)})
+    assert len(judged) > 50
+    refused = {(call.action, verdict) for call, verdict in judged.items() if verdict != ALLOWED}
+    assert {action for action, _ in refused} == OF_THE_EMULATOR
+    assert all("invalid.action" in verdict for _, verdict in refused)
+
+
+def test_what_no_policy_names_is_refused() -> None:
+    account = account_of("plain")
+    table = {name: account.arn(account.template.logical_id(account.template.table(name))) for name in TABLES}
+    role = {moment: account.role_of(account.template.function(moment)) for moment in MOMENTS}
+    secret = f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret"
+    calls = {
+        Call(role["Ticker"], "dynamodb:GetItem", table["Jobs"]),
+        Call(role["Poller"], "dynamodb:DeleteItem", table["Timeline"]),
+        Call(role["Api"], "secretsmanager:GetSecretValue", f"{secret}:clockwork/a"),
+        Call(role["Deliverer"], "secretsmanager:GetSecretValue", f"{secret}:own"),
+        Call(role["Deliverer"], "kms:Decrypt", f"arn:aws:kms:{REGION}:{ACCOUNT}:key/0123-4"),
+        Call(role["Deliverer"], "sqs:SendMessage", f"arn:aws:sqs:{REGION}:{ACCOUNT}:payroll"),
+    }
+    assert set(verdicts(account, calls).values()) == {"ImplicitlyDenied"}
+    assert verdicts(account, {Call(role["Ticker"], "dynamodb:GetItem", table["Shards"])}).popitem()[1] == ALLOWED
+
+
+TABLES = ("Timeline", "Jobs", "Shards")
+MOMENTS = ("Ticker", "Poller", "Api", "Deliverer")
