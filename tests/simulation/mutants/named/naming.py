@@ -204,4 +204,21 @@ NAMING = (
         ((_MOVED, _MOVED.replace("Step(()", "Step((release_of(job, start.fire),) if start.key <= horizon else ()")),),
         "I7",
     ),
+    Mutant(
+        "catchUp counts for nothing that a pause of the client held back",
+        "domain/named/look.py",
+        (
+            (
+                "    pause = None if objection is not None or is_started else pause_over(pauses, due_at)\n",
+                "    pause = None\n",
+            ),
+        ),
+        "I7",
+    ),
+    Mutant(
+        "nothing that a pause of the client held back is delivered",
+        "domain/named/held_back.py",
+        (("    return due_at < skipped_until(job, pause.began_at, pause.ended_at)\n", "    return True\n"),),
+        "I1",
+    ),
 )
