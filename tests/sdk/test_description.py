@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from clockwork_client import Clockwork, errors, handled, overview, requests, resources, results
+from clockwork_client import Clockwork, errors, handled, overview, requests, resources, results, waiting
 from clockwork_client.answers import Answer, Target, camel, fields_of
 from clockwork_client.transport import Request, Response
 from infra import ROOT
@@ -118,7 +118,10 @@ CALLS: dict[str, Call] = {
     "createJob": lambda cw: cw.schedule(HTTP, 1, client_id="c", idempotency_key="k", **JOB),
     "createBatch": lambda cw: list(cw.schedule_many([requests.job(HTTP, 1, **JOB)], key="k")),
     "listJobs": lambda cw: next(
-        cw.jobs.list(prefix="p", state="s", tag="t", key="k", client_id="c", page_size=1, next_token="n"), None
+        cw.jobs.list(
+            prefix="p", state="s", tag="t", key="k", due_from=AT, due_to=AT, client_id="c", page_size=1, next_token="n"
+        ),
+        None,
     ),
     "getJob": lambda cw: cw.jobs.get("j"),
     "putJob": lambda cw: cw.jobs.replace("j", HTTP, 1, if_revision=3, **DEFINITION),
@@ -167,6 +170,7 @@ ANSWERS: dict[type[Answer], set[str]] = {
     results.Attempt: {"Attempt"},
     results.SkippedStretch: {"SkippedStretch"},
     results.Waits: {"Waits"},
+    waiting.Waiting: {"Waiting"},
     results.NextFire: {"NextFire"},
     results.ReleasedFire: {"ReleasedFire"},
     results.Outcomes: {"Outcomes"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -74,6 +75,7 @@ def show_execution(state: State, found: results.Execution) -> None:
             ("result", found.result),
             ("due", show.when(found.due_at, now)),
             ("next attempt", show.when(found.next_attempt_at, now)),
+            ("waits for", _waiting(found, now)),
             ("reason", found.reason),
             ("skipped", found.skipped),
         ]
@@ -85,6 +87,13 @@ def show_execution(state: State, found: results.Execution) -> None:
             for one in found.attempts
         ]  # fmt: skip
         show.table(("attempt", "state", "started", "late ms", "status", "error"), rows)
+
+
+def _waiting(found: results.Execution, now: datetime) -> str:
+    if found.waiting is None:
+        return ""
+    until = f", until {show.when(found.waiting.until, now)}" if found.waiting.until else ""
+    return f"{found.waiting.cause}: {found.waiting.says}{until}"
 
 
 def _blank(value: object) -> object:
