@@ -323,6 +323,13 @@ def test_what_is_done_with_many_jobs_shows_how_far_it_came_and_goes_on(cli: Cli)
     assert states(cli) == {}
 
 
+def test_named_jobs_are_listed_by_when_they_are_due(cli: Cli) -> None:
+    with_jobs(cli, "a1")
+    soon = (datetime.now(UTC) + timedelta(minutes=30)).isoformat()
+    assert cli.json("job", "list", "--due-to", soon) == []
+    assert [one["jobKey"] for one in cli.json("job", "list", "--due-from", soon)] == ["a1"]
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -118,7 +118,10 @@ CALLS: dict[str, Call] = {
     "createJob": lambda cw: cw.schedule(HTTP, 1, client_id="c", idempotency_key="k", **JOB),
     "createBatch": lambda cw: list(cw.schedule_many([requests.job(HTTP, 1, **JOB)], key="k")),
     "listJobs": lambda cw: next(
-        cw.jobs.list(prefix="p", state="s", tag="t", key="k", client_id="c", page_size=1, next_token="n"), None
+        cw.jobs.list(
+            prefix="p", state="s", tag="t", key="k", due_from=AT, due_to=AT, client_id="c", page_size=1, next_token="n"
+        ),
+        None,
     ),
     "getJob": lambda cw: cw.jobs.get("j"),
     "putJob": lambda cw: cw.jobs.replace("j", HTTP, 1, if_revision=3, **DEFINITION),

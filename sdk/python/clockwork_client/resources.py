@@ -31,13 +31,19 @@ class Jobs(Resource):
         state: str | None = None,
         tag: str | None = None,
         key: str | None = None,
+        due_from: requests.Instant | None = None,
+        due_to: requests.Instant | None = None,
         client_id: str | None = None,
         page_size: int | None = None,
         next_token: str | None = None,
     ) -> Pages[results.Job]:
-        """Named jobs in the order of their keys. `tag` is `name=value`, or a name; `key` is that of one job."""
+        """Named jobs in the order of their keys. `tag` is `name=value`, or a name; `key` is that of one job.
+
+        `due_from` and `due_to`: those whose next fire is due within these instants.
+        """
         client = client_id or self._client_id
-        which = {"jobKey": key, "prefix": prefix, "state": state, "tag": tag}
+        due = requests.fields(due_from=due_from, due_to=due_to)
+        which = {"jobKey": key, "prefix": prefix, "state": state, "tag": tag, **due}
         query = {"clientId": client, **which, "limit": page_size}
         return self._pages("/v1/jobs", results.Job, query, next_token)
 

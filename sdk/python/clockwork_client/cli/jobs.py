@@ -73,11 +73,13 @@ def create(
 @click.option("--prefix", help="Of the keys.")
 @click.option("--state", "job_state", help="ACTIVE, PAUSED, COMPLETED or CANCELLED.")
 @click.option("--tag", help="name=value, or a name.")
+@click.option("--due-from", type=values.INSTANT, help="Its next fire is due then or later.")
+@click.option("--due-to", type=values.INSTANT, help="Its next fire is due then or earlier.")
 @click.option("--limit", type=click.IntRange(1), default=100, help="At most so many (100).")
 @click.pass_obj
-def list_(state: State, prefix: str | None, job_state: str | None, tag: str | None, limit: int) -> None:
+def list_(state: State, /, job_state: str | None, limit: int, **which: Any) -> None:
     """List named jobs in the order of their keys."""
-    pages = state.cw.jobs.list(prefix=prefix, state=job_state, tag=tag, page_size=min(limit, 1_000))
+    pages = state.cw.jobs.list(state=job_state, page_size=min(limit, 1_000), **which)
     if state.is_json:
         show.each_as_json(islice(pages, limit))
         return

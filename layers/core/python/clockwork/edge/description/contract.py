@@ -92,7 +92,7 @@ OPERATIONS = {
     "list_jobs": Operation(
         "List a client's named jobs",
         named_jobs.JobPage,
-        parameters=("clientIdOf", "jobKey", "prefix", "state", "tag", "limit", "nextToken"),
+        parameters=("clientIdOf", "jobKey", "prefix", "state", "tag", "fireFrom", "fireTo", "limit", "nextToken"),
     ),
     "get_job": Operation("Read a job and where it stands", jobs.Job),
     "put_job": _change(
