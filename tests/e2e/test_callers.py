@@ -10,6 +10,7 @@ import urllib3
 
 from infra import ROOT
 from local.api import Answer
+from local.emulator import ACCOUNT
 from tests.e2e.deployment import Deployment
 from tests.e2e.tenant import Tenant
 from tests.unit.test_docs import fenced
@@ -43,8 +44,9 @@ def test_a_user_whom_iam_does_not_let_call_the_api_is_refused(deployment: Deploy
 
 def test_the_policy_of_the_page_lets_a_service_create_and_cancel_and_nothing_else(deployment: Deployment) -> None:
     stack = deployment.stack
-    (policy,) = fenced(ROOT / "docs/howto/callers.md", "json")
-    (statement,) = json.loads(policy.replace("abcdef1234", stack.outputs["ApiId"]))["Statement"]
+    (page,) = fenced(ROOT / "docs/howto/callers.md", "json")
+    policy = page.replace("abcdef1234", stack.outputs["ApiId"]).replace("123456789012", ACCOUNT)
+    (statement,) = json.loads(policy)["Statement"]
     service = stack.create_user("by-the-page", statement)
     assert stack.api().request("PUT", "/v1/clients/by-the-page", {"principals": [service.arn]}).status == 200
     api, job = stack.api(service), {"schedule": {"delaySeconds": 3_600}, "target": TARGET}
