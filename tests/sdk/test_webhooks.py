@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import subprocess
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import pytest
@@ -103,8 +104,15 @@ def test_the_receiver_in_node_of_the_page_takes_what_is_real_and_refuses_what_is
     _, headers = delivered(b'{"n":1}', [OTHER, SECRET])  # during a rotation there are two signatures
     _, foreign = delivered(b'{"n":1}', [OTHER])
     # What only Clockwork's own headers say, the page's receiver does not read.
-    forged = [{**headers, **change} for change, _ in FORGED if not any("clockwork" in name for name in change)]
-    cases = [(headers, '{"n":1}'), (headers, '{"n": 1}'), (foreign, '{"n":1}'), *((one, '{"n":1}') for one in forged)]
+    forged: list[dict[str, str | None]] = [
+        {**headers, **change} for change, _ in FORGED if not any("clockwork" in name for name in change)
+    ]
+    cases: list[tuple[Mapping[str, str | None], str]] = [
+        (headers, '{"n":1}'),
+        (headers, '{"n": 1}'),
+        (foreign, '{"n":1}'),
+        *((one, '{"n":1}') for one in forged),
+    ]
     (page,) = fenced(ROOT / "docs/howto/webhooks.md", "js")
     program = page[: page.index("createServer((")].replace('import { createServer } from "node:http";', "")
     asked = f"""{program}
