@@ -35,6 +35,8 @@ DEPLOY ?=
 ALLOW_REMOVAL ?=
 # Not empty: ask nothing.
 YES ?=
+# Where `make smoke` runs: in the AWS account of your credentials, or on this machine (local).
+STAGE ?= account
 # Not empty: `make destroy` does not wait for what was released.
 NOW ?=
 CHOSEN = $(ENV:%=-c environment=%) $(ADMIN_PRINCIPALS:%=-c adminPrincipals=%) $(DEPLOY)
@@ -50,7 +52,7 @@ PORT ?=
 STATE ?=
 SERVER = $(PY) -m local.dev $(PORT:%=--port %) $(if $(STATE),--state '$(STATE)')
 
-.PHONY: help setup setup-dev dev dev-logs dev-reload check fmt test fast unit nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak openapi synth preflight deploy destroy run demo bench clean
+.PHONY: help setup setup-dev dev dev-logs dev-reload check fmt test fast unit nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak smoke openapi synth preflight deploy destroy run demo bench clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -140,6 +142,9 @@ chaos: setup-dev ## The deployed stack while its workers, targets and ticks are 
 
 soak: setup-dev ## The deployed stack under a steady load for MINUTES (5): what is lost, late, or grows?
 	@$(PY) -m tests.soak --minutes $(MINUTES)
+
+smoke: setup-dev ## Judge every kind of job in an AWS account, then destroy it: a quarter of an hour, under a dollar (STAGE=local: here)
+	@$(PY) -m tests.smoke --stage $(STAGE) $(if $(YES),--yes)
 
 openapi: setup-dev ## Write the API's description and reference anew, after a change of routes or models
 	@$(PY) -m clockwork.edge.description.openapi

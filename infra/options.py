@@ -18,6 +18,10 @@ from infra.kafka.cluster import KafkaCluster
 from infra.kafka.rules import faults_of_cluster
 from infra.network import Network
 
+STAGES = ("account", "local", "smoke")
+#: The only name of a stack whose tables and queues go with it, although it is in an account.
+SMOKE = "Clockwork-Smoke"
+
 
 def service_of(arn: str) -> str:
     """The service that an ARN or a pattern of ARNs names."""
@@ -59,7 +63,7 @@ class Options:
     #: The names in the account of tables and queues that stayed from a stack before, by what they are for.
     adopted_tables: Mapping[str, str] = field(default_factory=dict)
     adopted_queues: Mapping[str, str] = field(default_factory=dict)
-    #: On the emulator, whether tables and queues stay when the stack goes, as they do in an account.
+    #: Whether tables, queues and logs stay when the stack goes. They do in an account, but for those of a smoke.
     keeps: bool = True
     #: What was asked for, as it was asked: the stack keeps it, so that the next deployment can tell what it drops.
     given: Mapping[str, Any] = field(default_factory=dict)
@@ -83,15 +87,18 @@ class Options:
     def chosen(node: Node, file: Path | None) -> Options:
         """The options of one environment of a file, with those that the CDK context gives in their place.
 
-        The context also has `environment`, its name, and `stage`: `local`, for the emulator, reads no file, and what it
-        makes goes with the stack unless `keep` is `true`. Raises InvalidDeployment with every fault.
+        The context also has `environment`, its name, and `stage`. `local`, for the emulator, reads no file, and what it
+        makes goes with the stack unless `keep` is `true`. `smoke`, for an account, reads none either: its stack has a
+        name that no other may have, and goes whole. Raises InvalidDeployment with every fault.
         """
         stage = str(node.try_get_context("stage") or "account")
-        if stage not in ("account", "local"):
-            raise InvalidDeployment([f"-c stage={stage}: give `account` or `local`"])
+        if stage not in STAGES:
+            raise InvalidDeployment([f"-c stage={stage}: give one of {', '.join(STAGES)}"])
         environment = str(node.try_get_context("environment") or "")
         of_file = options_of(file, environment) if file and stage == "account" else {}
         given = {name: value for name, value in {**of_file, **overrides(node)}.items() if value is not None}
+        if (stage == "smoke") != (given.get("name") == SMOKE):
+            raise InvalidDeployment([f"the name {SMOKE} is that of -c stage=smoke, whose tables and queues go with it"])
         if faults := list(_faults(given, is_local=stage == "local")):
             raise InvalidDeployment(faults)
         settings = Settings.for_local() if stage == "local" else Settings.for_account()

@@ -88,7 +88,7 @@ class Watcher:
         self.grants = Grants(self._invocation_ms)
         self.order = Order(2 * skew_ms)
         self.lives = Lives(self.require)
-        self.named = NamedWatcher(scheduler, self.order)
+        self.named = NamedWatcher(scheduler, self.order, self._invocation_ms)
         self.timeline = MemoryTimeline()
         self.executions = MemoryExecutions()
         self.violations: list[Violation] = []
@@ -169,6 +169,7 @@ class Watcher:
         """Notes that a client was saved, paused or not."""
         self.grants.changed(client, self._scheduler.now)
         self.caps.changed(client)
+        self.named.client_pauses.changed(client, self._scheduler.now)
         if client.paused:
             self._paused_since.setdefault(client.client_id, self._scheduler.now)
         else:
@@ -314,6 +315,8 @@ class Watcher:
         if before is None or after.attempts != before.attempts:
             objection = self.grants.refusal_objection(after, self._scheduler.now)
             self.require(objection is None, "I9", str(objection), about)
+        objection = self.named.skip_objection(before, after)
+        self.require(objection is None, "I1", str(objection), about)
         if after.state in FINAL:
             self.require(bool(after.reason) or after.state is State.SUCCEEDED, "I1", "an end without a reason", about)
 

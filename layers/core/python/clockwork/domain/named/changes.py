@@ -143,8 +143,10 @@ def paused(reason: str | None, *, cancels: bool = False) -> Change:
     """The change that pauses a job: what is due after the boundary does not start. `cancels`: nor does what waits."""
 
     def make(job: NamedJob, boundary_at: int, _: Home) -> NamedJob:
-        if job.state is JobState.PAUSED and job.paused_at is not None:
-            return _cancelling(msgspec.structs.replace(job, reason=reason), job.paused_at)
+        paused_at = paused_since(job)
+        if paused_at is not None:
+            again = msgspec.structs.replace(job, reason=reason)
+            return _cancelling(again, paused_at) if cancels else again
         after = msgspec.structs.replace(job, state=JobState.PAUSED, reason=reason, paused_at=boundary_at)
         return _cancelling(after, boundary_at) if cancels else after
 
