@@ -84,11 +84,15 @@ def grant(
     _allow_targets(functions["deliverer"], target_arns)
     _allow_secrets(functions, secret_prefix)
     for moment, function in functions.items():
-        if target_key_arns and kind_of(moment) in TELLS:
-            services = ("sqs", "sns", "secretsmanager") if kind_of(moment) == "deliverer" else ("sqs",)
-            _allow_keys(function, ("kms:GenerateDataKey", "kms:Decrypt"), target_key_arns, services)
-        if key_arn:
-            _allow_keys(function, _OWN_KEY, (key_arn,), ("dynamodb", "sqs"))
+        _allow_keys_of(moment, function, target_key_arns, key_arn)
+
+
+def _allow_keys_of(moment: str, function: lambda_.Function, targets: tuple[str, ...], own: str) -> None:
+    if targets and kind_of(moment) in TELLS:
+        services = ("sqs", "sns", "secretsmanager") if kind_of(moment) == "deliverer" else ("sqs",)
+        _allow_keys(function, ("kms:GenerateDataKey", "kms:Decrypt"), targets, services)
+    if own:
+        _allow_keys(function, _OWN_KEY, (own,), ("dynamodb", "sqs"))
 
 
 def _allow_keys(
