@@ -70,8 +70,18 @@ class Slots:
         return f"attempt {attempt[1]} begins, and no slot was taken for it"
 
     def _names(self, actor: Actor | None, client_id: str, key: Key, until: int) -> bool:
-        """Whether the attempt has a slot already, or gets one."""
-        return key in self._named or self._takes(actor, client_id, key, until)
+        """Whether the attempt has a slot already, or gets one.
+
+        A message that came twice may have two: the one that this invocation took for it counts as well.
+        """
+        if key not in self._named:
+            return self._takes(actor, client_id, key, until)
+        mine = self._unnamed[client_id, actor]
+        if until in mine:
+            mine.remove(until)
+            attempt = key[0], key[1]
+            self._earliest[attempt] = min(until, self._earliest.get(attempt, until))
+        return True
 
     def _takes(self, actor: Actor | None, client_id: str, key: Key, until: int) -> bool:
         """Whether the attempt gets a slot of its invocation's that is no later than `until` (ms).
