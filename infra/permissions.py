@@ -30,6 +30,8 @@ TELLS = ("poller", "deliverer", "sweeper")
 RELEASES = ("api", "ingester", "poller", "deliverer", "sweeper")
 #: Lambdas that sign webhooks.
 CALLS_WEBHOOKS = ("deliverer", "private_deliverer")
+#: The ticker narrows the lookahead by the backlog; the api shows it to admins.
+COUNTS = ("ticker", "api")
 INVOKES_POLLER = ("api", "ingester", "ticker", "sweeper")
 #: AWS checks `SendMessage` for single messages and batches alike; the emulator checks `SendMessageBatch` for a batch.
 _SEND = ("sqs:SendMessage", "sqs:SendMessageBatch")
@@ -62,7 +64,8 @@ def grant(
         _allow(functions[moment], (*_CONSUME, *_HIDE), queues.ordered[moment].release.queue_arn)
     _allow(functions["deliverer"], _CONSUME, further)
     counted = [*(pair.release for pair in queues.pairs.values()), *queues.further.values()]
-    _allow(functions["ticker"], ["sqs:GetQueueAttributes"], *(queue.queue_arn for queue in counted))
+    for moment in COUNTS:
+        _allow(functions[moment], ["sqs:GetQueueAttributes"], *(queue.queue_arn for queue in counted))
     letters = [pair.dead_letters.queue_arn for pair in queues.every if not pair.shares_dead_letters]
     _allow(functions["sweeper"], _CONSUME, *letters)
     # A resume of a client starts a sweep.

@@ -72,16 +72,12 @@ class Slots:
     def _names(self, actor: Actor | None, client_id: str, key: Key, until: int) -> bool:
         """Whether the attempt has a slot already, or gets one.
 
-        A message that came twice may have two: the one that this invocation took for it counts as well.
+        An attempt that has one gets another if its invocation took that for it, for another message of it.
         """
-        if key not in self._named:
-            return self._takes(actor, client_id, key, until)
         mine = self._unnamed[client_id, actor]
-        if until in mine:
-            mine.remove(until)
-            attempt = key[0], key[1]
-            self._earliest[attempt] = min(until, self._earliest.get(attempt, until))
-        return True
+        place = bisect_right(mine, until)
+        has_another = place > 0 and mine[place - 1] >= until - ROUNDING_MS
+        return self._takes(actor, client_id, key, until) if key not in self._named or has_another else True
 
     def _takes(self, actor: Actor | None, client_id: str, key: Key, until: int) -> bool:
         """Whether the attempt gets a slot of its invocation's that is no later than `until` (ms).
