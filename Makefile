@@ -13,9 +13,11 @@ FAULTS ?=
 MINUTES ?= 5
 # The order matters: `capacity` calibrates its model with the result that `lateness` has just measured.
 BENCHES ?= units idle cpu throughput backlog cold_start order herd caps isolation sdk lateness capacity
-# `make test` is two runs at once: the tests that deploy mostly wait, while the others compute.
+# `make test` is three runs at once: tests that deploy, and those by the development server, mostly wait. Those that
+# compute give way to them, since somebody waits for an answer there.
 DEPLOYING := tests/infra tests/e2e
-COMPUTING := tests/unit tests/contract tests/handlers tests/sdk tests/model tests/architecture tests/simulation tests/crash_points
+SERVING := tests/handlers tests/sdk tests/dev
+COMPUTING := tests/unit tests/contract tests/model tests/architecture tests/simulation tests/crash_points
 SIDE_BY_SIDE = $(PY) -m tests.support.side_by_side
 PYTEST = $(PY) -u -m pytest
 # Byte code is most of what pip spends its time on. Python compiles what it imports when it first does.
@@ -101,7 +103,7 @@ fmt: setup-dev ## Format, and mend what lint can mend by itself
 	@$(PY) -m ruff format .
 
 test: check ## Everything that continuous integration runs (nine minutes on two cores)
-	@$(SIDE_BY_SIDE) 'deploying=$(PYTEST) $(DEPLOYING)' 'computing=$(PYTEST) $(COMPUTING)'
+	@$(SIDE_BY_SIDE) 'deploying=$(PYTEST) $(DEPLOYING)' 'serving=$(PYTEST) $(SERVING)' 'computing=nice $(PYTEST) $(COMPUTING)'
 
 # Whoever changes a line that a mutant edits aims the mutant again: a commit without that is red at once.
 AIMS = tests/simulation/test_mutants.py::test_a_named_mutant_still_has_its_lines_and_still_is_python \

@@ -189,6 +189,16 @@ def missed() -> Steps:
     ]
 
 
+def held_back() -> Steps:
+    """A beat whose releases end in a short pause that no poller sees, and that are to be sent anew by its resume."""
+    every = Recurrence(every=Every(14_000, BEGAN_AT + 20_000), max_fires=9)
+    return [
+        (1_000, _create("held back", recurrence=every, catch_up="all")),
+        (64_000, _change("held back", changes.paused("a short pause"))),
+        (95_000, _change("held back", changes.resumed(None))),
+    ]
+
+
 SCENES: dict[str, Callable[[], Steps]] = {
     scene.__name__: scene
     for scene in (
@@ -197,7 +207,9 @@ SCENES: dict[str, Callable[[], Steps]] = {
     )
 }
 #: Scenes that make no call to AWS which the others do not make; they are played in memory alone.
-FURTHER_SCENES: dict[str, Callable[[], Steps]] = {scene.__name__: scene for scene in (unsendable, retimed, missed)}
+FURTHER_SCENES: dict[str, Callable[[], Steps]] = {
+    scene.__name__: scene for scene in (unsendable, retimed, missed, held_back)
+}
 
 
 def with_outlines_of(whole: CreateRequest, jobs: Sequence[NewJob]) -> CreateRequest:
