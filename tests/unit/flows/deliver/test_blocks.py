@@ -81,7 +81,7 @@ def test_who_finds_no_block_free_asks_for_none_for_a_moment() -> None:
         asked.append(block)
         return lease(client_id, block, holder, at, until)
 
-    clockwork.regulation.lease = counting  # type: ignore[method-assign]
+    clockwork.regulation.lease = counting  # type: ignore[method-assign, assignment]
     batch = batch_of(clockwork)
     for after_ms, asks in ((0, 1), (NONE_FREE_FOR_MS - 1, 1), (NONE_FREE_FOR_MS, 2)):
         assert _lease(batch, "acme", Blocks(1, 2), now + after_ms) is None
@@ -98,7 +98,7 @@ def test_only_so_many_blocks_are_tried_and_none_that_is_known_to_be_taken() -> N
         tried.append(block)
         return False
 
-    clockwork.regulation.lease = refusing  # type: ignore[method-assign]
+    clockwork.regulation.lease = refusing  # type: ignore[method-assign, assignment]
     assert _lease(batch_of(clockwork), "acme", Blocks(20, 2), now) is None
     assert len(tried) == len(set(tried)) == BLOCKS_TRIED
     assert all(number % 2 for number in tried[1:])
