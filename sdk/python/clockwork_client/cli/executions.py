@@ -55,10 +55,11 @@ def cancel(state: State, execution_id: str) -> None:
 
 @executions.command()
 @click.argument("execution_id")
+@click.option("--as-it-was", is_flag=True, help="Of a named job: as its record has it, not as the job is now.")
 @click.pass_obj
-def redrive(state: State, execution_id: str) -> None:
+def redrive(state: State, execution_id: str, as_it_was: bool) -> None:
     """Deliver a DEAD execution after all."""
-    show_execution(state, state.cw.executions.redrive(execution_id))
+    show_execution(state, state.cw.executions.redrive(execution_id, as_it_was=as_it_was or None))
 
 
 def show_execution(state: State, found: results.Execution) -> None:

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-
+#: The chains of a portion are expanded for at least so long (ms), if there are so many.
+LEAST_EXPANDING_MS = 2_000
 Tags = frozenset[str] | None
 
 
@@ -43,7 +44,7 @@ def release_portion(visit: Visit, rows: Sequence[Row], until: str) -> str | None
     Nothing behind a row that cannot be passed is sent before it is known that the row cannot be passed.
     """
     visit.untold.clear()
-    visited = list(_until_stop(visit_rows(visit.world, rows, until, _limit(visit), visit.world.clock.now())))
+    visited = list(_until_stop(visit, visit_rows(visit.world, rows, until, _limit(visit), visit.world.clock.now())))
     return _release(visit, visited)
 
 
@@ -116,9 +117,18 @@ def _release(visit: Visit, visited: Sequence[Visited]) -> str | None:
     return "goes_on" if goes_on else None
 
 
-def _until_stop(visited: Iterator[Visited]) -> Iterator[Visited]:
-    """The visited rows, up to and including the first one behind which no row may be passed."""
+def _until_stop(visit: Visit, visited: Iterator[Visited]) -> Iterator[Visited]:
+    """The visited rows, up to and including the first one behind which no row may be passed, or time has run out.
+
+    A chain may take a tenth of a second to its next fire, and a portion may have a hundred of them. So the visit
+    commits how far it got when a commit is due, and reads again from there, or its lease would end under it. However
+    long the read took, there is time for some rows.
+    """
+    until_at = 0
     for one in visited:
+        now = visit.world.clock.now()
+        until_at = until_at or max(visit.commits_by, now + LEAST_EXPANDING_MS)
+        one.goes_on = one.goes_on or now >= until_at
         yield one
         if one.goes_on or one.is_newer:
             return
