@@ -10,6 +10,11 @@ _CLOSED = (
     "    closings = with_closing(after.closings, closing)\n    return msgspec.structs.replace(after, closings=closings,"
 )
 _HOLE = "            closings = with_closing(closings, closing)\n"
+_ANEW = "        return with_series(msgspec.structs.replace(again, partition_id=home(job.definition)))\n"
+_BEGINS = "return after.state is JobState.ACTIVE and after.series != before.pointed_by\n"
+_OR_RESUMED = _BEGINS.replace("after.series", "(after.series").replace(
+    "by\n", "by or before.state is JobState.PAUSED)\n"
+)
 _SETTLED = """        advance_past_horizon(world, job, first_pointer(job))
         if begins_chain(stored, job)
 """
@@ -103,6 +108,13 @@ NAMING = (
         ((_HOLE, ""),),
         "I7",
         scene="missed",
+    ),
+    Mutant(
+        "a resume keeps the series of before the pause",
+        "domain/named/changes.py",
+        ((_ANEW, _ANEW.replace("with_series(", "(")), (_BEGINS, _OR_RESUMED)),
+        "I1",
+        scene="held_back",
     ),
     Mutant(
         "what a pause ended stays ended",
