@@ -16,25 +16,18 @@ from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
 from constructs import Construct
 
 from clockwork.routes import ROUTES
+from infra.observability.access_log import LOGGED
+from infra.options import Options
 
 #: The API's throttle (a token bucket) counts requests, not jobs: one batch request creates up to 500 jobs.
 REQUESTS_PER_SECOND = 2_000
 BURST = 1_000
-_LOGGED = {
-    "requestId": "$context.requestId",
-    "route": "$context.routeKey",
-    "path": "$context.path",
-    "caller": "$context.identity.userArn",
-    "status": "$context.status",
-    "latencyMs": "$context.responseLatency",
-    "integrationError": "$context.integrationErrorMessage",
-}
 
 
 class Api(Construct):
     """The API (`http_api`) and its only `stage`, which answers at the root of the address."""
 
-    def __init__(self, scope: Construct, construct_id: str, *, handler: lambda_.IFunction, disposable: bool) -> None:
+    def __init__(self, scope: Construct, construct_id: str, *, handler: lambda_.IFunction, options: Options) -> None:
         super().__init__(scope, construct_id)
         self.http_api = apigateway.HttpApi(
             self,
@@ -57,7 +50,8 @@ class Api(Construct):
             auto_deploy=True,
             throttle=apigateway.ThrottleSettings(rate_limit=REQUESTS_PER_SECOND, burst_limit=BURST),
         )
-        self._log_access(disposable=disposable)
+        if options.access_log:
+            self._log_access(disposable=not options.keeps)
 
     @property
     def url(self) -> str:
@@ -75,7 +69,7 @@ class Api(Construct):
         stage = self.stage.node.default_child
         assert isinstance(stage, apigateway.CfnStage)
         stage.access_log_settings = apigateway.CfnStage.AccessLogSettingsProperty(
-            destination_arn=log.log_group_arn, format=json.dumps(_LOGGED)
+            destination_arn=log.log_group_arn, format=json.dumps(LOGGED)
         )
 
 

@@ -5,7 +5,7 @@ Only the deliverers of further release queues share the role and the log of the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
@@ -18,10 +18,11 @@ from infra.ingestion import Ingestion
 from infra.kafka.cluster import KafkaCluster
 from infra.kafka.functions import reach
 from infra.memory import DELIVERER_MEMORY_MB, MEMORY_MB, POLLER_MEMORY_MB
+from infra.network import Network, place
 from infra.options import Options
 from infra.packaging.bundle import handler
 from infra.packaging.layers import ARCHITECTURES, RUNTIME, Layers
-from infra.permissions import grant
+from infra.permissions import TELLS, grant, kind_of
 from infra.queues import Queues, leave_behind
 from infra.storage import Storage
 
@@ -91,6 +92,14 @@ def _kafka_shape(settings: Settings) -> _Shape:
     )
 
 
+def _private_shape(settings: Settings) -> _Shape:
+    return replace(
+        _shapes(settings)["deliverer"],
+        purpose="Delivers released occurrences to private targets, on time",
+        folder="deliverer",
+    )
+
+
 def _ingester_shape(settings: Settings) -> _Shape:
     return _Shape(
         purpose="Takes messages that create and cancel jobs",
@@ -103,9 +112,9 @@ def _ingester_shape(settings: Settings) -> _Shape:
 class Functions(Construct):
     """All Lambda functions of a deployment.
 
-    `by_moment` has the Lambda of each moment, with `kafka_deliverer` and `ingester` if the options ask for them. The
-    five Lambdas of every deployment are attributes, too. `further` has the deliverers of further release queues, by
-    the number of the queue. Whoever starts one of them names its alias, see `live`.
+    `by_moment` has the Lambda of each moment, with `kafka_deliverer`, `private_deliverer` and `ingester` if the options
+    ask for them. The five Lambdas of every deployment are attributes, too. `further` has the deliverers of further
+    release queues, by the number of the queue. Whoever starts one of them names its alias, see `live`.
     """
 
     def __init__(
@@ -124,6 +133,7 @@ class Functions(Construct):
         self._live: dict[lambda_.Function, lambda_.Alias] = {}
         self._architecture = ARCHITECTURES[options.architecture]
         self._reserves = options.reserve
+        self._platform_logs = options.platform_logs
         self._removal_policy = cdk.RemovalPolicy.RETAIN if options.keeps else cdk.RemovalPolicy.DESTROY
         settings = _with_resources(options.settings, storage, queues)
         if options.kafka:
@@ -139,6 +149,8 @@ class Functions(Construct):
         self.by_moment = {moment: getattr(self, moment) for moment in shapes}
         if options.kafka:
             self.by_moment["kafka_deliverer"] = self._kafka_deliverer(settings, options.kafka)
+        if options.network:
+            self.by_moment["private_deliverer"] = self._private_deliverer(settings, options.network)
         if ingestion:
             rejecting = settings.with_(rejected_queue_url=ingestion.rejected.queue_url)
             self.by_moment["ingester"] = self._function("ingester", _ingester_shape(settings), rejecting)
@@ -157,6 +169,8 @@ class Functions(Construct):
             target_queue_arns=options.target_queue_arns,
             target_arns=options.target_arns,
             secret_prefix=settings.secret_prefix,
+            target_key_arns=options.target_key_arns,
+            key_arn=options.key_arn,
         )
 
     def live(self, function: lambda_.Function) -> lambda_.Alias:
@@ -173,6 +187,11 @@ class Functions(Construct):
         )
         function = self._function("kafka_deliverer", _kafka_shape(settings), settings)
         reach(function, cluster)
+        return function
+
+    def _private_deliverer(self, settings: Settings, network: Network) -> lambda_.Function:
+        function = self._function("private_deliverer", _private_shape(settings), settings.with_(in_network=True))
+        place(function, network.subnet_ids, network.security_group_ids)
         return function
 
     def _further_deliverer(self, number: int, settings: Settings) -> lambda_.Function:
@@ -193,7 +212,13 @@ class Functions(Construct):
         log = logs.LogGroup(
             self, f"{name}Log", retention=logs.RetentionDays.ONE_MONTH, removal_policy=self._removal_policy
         )
-        role = iam.Role(self, f"{name}Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+        role = iam.Role(
+            self,
+            f"{name}Role",
+            # Policies of queues, keys and roles elsewhere name it. Roles belong to an account, hence the region in it.
+            role_name=f"{cdk.Stack.of(self).stack_name}-{cdk.Aws.REGION}-{name}" if kind_of(moment) in TELLS else None,
+            assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"),
+        )
         log.grant_write(role)
         function = self._make(name, shape.folder or moment, shape, settings, role=role, log=log)
         if shape.perishable:
@@ -214,6 +239,10 @@ class Functions(Construct):
             layers=[self._layers.of[layer] for layer in ("vendor", *shape.layers, "core")],
             role=role,
             log_group=log,
+            # JSON is the format in which Lambda's own lines have levels. Clockwork's lines are as they were written.
+            logging_format=lambda_.LoggingFormat.JSON,
+            system_log_level_v2=lambda_.SystemLogLevel[self._platform_logs],
+            application_log_level_v2=lambda_.ApplicationLogLevel.INFO,
             timeout=cdk.Duration.seconds(shape.timeout_seconds),
             memory_size=shape.memory_mb,
             reserved_concurrent_executions=shape.reserved if self._reserves else None,
@@ -234,6 +263,8 @@ def construct_name(moment: str) -> str:
 def _with_resources(settings: Settings, storage: Storage, queues: Queues) -> Settings:
     names = {f"{name}_table": table.table_name for name, table in storage.tables.items()}
     for moment, pair in queues.pairs.items():
+        if moment == "private_deliverer":
+            continue  # its queues have derived names
         prefix = moment.removesuffix("deliverer")
         names[f"{prefix}release_queue_url"] = pair.release.queue_url
         names[f"{prefix}release_dead_letter_queue_url"] = pair.dead_letters.queue_url

@@ -9,13 +9,18 @@ from typing import Any
 
 from constructs import Node
 
-from clockwork.settings import Settings, release_queue_name
+from clockwork.settings import Settings, private_queue_name, release_queue_name
 from infra import concurrency
 from infra.deployment.document import InvalidDeployment, options_of
 from infra.deployment.overrides import overrides
 from infra.deployment.schema import default_of
 from infra.kafka.cluster import KafkaCluster
 from infra.kafka.rules import faults_of_cluster
+from infra.network import Network
+
+STAGES = ("account", "local", "smoke")
+#: The only name of a stack whose tables and queues go with it, although it is in an account.
+SMOKE = "Clockwork-Smoke"
 
 
 def service_of(arn: str) -> str:
@@ -35,10 +40,16 @@ class Options:
     #: Patterns of the ARNs of the Lambda functions, event buses and SNS topics that jobs may target, and of the roles
     #: that a delivery may assume. Empty: none.
     target_arns: tuple[str, ...] = ()
+    #: Patterns of the ARNs of the keys with which target queues, topics and signing secrets are encrypted.
+    target_key_arns: tuple[str, ...] = ()
+    #: The key of Clockwork's own tables and queues. Empty: DynamoDB's and SQS's own.
+    key_arn: str = ""
     #: An SNS topic that every alarm notifies. Empty: alarms show in CloudWatch and notify nobody.
     alarm_topic_arn: str = ""
     #: The Kafka cluster whose topics jobs may target. None: jobs may target no topic.
     kafka: KafkaCluster | None = None
+    #: The network of private targets. None: deliveries have none.
+    network: Network | None = None
     #: Provisioned pollers that Lambda keeps ready for each plain release queue of the deliverers (not for that of the
     #: Kafka deliverer). 0: Lambda adds pollers as messages come.
     queue_pollers: int = 0
@@ -46,13 +57,17 @@ class Options:
     ingestion_queue: bool = False
     #: Whether ticker and pollers have concurrency that nothing else in the account can take.
     reserve: bool = False
+    #: From which level on Lambda's own lines about invocations are logged: `WARN` or `INFO`.
+    platform_logs: str = "WARN"
+    #: Whether the API logs every request.
+    access_log: bool = True
     #: `arm64` or `x86_64`.
     architecture: str = "arm64"
     tags: Mapping[str, str] = field(default_factory=dict)
     #: The names in the account of tables and queues that stayed from a stack before, by what they are for.
     adopted_tables: Mapping[str, str] = field(default_factory=dict)
     adopted_queues: Mapping[str, str] = field(default_factory=dict)
-    #: On the emulator, whether tables and queues stay when the stack goes, as they do in an account.
+    #: Whether tables, queues and logs stay when the stack goes. They do in an account, but for those of a smoke.
     keeps: bool = True
     #: What was asked for, as it was asked: the stack keeps it, so that the next deployment can tell what it drops.
     given: Mapping[str, Any] = field(default_factory=dict)
@@ -76,15 +91,18 @@ class Options:
     def chosen(node: Node, file: Path | None) -> Options:
         """The options of one environment of a file, with those that the CDK context gives in their place.
 
-        The context also has `environment`, its name, and `stage`: `local`, for the emulator, reads no file, and what it
-        makes goes with the stack unless `keep` is `true`. Raises InvalidDeployment with every fault.
+        The context also has `environment`, its name, and `stage`. `local`, for the emulator, reads no file, and what it
+        makes goes with the stack unless `keep` is `true`. `smoke`, for an account, reads none either: its stack has a
+        name that no other may have, and goes whole. Raises InvalidDeployment with every fault.
         """
         stage = str(node.try_get_context("stage") or "account")
-        if stage not in ("account", "local"):
-            raise InvalidDeployment([f"-c stage={stage}: give `account` or `local`"])
+        if stage not in STAGES:
+            raise InvalidDeployment([f"-c stage={stage}: give one of {', '.join(STAGES)}"])
         environment = str(node.try_get_context("environment") or "")
         of_file = options_of(file, environment) if file and stage == "account" else {}
         given = {name: value for name, value in {**of_file, **overrides(node)}.items() if value is not None}
+        if (stage == "smoke") != (given.get("name") == SMOKE):
+            raise InvalidDeployment([f"the name {SMOKE} is that of -c stage=smoke, whose tables and queues go with it"])
         if faults := list(_faults(given, is_local=stage == "local")):
             raise InvalidDeployment(faults)
         settings = Settings.for_local() if stage == "local" else Settings.for_account()
@@ -93,7 +111,7 @@ class Options:
 
 
 def _options(given: Mapping[str, Any], settings: Settings) -> Options:
-    cluster = given.get("kafka")
+    cluster, network = given.get("kafka"), given.get("network")
     return Options(
         settings=settings.with_(
             stack_name=_value(given, "name"),
@@ -101,15 +119,22 @@ def _options(given: Mapping[str, Any], settings: Settings) -> Options:
             shards=given.get("shards", settings.shards),
             release_queues=given.get("releaseQueues", settings.release_queues),
             deliverer_concurrency=given.get("delivererConcurrency", settings.deliverer_concurrency),
+            has_network="network" in given,
+            own_metrics=given.get("ownMetrics", settings.own_metrics),
         ),
         name=_value(given, "name"),
         target_queue_arns=tuple(_value(given, "targetQueueArns")),
         target_arns=tuple(_value(given, "targetArns")),
+        target_key_arns=tuple(_value(given, "targetKeyArns")),
+        key_arn=given.get("keyArn", ""),
         alarm_topic_arn=given.get("alarmTopicArn", ""),
         kafka=KafkaCluster.of(cluster) if cluster is not None else None,
+        network=Network.of(network) if network is not None else None,
         queue_pollers=_value(given, "queuePollers"),
         ingestion_queue=_value(given, "ingestionQueue"),
         reserve=_value(given, "reserve"),
+        platform_logs=_value(given, "platformLogs"),
+        access_log=_value(given, "accessLog"),
         architecture=_value(given, "architecture"),
         tags=given.get("tags", {}),
         adopted_tables=given.get("adopt", {}).get("tables", {}),
@@ -128,14 +153,27 @@ def _faults(given: Mapping[str, Any], *, is_local: bool) -> Iterator[str]:
     deliverers = given.get("delivererConcurrency", settings.deliverer_concurrency)
     yield from concurrency.faults(deliverers, _value(given, "releaseQueues"), _value(given, "queuePollers"))
     for use, queue in given.get("adopt", {}).get("queues", {}).items():
-        number = use.removeprefix("Release")
-        derived = release_queue_name(_value(given, "name"), number)
-        # The Lambdas know further queues by this name alone, see `Settings.release_queue_urls`.
-        if number.isdecimal() and queue != derived:
+        derived = _derived_name(_value(given, "name"), use)
+        if derived and queue != derived:
             yield f"adopt: {use} is {queue}, and would have to be {derived}: only a stack of the same name adopts it"
+    for option, part in (("region", 3), ("account", 4)):
+        of_key = given.get("keyArn", "").split(":")[part:][:1]
+        if of_key and given.get(option, of_key[0]) != of_key[0]:
+            yield f"keyArn: the key is of {of_key[0]}, and the {option} is {given[option]}"
+    if is_local and "network" in given:
+        yield "network: the local stage has no network but that of this machine"
     cluster = given.get("kafka")
     if cluster is not None:
         prefix = settings.with_(stack_name=_value(given, "name")).secret_prefix
         yield from (f"kafka: {fault}" for fault in faults_of_cluster(cluster, prefix))
         if is_local and "bootstrapServers" not in cluster:
             yield "kafka: the local stage has no MSK: give bootstrapServers"
+
+
+def _derived_name(stack_name: str, use: str) -> str:
+    """The name of a queue that the Lambdas know by it alone, see `Settings.release_queue_urls`; of others none."""
+    number = use.removeprefix("Release")
+    if number.isdecimal():
+        return release_queue_name(stack_name, number)
+    private = {"PrivateRelease": False, "PrivateOrderedRelease": True}
+    return private_queue_name(stack_name, ordered=private[use]) if use in private else ""

@@ -16,7 +16,7 @@ from infra.storage import ATTENTION_INDEX
 from infra.table_actions import TABLE_ACTIONS
 
 #: Lambdas that need the permissions of another, for the same work on other queues.
-KIND_OF = {"kafka_deliverer": "deliverer"}
+KIND_OF = {"kafka_deliverer": "deliverer", "private_deliverer": "deliverer"}
 #: The action that the deliverer needs for a target or role, by the service of its ARN.
 TARGET_ACTIONS = {
     "lambda": "lambda:InvokeFunction",
@@ -28,11 +28,22 @@ TARGET_ACTIONS = {
 #: have named one of these for messages about its dead executions.
 TELLS = ("poller", "deliverer", "sweeper")
 RELEASES = ("api", "ingester", "poller", "deliverer", "sweeper")
+#: Lambdas that sign webhooks.
+CALLS_WEBHOOKS = ("deliverer", "private_deliverer")
+#: The ticker narrows the lookahead by the backlog; the api shows it to admins.
+COUNTS = ("ticker", "api")
 INVOKES_POLLER = ("api", "ingester", "ticker", "sweeper")
 #: AWS checks `SendMessage` for single messages and batches alike; the emulator checks `SendMessageBatch` for a batch.
 _SEND = ("sqs:SendMessage", "sqs:SendMessageBatch")
+#: https://docs.aws.amazon.com/kms/latest/developerguide/services-dynamodb.html
+_OWN_KEY = ("kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*")
 _HIDE = ("sqs:ChangeMessageVisibilityBatch",)
 _CONSUME = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes")
+
+
+def kind_of(moment: str) -> str:
+    """The Lambda whose permissions a Lambda has."""
+    return KIND_OF.get(moment, moment)
 
 
 def grant(
@@ -43,15 +54,17 @@ def grant(
     target_queue_arns: tuple[str, ...],
     target_arns: tuple[str, ...],
     secret_prefix: str,
+    target_key_arns: tuple[str, ...],
+    key_arn: str,
 ) -> None:
     """Write the policy of every function's own role."""
     further = _further_queues(queues)
     for moment, function in functions.items():
-        for name, actions in TABLE_ACTIONS[KIND_OF.get(moment, moment)].items():
+        for name, actions in TABLE_ACTIONS[kind_of(moment)].items():
             _allow(function, [f"dynamodb:{action}" for action in actions.split()], tables[name].table_arn)
-        if KIND_OF.get(moment, moment) in RELEASES:
+        if kind_of(moment) in RELEASES:
             _allow(function, _SEND, *(pair.release.queue_arn for pair in queues.every), further)
-        if KIND_OF.get(moment, moment) in TELLS and target_queue_arns:
+        if kind_of(moment) in TELLS and target_queue_arns:
             _allow(function, ["sqs:SendMessage"], *target_queue_arns)
         if moment in INVOKES_POLLER:
             _allow(function, ["lambda:InvokeFunction"], f"{functions['poller'].function_arn}:{LIVE}")
@@ -60,14 +73,36 @@ def grant(
         _allow(functions[moment], (*_CONSUME, *_HIDE), queues.ordered[moment].release.queue_arn)
     _allow(functions["deliverer"], _CONSUME, further)
     counted = [*(pair.release for pair in queues.pairs.values()), *queues.further.values()]
-    _allow(functions["ticker"], ["sqs:GetQueueAttributes"], *(queue.queue_arn for queue in counted))
-    _allow(functions["sweeper"], _CONSUME, *(pair.dead_letters.queue_arn for pair in queues.every))
+    for moment in COUNTS:
+        _allow(functions[moment], ["sqs:GetQueueAttributes"], *(queue.queue_arn for queue in counted))
+    letters = [pair.dead_letters.queue_arn for pair in queues.every if not pair.shares_dead_letters]
+    _allow(functions["sweeper"], _CONSUME, *letters)
     # A resume of a client starts a sweep.
     _allow(functions["api"], ["lambda:InvokeFunction"], f"{functions['sweeper'].function_arn}:{LIVE}")
     _allow_successor(functions["poller"])
     _allow(functions["api"], ["dynamodb:Query"], f"{tables['executions'].table_arn}/index/{ATTENTION_INDEX}")
     _allow_targets(functions["deliverer"], target_arns)
     _allow_secrets(functions, secret_prefix)
+    for moment, function in functions.items():
+        _allow_keys_of(moment, function, target_key_arns, key_arn)
+
+
+def _allow_keys_of(moment: str, function: lambda_.Function, targets: tuple[str, ...], own: str) -> None:
+    if targets and kind_of(moment) in TELLS:
+        services = ("sqs", "sns", "secretsmanager") if kind_of(moment) == "deliverer" else ("sqs",)
+        _allow_keys(function, ("kms:GenerateDataKey", "kms:Decrypt"), targets, services)
+    if own:
+        _allow_keys(function, _OWN_KEY, (own,), ("dynamodb", "sqs"))
+
+
+def _allow_keys(
+    function: lambda_.Function, actions: tuple[str, ...], keys: tuple[str, ...], services: tuple[str, ...]
+) -> None:
+    """Let a Lambda have keys used by services that work for it, and by nobody else."""
+    stack = cdk.Stack.of(function)
+    via = [f"{service}.{stack.region}.{stack.url_suffix}" for service in services]
+    conditions = {"StringEquals": {"kms:ViaService": via}}
+    function.add_to_role_policy(iam.PolicyStatement(actions=list(actions), resources=list(keys), conditions=conditions))
 
 
 def _further_queues(queues: Queues) -> str:
@@ -100,12 +135,12 @@ def _allow_targets(deliverer: lambda_.Function, target_arns: tuple[str, ...]) ->
 
 
 def _allow_secrets(functions: Mapping[str, lambda_.Function], prefix: str) -> None:
-    """Let the deliverer read signing secrets below the prefix, and the api learn whether one exists.
+    """Let those that call webhooks read signing secrets below the prefix, and the api learn whether one exists.
 
     The api may not read any. Parameter Store describes no single parameter, so the api asks for a parameter's tags.
     """
-    api, deliverer = functions["api"], functions["deliverer"]
-    stack = cdk.Stack.of(deliverer)
+    api = functions["api"]
+    stack = cdk.Stack.of(api)
     secrets = stack.format_arn(
         service="secretsmanager",
         resource="secret",
@@ -113,10 +148,12 @@ def _allow_secrets(functions: Mapping[str, lambda_.Function], prefix: str) -> No
         arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME,
     )
     parameters = stack.format_arn(service="ssm", resource="parameter", resource_name=f"{prefix}*")
-    _allow(deliverer, ["secretsmanager:GetSecretValue"], secrets)
     _allow(api, ["secretsmanager:DescribeSecret"], secrets)
     _allow(api, ["ssm:ListTagsForResource"], parameters)
-    _allow_parameters(deliverer, parameters)
+    for moment in CALLS_WEBHOOKS:
+        if moment in functions:
+            _allow(functions[moment], ["secretsmanager:GetSecretValue"], secrets)
+            _allow_parameters(functions[moment], parameters)
 
 
 def _allow_parameters(deliverer: lambda_.Function, parameters: str) -> None:

@@ -9,7 +9,7 @@ import aws_cdk as cdk
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct, IConstruct
 
-from clockwork.settings import Settings, release_queue_name
+from clockwork.settings import Settings, private_queue_name, release_queue_name
 from infra.options import Options
 
 #: The longest retention that SQS offers. `Settings.queue_retention_seconds` says the same to the Lambdas.
@@ -27,6 +27,8 @@ class Pair:
 
     release: sqs.IQueue
     dead_letters: sqs.IQueue
+    #: Whether the dead-letter queue is that of another pair.
+    shares_dead_letters: bool = False
 
 
 class Queues(Construct):
@@ -42,12 +44,17 @@ class Queues(Construct):
         settings = options.settings
         self._is_disposable = not options.keeps
         self._adopted = options.adopted_queues
+        self._key_arn = options.key_arn
         prefixes = {"deliverer": ""}
         if options.kafka:
             # A deliverer with queues of its own, so that only the Lambda that delivers to Kafka is in its network.
             prefixes["kafka_deliverer"] = "Kafka"
         self.pairs = {moment: self._pair(prefix, settings) for moment, prefix in prefixes.items()}
         self.ordered = {moment: self._pair(f"{p}Ordered", settings, fifo=True) for moment, p in prefixes.items()}
+        if options.network:
+            # So, too, are deliveries to private targets. Their names are derived, as those of the further queues are.
+            self.pairs["private_deliverer"] = self._private(settings, self.pairs["deliverer"])
+            self.ordered["private_deliverer"] = self._private(settings, self.ordered["deliverer"], fifo=True)
         self.further = {number: self._further(number, settings) for number in range(1, settings.release_queues)}
 
     @property
@@ -62,6 +69,15 @@ class Queues(Construct):
         redrive = sqs.DeadLetterQueue(queue=dead_letters, max_receive_count=receives)
         release = self._queue(f"{prefix}Release", settings.visibility_seconds, redrive, fifo=fifo)
         return Pair(release, dead_letters)
+
+    def _private(self, settings: Settings, like: Pair, *, fifo: bool = False) -> Pair:
+        """A queue of deliveries to private targets. Its dead letters are with those of the deliverer's queue."""
+        receives = settings.ordered_max_receive_count if fifo else settings.max_receive_count
+        redrive = sqs.DeadLetterQueue(queue=like.dead_letters, max_receive_count=receives)
+        name = private_queue_name(cdk.Stack.of(self).stack_name, ordered=fifo)
+        use = "PrivateOrderedRelease" if fifo else "PrivateRelease"
+        queue = self._queue(use, settings.visibility_seconds, redrive, name, fifo=fifo)
+        return Pair(queue, like.dead_letters, shares_dead_letters=True)
 
     def _further(self, number: int, settings: Settings) -> sqs.IQueue:
         """A queue like the deliverer's first, whose name is derived from its number.
@@ -100,6 +116,7 @@ class Queues(Construct):
             deduplication_scope=sqs.DeduplicationScope.MESSAGE_GROUP if fifo else None,
             fifo_throughput_limit=sqs.FifoThroughputLimit.PER_MESSAGE_GROUP_ID if fifo else None,
         )
+        encrypt(queue, self._key_arn)
         if not self._is_disposable:
             leave_behind(queue)
         return queue
@@ -121,3 +138,16 @@ def leave_behind(construct: IConstruct) -> None:
     for child in construct.node.find_all():
         if isinstance(child, cdk.CfnResource):
             child.apply_removal_policy(LEFT_BEHIND)
+
+
+def encrypt(queue: sqs.Queue, key_arn: str) -> None:
+    """Let a queue be encrypted by a key of the deployment, if there is one, in place of SQS's own.
+
+    It is set at the CloudFormation resource: with the key as a construct the CDK would let each consumer use it for
+    whatever it likes.
+    """
+    if key_arn:
+        resource = queue.node.default_child
+        assert isinstance(resource, sqs.CfnQueue)
+        resource.add_property_override("KmsMasterKeyId", key_arn)
+        resource.add_property_deletion_override("SqsManagedSseEnabled")

@@ -49,7 +49,7 @@ class ClockworkStack(cdk.Stack):
             ingestion=ingestion,
         )
         Triggers(self, "Triggers", options=options, functions=functions, queues=queues)
-        api = Api(self, "Api", handler=functions.live(functions.api), disposable=not options.keeps)
+        api = Api(self, "Api", handler=functions.live(functions.api), options=options)
         Alarms(
             self,
             "Alarms",

@@ -34,6 +34,8 @@ class Triggers(Construct):
         shares = {"deliverer": options.shares}
         if options.kafka:
             shares["kafka_deliverer"] = concurrency.shares(options.kafka.deliverer_concurrency, queues=1)
+        if options.network:
+            shares["private_deliverer"] = concurrency.shares(options.network.deliverer_concurrency, queues=1)
         for moment, pair in queues.pairs.items():
             pollers = options.queue_pollers if moment == "deliverer" else 0
             how = _how(shares[moment].plain, pollers=pollers)

@@ -25,19 +25,26 @@ class Answer(NamedTuple):
 
 
 class SignedApi:
-    """A client of the API at `url`, which signs its requests with `credentials`.
+    """A client of the API at `url`, which signs its requests with `credentials`; those of botocore may renew
+    themselves.
 
     With `connect_to` (a port of this machine) it connects to that port, while the request names the host of the url:
     names below `localhost` resolve on some systems only.
     """
 
     def __init__(
-        self, url: str, credentials: Credentials, *, connect_to: int | None = None, ca_bundle: Path | None = None
+        self,
+        url: str,
+        credentials: Credentials | botocore.credentials.Credentials,
+        *,
+        region: str = REGION,
+        connect_to: int | None = None,
+        ca_bundle: Path | None = None,
     ) -> None:
         self.url = url.rstrip("/")
-        self._signer = botocore.auth.SigV4Auth(
-            botocore.credentials.Credentials(credentials.access_key, credentials.secret_key), "execute-api", REGION
-        )
+        if isinstance(credentials, Credentials):
+            credentials = botocore.credentials.Credentials(credentials.access_key, credentials.secret_key)
+        self._signer = botocore.auth.SigV4Auth(credentials, "execute-api", region)
         parts = urlsplit(self.url)
         host = "127.0.0.1" if connect_to else str(parts.hostname)
         port = connect_to or parts.port

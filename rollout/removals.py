@@ -13,14 +13,20 @@ from typing import Any
 from rollout.template import STATEFUL, Template, readable
 
 #: Options that are lists of ARNs: each of them may be missed by somebody.
-_LISTS = {"targetQueueArns": "jobs may no longer target", "targetArns": "jobs may no longer target"}
+_LISTS = {
+    "targetQueueArns": "jobs may no longer target",
+    "targetArns": "jobs may no longer target",
+    "targetKeyArns": "jobs may no longer target what is encrypted with",
+}
 #: Options whose loss takes nothing away that a later deployment would not give back.
 _HARMLESS = frozenset(
     {"account", "region", "architecture", "tags", "shards", "delivererConcurrency", "queuePollers", "adminPrincipals"}
+    | {"platformLogs", "accessLog"}
 )
 #: Resources that an option brings, by the beginning of their logical id.
 _BROUGHT = (
     (re.compile(r"Queues(Kafka)|KafkaCluster"), "kafka"),
+    (re.compile(r"QueuesPrivate"), "network"),
     (re.compile(r"Ingestion"), "ingestionQueue"),
     (re.compile(r"QueuesRelease\d+$"), "releaseQueues"),
 )

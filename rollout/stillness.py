@@ -94,6 +94,8 @@ def plain_queues(live: Live) -> Iterator[tuple[str, str]]:
         yield f"Release{number or ''}", url
     if live.settings.has_kafka:
         yield "KafkaRelease", live.settings.kafka_release_queue_url
+    if live.settings.has_network:
+        yield "PrivateRelease", live.settings.private_release_queue_url
 
 
 def _stop(live: Live, undo: _Undo) -> None:

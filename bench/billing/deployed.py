@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +11,18 @@ from tests.infra.template import Template
 
 @dataclass(frozen=True, kw_only=True)
 class Deployed:
-    """Counts of alarms, on AWS's metrics and on Clockwork's own, and of queues at which event sources wait."""
+    """Counts of alarms, on AWS's metrics and on Clockwork's own, and of queues at which event sources wait.
+
+    `keyed_tables`: for each Lambda that works by the clock, the tables under a key of KMS at which it may work.
+    `platform_lines`: whether Lambda writes a line about every invocation, besides those about failures.
+    """
 
     alarms: int
     alarms_on_own_metrics: int
     queues: int
     fifo_queues: int
+    keyed_tables: int
+    platform_lines: bool
 
 
 def deployed(template: Template, namespace: str) -> Deployed:
@@ -28,7 +35,23 @@ def deployed(template: Template, namespace: str) -> Deployed:
         alarms_on_own_metrics=watched.count(namespace),
         queues=fifo.count(False),
         fifo_queues=fifo.count(True),
+        keyed_tables=sum(_keyed_tables(template, moment) for moment in ("Ticker", "Poller", "Sweeper")),
+        platform_lines=any(_has_platform_lines(one) for one in template.all("Lambda::Function").values()),
     )
+
+
+def _keyed_tables(template: Template, moment: str) -> int:
+    keyed = {
+        key
+        for key, table in template.all("DynamoDB::GlobalTable").items()
+        if table["Properties"].get("SSESpecification", {}).get("SSEType") == "KMS"
+    }
+    arns = (json.loads(arn) for arn in template.allowed(moment, "dynamodb:"))
+    return sum(arn["Fn::GetAtt"][0] in keyed for arn in arns)
+
+
+def _has_platform_lines(function: dict[str, Any]) -> bool:
+    return bool(function["Properties"].get("LoggingConfig", {}).get("SystemLogLevel", "INFO") != "WARN")
 
 
 def _is_fifo(template: Template, arn: dict[str, Any]) -> bool:

@@ -31,6 +31,7 @@ class Meter:
         self._invocations = 0
         self._held_batches = 0
         self._api_requests = 0
+        self._log_bytes = 0
         #: Calls to AWS, of whatever service.
         self.calls = 0
         session.register("after-call.dynamodb", self._add_read)
@@ -42,6 +43,10 @@ class Meter:
         """Count an invocation of a Lambda function, perhaps by API Gateway for a client."""
         self._invocations += 1
         self._api_requests += through_api
+
+    def add_log(self, line: str) -> None:
+        """Count a line of a log."""
+        self._log_bytes += len(line.encode()) + 1
 
     def add_queue_batch(self, bodies: list[str]) -> None:
         """Count a batch that Lambda's event source received at once, had delivered, and deleted at once."""
@@ -62,6 +67,7 @@ class Meter:
             lambda_invocations=self._invocations,
             held_batches=self._held_batches,
             api_requests=self._api_requests,
+            log_bytes=self._log_bytes,
         )
 
     def _add_read(self, **call: Any) -> None:

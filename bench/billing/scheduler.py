@@ -33,7 +33,7 @@ from clockwork.handlers.ticker import make_handler as make_ticker
 from clockwork.memory.clock import MemoryClock
 from clockwork.memory.targets import MemoryInvoker, MemoryTargets
 from clockwork.settings import Settings
-from clockwork.telemetry import metrics_line
+from infra.observability.access_log import LOGGED
 from local.emulator import REGION, Credentials, Emulator
 from tests.contract.schema import KEYS, create_table
 
@@ -47,6 +47,8 @@ _QUEUES = (
     "ordered_release_dead_letter_queue_url",
 )
 _PRINCIPAL = "arn:aws:iam::111111111111:user/caller"
+#: A caller as API Gateway logs it: a session of a role.
+_CALLER = "arn:aws:sts::111111111111:assumed-role/OrdersService/i-0123456789abcdef0"
 _MAKERS = {
     "api": make_api,
     "ticker": make_ticker,
@@ -84,7 +86,7 @@ class Scheduler:
         self._settings = settings
         self._invoker = MemoryInvoker()
         world = replace(aws_world(settings, aws), clock=clock, invoker=self._invoker, targets=targets)
-        app = _Quiet(world)
+        app = _Quiet(world=world, meter=meter)
         self.lines = app.lines
         self._handlers: dict[str, Handler] = {name: make(app) for name, make in _MAKERS.items()}
         self._source = source
@@ -92,6 +94,7 @@ class Scheduler:
     def request(self, method: str, path: str, body: object = None, key: str | None = None) -> Any:
         """Call the API as the client; the parsed body of the answer. Raises Unexpected unless it is 2xx."""
         self._meter.add_invocation(through_api=True)
+        self._meter.add_log(_access_line(method, path))
         answer = self._handlers["api"](_api_event(method, path, body, key), None)
         if answer["statusCode"] // 100 != 2:
             raise Unexpected(f"{method} {path}: {answer['statusCode']} {answer['body']}")
@@ -137,15 +140,16 @@ class Scheduler:
         return answer
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Quiet(App):
     """An app that keeps its metrics in `lines`: standard output is for the result."""
 
+    meter: Meter
     lines: list[str] = field(default_factory=list)
 
-    def emit(self, metrics: Mapping[str, Any], **properties: object) -> None:
-        settings, at = self.world.settings, self.world.clock.now()
-        self.lines.append(metrics_line(settings.metrics_namespace, settings.stack_name, at, metrics, properties))
+    def write(self, line: str) -> None:
+        self.lines.append(line)
+        self.meter.add_log(line)
 
 
 class _Context:
@@ -229,6 +233,20 @@ def forgetful_session(account: Credentials) -> botocore.session.Session:
 def _forget_delays(**call: Any) -> None:
     for entry in call["params"]["Entries"]:
         entry["DelaySeconds"] = 0
+
+
+def _access_line(method: str, path: str) -> str:
+    """The line of the access log about a request that succeeds; what API Gateway fills in is of its usual length."""
+    filled = {
+        "$context.requestId": "x" * 16,
+        "$context.routeKey": f"{method} {path}",
+        "$context.path": path,
+        "$context.identity.userArn": _CALLER,
+        "$context.status": "201",
+        "$context.responseLatency": "12",
+        "$context.integrationErrorMessage": "-",
+    }
+    return json.dumps({name: filled[variable] for name, variable in LOGGED.items()})
 
 
 def _api_event(method: str, path: str, body: object, key: str | None) -> dict[str, Any]:

@@ -17,6 +17,7 @@ _HEADS = {
     "lambdaInvocations": "Lambda",
     "heldBatches": "holds",
     "apiRequests": "API",
+    "logKilobytes": "log KB",
     "gbSeconds": "GB-seconds",
     "schedulerInvocations": "Scheduler",
     "stateTransitions": "transitions",

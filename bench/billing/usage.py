@@ -13,7 +13,7 @@ class Usage:
     """Billed units, of a run or per job.
 
     `sqs_consumed` counts receives and deletes. `held_batches` counts the deliverer's invocations, each of which holds
-    its batch until the batch is due.
+    its batch until the batch is due. `log_bytes` are those of the API's access log and of the Lambdas' lines.
     """
 
     write_units: float
@@ -23,6 +23,7 @@ class Usage:
     lambda_invocations: float
     held_batches: float
     api_requests: float
+    log_bytes: float = 0.0
 
     def since(self, earlier: Usage) -> Usage:
         """The units that were used after `earlier`."""
@@ -51,4 +52,5 @@ class Usage:
             "lambdaInvocations": round(self.lambda_invocations, 4),
             "heldBatches": round(self.held_batches, 4),
             "apiRequests": round(self.api_requests, 4),
+            "logKilobytes": round(self.log_bytes / 1_000, 4),
         }

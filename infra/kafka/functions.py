@@ -9,22 +9,13 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 
 from infra.kafka.cluster import KafkaCluster
-
-#: Actions that a Lambda in a VPC needs: https://docs.aws.amazon.com/lambda/latest/dg/configuration-vpc.html
-INTERFACES = (
-    "ec2:AssignPrivateIpAddresses",
-    "ec2:CreateNetworkInterface",
-    "ec2:DeleteNetworkInterface",
-    "ec2:DescribeNetworkInterfaces",
-    "ec2:DescribeSubnets",
-    "ec2:UnassignPrivateIpAddresses",
-)
+from infra.network import place
 
 
 def reach(function: lambda_.Function, cluster: KafkaCluster) -> None:
     """Put a function into the cluster's network, and let it authenticate there as the cluster's `auth` asks."""
     if cluster.subnet_ids:
-        _place(function, cluster)
+        place(function, cluster.subnet_ids, cluster.security_group_ids)
     if cluster.auth == "iam":
         for actions, resources in _iam(cluster):
             function.add_to_role_policy(iam.PolicyStatement(actions=actions, resources=resources))
@@ -37,18 +28,6 @@ def reach(function: lambda_.Function, cluster: KafkaCluster) -> None:
         )
         statement = iam.PolicyStatement(actions=["secretsmanager:GetSecretValue"], resources=[secret])
         function.add_to_role_policy(statement)
-
-
-def _place(function: lambda_.Function, cluster: KafkaCluster) -> None:
-    # Set at the CloudFormation resource: a CDK construct of the network would need details of it, and so a lookup in
-    # the account.
-    resource = function.node.default_child
-    assert isinstance(resource, lambda_.CfnFunction)
-    resource.vpc_config = lambda_.CfnFunction.VpcConfigProperty(
-        subnet_ids=list(cluster.subnet_ids), security_group_ids=list(cluster.security_group_ids)
-    )
-    # These actions cannot be limited to resources.
-    function.add_to_role_policy(iam.PolicyStatement(actions=list(INTERFACES), resources=["*"]))
 
 
 def _iam(cluster: KafkaCluster) -> Iterator[tuple[list[str], list[str]]]:

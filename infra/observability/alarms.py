@@ -13,6 +13,7 @@ from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from clockwork.settings import Settings
 from infra.api import Api
 from infra.functions import Functions, construct_name
 from infra.ingestion import Ingestion
@@ -58,8 +59,10 @@ class Alarms(Construct):
         super().__init__(scope, construct_id)
         topic = options.alarm_topic_arn
         self._action = actions.SnsAction(sns.Topic.from_topic_arn(self, "Topic", topic)) if topic else None
-        self._watch_time(options)
-        self._watch_heartbeats(options)
+        self._watch_heartbeats(functions)
+        if options.settings.own_metrics != "none":
+            self._watch_time(options)
+            self._watch_polls(options.settings)
         for moment, pair in queues.pairs.items():
             self._watch_queues(pair, construct_name(moment).removesuffix("Deliverer"))
         for number, queue in queues.further.items():
@@ -102,17 +105,26 @@ class Alarms(Construct):
         means = "ordered_shards is not what the stack was made with, so ordered jobs are refused: set it back"
         self._alarm("SettingRefused", refused, above=0, means=means)
 
-    def _watch_heartbeats(self, options: Options) -> None:
-        settings = options.settings
-        for name in ("Ticks", "Polls", "Sweeps"):
-            means = f"Nothing counts {name.lower()}: the scheduler stands still"
-            self._alarm(f"No{name}", metric(settings, name), below=1, of=3, missing=_BREACHING, means=means)
+    def _watch_heartbeats(self, functions: Functions) -> None:
+        """Silence of what runs by the clock. AWS counts invocations and failures of its own accord, and for nothing."""
+        for beats, function in (
+            ("Ticks", functions.ticker),
+            ("Polls", functions.poller),
+            ("Sweeps", functions.sweeper),
+        ):
+            invoked = function.metric_invocations(statistic="Sum", period=_MINUTE)
+            means = f"Nothing starts {beats.lower()}: the scheduler stands still"
+            self._alarm(f"No{beats}", invoked, below=1, of=3, missing=_BREACHING, means=means)
+
+    def _watch_polls(self, settings: Settings) -> None:
         polls = metric(settings, "Polls", minutes=POLL_MINUTES)
         means = "There were fewer polls than there are shards: one of them is left alone"
         self._alarm("FewPolls", polls, below=settings.shards, of=2, missing=_BREACHING, means=means)
 
     def _watch_queues(self, pair: Pair, kind: str) -> None:
         self._watch_releases(pair.release, kind)
+        if pair.shares_dead_letters:
+            return
         dead = pair.dead_letters.metric_approximate_number_of_messages_visible(statistic="Maximum", period=_MINUTE)
         left = "Releases failed again and again; the sweeper takes them up"
         self._alarm("DeadLetters", dead, above=0, means=left, kind=kind)
@@ -132,10 +144,12 @@ class Alarms(Construct):
         # Two alarms rather than one on their sum: the emulator's CloudFormation knows no metric math.
         waiting = pair.release.metric_approximate_number_of_messages_visible(statistic="Maximum", period=_MINUTE)
         hidden = pair.release.metric_approximate_number_of_messages_not_visible(statistic="Maximum", period=_MINUTE)
-        dead = pair.dead_letters.metric_approximate_number_of_messages_visible(statistic="Maximum", period=_MINUTE)
         means = "SQS looks at the first 120,000 messages of a FIFO queue alone: keys behind them wait for others' heads"
         self._alarm("OrderedBacklog", waiting, above=ORDERED_BACKLOG, means=means, kind=kind)
         self._alarm("OrderedHidden", hidden, above=ORDERED_BACKLOG, means=means, kind=kind)
+        if pair.shares_dead_letters:
+            return
+        dead = pair.dead_letters.metric_approximate_number_of_messages_visible(statistic="Maximum", period=_MINUTE)
         left = "Ordered releases failed again and again; the sweeper takes them up, out of their order"
         self._alarm("OrderedDeadLetters", dead, above=0, means=left, kind=kind)
 

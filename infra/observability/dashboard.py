@@ -9,6 +9,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from clockwork.settings import FAULT_METRICS
 from infra.functions import Functions
 from infra.observability.metrics import metric
 from infra.options import Options
@@ -19,7 +20,7 @@ _MINUTE = cdk.Duration.minutes(1)
 
 
 class Dashboard(Construct):
-    """The dashboard: Clockwork's own metrics in four narrow graphs, then wider graphs, two to a row."""
+    """The dashboard: Clockwork's own metrics in four narrow graphs, if it has any, then AWS's in wider ones."""
 
     def __init__(
         self,
@@ -37,32 +38,34 @@ class Dashboard(Construct):
             self,
             "Page",
             widgets=[
-                _own(options),
+                *([own] if (own := _own(options)) else []),
                 [*_queues(queues), _graph("Writes (units)", _writes(storage))],
                 [
-                    _graph("Errors", [one.metric_errors(period=_MINUTE) for one in every]),
-                    _graph("Duration", [one.metric_duration(period=_MINUTE) for one in every]),
+                    _graph("Errors", [one.metric_errors(period=_MINUTE) for one in every], width=8),
+                    _graph("Duration", [one.metric_duration(period=_MINUTE) for one in every], width=8),
+                    _graph("Invocations", [one.metric_invocations(period=_MINUTE) for one in every], width=8),
                 ],
             ],
         )
 
 
 def _own(options: Options) -> list[cloudwatch.IWidget]:
+    """Graphs of those own metrics that the deployment has."""
     settings = options.settings
+    if settings.own_metrics == "none":
+        return []
     lateness = [
         *(metric(settings, "LatenessMs", statistic) for statistic in ("p50", "p99", "Maximum")),
         metric(settings, "OwnLatenessMs"),
     ]
-    work = [
-        metric(settings, name) for name in ("Released", "Delivered", "Failed", "Deferred", "Dead", "DuplicatesAbsorbed")
-    ]
-    lag = [metric(settings, name) for name in ("CursorLagMs", "HorizonAheadMs")]
-    beat = [metric(settings, name) for name in ("Ticks", "Polls", "Sweeps")]
+    has_all = settings.own_metrics == "all"
+    work = ["Released", "Delivered", "Failed", "Dead", *(["Deferred", "DuplicatesAbsorbed"] if has_all else [])]
+    shards = ["Polls", "CursorLagMs", *(["HorizonAheadMs"] if has_all else [])]
     return [
         _graph("Lateness (ms)", lateness, width=6),
-        _graph("Occurrences", work, width=6),
-        _graph("Shards (ms behind, ms ahead)", lag, width=6),
-        _graph("Heartbeats", beat, width=6),
+        _graph("Occurrences", [metric(settings, name) for name in work], width=6),
+        _graph("Shards (polls, ms behind)", [metric(settings, name) for name in shards], width=6),
+        _graph("Should not happen", [metric(settings, name) for name in FAULT_METRICS], width=6),
     ]
 
 

@@ -29,11 +29,12 @@ FAILURES = (
 )
 
 
-def run(work: Callable[[], int]) -> int:
+def run(work: Callable[[], int], *failures: type[Exception]) -> int:
     """Runs `work` and returns its exit status; 2 if the work could not go on, 130 if a signal ended it.
 
-    By then `work` has ended all processes that it started.
+    `failures` are further errors that end it so. By then `work` has ended all processes that it started.
     """
+    ending: tuple[type[BaseException], ...] = (*FAILURES, *failures)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
     try:
@@ -41,7 +42,7 @@ def run(work: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         say_on_terminal("Stopped.")
         return 130
-    except FAILURES as error:
+    except ending as error:
         say_on_terminal(f"Cannot go on: {type(error).__name__}: {error}")
         return 2
 

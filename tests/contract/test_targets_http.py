@@ -23,7 +23,7 @@ from clockwork.aws.targets.http_connections import IDLE_SECONDS, MOST_IDLE
 from clockwork.aws.targets.secrets import SecretUnreadable
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.jobs import HttpTarget, Payload
-from clockwork.domain.targets.urls import check_url
+from clockwork.domain.targets.urls import check_url, parse
 from tests.contract.receiver import Exchange, Receiver, Script, WallClock, answer, answering, delivery_to
 
 SECRET = "whsec_" + "c2VjcmV0LW9mLXRoaXJ0eS10d28tYnl0ZXMtMDEyMzQ1"
@@ -390,6 +390,20 @@ def test_a_name_that_turned_private_after_the_create_is_refused(rebound: list[st
     assert (outcome.state, outcome.permanent) == (State.FAILED, True)
     assert (outcome.error or "").startswith("rebinding.example.com must not be connected to: ")
     assert rebound[-1] in (outcome.error or "")
+
+
+def test_outside_of_a_network_a_private_target_fails_at_once_and_may_be_tried_again() -> None:
+    asked = {"inside.example.com": ["10.0.0.7", "fd00::7"], "mixed.example.com": ["10.0.0.7", "93.184.215.14"]}
+    transport = HttpTransport(
+        WallClock(), NamedSecrets(), reaches_private=False, resolver=lambda host, port: asked[host]
+    )
+    outcome = transport.deliver(delivery_to(HttpTarget(url="http://inside.example.com:8080/", private=True)))
+    # Once the deployment has a network, its release goes to the deliverer in there.
+    assert (outcome.state, outcome.permanent) == (State.FAILED, False)
+    assert outcome.error == "inside.example.com:8080 is at private addresses: the deployment needs option `network`"
+    target = HttpTarget(url="http://mixed.example.com:8080/", private=True)
+    assert transport._addresses(parse(target.url), target) == ["93.184.215.14"]
+    transport.close()
 
 
 def test_an_http_url_that_was_never_allowed_is_refused(transport: HttpTransport) -> None:

@@ -118,11 +118,30 @@ def test_a_cap_adds_writes_per_batch_of_ten_and_parking_one_per_job(
 def test_an_idle_minute_is_a_lease_and_a_commit_for_each_plain_shard(emulator: Emulator, account: Credentials) -> None:
     settings = Settings.for_account()
     minute = idle.measure(emulator, account, minutes=2)
-    assert 0 < minute.usage.write_units <= 2 * settings.shards
-    assert minute.usage.read_units <= settings.shards + 6
+    assert 0 < minute.usage.write_units <= 2 * settings.shards == idle.AT_MOST.usage.write_units
+    assert minute.usage.read_units <= settings.shards + 6 == idle.AT_MOST.usage.read_units
+    assert minute.usage.sqs_requests <= idle.AT_MOST.usage.sqs_requests
     # From the second minute on quiet shards share pollers; ordered shards are not polled before their first job.
     assert minute.usage.lambda_invocations < settings.shards
     assert minute.usage.held_batches == minute.usage.api_requests == 0
+
+
+def test_an_idle_minute_keeps_the_bounds_on_which_the_price_of_a_month_rests(
+    emulator: Emulator, account: Credentials
+) -> None:
+    minute = idle.measure(emulator, account, minutes=30)
+    assert 0 < minute.usage.lambda_invocations <= idle.AT_MOST.usage.lambda_invocations
+    assert 0 < minute.gb_seconds <= idle.AT_MOST.gb_seconds
+    assert 0 < minute.log_bytes <= idle.AT_MOST.log_bytes
+    assert minute.own_metrics == idle.AT_MOST.own_metrics
+
+
+def test_a_single_job_is_logged_once_by_the_api_and_with_nine_others_by_the_deliverer(
+    emulator: Emulator, account: Credentials, plain: Usage
+) -> None:
+    usage = PATHS["none_single"].run(emulator, account, JOBS)
+    assert 0.15 < usage.as_json()["logKilobytes"] <= 0.3
+    assert 0 < plain.as_json()["logKilobytes"] <= 0.05
 
 
 def test_figures_of_jobs_that_did_not_arrive_are_not_reported(
@@ -154,6 +173,7 @@ def test_the_command_prints_the_units_and_the_price_of_each_path_last(capsys: py
     assert set(told) == {"none_batch", "full_batch", "dollarsPerMillion"}
     dollars = told.pop("dollarsPerMillion")
     metered = {"writeUnits", "readUnits", "sqsRequests", "lambdaInvocations", "heldBatches", "apiRequests"}
+    metered |= {"logKilobytes"}
     for path, used in told.items():
         assert set(used) == metered
         assert dollars[path] == pytest.approx(ON_DEMAND.dollars_per_million(used), abs=0.0001)

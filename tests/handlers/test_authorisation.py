@@ -53,6 +53,9 @@ BODIES: dict[str, Any] = {
     "cancel_execution": {},
     "redrive_execution": {},
     "redrive_dead": {},
+    "pause_jobs": {"prefix": "key-of"},
+    "resume_jobs": {"prefix": "key-of"},
+    "cancel_jobs": {"prefix": "no-such"},
     "discard_dead": {},
     "post_schedule": {
         "clientId": "acme",

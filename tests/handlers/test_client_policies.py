@@ -112,6 +112,25 @@ def test_in_an_account_a_private_target_names_its_port(target: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("target", "what"),
+    [("10.0.0.1:80", "private"), ("[fd00::1]:80", "private"), ("inside.internal:8080", "local name")],
+)
+def test_in_an_account_without_a_network_what_cannot_be_reached_is_refused_with_the_reason(
+    target: str, what: str
+) -> None:
+    api = Api(stage="account")
+    answer = api.call("PUT", "/v1/clients/acme", {"allowedPrivateTargets": [target]}, caller=ADMIN)
+    assert (answer.status, answer.pointers, api.writes) == (422, ["/allowedPrivateTargets/0"], [])
+    assert what in answer.details[0]
+    assert "option `network`" in answer.details[0]
+    # A name may be public, and then its plain HTTP is reached without a network.
+    body = {"allowedPrivateTargets": ["legacy.example.com:8080"]}
+    assert api.call("PUT", "/v1/clients/acme", body, caller=ADMIN).status == 200
+    api = Api(stage="account", has_network=True)
+    assert api.call("PUT", "/v1/clients/acme", {"allowedPrivateTargets": [target]}, caller=ADMIN).status == 200
+
+
+@pytest.mark.parametrize(
     "target", ["127.0.0.1:**", "*:*", "*:80", ":*", "127.0.0.1:80*", "u@h:*", "h/x:*", "h:1:*", "*"]
 )
 def test_a_star_stands_for_a_whole_port_and_for_nothing_else(target: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -96,6 +97,31 @@ def test_what_is_written_is_what_the_stack_knows_of(capsys: pytest.CaptureFixtur
     written = {name for _, lines in day(Api(), capsys) for line in lines for name in line}
     waits = {name for name in STATISTICS if name.startswith("Waited")}
     assert written == set(STATISTICS) - {"FaultsContained"} - waits, "a day without a defect on which nothing waited"
+
+
+def test_few_metrics_are_those_that_the_stack_shows_without_the_ones_that_are_nought(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    written = dict(day(Api(own_metrics="few"), capsys))
+    assert {moment: [set(line) for line in lines] for moment, lines in written.items()} == {
+        "api": [],
+        "ticker": [],
+        "poller": [{"Polls"}],
+        "deliverer": [{"LatenessMs", "OwnLatenessMs", "Delivered", "MessagesFailed"}],
+        "ingester": [],
+        "sweeper": [],
+    }
+
+
+def test_a_deployment_without_own_metrics_writes_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert [line for _, lines in day(Api(own_metrics="none"), capsys) for line in lines] == []
+
+
+def test_a_line_is_written_in_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    writes: list[str] = []
+    monkeypatch.setattr(sys.stdout, "write", writes.append)
+    Api().create()
+    assert [(text.count("\n"), text[-1]) for text in writes] == [(1, "\n")]
 
 
 def test_a_batch_tells_what_its_first_attempts_waited_for(capsys: pytest.CaptureFixture[str]) -> None:

@@ -212,6 +212,46 @@ def test_a_named_job_is_found_by_its_whole_key(api: Api) -> None:
     refused(api.call("GET", "/v1/jobs", query={"jobKey": "a\tb"}), 422)
 
 
+def keys_due(api: Api, **query: str) -> list[str]:
+    keys: list[str] = []
+    while True:
+        page = api.call("GET", "/v1/jobs", query=query).body
+        keys += [job["jobKey"] for job in page["items"]]
+        if "nextToken" not in page:
+            return keys
+        query["nextToken"] = page["nextToken"]
+
+
+def test_named_jobs_are_listed_by_when_their_next_fire_is_due(api: Api) -> None:
+    now = api.clockwork.clock.at
+    api.create(jobKey="once-soon", schedule={"delaySeconds": 600})
+    api.create(jobKey="once-late", schedule={"delaySeconds": 90_000})
+    api.create(jobKey="hourly", schedule={"every": {"seconds": 3_600}})
+    assert keys_due(api, dueTo=to_text(now + 600_000)) == ["once-soon"]
+    assert keys_due(api, dueTo=to_text(now + 599_999)) == []
+    assert keys_due(api, dueFrom=to_text(now + 600_001)) == ["hourly", "once-late"]
+    assert keys_due(api, dueFrom=to_text(now + 600_000), dueTo=to_text(now + 3_600_000)) == ["hourly", "once-soon"]
+    assert keys_due(api, dueFrom=to_text(now), tag="no-such") == []
+    api.clockwork.run_until(now + 700_000)
+    assert keys_due(api, dueTo=to_text(now + 3_600_000)) == ["hourly"]
+    for query in ({"dueFrom": "noon"}, {"dueTo": "2026-05-05"}):
+        answer = api.call("GET", "/v1/jobs", query=query)
+        refused(answer, 422)
+        assert answer.pointers == [f"?{name}" for name in query]
+
+
+def test_a_page_by_due_instant_reads_a_bounded_number_of_jobs(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clockwork.edge.operations.named_jobs.MOST_COMPUTED", 4)
+    monkeypatch.setattr("clockwork.flows.requests.read.READ_AT_ONCE", 2)
+    now = api.clockwork.clock.at
+    for number in range(11):
+        api.create(jobKey=f"k{number:02}", schedule={"delaySeconds": 90_000 if number < 10 else 600})
+    read = api.call("GET", "/v1/jobs", query={"dueTo": to_text(now + 600_000)})
+    assert read.body["items"] == [] and "nextToken" in read.body
+    assert api.calls.count("jobs.list") == 2
+    assert keys_due(api, dueTo=to_text(now + 600_000)) == ["k10"]
+
+
 def test_a_body_of_the_wrong_shape_is_told_so_and_not_that_the_caller_may_not(api: Api) -> None:
     for body, pointer in (([], ""), ("text", ""), ({"clientId": 7}, "/clientId")):
         for path in ("/v1/jobs", "/v1/jobs/batch"):

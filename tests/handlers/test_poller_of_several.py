@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from typing import Any
 
@@ -14,7 +15,7 @@ from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
 from tests.handlers.handlers import CONTEXT, make_handler
 from tests.handlers.test_metrics import metrics_of
-from tests.support.events import poller_of_several_event
+from tests.support.events import poller_event, poller_of_several_event
 
 EIGHT = keys.plain_partitions(8)
 P = EIGHT[0]
@@ -48,13 +49,31 @@ def read_by(clockwork: MemoryClockwork, monkeypatch: pytest.MonkeyPatch, read: A
     monkeypatch.setattr(clockwork.timeline, "read", reading)
 
 
-def test_every_shard_is_visited_and_has_a_line_of_metrics_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_shard_is_visited_and_one_line_of_metrics_tells_of_all(capsys: pytest.CaptureFixture[str]) -> None:
     clockwork = ready()
     visits = poll(clockwork)["visits"]
     assert [visit["partitionId"] for visit in visits] == list(EIGHT)
     assert {(visit["outcome"], visit["released"]) for visit in visits} == {("dry", 0)}
-    assert [line["Polls"] for line in metrics_of(capsys.readouterr().out)] == [1] * 8
+    written = capsys.readouterr().out
+    (line,) = metrics_of(written)
+    assert (line["Polls"], line["CursorLagMs"], line["HorizonAheadMs"]) == (8, 0, 70_000)
+    assert json.loads(written)["shards"] == {"dry": list(EIGHT)}
     assert horizons(clockwork) == {keys.edge_key(clockwork.clock.at + 70_000)}
+
+
+def test_the_line_has_the_worst_of_the_shards_and_the_sum_of_their_work(capsys: pytest.CaptureFixture[str]) -> None:
+    clockwork = ready()
+    poll(clockwork)
+    capsys.readouterr()
+    clockwork.clock.advance(30_000)
+    make_handler("poller", clockwork.world)(poller_event(P), CONTEXT)
+    clockwork.clock.advance(60_000)
+    capsys.readouterr()
+    poll(clockwork)
+    (line,) = metrics_of(capsys.readouterr().out)
+    # One shard was polled half a minute after the others, up to 70 s ahead.
+    assert line["CursorLagMs"] == 90_000 - 70_000
+    assert line["Polls"] == 8
 
 
 def test_a_shard_whose_calls_hang_keeps_no_other_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +104,7 @@ def test_a_shard_that_fails_fails_the_invocation_once_the_others_are_done_and_to
     read_by(clockwork, monkeypatch, read)
     with pytest.raises(Unavailable, match="ThrottlingException"):
         poll(clockwork)
-    assert len(metrics_of(capsys.readouterr().out)) == 7
+    assert [line["Polls"] for line in metrics_of(capsys.readouterr().out)] == [7]
     shards = clockwork.shards.get(EIGHT)
     assert {one for one, shard in shards.items() if shard.lease_until == 0} == set(EIGHT[1:])
 
@@ -96,4 +115,6 @@ def test_a_shard_in_the_hands_of_another_is_left_to_it(capsys: pytest.CaptureFix
     assert clockwork.shards.acquire(P, "another", now, now + 20_000, keys.BEGINNING) is not None
     outcomes = {visit["partitionId"]: visit["outcome"] for visit in poll(clockwork)["visits"]}
     assert outcomes == {**dict.fromkeys(EIGHT, "dry"), P: "no_lease"}
-    assert len(metrics_of(capsys.readouterr().out)) == 7
+    written = capsys.readouterr().out
+    assert [line["Polls"] for line in metrics_of(written)] == [7]
+    assert json.loads(written)["shards"] == {"dry": list(EIGHT[1:]), "no_lease": [P]}

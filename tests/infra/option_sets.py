@@ -19,6 +19,9 @@ KAFKA = {
     "securityGroupIds": ["sg-0123456789abcdef0"],
     "ingestionTopic": "requests",
 }
+NETWORK = {"subnetIds": ["subnet-0123456789abcdef1"], "securityGroupIds": ["sg-0123456789abcdef1"]}
+KEY = ARNS.format("kms", "key/1a2b3c4d-5e6f-7081-92a3-b4c5d6e7f809")
+TARGET_KEY = ARNS.format("kms", "key/0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0")
 MOST_QUEUES: int = OPTIONS["releaseQueues"]["maximum"]
 OPTION_SETS: dict[str, dict[str, Any]] = {
     "plain": {"adminPrincipals": [ADMIN], "targetQueueArns": [TARGETS]},
@@ -34,9 +37,11 @@ OPTION_SETS: dict[str, dict[str, Any]] = {
         "releaseQueues": 3,
         "delivererConcurrency": 200,
         "alarmTopicArn": ARNS.format("sns", "ops"),
+        "network": NETWORK,
     },
     "largest": {
         "kafka": KAFKA,
+        "network": NETWORK,
         "ingestionQueue": True,
         "releaseQueues": MOST_QUEUES,
         "shards": 1_000,
@@ -48,6 +53,8 @@ OPTION_SETS: dict[str, dict[str, Any]] = {
             ARNS.format("sns", "shipments"),
             "arn:aws:iam::123456789012:role/JobTarget",
         ],
+        "targetKeyArns": [TARGET_KEY],
+        "keyArn": KEY,
         "targetQueueArns": [ARNS.format("sqs", f"jobs-of-team-{number}-*") for number in range(10)],
         "alarmTopicArn": ARNS.format("sns", "ops"),
     },

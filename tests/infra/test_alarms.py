@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from clockwork.settings import Settings
+from clockwork.settings import FEW_METRICS, Settings
 from infra import ROOT
 from infra.observability.metrics import STATISTICS
 from tests.infra.conftest import synthesize
-from tests.infra.template import MOMENTS, TABLES, Resource, Template
+from tests.infra.template import MOMENTS, TABLES, Resource, Template, strings
 
 TOPIC = "arn:aws:sns:us-east-1:123456789012:operators"
 
@@ -19,10 +21,12 @@ def alarm(template: Template, name: str) -> Resource:
     return found
 
 
-@pytest.mark.parametrize("name", ["Ticks", "Polls", "Sweeps"])
-def test_silence_is_an_alarm(account: Template, name: str) -> None:
+@pytest.mark.parametrize(("name", "moment"), [("Ticks", "Ticker"), ("Polls", "Poller"), ("Sweeps", "Sweeper")])
+def test_silence_is_an_alarm(account: Template, name: str, moment: str) -> None:
     properties = alarm(account, f"No{name}")
-    assert (properties["MetricName"], properties["TreatMissingData"]) == (name, "breaching")
+    assert (properties["MetricName"], properties["TreatMissingData"]) == ("Invocations", "breaching")
+    function = {"Ref": account.logical_id(account.function(moment))}
+    assert properties["Dimensions"] == [{"Name": "FunctionName", "Value": function}]
     assert properties["ComparisonOperator"] == "LessThanThreshold"
     assert (properties["EvaluationPeriods"], properties["DatapointsToAlarm"], properties["Threshold"]) == (3, 3, 1)
 
@@ -123,6 +127,38 @@ def test_without_a_topic_alarms_only_show(account: Template) -> None:
 
 def test_every_alarm_says_what_it_means(account: Template) -> None:
     assert all(len(one["Properties"]["AlarmDescription"]) > 20 for one in account.all("CloudWatch::Alarm").values())
+
+
+def graphed(template: Template) -> set[str]:
+    """The own metrics that the dashboard shows."""
+    (dashboard,) = template.all("CloudWatch::Dashboard").values()
+    return set(re.findall(rf'"{Settings().metrics_namespace}","(\w+)"', "".join(strings(dashboard))))
+
+
+def watched(template: Template) -> set[str]:
+    """The own metrics that alarms watch."""
+    own = [one["Properties"] for one in template.all("CloudWatch::Alarm").values()]
+    return {one["MetricName"] for one in own if one["Namespace"] == Settings().metrics_namespace}
+
+
+def test_the_few_metrics_are_those_that_an_alarm_or_the_dashboard_looks_at(account: Template) -> None:
+    assert graphed(account) | watched(account) == set(FEW_METRICS)
+    environment = account.function("Poller")["Properties"]["Environment"]["Variables"]
+    assert environment["OWN_METRICS"] == Settings.for_account().own_metrics == "few"
+
+
+def test_all_metrics_can_be_asked_for_and_then_more_are_shown() -> None:
+    template = synthesize(ownMetrics="all")
+    assert template.function("Api")["Properties"]["Environment"]["Variables"]["OWN_METRICS"] == "all"
+    assert graphed(template) > graphed(synthesize())
+    assert graphed(template) | watched(template) <= set(STATISTICS)
+
+
+def test_without_own_metrics_silence_still_rings_and_nothing_looks_at_what_nobody_writes() -> None:
+    template = synthesize(ownMetrics="none")
+    assert template.function("Api")["Properties"]["Environment"]["Variables"]["OWN_METRICS"] == "none"
+    assert graphed(template) == watched(template) == set()
+    assert alarm(template, "NoPolls")["TreatMissingData"] == "breaching"
 
 
 def test_there_is_one_dashboard(account: Template) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from clockwork.routes import ROUTES
+from tests.infra.conftest import synthesize
 from tests.infra.template import Template, strings
 
 
@@ -57,6 +58,12 @@ def test_one_permission_lets_all_routes_call_the_api(account: Template) -> None:
     ]
     (permission,) = allowed
     assert "".join(strings(permission["SourceArn"])).endswith("/*/*")
+
+
+def test_the_access_log_may_be_left_out() -> None:
+    template = synthesize(accessLog=False)
+    assert "AccessLogSettings" not in template.one("ApiGatewayV2::Stage", "ApiStage")["Properties"]
+    assert not [key for key in template.all("Logs::LogGroup") if "AccessLog" in key]
 
 
 def test_the_access_log_lies_where_logs_of_services_share_one_policy(account: Template) -> None:

@@ -65,17 +65,20 @@ def test_a_version_holds_every_function_and_stays_to_go_back_to(name: str) -> No
 
 def test_the_deliverers_of_all_queues_are_no_more_than_the_options_say(name: str) -> None:
     template, options = template_of(name), OPTION_SETS[name]
-    to_kafka, others = 0, 0
+    to_kafka, to_private, others = 0, 0, 0
     for properties in sources(template):
         function = "".join(strings(properties["FunctionName"]))
         most = properties.get("ScalingConfig", {}).get("MaximumConcurrency")
         if "KafkaDeliverer" in function:
             to_kafka += most
+        elif "PrivateDeliverer" in function:
+            to_private += most
         elif "Deliverer" in function:
             others += most or properties["ProvisionedPollerConfig"]["MaximumPollers"] * 10
     asked = options.get("delivererConcurrency", 100)
     assert asked * 9 // 10 - options.get("releaseQueues", 1) * 10 <= others <= asked
     assert to_kafka == (20 if "kafka" in options else 0)
+    assert to_private == (20 if "network" in options else 0)
 
 
 def test_nothing_is_reserved_unless_asked(name: str) -> None:

@@ -113,3 +113,19 @@ def test_an_environment_fits_with_ten_admins() -> None:
         for name, value in environment(synthesize(adminPrincipals=ten).function("Api")).items()
     }
     assert sum(len(name) + len(value) for name, value in filled.items()) < 4_096
+
+
+def test_lambda_logs_no_line_of_its_own_about_an_invocation_that_went_well(account: Template) -> None:
+    for function in account.all("Lambda::Function").values():
+        logging = function["Properties"]["LoggingConfig"]
+        assert (logging["LogFormat"], logging["SystemLogLevel"]) == ("JSON", "WARN")
+        # Clockwork's own lines have levels of their own, and none is to be held back.
+        assert logging["ApplicationLogLevel"] == "INFO"
+
+
+def test_lambdas_own_lines_can_be_had() -> None:
+    levels = {
+        one["Properties"]["LoggingConfig"]["SystemLogLevel"]
+        for one in synthesize(platformLogs="INFO").all("Lambda::Function").values()
+    }
+    assert levels == {"INFO"}

@@ -1,31 +1,29 @@
-"""An upper bound on the cost of an idle month of the account's template."""
+"""An upper bound on the cost of an idle month of the account's template, with all that is deployed by default."""
 
 from __future__ import annotations
 
 from bench.billing.deployed import deployed
-from bench.billing.usage import Usage
-from bench.idle import Minute, bill
+from bench.idle import AT_MOST, MOST_DOLLARS, bill
 from clockwork.settings import Settings
+from tests.infra.conftest import synthesize
 from tests.infra.template import Template
 
-#: At least the bound on a metered idle minute in tests/e2e/test_units.py.
-MOST = Minute(
-    usage=Usage(
-        write_units=32,
-        read_units=22,
-        sqs_sends=0,
-        sqs_consumed=3,
-        lambda_invocations=16,
-        held_batches=0,
-        api_requests=0,
-    ),
-    gb_seconds=0.4,
-    log_bytes=20_000,
-    own_metrics=30,
-)
+NAMESPACE = Settings.for_account().metrics_namespace
 
 
-def test_an_idle_month_costs_less_than_five_dollars_without_dashboard_and_own_metrics(account: Template) -> None:
-    items = bill(MOST, deployed(account, Settings.for_account().metrics_namespace))
+def test_an_idle_month_costs_less_than_six_dollars_with_everything_that_is_deployed_by_default() -> None:
+    # The bounds on a minute are those of the metered one in tests/e2e/test_units.py.
+    items = bill(AT_MOST, deployed(synthesize(), NAMESPACE))
     assert all(dollars > 0 for dollars in items.values())
-    assert sum(items.values()) < 5
+    assert sum(items.values()) < MOST_DOLLARS
+
+
+def test_what_the_template_has_more_of_is_paid_for(account: Template) -> None:
+    plain = sum(bill(AT_MOST, deployed(account, NAMESPACE)).values())
+    for option, at_least in (({"platformLogs": "INFO"}, 0.03), ({"releaseQueues": 3}, 0.80)):
+        assert sum(bill(AT_MOST, deployed(synthesize(**option), NAMESPACE)).values()) >= plain + at_least
+
+
+def test_without_own_metrics_no_alarm_looks_at_any() -> None:
+    found = deployed(synthesize(ownMetrics="none"), NAMESPACE)
+    assert (found.alarms_on_own_metrics, found.alarms) == (0, deployed(synthesize(), NAMESPACE).alarms)

@@ -69,7 +69,7 @@ def test_an_empty_list_of_admins_is_nobody(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("stage", "prod", "-c stage=prod: give `account` or `local`"),
+        ("stage", "prod", "-c stage=prod: give one of account, local, smoke"),
         ("shards", "0", "-c shards: 0 is less than the minimum of 1"),
         ("shards", "1001", "1001 is greater than the maximum of 1000"),
         ("shards", "four", '-c shards: "four" is not of type "integer"'),

@@ -294,6 +294,58 @@ def test_the_dead_are_counted_before_anything_happens(cli: Cli, terminal: None) 
     assert cli.json("dead", "redrive", "--yes") == {"matched": 1, "changed": 1}
 
 
+def with_jobs(cli: Cli, *keys: str) -> None:
+    for key in keys:
+        cli.json("job", "create", "--every", "1h", HOOK, "--key", key, "--tag", f"team={key[0]}")
+
+
+def states(cli: Cli) -> dict[str, str]:
+    return {one["jobKey"]: one["state"] for one in cli.json("job", "list")}
+
+
+def test_many_jobs_are_counted_before_anything_happens(cli: Cli, terminal: None) -> None:
+    with_jobs(cli, "a1", "a2", "b1")
+    ran = cli("job", "pause", "--key-prefix", "a", "--reason", "incident", text="n\n")
+    assert "Pause 2 named jobs of acme?" in ran.output and ran.exit_code == 0
+    assert set(states(cli).values()) == {"ACTIVE"}
+    assert cli("job", "pause", "--tag", "team=a", "--reason", "incident", text="y\n").exit_code == 0
+    assert states(cli) == {"a1": "PAUSED", "a2": "PAUSED", "b1": "ACTIVE"}
+    assert cli.json("job", "resume", "--key-prefix", "a1", "--yes") == {"matched": 1, "changed": 1}
+    assert cli.json("job", "cancel", "--tag", "team", "--yes") == {"matched": 3, "changed": 3}
+    assert states(cli) == {}
+    assert "No named job is meant" in cli("job", "cancel", "--tag", "team", text="y\n").stderr
+
+
+def test_what_is_done_with_many_jobs_shows_how_far_it_came_and_goes_on(cli: Cli) -> None:
+    with_jobs(cli, *(f"a{number:03}" for number in range(130)))
+    done = cli("job", "cancel", "--key-prefix", "a", "--yes")
+    assert "100 found, 100 changed, more to come" in done.stderr
+    assert states(cli) == {}
+
+
+def test_named_jobs_are_listed_by_when_they_are_due(cli: Cli) -> None:
+    with_jobs(cli, "a1")
+    soon = (datetime.now(UTC) + timedelta(minutes=30)).isoformat()
+    assert cli.json("job", "list", "--due-to", soon) == []
+    assert [one["jobKey"] for one in cli.json("job", "list", "--due-from", soon)] == ["a1"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["job", "cancel", "j", "--tag", "x"],
+        ["job", "cancel", "--key", "k", "--key-prefix", "x"],
+        ["job", "cancel", "j", "--yes"],
+        ["job", "pause", "--tag", "x", "--if-revision", "3", "--yes"],
+        ["job", "resume", "--tag", "x"],
+        ["job", "pause"],
+    ],
+)
+def test_one_job_and_many_are_not_mixed(cli: Cli, arguments: list[str]) -> None:
+    assert cli(*arguments).exit_code == 2
+    assert cli.transport.sent == []
+
+
 def test_what_is_done_with_the_dead_goes_on_where_it_was_stopped(cli: Cli) -> None:
     with_dead(cli, *(f"k{number:03}" for number in range(130)))
     inner, calls = cli.transport, []
@@ -350,7 +402,7 @@ def test_hostile_texts_are_shown_inert(cli: Cli, output: str) -> None:
     }  # fmt: skip
     execution = {
         "executionId": HOSTILE, "jobId": HOSTILE, "dueAt": "2027-01-31T09:00:00.000Z", "state": HOSTILE,
-        "reason": HOSTILE, "attempts": [
+        "waiting": {"cause": HOSTILE, "says": HOSTILE}, "reason": HOSTILE, "attempts": [
             {"number": 1, "state": HOSTILE, "startedAt": "2027-01-31T09:00:00.000Z", "error": HOSTILE}
         ],
     }  # fmt: skip
@@ -368,6 +420,7 @@ def test_hostile_texts_are_shown_inert(cli: Cli, output: str) -> None:
         "waitsFor": HOSTILE,
     }
     shard = {"partitionId": HOSTILE, "status": HOSTILE, "ordered": False, "leased": False, "owner": HOSTILE}
+    passed = {"jobId": HOSTILE, "jobKey": HOSTILE, "reason": HOSTILE}
     problem = {"detail": HOSTILE, "errors": [{"pointer": HOSTILE, "detail": HOSTILE}]}
     answers: list[tuple[list[str], int, Any]] = [
         (["job", "get", "x"], 200, raw),
@@ -375,6 +428,7 @@ def test_hostile_texts_are_shown_inert(cli: Cli, output: str) -> None:
         (["exec", "get", "x"], 200, execution),
         (["exec", "list", "x"], 200, {"items": [execution]}),
         (["dead", "list"], 200, {"items": [execution]}),
+        (["job", "cancel", "--tag", "x", "--yes"], 200, {"matched": 1, "changed": 0, "passed": [passed]}),
         (["cron", "explain", "x"], 200, {"nextFires": raw["nextFires"], "description": HOSTILE}),
         (["audit"], 200, {"items": [entry]}),
         (["upcoming"], 200, {"items": [upcoming]}),

@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from clockwork_client import Clockwork, errors, overview, requests, resources, results
+from clockwork_client import Clockwork, errors, handled, overview, requests, resources, results, waiting
 from clockwork_client.answers import Answer, Target, camel, fields_of
 from clockwork_client.transport import Request, Response
 from infra import ROOT
@@ -102,6 +102,7 @@ CLIENT: requests.ClientOptions = {
     "retention_days": 5,
     "dead_letter_queue_arn": "arn",
 }
+FILTER: requests.JobFilter = {"prefix": "p", "tag": "t", "limit": 5, "reason": "r"}
 DEAD: requests.DeadFilter = {"prefix": "p", "from_": AT, "to": AT, "limit": 5}
 #: Options as tests give them -> the options that there are.
 WHOLE = [
@@ -110,13 +111,17 @@ WHOLE = [
     (JOB, requests.JobOptions),
     (CLIENT, requests.ClientOptions),
     (DEAD, requests.DeadFilter),
+    (FILTER, requests.JobFilter),
 ]
 Call = Callable[[Clockwork], Any]
 CALLS: dict[str, Call] = {
     "createJob": lambda cw: cw.schedule(HTTP, 1, client_id="c", idempotency_key="k", **JOB),
     "createBatch": lambda cw: list(cw.schedule_many([requests.job(HTTP, 1, **JOB)], key="k")),
     "listJobs": lambda cw: next(
-        cw.jobs.list(prefix="p", state="s", tag="t", key="k", client_id="c", page_size=1, next_token="n"), None
+        cw.jobs.list(
+            prefix="p", state="s", tag="t", key="k", due_from=AT, due_to=AT, client_id="c", page_size=1, next_token="n"
+        ),
+        None,
     ),
     "getJob": lambda cw: cw.jobs.get("j"),
     "putJob": lambda cw: cw.jobs.replace("j", HTTP, 1, if_revision=3, **DEFINITION),
@@ -124,6 +129,9 @@ CALLS: dict[str, Call] = {
     "cancelJob": lambda cw: cw.jobs.cancel("j", if_revision=3),
     "pauseJob": lambda cw: cw.jobs.pause("j", "r", waiting="cancel", if_revision=3),
     "resumeJob": lambda cw: cw.jobs.resume("j", "r", waiting="cancel", if_revision=3),
+    "pauseJobs": lambda cw: cw.jobs.pause_many(client_id="c", waiting="cancel", next_token="n", **FILTER),
+    "resumeJobs": lambda cw: cw.jobs.resume_many(client_id="c", waiting="cancel", next_token="n", **FILTER),
+    "cancelJobs": lambda cw: cw.jobs.cancel_many(client_id="c", next_token="n", **FILTER),
     "runJob": lambda cw: cw.jobs.run("j", idempotency_key="k"),
     "backfillJob": lambda cw: cw.jobs.backfill("j", AT, AT, max_per_second=1, idempotency_key="k"),
     "previewSchedule": lambda cw: cw.jobs.preview(count=3, **SCHEDULE),
@@ -162,6 +170,7 @@ ANSWERS: dict[type[Answer], set[str]] = {
     results.Attempt: {"Attempt"},
     results.SkippedStretch: {"SkippedStretch"},
     results.Waits: {"Waits"},
+    waiting.Waiting: {"Waiting"},
     results.NextFire: {"NextFire"},
     results.ReleasedFire: {"ReleasedFire"},
     results.Outcomes: {"Outcomes"},
@@ -187,6 +196,8 @@ ANSWERS: dict[type[Answer], set[str]] = {
     overview.UpcomingItem: {"UpcomingItem"},
     overview.AuditEntry: {"AuditEntry"},
     results.HandledDead: {"HandledDead"},
+    handled.HandledJobs: {"HandledJobs"},
+    handled.PassedJob: {"PassedJob"},
     results.Unparking: {"Unparking"},
     results.Discarding: {"Discarding"},
 }

@@ -18,7 +18,10 @@ from infra import ROOT
 from infra.observability.metrics import STATISTICS
 from tests.handlers import reference
 from tests.handlers.handlers import Api
+from tests.smoke.judging.checks import judge
+from tests.smoke.scale import ACCOUNT_BOUNDS
 from tests.support.examples import ADMIN
+from tests.unit.harness.test_smoke_checks import SEEN
 
 DOCS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 BILLING = "arn:aws:iam::123456789012:role/Billing"
@@ -126,6 +129,17 @@ def test_the_changelog_keeps_its_form() -> None:
         entries = re.findall(r"^- .*(?:\n  .*)*", version, re.MULTILINE)
         assert len(entries) == len(set(entries))
     assert [line for line in text.splitlines() if len(line) > 120] == []
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/reliability.md"])
+def test_a_page_says_that_nobody_has_run_it_in_an_account_until_somebody_has(page: str) -> None:
+    somebody_has = any((ROOT / "docs/measured").glob("*-account.json"))
+    assert ("Nobody has run Clockwork in" in text_of(ROOT / page)) != somebody_has
+
+
+def test_the_checks_of_a_smoke_are_listed() -> None:
+    told = text_of(ROOT / "docs/reliability.md").partition("## In an account")[2].partition("\n## ")[0]
+    assert [name for name in judge(SEEN, ACCOUNT_BOUNDS, ()) if f"`{name}`" not in told] == []
 
 
 def test_the_handbook_lists_every_metric() -> None:

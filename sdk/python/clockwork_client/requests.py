@@ -103,6 +103,15 @@ class DeadFilter(TypedDict, total=False):
     limit: int
 
 
+class JobFilter(TypedDict, total=False):
+    """Which named jobs: whose key has this `prefix`, that have this `tag`; `limit` for each call. And the `reason`."""
+
+    prefix: str
+    tag: str
+    limit: int
+    reason: str | None
+
+
 SCHEDULE = frozenset(ScheduleOptions.__annotations__)
 _DEFINITION = SCHEDULE.union(DefinitionOptions.__annotations__)
 _JOB = _DEFINITION.union(JobOptions.__annotations__)

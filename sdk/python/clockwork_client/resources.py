@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from clockwork_client import overview, requests, results
 from clockwork_client.answers import Target
 from clockwork_client.calls import made, segment
+from clockwork_client.handled import HandledJobs
 from clockwork_client.pages import Pages, Resource
 
 if TYPE_CHECKING:
@@ -30,13 +31,19 @@ class Jobs(Resource):
         state: str | None = None,
         tag: str | None = None,
         key: str | None = None,
+        due_from: requests.Instant | None = None,
+        due_to: requests.Instant | None = None,
         client_id: str | None = None,
         page_size: int | None = None,
         next_token: str | None = None,
     ) -> Pages[results.Job]:
-        """Named jobs in the order of their keys. `tag` is `name=value`, or a name; `key` is that of one job."""
+        """Named jobs in the order of their keys. `tag` is `name=value`, or a name; `key` is that of one job.
+
+        `due_from` and `due_to`: those whose next fire is due within these instants.
+        """
         client = client_id or self._client_id
-        which = {"jobKey": key, "prefix": prefix, "state": state, "tag": tag}
+        due = requests.fields(due_from=due_from, due_to=due_to)
+        which = {"jobKey": key, "prefix": prefix, "state": state, "tag": tag, **due}
         query = {"clientId": client, **which, "limit": page_size}
         return self._pages("/v1/jobs", results.Job, query, next_token)
 
@@ -82,6 +89,38 @@ class Jobs(Resource):
         """Go on with a paused job. `waiting="cancel"` ends what was due before the pause and waits."""
         body = requests.fields(reason=reason, waiting=waiting)
         return results.Job(self._call("POST", _job(job_id, "/resume"), body, if_match=if_revision))
+
+    def pause_many(
+        self,
+        *,
+        waiting: str | None = None,
+        client_id: str | None = None,
+        next_token: str | None = None,
+        **which: Unpack[requests.JobFilter],
+    ) -> HandledJobs:
+        """Pause jobs by tag or prefix: one call's worth. While the answer has a `next_token`, call again with it."""
+        return self._many("pause", client_id, {**which, "waiting": waiting, "next_token": next_token})
+
+    def resume_many(
+        self,
+        *,
+        waiting: str | None = None,
+        client_id: str | None = None,
+        next_token: str | None = None,
+        **which: Unpack[requests.JobFilter],
+    ) -> HandledJobs:
+        """Resume jobs by tag or prefix: one call's worth. While the answer has a `next_token`, call again with it."""
+        return self._many("resume", client_id, {**which, "waiting": waiting, "next_token": next_token})
+
+    def cancel_many(
+        self, *, client_id: str | None = None, next_token: str | None = None, **which: Unpack[requests.JobFilter]
+    ) -> HandledJobs:
+        """Cancel jobs by tag or prefix: one call's worth. While the answer has a `next_token`, call again with it."""
+        return self._many("cancel", client_id, {**which, "next_token": next_token})
+
+    def _many(self, verb: str, client_id: str | None, which: Mapping[str, object]) -> HandledJobs:
+        path = f"/v1/clients/{self._client(client_id)}/jobs/{verb}"
+        return HandledJobs(self._call("POST", path, requests.fields(**which)))
 
     def run(self, job_id: str, *, idempotency_key: str | None = None) -> results.StartedRun:
         """Execute a named job once, now."""

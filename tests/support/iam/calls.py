@@ -32,6 +32,7 @@ def in_account(call: Call) -> Call:
 
 
 def recorded(file: Path) -> dict[Call, bool]:
-    """The calls in a file of `local.recorded_calls`, each with whether the emulator refused it."""
+    """The calls of the stack's roles in a file of `local.recorded_calls`, each with whether the emulator refused it."""
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    lines = [one for one in lines if one["role"].startswith("Clockwork-")]
     return {in_account(Call(one["role"], one["action"], one["resource"])): one["refused"] for one in lines}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -15,7 +16,7 @@ from typing import Any, NoReturn
 from clockwork import ports, telemetry
 from clockwork.domain.jobs import EventBridgeTarget, HttpTarget, KafkaTarget, LambdaTarget, SnsTarget, SqsTarget
 from clockwork.flows.world import Environment, World
-from clockwork.settings import LIVE, Settings
+from clockwork.settings import LIVE, OWN_METRICS, Settings
 
 Handler = Callable[[dict[str, Any], Any], Any]
 
@@ -43,12 +44,23 @@ class App:
         return self.world.clock.now() + int(context.get_remaining_time_in_millis())
 
     def emit(self, metrics: Mapping[str, telemetry.Value], **properties: object) -> None:
-        """Write one line of metrics, with the count of the defects that were contained since the last line, if any."""
+        """Write one line of those metrics that the deployment has, if any, with `properties` that can be searched.
+
+        The line also counts the defects that were contained since the last one.
+        """
         settings = self.world.settings
         if contained := self.world.environment.faults.take():
             metrics = {**metrics, "FaultsContained": contained}
-        at = self.world.clock.now()
-        print(telemetry.metrics_line(settings.metrics_namespace, settings.stack_name, at, metrics, properties))
+        if metrics := telemetry.chosen(metrics, OWN_METRICS[settings.own_metrics]):
+            at = self.world.clock.now()
+            self.write(telemetry.metrics_line(settings.metrics_namespace, settings.stack_name, at, metrics, properties))
+
+    def write(self, line: str) -> None:
+        """Write a line into the log, in one call: `print` makes two, and a line of another thread could come between.
+
+        CloudWatch does not extract metrics from a line that is broken.
+        """
+        sys.stdout.write(f"{line}\n")
 
 
 def entry_point(make_handler: Callable[[App], Handler], *, delivers: bool = False) -> Handler:
@@ -139,7 +151,7 @@ def _invoker(aws: Any, settings: Settings) -> ports.Invoker:
 def _releases(aws: Any, settings: Settings) -> ports.ReleaseQueue:
     from clockwork.aws.queues.ordered_queue import AwsOrderedQueue
     from clockwork.aws.queues.release_queue import AwsReleaseQueue
-    from clockwork.ports.routing import Routed, by_order, by_shard, by_target
+    from clockwork.ports.routing import Routed, by_network, by_order, by_shard, by_target
 
     queues = [AwsReleaseQueue(aws, url, fair=settings.fair_queue) for url in settings.release_queue_urls]
     releases: ports.ReleaseQueue = Routed(by_shard(queues)) if len(queues) > 1 else queues[0]
@@ -149,6 +161,10 @@ def _releases(aws: Any, settings: Settings) -> ports.ReleaseQueue:
         releases = Routed(by_target(releases, {KafkaTarget: kafka}))
         kafka_ordered = AwsOrderedQueue(aws, settings.kafka_ordered_release_queue_url)
         ordered = Routed(by_target(ordered, {KafkaTarget: kafka_ordered}))
+    if settings.has_network:
+        private = AwsReleaseQueue(aws, settings.private_release_queue_url, fair=settings.fair_queue)
+        releases = Routed(by_network(releases, private))
+        ordered = Routed(by_network(ordered, AwsOrderedQueue(aws, settings.private_ordered_release_queue_url)))
     return Routed(by_order(releases, ordered))
 
 
@@ -156,7 +172,8 @@ def _backlog(aws: Any, settings: Settings) -> ports.Backlog:
     from clockwork.aws.queues.backlog import AwsBacklog
 
     kafka = [settings.kafka_release_queue_url] if settings.has_kafka else []
-    return AwsBacklog(aws, [*settings.release_queue_urls, *kafka])
+    private = [settings.private_release_queue_url] if settings.has_network else []
+    return AwsBacklog(aws, [*settings.release_queue_urls, *kafka, *private])
 
 
 def _dead_letters(aws: Any, settings: Settings) -> ports.DeadLetters:
@@ -171,9 +188,11 @@ def _dead_letters(aws: Any, settings: Settings) -> ports.DeadLetters:
 def _in_hand(aws: Any, settings: Settings) -> ports.InHand:
     from clockwork.aws.queues.ordered_queue import AwsInHand
 
-    # Who delivers to Kafka takes from queues of its own.
-    to_kafka = settings.kafka_bootstrap_servers != ""
-    return AwsInHand(aws, settings.kafka_ordered_release_queue_url if to_kafka else settings.ordered_release_queue_url)
+    # Who delivers to Kafka, or in the network, takes from queues of its own.
+    if settings.kafka_bootstrap_servers:
+        return AwsInHand(aws, settings.kafka_ordered_release_queue_url)
+    private = settings.in_network
+    return AwsInHand(aws, settings.private_ordered_release_queue_url if private else settings.ordered_release_queue_url)
 
 
 def _targets(aws: Any, settings: Settings, clock: ports.Clock) -> ports.Targets:
@@ -203,7 +222,8 @@ def _aws_targets(aws: Any, settings: Settings, clock: Any) -> ports.Targets:
     from clockwork.aws.targets.threads import ThreadedTargets, Transport
 
     stores = aws.client_later("secretsmanager"), aws.client_later("ssm")
-    http = HttpTransport(clock, Secrets(*stores, clock, prefix=settings.secret_prefix))
+    secrets = Secrets(*stores, clock, prefix=settings.secret_prefix)
+    http = HttpTransport(clock, secrets, reaches_private=settings.reaches_private)
     clients = RoleClients(aws, clock)
     transports: dict[type, Transport] = {
         HttpTarget: http,

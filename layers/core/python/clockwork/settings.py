@@ -6,11 +6,22 @@ An environment variable is the upper-case name of its field. Durations say their
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 
 #: The alias of every Lambda's version that works at the moment. Whoever starts a Lambda names it.
 LIVE = "live"
+#: Own metrics that have values whenever there is work. CloudWatch bills a metric for every hour in which it has one.
+USUAL_METRICS = ("Polls", "CursorLagMs", "LatenessMs", "OwnLatenessMs", "Released", "Delivered", "Failed", "Dead")
+#: Own metrics that count what should not happen. They are written only when it has happened.
+FAULT_METRICS = (
+    *("Early", "FaultsContained", "Stuck", "SetAside", "SettingsRefused", "PollersNotStarted", "LookaheadNarrowed"),
+    *("MessagesFailed", "MessagesRejected", "DeadLettersReleased", "DeadLettersLeft", "ChainsRepaired", "ChainsLeft"),
+)
+#: The own metrics that are written unless the deployment asks for others: alarms and dashboard look at each.
+FEW_METRICS = (*USUAL_METRICS, *FAULT_METRICS)
+#: What a deployment may ask for, with the names of the metrics that are written. None: all, those that are 0 as well.
+OWN_METRICS: Mapping[str, Collection[str] | None] = {"few": FEW_METRICS, "all": None, "none": ()}
 
 
 class InvalidSettings(Exception):
@@ -99,11 +110,17 @@ class Settings:
     release_dead_letter_queue_url: str = ""
     ordered_release_queue_url: str = ""
     ordered_release_dead_letter_queue_url: str = ""
+    #: Whether deliveries to private targets have queues and a deliverer of their own, by the option `network`.
+    has_network: bool = False
+    #: Whether this Lambda is the deliverer in that network.
+    in_network: bool = False
     poller_function: str = ""
     #: The api alone has it: it starts a sweep when a client is resumed.
     sweeper_function: str = ""
     stack_name: str = "Clockwork"
     metrics_namespace: str = "Clockwork"
+    #: Which own metrics are written, see `OWN_METRICS`.
+    own_metrics: str = "few"
     #: The queue to which the ingester sends messages that it rejects. No other Lambda has it.
     rejected_queue_url: str = ""
     #: How long a Kafka topic may take to acknowledge a message. Well below the deliverer's timeout.
@@ -133,11 +150,28 @@ class Settings:
         return self.kafka_release_queue_url != ""
 
     @property
+    def reaches_private(self) -> bool:
+        """Whether this Lambda, as a deliverer, may connect to private addresses. On one's own machine it always may."""
+        return self.in_network or self.stage == "local"
+
+    @property
+    def private_release_queue_url(self) -> str:
+        """The queue of plain deliveries to private targets, derived as those of the further release queues are."""
+        return self._beside(private_queue_name(self.stack_name))
+
+    @property
+    def private_ordered_release_queue_url(self) -> str:
+        """The queue of ordered deliveries to private targets."""
+        return self._beside(private_queue_name(self.stack_name, ordered=True))
+
+    @property
     def release_queue_urls(self) -> list[str]:
         """The URLs of all plain release queues, derived from the first: all would not fit into an environment."""
-        beside = self.release_queue_url.rpartition("/")[0]
         names = (release_queue_name(self.stack_name, index) for index in range(1, self.release_queues))
-        return [self.release_queue_url, *(f"{beside}/{name}" for name in names)]
+        return [self.release_queue_url, *map(self._beside, names)]
+
+    def _beside(self, queue_name: str) -> str:
+        return f"{self.release_queue_url.rpartition('/')[0]}/{queue_name}"
 
     @staticmethod
     def for_account() -> Settings:
@@ -164,6 +198,7 @@ class Settings:
             deliverer_concurrency=10,
             circuit_least_outcomes=10,
             circuit_cooldown_seconds=5,
+            own_metrics="all",
         )
 
     def with_(self, **changes: object) -> Settings:
@@ -195,6 +230,11 @@ class Settings:
 def release_queue_name(stack_name: str, index: int | str) -> str:
     """The name of the release queue with this number, from 1 on."""
     return f"{stack_name}-Release-{index}"
+
+
+def private_queue_name(stack_name: str, *, ordered: bool = False) -> str:
+    """The name of the release queue of deliveries to private targets, the FIFO one if `ordered`."""
+    return f"{stack_name}-PrivateOrderedRelease.fifo" if ordered else f"{stack_name}-PrivateRelease"
 
 
 def _to_text(value: object) -> str:

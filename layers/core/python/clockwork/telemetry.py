@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 #: The most values that one metric of a line may have, by the specification.
 MOST_VALUES = 100
@@ -40,6 +40,16 @@ def configure_logging(level: int = logging.INFO) -> None:
     logging.getLogger("botocore").setLevel(max(level, logging.WARNING))
 
 
+def chosen(metrics: Mapping[str, Value], names: Collection[str] | None) -> Mapping[str, Value]:
+    """Of the metrics that an invocation has those that are written: the named ones, unless 0 or without any value.
+
+    Without names all are.
+    """
+    if names is None:
+        return metrics
+    return {name: value for name, value in metrics.items() if name in names and value}
+
+
 def metrics_line(
     namespace: str, stack: str, at: int, metrics: Mapping[str, Value], properties: Mapping[str, object]
 ) -> str:
@@ -52,7 +62,7 @@ def metrics_line(
     directive = {"Namespace": namespace, "Dimensions": [["stack"]], "Metrics": units}
     values = {name: _spread(value) if isinstance(value, Sequence) else value for name, value in metrics.items()}
     line = {"_aws": {"Timestamp": at, "CloudWatchMetrics": [directive]}, "stack": stack, **properties, **values}
-    return json.dumps(line)
+    return json.dumps(line, separators=(",", ":"))
 
 
 def _spread(values: Sequence[float]) -> Sequence[float]:

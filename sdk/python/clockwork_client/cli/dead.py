@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from clockwork_client import results
-from clockwork_client.cli import show, values
+from clockwork_client.cli import many, show, values
 from clockwork_client.cli.options import Command
 
 if TYPE_CHECKING:
     from clockwork_client.cli.app import State
-
-#: To count further takes a call for each 1,000, and no answer of the user depends on it.
-MOST_COUNTED = 10_000
 
 
 @click.group()
@@ -68,34 +65,9 @@ def discard(state: State, /, **given: Any) -> None:
 
 def _handle(state: State, verb: str, call: Callable[..., results.HandledDead], given: dict[str, Any]) -> None:
     token, yes = given.pop("next_token"), given.pop("yes")
-    if not yes and not _is_meant(state, verb, **given):
-        return
-    matched = changed = 0
-    try:
-        while True:
-            answer = call(next_token=token, **given)
-            matched, changed, token = matched + answer.matched, changed + answer.changed, answer.next_token
-            if token is None:
-                break
-            show.said(f"{matched:,} found, {changed:,} changed, more to come")
-    except (Exception, KeyboardInterrupt):
-        again = f" --next-token {token}" if token is not None else ""
-        show.said(f"Stopped after {changed:,}. To go on: the same command{again}")
-        raise
-    if state.is_json:
-        show.as_json({"matched": matched, "changed": changed})
-    else:
-        show.facts([("found", matched), ("changed", changed)])
 
+    def found() -> Any:
+        yield from state.cw.dead.list(page_size=1_000, **given)
 
-def _is_meant(state: State, verb: str, prefix: str | None, from_: datetime | None, to: datetime | None) -> bool:
-    """Whether the user says yes to what is counted. Raises UsageError when nobody can be asked."""
-    if not show.can_ask():
-        raise click.UsageError("nobody is there to ask: --yes does it without a question")
-    found = state.cw.dead.list(prefix=prefix, from_=from_, to=to, page_size=1_000)
-    count = sum(1 for _ in islice(found, MOST_COUNTED))
-    if count == 0:
-        show.said("No dead execution is meant.")
-        return False
-    many = f"more than {count:,}" if count == MOST_COUNTED else f"{count:,}"
-    return click.confirm(f"{verb} {many} dead executions of {show.inert(state.cw.client_id)}?", err=True)
+    if yes or many.is_meant(state, verb, "dead execution", found()):
+        many.handle(state, lambda after: call(next_token=after, **given), token)

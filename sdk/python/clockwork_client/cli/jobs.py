@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from clockwork_client import requests, results
+from clockwork_client import requests
 from clockwork_client.answers import camel
-from clockwork_client.cli import show, values
+from clockwork_client.cli import controls, show, values
 from clockwork_client.cli.options import (
     DEFINITION,
     SCHEDULE,
@@ -22,6 +22,7 @@ from clockwork_client.cli.options import (
     payload,
     payload_of,
 )
+from clockwork_client.cli.shown import show_job
 
 if TYPE_CHECKING:
     from clockwork_client.cli.app import State
@@ -72,11 +73,13 @@ def create(
 @click.option("--prefix", help="Of the keys.")
 @click.option("--state", "job_state", help="ACTIVE, PAUSED, COMPLETED or CANCELLED.")
 @click.option("--tag", help="name=value, or a name.")
+@click.option("--due-from", type=values.INSTANT, help="Its next fire is due then or later.")
+@click.option("--due-to", type=values.INSTANT, help="Its next fire is due then or earlier.")
 @click.option("--limit", type=click.IntRange(1), default=100, help="At most so many (100).")
 @click.pass_obj
-def list_(state: State, prefix: str | None, job_state: str | None, tag: str | None, limit: int) -> None:
+def list_(state: State, /, job_state: str | None, limit: int, **which: Any) -> None:
     """List named jobs in the order of their keys."""
-    pages = state.cw.jobs.list(prefix=prefix, state=job_state, tag=tag, page_size=min(limit, 1_000))
+    pages = state.cw.jobs.list(state=job_state, page_size=min(limit, 1_000), **which)
     if state.is_json:
         show.each_as_json(islice(pages, limit))
         return
@@ -143,26 +146,6 @@ def update(
 
 @job.command()
 @named
-@click.option("--reason", help="Why, for others to read.")
-@click.option("--if-revision", type=int, help="Only if the job is still at this revision.")
-@click.pass_obj
-def pause(state: State, job_id: str | None, key: str | None, reason: str | None, if_revision: int | None) -> None:
-    """Stop a named job until it is resumed."""
-    show_job(state, state.cw.jobs.pause(id_of(state, job_id, key), reason, if_revision=if_revision))
-
-
-@job.command()
-@named
-@click.option("--reason", help="Why, for others to read.")
-@click.option("--if-revision", type=int, help="Only if the job is still at this revision.")
-@click.pass_obj
-def resume(state: State, job_id: str | None, key: str | None, reason: str | None, if_revision: int | None) -> None:
-    """Go on with a paused job."""
-    show_job(state, state.cw.jobs.resume(id_of(state, job_id, key), reason, if_revision=if_revision))
-
-
-@job.command()
-@named
 @click.option("--idempotency-key", metavar="KEY", help="The same command under the same key runs it once.")
 @click.pass_obj
 def run(state: State, job_id: str | None, key: str | None, idempotency_key: str | None) -> None:
@@ -199,51 +182,5 @@ def backfill(
         show.facts([("backfill", started.backfill_id), ("executions", started.count)])
 
 
-@job.command()
-@named
-@click.pass_obj
-def cancel(state: State, job_id: str | None, key: str | None) -> None:
-    """Cancel a job. Exit status 1 if that came too late."""
-    found = state.cw.jobs.cancel(id_of(state, job_id, key))
-    if state.is_json:
-        show.as_json(found.raw)
-    else:
-        show.facts([("result", found.result), ("reason", found.reason)])
-    if found.result == "too_late":
-        raise SystemExit(1)
-
-
-def show_job(state: State, found: results.Job) -> None:
-    """Print a job, as far as the answer tells of it."""
-    if state.is_json:
-        show.as_json(found.raw)
-        return
-    now = state.now
-    last = found.last_execution
-    show.facts(
-        [
-            ("job", found.job_id),
-            ("key", found.job_key),
-            ("client", found.client_id),
-            ("state", found.state),
-            ("revision", found.revision),
-            ("reason", found.reason),
-            ("due", show.when(found.due_at, now)),
-            ("schedule", show.schedule(found.schedule, now)),
-            ("in words", found.description),
-            ("next fire", show.when(found.next_fire_at, now)),
-            ("then", ", ".join(one.local for one in (found.next_fires or ())[1:4])),
-            ("target", show.target(found.target)),
-            ("payload", found.payload),
-            ("tags", found.tags),
-            ("ordering key", found.ordering_key),
-            ("on failure", show.target(found.on_failure)),
-            ("created", show.when(found.created_at, now)),
-            ("changed", show.when(found.changed_at, now)),
-            ("last execution", f"{last.state}, due {show.when(last.due_at, now)}" if last else None),
-            ("under way", found.executions_count),
-            ("goes on", found.goes_on_count),
-            ("ended", found.ended_count),
-            ("released", found.released_count),
-        ]
-    )
+for command in (controls.pause, controls.resume, controls.cancel):
+    job.add_command(command)

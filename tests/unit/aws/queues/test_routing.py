@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import msgspec
 import pytest
 
+from clockwork import bootstrap
 from clockwork.domain import keys
 from clockwork.domain.ids import AnonymousJob
-from clockwork.domain.jobs import KafkaTarget
+from clockwork.domain.jobs import HttpTarget, KafkaTarget
 from clockwork.domain.releases import Release, queue_of
 from clockwork.flows.deliver.bundles import Message
 from clockwork.flows.deliver.deliver import deliver_batch
 from clockwork.memory.release_queue import MemoryReleaseQueue
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Refused, ReleaseQueue
-from clockwork.ports.routing import Pick, Routed, by_order, by_shard, by_target
+from clockwork.ports.routing import Pick, Routed, by_network, by_order, by_shard, by_target
 from clockwork.settings import Settings
 from tests.support.examples import NOW, occurrence, release
 
@@ -30,6 +33,10 @@ def of_shard(index: int, **changes: object) -> Release:
 
 HTTP = release()
 KAFKA = release(occurrence=occurrence(target=KafkaTarget("orders")))
+QUEUES = "https://sqs.us-east-1.amazonaws.com/123456789012"
+INSIDE = HttpTarget("http://10.0.0.7:8080/", private=True)
+PRIVATE_ORDERED = release(occurrence=occurrence(target=INSIDE, ordering_key="account-7"))
+PRIVATE = release(occurrence=occurrence(target=INSIDE))
 ORDERED = release(occurrence=occurrence(ordering_key="account-7"))
 KAFKA_ORDERED = release(occurrence=occurrence(target=KafkaTarget("orders"), ordering_key="account-7"))
 #: All releases that may follow the first one (retry, sweep, unparking, a fire): they go to the queue of its shard.
@@ -65,6 +72,10 @@ def target(*queues: ReleaseQueue) -> Pick:
     return by_target(queues[0], {KafkaTarget: queues[1]})
 
 
+def network(*queues: ReleaseQueue) -> Pick:
+    return by_network(queues[0], queues[1])
+
+
 def shard(*queues: ReleaseQueue) -> Pick:
     return by_shard(queues)
 
@@ -81,6 +92,7 @@ def order_of_targets(*queues: ReleaseQueue) -> Pick:
         (target, [HTTP, KAFKA, HTTP], [[HTTP, HTTP], [KAFKA]]),
         (target, [HTTP], [[HTTP], []]),
         (target, [KAFKA], [[], [KAFKA]]),
+        (network, [HTTP, PRIVATE, KAFKA], [[HTTP, KAFKA], [PRIVATE]]),
         (shard, FOLLOWING, [[], list(FOLLOWING), []]),
         (shard, [of_shard(2), of_shard(0), of_shard(3)], [[of_shard(0), of_shard(3)], [], [of_shard(2)]]),
         (order_of_targets, [KAFKA, ORDERED, KAFKA_ORDERED, HTTP], [[HTTP], [KAFKA], [ORDERED], [KAFKA_ORDERED]]),
@@ -138,3 +150,50 @@ def test_further_queues_lie_beside_the_first_under_names_of_the_stack() -> None:
     assert one.release_queue_urls == [one.release_queue_url]
     further = [f"{beside}Release-1", f"{beside}Release-2"]
     assert one.with_(release_queues=3).release_queue_urls == [one.release_queue_url, *further]
+
+
+@pytest.mark.parametrize(
+    ("one", "queue"),
+    [
+        (HTTP, "Release"),
+        (PRIVATE, "Clockwork-PrivateRelease"),
+        (ORDERED, "OrderedRelease.fifo"),
+        (PRIVATE_ORDERED, "Clockwork-PrivateOrderedRelease.fifo"),
+        (KAFKA, "KafkaRelease"),
+        (KAFKA_ORDERED, "KafkaOrderedRelease.fifo"),
+    ],
+)
+def test_every_kind_of_release_has_one_queue(monkeypatch: pytest.MonkeyPatch, one: Release, queue: str) -> None:
+    sent: Counter[str] = Counter()
+
+    class Adapter(Queue):
+        def __init__(self, _: object, url: str, **__: object) -> None:
+            super().__init__()
+            self.url = url
+
+        def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
+            sent[self.url] += len(releases)
+            return super().send(releases, now)
+
+    monkeypatch.setattr("clockwork.aws.queues.release_queue.AwsReleaseQueue", Adapter)
+    monkeypatch.setattr("clockwork.aws.queues.ordered_queue.AwsOrderedQueue", Adapter)
+    settings = Settings.for_account().with_(
+        has_network=True,
+        release_queue_url=f"{QUEUES}/Release",
+        ordered_release_queue_url=f"{QUEUES}/OrderedRelease.fifo",
+        kafka_release_queue_url=f"{QUEUES}/KafkaRelease",
+        kafka_ordered_release_queue_url=f"{QUEUES}/KafkaOrderedRelease.fifo",
+    )
+    assert bootstrap._releases(None, settings).send([one], 0) == []
+    assert sent == {f"{QUEUES}/{queue}": 1}
+
+
+def test_the_deliverer_in_the_network_hides_messages_of_its_own_ordered_queue() -> None:
+    settings = Settings.for_account().with_(
+        has_network=True,
+        release_queue_url=f"{QUEUES}/Release",
+        ordered_release_queue_url=f"{QUEUES}/OrderedRelease.fifo",
+    )
+    aws: Any = SimpleNamespace(client_later=lambda *_: None)
+    urls = [vars(bootstrap._in_hand(aws, settings.with_(in_network=inside)))["_url"] for inside in (False, True)]
+    assert urls == [settings.ordered_release_queue_url, f"{QUEUES}/Clockwork-PrivateOrderedRelease.fifo"]

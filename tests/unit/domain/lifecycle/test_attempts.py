@@ -158,7 +158,8 @@ def test_without_a_record_the_retry_carries_the_history_and_the_end_is_recorded(
     assert plan.execution is not None
     assert plan.execution.state is State.DEAD
     assert [a.number for a in plan.execution.attempts] == [1, 2, 3]
-    assert plan_unrecorded_outcome(message, success(), NOW, 0.5, NOW).action is Action.ABSORB
+    done = plan_unrecorded_outcome(message, success(), NOW, 0.5, NOW)
+    assert (done.action, done.execution, done.release) == (Action.FINISH, None, None)
 
 
 def test_only_the_last_attempts_keep_their_excerpts() -> None:

@@ -62,6 +62,16 @@ def test_record_level_none_leaves_no_trace_of_a_success() -> None:
 
 
 @pytest.mark.parametrize("record", ["full", "none"])
+def test_a_delivery_is_no_duplicate_that_was_absorbed(record: str) -> None:
+    clockwork = MemoryClockwork()
+    message = release(occurrence=occurrence(record=record), run_at=clockwork.clock.at)
+    clockwork.queue.send([message], clockwork.clock.at)
+    report = clockwork.deliver_visible()
+    assert (report.succeeded, report.absorbed) == (1, 0)
+    assert not clockwork.queue.messages
+
+
+@pytest.mark.parametrize("record", ["full", "none"])
 def test_two_failures_and_then_success_is_three_attempts(record: str) -> None:
     clockwork = clockwork_failing(2)
     run(clockwork, 120, record=record, retry_policy=RetryPolicy(jitter="none"))

@@ -85,6 +85,18 @@ def once(jobs: int) -> Callable[[Counter[str]], bool]:
     return lambda sent: len(sent) == jobs and set(sent.values()) == {1}
 
 
+def test_a_queue_that_takes_everything_is_not_logged(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    throttled = Throttled(monkeypatch)
+    throttled.refuses = False
+    assert throttled.poll().released == 180
+    assert caplog.records == []
+    throttled = Throttled(monkeypatch)
+    throttled.poll()
+    assert {record.__dict__["action"] for record in caplog.records} == {"releases_set_aside"}
+
+
 def test_what_other_queues_take_is_taken_once_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     throttled = Throttled(monkeypatch)
     reports = throttled.visits(5)
@@ -94,6 +106,15 @@ def test_what_other_queues_take_is_taken_once_and_goes_on(monkeypatch: pytest.Mo
     throttled.refuses = False
     assert throttled.visits(2)[0].set_aside == 0
     assert once(180)(throttled.sent())
+
+
+def test_a_visit_in_which_nothing_is_refused_warns_of_nothing(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    throttled = Throttled(monkeypatch)
+    throttled.refuses = False
+    assert throttled.visits(1)[0].released > 0
+    assert not caplog.records
 
 
 def test_a_release_that_was_set_aside_is_on_time_if_its_queue_recovers_before_it_is_due(

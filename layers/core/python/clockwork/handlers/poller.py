@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from clockwork import bootstrap
 from clockwork.flows.poll.poller import poll_among_others, poll_any
-from clockwork.flows.poll.shard import PollReport
+from clockwork.flows.poll.shard import PollReport, by_outcome, summed
 from clockwork.flows.world import World
 
 
@@ -18,42 +19,41 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
         deadline_at = app.deadline_at(context)
         world = app.world.looking_ahead(event.get("lookaheadSeconds"))
         if "partitionIds" in event:
-            return {"visits": _poll_together(app, world, event["partitionIds"], deadline_at)}
+            visits = _poll_together(world, event["partitionIds"], deadline_at)
+            told = _told(app, {one: visit.result() for one, visit in visits.items() if visit.exception() is None})
+            for visit in visits.values():  # the first error fails the invocation, once all have been told
+                visit.result()
+            return {"visits": told}
         partition_id = event["partitionId"]
         report = poll_any(world, partition_id, deadline_at, succeeds=event.get("succeeds", False))
-        return _told(app, partition_id, report)
+        return _told(app, {partition_id: report})[0]
 
     return handle
 
 
-def _poll_together(app: bootstrap.App, world: World, partition_ids: list[str], deadline_at: int) -> list[Any]:
-    """Poll each shard in its own thread, so that none waits for another; once all have ended, raise the first error."""
+def _poll_together(world: World, partition_ids: list[str], deadline_at: int) -> dict[str, Future[PollReport]]:
+    """Poll each shard in its own thread, so that none waits for another, until all have ended."""
     with ThreadPoolExecutor(len(partition_ids)) as threads:
-        visits = {one: threads.submit(poll_among_others, world, one, deadline_at) for one in partition_ids}
-    told = [_told(app, one, visit.result()) for one, visit in visits.items() if visit.exception() is None]
-    for visit in visits.values():
-        visit.result()
-    return told
+        return {one: threads.submit(poll_among_others, world, one, deadline_at) for one in partition_ids}
 
 
-def _told(app: bootstrap.App, partition_id: str, report: PollReport) -> dict[str, Any]:
-    if report.outcome != "no_lease":
-        app.emit(
-            {
-                "Polls": 1,
-                "Released": report.released,
-                "Dead": report.dead,
-                "Expired": report.expired,
-                "Stuck": int(report.outcome == "stuck"),
-                "SetAside": report.set_aside,
-                "CursorLagMs": report.cursor_lag_ms,
-                # None for an ordered shard, which is never polled ahead.
-                **({} if report.horizon_ahead_ms is None else {"HorizonAheadMs": report.horizon_ahead_ms}),
-            },
-            shard=partition_id,
-            outcome=report.outcome,
-        )
-    return {"partitionId": partition_id, "outcome": report.outcome, "released": report.released}
+def _told(app: bootstrap.App, reports: Mapping[str, PollReport]) -> list[dict[str, Any]]:
+    """Write one line of metrics about all visits together; returns what the invocation answers about each."""
+    if polled := [report for report in reports.values() if report.outcome != "no_lease"]:
+        whole = summed(polled)
+        counted = {
+            "Polls": len(polled),
+            "Released": whole.released,
+            "Dead": whole.dead,
+            "Expired": whole.expired,
+            "Stuck": sum(report.outcome == "stuck" for report in polled),
+            "SetAside": whole.set_aside,
+            "CursorLagMs": whole.cursor_lag_ms,
+            # None for ordered shards, which are never polled ahead.
+            **({} if whole.horizon_ahead_ms is None else {"HorizonAheadMs": whole.horizon_ahead_ms}),
+        }
+        app.emit(counted, shards=by_outcome(reports))
+    return [{"partitionId": p, "outcome": one.outcome, "released": one.released} for p, one in reports.items()]
 
 
 lambda_handler = bootstrap.entry_point(make_handler)

@@ -1,7 +1,7 @@
 """Routing of releases: a release queue that is made of several, and the functions that pick one for each release.
 
-A release's queue depends on three facts: whether it is ordered, which Lambda delivers it (for Kafka it is another one),
-and its shard.
+A release's queue depends on three facts: whether it is ordered, which Lambda delivers it (for Kafka and for private
+targets it is another one), and its shard.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from clockwork.domain.jobs import HttpTarget
 from clockwork.domain.releases import Refused, Release, queue_of
 from clockwork.ports.queues import ReleaseQueue
 
@@ -46,6 +47,16 @@ def by_order(others: ReleaseQueue, ordered: ReleaseQueue) -> Pick:
 def by_target(others: ReleaseQueue, queues: Mapping[type, ReleaseQueue]) -> Pick:
     """Pick the queue that `queues` has for the type of the target; `others` if it has none."""
     return lambda release: queues.get(type(release.occurrence.target), others)
+
+
+def by_network(others: ReleaseQueue, private: ReleaseQueue) -> Pick:
+    """Pick `private` for deliveries to private targets, whose deliverer is in a network; `others` for all others."""
+
+    def pick(release: Release) -> ReleaseQueue:
+        target = release.occurrence.target
+        return private if isinstance(target, HttpTarget) and target.private else others
+
+    return pick
 
 
 def by_shard(queues: Sequence[ReleaseQueue]) -> Pick:

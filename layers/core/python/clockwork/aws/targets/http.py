@@ -20,7 +20,7 @@ from urllib3 import HTTPResponse
 from urllib3.exceptions import HTTPError
 
 from clockwork.aws.targets.http_connections import Connection, Connections, bounds_of, seconds_left
-from clockwork.aws.targets.http_faults import FAULTS, Forbidden, failure_of
+from clockwork.aws.targets.http_faults import FAULTS, Forbidden, OutOfReach, failure_of
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.jobs import HttpTarget, RetryPolicy
 from clockwork.domain.releases import Delivery
@@ -72,11 +72,21 @@ def resolve(host: str, port: int) -> Sequence[str]:
 
 
 class HttpTransport:
-    """Delivers to HttpTargets; safe for many threads."""
+    """Delivers to HttpTargets; safe for many threads.
+
+    `reaches_private`: it is in a network in which private targets are, or on the same machine.
+    """
 
     def __init__(
-        self, clock: Clock, secrets: SecretSource, *, resolver: Resolver = resolve, tls: ssl.SSLContext | None = None
+        self,
+        clock: Clock,
+        secrets: SecretSource,
+        *,
+        reaches_private: bool = True,
+        resolver: Resolver = resolve,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
+        self._reaches_private = reaches_private
         self._clock = clock
         self._secrets = secrets
         self._resolve = resolver
@@ -113,7 +123,8 @@ class HttpTransport:
     def _addresses(self, endpoint: Endpoint, target: HttpTarget) -> Sequence[str]:
         """The addresses of the host at this moment; raises Forbidden.
 
-        Unless the target is private, every address is checked, since the transport may connect to any of them.
+        Unless the target is private, every address is checked, since the transport may connect to any of them. Outside
+        of a network a private target is tried at its public addresses: waiting for others would be in vain.
         """
         if endpoint.scheme != "https" and not target.private:
             raise Forbidden("the URL must start with https://")
@@ -121,6 +132,10 @@ class HttpTransport:
         reasons = [] if target.private else [reason for ip in addresses if (reason := check_address(ip))]
         if reasons:
             raise Forbidden(f"{endpoint.host} must not be connected to: {reasons[0]}")
+        if not self._reaches_private:
+            addresses = [ip for ip in addresses if check_address(ip) is None]
+            if not addresses:
+                raise OutOfReach(f"{endpoint.authority} is at private addresses: the deployment needs option `network`")
         return addresses[:MOST_ADDRESSES]
 
     def _exchange(

@@ -21,8 +21,15 @@ class Forbidden(Exception):
     """The attempt must not be made, now or later; the message says why."""
 
 
+class OutOfReach(Exception):
+    """Nothing leads from here to the target; the message says what the operator of the deployment has to add."""
+
+
 #: The faults that an attempt is expected to meet. Any other exception is a defect of ours and reported as one.
-FAULTS = (OSError, http.client.HTTPException, HTTPError, Forbidden, InvalidUrl, InvalidSecret, SecretUnreadable)
+FAULTS = (
+    *(OSError, http.client.HTTPException, HTTPError, Forbidden, OutOfReach, InvalidUrl, InvalidSecret),
+    SecretUnreadable,
+)
 _PERMANENT = (Forbidden, InvalidUrl)
 
 
@@ -38,7 +45,7 @@ def failure_of(fault: Exception, url: str, seconds: float, started_at: int, ende
 def _words(fault: Exception, url: str) -> str:
     if isinstance(fault, InvalidUrl):
         return f"the URL {fault}"
-    if isinstance(fault, Forbidden | SecretUnreadable):
+    if isinstance(fault, Forbidden | OutOfReach | SecretUnreadable):
         return str(fault)
     if isinstance(fault, InvalidSecret):
         return f"a signing secret {fault}"

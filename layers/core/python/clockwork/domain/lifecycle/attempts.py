@@ -44,7 +44,7 @@ class Action(Enum):
     ABSORB = auto()  # acknowledge: the work of the release is done
     DEFER = auto()  # another deliverer has the claim: send `release` for later, when that claim has ended at the latest
     FOLLOW_UP = auto()  # save `execution` if given, send `release`, acknowledge
-    FINISH = auto()  # save `execution`, which is final; acknowledge
+    FINISH = auto()  # save `execution` if given, which is final; acknowledge
     PARK = auto()  # save `execution` if given, then park the release
 
 
@@ -124,7 +124,7 @@ def plan_unrecorded_outcome(release: Release, outcome: Outcome, now: int, jitter
     attempt = attempt_of(release.attempt, release, outcome, is_first=release.attempt == 1)
     history = _last_of((*release.history, attempt))
     if outcome.state is State.SUCCEEDED:
-        return Plan(Action.ABSORB, "delivered")
+        return Plan(Action.FINISH, "delivered")
     retry = plan_retry(release.occurrence, release.attempt, release.lost_workers, outcome, now, jitter)
     if retry.retry_at is not None:
         again = _again(release, release.attempt + 1, retry.retry_at)

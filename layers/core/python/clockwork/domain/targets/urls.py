@@ -219,11 +219,17 @@ def _reasons_against(endpoint: Endpoint) -> Iterable[str]:
     remedy = f"(unless the client's allowedPrivateTargets hold {endpoint.authority})"
     if endpoint.scheme != "https":
         yield f"must start with https:// {remedy}"
+    if (reason := why_not_public(endpoint)) is not None:
+        yield f"must lead to a public address {remedy}: {reason}"
+
+
+def why_not_public(endpoint: Endpoint) -> str | None:
+    """Why a host cannot be public, as a sentence without its end; None if it may be: a name is not resolved here."""
     if endpoint.is_literal:
-        if (reason := check_address(endpoint.host)) is not None:
-            yield f"must lead to a public address {remedy}: {reason.rstrip('.')}"
-    elif "." not in endpoint.host or endpoint.host.endswith(_LOCAL_SUFFIXES):
-        yield f"must lead to a public address {remedy}: {endpoint.host} is a local name"
+        reason = check_address(endpoint.host)
+        return None if reason is None else reason.rstrip(".")
+    is_local = "." not in endpoint.host or endpoint.host.endswith(_LOCAL_SUFFIXES)
+    return f"{endpoint.host} is a local name" if is_local else None
 
 
 def _fault_of_header(name: str, value: str) -> str | None:

@@ -8,13 +8,14 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from clockwork.edge.operations.bulk import JobFilterBody, WaitingFilterBody
 from clockwork.edge.operations.clients import UnparkBody
 from clockwork.edge.operations.dead import DeadFilterBody, RedriveBody
 from clockwork.edge.operations.original import OriginalCancelBody, OriginalScheduleBody
 from clockwork.edge.requests.clients import ClientBody
 from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, DefinitionBody, PatchBody
 from clockwork.edge.requests.schedules import BackfillBody, EmptyBody, PauseBody, PreviewBody, ReasonBody
-from clockwork.edge.responses import clients, executions, jobs, named_jobs, overview, trail
+from clockwork.edge.responses import bulk, clients, executions, jobs, named_jobs, overview, trail
 
 _JOB = {
     "schedule": {"at": "2026-05-05T10:00:00.250Z"},
@@ -91,7 +92,7 @@ OPERATIONS = {
     "list_jobs": Operation(
         "List a client's named jobs",
         named_jobs.JobPage,
-        parameters=("clientIdOf", "jobKey", "prefix", "state", "tag", "limit", "nextToken"),
+        parameters=("clientIdOf", "jobKey", "prefix", "state", "tag", "fireFrom", "fireTo", "limit", "nextToken"),
     ),
     "get_job": Operation("Read a job and where it stands", jobs.Job),
     "put_job": _change(
@@ -156,6 +157,27 @@ OPERATIONS = {
         body=RedriveBody,
         examples=({"asItWas": True},),
         conflicts=True,
+        capped=True,
+    ),
+    "pause_jobs": Operation(
+        "Pause named jobs by tag or prefix of their keys: so many a call",
+        bulk.HandledJobs,
+        body=WaitingFilterBody,
+        examples=({"tag": "team=billing", "reason": "maintenance"}, {"prefix": "nightly-", "waiting": "cancel"}),
+        capped=True,
+    ),
+    "resume_jobs": Operation(
+        "Resume named jobs by tag or prefix of their keys: so many a call",
+        bulk.HandledJobs,
+        body=WaitingFilterBody,
+        examples=({"tag": "team=billing", "reason": "done"},),
+        capped=True,
+    ),
+    "cancel_jobs": Operation(
+        "Cancel named jobs by tag or prefix of their keys: so many a call",
+        bulk.HandledJobs,
+        body=JobFilterBody,
+        examples=({"prefix": "trial-", "limit": 50},),
         capped=True,
     ),
     "list_dead": Operation(

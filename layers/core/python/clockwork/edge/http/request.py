@@ -67,12 +67,7 @@ class Request(msgspec.Struct, frozen=True):
 
     def job_token(self) -> str | None:
         """The jobKey behind which a list of jobs goes on, by nextToken. Raises InvalidRequest."""
-
-        def read(token: str) -> str | None:
-            job_key = ids.decode_part(token).decode()
-            return job_key if ids.is_job_key(job_key) else None
-
-        return position_of(self.query.get("nextToken"), read)
+        return position_of(self.query.get("nextToken"), key_of_token)
 
     def prefix(self) -> str | None:
         """The beginning of the jobKeys that a list shows; None for all. Raises InvalidRequest."""
@@ -114,6 +109,12 @@ class Request(msgspec.Struct, frozen=True):
         if client_id is not None and not isinstance(client_id, str):
             raise InvalidRequest([Problem("/clientId", "must be a string")])
         return client_id
+
+
+def key_of_token(token: str) -> str | None:
+    """The jobKey in the nextToken of a list of jobs; None if it holds none. Raises ValueError."""
+    job_key = ids.decode_part(token).decode()
+    return job_key if ids.is_job_key(job_key) else None
 
 
 def caller_arn(event: dict[str, Any]) -> str:

@@ -33,10 +33,12 @@ from clockwork.flows import access
 from clockwork.flows.access import get_named
 from clockwork.flows.named import trigger, write
 from clockwork.flows.named.repair import check_chain
-from clockwork.flows.requests.read import list_jobs
+from clockwork.flows.requests.read import MOST_READ, list_jobs
 
 #: So many of the newest records of a job that is over are counted when it is read. Each may hold a payload.
 MOST_COUNTED = 100
+#: Jobs that a page reads if the next fire of each is to be computed.
+MOST_COMPUTED = 400
 #: Names of a request that are no part of a job's definition.
 NOT_DEFINITION = ("clientId", "jobKey")
 
@@ -79,7 +81,8 @@ class NamedApi(Operations):
             job = access.get_by_key(self.world, client.client_id, job_key)
             is_shown = job is not None and wanted(job) and job_key.startswith(prefix or "")
             return HTTPStatus.OK, answers.JobPage([answers.JobSummary.of(job, now)] if job and is_shown else [])
-        found = list_jobs(self.world, client.client_id, prefix, request.job_token(), limit, wanted)
+        most_read = MOST_COMPUTED if {"dueFrom", "dueTo"} & set(request.query) else MOST_READ
+        found = list_jobs(self.world, client.client_id, prefix, request.job_token(), limit, wanted, most_read)
         shown = ((token_of(job.job_key), answers.JobSummary.of(job, now)) for job in found.jobs)
         return HTTPStatus.OK, answers.JobPage(*page(shown, found.next_after and token_of(found.next_after)))
 
@@ -251,11 +254,25 @@ def _filter_of(request: Request, now: int) -> Callable[[NamedJob], bool]:
     if state is not None and state not in JobState.__members__:
         states = ", ".join(JobState.__members__)
         raise InvalidRequest([Problem(in_query("state"), f"the query parameter state must be one of {states}")])
-    name, _, value = (tag or "").partition("=")
+    is_tagged, from_at, to_at = has_tag(tag), *request.instants("dueFrom", "dueTo")
+
+    def is_due(job: NamedJob) -> bool:
+        if from_at is None and to_at is None:
+            return True
+        due_at = answers.next_due_of(job, now)
+        return due_at is not None and (from_at or 0) <= due_at <= (instants.LAST if to_at is None else to_at)
 
     def wanted(job: NamedJob) -> bool:
         if (state is None and not job.is_alive) or (state is not None and answers.state_of(job, now) != state):
             return False
-        return tag is None or (name in job.definition.tags and (not value or job.definition.tags[name] == value))
+        return is_tagged(job) and is_due(job)
 
     return wanted
+
+
+def has_tag(tag: str | None) -> Callable[[NamedJob], bool]:
+    """Whether a job has the tag: `name`, or `name=value`. None: every job."""
+    name, _, value = (tag or "").partition("=")
+    return lambda job: (
+        tag is None or (name in job.definition.tags and (not value or job.definition.tags[name] == value))
+    )

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
 from clockwork.domain.clients import Client, principal_of
-from clockwork.domain.targets.urls import parse
+from clockwork.domain.targets.urls import parse, why_not_public
 from clockwork.edge.http.checks import EdgeModel, checks_of
 from clockwork.edge.http.fields import kept
 from clockwork.edge.requests.own_resources import not_own, not_own_topic
@@ -64,10 +64,13 @@ SecretName = Annotated[
 def _host_and_port(target: str, info: ValidationInfo) -> str:
     # For development alone: elsewhere every port of a host is more than anybody means, and on loopback it would reach
     # the runtime of the Lambda itself.
-    any_port = target.endswith(":*") and checks_of(info).settings.stage == "local"
+    settings = checks_of(info).settings
+    any_port = target.endswith(":*") and settings.stage == "local"
     endpoint = parse(f"http://{target[:-1]}1" if any_port else f"http://{target}")
     if target.lower() != (endpoint.any_port if any_port else endpoint.authority):
         raise ValueError("must be host:port and no more")
+    if settings.stage != "local" and not settings.has_network and (reason := why_not_public(endpoint)) is not None:
+        raise ValueError(f"cannot be reached: {reason}, and the deployment is in no network (its option `network`)")
     return target
 
 

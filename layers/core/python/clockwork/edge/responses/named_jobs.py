@@ -253,9 +253,14 @@ def state_of(job: NamedJob, now: int) -> JobState:
 
 def next_fire_of(job: NamedJob, now: int) -> str | None:
     """The instant of the job's next fire after `now` (ms); None without one, or if that takes too much work."""
+    return instant(next_due_of(job, now))
+
+
+def next_due_of(job: NamedJob, now: int) -> int | None:
+    """The same in ms."""
     with suppress(TooMuchWork):
         fire = _next_fire(job, now)
-        return None if fire is None else to_text(fire.due_at)
+        return None if fire is None else fire.due_at
     return None
 
 

@@ -65,8 +65,9 @@ def set_aside(visit: Visit, refused: Sequence[tuple[Row, Release]]) -> list[int]
         held = []
         count = len(rows.keys() - ends.keys())
         visit.report.set_aside += count
-        extra = {"action": "releases_set_aside", "shard": visit.lease.partition_id}
-        log.warning("%d releases are refused for now, and set aside", count, extra=extra)
+        if count:
+            extra = {"action": "releases_set_aside", "shard": visit.lease.partition_id}
+            log.warning("%d releases are refused for now, and set aside", count, extra=extra)
     _end(visit, [(*refused[index], why_not) for index, why_not in ends.items()])
     return held
 

@@ -8,7 +8,7 @@ at most, and the deliverer's claim absorbs the duplicates.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -56,6 +56,25 @@ class PollReport(msgspec.Struct):
     horizon_ahead_ms: int | None = None
 
 
+def summed(reports: Sequence[PollReport]) -> PollReport:
+    """One report of several visits: the sums of their counts, the longest lag, and the nearest horizon."""
+    ahead_ms = [report.horizon_ahead_ms for report in reports if report.horizon_ahead_ms is not None]
+    return PollReport(
+        released=sum(report.released for report in reports),
+        dead=sum(report.dead for report in reports),
+        expired=sum(report.expired for report in reports),
+        set_aside=sum(report.set_aside for report in reports),
+        cursor_lag_ms=max(report.cursor_lag_ms for report in reports),
+        horizon_ahead_ms=min(ahead_ms, default=None),
+    )
+
+
+def by_outcome(reports: Mapping[str, PollReport]) -> Mapping[str, Sequence[str]]:
+    """The shards by what became of their visits."""
+    outcomes = sorted({report.outcome for report in reports.values()})
+    return {outcome: [one for one, report in reports.items() if report.outcome == outcome] for outcome in outcomes}
+
+
 class Visit:
     """One poller's stay at one shard: its lease as last written, and how many occurrences it released since then.
 
@@ -83,6 +102,12 @@ class Visit:
     def has_time(self) -> bool:
         """Whether lease and invocation last for some more calls."""
         return self.world.clock.now() <= min(self.deadline_at - STOP_MARGIN_MS, self.lease.until - LEASE_MARGIN_MS)
+
+    @property
+    def commits_by(self) -> int:
+        """When the next commit is due (ms), however little there is to commit."""
+        settings = self.world.settings
+        return min(self.committed_at + settings.commit_seconds * 1000, self.lease.until - LEASE_MARGIN_MS)
 
     def _max_rate_of(self, client_id: str) -> float | None:
         # A shard does not wait until its clients can be read: deliverers keep the caps all the same.
@@ -164,12 +189,8 @@ def _release_rows(visit: Visit, rows: Sequence[Row], until: str) -> str | None:
 
 
 def _commit_is_due(visit: Visit, now: int, coming: int) -> bool:
-    settings = visit.world.settings
-    return (
-        (visit.uncommitted > 0 and visit.uncommitted + coming > settings.commit_occurrences)
-        or now >= visit.committed_at + settings.commit_seconds * 1000
-        or now > visit.lease.until - LEASE_MARGIN_MS
-    )
+    most = visit.world.settings.commit_occurrences
+    return (visit.uncommitted > 0 and visit.uncommitted + coming > most) or now >= visit.commits_by
 
 
 def commit(visit: Visit, cursor: str, *, release_lease: bool = False) -> bool:

@@ -40,6 +40,15 @@ class Intake:
         if paid_until_at is not None:
             self._paid_until[client.client_id] = paid_until_at
 
+    def admit_work(self, world: World, client: Client, count: int) -> None:
+        """Let in a request that makes no occurrence and costs as much as `count` creates, at the client's pace.
+
+        Raises TooManyRequests.
+        """
+        paid_until_at = self._pace(world, client, count) if count else None
+        if paid_until_at is not None:
+            self._paid_until[client.client_id] = paid_until_at
+
     def admit_preview(self, world: World, clients: Sequence[Client]) -> None:
         """Let in one request that makes nothing and still costs work, at the pace of one of the caller's clients.
 

@@ -93,14 +93,15 @@ def list_jobs(
     after_key: str | None,
     limit: int,
     wanted: Callable[[NamedJob], bool],
+    most_read: int = MOST_READ,
 ) -> JobPage:
     """Up to `limit` of a client's named jobs whose key has the prefix and that `wanted` accepts.
 
-    A page may be short and not the last one.
+    A page may be short and not the last one: it ends once `most_read` jobs were read.
     """
     found: list[NamedJob] = []
     read = 0
-    while read < MOST_READ:
+    while read < most_read:
         jobs = world.jobs.list(client_id, prefix, after_key, READ_AT_ONCE)
         for job in jobs:
             if wanted(job):

@@ -17,9 +17,12 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from typing import NamedTuple
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
-from tests.e2e.checkout import Dev
+from infra import ROOT
+from tests.dev.checkout import Dev
 from tests.e2e.waiting import PATIENCE_SECONDS, await_value
 
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -115,6 +118,15 @@ def run_page(page: str, dev: Dev) -> int:
     finally:
         shell.close()
     return done
+
+
+def run_alone(page: Path, folder: Path) -> int:
+    """Run a page that needs no server, in a folder that is set up as a checkout is."""
+    for name in (".venv", "pyproject.toml"):
+        (folder / name).symlink_to(ROOT / name)
+    checkout: Any = SimpleNamespace(folder=folder, environment={**os.environ})
+    alone: Any = SimpleNamespace(checkout=checkout, running=SimpleNamespace(said=""))
+    return run_page(page.read_text(encoding="utf-8"), alone)
 
 
 def _await_printed(shell: Shell, commands: str, printed: str, told: str) -> None:

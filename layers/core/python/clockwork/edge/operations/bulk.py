@@ -1,0 +1,115 @@
+"""The operations that pause, resume and cancel many named jobs by one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from http import HTTPStatus
+from typing import Literal
+
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+
+from clockwork.domain import ids
+from clockwork.domain.named.changes import Change, cancelled, has_cancelled_waiting, paused, resumed
+from clockwork.domain.named_jobs import JobState, NamedJob
+from clockwork.edge.http.checks import Body, checks_of
+from clockwork.edge.http.pages import position_of, token_of
+from clockwork.edge.http.request import Request, key_of_token
+from clockwork.edge.operations.base import Answer, Operations
+from clockwork.edge.operations.named_jobs import has_tag
+from clockwork.edge.requests.schedules import ReasonBody
+from clockwork.edge.responses.bulk import HandledJobs
+from clockwork.flows import access
+from clockwork.flows.requests.bulk import Which, change_jobs
+
+#: Jobs that one call changes at the most. Each change is some calls to the tables.
+MOST_CHANGED = 100
+
+
+class JobFilterBody(ReasonBody):
+    """POST /v1/clients/{clientId}/jobs/cancel: which named jobs, and how many by this call."""
+
+    prefix: str | None = Field(None, description="of the jobKey")
+    tag: str | None = Field(None, min_length=1, max_length=600, description="`name`, or `name=value`")
+    limit: int = Field(MOST_CHANGED, ge=1, le=MOST_CHANGED, description="jobs changed by this call")
+    next_token: str | None = Field(None, description="as the call before answered it")
+
+    @field_validator("prefix")
+    @classmethod
+    def _begins_a_key(cls, prefix: str | None, info: ValidationInfo) -> str | None:
+        if prefix is not None and not ids.is_job_key(prefix):
+            checks_of(info).report("/prefix", "must be the beginning of a jobKey")
+        return prefix
+
+    @model_validator(mode="after")
+    def _means_some(self, info: ValidationInfo) -> JobFilterBody:
+        if self.prefix is None and self.tag is None:
+            checks_of(info).report("", "name the jobs: a prefix, a tag, or both")
+        return self
+
+
+class WaitingFilterBody(JobFilterBody):
+    """POST /v1/clients/{clientId}/jobs/pause and /resume."""
+
+    waiting: Literal["keep", "cancel"] = Field(
+        "keep", description="what was due before the pause and waits: it goes on, or is cancelled"
+    )
+
+
+class BulkApi(Operations):
+    """The operations on many named jobs of one client."""
+
+    def pause_jobs(self, request: Request) -> Answer:
+        """POST /v1/clients/{clientId}/jobs/pause."""
+
+        def change_of(body: WaitingFilterBody, job: NamedJob) -> Change | None:
+            cancels = body.waiting == "cancel"
+            is_so = job.state is JobState.PAUSED and (not cancels or has_cancelled_waiting(job))
+            return None if is_so else paused(body.reason, cancels=cancels)
+
+        return self._change_all(request, "pauseJobs", WaitingFilterBody, change_of)
+
+    def resume_jobs(self, request: Request) -> Answer:
+        """POST /v1/clients/{clientId}/jobs/resume."""
+
+        def change_of(body: WaitingFilterBody, job: NamedJob) -> Change | None:
+            is_so = job.state is JobState.ACTIVE
+            return None if is_so else resumed(body.reason, cancels=body.waiting == "cancel")
+
+        return self._change_all(request, "resumeJobs", WaitingFilterBody, change_of)
+
+    def cancel_jobs(self, request: Request) -> Answer:
+        """POST /v1/clients/{clientId}/jobs/cancel."""
+
+        def change_of(body: JobFilterBody, _: NamedJob) -> Change:
+            return cancelled(body.reason)
+
+        return self._change_all(request, "cancelJobs", JobFilterBody, change_of)
+
+    def _change_all(
+        self,
+        request: Request,
+        action: str,
+        model: type[Body],
+        change_of: Callable[[Body, NamedJob], Change | None],
+    ) -> Answer:
+        client = access.client_for(self.world, request.caller, request.path["clientId"])
+        body = self._optional(request, model)
+        assert isinstance(body, JobFilterBody)
+        after = position_of(body.next_token, key_of_token, "/nextToken")
+        is_tagged = has_tag(body.tag)
+        which = Which(body.prefix, lambda job: job.is_alive and is_tagged(job), body.limit)
+        # Half of the time that a call has is left to the job in hand, and to the answer.
+        until = self.world.clock.now() + self.world.settings.api_timeout_seconds * 500
+        with self._noting(request, action, body) as note:
+            handled = change_jobs(
+                self.world,
+                client.client_id,
+                which,
+                after,
+                partial(change_of, body),
+                until,
+                admit=partial(self.intake.admit_work, self.world, client),
+                note=note,
+            )
+        return HTTPStatus.OK, HandledJobs.of(handled, handled.next_after and token_of(handled.next_after))

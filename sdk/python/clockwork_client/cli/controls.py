@@ -1,0 +1,111 @@
+"""`clockwork job pause`, `resume`, `cancel`: of one job, or of all with a tag or a prefix of their keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from clockwork_client.cli import many, show
+from clockwork_client.cli.options import Command, id_of, named
+from clockwork_client.cli.shown import show_job
+from clockwork_client.handled import HandledJobs
+
+if TYPE_CHECKING:
+    from clockwork_client.cli.app import State
+
+#: Options that say which of many jobs are meant, and those that go with them alone.
+_MANY = ("tag", "prefix")
+_OF_MANY = ("yes", "next_token")
+_OF_ONE = ("if_revision",)
+
+
+def which(command: Command) -> Command:
+    """A decorator: the command is about one job, by its id or `--key`, or about many."""
+    command = click.option("--next-token", help="Of many: go on where an earlier run was stopped.")(command)
+    command = click.option("--yes", "-y", is_flag=True, help="Of many: do not ask.")(command)
+    command = click.option("--key-prefix", "prefix", help="All jobs whose keys begin so.")(command)
+    command = click.option("--tag", help="All jobs with this tag: name=value, or a name.")(command)
+    command = click.option("--if-revision", type=int, help="Only if the job is still at this revision.")(command)
+    return named(command)
+
+
+@click.command()
+@which
+@click.option("--reason", help="Why, for others to read.")
+@click.option("--waiting", type=click.Choice(["keep", "cancel"]), help="What was due before and waits (keep).")
+@click.pass_obj
+def pause(state: State, /, reason: str | None, waiting: str | None, **given: Any) -> None:
+    """Stop a named job until it is resumed; or all with a tag or a prefix of their keys."""
+    if _is_about_many(given):
+        call = state.cw.jobs.pause_many
+        _handle(state, "Pause", lambda **more: call(reason=reason, waiting=waiting, **more), given)
+        return
+    revision = given["if_revision"]
+    show_job(state, state.cw.jobs.pause(_one(state, given), reason, waiting=waiting, if_revision=revision))
+
+
+@click.command()
+@which
+@click.option("--reason", help="Why, for others to read.")
+@click.option("--waiting", type=click.Choice(["keep", "cancel"]), help="What was due before and waits (keep).")
+@click.pass_obj
+def resume(state: State, /, reason: str | None, waiting: str | None, **given: Any) -> None:
+    """Go on with a paused job; or with all that have a tag or a prefix of their keys."""
+    if _is_about_many(given):
+        call = state.cw.jobs.resume_many
+        _handle(state, "Resume", lambda **more: call(reason=reason, waiting=waiting, **more), given)
+        return
+    revision = given["if_revision"]
+    show_job(state, state.cw.jobs.resume(_one(state, given), reason, waiting=waiting, if_revision=revision))
+
+
+@click.command()
+@which
+@click.pass_obj
+def cancel(state: State, /, **given: Any) -> None:
+    """Cancel a job, or all with a tag or a prefix of their keys. Exit status 1 if that came too late."""
+    if _is_about_many(given):
+        _handle(state, "Cancel", state.cw.jobs.cancel_many, given)
+        return
+    found = state.cw.jobs.cancel(_one(state, given), if_revision=given["if_revision"])
+    if state.is_json:
+        show.as_json(found.raw)
+    else:
+        show.facts([("result", found.result), ("reason", found.reason)])
+    if found.result == "too_late":
+        raise SystemExit(1)
+
+
+def _one(state: State, given: dict[str, Any]) -> str:
+    return id_of(state, given["job_id"], given["key"])
+
+
+def _is_about_many(given: dict[str, Any]) -> bool:
+    """Whether many jobs are meant. Raises UsageError for options that do not go together."""
+    is_many = any(given[name] for name in _MANY)
+    if is_many and (given["job_id"] or given["key"]):
+        raise click.UsageError("either one job, or --tag and --key-prefix")
+    strange = [name for name in (_OF_ONE if is_many else _OF_MANY) if given[name]]
+    if strange:
+        raise click.UsageError(f"--{strange[0].replace('_', '-')} is for {'one job' if is_many else 'many jobs'}")
+    return is_many
+
+
+def _handle(state: State, verb: str, call: Callable[..., HandledJobs], given: dict[str, Any]) -> None:
+    chosen = {name: given[name] for name in _MANY if given[name]}
+
+    def found() -> Any:
+        yield from state.cw.jobs.list(prefix=given["prefix"], tag=given["tag"], page_size=1_000)
+
+    if not given["yes"] and not many.is_meant(state, verb, "named job", found()):
+        return
+
+    def once(token: str | None) -> HandledJobs:
+        answer = call(next_token=token, **chosen)
+        for one in answer.passed or ():
+            show.said(f"{one.job_key} was passed: {one.reason}")
+        return answer
+
+    many.handle(state, once, given["next_token"])

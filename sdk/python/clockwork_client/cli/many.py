@@ -1,0 +1,65 @@
+"""Do something to many things: count first, ask, show how far it came, and go on where it was stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import TYPE_CHECKING, Protocol
+
+import click
+
+from clockwork_client.cli import show
+
+if TYPE_CHECKING:
+    from clockwork_client.cli.app import State
+
+#: To count further takes a call for each 1,000, and no answer of the user depends on it.
+MOST_COUNTED = 10_000
+
+
+class Handled(Protocol):
+    """What one call did."""
+
+    @property
+    def matched(self) -> int:
+        """How many were meant."""
+
+    @property
+    def changed(self) -> int:
+        """How many were changed."""
+
+    @property
+    def next_token(self) -> str | None:
+        """Where the next call goes on."""
+
+
+def handle(state: State, call: Callable[[str | None], Handled], token: str | None) -> None:
+    """Call again and again until all is done; when it is stopped, say how to go on."""
+    matched = changed = 0
+    try:
+        while True:
+            answer = call(token)
+            matched, changed, token = matched + answer.matched, changed + answer.changed, answer.next_token
+            if token is None:
+                break
+            show.said(f"{matched:,} found, {changed:,} changed, more to come")
+    except (Exception, KeyboardInterrupt):
+        again = f" --next-token {token}" if token is not None else ""
+        show.said(f"Stopped after {changed:,}. To go on: the same command{again}")
+        raise
+    if state.is_json:
+        show.as_json({"matched": matched, "changed": changed})
+    else:
+        show.facts([("found", matched), ("changed", changed)])
+
+
+def is_meant(state: State, verb: str, what: str, found: Iterable[object]) -> bool:
+    """Whether the user says yes to what is counted. `what` is one of them. Raises UsageError if nobody can be asked."""
+    if not show.can_ask():
+        raise click.UsageError("nobody is there to ask: --yes does it without a question")
+    count = sum(1 for _ in islice(found, MOST_COUNTED))
+    if count == 0:
+        show.said(f"No {what} is meant.")
+        return False
+    many = f"more than {count:,}" if count == MOST_COUNTED else f"{count:,}"
+    return click.confirm(f"{verb} {many} {what}s of {show.inert(state.cw.client_id)}?", err=True)

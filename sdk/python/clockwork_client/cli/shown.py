@@ -1,0 +1,47 @@
+"""Print a job."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clockwork_client import results
+from clockwork_client.cli import show
+
+if TYPE_CHECKING:
+    from clockwork_client.cli.app import State
+
+
+def show_job(state: State, found: results.Job) -> None:
+    """Print a job, as far as the answer tells of it."""
+    if state.is_json:
+        show.as_json(found.raw)
+        return
+    now = state.now
+    last = found.last_execution
+    show.facts(
+        [
+            ("job", found.job_id),
+            ("key", found.job_key),
+            ("client", found.client_id),
+            ("state", found.state),
+            ("revision", found.revision),
+            ("reason", found.reason),
+            ("due", show.when(found.due_at, now)),
+            ("schedule", show.schedule(found.schedule, now)),
+            ("in words", found.description),
+            ("next fire", show.when(found.next_fire_at, now)),
+            ("then", ", ".join(one.local for one in (found.next_fires or ())[1:4])),
+            ("target", show.target(found.target)),
+            ("payload", found.payload),
+            ("tags", found.tags),
+            ("ordering key", found.ordering_key),
+            ("on failure", show.target(found.on_failure)),
+            ("created", show.when(found.created_at, now)),
+            ("changed", show.when(found.changed_at, now)),
+            ("last execution", f"{last.state}, due {show.when(last.due_at, now)}" if last else None),
+            ("under way", found.executions_count),
+            ("goes on", found.goes_on_count),
+            ("ended", found.ended_count),
+            ("released", found.released_count),
+        ]
+    )

@@ -1,0 +1,22 @@
+"""What the API answers about many named jobs that one call was about."""
+
+from __future__ import annotations
+
+from clockwork_client.answers import Answer
+
+
+class PassedJob(Answer):
+    """A job that was not changed, and why."""
+
+    job_id: str
+    job_key: str
+    reason: str
+
+
+class HandledJobs(Answer):
+    """How many jobs were meant, and how many this call changed. With a `next_token` there may be more."""
+
+    matched: int
+    changed: int
+    passed: tuple[PassedJob, ...] | None
+    next_token: str | None
