@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from clockwork.domain.clients import DELETED
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.releases import Delivery
 from clockwork.flows.access import Caller
@@ -51,3 +52,14 @@ def test_the_outcome_of_an_attempt_whose_record_was_lost_is_refused_and_its_mess
     regulated.run(6)
     assert not list(clockwork.executions.all())
     assert len(clockwork.queue.messages) == 1
+
+
+@pytest.mark.parametrize("record", ["none", "full"])
+def test_what_comes_due_of_a_deleted_client_ends_visibly_whether_or_not_it_is_recorded(record: str) -> None:
+    regulated = Regulated()
+    regulated.create(1, record=record)
+    regulated.set_client(deleting_at=regulated.start + 1)
+    assert regulated.run(20) == []
+    (ended,) = regulated.clockwork.executions.all()
+    assert (ended.state, ended.reason) == (State.CANCELLED, DELETED)
+    assert not regulated.clockwork.queue.messages
