@@ -57,9 +57,9 @@ class _Smoke:
         made = make(place.client, template(place.runtime, token, public=place.public))
         arn = arns(place.region, place.account, public=place.public)
         targets = {**bodies(arn), **place.more_targets()}
-        self._put_client(list(arn.values()))
-        self._start_by_hand()
         sender = Sender(place.api, CLIENT, place.web(made), targets, f"smoke-{self._rng.getrandbits(32):x}")
+        self._put_client(sender, list(arn.values()))
+        self._start_by_hand()
         listener = Listener(sqs, queue_urls(place.client))
         rngs = [random.Random(self._rng.random()) for _ in range(3)]
         with listener.listening(), ThreadPoolExecutor(4) as threads:
@@ -91,14 +91,12 @@ class _Smoke:
         self._say(f"{len(sender.promises)} occurrences, {len(heard)} arrivals")
         return self._evidence(sender, listener, heard, upgrade, errors, hiding)
 
-    def _put_client(self, allowed: Sequence[str]) -> None:
-        """A client that may use every target."""
+    def _put_client(self, sender: Sender, allowed: Sequence[str]) -> None:
+        """A client that may use every target. It is the first request of all, and may find no Lambda started."""
         queues = [arn for arn in allowed if ":sqs:" in arn]
         others = [arn for arn in allowed if ":sqs:" not in arn]
         body = {**self._place.tenant(), "allowedQueueArns": queues, "allowedTargetArns": others}
-        answer = self._place.api.request("PUT", f"/v1/clients/{CLIENT}", body)
-        if answer.status != 200:
-            raise AssertionError(f"the client is refused: {answer}")
+        sender.until_answered("PUT", f"/v1/clients/{CLIENT}", body, {})
 
     def _start_by_hand(self) -> None:
         """Start ticker and sweeper, whose rules may be a minute away."""
