@@ -49,7 +49,8 @@ def test_preflight_deploy_a_forgotten_option_destroy_and_deploy_again(empty: Loc
 
     with ThreadPoolExecutor() as threads:
         synthesized = threads.submit(synth.assembly, {**OPTIONS, "ingestionQueue": "false"})
-        cdk("bootstrap", f"aws://{ACCOUNT}/{REGION}", environment=admin)
+        # Without `--app` it would synthesize the app, without its layers, into the very folder of `whole`.
+        cdk("bootstrap", "--app", whole, f"aws://{ACCOUNT}/{REGION}", environment=admin)
         forgetful = str(synthesized.result())
     status, said = rollout("deploy", "--yes", "--app", whole, environment=admin)
     assert status == 0, said

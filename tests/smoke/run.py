@@ -15,7 +15,6 @@ from tests.chaos.audit import VISIBLE_ENDS
 from tests.chaos.promises import Key
 from tests.smoke import dollars, logs, probes
 from tests.smoke.evidence import Evidence, Upgrade
-from tests.smoke.places.cloudwatch import invocation_errors
 from tests.smoke.places.place import Place
 from tests.smoke.plan import mix, steady
 from tests.smoke.sender import Sender
@@ -162,7 +161,7 @@ class _Smoke:
             hiding=hiding,
             told=told,
             metrics=place.metrics(sorted(told.metrics), since),
-            invocation_errors=invocation_errors(place.client, place.functions, since),
+            invocation_errors=place.invocation_errors(told, since),
             bill=place.bill(reckoned, since),
         )
 
