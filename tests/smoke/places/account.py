@@ -183,12 +183,13 @@ def account(*, ask: bool) -> Iterator[Account]:
                     raise NotStarted(said)
         try:
             place.deploy()
-        except BaseException:
-            say_on_terminal("Taking away what was deployed")
-            for sentence in place.leave():
-                say_on_terminal(f"LEFT: {sentence}")
-            raise
-        yield place
+            yield place
+        finally:
+            # Usually it has gone by now: whoever plays the smoke takes it away, and judges that.
+            if credentialed.status(SMOKE):
+                say_on_terminal("Taking away what was deployed")
+                for sentence in place.leave():
+                    say_on_terminal(f"LEFT: {sentence}")
 
 
 def refuse_a_stack_of_others(credentialed: Credentialed) -> None:
