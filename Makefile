@@ -12,10 +12,12 @@ RANDOM_MUTANTS ?= 40
 FAULTS ?=
 MINUTES ?= 5
 # The order matters: `capacity` calibrates its model with the result that `lateness` has just measured.
-BENCHES ?= units idle cpu throughput backlog cold_start order herd caps isolation sdk lateness capacity
-# `make test` is two runs at once: the tests that deploy mostly wait, while the others compute.
+BENCHES ?= units idle besides cpu throughput backlog cold_start order herd caps isolation sdk lateness capacity
+# `make test` is three runs at once: tests that deploy, and those by the development server, mostly wait. Those that
+# compute give way to them, since somebody waits for an answer there.
 DEPLOYING := tests/infra tests/e2e
-COMPUTING := tests/unit tests/contract tests/handlers tests/sdk tests/model tests/architecture tests/simulation tests/crash_points
+SERVING := tests/handlers tests/sdk tests/dev
+COMPUTING := tests/unit tests/contract tests/model tests/architecture tests/simulation tests/crash_points
 SIDE_BY_SIDE = $(PY) -m tests.support.side_by_side
 PYTEST = $(PY) -u -m pytest
 # Byte code is most of what pip spends its time on. Python compiles what it imports when it first does.
@@ -37,6 +39,10 @@ YES ?=
 STAGE ?= account
 # Not empty: `make destroy` does not wait for what was released.
 NOW ?=
+# Not empty: `make restore` changes nothing. The instant of the tables, and so many seconds the cursors go back before it.
+CHECK ?=
+AT ?=
+BACK ?=
 CHOSEN = $(ENV:%=-c environment=%) $(ADMIN_PRINCIPALS:%=-c adminPrincipals=%) $(DEPLOY)
 
 # JSII, the CDK's bridge to Node, warns about Node releases past their end of life; the pinned JSII is tested on them.
@@ -50,7 +56,7 @@ PORT ?=
 STATE ?=
 SERVER = $(PY) -m local.dev $(PORT:%=--port %) $(if $(STATE),--state '$(STATE)')
 
-.PHONY: help setup setup-dev dev dev-logs dev-reload check fmt test fast unit nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak smoke openapi synth preflight deploy destroy run demo bench clean
+.PHONY: help setup setup-dev dev dev-logs dev-reload check fmt test fast unit nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak smoke openapi synth preflight deploy destroy restore run demo bench clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -101,7 +107,7 @@ fmt: setup-dev ## Format, and mend what lint can mend by itself
 	@$(PY) -m ruff format .
 
 test: check ## Everything that continuous integration runs (nine minutes on two cores)
-	@$(SIDE_BY_SIDE) 'deploying=$(PYTEST) $(DEPLOYING)' 'computing=$(PYTEST) $(COMPUTING)'
+	@$(SIDE_BY_SIDE) 'deploying=$(PYTEST) $(DEPLOYING)' 'serving=$(PYTEST) $(SERVING)' 'computing=nice $(PYTEST) $(COMPUTING)'
 
 # Whoever changes a line that a mutant edits aims the mutant again: a commit without that is red at once.
 AIMS = tests/simulation/test_mutants.py::test_a_named_mutant_still_has_its_lines_and_still_is_python \
@@ -159,6 +165,9 @@ deploy: setup ## Deploy what deployment.json asks for (ENV=staging) into the AWS
 
 destroy: setup ## Take the stack away, once what was released has come to its instant (NOW=1: at once); tables and queues stay
 	@$(PY) -m rollout destroy $(CHOSEN) $(if $(NOW),--now) $(if $(YES),--yes)
+
+restore: setup ## Prepare the five tables of `adopt` that were restored to one instant (CHECK=1: only tell; AT=instant; BACK=900)
+	@$(PY) -m rollout restore $(CHOSEN) $(if $(CHECK),--check) $(AT:%=--at %) $(BACK:%=--back %)
 
 dev: setup ## The whole stack at http://127.0.0.1:4780 until Ctrl-C (PORT=4781; STATE=folder keeps its jobs)
 	@$(SERVER)

@@ -11,7 +11,6 @@ import pytest
 from local.emulator import ACCOUNT, REGION
 from local.receiver import Post
 from local.stack import LocalStack
-from tests.e2e.checkout import Checkout, Dev, free_port
 from tests.e2e.deployment import Deployment
 from tests.e2e.hooks import Hook, Hooks
 from tests.e2e.tenant import Tenant
@@ -97,17 +96,3 @@ def acme(newcomer: Tenant, first_job: FirstJob) -> Tenant:
 def globex(deployment: Deployment, webhooks: Hooks) -> Tenant:
     """Another client."""
     return deployment.tenant("globex", allowedPrivateTargets=[webhooks.place])
-
-
-@pytest.fixture(scope="session")
-def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
-    """A copy of this checkout, for development servers."""
-    return Checkout(tmp_path_factory.mktemp("dev") / "clockwork")
-
-
-@pytest.fixture(scope="session")
-def dev(checkout: Checkout) -> Iterator[Dev]:
-    """The development server that tests share."""
-    port = free_port()
-    with checkout.server(port=port) as running:
-        yield Dev(checkout, running, port)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
 import urllib3
 
+from infra import ROOT
 from local.api import Answer
+from local.emulator import ACCOUNT
 from tests.e2e.deployment import Deployment
 from tests.e2e.tenant import Tenant
+from tests.unit.test_docs import fenced
 
 TARGET = {"type": "http", "url": "https://example.com"}
 JOB = {"clientId": "acme", "schedule": {"delaySeconds": 3_600}, "target": TARGET}
@@ -36,6 +40,25 @@ def test_a_request_signed_with_another_secret_is_refused(deployment: Deployment,
 def test_a_user_whom_iam_does_not_let_call_the_api_is_refused(deployment: Deployment, acme: Tenant) -> None:
     foreign = deployment.stack.create_user("foreign")
     assert deployment.stack.api(foreign).request("POST", "/v1/jobs", JOB).status == 403
+
+
+def test_the_policy_of_the_page_lets_a_service_create_and_cancel_and_nothing_else(deployment: Deployment) -> None:
+    stack = deployment.stack
+    (page,) = fenced(ROOT / "docs/howto/callers.md", "json")
+    policy = page.replace("abcdef1234", stack.outputs["ApiId"]).replace("123456789012", ACCOUNT)
+    (statement,) = json.loads(policy)["Statement"]
+    service = stack.create_user("by-the-page", statement)
+    assert stack.api().request("PUT", "/v1/clients/by-the-page", {"principals": [service.arn]}).status == 200
+    api, job = stack.api(service), {"schedule": {"delaySeconds": 3_600}, "target": TARGET}
+    created = api.request("POST", "/v1/jobs", job)
+    assert created.status == 201
+    assert api.request("POST", "/v1/jobs/batch", {"jobs": [job]}).status == 200
+    path = f"/v1/jobs/{created.body['jobId']}"
+    for method, other in (("GET", path), ("GET", "/v1/jobs"), ("POST", f"{path}/pause"), ("GET", "/v1/whoami")):
+        # It is IAM that refuses: the answer is no problem document of the API's own.
+        answer = api.request(method, other, {} if method == "POST" else None)
+        assert (answer.status, "detail" in answer.body) == (403, False), (method, other)
+    assert api.request("DELETE", path).body["result"] == "cancelled"
 
 
 def test_a_principal_that_no_client_lists_is_told_so_and_no_more(deployment: Deployment, acme: Tenant) -> None:

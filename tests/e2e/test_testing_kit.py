@@ -19,7 +19,7 @@ from clockwork.domain.executions import FINAL
 from clockwork_client import Clockwork, Job, http, retry
 from clockwork_client.testing import Answer, VirtualClockwork
 from tests.e2e.deployment import Deployment
-from tests.e2e.hooks import Hook, Hooks
+from tests.e2e.hooks import Hooks
 from tests.e2e.waiting import await_value
 
 #: What has to be so before a scenario goes on; the kit does not ask.
@@ -36,13 +36,13 @@ class Stage:
     admin: Clockwork
     start: datetime
     beat: float
-    hooks: dict[str, Hook]
+    urls: dict[str, str]
     jobs: list[Job] = field(default_factory=list)
     answers: list[Any] = field(default_factory=list)
 
     def make(self, hook: str, payload: Any, *, by: str = "kit-plain", **options: Any) -> Job:
         """Create a job whose executions are compared."""
-        self.jobs.append(self.cw[by].schedule(http(self.hooks[hook].url), payload, **options))
+        self.jobs.append(self.cw[by].schedule(http(self.urls[hook]), payload, **options))
         return self.jobs[-1]
 
     def after(self, beats: float) -> datetime:
@@ -175,24 +175,26 @@ def outcome(attempt: Any) -> tuple[Any, ...]:
 @pytest.mark.usefixtures("resolving")
 def test_a_scenario_goes_alike_in_the_kit_and_on_the_deployed_stack(deployment: Deployment, webhooks: Hooks) -> None:
     hooks = {"hook": webhooks.hook(), "flaky": webhooks.hook(failures=1), "down": webhooks.hook(failures=100)}
-    clients = {name: {"allowedPrivateTargets": [webhooks.place], **more} for name, more in CLIENTS.items()}
-    real = {name: deployment.clockwork(name, **definition) for name, definition in clients.items()}
+    urls = {name: hook.url for name, hook in hooks.items()}
+    reaching = {"allowedPrivateTargets": [webhooks.place]}
+    real = {name: deployment.clockwork(name, **reaching, **limits) for name, limits in CLIENTS.items()}
     admin = deployment.clockwork_of(deployment.stack.admin, None)
     with ThreadPoolExecutor(len(SCENARIOS)) as pool:
         for _ in ("cold", "warm"):
             took = list(pool.map(seconds_of_a_create, [real["kit-plain"]] * len(SCENARIOS)))
         beat = max(2, round(4 * max(took)))
         start = datetime.now(UTC).replace(microsecond=0)
-        played = [Stage(real, admin, start, beat, hooks) for _ in SCENARIOS]
+        played = [Stage(real, admin, start, beat, urls) for _ in SCENARIOS]
         times = list(pool.map(in_real_time, [scenario(at) for scenario, at in zip(SCENARIOS, played, strict=True)]))
 
     kit = VirtualClockwork(at=start)
-    failures = {hook.url: hook.failures for hook in hooks.values()}
+    failures = {f"https://example.com/{name}": hook.failures for name, hook in hooks.items()}
     kit.on_deliver(
         lambda one: Answer(503, "not now") if one.attempt <= failures[one.target.raw["url"]] else Answer(200)
     )
-    virtual = {name: kit.client(name, **definition) for name, definition in clients.items()}
-    again = [Stage(virtual, kit.admin, start, beat, hooks) for _ in SCENARIOS]
+    virtual = {name: kit.client(name, **limits) for name, limits in CLIENTS.items()}
+    urls = {name: f"https://example.com/{name}" for name in hooks}
+    again = [Stage(virtual, kit.admin, start, beat, urls) for _ in SCENARIOS]
     steps = [scenario(at) for scenario, at in zip(SCENARIOS, again, strict=True)]
     in_virtual_time(list(zip(steps, times, strict=True)), kit)
 

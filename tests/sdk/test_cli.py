@@ -402,7 +402,7 @@ def test_hostile_texts_are_shown_inert(cli: Cli, output: str) -> None:
     }  # fmt: skip
     execution = {
         "executionId": HOSTILE, "jobId": HOSTILE, "dueAt": "2027-01-31T09:00:00.000Z", "state": HOSTILE,
-        "reason": HOSTILE, "attempts": [
+        "waiting": {"cause": HOSTILE, "says": HOSTILE}, "reason": HOSTILE, "attempts": [
             {"number": 1, "state": HOSTILE, "startedAt": "2027-01-31T09:00:00.000Z", "error": HOSTILE}
         ],
     }  # fmt: skip

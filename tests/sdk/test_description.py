@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from clockwork_client import Clockwork, errors, handled, overview, requests, resources, results
+from clockwork_client import Clockwork, errors, handled, overview, requests, resources, results, waiting
 from clockwork_client.answers import Answer, Target, camel, fields_of
 from clockwork_client.transport import Request, Response
 from infra import ROOT
@@ -170,6 +170,7 @@ ANSWERS: dict[type[Answer], set[str]] = {
     results.Attempt: {"Attempt"},
     results.SkippedStretch: {"SkippedStretch"},
     results.Waits: {"Waits"},
+    waiting.Waiting: {"Waiting"},
     results.NextFire: {"NextFire"},
     results.ReleasedFire: {"ReleasedFire"},
     results.Outcomes: {"Outcomes"},

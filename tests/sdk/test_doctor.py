@@ -8,11 +8,15 @@ import time
 from email.utils import formatdate
 from typing import Any
 
+import msgspec
 import pytest
 
+from clockwork.domain.errors import Unavailable
+from clockwork.domain.limits.circuits import Circuit
 from clockwork_client.transport import NoAnswer, Request, Response
+from tests.handlers.handlers import GLOBEX
 from tests.sdk.test_cli import Cli, cli, with_dead
-from tests.support.examples import ADMIN, BOB
+from tests.support.examples import ADMIN, ALICE, BOB
 
 __all__ = ["cli"]
 
@@ -38,7 +42,10 @@ def with_date(cli: Cli, ahead: float) -> None:
 def test_all_is_well(cli: Cli) -> None:
     with_date(cli, 0)
     findings = found(cli, 0)
-    assert list(findings) == ["url", "credentials", "network", "clock", "permission", "client", "dead"]
+    assert list(findings) == [
+        *("url", "credentials", "network", "clock", "permission", "client", "parked", "dead"),
+        *("ticks", "lag", "queues"),
+    ]
     assert all(one["ok"] for one in findings.values())
     assert "NOT OK" not in cli("doctor").stdout
 
@@ -123,6 +130,9 @@ def test_a_caller_without_a_client_is_found(cli: Cli) -> None:
     (wrong,) = [one for one in json.loads(ran.stdout) if not one["ok"]]
     assert (wrong["check"], "--client" in wrong["do"]) == ("client", True)
     assert found(cli, 0, client_id=None)["client"]["ok"]
+    cli.api.clockwork.clients.put(msgspec.structs.replace(GLOBEX, principals=(BOB, ALICE)))
+    several = found(cli, 1, client_id=None)["client"]
+    assert several["found"] == "the caller acts for acme, globex"
 
 
 def test_a_pause_and_the_dead_are_found(cli: Cli) -> None:
@@ -134,3 +144,72 @@ def test_a_pause_and_the_dead_are_found(cli: Cli) -> None:
     told = cli("doctor").stdout
     assert "\x1b" not in told
     assert "clockwork dead list" in told
+
+
+def test_what_is_parked_and_why_is_found(cli: Cli) -> None:
+    now = cli.api.clockwork.clock.at
+    assert cli.api.clockwork.regulation.save_circuit(None, Circuit("acme", "example.com", now, now + 400_000, 400_000))
+    cli.json("job", "create", "--in", "1s", "https://example.com/hook")
+    cli.api.clockwork.run_until(now + 10_000)
+    findings = found(cli, 1)
+    assert findings["parked"]["found"] == "1 parked executions" and "mend the target" in findings["parked"]["do"]
+    assert findings["circuit"]["found"].startswith("example.com fails since")
+
+
+def test_a_client_that_is_being_deleted_is_found(cli: Cli) -> None:
+    assert cli("client", "delete", "acme", "--yes", caller=ADMIN).exit_code == 0
+    findings = found(cli, 1)
+    assert (findings["pause"]["found"], findings["pause"]["do"]) == ("acme is DELETING", "name another client")
+
+
+def test_others_than_admins_are_told_what_is_not_checked(cli: Cli) -> None:
+    findings = found(cli, 0)
+    for check in ("ticks", "lag", "queues"):
+        assert findings[check]["ok"] and "only admins" in findings[check]["found"]
+
+
+def with_shards(cli: Cli) -> None:
+    cli.json("job", "create", "--in", "1d", "https://example.com/hook")
+    cli.api.clockwork.run_until(cli.api.clockwork.clock.at + 1_000)
+
+
+def test_fresh_ticks_are_told_from_those_that_stopped(cli: Cli) -> None:
+    assert found(cli, 0, caller=ADMIN)["ticks"]["found"].startswith("no shard is used yet")
+    cli.api.clockwork.clock.at = int(time.time() * 1000)
+    with_shards(cli)
+    fresh = found(cli, 0, caller=ADMIN)
+    assert "s ahead" in fresh["ticks"]["found"]
+    assert fresh["lag"]["found"] == "0 s at most"
+    assert fresh["queues"]["found"] == "about 0 messages wait"
+
+
+def test_ticks_that_stopped_an_hour_ago_are_found_and_so_is_the_lag(cli: Cli) -> None:
+    cli.api.clockwork.clock.at = int((time.time() - 3_600) * 1000)
+    with_shards(cli)
+    cli.api.clockwork.clock.at = int(time.time() * 1000)
+    findings = found(cli, 1, caller=ADMIN)
+    assert "no further than 35" in findings["ticks"]["found"] and "ticker" in findings["ticks"]["do"]
+    assert "s behind" in findings["lag"]["found"] and "poller" in findings["lag"]["do"]
+
+
+def test_a_shard_that_was_never_polled_is_found(cli: Cli) -> None:
+    cli.json("job", "create", "--in", "1d", "https://example.com/hook")
+    findings = found(cli, 1, caller=ADMIN)
+    assert "never polled" in findings["ticks"]["found"]
+
+
+def test_a_queue_that_is_full_is_found_and_one_that_does_not_answer_hides_nothing(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli.api.clockwork.clock.at = int(time.time() * 1000)
+    with_shards(cli)
+    monkeypatch.setattr(type(cli.api.clockwork.queue), "waiting", lambda _: 40_000)
+    assert found(cli, 1, caller=ADMIN)["queues"]["found"] == "about 40,000 messages wait"
+    assert "About 40,000 due messages wait" in cli("shards", caller=ADMIN).stderr
+
+    def silent(_: object) -> int:
+        raise Unavailable("no answer")
+
+    monkeypatch.setattr(type(cli.api.clockwork.queue), "waiting", silent)
+    findings = found(cli, 0, caller=ADMIN)
+    assert findings["queues"]["found"] == "not counted just now" and findings["ticks"]["ok"]

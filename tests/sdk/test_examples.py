@@ -1,6 +1,6 @@
 """The examples that bring tests of their own: their pages, word for word, in a copy of their folder.
 
-tests/e2e/test_pages.py runs the others beside a development server.
+tests/dev/test_pages.py runs the others beside a development server.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from infra import ROOT
-from tests.e2e.pages import run_alone
-from tests.e2e.test_pages import EXAMPLES_ALONE
+from tests.dev.pages import run_alone
+from tests.dev.test_pages import EXAMPLES_ALONE
 
 EXAMPLES = ROOT / "examples"
 

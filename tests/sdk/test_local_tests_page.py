@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from infra import ROOT
-from tests.e2e.pages import run_alone
+from tests.dev.pages import run_alone
 
 
 def test_the_page_does_what_it_says(tmp_path: Path) -> None:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import base64
+import json
+import os
+import subprocess
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import pytest
@@ -14,7 +18,9 @@ from clockwork.domain.jobs import Payload
 from clockwork.domain.releases import Delivery
 from clockwork.domain.targets.webhooks import headers_for
 from clockwork_client import InvalidWebhook, ScheduledContext, scheduled_context, verify_webhook
+from infra import ROOT
 from tests.support.examples import NOW, occurrence, release
+from tests.unit.test_docs import fenced
 
 SECRET = "whsec_" + base64.b64encode(b"k" * 24).decode()
 OTHER = "plain text of a secret"
@@ -50,28 +56,29 @@ def test_the_case_of_headers_does_not_matter() -> None:
     assert verify_webhook(loud, b"1", [SECRET], now=SENT_AT / 1000) == scheduled_context(headers)
 
 
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        ({"webhook-id": "other"}, "no signature fits"),
-        ({"webhook-timestamp": str(SENT_AT // 1000 + 1)}, "no signature fits"),
-        ({"webhook-signature": ""}, "no signature fits"),
-        ({"webhook-signature": "v1,"}, "no signature fits"),
-        ({"webhook-signature": "v1a,AAAA v2,BBBB"}, "no signature fits"),
-        ({"webhook-signature": "ü"}, "no signature fits"),
-        ({"webhook-timestamp": "soon"}, "no number"),
-        ({"webhook-timestamp": "-5"}, "no number"),
-        ({"webhook-timestamp": "9" * 400}, "no number"),
-        ({"webhook-timestamp": str(SENT_AT // 1000 - 301)}, "old one"),
-        ({"webhook-timestamp": str(SENT_AT // 1000 + 302)}, "old one"),
-        ({"webhook-id": None}, "webhook-id is missing"),
-        ({"webhook-timestamp": None}, "webhook-timestamp is missing"),
-        ({"webhook-signature": None}, "webhook-signature is missing"),
-        ({"clockwork-job-id": None}, "clockwork-job-id is missing"),
-        ({"clockwork-attempt": "x"}, "cannot be read"),
-        ({"clockwork-due-at": "x"}, "cannot be read"),
-    ],
-)
+#: Changes of the headers of a delivery, and what is said of each.
+FORGED: list[tuple[dict[str, str | None], str]] = [
+    ({"webhook-id": "other"}, "no signature fits"),
+    ({"webhook-timestamp": str(SENT_AT // 1000 + 1)}, "no signature fits"),
+    ({"webhook-signature": ""}, "no signature fits"),
+    ({"webhook-signature": "v1,"}, "no signature fits"),
+    ({"webhook-signature": "v1a,AAAA v2,BBBB"}, "no signature fits"),
+    ({"webhook-signature": "ü"}, "no signature fits"),
+    ({"webhook-timestamp": "soon"}, "no number"),
+    ({"webhook-timestamp": "-5"}, "no number"),
+    ({"webhook-timestamp": "9" * 400}, "no number"),
+    ({"webhook-timestamp": str(SENT_AT // 1000 - 301)}, "old one"),
+    ({"webhook-timestamp": str(SENT_AT // 1000 + 302)}, "old one"),
+    ({"webhook-id": None}, "webhook-id is missing"),
+    ({"webhook-timestamp": None}, "webhook-timestamp is missing"),
+    ({"webhook-signature": None}, "webhook-signature is missing"),
+    ({"clockwork-job-id": None}, "clockwork-job-id is missing"),
+    ({"clockwork-attempt": "x"}, "cannot be read"),
+    ({"clockwork-due-at": "x"}, "cannot be read"),
+]
+
+
+@pytest.mark.parametrize(("change", "told"), FORGED)
 def test_anything_else_is_refused(change: dict[str, str | None], told: str) -> None:
     _, headers = delivered(b"1", [SECRET])
     changed = {name: value for name, value in {**headers, **change}.items() if value is not None}
@@ -91,6 +98,39 @@ def test_a_flood_of_signatures_is_not_compared() -> None:
     flood = "v1,AAAA " * 16 + headers["webhook-signature"]
     with pytest.raises(InvalidWebhook):
         verify_webhook({**headers, "webhook-signature": flood}, b"1", [SECRET], now=SENT_AT / 1000)
+
+
+def test_the_receiver_in_node_of_the_page_takes_what_is_real_and_refuses_what_is_not() -> None:
+    _, headers = delivered(b'{"n":1}', [OTHER, SECRET])  # during a rotation there are two signatures
+    _, foreign = delivered(b'{"n":1}', [OTHER])
+    # What only Clockwork's own headers say, the page's receiver does not read.
+    forged: list[dict[str, str | None]] = [
+        {**headers, **change} for change, _ in FORGED if not any("clockwork" in name for name in change)
+    ]
+    cases: list[tuple[Mapping[str, str | None], str]] = [
+        (headers, '{"n":1}'),
+        (headers, '{"n": 1}'),
+        (foreign, '{"n":1}'),
+        *((one, '{"n":1}') for one in forged),
+    ]
+    (page,) = fenced(ROOT / "docs/howto/webhooks.md", "js")
+    program = page[: page.index("createServer((")].replace('import { createServer } from "node:http";', "")
+    asked = f"""{program}
+    Date.now = () => {SENT_AT};
+    const cases = {json.dumps([({k: v for k, v in sent.items() if v is not None}, body) for sent, body in cases])};
+    console.log(JSON.stringify(cases.map(([headers, body]) => isReal(headers, Buffer.from(body)))));
+    """
+    ran = subprocess.run(
+        ["node", "--input-type=module", "-"],
+        input=asked,
+        env={**os.environ, "CLOCKWORK_WEBHOOK_SECRET": SECRET},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout) == [True] + [False] * (len(cases) - 1)
+    assert len(forged) >= 14
 
 
 @pytest.mark.parametrize("secrets", [[], ["whsec_"], [""], ["whsec_*"]])

@@ -149,7 +149,7 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--until-violation", action="store_true", help="stop at the first, unexplained")
     parser.add_argument("--no-coverage", action="store_true", help="do not measure branches")
     parser.add_argument("--missing", action="store_true", help="list the branches of the flows that no seed took")
-    parser.add_argument("--coverage-seeds", type=int, default=4 * len(PROFILES), help="in so many seeds")
+    parser.add_argument("--coverage-seeds", type=int, default=8 * len(PROFILES), help="in so many seeds")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     return parser.parse_args(arguments)
 

@@ -27,19 +27,23 @@ def send_messages(visit: Visit) -> None:
     """Sends some messages, one after the other."""
     if visit.rng.random() < 0.2:
         visit.client = METERED
+    if visit.rng.random() < 0.2:
+        # Creates of several lanes follow each other: they are made together, whatever becomes of one of them.
+        for number in range(visit.rng.randint(3, 8)):
+            visit.desk.requests.send(_create(visit, f"lane {number}", 0.5))
     for _ in range(visit.rng.randint(1, 4)):
         ask = visit.rng.choice((_create, _create, _create_named, _cancel, _cancel, _unreadable))
         visit.desk.requests.send(ask(visit, visit.rng.choice(LANES)))
 
 
-def _create(visit: Visit, lane: str) -> Wish:
+def _create(visit: Visit, lane: str, ordered: float = 0.2) -> Wish:
     request = request_of(visit, 1, "its own")
     job = request.jobs[0]
     # A message whose job the release queue never takes stays in its lane until the lane gives it up, and the messages
     # behind it wait: here each job can be sent.
     sendable = Payload(job.payload.body.replace(NEVER_SENDABLE, b"payload"))
     job = msgspec.structs.replace(job, payload=sendable)
-    if visit.rng.random() < 0.2:
+    if visit.rng.random() < ordered:
         job = msgspec.structs.replace(
             job,
             record="full",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from clockwork.domain.errors import (
+    ClientNotFound,
     ClockworkError,
     ExecutionNotFound,
     InvalidRequest,
@@ -26,7 +27,7 @@ from tests.simulation.operations import ASKED_BY_MESSAGE, OPERATIONS
 LEAST_COVERAGE = 0.95
 VERDICTS = ("cancelled", "running", "too_late")
 #: Operations that no client may do: each must be refused every time.
-NEVER_SUCCEED = frozenset({"snoop", "snoop named", "trespass", "usurp"})
+NEVER_SUCCEED = frozenset({"snoop", "snoop named", "trespass", "usurp", "operate on nobody"})
 #: The errors with which each operation must have been refused at least once, besides that of an unknown caller.
 REFUSALS: dict[str, tuple[type[ClockworkError], ...]] = {
     "snoop": (JobNotFound, ExecutionNotFound),
@@ -49,6 +50,9 @@ REFUSALS: dict[str, tuple[type[ClockworkError], ...]] = {
     "schedule": (NameTaken,),
     "unschedule": (NotScheduled,),
     "reuse run key": (KeyReused,),
+    "contend for client": (RevisionConflict,),
+    "operate on nobody": (ClientNotFound,),
+    "change held": (JobNotFound,),
     "cancel named execution": (ExecutionNotFound, JobNotFound),
 }
 

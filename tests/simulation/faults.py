@@ -112,6 +112,8 @@ PLACING = ("timeline.put", "shards.get", "timeline.cancel")
 OVERRUNNING = ("targets.collect", "deliverer executions.save")
 #: Calls with which the sweeper handles a message that its deliverer died of.
 SWEEPING_UP = ("sweeper releases", "targets.begin")
+#: Calls with which the sweeper lets go, or ends, what was parked or came back.
+REFUSED_SWEEPING = ("sweeper releases.send", "sweeper executions.save", "sweeper timeline.put_new")
 CALM = Profile("calm", skew_ms=0)
 PROFILES = (
     CALM,
@@ -135,6 +137,7 @@ PROFILES = (
     Profile("slow cancels", 0.5, 0.02, 0.0, 0.1, only=(Fault.SLOW,), focus=("cancel shards", "cancel timeline.cancel")),
     Profile("lone sweeps", 0.35, 0.02, 0.1, 0.2, 0.5, only=(Fault.CRASH_BEFORE, Fault.THROTTLED), focus=SWEEPING_UP),
     Profile("bad sweeps", 0.35, 0.02, 0.02, 0.2, 0.5, only=(*CRASHES, *ERRORS), focus=("sweeper", "targets.begin")),
+    Profile("refused sweeps", 0.3, 0.02, 0.05, 0.4, 0.5, only=ERRORS, focus=REFUSED_SWEEPING),
 )
 
 #: So many of the processes die that saved a record of the state behind which they are to die.

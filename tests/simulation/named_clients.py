@@ -9,7 +9,7 @@ import msgspec
 
 from clockwork.domain.errors import JobNotFound
 from clockwork.domain.ids import NamedJobId, decode_job, is_named
-from clockwork.domain.jobs import HttpTarget, Payload, RetryPolicy
+from clockwork.domain.jobs import HttpTarget, KafkaTarget, Payload, RetryPolicy, Target
 from clockwork.domain.named import changes
 from clockwork.domain.named.changes import has_cancelled_waiting
 from clockwork.domain.named_jobs import CatchUp, Definition, JobState, NamedJob, Overlap
@@ -24,7 +24,7 @@ from clockwork.flows.world import World
 from tests.simulation.clients import Visit
 from tests.simulation.named_history import CANCELLING
 from tests.simulation.named_watcher import Life
-from tests.simulation.requests import CALLED_BACK
+from tests.simulation.requests import CALLED_BACK, TOPIC
 from tests.simulation.watcher import MOST_SKEW_MS
 from tests.simulation.zones import of_the_town
 
@@ -35,6 +35,7 @@ KEYS = tuple(f"job-{n}" for n in range(4))
 RECURS_UNTIL_MS = 2_100_000
 #: A recurrence that never fires.
 ENDLESSLY_PAST = Recurrence(every=Every(every_ms=60_000, anchor_at=0), end_at=60_000)
+TO_KAFKA = KafkaTarget(TOPIC)
 CATCH_UPS: tuple[CatchUp, ...] = ("all", "latest", "none")
 
 
@@ -52,8 +53,10 @@ def definition(rng: random.Random, now: int, began_at: int, *, in_town: bool = F
         if in_town and rng.random() < 0.7:
             recurrence = of_the_town(rng, end_at, jitter)
     ordering_key = rng.choice((*[None] * 8, *ORDERING_KEYS))
+    target: Target = HttpTarget("https://good.example.com/", timeout_seconds=rng.choice((1, 15)))
+    target = TO_KAFKA if rng.random() < 0.15 else target
     return Definition(
-        target=HttpTarget("https://good.example.com/", timeout_seconds=rng.choice((1, 15))),
+        target=target,
         payload=Payload(b"named %d" % rng.getrandbits(64)),
         record="full",
         at=at,
@@ -139,9 +142,11 @@ def living(visit: Visit, world: World, job_id: str) -> NamedJob:
     return job
 
 
-def change(visit: Visit, changed: changes.Change, is_as_wanted: Callable[[NamedJob], bool]) -> None:
-    """Changes the job unless it already is as wanted; some clients repeat the call until they have an answer."""
-    job_id = known(visit)
+def change(
+    visit: Visit, changed: changes.Change, is_as_wanted: Callable[[NamedJob], bool], job_id: str | None = None
+) -> None:
+    """Changes a job unless it already is as wanted; some clients repeat the call until they have an answer."""
+    job_id = job_id or known(visit)
     revision = visit.rng.choice((None, None, None, 1))
     ask = visit.rng.choice((visit.call, visit.call_until_answered))
 

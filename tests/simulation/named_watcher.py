@@ -6,12 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from clockwork.domain.executions import Execution
+from clockwork.domain.executions import Execution, State
 from clockwork.domain.ids import ONLY_RUN, ExecutionId, NamedJobId, decode_execution, decode_job
 from clockwork.domain.named_jobs import JobState, NamedJob
 from clockwork.domain.releases import Delivery
 from clockwork.flows.named.write import Written
 from clockwork.memory.executions import MemoryExecutions
+from tests.simulation.client_pauses import MISSED, ClientPauses
 from tests.simulation.named_history import Event, events_of, is_legit, promised
 from tests.simulation.order import Order, Placed
 from tests.simulation.scheduler import Scheduler
@@ -40,6 +41,8 @@ class Life:
     """Every row of the job under one key, and the answers about it."""
 
     truths: list[NamedJob] = field(default_factory=list)
+    #: Since when each of them is the truth (ms, true time).
+    since: list[int] = field(default_factory=list)
     answered: list[Answered] = field(default_factory=list)
     #: Acknowledged executions that were asked for by hand.
     by_hand: set[str] = field(default_factory=set)
@@ -49,6 +52,12 @@ class Life:
     zones: Zones = field(default_factory=Zones)
     #: By incarnation and number of rows, for rows are only ever added, and by whether the rules of zones have changed.
     _events: dict[tuple[str, int, bool], list[Event]] = field(default_factory=dict)
+
+    def in_force(self, job_id: str, since: int) -> list[Event]:
+        """What each row of one incarnation that was the truth after an instant (ms, true time) had made of it."""
+        rows = [index for index, row in enumerate(self.truths) if row.job_id == job_id]
+        last = rows[-1] if rows else 0
+        return [self.events(job_id, i)[-1] for i in rows if i == last or self.since[i + 1] >= since]
 
     def index_of(self, job: NamedJob) -> int | None:
         """The position of a row among all rows, or None."""
@@ -67,8 +76,9 @@ class Life:
 class NamedWatcher:
     """Everything known of named jobs from outside the flows."""
 
-    def __init__(self, scheduler: Scheduler, order: Order) -> None:
+    def __init__(self, scheduler: Scheduler, order: Order, invocation_ms: int) -> None:
         self._scheduler = scheduler
+        self.client_pauses = ClientPauses(invocation_ms)
         self._order = order
         self.executions = MemoryExecutions()
         self.zones = Zones()
@@ -78,6 +88,8 @@ class NamedWatcher:
         self.started: set[str] = set()
         #: Redriven executions: these may start whatever has become of their job's schedule since.
         self.redriven: set[str] = set()
+        #: Executions that may have been redriven as their records have them: whatever has become of their jobs.
+        self.as_it_was: set[str] = set()
         #: Executions that the api answered to be cancelled.
         self.cancelled: set[str] = set()
         #: From this instant (ms) on fires of a job, by its id, may be missing: its chain was cut, and perhaps no repair
@@ -91,6 +103,7 @@ class NamedWatcher:
             if life.truths:
                 self._order.forget(_execution_of(life.truths[-1]))
             life.truths.append(job)
+            life.since.append(self._scheduler.now)
 
     def answered(self, written: Written, *, is_change: bool = False, promises_from: int = 0) -> str | None:
         """Notes that a client was told the state of a job; returns why the answer is wrong, or None.
@@ -136,12 +149,53 @@ class NamedWatcher:
         rows = [i for i in range(least, len(life.truths)) if self._wants(life, i, execution, delivery.execution_id)]
         was_started = delivery.execution_id in self.started
         self.started.add(delivery.execution_id)
+        if delivery.execution_id in self.as_it_was & self.redriven:
+            return None
         if not rows:
             return f"no row from {least} on wants it (of {len(life.truths)}; started before: {was_started})"
         payload = delivery.occurrence.payload.body
         if payload not in {life.truths[i].definition.payload.body for i in range(least, len(life.truths))}:
             return f"it is delivered by a definition of before row {least}"
-        return None
+        is_first = not was_started and execution.run == ONLY_RUN and delivery.execution_id not in self.redriven
+        return self._held_back(life, execution, place.client_id) if is_first else None
+
+    def _held_back(self, life: Life, execution: ExecutionId, client_id: str) -> str | None:
+        """Why a pause of its client, which has ended, keeps a fire from its first start; None if it does not."""
+        now, pauses = self._scheduler.now, self.client_pauses
+        if self._follows_changed_zone(life):
+            return None
+        rows = life.in_force(execution.job_id, now - pauses.invocation_ms)
+        return pauses.start_objection(client_id, execution.due_at, rows, now)
+
+    def _follows_changed_zone(self, life: Life) -> bool:
+        """Whether nobody can tell which fires the job has, since the rules of its zone have changed."""
+        recurrences = [row.definition.recurrence for row in life.truths]
+        return self.zones.is_changed and any(one is not None and one.follows_zone for one in recurrences)
+
+    def skip_objection(self, before: Execution | None, after: Execution) -> str | None:
+        """Why a fire must not end SKIPPED for good as it just did, or None. Stretches of fires are judged as promises.
+
+        Another execution under way, a pause of its client, and what its job became: nothing else skips a fire.
+        """
+        place = decode_job(after.job_id)
+        is_judged = after.state is State.SKIPPED and (before is None or before.state is not State.SKIPPED)
+        if not is_judged or not isinstance(place, NamedJobId) or after.skipped is not None:
+            return None
+        if after.ended_by is not None:
+            return None
+        life, execution = self.lives[place.client_id, place.job_key], decode_execution(after.execution_id)
+        if not (after.reason or "").startswith(MISSED):
+            is_overlapping = any(row.definition.overlap == "skip" for row in life.truths)
+            return None if is_overlapping else f"it is skipped for no reason that its client gave: {after.reason}"
+        if execution.run != ONLY_RUN:
+            return "it was asked for by hand, and is skipped for a pause of its client"
+        if before is not None and any(one.state is not State.WORKER_LOST for one in before.attempts):
+            return "it was started before, and is skipped for a pause of its client"
+        if self._follows_changed_zone(life):
+            return None
+        since = self.client_pauses.ended_at(place.client_id, execution.due_at)
+        rows = life.in_force(execution.job_id, since)
+        return self.client_pauses.skip_objection(place.client_id, execution.due_at, rows)
 
     def _wants(self, life: Life, index: int, execution: ExecutionId, execution_id: str) -> bool:
         row = life.truths[index]

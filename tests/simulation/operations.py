@@ -9,6 +9,7 @@ from tests.simulation.by_message import MESSAGE_OPERATIONS, MESSAGE_WEIGHTS
 from tests.simulation.clients import ANONYMOUS_OPERATIONS, ANONYMOUS_WEIGHTS, Visit
 from tests.simulation.named_clients import NAMED_OPERATIONS, NAMED_WEIGHTS
 from tests.simulation.named_further import FURTHER_OPERATIONS, FURTHER_WEIGHTS
+from tests.simulation.named_held import HELD_OPERATIONS, HELD_WEIGHTS
 from tests.simulation.regulated import REGULATED_OPERATIONS, REGULATED_WEIGHTS
 from tests.simulation.upcoming import UPCOMING_OPERATIONS, UPCOMING_WEIGHTS
 
@@ -18,6 +19,7 @@ OPERATIONS: dict[str, Callable[[Visit], None]] = {
     **MESSAGE_OPERATIONS,
     **NAMED_OPERATIONS,
     **FURTHER_OPERATIONS,
+    **HELD_OPERATIONS,
     **REGULATED_OPERATIONS,
     **UPCOMING_OPERATIONS,
 }
@@ -28,6 +30,7 @@ WEIGHTS: dict[str, float] = {
     **MESSAGE_WEIGHTS,
     **NAMED_WEIGHTS,
     **FURTHER_WEIGHTS,
+    **HELD_WEIGHTS,
     **REGULATED_WEIGHTS,
     **UPCOMING_WEIGHTS,
 }

@@ -123,6 +123,12 @@ def resume_client(visit: Visit) -> None:
         pause_client(visit)
 
 
+def delete_client(visit: Visit) -> None:
+    """Deletes the client: all that is left of it may end cancelled."""
+    visit.watcher.discarded.add(REGULATED.client_id)
+    operate(visit, lambda world: clients.delete_client(world, REGULATED.client_id, None))
+
+
 def release_parked(visit: Visit) -> None:
     rate = visit.rng.choice((0.2, 5.0, 100.0))
     client_id = visit.rng.choice((visit.client, REGULATED, DOWNCAST, DOWNCAST)).client_id
@@ -214,7 +220,8 @@ def redrive_any(visit: Visit) -> None:
 def redrive_many(visit: Visit) -> None:
     """Redrives the client's dead executions, all of them or those that a filter selects."""
     redriving(visit)
-    wanted = visit.rng.choice((redrive.DeadFilter(), redrive.DeadFilter(prefix="job-")))
+    now = visit.now
+    wanted = visit.rng.choice((redrive.DeadFilter(), redrive.DeadFilter(prefix="job-"), _range_before(now)))
     visit.call_until_answered(
         lambda w, _: redrive.redrive_dead(w, own(visit, w), wanted, 20, None, admit=visit.admitting(w))
     )
@@ -224,8 +231,12 @@ def discard_dead(visit: Visit) -> None:
     """Discards the client's dead executions, of a range of time or of all times."""
     redriving(visit)
     now = visit.now
-    wanted = visit.rng.choice((redrive.DeadFilter(), redrive.DeadFilter(from_at=now - 200_000, to_at=now - 50_000)))
+    wanted = visit.rng.choice((redrive.DeadFilter(), _range_before(now)))
     visit.call_until_answered(lambda w, _: redrive.discard_dead(w, own(visit, w), wanted, 20, None))
+
+
+def _range_before(now: int) -> redrive.DeadFilter:
+    return redrive.DeadFilter(from_at=now - 200_000, to_at=now - 50_000)
 
 
 def own(visit: Visit, world: World) -> str:

@@ -73,7 +73,9 @@ SHARING = tuple(
 HOARDER = _client(client_id="hoarder", principals=("arn:aws:iam::123456789012:user/hoarder",))
 #: The client whose target is down.
 DOWNCAST = _client(client_id="downcast", principals=("arn:aws:iam::123456789012:user/downcast",))
-EVERYBODY = (*CLIENTS, *CAPPED, METERED, *SHARING, HOARDER, DOWNCAST)
+#: The client with recurring jobs that operators pause for minutes; it has no caps.
+HALTED = _client(client_id="halted", principals=("arn:aws:iam::123456789012:user/halted",))
+EVERYBODY = (*CLIENTS, *CAPPED, METERED, *SHARING, HOARDER, DOWNCAST, HALTED)
 ADMIN = "arn:aws:iam::123456789012:role/operator"
 #: The target of callbacks, which half of the jobs ask for.
 CALLED_BACK = HttpTarget("https://callbacks.example.com/", timeout_seconds=5)

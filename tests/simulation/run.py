@@ -41,7 +41,7 @@ OPERATIONS_PER_RUN = 200
 #: Profiles with sleeping sweepers: their parked rows fill many pages, and their sweepers have little time.
 SWEEPING = tuple(profile for profile in PROFILES if profile.name in ("slow sweeps", "sleepy sweeps"))
 #: How many jobs the client with a quota has created earlier in the day, and its quota.
-CREATED_EARLIER = (METERED.jobs_per_day or 0) - 30, METERED.jobs_per_day or 0
+CREATED_EARLIER = (METERED.jobs_per_day or 0) - 10, METERED.jobs_per_day or 0
 #: In one of this many seeds, a client has a long list of jobs.
 HOARDS_EVERY = 9
 #: One of so many seeds meets defects in the work of one client, and nothing else that goes wrong.

@@ -8,6 +8,7 @@ from types import ModuleType
 
 from clockwork.flows.named import in_flight
 from clockwork.flows.poll import portions
+from clockwork.flows.sweep import unpark
 
 #: The bounds that may be anything: more turns make the same.
 BOUNDS: dict[tuple[ModuleType, str], int] = {
@@ -15,6 +16,8 @@ BOUNDS: dict[tuple[ModuleType, str], int] = {
     (portions, "OCCURRENCES_AT_ONCE"): 60,
     (in_flight, "PAGE"): 5,
     (in_flight, "OLDER_PAGES"): 2,
+    (unpark, "PAGE"): 3,
+    (unpark, "MOST_TRIES"): 2,
 }
 
 

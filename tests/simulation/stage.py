@@ -19,7 +19,7 @@ from tests.simulation.clients import Desk
 from tests.simulation.cloud import ApiEnvironment, Cloud
 from tests.simulation.faults import Adversary
 from tests.simulation.history import History
-from tests.simulation.requests import CAPPED, EVERYBODY, PACED, PACES, REGULATED, REVOCABLE
+from tests.simulation.requests import CAPPED, EVERYBODY, HALTED, PACED, PACES, REGULATED, REVOCABLE
 from tests.simulation.scheduler import Actor, Livelock, Scheduler
 from tests.simulation.stores import LARGEST_PAGE, Stores
 from tests.simulation.verdict import ALL_DUE_AT, check_end, is_drained
@@ -98,7 +98,7 @@ class Stage:
                 return
             check_accounted(self.stores, self.watcher)
             if self.scheduler.now >= self.paused_until:
-                # Resume the client: every pause ends.
+                # Resume the clients: every pause ends.
                 self._resume()
                 # A line is drained at a higher cap.
                 self.stores.clients.put(msgspec.structs.replace(PACED, max_rate_per_second=max(PACES)))
@@ -108,9 +108,10 @@ class Stage:
             self.scheduler.run(self.scheduler.now + SLICE_MS)
 
     def _resume(self) -> None:
-        stored = self.stores.clients.get(REGULATED.client_id)
-        if stored is not None and stored.paused:
-            self.stores.clients.put(without_pause(stored, self.scheduler.now))
+        for client in (REGULATED, HALTED):
+            stored = self.stores.clients.get(client.client_id)
+            if stored is not None and stored.paused:
+                self.stores.clients.put(without_pause(stored, self.scheduler.now))
 
     def _repeat_redrives(self) -> None:
         """Repeats redrives that got no answer; such an execution stays listed as dead until then."""

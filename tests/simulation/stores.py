@@ -8,6 +8,7 @@ from clockwork.domain.clients import Client
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import Execution
 from clockwork.domain.limits.slots import Reach, Reserved
+from clockwork.domain.named.overlaps import LAST_THROUGH
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
@@ -99,7 +100,8 @@ class WatchedExecutions(MemoryExecutions):
             saves += super().save([(before, after)])
             now_stored = self.find(after.job_id, after.execution_id)
             if now_stored is not stored and now_stored is not None:
-                if stored is None:
+                # One record of a job is no execution: it names the one that was let through last, and may be made anew.
+                if stored is None and after.execution_id != LAST_THROUGH:
                     self._watcher.lives.begins(self.ever.find(after.job_id, after.execution_id), now_stored)
                 self.ever.note(now_stored)
                 self._watcher.execution_changed(stored, now_stored, self._acting.actor)

@@ -9,7 +9,7 @@ from clockwork.domain.ids import only_execution
 from clockwork.domain.releases import Delivery
 from tests.simulation.callbacks import uncalled
 from tests.simulation.cloud import Cloud
-from tests.simulation.requests import CAPPED, PACED
+from tests.simulation.requests import CAPPED, HALTED, PACED
 from tests.simulation.stores import NEVER_SENDABLE
 from tests.simulation.watcher import Promise, Watcher, place_of
 
@@ -18,7 +18,8 @@ ALL_DUE_AT = 1_700_000_000_000 + 2_200_000
 #: Without faults, each first attempt starts within this time (ms) after the job was due or acknowledged, whichever came
 #: last.
 CALM_LATENESS_MS = 2_500
-CAPPED_IDS = frozenset(client.client_id for client in CAPPED)
+#: Their work may wait for more than its due instant: for a slot, a permit, a resume of its client.
+WAITING_IDS = frozenset(client.client_id for client in (*CAPPED, HALTED))
 
 
 def where_it_stands(watcher: Watcher, promise: Promise) -> str:
@@ -103,7 +104,7 @@ def check_calm(watcher: Watcher) -> None:
     watcher.require(objection is None, "I8", str(objection))
     for execution_id, (started_at, delivery) in watcher.first_starts.items():
         occurrence, job_id = delivery.occurrence, delivery.job_id
-        if watcher.is_held_up(occurrence) or occurrence.client_id in CAPPED_IDS or occurrence.ordering_key is not None:
+        if watcher.is_held_up(occurrence) or occurrence.client_id in WAITING_IDS or occurrence.ordering_key is not None:
             continue  # It may wait for a slot, a permit, a resume of its client, or the jobs ahead of it.
         wanted_at = _wanted_at(watcher, execution_id, delivery)
         if wanted_at is not None:

@@ -157,6 +157,11 @@ class Clockwork:
         """Where each shard of the timeline stands (admins)."""
         return [Shard(one) for one in self._caller.call("GET", "/v1/shards")["items"]]
 
+    def backlog(self) -> int | None:
+        """About how many messages wait in the fullest release queue (admins); None if it was not counted just now."""
+        found = self._caller.call("GET", "/v1/shards").get("waiting")
+        return found if isinstance(found, int) else None
+
     def health(self) -> Mapping[str, Any]:
         """`{"status": "ok"}` if the API answers."""
         return dict(self._caller.call("GET", "/v1/health"))

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from clockwork_client.answers import Answer, Target
+from clockwork_client.waiting import Waiting
 
 
 class HttpTarget(Target):
@@ -143,6 +144,7 @@ class Execution(Answer):
     next_attempt_at: datetime | None
     reason: str | None
     skipped: SkippedStretch | None
+    waiting: Waiting | None
     waited: Waits | None
     result: str | None
 

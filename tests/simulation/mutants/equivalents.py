@@ -7,16 +7,6 @@ EQUIVALENT: dict[str, str] = {
     "domain/cron/engine.py: return match is not None and match < gap_end: match < gap_end -> match <= gap_end": (
         "what matches at the very end of a gap fires at that instant anyway"
     ),
-    "domain/cron/zones.py: self.block = lru_cache(maxsize=2048)(self._block): 2048 -> 2049": (
-        "how much is remembered changes no answer"
-    ),
-    "domain/cron/exclusion.py: @lru_cache(maxsize=256): 256 -> 257": "how much is remembered changes no answer",
-    "domain/cron/exclusion.py: @lru_cache(maxsize=32): 32 -> 33": "how much is remembered changes no answer",
-    "domain/requests/packing.py: room, known = 0, set[bytes](): 0 -> 1": (
-        "the first outline opens a row whatever room there is"
-    ),
-    "domain/limits/concurrency.py: most_growths = 40  # gives far more than the longest wait; a float cannot hold every"
-    " power: 40 -> 41": "the wait is cut at its longest long before",
     "domain/cron/zones.py: repeats_until = reached if 0 < reached - begins <= LONGEST_SHIFT_SECONDS else begins:"
     " 0 -> 1": ("no clock is set back by one second"),
     "domain/fires/chains.py: after_at = fire.base_at - 1 if fire.after_at is None else fire.after_at: 1 -> 2": (

@@ -20,7 +20,7 @@ from clockwork.domain.storage import codec
 #: By struct: the value of each field that is left out. The default of a field that is not listed is None, or empty.
 LEFT_OUT: dict[str, dict[str, Any]] = {
     "Attempt": {"lateness_ms": 0},
-    "Client": {"revision": 0, "record": "full", "min_interval_seconds": 1, "paused": False},
+    "Client": {"revision": 0, "record": "full", "min_interval_seconds": 1, "paused": False, "since_at": 0},
     "CompiledCron": {
         "seconds": 1,
         "days": 0xFFFF_FFFE,
@@ -37,6 +37,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
         "dst_overlap": "first",
     },
     "Definition": {"catch_up": "latest", "catch_up_window_seconds": 86_400, "overlap": "allow"},
+    "Entry": {},
     "EventBridgeTarget": {},
     "Exclusion": {},
     "Execution": {"attempt": 0, "lost_workers": 0, "budget_from": 0, "unclaimed": False, "paced": False},

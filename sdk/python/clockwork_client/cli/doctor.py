@@ -7,12 +7,13 @@ import time
 from collections.abc import Iterator
 from datetime import timezone
 from email.utils import parsedate_to_datetime
-from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from clockwork_client.cli import standing
+from clockwork_client.cli.standing import Finding
 from clockwork_client.client import Clockwork
-from clockwork_client.errors import ClockworkError, NotAllowed, NotConfigured, NotFound, Refused
+from clockwork_client.errors import ClockworkError, NotAllowed, NotConfigured
 from clockwork_client.transport import NoAnswer, Request, Response, Transport, Urllib3
 
 if TYPE_CHECKING:
@@ -21,19 +22,6 @@ if TYPE_CHECKING:
 #: AWS refuses a signature that is five minutes off. A minute is a sign that nothing sets the clock.
 REFUSED_SECONDS, ODD_SECONDS = 300, 60
 _PROBLEM = "detail"
-
-
-class Finding(NamedTuple):
-    """What a check found, and what to do if it is not as it should be."""
-
-    check: str
-    is_ok: bool
-    found: str
-    advice: str = ""
-
-    def row(self) -> list[str]:
-        """Its cells in a table."""
-        return ["ok" if self.is_ok else "NOT OK", self.check, self.found, self.advice]
 
 
 class Noting:
@@ -77,7 +65,8 @@ def examine(state: State) -> Iterator[Finding]:
         return
     yield (permitted := _permission(cw))
     if permitted.is_ok:
-        yield from _client(cw)
+        yield from standing.of_client(cw)
+        yield from standing.of_deployment(cw)
 
 
 def _credentials(cw: Clockwork) -> Finding:
@@ -127,38 +116,3 @@ def _permission(cw: Clockwork) -> Finding:
     except ClockworkError as error:
         return Finding("permission", False, str(error), "is this the URL of Clockwork's API?")
     return Finding("permission", True, "IAM lets the caller through")
-
-
-def _client(cw: Clockwork) -> Iterator[Finding]:
-    name = cw.client_id
-    if name is None:
-        try:
-            next(cw.jobs.list(page_size=1), None)
-        except Refused as error:
-            yield Finding("client", False, error.detail, "name the client: --client or CLOCKWORK_CLIENT_ID")
-        else:
-            yield Finding("client", True, "the caller acts for just one client")
-        return
-    try:
-        client = cw.clients.get()
-        next(cw.jobs.list(page_size=1), None)
-    except (NotAllowed, NotFound) as error:
-        advice = f"an admin lists your principal: clockwork client put {name} --principal ARN ... (replaces it whole)"
-        yield Finding("client", False, error.detail, advice)
-        return
-    yield Finding("client", True, f"the caller may act for {name}")
-    if client.state != "ACTIVE":
-        why = f": {client.reason}" if client.reason else ""
-        yield Finding(
-            "pause", False, f"{name} is {client.state}{why}", f"an admin ends it: clockwork client resume {name}"
-        )
-    yield _dead(cw)
-
-
-def _dead(cw: Clockwork) -> Finding:
-    pages = cw.dead.list(page_size=100)
-    count = sum(1 for _ in islice(pages, 100))
-    if count == 0:
-        return Finding("dead", True, "no dead executions")
-    many = "100 or more" if count == 100 else str(count)
-    return Finding("dead", False, f"{many} dead executions", "clockwork dead list, then dead redrive or dead discard")

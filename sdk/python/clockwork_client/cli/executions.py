@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -54,10 +55,11 @@ def cancel(state: State, execution_id: str) -> None:
 
 @executions.command()
 @click.argument("execution_id")
+@click.option("--as-it-was", is_flag=True, help="Of a named job: as its record has it, not as the job is now.")
 @click.pass_obj
-def redrive(state: State, execution_id: str) -> None:
+def redrive(state: State, execution_id: str, as_it_was: bool) -> None:
     """Deliver a DEAD execution after all."""
-    show_execution(state, state.cw.executions.redrive(execution_id))
+    show_execution(state, state.cw.executions.redrive(execution_id, as_it_was=as_it_was or None))
 
 
 def show_execution(state: State, found: results.Execution) -> None:
@@ -74,6 +76,7 @@ def show_execution(state: State, found: results.Execution) -> None:
             ("result", found.result),
             ("due", show.when(found.due_at, now)),
             ("next attempt", show.when(found.next_attempt_at, now)),
+            ("waits for", _waiting(found, now)),
             ("reason", found.reason),
             ("skipped", found.skipped),
         ]
@@ -85,6 +88,13 @@ def show_execution(state: State, found: results.Execution) -> None:
             for one in found.attempts
         ]  # fmt: skip
         show.table(("attempt", "state", "started", "late ms", "status", "error"), rows)
+
+
+def _waiting(found: results.Execution, now: datetime) -> str:
+    if found.waiting is None:
+        return ""
+    until = f", until {show.when(found.waiting.until, now)}" if found.waiting.until else ""
+    return f"{found.waiting.cause}: {found.waiting.says}{until}"
 
 
 def _blank(value: object) -> object:

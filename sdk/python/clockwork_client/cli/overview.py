@@ -85,7 +85,7 @@ def _details(one: AuditEntry) -> str:
 @click.pass_obj
 def shards(state: State) -> None:
     """Where each shard of the timeline stands (admins)."""
-    found = state.cw.shards()
+    found, waiting = state.cw.shards(), None if state.is_json else state.cw.backlog()
     if state.is_json:
         show.as_json([one.raw for one in found])
         return
@@ -95,6 +95,8 @@ def shards(state: State) -> None:
         for one in found
     ]  # fmt: skip
     show.table(("shard", "status", "poller", "lag", "released up to", "last visit"), rows)
+    if waiting is not None:
+        show.said(f"About {waiting:,} due messages wait in the fullest release queue.")
 
 
 def _seconds(ms: int | None) -> str:

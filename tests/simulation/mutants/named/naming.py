@@ -10,10 +10,15 @@ _CLOSED = (
     "    closings = with_closing(after.closings, closing)\n    return msgspec.structs.replace(after, closings=closings,"
 )
 _HOLE = "            closings = with_closing(closings, closing)\n"
+_ANEW = "        return with_series(msgspec.structs.replace(again, partition_id=home(job.definition)))\n"
+_BEGINS = "return after.state is JobState.ACTIVE and after.series != before.pointed_by\n"
+_OR_RESUMED = _BEGINS.replace("after.series", "(after.series").replace(
+    "by\n", "by or before.state is JobState.PAUSED)\n"
+)
 _SETTLED = """        advance_past_horizon(world, job, first_pointer(job))
         if begins_chain(stored, job)
 """
-_RELEASE = "        run=job.run_at(fire.due_at),\n        revision=job.revision,\n"
+_RELEASE = "        run=job.run_at(due_at),\n        revision=job.revision,\n"
 _CATCHES_UP = "caught_up = catch_up(world, stored, boundary_at) if catches_up(stored, job) else ()"
 _POINTER_FIRST = """    if pointer is not None:
         put_pointer(world, after, pointer)
@@ -57,7 +62,7 @@ NAMING = (
     Mutant(
         "an execution's id holds its revision",
         "domain/fires/chains.py",
-        ((_RELEASE, _RELEASE.replace("job.run_at(fire.due_at)", 'f"v{job.revision}"')),),
+        ((_RELEASE, _RELEASE.replace("job.run_at(due_at)", 'f"v{job.revision}"')),),
         "I4",
     ),
     Mutant(
@@ -103,6 +108,13 @@ NAMING = (
         ((_HOLE, ""),),
         "I7",
         scene="missed",
+    ),
+    Mutant(
+        "a resume keeps the series of before the pause",
+        "domain/named/changes.py",
+        ((_ANEW, _ANEW.replace("with_series(", "(")), (_BEGINS, _OR_RESUMED)),
+        "I1",
+        scene="held_back",
     ),
     Mutant(
         "what a pause ended stays ended",
@@ -203,5 +215,22 @@ NAMING = (
         "domain/fires/chains.py",
         ((_MOVED, _MOVED.replace("Step(()", "Step((release_of(job, start.fire),) if start.key <= horizon else ()")),),
         "I7",
+    ),
+    Mutant(
+        "catchUp counts for nothing that a pause of the client held back",
+        "domain/named/look.py",
+        (
+            (
+                "    pause = None if objection is not None or is_started else pause_over(pauses, due_at)\n",
+                "    pause = None\n",
+            ),
+        ),
+        "I7",
+    ),
+    Mutant(
+        "nothing that a pause of the client held back is delivered",
+        "domain/named/held_back.py",
+        (("    return due_at < skipped_until(job, pause.began_at, pause.ended_at)\n", "    return True\n"),),
+        "I1",
     ),
 )

@@ -13,7 +13,7 @@ from clockwork.domain.cron.compiled import CompiledCron
 from clockwork.domain.cron.exclude_parser import parse_exclude
 from clockwork.domain.cron.exclusion import Exclusion
 from clockwork.domain.cron.parser import compile_cron
-from clockwork.domain.fires.counting import count_fires
+from clockwork.domain.fires.counting import count_fires, last_base, nth_base
 from clockwork.domain.recurrence import Every, Recurrence, next_occurrence
 from tests.unit.domain.cron.expressions import INSTANTS, ZONES
 from tests.unit.domain.cron.oracle import changes_of_offset
@@ -52,7 +52,10 @@ def agrees(recurrence: Recurrence, after_at: int) -> None:
         assert count_fires(recurrence, after_at, at) == number
         assert count_fires(recurrence, after_at, at - 1) == number - 1
         assert count_fires(recurrence, at, instants[-1]) == len(instants) - number
+        assert last_base(recurrence, after_at, at) == nth_base(recurrence, after_at, number) == at
+        assert last_base(recurrence, after_at, at - 1) == (instants[number - 2] if number > 1 else None)
     assert count_fires(recurrence, after_at, after_at) == count_fires(recurrence, after_at + 1, after_at) == 0
+    assert last_base(recurrence, after_at, after_at) is None
 
 
 @given(SCHEDULES, ZONES, EXCLUDES, INSTANTS, BOUNDS)

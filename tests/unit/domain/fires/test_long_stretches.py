@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import msgspec
 import pytest
 
+from clockwork.domain import recurrence as recurrence_rules
 from clockwork.domain.cron.exclude_parser import parse_exclude
+from clockwork.domain.cron.exclusion import Exclusion, excluded_until
 from clockwork.domain.cron.parser import compile_cron
 from clockwork.domain.fires import chains
-from clockwork.domain.fires.chains import MOST_WALKED, Step, expand, first_pointer
+from clockwork.domain.fires.chains import MOST_WALKED, Step, expand, fire_after, first_pointer, last_fire
 from clockwork.domain.keys import edge_key
 from clockwork.domain.named.changes import paused, resumed
 from clockwork.domain.named_jobs import NamedJob
-from clockwork.domain.recurrence import Every, Recurrence, next_occurrence
+from clockwork.domain.recurrence import Every, Fire, Recurrence, next_occurrence
 from tests.support.examples import NOW
 from tests.support.named import Named
 
@@ -36,6 +40,46 @@ def told(step: Step, job: NamedJob) -> Step:
         return step
     uncounted = msgspec.structs.replace(step.following.fire, ordinal=0)
     return msgspec.structs.replace(step, following=msgspec.structs.replace(step.following, fire=uncounted))
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_the_last_fire_by_an_instant_is_what_a_walk_finds(name: str) -> None:
+    recurrence = SCHEDULES[name]
+    few = recurrence if recurrence.max_fires is None else msgspec.structs.replace(recurrence, max_fires=300)
+    job = Named(recurrence=few).job
+    walk: list[Fire] = []
+    fire = fire_after(job, job.chain_after_at, job.chain_ordinal)
+    while fire is not None and len(walk) < 400:
+        walk.append(fire)
+        fire = fire_after(job, fire.base_at, fire.ordinal)
+    end_at = walk[-1].due_at + (DAY_MS if few.max_fires is not None else 0)
+    for at in [job.chain_after_at, *(one.due_at + ms for one in walk[::37] for ms in (-1, 0, 1)), end_at]:
+        found = last_fire(job, at)
+        by_walking = max((one for one in walk if one.due_at <= at), key=lambda one: one.base_at, default=None)
+        assert (found and (found.base_at, found.due_at)) == (by_walking and (by_walking.base_at, by_walking.due_at))
+        if few.max_fires is not None and found is not None and by_walking is not None:
+            assert found.ordinal == by_walking.ordinal
+
+
+@pytest.mark.parametrize("max_fires", [None, 10**9])
+def test_the_last_fire_is_found_without_a_look_at_what_lies_behind_it(
+    max_fires: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind the instant every fire of two weeks is excluded, second by second: a search that went on took seconds."""
+    exclude = parse_exclude(["*/2 * * 16-31 11 *"])
+    job = Named(recurrence=Recurrence(every=Every(2_000, 0), exclude=exclude, max_fires=max_fires)).job
+    searched: list[int] = []
+
+    def counting(exclusion: Exclusion, zone: str, at: int) -> int | None:
+        searched.append(at)
+        return excluded_until(exclusion, zone, at)
+
+    monkeypatch.setattr(recurrence_rules, "excluded_until", counting)
+    november_16 = int(datetime(2023, 11, 16, tzinfo=UTC).timestamp() * 1000)
+    found = last_fire(job, november_16 + DAY_MS)
+    assert found is not None
+    assert found.base_at == november_16 - 2_000
+    assert len(searched) == 1
 
 
 @pytest.mark.parametrize("catch_up", ["all", "latest", "none"])

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from clockwork.domain.executions import State
 from clockwork.domain.jobs import HttpTarget, Payload, RetryPolicy
 from clockwork.domain.limits.circuits import WINDOW, Ratio
+from clockwork.flows.deliver import circuits
 from clockwork.settings import Settings
 from tests.support.examples import failure, success
 from tests.support.regulated import Regulated
@@ -105,3 +108,13 @@ def test_a_failed_retry_counts_for_nothing_the_second_attempt_included() -> None
     regulated.create((LEAST + 1) // 2, retry_policy=twice)
     assert len(regulated.run(20)) >= LEAST
     assert not regulated.clockwork.regulation.circuits("acme")
+
+
+def test_an_environment_forgets_the_outcomes_of_the_host_it_met_longest_ago(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(circuits, "MOST_RATIOS", 3)
+    regulated = Regulated()
+    for number in (0, 1, 2, 0, 3, 4):
+        regulated.create(1, target=HttpTarget(f"https://host-{number}.example/hook"))
+        regulated.run(10)
+    hosts = [host for _, host in regulated.clockwork.world.environment.ratios]
+    assert hosts == ["host-0.example", "host-3.example", "host-4.example"]

@@ -11,7 +11,7 @@ from clockwork.domain.fires.chains import first_pointer, release_of
 from clockwork.domain.ids import AnonymousJob, NamedJobId
 from clockwork.domain.jobs import Payload, RetryPolicy
 from clockwork.domain.keys import row_key
-from clockwork.domain.named.changes import cancelled, paused, replaced, resumed
+from clockwork.domain.named.changes import cancelled, has_cancelled_waiting, paused, replaced, resumed
 from clockwork.domain.named.look import objection_to
 from clockwork.domain.named_jobs import JobState
 from clockwork.domain.recurrence import Every, Fire, Recurrence
@@ -42,6 +42,19 @@ def test_a_pause_stops_it_and_a_resume_loses_no_later_occurrence() -> None:
     named.change(resumed(None))
     assert named.run(30) == [40.0, 50.0, 60.0, 70.0]
     assert named.stored.state is JobState.ACTIVE
+
+
+@pytest.mark.parametrize("cancels", [False, True])
+def test_a_second_pause_leaves_the_instant_of_the_first(cancels: bool) -> None:
+    named = Named(catch_up="all")
+    named.run(25)
+    named.change(paused("first"))
+    named.run(20)
+    twice = named.change(paused("second", cancels=cancels)).job
+    assert (twice.paused_at, twice.reason, twice.revision) == (named.start + 25_000, "second", 3)
+    assert has_cancelled_waiting(twice) is cancels
+    named.change(resumed(None))
+    assert named.run(11) == [30.0, 40.0, 50.0]
 
 
 def test_a_change_keeps_the_phase_and_the_count_if_the_schedule_is_the_same() -> None:

@@ -10,7 +10,7 @@ from clockwork.domain.clients import MOST_PAUSES, Client, Pause, with_pause, wit
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.jobs import Payload
-from clockwork.domain.named.changes import replaced
+from clockwork.domain.named.changes import paused, replaced, resumed
 from clockwork.domain.storage.codec import decode, encode
 from clockwork.flows.named import trigger
 from clockwork.flows.requests.clients import pause_client, resume_client
@@ -144,6 +144,19 @@ def test_a_change_of_the_timing_behind_the_pause_loses_nothing_that_was_held_bac
     case.change(replaced(case.definition(every_ms=1_000_000, payload=Payload(b"2")), b'"changed"'))
     unpark(case.clockwork.world, case.clockwork.clock.at + 60_000)
     assert case.run(60) == [10.0, 20.0, 30.0]
+
+
+def test_a_pause_of_the_job_behind_that_of_its_client_leaves_the_latest_fire_known() -> None:
+    case = Paused(catch_up="latest")
+    case.pause()
+    case.run(35)
+    resume_client(case.clockwork.world, "acme", None)
+    case.run(7)
+    case.change(paused(None))
+    case.change(resumed(None))
+    unpark(case.clockwork.world, case.clockwork.clock.at + 60_000)
+    assert sorted(case.run(16)) == [30.0, 50.0]
+    assert {at for at, e in case.by_second().items() if e.state is State.SKIPPED} == {10.0, 20.0}
 
 
 def test_each_pause_decides_about_its_own_fires() -> None:

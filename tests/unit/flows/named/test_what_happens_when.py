@@ -12,13 +12,16 @@ import msgspec
 import pytest
 
 from clockwork.domain.clients import Client
+from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.fires.chains import release_of
 from clockwork.domain.jobs import HttpTarget, Payload, RetryPolicy
 from clockwork.domain.limits.circuits import Circuit
 from clockwork.domain.named.changes import Change, cancelled, paused, replaced, resumed
+from clockwork.domain.named_jobs import JobState
 from clockwork.domain.recurrence import Fire
 from clockwork.domain.releases import Delivery
+from clockwork.flows.named import write
 from clockwork.flows.named.write import Written
 from clockwork.flows.sweep.unpark import unpark
 from tests.support.examples import ACME, failure, success
@@ -56,6 +59,14 @@ class Case(Named):
             "delete": lambda: cancelled(None),
         }
         return self.change(ways[how]())
+
+    def deliver_alone(self, seconds: int) -> None:
+        """Let time pass in which messages are delivered, and no poller comes."""
+        until = self.clockwork.clock.at + seconds * 1000
+        while (at := self.clockwork.queue.next_visible_at()) is not None and at <= until:
+            self.clockwork.clock.at = max(self.clockwork.clock.at, at)
+            self.clockwork.deliver_visible()
+        self.clockwork.clock.at = until
 
     def at(self, second: int, run: str = "0") -> Execution | None:
         """The record of the fire that is due at a second since the start."""
@@ -269,6 +280,42 @@ def test_a_pause_of_whatever_length_with_catch_up_all_loses_no_fire(seconds: int
     case.run(600)
     last = (35 + seconds + 600) // 10 * 10
     assert [case.payloads(s) for s in range(10, last + 1, 10)] == [[b"1"]] * (last // 10)
+
+
+@pytest.mark.parametrize("then", ["repeat", "same timing", "another timing", "pause"])
+def test_due_in_a_pause_that_no_poller_saw_when_the_resume_fails_behind_the_row(
+    then: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = Case(catch_up="all")
+    case.run(12)
+    case.change(paused(None))
+    case.deliver_alone(20)  # The chain's pointer of before the pause lies beyond the horizon, where nobody drops it.
+    assert [case.state(s) for s in (20, 30)] == [State.SKIPPED] * 2
+    with monkeypatch.context() as broken, pytest.raises(Unavailable):
+        broken.setattr(write, "advance_past_horizon", _refused)
+        case.change(resumed(None))
+    assert case.stored.state is JobState.ACTIVE
+    if then == "repeat":
+        written = write.unchanged(case.clockwork.world, case.stored)
+        assert [one.occurrence.due_at - case.start for one in written.released[:2]] == [20_000, 30_000]
+    else:
+        case.changed(then)
+    case.run(60)
+    assert [case.state(s) for s in (20, 30)] == [State.SUCCEEDED] * 2
+    assert [len(case.payloads(s)) for s in (20, 30)] == [1, 1]
+
+
+def test_a_pointer_of_before_a_pause_fires_nothing_twice() -> None:
+    case = Case(catch_up="all")
+    case.run(12)
+    case.change(paused(None))
+    case.deliver_alone(20)
+    case.change(resumed(None))
+    assert case.run(300) == [float(at) for at in range(20, 331, 10)]
+
+
+def _refused(*_: object, **__: object) -> None:
+    raise Unavailable("the queue refuses for now")
 
 
 @pytest.mark.parametrize("how", ["same timing", "another timing", "pause", "delete"])

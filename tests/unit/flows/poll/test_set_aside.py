@@ -108,6 +108,15 @@ def test_what_other_queues_take_is_taken_once_and_goes_on(monkeypatch: pytest.Mo
     assert once(180)(throttled.sent())
 
 
+def test_a_visit_in_which_nothing_is_refused_warns_of_nothing(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    throttled = Throttled(monkeypatch)
+    throttled.refuses = False
+    assert throttled.visits(1)[0].released > 0
+    assert not caplog.records
+
+
 def test_a_release_that_was_set_aside_is_on_time_if_its_queue_recovers_before_it_is_due(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

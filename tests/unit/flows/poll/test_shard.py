@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import pytest
@@ -10,17 +11,20 @@ import pytest
 from clockwork.domain import keys
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import State
+from clockwork.domain.fires.chains import Step, expand
 from clockwork.domain.named_jobs import NamedJob, Pointer
 from clockwork.domain.recurrence import Fire
 from clockwork.domain.releases import Release
 from clockwork.domain.storage import codec
 from clockwork.domain.storage.rows import row_of_job
 from clockwork.domain.timeline import Row
+from clockwork.flows.poll import expand as visits
 from clockwork.flows.poll.shard import PollReport, poll_shard
 from clockwork.flows.poll.tick import tick
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Lease, Refused
 from tests.support.examples import NOW, occurrence
+from tests.support.named import Named
 
 P = "p000"
 
@@ -216,3 +220,36 @@ def test_a_visit_without_a_fault_says_nothing(caplog: pytest.LogCaptureFixture) 
     put(clockwork, 0, 1_000)
     poll(clockwork)
     assert caplog.messages == []
+
+
+@pytest.mark.parametrize("read_ms", [0, 7_000])
+def test_chains_that_take_long_are_committed_in_parts_and_the_lease_does_not_end(
+    read_ms: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = Named(every_ms=3_600_000)
+    clockwork = named.clockwork
+    for number in range(150):
+        named.create(f"chain {number}", every_ms=3_600_000)
+    clockwork.clock.advance(3_590_000)
+    get, commit = clockwork.jobs.get, clockwork.shards.commit
+    parts = []
+
+    def slow_read(refs: Sequence[tuple[str, str]]) -> Any:
+        clockwork.clock.advance(read_ms)
+        return get(refs)
+
+    def slow_expand(*arguments: Any) -> Step:
+        clockwork.clock.advance(300)
+        return expand(*arguments)
+
+    def in_time(lease: Lease) -> bool:
+        assert clockwork.clock.at < clockwork.shards.get([lease.partition_id])[lease.partition_id].lease_until
+        parts.append(lease.partition_id)
+        return commit(lease)
+
+    monkeypatch.setattr(clockwork.jobs, "get", slow_read)
+    monkeypatch.setattr(visits, "expand", slow_expand)
+    monkeypatch.setattr(clockwork.shards, "commit", in_time)
+    reports = [poll_shard(clockwork.world, one, clockwork.clock.at + 600_000) for one in clockwork.shards.list()]
+    assert sum(report.released for report in reports) == 151
+    assert len(parts) > 2 * len(reports)

@@ -15,7 +15,7 @@ from clockwork.flows.access import Caller, client_for, identify, require_admin, 
 from clockwork.flows.requests.cancel import cancel_job
 from clockwork.flows.requests.create import CreatedJob, create_jobs
 from clockwork.flows.requests.read import get_execution, list_executions, view_job
-from clockwork.flows.sweep.dead_letters import MOST_SWEEPS, SweepReport, sweep_dead_letters
+from clockwork.flows.sweep.dead_letters import MOST_SWEEPS, STOP_MARGIN_MS, SweepReport, sweep_dead_letters
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
@@ -159,6 +159,16 @@ def test_a_dead_letter_is_released_again_a_few_times_and_then_dead() -> None:
     (record,) = clockwork.executions.all()
     assert record.state is State.DEAD
     assert record.occurrence is not None
+
+
+@pytest.mark.parametrize(
+    ("margin_ms", "swept"), [(STOP_MARGIN_MS - 1, 0), (STOP_MARGIN_MS, 0), (STOP_MARGIN_MS + 1, 1)]
+)
+def test_no_dead_letter_is_received_that_the_time_left_may_not_suffice_for(margin_ms: int, swept: int) -> None:
+    clockwork = MemoryClockwork()
+    bury(clockwork, encode_release(release()))
+    assert sweep_dead_letters(clockwork.world, clockwork.clock.at + margin_ms) == SweepReport(released=swept)
+    assert len(clockwork.queue.dead) == 1 - swept
 
 
 def test_a_dead_letter_whose_execution_has_ended_is_forgotten() -> None:

@@ -71,7 +71,7 @@ class NamedJob(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
     changed_at: int
     chain_after_at: int
     chain_ordinal: int = 0
-    #: The digest under which pointers count: it is drawn anew when the timing changes.
+    #: The digest under which pointers count: it is drawn anew when the timing changes, and when a pause ends.
     series: str = ""
     #: When its schedule last began or was resumed (ms). Age and relevancy window of a fire count from there at least,
     #: and every fire of the chain that is due by then is delivered, however late it is read.

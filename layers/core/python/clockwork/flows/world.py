@@ -6,7 +6,6 @@ the next. If it is lost, that costs a little regulation and nothing else.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -33,7 +32,7 @@ class Environment:
 
     #: The name under which this environment leases permits: no other environment ever has it.
     name: str = ""
-    ratios: dict[tuple[str, str], Ratio] = field(default_factory=lambda: defaultdict(Ratio))
+    ratios: dict[tuple[str, str], Ratio] = field(default_factory=dict)
     parking_noted_until: dict[str, int] = field(default_factory=dict)
     slow_until: dict[str, int] = field(default_factory=dict)
     last_block: dict[str, int] = field(default_factory=dict)

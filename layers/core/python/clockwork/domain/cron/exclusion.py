@@ -15,6 +15,8 @@ _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 _EPOCH_WEEKDAY = 4
 #: Every second of a day, as bits.
 ALL_DAY = (1 << DAY_SECONDS) - 1
+#: So many exclusions and expressions are remembered with their masks. How many changes no answer.
+EXCLUSIONS_KEPT, EXPRESSIONS_KEPT = 32, 256
 
 
 class Exclusion(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, rename="camel"):
@@ -53,7 +55,7 @@ class ExcludedDays:
         self._groups: dict[int, list[CompiledCron]] = {}
         for cron in exclusion.crons:
             self._groups.setdefault(seconds_of(cron), []).append(cron)
-        self._latest = _Month((0, 0), [], {})
+        self._latest: _Month | None = None
 
     def seconds(self, day: int) -> int:
         """The excluded seconds of a local day (days since 1970), as one bit for each second on the clock."""
@@ -78,7 +80,7 @@ class ExcludedDays:
 
     def _month_of(self, today: date) -> _Month:
         month = self._latest
-        if month.of != (today.year, today.month):
+        if month is None or month.of != (today.year, today.month):
             month = self._latest = _Month((today.year, today.month), self._matching(today), {})
         return month
 
@@ -91,7 +93,7 @@ class ExcludedDays:
         return matching
 
 
-@lru_cache(maxsize=32)
+@lru_cache(EXCLUSIONS_KEPT)
 def excluded_days(exclusion: Exclusion) -> ExcludedDays:
     """The days of an exclusion, kept from one fire to the next: at most 340 KB of masks each."""
     return ExcludedDays(exclusion)
@@ -102,7 +104,7 @@ def excluded_until(exclusion: Exclusion, zone: str, at: int) -> int | None:
     return None if exclusion.is_empty else excluded_days(exclusion).until(zone, at)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(EXPRESSIONS_KEPT)
 def seconds_of(cron: CompiledCron) -> int:
     """The seconds of a day that an expression's hour, minute and second match, as bits; at most 11 KB."""
     hour = sum(cron.seconds << 60 * minute for minute in range(60) if cron.minutes >> minute & 1)

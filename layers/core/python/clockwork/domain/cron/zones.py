@@ -17,6 +17,8 @@ from zoneinfo import ZoneInfo
 DAY_SECONDS = 86_400
 #: Shifts up to this long count as daylight saving, longer ones as a new time (Debian's cron draws the line here).
 LONGEST_SHIFT_SECONDS = 3 * 3600
+#: So many blocks of time are remembered. How many changes no answer.
+BLOCKS_KEPT = 2_048
 
 # A block is about 388 days. Its margins hold the runs before and after a shift that lies near its edge.
 _BLOCK_BITS = 25
@@ -53,7 +55,7 @@ class Rules:
 
     def __init__(self, find: Callable[[str], tzinfo]) -> None:
         self._find = find
-        self.block = lru_cache(maxsize=2048)(self._block)
+        self.block = lru_cache(BLOCKS_KEPT)(self._block)
 
     def zone(self, name: str) -> tzinfo:
         """The zone with that IANA name. Raises `UnknownZone`."""

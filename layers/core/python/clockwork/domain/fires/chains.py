@@ -10,7 +10,7 @@ import msgspec
 
 from clockwork.domain import keys
 from clockwork.domain.executions import Skipped
-from clockwork.domain.fires.counting import count_fires, last_base
+from clockwork.domain.fires.counting import count_fires, last_base, nth_base
 from clockwork.domain.fires.hints import hint_of
 from clockwork.domain.fires.missed import is_in_window, is_missed, missed_to
 from clockwork.domain.fires.timings import Timing
@@ -105,11 +105,16 @@ def as_ruled_now(job: NamedJob, pointer: Pointer) -> Pointer | None:
 
 def release_of(job: NamedJob, fire: Fire) -> Release:
     """The release of one fire of the schedule."""
+    return release_at(job, fire.due_at)
+
+
+def release_at(job: NamedJob, due_at: int) -> Release:
+    """The release of the fire of the schedule that is due at `due_at` (ms)."""
     return Release(
         job_id=job.job_id,
-        occurrence=hint_of(occurrence_of(job, fire.due_at)),
-        run_at=fire.due_at,
-        run=job.run_at(fire.due_at),
+        occurrence=hint_of(occurrence_of(job, due_at)),
+        run_at=due_at,
+        run=job.run_at(due_at),
         revision=job.revision,
         partition_id=job.partition_id,
     )
@@ -151,7 +156,7 @@ def first_due_after(job: NamedJob, at: int, work: Work | None = None) -> Fire | 
     fire = fire_after(job, after_at, ordinal_at(job, after_at), work)
     if recurrence is None or fire is None or fire.due_at > at:
         return fire
-    base_at = last_base(recurrence, fire.base_at, at)
+    base_at = last_base(recurrence, fire.base_at, at) or fire.base_at
     last = fire_after(job, base_at - 1, ordinal_at(job, base_at - 1), work)
     return last if last is None or last.due_at > at else fire_after(job, base_at, last.ordinal, work)
 
@@ -159,23 +164,26 @@ def first_due_after(job: NamedJob, at: int, work: Work | None = None) -> Fire | 
 def last_fire(job: NamedJob, at: int) -> Fire | None:
     """The last fire of the chain that is due, jitter included, at or before `at` (ms); None if there is none.
 
-    Found by halves: about forty fires are computed, however many lie before it.
+    A fire is due before the schedule names the next one. So it is the last one named by `at`, or the one before that.
+    Nothing behind `at` is looked at; with `maxFires` the fires are counted once from the chain's beginning.
     """
-
-    def next_by(base_at: int) -> Fire | None:
-        fire = fire_after(job, base_at, ordinal_at(job, base_at))
+    recurrence = job.definition.recurrence
+    if recurrence is None:
+        fire = fire_after(job, job.chain_after_at, job.chain_ordinal)
         return fire if fire is not None and fire.due_at <= at else None
-
-    found = next_by(job.chain_after_at)
-    low, high = job.chain_after_at, at
-    while found is not None and low + 1 < high:
-        middle = (low + high) // 2
-        later = next_by(middle)
-        if later is None:
-            high = middle
-        else:
-            found, low = later, later.base_at
-    return found
+    base_at = last_base(recurrence, job.chain_after_at, at)
+    left = None if recurrence.max_fires is None else recurrence.max_fires - job.chain_ordinal
+    count = 0 if left is None or base_at is None else count_fires(recurrence, job.chain_after_at, base_at)
+    if left is not None and count > left:
+        base_at, count = nth_base(recurrence, job.chain_after_at, left) if left > 0 else None, left
+    for before in (1, 2):
+        if base_at is None:
+            return None
+        fire = fire_after(job, base_at - 1, 0 if left is None else job.chain_ordinal + count - before)
+        if fire is not None and fire.due_at <= at:
+            return fire
+        base_at = last_base(recurrence, job.chain_after_at, base_at - 1)
+    return None
 
 
 def fires_by(job: NamedJob, at: int) -> int:

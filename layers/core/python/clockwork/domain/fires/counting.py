@@ -20,33 +20,73 @@ def count_fires(recurrence: Recurrence, after_at: int, until_at: int) -> int:
     The work is a few microseconds for each day between the two and, with exclusions, for each of their entries. An
     interval without exclusions needs none of it. Raises `UnknownZone`.
     """
+    after_at, until_at = _bounds(recurrence, after_at, until_at)
+    if recurrence.every is not None and recurrence.exclude.is_empty:
+        return max(0, _ticks(recurrence.every, until_at) - _ticks(recurrence.every, after_at))
+    return sum(bits.bit_count() for _, bits in _stretches(recurrence, after_at, until_at))
+
+
+def last_base(recurrence: Recurrence, after_at: int, until_at: int) -> int | None:
+    """The last base instant (ms) after `after_at` and up to `until_at` (ms), if there is one; disregards `max_fires`.
+
+    Looked for in the last day, then in the last eight, and so on: the work is that of counting from the fire that is
+    found to `until_at`, or a seventh more. Nothing beyond `until_at` is looked at. Raises `UnknownZone`.
+    """
+    after_at, until_at = _bounds(recurrence, after_at, until_at)
+    reach_ms = DAY_SECONDS * 1000
+    while until_at > after_at:
+        begin_at = max(after_at, until_at - reach_ms)
+        found = None
+        for start, bits in _stretches(recurrence, begin_at, until_at):
+            found = start + bits.bit_length() - 1 if bits else found
+        if found is not None:
+            return _base_in(recurrence, found)
+        if begin_at == after_at:
+            return None
+        reach_ms *= 8
+    return None
+
+
+def nth_base(recurrence: Recurrence, after_at: int, number: int) -> int | None:
+    """The base instant (ms) of the fire that is the `number`-th after `after_at` (ms, 1 for the first one).
+
+    None if there are not so many. The work is that of counting to it. Raises `UnknownZone`.
+    """
+    for start, bits in _stretches(recurrence, *_bounds(recurrence, after_at, LATEST_SECOND * 1000)):
+        count = bits.bit_count()
+        if number <= count:
+            for _ in range(number - 1):
+                bits &= bits - 1
+            return _base_in(recurrence, start + (bits & -bits).bit_length() - 1)
+        number -= count
+    return None
+
+
+def _base_in(recurrence: Recurrence, second: int) -> int:
+    """The base instant (ms) in a UTC second that has one."""
+    if recurrence.every is None:
+        return second * 1000
+    anchor_at, every_ms = recurrence.every.anchor_at, recurrence.every.every_ms
+    return anchor_at + (second * 1000 + 999 - anchor_at) // every_ms * every_ms
+
+
+def _bounds(recurrence: Recurrence, after_at: int, until_at: int) -> tuple[int, int]:
+    """The two instants (ms), no wider apart than the schedule's own bounds and what can be planned."""
     after_at = max(after_at, -1 if recurrence.start_at is None else recurrence.start_at - 1)
     until_at = min(until_at, LATEST_SECOND * 1000 - 1)
-    if recurrence.end_at is not None:
-        until_at = min(until_at, recurrence.end_at)
+    return after_at, until_at if recurrence.end_at is None else min(until_at, recurrence.end_at)
+
+
+def _stretches(recurrence: Recurrence, after_at: int, until_at: int) -> Iterator[tuple[int, int]]:
+    """Stretches of up to a day, in order: the first UTC second of each, and as bits the seconds in which it fires."""
     if recurrence.every is None:
-        return _count_seconds(recurrence, after_at // 1000 + 1, until_at // 1000)
+        yield from _of_seconds(recurrence, after_at // 1000 + 1, until_at // 1000)
+        return
     before, ticks = _ticks(recurrence.every, after_at), _ticks(recurrence.every, until_at)
-    if ticks <= before or recurrence.exclude.is_empty:
-        return max(0, ticks - before)
-    anchor_at, every_ms = recurrence.every.anchor_at, recurrence.every.every_ms
-    first_at, last_at = anchor_at + before * every_ms, anchor_at + (ticks - 1) * every_ms
-    return _count_seconds(recurrence, first_at // 1000, last_at // 1000)
-
-
-def last_base(recurrence: Recurrence, base_at: int, until_at: int) -> int:
-    """The last base instant (ms) up to `until_at` (ms), given the one at `base_at`, disregarding `max_fires`.
-
-    Found by halves: a day between the two takes 27 counts, however many fires lie there. Raises `UnknownZone`.
-    """
-    low, high = base_at, until_at + 1
-    while low + 1 < high:
-        middle = (low + high) // 2
-        if count_fires(recurrence, middle - 1, until_at):
-            low = middle
-        else:
-            high = middle
-    return low
+    if ticks > before:
+        anchor_at, every_ms = recurrence.every.anchor_at, recurrence.every.every_ms
+        first_at, last_at = anchor_at + before * every_ms, anchor_at + (ticks - 1) * every_ms
+        yield from _of_seconds(recurrence, first_at // 1000, last_at // 1000)
 
 
 def _ticks(every: Every, at: int) -> int:
@@ -54,20 +94,20 @@ def _ticks(every: Every, at: int) -> int:
     return max(0, (at - every.anchor_at) // every.every_ms + 1)
 
 
-def _count_seconds(recurrence: Recurrence, first: int, last: int) -> int:
-    """The number of UTC seconds from `first` to `last`, both included, in which the schedule fires."""
-    count, second = 0, first
+def _of_seconds(recurrence: Recurrence, first: int, last: int) -> Iterator[tuple[int, int]]:
+    """As `_stretches`, from the UTC second `first` to `last`, both included."""
+    second = first
     while second <= last:
         run = offset_at(recurrence.timezone, second)
         low, high = second + run.offset, min(run.ends, last + 1) + run.offset
         if recurrence.cron is not None and not recurrence.cron.follows_clock:
             if second == run.starts and _catches_up(recurrence.cron, run, low):
-                count += not _is_excluded(recurrence, low)
+                yield second, int(not _is_excluded(recurrence, low))
                 low += 1
             low, high = _shifted(recurrence.cron.dst_overlap, run, low, high)
-        count += sum(bits.bit_count() for bits in _days(recurrence, run.offset, low, high))
+        for local, bits in _days(recurrence, run.offset, low, high):
+            yield local - run.offset, bits
         second = run.ends
-    return count
 
 
 def _catches_up(cron: CompiledCron, run: Offset, low: int) -> bool:
@@ -86,14 +126,15 @@ def _is_excluded(recurrence: Recurrence, local: int) -> bool:
     return bool(excluded_days(recurrence.exclude).seconds(day) >> time & 1)
 
 
-def _days(recurrence: Recurrence, offset: int, low: int, high: int) -> Iterator[int]:
-    """For each day from the local second `low` to before `high`: the seconds in which the schedule fires, as bits."""
+def _days(recurrence: Recurrence, offset: int, low: int, high: int) -> Iterator[tuple[int, int]]:
+    """For each day from the local second `low` to before `high`: its first second, and as bits those with a fire."""
     for day in range(low // DAY_SECONDS, -(-high // DAY_SECONDS)):
         midnight = day * DAY_SECONDS
         begin, end = max(low - midnight, 0), min(high - midnight, DAY_SECONDS)
         bits = _seconds(recurrence, offset, day)
         if bits and begin < end:
-            yield (bits & ~excluded_days(recurrence.exclude).seconds(day)) >> begin & (1 << end - begin) - 1
+            free = bits & ~excluded_days(recurrence.exclude).seconds(day)
+            yield midnight + begin, free >> begin & (1 << end - begin) - 1
 
 
 def _seconds(recurrence: Recurrence, offset: int, day: int) -> int:

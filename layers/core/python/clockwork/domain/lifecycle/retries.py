@@ -15,6 +15,10 @@ FORGIVEN_LOST_WORKERS = 3
 #: by the factor, and ends with the claim.
 MEETS_AGAIN_MS = 2_000
 MEETS_AGAIN_GROWTH = 1.5
+#: So many growths give a wait far longer than any claim. A float cannot hold every power.
+MOST_GROWTHS = 20
+#: 2 to the power of this (s) is beyond any `maxSeconds`. It keeps the power from growing without bound.
+MOST_DOUBLINGS = 40
 
 
 class RetryPlan(msgspec.Struct, frozen=True):
@@ -61,8 +65,8 @@ def backoff_seconds(policy: RetryPolicy, failures: int, jitter: float) -> float:
     """
     if policy.backoff == "none":
         return 0.0
-    # 2 ** 40 s is beyond any maxSeconds; it keeps the power from growing without bound.
-    growth: float = {"fixed": 1, "linear": failures, "exponential": 2.0 ** min(failures - 1, 40)}[policy.backoff]
+    exponential = 2.0 ** min(failures - 1, MOST_DOUBLINGS)
+    growth: float = {"fixed": 1, "linear": failures, "exponential": exponential}[policy.backoff]
     longest = min(policy.max_seconds, policy.initial_seconds * growth)
     return longest * jitter if policy.jitter == "full" else longest
 
@@ -72,5 +76,4 @@ def meets_again_ms(meets: int) -> int:
 
     The claim may be for an attempt that ends, or is not even started, in a moment: then this copy has to go on.
     """
-    most_growths = 20  # far longer than any claim
-    return int(MEETS_AGAIN_MS * MEETS_AGAIN_GROWTH ** min(meets, most_growths))
+    return int(MEETS_AGAIN_MS * MEETS_AGAIN_GROWTH ** min(meets, MOST_GROWTHS))

@@ -26,6 +26,8 @@ SLOW_FOR_MS = 60_000
 NO_PERMIT_MS = 1_000
 NO_PERMIT_GROWTH = 1.15
 LONGEST_NO_PERMIT_MS = 60_000
+#: So many growths give far more than the longest wait. A float cannot hold every power.
+MOST_GROWTHS = 40
 #: An environment that found no block free asks for none of the same client for this long (ms).
 NONE_FREE_FOR_MS = 100
 
@@ -61,6 +63,5 @@ def wait_ms(waits: int, fraction: float) -> int:
 
     `waits` counts how often it found none before. `fraction` is drawn from 0 to 1.
     """
-    most_growths = 40  # gives far more than the longest wait; a float cannot hold every power
-    base_ms = NO_PERMIT_MS * NO_PERMIT_GROWTH ** min(waits, most_growths)
+    base_ms = NO_PERMIT_MS * NO_PERMIT_GROWTH ** min(waits, MOST_GROWTHS)
     return int(min(base_ms, LONGEST_NO_PERMIT_MS) * (1 + fraction))

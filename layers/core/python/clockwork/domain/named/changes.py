@@ -143,8 +143,10 @@ def paused(reason: str | None, *, cancels: bool = False) -> Change:
     """The change that pauses a job: what is due after the boundary does not start. `cancels`: nor does what waits."""
 
     def make(job: NamedJob, boundary_at: int, _: Home) -> NamedJob:
-        if job.state is JobState.PAUSED and job.paused_at is not None:
-            return _cancelling(msgspec.structs.replace(job, reason=reason), job.paused_at)
+        paused_at = paused_since(job)
+        if paused_at is not None:
+            again = msgspec.structs.replace(job, reason=reason)
+            return _cancelling(again, paused_at) if cancels else again
         after = msgspec.structs.replace(job, state=JobState.PAUSED, reason=reason, paused_at=boundary_at)
         return _cancelling(after, boundary_at) if cancels else after
 
@@ -183,10 +185,8 @@ def resumed(reason: str | None, *, cancels: bool = False) -> Change:
         )
         again = _going_on_behind(again, paused_at)
         again = _cancelling(again, paused_at) if cancels else again
-        partition_id = home(job.definition)
-        if partition_id == job.partition_id:
-            return again
-        return with_series(msgspec.structs.replace(again, partition_id=partition_id))
+        # A pointer of before the pause would tell a repeat of this call that what the pause held back was released.
+        return with_series(msgspec.structs.replace(again, partition_id=home(job.definition)))
 
     return make
 
@@ -249,9 +249,8 @@ def catches_up(before: NamedJob, after: NamedJob) -> bool:
 
 
 def begins_chain(before: NamedJob, after: NamedJob) -> bool:
-    """Whether the row needs a pointer, put before it is written: its series is new, or a pause ends."""
-    is_new = after.series != before.pointed_by or before.state is JobState.PAUSED
-    return after.state is JobState.ACTIVE and is_new
+    """Whether the row needs a pointer, put before it is written: its series is new, as it is after each pause."""
+    return after.state is JobState.ACTIVE and after.series != before.pointed_by
 
 
 def is_told_as_replaced(before: NamedJob, after: NamedJob) -> bool:

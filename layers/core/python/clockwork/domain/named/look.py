@@ -17,6 +17,9 @@ from clockwork.domain.named.held_back import is_unwanted_after, pause_over
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.releases import Release
 
+#: Stands for the revision of a release that has none. The first revision of a row is 1.
+OLDEST_REVISION = 0
+
 
 class Objection(msgspec.Struct, frozen=True):
     """The state in which an unwanted occurrence ends, and why.
@@ -43,7 +46,7 @@ def objection_to(
     if release.version is None and decode_execution(release.execution_id).run not in job.runs:
         return None  # A client asked for it by hand.
     # A release of version 0.1.0 has no revision: it is older than all, or its version was replaced long since.
-    revision = 0 if release.revision is None else release.revision
+    revision = OLDEST_REVISION if release.revision is None else release.revision
     if release.version is not None and release.version != job.version:
         return Objection(State.CANCELLED, "its job was changed")
     due_at = release.occurrence.due_at

@@ -33,13 +33,14 @@ from clockwork.edge.requests.clients import ClientBody
 from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, JobBody
 from clockwork.edge.requests.outlines import outlines_of
 from clockwork.edge.responses.clients import ShownClient
-from clockwork.edge.responses.executions import Cancellation, Execution, ExecutionPage
+from clockwork.edge.responses.executions import Cancellation, Execution, ExecutionPage, Waiting
 from clockwork.edge.responses.jobs import AnonymousJob, CreatedBatch, CreatedJob, Health
 from clockwork.edge.responses.named_jobs import WrittenJob
 from clockwork.flows import access
 from clockwork.flows.named import write
 from clockwork.flows.requests import cancel, create, read
 from clockwork.flows.requests.clients import change_client
+from clockwork.flows.requests.holding import what_holds
 from clockwork.flows.requests.quotas import Intake
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.flows.world import World
@@ -143,7 +144,9 @@ class Api(NamedApi, BulkApi, ClientApi, DeadApi, OriginalApi, OverviewApi):
     def get_execution(self, request: Request) -> Answer:
         """GET /v1/executions/{executionId}."""
         caller = access.require_known(self.world, request.caller)
-        return HTTPStatus.OK, Execution.of(read.get_execution(self.world, caller, request.path["executionId"]))
+        execution = read.get_execution(self.world, caller, request.path["executionId"])
+        holding = what_holds(self.world, execution)
+        return HTTPStatus.OK, Execution.of(execution, waiting=holding and Waiting.of(holding))
 
     def put_client(self, request: Request) -> Answer:
         """PUT /v1/clients/{clientId}, for admins."""

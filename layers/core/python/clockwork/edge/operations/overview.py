@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from http import HTTPStatus
 
@@ -19,8 +20,11 @@ from clockwork.edge.responses import overview as answers
 from clockwork.edge.responses.clients import ShownClient
 from clockwork.edge.responses.trail import AuditEntry, AuditPage
 from clockwork.flows import access
+from clockwork.flows.outages import tolerated
 from clockwork.flows.requests.redrive import DeadFilter, list_dead
 from clockwork.flows.requests.upcoming import Position, list_upcoming
+
+log = logging.getLogger(__name__)
 
 #: So many parked rows, and so many dead executions, are counted.
 MOST_COUNTED = 200
@@ -56,8 +60,12 @@ class OverviewApi(Operations):
 
     def list_shards(self, _: Request) -> Answer:
         """GET /v1/shards, for admins."""
-        now = self.world.clock.now()
-        return HTTPStatus.OK, answers.ShardList([answers.ShownShard.of(one, now) for one in self.world.shards.all()])
+        now, waiting = self.world.clock.now(), None
+        # Where shards stand is asked above all when something is wrong: a queue that gives no answer hides nothing.
+        with tolerated(self.world, log, "the backlog is not counted: %s", {"action": "backlog_not_counted"}):
+            waiting = self.world.backlog.waiting()
+        shards = [answers.ShownShard.of(one, now) for one in self.world.shards.all()]
+        return HTTPStatus.OK, answers.ShardList(shards, waiting)
 
     def get_usage(self, request: Request) -> Answer:
         """GET /v1/clients/{clientId}/usage: bounded counts, so that asking costs little however much there is."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Annotated, Self
+from typing import Annotated, Self, get_args
 
 from msgspec import Meta, field
 
@@ -12,7 +12,8 @@ from clockwork.domain import executions
 from clockwork.domain.executions import State
 from clockwork.domain.instants import to_text
 from clockwork.domain.lifecycle.cancels import Verdict
-from clockwork.edge.http.answer import AnswerBody, Instant, one_of
+from clockwork.domain.lifecycle.holding import Holding, Wait
+from clockwork.edge.http.answer import AnswerBody, Instant, instant, one_of
 from clockwork.flows.requests.cancel import CancelAnswer
 
 
@@ -50,6 +51,19 @@ class SkippedStretch(AnswerBody):
     count: int
 
 
+class Waiting(AnswerBody):
+    """What an execution waits for now."""
+
+    cause: Annotated[str, one_of(get_args(Wait))]
+    says: Annotated[str, Meta(description="the same in words")]
+    until: Annotated[Instant | None, Meta(description="left out if nobody knows")] = None
+
+    @classmethod
+    def of(cls, holding: Holding) -> Self:
+        """What holds it."""
+        return cls(holding.wait, holding.says, instant(holding.until))
+
+
 class Execution(AnswerBody):
     """One due instant of a job being carried out."""
 
@@ -62,6 +76,9 @@ class Execution(AnswerBody):
     reason: str | None = None
     waited: Waits | None = None
     skipped: SkippedStretch | None = None
+    waiting: Annotated[
+        Waiting | None, Meta(description="while it waits, where one execution is read: for what, and until when")
+    ] = None
 
     @classmethod
     def of(cls, record: executions.Execution, **more: object) -> Self:
@@ -76,7 +93,7 @@ class Execution(AnswerBody):
         stretch = record.skipped
         skipped = stretch and SkippedStretch(to_text(stretch.from_at), to_text(stretch.to_at), stretch.count)
         waited = record.waited and Waits.like(record.waited)
-        return cls.like(record, attempts=attempts, skipped=skipped, waited=waited, **more)
+        return cls.like(record, **{"waiting": None, **more}, attempts=attempts, skipped=skipped, waited=waited)
 
 
 class CancelledExecution(Execution, kw_only=True):

@@ -76,6 +76,10 @@ class ShardList(AnswerBody):
     """All shards that were ever used, in order."""
 
     items: list[ShownShard]
+    waiting: Annotated[
+        int | None,
+        Meta(description="due messages in the fullest release queue, if they could be counted"),
+    ] = None
 
 
 class Counted(AnswerBody):

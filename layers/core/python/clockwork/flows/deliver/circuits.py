@@ -6,13 +6,17 @@ import logging
 from collections.abc import Sequence
 
 from clockwork.domain.executions import Outcome, State
-from clockwork.domain.limits.circuits import Circuit, host_of, unprobed
+from clockwork.domain.limits.circuits import Circuit, Ratio, host_of, unprobed
 from clockwork.flows.deliver.batch import LONGEST_HOLD_MS
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.outages import tolerated
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
+
+#: An environment remembers the outcomes of so many hosts at the most, about a kilobyte each. A client may have as many
+#: hosts as a wildcard names, and an environment lives for hours.
+MOST_RATIOS = 2_000
 
 
 def update_circuits(world: World, ended: Sequence[tuple[Item, Outcome]]) -> None:
@@ -44,7 +48,7 @@ def give_probes_back(world: World, items: Sequence[Item]) -> None:
 
 def _note(world: World, item: Item, outcome: Outcome, host: str) -> None:
     client_id = item.release.occurrence.client_id
-    ratio = world.environment.ratios[client_id, host]
+    ratio = _ratio_of(world.environment.ratios, (client_id, host))
     if item.probes is not None:
         # A target that answers by refusing one faulty payload has recovered, too.
         if outcome.state is State.SUCCEEDED or (outcome.permanent and outcome.status_code is not None):
@@ -61,3 +65,11 @@ def _note(world: World, item: Item, outcome: Outcome, host: str) -> None:
         now = world.clock.now()
         cooldown_ms = world.settings.circuit_cooldown_seconds * 1000
         world.regulation.save_circuit(None, Circuit(client_id, host, now, now + cooldown_ms, cooldown_ms))
+
+
+def _ratio_of(ratios: dict[tuple[str, str], Ratio], of: tuple[str, str]) -> Ratio:
+    """The outcomes of a client's host, which becomes the latest one; the one that was met longest ago makes room."""
+    ratios[of] = ratio = ratios.pop(of, None) or Ratio()
+    if len(ratios) > MOST_RATIOS:
+        del ratios[next(iter(ratios))]
+    return ratio

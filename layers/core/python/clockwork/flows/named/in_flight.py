@@ -13,13 +13,12 @@ from functools import partial
 import msgspec
 
 from clockwork.domain.executions import WAITING, Execution, State
-from clockwork.domain.fires.chains import release_of
+from clockwork.domain.fires.chains import release_at
 from clockwork.domain.ids import decode_execution
 from clockwork.domain.lifecycle.parking import BEHIND_CIRCUIT, ramp
 from clockwork.domain.limits.circuits import host_of
 from clockwork.domain.named.endings import ended_at_once
 from clockwork.domain.named_jobs import NamedJob
-from clockwork.domain.recurrence import Fire
 from clockwork.flows.containment import contained
 from clockwork.flows.outages import tolerated
 from clockwork.flows.records import MOST_REPLANS
@@ -95,9 +94,7 @@ def release_parked(world: World, job: NamedJob, waiting: Sequence[Execution], *,
         first = sorted(schedule, key=lambda one: one.due_at)[:MOST_AT_ONCE]
         leaving = zip(first, ramp(now, world.settings.sweep_seconds), strict=False)
         releases = [
-            msgspec.structs.replace(
-                release_of(job, Fire(one.due_at, one.due_at, 0)), attempt=one.attempt + 1, run_at=at
-            )
+            msgspec.structs.replace(release_at(job, one.due_at), attempt=one.attempt + 1, run_at=at)
             for one, at in leaving
         ]
         refused = world.releases.send(releases, world.clock.now()) if releases else ()

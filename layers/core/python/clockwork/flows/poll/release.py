@@ -11,11 +11,10 @@ import msgspec
 from clockwork.domain import keys
 from clockwork.domain.errors import readable
 from clockwork.domain.executions import Execution
-from clockwork.domain.fires.chains import release_of
+from clockwork.domain.fires.chains import release_at
 from clockwork.domain.ids import ONLY_RUN
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired
 from clockwork.domain.lifecycle.owed import TRIED_FOR_MS, OwedFire, Untold, fires_in, tag_of
-from clockwork.domain.recurrence import Fire
 from clockwork.domain.releases import Refused, Release
 from clockwork.domain.timeline import Row
 from clockwork.flows.access import get_jobs
@@ -33,7 +32,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-
+#: The chains of a portion are expanded for at least so long (ms), if there are so many.
+LEAST_EXPANDING_MS = 2_000
 Tags = frozenset[str] | None
 
 
@@ -44,7 +44,7 @@ def release_portion(visit: Visit, rows: Sequence[Row], until: str) -> str | None
     Nothing behind a row that cannot be passed is sent before it is known that the row cannot be passed.
     """
     visit.untold.clear()
-    visited = list(_until_stop(visit_rows(visit.world, rows, until, _limit(visit), visit.world.clock.now())))
+    visited = list(_until_stop(visit, visit_rows(visit.world, rows, until, _limit(visit), visit.world.clock.now())))
     return _release(visit, visited)
 
 
@@ -87,7 +87,7 @@ def _fires(world: World, visited: Visited, owed: Sequence[OwedFire]) -> list[Rel
     job_refs = [(one.client_id, one.job_key) for one in visited.pointers] if owed else []
     jobs = [readable(job) for job in get_jobs(world, job_refs).values()]
     return [
-        msgspec.structs.replace(release_of(job, Fire(fire.due_at, fire.due_at, 0)), revision=fire.revision)
+        msgspec.structs.replace(release_at(job, fire.due_at), revision=fire.revision)
         for job in jobs
         for fire in owed
         if job is not None and job.is_alive and job.incarnation == fire.incarnation
@@ -117,9 +117,18 @@ def _release(visit: Visit, visited: Sequence[Visited]) -> str | None:
     return "goes_on" if goes_on else None
 
 
-def _until_stop(visited: Iterator[Visited]) -> Iterator[Visited]:
-    """The visited rows, up to and including the first one behind which no row may be passed."""
+def _until_stop(visit: Visit, visited: Iterator[Visited]) -> Iterator[Visited]:
+    """The visited rows, up to and including the first one behind which no row may be passed, or time has run out.
+
+    A chain may take a tenth of a second to its next fire, and a portion may have a hundred of them. So the visit
+    commits how far it got when a commit is due, and reads again from there, or its lease would end under it. However
+    long the read took, there is time for some rows.
+    """
+    until_at = 0
     for one in visited:
+        now = visit.world.clock.now()
+        until_at = until_at or max(visit.commits_by, now + LEAST_EXPANDING_MS)
+        one.goes_on = one.goes_on or now >= until_at
         yield one
         if one.goes_on or one.is_newer:
             return

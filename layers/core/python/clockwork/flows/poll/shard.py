@@ -103,6 +103,12 @@ class Visit:
         """Whether lease and invocation last for some more calls."""
         return self.world.clock.now() <= min(self.deadline_at - STOP_MARGIN_MS, self.lease.until - LEASE_MARGIN_MS)
 
+    @property
+    def commits_by(self) -> int:
+        """When the next commit is due (ms), however little there is to commit."""
+        settings = self.world.settings
+        return min(self.committed_at + settings.commit_seconds * 1000, self.lease.until - LEASE_MARGIN_MS)
+
     def _max_rate_of(self, client_id: str) -> float | None:
         # A shard does not wait until its clients can be read: deliverers keep the caps all the same.
         with tolerated(self.world, log, "herd not spread: %s", {"action": "herd_not_spread"}, Unreadable):
@@ -183,12 +189,8 @@ def _release_rows(visit: Visit, rows: Sequence[Row], until: str) -> str | None:
 
 
 def _commit_is_due(visit: Visit, now: int, coming: int) -> bool:
-    settings = visit.world.settings
-    return (
-        (visit.uncommitted > 0 and visit.uncommitted + coming > settings.commit_occurrences)
-        or now >= visit.committed_at + settings.commit_seconds * 1000
-        or now > visit.lease.until - LEASE_MARGIN_MS
-    )
+    most = visit.world.settings.commit_occurrences
+    return (visit.uncommitted > 0 and visit.uncommitted + coming > most) or now >= visit.commits_by
 
 
 def commit(visit: Visit, cursor: str, *, release_lease: bool = False) -> bool:

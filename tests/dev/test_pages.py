@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from infra import ROOT
-from tests.e2e.checkout import Dev
-from tests.e2e.pages import await_shown, pattern, run_page, shown, trimmed
+from tests.dev.checkout import Dev
+from tests.dev.pages import await_shown, pattern, run_page, shown, trimmed
 
 CAMPAIGN = ROOT / "examples/campaign/README.md"
 #: Pages that tests/sdk/test_howto.py and tests/sdk/test_local_tests_page.py run in memory.

@@ -22,7 +22,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from infra import ROOT
-from tests.e2e.checkout import Dev
+from tests.dev.checkout import Dev
 from tests.e2e.waiting import PATIENCE_SECONDS, await_value
 
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -13,7 +13,7 @@ from botocore.credentials import Credentials
 
 from clockwork_client import Clockwork, NotAllowed, http, verify_webhook
 from local.dev.keys import DEMO, KEYS, WEBHOOK_SECRET
-from tests.e2e.checkout import Checkout, Dev, free_port
+from tests.dev.checkout import Checkout, Dev, free_port
 from tests.e2e.hooks import Hooks
 from tests.e2e.waiting import await_value
 

@@ -1,0 +1,49 @@
+"""Holding: what an execution that has not ended waits for now, and until when, as far as anybody knows."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from clockwork.domain.executions import WAITING, Execution, State
+
+#: The next attempt's instant, a slot of the rate limit, a permit, the end of a pause, a probe of an open circuit, the
+#: jobs ahead of it, a sweep that unparks it, or its message, which the deliverers have and may hold for a cap.
+Wait = Literal["retry", "cap", "permit", "pause", "circuit", "ordered", "unpark", "delivery"]
+
+
+class Holding(msgspec.Struct, frozen=True):
+    """What holds an execution, until when (ms), and in words. Without `until` nobody knows the end."""
+
+    wait: Wait
+    says: str
+    until: int | None = None
+
+
+def holding_of(record: Execution, now: int, *, is_paused: bool, probe_at: int | None) -> Holding | None:
+    """What holds the execution at `now` (ms); None if it runs or has ended.
+
+    `is_paused`: its client is. `probe_at` (ms): when the open circuit of its target lets a probe through; None: it has
+    no open circuit.
+    """
+    if record.state not in WAITING:
+        return None
+    next_at = record.next_attempt_at
+    is_parked = record.state is State.PARKED
+    if not is_parked and next_at is not None and next_at > now:
+        if record.paced:
+            return Holding("cap", "its slot under the client's rate limit", next_at)
+        return Holding("retry", "the instant of its next attempt", next_at)
+    if is_paused:
+        return Holding("pause", "its client is paused: until an admin resumes it, and no end is known")
+    if probe_at is not None and probe_at > now:
+        return Holding("circuit", "its target fails: the next occurrence tries it then", probe_at)
+    if probe_at is not None:
+        return Holding("circuit", "its target fails: the next occurrence that comes tries it, and no end is known")
+    if record.line is not None:
+        return Holding("cap", "in line for a slot under the client's rate limit, as was estimated", record.line.place)
+    if is_parked and record.held is None:
+        return Holding("unpark", "parked: sweeps let such work go on a ramp, and no end is known")
+    cause: Wait = "delivery" if record.held is None else record.held.cause
+    return Holding(cause, "its message is with the deliverers: for a cap, a permit or its turn, and no end is known")
