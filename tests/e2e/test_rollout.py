@@ -13,7 +13,7 @@ from local import synth
 from local.emulator import ACCOUNT, REGION
 from local.stack import ADMIN_ARN, LocalStack
 from rollout.commands import ASSEMBLY
-from tests.e2e.checkout import Checkout
+from tests.dev.checkout import Checkout
 from tests.e2e.commands import as_user, cdk, left_over, rollout, stack_named
 from tests.e2e.hooks import Hooks
 from tests.e2e.tenant import Tenant
