@@ -12,7 +12,7 @@ import pytest
 from clockwork.aws.stores.clients import CachedClients
 from clockwork.domain.executions import DAY_MS, Execution, State
 from clockwork.domain.fires.chains import release_of
-from clockwork.domain.jobs import HttpTarget, SqsTarget
+from clockwork.domain.jobs import HttpTarget, KafkaTarget, SqsTarget
 from clockwork.domain.named.changes import replaced
 from clockwork.domain.recurrence import Fire
 from clockwork.domain.releases import Release
@@ -66,6 +66,22 @@ def test_an_ordered_item_is_refused_its_new_target_only_by_its_client_as_it_is_n
     states = {one.state for one in named.executions()}
     assert states == ({State.SUCCEEDED} if listed == BOTH else {State.DEAD})
     assert [one.occurrence.target for one in clockwork.targets.delivered] == [SECOND] * (listed == BOTH)
+
+
+def test_an_ordered_item_whose_target_changes_its_transport_is_no_repeat_to_a_queue_that_had_it() -> None:
+    """The queues of a Clockwork in memory are one, as that which a target comes back to within five minutes."""
+    topic = KafkaTarget("orders")
+    named = Named(target=FIRST, ordering_key="k", sequence=0, max_fires=1)
+    clockwork = named.clockwork
+    clockwork.clients.put(msgspec.structs.replace(ACME, allowed_queue_arns=BOTH[:1], allowed_topics=("orders",)))
+    clockwork.clock.advance(60_000)
+    clockwork.poll_all()
+    named.change(replaced(named.definition(target=topic, ordering_key="k", sequence=0, max_fires=1), b'"y"'))
+    clockwork.deliver_ordered()
+    assert not clockwork.targets.delivered
+    clockwork.deliver_ordered()
+    assert [one.occurrence.target for one in clockwork.targets.delivered] == [topic]
+    assert {one.state for one in named.executions()} == {State.SUCCEEDED}
 
 
 @pytest.mark.parametrize("is_sent", [True, False], ids=["sent anew", "comes back"])

@@ -172,7 +172,7 @@ def redirected(batch: Batch, item: Item, job: NamedJob) -> bool:
     plan, _ = replace(batch.world, item.seen, partial(_plan_let_go, item), item.replans)
     if plan.action is Action.FOLLOW_UP:
         batch.report.deferred += 1
-        _send(batch, item, anew=is_rerouted and not batch.waiting.resends)
+        _send(batch, item, job, anew=is_rerouted and not batch.waiting.resends)
     else:
         batch.fail(item, LOST_CLAIM)
     return True
@@ -225,11 +225,13 @@ def _plan_let_go(item: Item, stored: Execution | None) -> Plan:
     return Plan(Action.FOLLOW_UP, reason, waiting, item.release)
 
 
-def _send(batch: Batch, item: Item, *, anew: bool) -> None:
+def _send(batch: Batch, item: Item, job: NamedJob, *, anew: bool) -> None:
     if not anew:
         batch.waiting.follow(item, item.release)
         return
-    # The ordered queue of the other transport: there it lies behind what that queue has of its key.
-    refused = batch.world.releases.send([item.release], batch.world.clock.now())
+    # The ordered queue of the other transport: there it lies behind what that queue has of its key. A target that is
+    # changed there and back within minutes brings it to a queue that has had it: by its revision it is no repeat.
+    release = msgspec.structs.replace(item.release, revision=job.revision)
+    refused = batch.world.releases.send([release], batch.world.clock.now())
     if refused:
         batch.fail(item, refused[0].reason)
