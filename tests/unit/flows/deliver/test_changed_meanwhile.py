@@ -78,7 +78,6 @@ def test_an_ordered_item_whose_target_changes_its_transport_is_no_repeat_to_a_qu
     clockwork.poll_all()
     named.change(replaced(named.definition(target=topic, ordering_key="k", sequence=0, max_fires=1), b'"y"'))
     clockwork.deliver_ordered()
-    assert not clockwork.targets.delivered
     clockwork.deliver_ordered()
     assert [one.occurrence.target for one in clockwork.targets.delivered] == [topic]
     assert {one.state for one in named.executions()} == {State.SUCCEEDED}
