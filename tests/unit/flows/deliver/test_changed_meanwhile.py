@@ -74,9 +74,12 @@ def test_an_ordered_item_whose_target_changes_its_transport_is_no_repeat_to_a_qu
     named = Named(target=FIRST, ordering_key="k", sequence=0, max_fires=1)
     clockwork = named.clockwork
     clockwork.clients.put(msgspec.structs.replace(ACME, allowed_queue_arns=BOTH[:1], allowed_topics=("orders",)))
-    clockwork.clock.advance(60_000)
-    clockwork.poll_all()
+    before, due_at = named.job, clockwork.clock.at + 10_000
+    clockwork.clock.advance(10_000)
     named.change(replaced(named.definition(target=topic, ordering_key="k", sequence=0, max_fires=1), b'"y"'))
+    clockwork.ordered_queue.messages.clear()
+    clockwork.ordered_queue._sent.clear()
+    assert not clockwork.world.releases.send([release_of(before, Fire(due_at, due_at, 1))], due_at)
     clockwork.deliver_ordered()
     clockwork.deliver_ordered()
     assert [one.occurrence.target for one in clockwork.targets.delivered] == [topic]
