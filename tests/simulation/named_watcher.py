@@ -177,11 +177,10 @@ class NamedWatcher:
 
         Another execution under way, a pause of its client, and what its job became: nothing else skips a fire.
         """
-        place = decode_job(after.job_id)
-        is_judged = after.state is State.SKIPPED and (before is None or before.state is not State.SKIPPED)
-        if not is_judged or not isinstance(place, NamedJobId) or after.skipped is not None:
+        if after.state is not State.SKIPPED or (before is not None and before.state is State.SKIPPED):
             return None
-        if after.ended_by is not None:
+        place = decode_job(after.job_id)
+        if not isinstance(place, NamedJobId) or after.skipped is not None or after.ended_by is not None:
             return None
         life, execution = self.lives[place.client_id, place.job_key], decode_execution(after.execution_id)
         if not (after.reason or "").startswith(MISSED):

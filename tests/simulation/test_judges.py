@@ -77,15 +77,6 @@ def test_an_attempt_uses_the_slot_that_its_release_or_its_record_tells(caps: Cap
     assert [objection(caps, other, attempt, NOW + 500) is None for attempt in (1, 2, 3)] == [True, True, False]
 
 
-def test_an_attempt_whose_message_came_twice_may_use_the_sooner_of_its_slots(caps: Caps) -> None:
-    one, other = an_actor(), an_actor()
-    caps.reserved(one, CLIENT, NOW, 1, INTERVAL_MS)
-    caps.reserved(other, CLIENT, NOW + 60_000, 1, INTERVAL_MS)
-    for actor, at in ((other, NOW + 60_000), (one, NOW)):
-        assert caps.sent(actor, msgspec.structs.replace(PACED, run_at=at)) is None
-    assert objection(caps, an_actor(), 1) is None
-
-
 def test_an_attempt_does_not_begin_before_its_slot(caps: Caps) -> None:
     actor = an_actor()
     caps.reserved(actor, CLIENT, NOW, 1, INTERVAL_MS)

@@ -18,6 +18,7 @@ from clockwork.domain.recurrence import Fire
 from clockwork.domain.releases import Release
 from clockwork.domain.storage import codec
 from clockwork.domain.waits import Waited
+from clockwork.flows.requests.clients import pause_client, resume_client
 from clockwork.ports import Refused, Saved
 from tests.support.examples import ACME
 from tests.support.named import Named
@@ -141,3 +142,18 @@ def test_the_jobs_of_all_items_that_are_due_together_are_read_at_once(monkeypatc
     monkeypatch.setattr(clockwork.jobs, "get", noting)
     assert clockwork.deliver_visible().succeeded == 4
     assert asked == [4]
+
+
+def test_an_ordered_fire_that_goes_the_way_of_another_transport_is_no_repeat_where_it_was_before() -> None:
+    named = Named(recurrence=None, at=1_700_000_005_000, ordering_key="one", sequence=0)
+    due_at, world = named.job.definition.at, named.clockwork.world
+    named.clockwork.clients.put(msgspec.structs.replace(ACME, allowed_topics=("orders",)))
+    pause_client(world, "acme", None, None)
+    named.run(10)
+    kafka = msgspec.structs.replace(named.job.definition, target=KafkaTarget("orders"))
+    named.change(replaced(kafka, b'"changed"'))
+    resume_client(world, "acme", None)
+    named.run(200)
+    assert [(one.occurrence.due_at, one.occurrence.target) for one in named.clockwork.targets.delivered] == [
+        (due_at, KafkaTarget("orders"))
+    ]

@@ -229,9 +229,10 @@ def _send(batch: Batch, item: Item, job: NamedJob, *, anew: bool) -> None:
     if not anew:
         batch.waiting.follow(item, item.release)
         return
-    # The ordered queue of the other transport: there it lies behind what that queue has of its key. A target that is
-    # changed there and back within minutes brings it to a queue that has had it: by its revision it is no repeat.
-    release = msgspec.structs.replace(item.release, revision=job.revision)
-    refused = batch.world.releases.send([release], batch.world.clock.now())
+    # The ordered queue of the other transport: there it lies behind what that queue has of its key. A queue that it
+    # left not long ago would drop it as a repeat, but for the revision that sends it back.
+    if item.release.revision is not None:
+        item.release = msgspec.structs.replace(item.release, revision=job.revision)
+    refused = batch.world.releases.send([item.release], batch.world.clock.now())
     if refused:
         batch.fail(item, refused[0].reason)
