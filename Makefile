@@ -39,6 +39,10 @@ YES ?=
 STAGE ?= account
 # Not empty: `make destroy` does not wait for what was released.
 NOW ?=
+# Not empty: `make restore` changes nothing. The instant of the tables, and so many seconds the cursors go back before it.
+CHECK ?=
+AT ?=
+BACK ?=
 CHOSEN = $(ENV:%=-c environment=%) $(ADMIN_PRINCIPALS:%=-c adminPrincipals=%) $(DEPLOY)
 
 # JSII, the CDK's bridge to Node, warns about Node releases past their end of life; the pinned JSII is tested on them.
@@ -52,7 +56,7 @@ PORT ?=
 STATE ?=
 SERVER = $(PY) -m local.dev $(PORT:%=--port %) $(if $(STATE),--state '$(STATE)')
 
-.PHONY: help setup setup-dev dev dev-logs dev-reload check fmt test fast unit nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak smoke openapi synth preflight deploy destroy run demo bench clean
+.PHONY: help setup setup-dev dev dev-logs dev-reload check fmt test fast unit nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak smoke openapi synth preflight deploy destroy restore run demo bench clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -161,6 +165,9 @@ deploy: setup ## Deploy what deployment.json asks for (ENV=staging) into the AWS
 
 destroy: setup ## Take the stack away, once what was released has come to its instant (NOW=1: at once); tables and queues stay
 	@$(PY) -m rollout destroy $(CHOSEN) $(if $(NOW),--now) $(if $(YES),--yes)
+
+restore: setup ## Prepare the five tables of `adopt` that were restored to one instant (CHECK=1: only tell; AT=instant; BACK=900)
+	@$(PY) -m rollout restore $(CHOSEN) $(if $(CHECK),--check) $(AT:%=--at %) $(BACK:%=--back %)
 
 dev: setup ## The whole stack at http://127.0.0.1:4780 until Ctrl-C (PORT=4781; STATE=folder keeps its jobs)
 	@$(SERVER)

@@ -22,7 +22,7 @@ from infra.memory import DELIVERER_MEMORY_MB, MEMORY_MB, POLLER_MEMORY_MB
 from infra.network import Network, place
 from infra.options import Options
 from infra.packaging.layers import ARCHITECTURES, LEFT_OUT, RUNTIME, Layers
-from infra.permissions import grant
+from infra.permissions import TELLS, grant, kind_of
 from infra.queues import Queues, leave_behind
 from infra.storage import Storage
 
@@ -169,6 +169,8 @@ class Functions(Construct):
             target_queue_arns=options.target_queue_arns,
             target_arns=options.target_arns,
             secret_prefix=settings.secret_prefix,
+            target_key_arns=options.target_key_arns,
+            key_arn=options.key_arn,
         )
 
     def live(self, function: lambda_.Function) -> lambda_.Alias:
@@ -210,7 +212,13 @@ class Functions(Construct):
         log = logs.LogGroup(
             self, f"{name}Log", retention=logs.RetentionDays.ONE_MONTH, removal_policy=self._removal_policy
         )
-        role = iam.Role(self, f"{name}Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+        role = iam.Role(
+            self,
+            f"{name}Role",
+            # Policies of queues, keys and roles elsewhere name it. Roles belong to an account, hence the region in it.
+            role_name=f"{cdk.Stack.of(self).stack_name}-{cdk.Aws.REGION}-{name}" if kind_of(moment) in TELLS else None,
+            assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"),
+        )
         log.grant_write(role)
         function = self._make(name, shape.folder or moment, shape, settings, role=role, log=log)
         if shape.perishable:

@@ -19,7 +19,7 @@ from infra.kafka.cluster import KafkaCluster
 from infra.kafka.msk import GET_BROKERS
 from infra.network import INTERFACES
 from infra.options import Options
-from infra.queues import RETENTION, adopted, leave_behind
+from infra.queues import RETENTION, adopted, encrypt, leave_behind
 
 #: The largest batch that Lambda takes from a FIFO queue.
 QUEUE_BATCH = 10
@@ -85,6 +85,7 @@ class Ingestion(Construct):
             enforce_ssl=True,
             dead_letter_queue=redrive,
         )
+        encrypt(made, self._options.key_arn)
         if self._options.keeps:
             leave_behind(made)
         return made

@@ -40,6 +40,10 @@ class Options:
     #: Patterns of the ARNs of the Lambda functions, event buses and SNS topics that jobs may target, and of the roles
     #: that a delivery may assume. Empty: none.
     target_arns: tuple[str, ...] = ()
+    #: Patterns of the ARNs of the keys with which target queues, topics and signing secrets are encrypted.
+    target_key_arns: tuple[str, ...] = ()
+    #: The key of Clockwork's own tables and queues. Empty: DynamoDB's and SQS's own.
+    key_arn: str = ""
     #: An SNS topic that every alarm notifies. Empty: alarms show in CloudWatch and notify nobody.
     alarm_topic_arn: str = ""
     #: The Kafka cluster whose topics jobs may target. None: jobs may target no topic.
@@ -121,6 +125,8 @@ def _options(given: Mapping[str, Any], settings: Settings) -> Options:
         name=_value(given, "name"),
         target_queue_arns=tuple(_value(given, "targetQueueArns")),
         target_arns=tuple(_value(given, "targetArns")),
+        target_key_arns=tuple(_value(given, "targetKeyArns")),
+        key_arn=given.get("keyArn", ""),
         alarm_topic_arn=given.get("alarmTopicArn", ""),
         kafka=KafkaCluster.of(cluster) if cluster is not None else None,
         network=Network.of(network) if network is not None else None,
@@ -150,6 +156,10 @@ def _faults(given: Mapping[str, Any], *, is_local: bool) -> Iterator[str]:
         derived = _derived_name(_value(given, "name"), use)
         if derived and queue != derived:
             yield f"adopt: {use} is {queue}, and would have to be {derived}: only a stack of the same name adopts it"
+    for option, part in (("region", 3), ("account", 4)):
+        of_key = given.get("keyArn", "").split(":")[part:][:1]
+        if of_key and given.get(option, of_key[0]) != of_key[0]:
+            yield f"keyArn: the key is of {of_key[0]}, and the {option} is {given[option]}"
     if is_local and "network" in given:
         yield "network: the local stage has no network but that of this machine"
     cluster = given.get("kafka")

@@ -7,6 +7,7 @@ import aws_cdk as cdk
 from infra.api import Api
 from infra.functions import Functions, construct_name
 from infra.ingestion import Ingestion
+from infra.permissions import TELLS, kind_of
 from infra.queues import Queues
 from infra.storage import Storage
 
@@ -21,6 +22,9 @@ def declare_outputs(
         **{f"{name.capitalize()}Table": table.table_name for name, table in storage.tables.items()},
         **{f"{construct_name(name)}Function": one.function_name for name, one in functions.by_moment.items()},
     }
+    for moment, function in functions.by_moment.items():
+        if kind_of(moment) in TELLS and function.role is not None:
+            values[f"{construct_name(moment)}RoleArn"] = function.role.role_arn
     for moment, pair in queues.pairs.items():
         prefix = construct_name(moment).removesuffix("Deliverer")
         values |= {

@@ -35,8 +35,15 @@ COUNTS = ("ticker", "api")
 INVOKES_POLLER = ("api", "ingester", "ticker", "sweeper")
 #: AWS checks `SendMessage` for single messages and batches alike; the emulator checks `SendMessageBatch` for a batch.
 _SEND = ("sqs:SendMessage", "sqs:SendMessageBatch")
+#: https://docs.aws.amazon.com/kms/latest/developerguide/services-dynamodb.html
+_OWN_KEY = ("kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*")
 _HIDE = ("sqs:ChangeMessageVisibilityBatch",)
 _CONSUME = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes")
+
+
+def kind_of(moment: str) -> str:
+    """The Lambda whose permissions a Lambda has."""
+    return KIND_OF.get(moment, moment)
 
 
 def grant(
@@ -47,15 +54,17 @@ def grant(
     target_queue_arns: tuple[str, ...],
     target_arns: tuple[str, ...],
     secret_prefix: str,
+    target_key_arns: tuple[str, ...],
+    key_arn: str,
 ) -> None:
     """Write the policy of every function's own role."""
     further = _further_queues(queues)
     for moment, function in functions.items():
-        for name, actions in TABLE_ACTIONS[KIND_OF.get(moment, moment)].items():
+        for name, actions in TABLE_ACTIONS[kind_of(moment)].items():
             _allow(function, [f"dynamodb:{action}" for action in actions.split()], tables[name].table_arn)
-        if KIND_OF.get(moment, moment) in RELEASES:
+        if kind_of(moment) in RELEASES:
             _allow(function, _SEND, *(pair.release.queue_arn for pair in queues.every), further)
-        if KIND_OF.get(moment, moment) in TELLS and target_queue_arns:
+        if kind_of(moment) in TELLS and target_queue_arns:
             _allow(function, ["sqs:SendMessage"], *target_queue_arns)
         if moment in INVOKES_POLLER:
             _allow(function, ["lambda:InvokeFunction"], f"{functions['poller'].function_arn}:{LIVE}")
@@ -74,6 +83,26 @@ def grant(
     _allow(functions["api"], ["dynamodb:Query"], f"{tables['executions'].table_arn}/index/{ATTENTION_INDEX}")
     _allow_targets(functions["deliverer"], target_arns)
     _allow_secrets(functions, secret_prefix)
+    for moment, function in functions.items():
+        _allow_keys_of(moment, function, target_key_arns, key_arn)
+
+
+def _allow_keys_of(moment: str, function: lambda_.Function, targets: tuple[str, ...], own: str) -> None:
+    if targets and kind_of(moment) in TELLS:
+        services = ("sqs", "sns", "secretsmanager") if kind_of(moment) == "deliverer" else ("sqs",)
+        _allow_keys(function, ("kms:GenerateDataKey", "kms:Decrypt"), targets, services)
+    if own:
+        _allow_keys(function, _OWN_KEY, (own,), ("dynamodb", "sqs"))
+
+
+def _allow_keys(
+    function: lambda_.Function, actions: tuple[str, ...], keys: tuple[str, ...], services: tuple[str, ...]
+) -> None:
+    """Let a Lambda have keys used by services that work for it, and by nobody else."""
+    stack = cdk.Stack.of(function)
+    via = [f"{service}.{stack.region}.{stack.url_suffix}" for service in services]
+    conditions = {"StringEquals": {"kms:ViaService": via}}
+    function.add_to_role_policy(iam.PolicyStatement(actions=list(actions), resources=list(keys), conditions=conditions))
 
 
 def _further_queues(queues: Queues) -> str:

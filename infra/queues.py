@@ -44,6 +44,7 @@ class Queues(Construct):
         settings = options.settings
         self._is_disposable = not options.keeps
         self._adopted = options.adopted_queues
+        self._key_arn = options.key_arn
         prefixes = {"deliverer": ""}
         if options.kafka:
             # A deliverer with queues of its own, so that only the Lambda that delivers to Kafka is in its network.
@@ -115,6 +116,7 @@ class Queues(Construct):
             deduplication_scope=sqs.DeduplicationScope.MESSAGE_GROUP if fifo else None,
             fifo_throughput_limit=sqs.FifoThroughputLimit.PER_MESSAGE_GROUP_ID if fifo else None,
         )
+        encrypt(queue, self._key_arn)
         if not self._is_disposable:
             leave_behind(queue)
         return queue
@@ -136,3 +138,16 @@ def leave_behind(construct: IConstruct) -> None:
     for child in construct.node.find_all():
         if isinstance(child, cdk.CfnResource):
             child.apply_removal_policy(LEFT_BEHIND)
+
+
+def encrypt(queue: sqs.Queue, key_arn: str) -> None:
+    """Let a queue be encrypted by a key of the deployment, if there is one, in place of SQS's own.
+
+    It is set at the CloudFormation resource: with the key as a construct the CDK would let each consumer use it for
+    whatever it likes.
+    """
+    if key_arn:
+        resource = queue.node.default_child
+        assert isinstance(resource, sqs.CfnQueue)
+        resource.add_property_override("KmsMasterKeyId", key_arn)
+        resource.add_property_deletion_override("SqsManagedSseEnabled")

@@ -45,6 +45,7 @@ class Storage(Construct):
     def __init__(self, scope: Construct, construct_id: str, *, options: Options) -> None:
         super().__init__(scope, construct_id)
         self.tables: Mapping[str, dynamodb.ITableV2]
+        self._key_arn = options.key_arn
         if options.adopted_tables:
             self.tables = {name: self._adopted(name, options.adopted_tables[name]) for name in _KEYS}
         else:
@@ -69,7 +70,7 @@ class Storage(Construct):
             optional["sort_key"] = _string(key.sort)
         if key.expires:
             optional["time_to_live_attribute"] = "expiresAt"
-        return dynamodb.TableV2(
+        table = dynamodb.TableV2(
             self,
             name.capitalize(),
             partition_key=_string(key.partition),
@@ -82,6 +83,19 @@ class Storage(Construct):
             removal_policy=cdk.RemovalPolicy.DESTROY if disposable else cdk.RemovalPolicy.RETAIN,
             **optional,
         )
+        if self._key_arn:
+            _encrypt(table, self._key_arn)
+        return table
+
+
+def _encrypt(table: dynamodb.TableV2, key_arn: str) -> None:
+    """Let a table be encrypted by a key of the deployment.
+
+    It is set at the CloudFormation resource: the CDK renders such a key only in a stack whose region it knows.
+    """
+    resource = table.node.default_child
+    assert isinstance(resource, dynamodb.CfnGlobalTable)
+    resource.add_property_override("Replicas.0.SSESpecification.KMSMasterKeyId", key_arn)
 
 
 def _string(name: str) -> dynamodb.Attribute:

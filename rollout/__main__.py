@@ -1,7 +1,12 @@
-"""The command line of a deployment, for `make preflight`, `make deploy` and `make destroy`.
+"""The command line of a deployment, for `make preflight`, `make deploy`, `make destroy` and `make restore`.
 
     python -m rollout preflight|deploy [-c name=value ...] [--allow-removal NAME ...] [--yes] [--app FOLDER]
     python -m rollout destroy [-c name=value ...] [--now] [--yes]
+    python -m rollout restore [-c name=value ...] [--check] [--at INSTANT] [--back SECONDS]
+
+`restore` prepares the five tables of the option `adopt` that were restored to one instant, before a stack adopts them;
+with `--check` it changes nothing. `--at` is that instant, if DynamoDB does not know it. `--back`: so far before it
+cursors go back (900).
 
 `--app` deploys an assembly that was synthesized before. `--now` does not wait for what was released. Exit status 1:
 nothing was changed, and the table says why; or the CDK's command line or a call of AWS failed, and the last line says
@@ -11,6 +16,7 @@ why.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,14 +24,17 @@ from pathlib import Path
 from botocore.exceptions import BotoCoreError, ClientError
 
 from clockwork.domain.errors import Unavailable
+from clockwork.domain.instants import from_text
 from infra import ROOT
 from infra.deployment.document import NAME, InvalidDeployment, options_of
 from infra.deployment.schema import default_of
 from rollout import commands
 from rollout.account import Account, NoAccount
 from rollout.checks import judge, may_deploy
+from rollout.copies import BACK_SECONDS
 from rollout.destroy import destroy
 from rollout.live import Live
+from rollout.restore import NotRestored, restore
 from rollout.stillness import StillBusy
 
 
@@ -35,13 +44,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if asked.command == "destroy":
             return _destroy(asked)
+        if asked.command == "restore":
+            return _restore(asked)
         assembly = asked.app or commands.synthesized([text for one in asked.context for text in ("-c", one)])
         if not preflight(Account(), assembly, asked.allow_removal):
             return 1
         if asked.command == "deploy":
             how = ("--require-approval", "never") if asked.yes else ()
             commands.cdk("deploy", "--app", str(assembly), *how)
-    except (NoAccount, StillBusy, InvalidDeployment, commands.Failed, ClientError, BotoCoreError, Unavailable) as error:
+    except (NoAccount, StillBusy, NotRestored, InvalidDeployment, commands.Failed) as error:
+        print(error, file=sys.stderr)
+        return 1
+    except (ClientError, BotoCoreError, Unavailable) as error:
         print(error, file=sys.stderr)
         return 1
     return 0
@@ -55,6 +69,17 @@ def preflight(account: Account, assembly: Path, allowed: Sequence[str]) -> bool:
     if not may_deploy(rows):
         print("Nothing was changed. What is refused above stands in the way.")
     return may_deploy(rows)
+
+
+def _restore(asked: argparse.Namespace) -> int:
+    given = dict(one.split("=", 1) for one in asked.context)
+    if "adopt" in given:
+        adopt = json.loads(given["adopt"])
+    else:
+        adopt = options_of(ROOT / NAME, given.get("environment", "")).get("adopt", {})
+    at = from_text(asked.at) if asked.at else None
+    tables = adopt.get("tables", {})
+    return 0 if restore(Account(), tables, print, at=at, back=asked.back, check=asked.check) else 1
 
 
 def _destroy(asked: argparse.Namespace) -> int:
@@ -77,12 +102,17 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m rollout", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("command", choices=("preflight", "deploy", "destroy"))
+    parser.add_argument("command", choices=("preflight", "deploy", "destroy", "restore"))
     parser.add_argument("-c", "--context", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--allow-removal", action="append", default=[], metavar="NAME")
     parser.add_argument("--yes", action="store_true", help="ask nothing, also if permissions become broader")
     parser.add_argument("--now", action="store_true", help="destroy: do not wait for what was released")
     parser.add_argument("--app", type=Path, help="a synthesized assembly")
+    parser.add_argument("--check", action="store_true", help="restore: change nothing")
+    parser.add_argument("--at", help="restore: the instant of the tables, as in 2026-05-05T10:00:00Z")
+    parser.add_argument(
+        "--back", type=int, default=BACK_SECONDS, metavar="SECONDS", help="restore: cursors go back so far"
+    )
     return parser.parse_args(arguments)
 
 

@@ -13,7 +13,11 @@ from typing import Any
 from rollout.template import STATEFUL, Template, readable
 
 #: Options that are lists of ARNs: each of them may be missed by somebody.
-_LISTS = {"targetQueueArns": "jobs may no longer target", "targetArns": "jobs may no longer target"}
+_LISTS = {
+    "targetQueueArns": "jobs may no longer target",
+    "targetArns": "jobs may no longer target",
+    "targetKeyArns": "jobs may no longer target what is encrypted with",
+}
 #: Options whose loss takes nothing away that a later deployment would not give back.
 _HARMLESS = frozenset(
     {"account", "region", "architecture", "tags", "shards", "delivererConcurrency", "queuePollers", "adminPrincipals"}

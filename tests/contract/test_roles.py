@@ -98,7 +98,7 @@ def test_a_role_that_does_not_trust_us_is_a_transient_failure_that_says_what_it_
 
     monkeypatch.setattr(aws_world.aws.client("sts", 1, READ_SECONDS[0]), "assume_role", deny)
     roles = RoleClients(aws_world.aws, WallClock())
-    with pytest.raises(NoRole, match=r"must trust Clockwork's deliverer role under the ExternalId acme"):
+    with pytest.raises(NoRole, match=r"under the ExternalId acme, which needs sts:AssumeRole .* targetArns"):
         roles.client("sqs", ROLE, "acme", LATER)
     arn = "arn:aws:sqs:us-east-1:210987654321:theirs"
     outcome = SqsTransport(roles, WallClock()).deliver(delivery_to(SqsTarget(arn, role_arn=ROLE)))

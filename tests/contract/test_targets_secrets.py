@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from botocore.exceptions import EndpointConnectionError
+from botocore.exceptions import ClientError, EndpointConnectionError
 
 from clockwork.aws.targets.secrets import CAPACITY, MEMORY_MS, UNREADABLE_FOR_MS, Secrets, SecretUnreadable
+from clockwork.memory.clock import MemoryClock
 from tests.contract.worlds import AwsWorld
 
 SECRET = "whsec_c2VjcmV0"
@@ -230,3 +232,23 @@ def test_only_so_many_secrets_are_kept() -> None:
     for number in [*range(CAPACITY + 1), 0, CAPACITY]:
         assert secrets.get(f"clockwork/{number}") == SECRET
     assert len(store.reads) == CAPACITY + 2
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "is_key"),
+    [
+        ("AccessDeniedException", "Access to KMS is not allowed", True),
+        ("DecryptionFailure", "no", True),
+        ("AccessDeniedException", "not authorized to perform: secretsmanager:GetSecretValue", False),
+    ],
+)
+def test_a_secret_whose_key_is_closed_names_the_option_that_opens_it(code: str, message: str, *, is_key: bool) -> None:
+    def deny(**_: object) -> None:
+        raise ClientError({"Error": {"Code": code, "Message": message}}, "GetSecretValue")
+
+    secrets = Secrets(SimpleNamespace(get_secret_value=deny), None, MemoryClock(0), prefix="clockwork/")
+    with pytest.raises(SecretUnreadable) as raised:
+        secrets.get("clockwork/acme")
+    said = str(raised.value)
+    assert code in said
+    assert ("kms:Decrypt on its key, by the option targetKeyArns" in said) is is_key

@@ -191,17 +191,22 @@ SERVICES: dict[str, tuple[str, str, Callable[..., Transport], Target]] = {
 }
 
 
+def _denied(code: str, action: str) -> str:
+    who = "Clockwork's deliverer role, or the target's roleArn,"
+    return f"denies access ({code}): {who} needs {action}, by the option targetArns"
+
+
 @pytest.mark.parametrize(
     ("kind", "code", "permanent", "words"),
     [
-        ("lambda", "AccessDeniedException", False, "denies access (AccessDeniedException)"),
+        ("lambda", "AccessDeniedException", False, _denied("AccessDeniedException", "lambda:InvokeFunction")),
         ("lambda", "ResourceNotFoundException", False, "does not exist"),
         ("lambda", "TooManyRequestsException", False, "did not take the event: TooManyRequestsException: because"),
         ("lambda", "RequestTooLargeException", True, "did not take the event"),
-        ("eventbridge", "AccessDeniedException", False, "denies access"),
+        ("eventbridge", "AccessDeniedException", False, _denied("AccessDeniedException", "events:PutEvents")),
         ("eventbridge", "InternalException", False, "did not take the event"),
         ("eventbridge", "ValidationException", True, "did not take the event"),
-        ("sns", "AuthorizationError", False, "denies access (AuthorizationError)"),
+        ("sns", "AuthorizationError", False, _denied("AuthorizationError", "sns:Publish")),
         ("sns", "NotFound", False, "does not exist"),
         ("sns", "InvalidParameter", True, "did not take the message"),
     ],

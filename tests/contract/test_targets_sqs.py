@@ -120,7 +120,11 @@ def stubbed() -> Iterator[Stubber]:
 @pytest.mark.parametrize(
     ("code", "permanent", "words"),
     [
-        ("AccessDenied", False, "denies access (AccessDenied): its policies and key must let"),
+        (
+            "AccessDenied",
+            False,
+            "denies access (AccessDenied): Clockwork's deliverer role, or the target's",
+        ),
         ("KMS.AccessDeniedException", False, "denies access (KMS.AccessDeniedException)"),
         ("AWS.SimpleQueueService.NonExistentQueue", False, "does not exist"),
         ("RequestThrottled", False, "did not take the message: RequestThrottled: because"),
@@ -134,6 +138,39 @@ def test_only_a_fault_of_the_message_is_permanent(stubbed: Stubber, code: str, p
     outcome = SqsTransport(OneClient(stubbed.client), WallClock()).deliver(delivery_to(SqsTarget(QUEUE)))
     assert (outcome.state, outcome.permanent) == (State.FAILED, permanent)
     assert (outcome.error or "").startswith(f"{QUEUE} {words}")
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "needs", "option"),
+    [
+        ("AccessDenied", "Access to the resource is denied.", "needs sqs:SendMessage,", "targetQueueArns"),
+        (
+            "KMS.AccessDeniedException",
+            "because",
+            "needs kms:GenerateDataKey and kms:Decrypt",
+            "targetKeyArns",
+        ),
+        (
+            "AccessDeniedException",
+            "User: arn:aws:sts::1:assumed-role/a is not authorized to perform: kms:Decrypt on resource: k",
+            "needs kms:Decrypt on its key",
+            "targetKeyArns",
+        ),
+        (
+            "AccessDenied",
+            "User: arn:aws:sts::1:assumed-role/a/b is not authorized to perform: sqs:sendmessage on resource: q",
+            "needs sqs:sendmessage,",
+            "targetQueueArns",
+        ),
+    ],
+)
+def test_a_denial_names_the_action_and_the_option_that_opens_it(
+    stubbed: Stubber, code: str, reason: str, needs: str, option: str
+) -> None:
+    stubbed.add_client_error("send_message", code, reason)
+    outcome = SqsTransport(OneClient(stubbed.client), WallClock()).deliver(delivery_to(SqsTarget(QUEUE)))
+    assert needs in (outcome.error or "")
+    assert f"by the option {option}" in (outcome.error or "")
 
 
 def test_the_url_of_a_queue_is_its_endpoint_account_and_name(stubbed: Stubber) -> None:

@@ -225,11 +225,11 @@ def test_many_jobs_are_ended_over_many_sweeps_each_bounded(monkeypatch: pytest.M
     assert all(not job.is_alive for job in jobs.list("acme", None, None, 100))
 
 
-def test_a_client_is_not_gone_while_a_cache_may_still_take_its_jobs() -> None:
-    api = Api()
+@pytest.mark.parametrize("timeouts", [{"api_timeout_seconds": 70}, {"ingester_timeout_seconds": 70}])
+def test_a_client_is_not_gone_while_a_cache_may_still_take_its_jobs(timeouts: dict[str, int]) -> None:
+    api = Api(**timeouts)
     admin(api, "DELETE")
-    settings = api.clockwork.settings
-    api.clockwork.clock.at += (settings.client_cache_seconds + settings.api_timeout_seconds) * 1000
+    api.clockwork.clock.at += (api.clockwork.settings.client_cache_seconds + 70) * 1000
     sweep(api)
     assert not is_gone(api)
     api.clockwork.clock.at += 11_000

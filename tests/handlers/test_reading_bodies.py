@@ -10,7 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clockwork.edge.http.answer import to_json
 from clockwork.edge.http.body import BATCH_BYTES, MOST_DEPTH, BodyTooLarge, NotJson, read_body
+from clockwork.edge.http.pages import page
+from tests.support.events import http_event
 
 numbers = st.integers(-(10**30), 10**30) | st.floats(allow_nan=False, allow_infinity=False)
 values = st.recursive(
@@ -58,8 +61,8 @@ SLOW = {
     "one number": "1" * BATCH_BYTES,
     "one fraction": "0." + "1" * (BATCH_BYTES - 2),
     "one exponent": "1e" + "9" * (BATCH_BYTES - 2),
-    "many names, one of them twice": "{" + ",".join(f'"{n}":0' for n in range(300_000)) + ',"7":0}',
-    "many objects with a name twice": "[" + ",".join(['{"a":0}'] * 400_000) + ',{"a":0,"a":0}]',
+    "many names, one of them twice": "{" + ",".join(f'"{n}":0' for n in range(250_000)) + ',"7":0}',
+    "many objects with a name twice": "[" + ",".join(['{"a":0}'] * 350_000) + ',{"a":0,"a":0}]',
 }
 
 
@@ -76,3 +79,21 @@ def test_no_body_takes_longer_to_read_than_its_length_explains(body: str) -> Non
 def test_base64_is_not_decoded_before_its_length_is_judged() -> None:
     with pytest.raises(BodyTooLarge):
         read_body({"body": "!" * (4 * BATCH_BYTES), "isBase64Encoded": True}, BATCH_BYTES)
+
+
+#: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
+LAMBDA_BYTES = 6 * 1024 * 1024
+
+
+def test_a_body_of_the_largest_batch_passes_through_lambda_however_much_of_it_is_escaped() -> None:
+    event = http_event("POST", "/v1/jobs/batch", b"") | {"body": '"' * BATCH_BYTES, "headers": {"h": "x" * 10_240}}
+    assert len(json.dumps(event)) < LAMBDA_BYTES
+
+
+def test_a_page_passes_through_lambda_however_much_of_it_is_escaped() -> None:
+    items = [(str(n), {"text": '"\n\u00e9' * 20_000}) for n in range(200)]
+    shown, token = page(items, None)
+    assert 1 < len(shown) < 200
+    assert token == str(len(shown) - 1)
+    answer = {"statusCode": 200, "headers": {}, "body": to_json({"items": shown, "nextToken": token})}
+    assert len(json.dumps(answer)) < LAMBDA_BYTES

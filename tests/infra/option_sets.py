@@ -20,6 +20,8 @@ KAFKA = {
     "ingestionTopic": "requests",
 }
 NETWORK = {"subnetIds": ["subnet-0123456789abcdef1"], "securityGroupIds": ["sg-0123456789abcdef1"]}
+KEY = ARNS.format("kms", "key/1a2b3c4d-5e6f-7081-92a3-b4c5d6e7f809")
+TARGET_KEY = ARNS.format("kms", "key/0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0")
 MOST_QUEUES: int = OPTIONS["releaseQueues"]["maximum"]
 OPTION_SETS: dict[str, dict[str, Any]] = {
     "plain": {"adminPrincipals": [ADMIN], "targetQueueArns": [TARGETS]},
@@ -51,6 +53,8 @@ OPTION_SETS: dict[str, dict[str, Any]] = {
             ARNS.format("sns", "shipments"),
             "arn:aws:iam::123456789012:role/JobTarget",
         ],
+        "targetKeyArns": [TARGET_KEY],
+        "keyArn": KEY,
         "targetQueueArns": [ARNS.format("sqs", f"jobs-of-team-{number}-*") for number in range(10)],
         "alarmTopicArn": ARNS.format("sns", "ops"),
     },

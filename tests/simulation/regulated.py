@@ -123,6 +123,12 @@ def resume_client(visit: Visit) -> None:
         pause_client(visit)
 
 
+def delete_client(visit: Visit) -> None:
+    """Deletes the client: all that is left of it may end cancelled."""
+    visit.watcher.discarded.add(REGULATED.client_id)
+    operate(visit, lambda world: clients.delete_client(world, REGULATED.client_id, None))
+
+
 def release_parked(visit: Visit) -> None:
     rate = visit.rng.choice((0.2, 5.0, 100.0))
     client_id = visit.rng.choice((visit.client, REGULATED, DOWNCAST, DOWNCAST)).client_id

@@ -20,7 +20,7 @@ from clockwork.flows.named import write
 from clockwork.flows.world import World
 from tests.simulation.clients import Visit, ask_again, cancel_one, create_asked, get_one
 from tests.simulation.named_clients import answered
-from tests.simulation.regulated import pause_client, resume_client
+from tests.simulation.regulated import delete_client, pause_client, resume_client
 from tests.simulation.requests import CALLED_BACK, CLIENTS, REGULATED, KeyedRequest
 from tests.simulation.stage import BEGAN_AT
 from tests.simulation.stores import NEVER_SENDABLE, POISON
@@ -146,6 +146,18 @@ def parked() -> Steps:
     return [(1_000, ask), (5_000, pause_client), (40_000, resume_client)]
 
 
+def deleted() -> Steps:
+    """A client is deleted: some of its work is parked, some not due yet, recorded or not."""
+    jobs = [_job(b"parked", 15_000), _job(b"later", 200_000), _job(b"unrecorded", 400_000, record="none")]
+    asked = msgspec.structs.replace(_request("deleted", jobs), client=REGULATED)
+
+    def ask(visit: Visit) -> None:
+        visit.client = REGULATED
+        ask_again(visit, KeyedRequest(asked, visit.now))
+
+    return [(1_000, ask), (5_000, pause_client), (40_000, delete_client)]
+
+
 def unsendable() -> Steps:
     """Jobs that no queue can ever take: they end as dead."""
     return [(1_000, _ask("unsendable", [_job(NEVER_SENDABLE, 90_000), _job(b"beside it", 90_000)]))]
@@ -189,7 +201,10 @@ def held_back() -> Steps:
 
 SCENES: dict[str, Callable[[], Steps]] = {
     scene.__name__: scene
-    for scene in (created, far, retried, poisoned, called_back, cancelled, changed, recurring, packed, ordered, parked)
+    for scene in (
+        *(created, far, retried, poisoned, called_back, cancelled),
+        *(changed, recurring, packed, ordered, parked, deleted),
+    )
 }
 #: Scenes that make no call to AWS which the others do not make; they are played in memory alone.
 FURTHER_SCENES: dict[str, Callable[[], Steps]] = {

@@ -70,8 +70,14 @@ class Slots:
         return f"attempt {attempt[1]} begins, and no slot was taken for it"
 
     def _names(self, actor: Actor | None, client_id: str, key: Key, until: int) -> bool:
-        """Whether the attempt has a slot already, or gets one."""
-        return key in self._named or self._takes(actor, client_id, key, until)
+        """Whether the attempt has a slot already, or gets one.
+
+        An attempt that has one gets another if its invocation took that for it, for another message of it.
+        """
+        mine = self._unnamed[client_id, actor]
+        place = bisect_right(mine, until)
+        has_another = place > 0 and mine[place - 1] >= until - ROUNDING_MS
+        return self._takes(actor, client_id, key, until) if key not in self._named or has_another else True
 
     def _takes(self, actor: Actor | None, client_id: str, key: Key, until: int) -> bool:
         """Whether the attempt gets a slot of its invocation's that is no later than `until` (ms).

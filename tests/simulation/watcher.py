@@ -85,6 +85,7 @@ class Watcher:
         #: State that an invocation read at its beginning is at most this old (ms) while the invocation runs.
         self._invocation_ms = settings.deliverer_timeout_seconds * 1000 + MOST_SKEW_MS
         self._paused_since: dict[str, int] = {}
+        self._deleted_since: dict[str, int] = {}
         self.grants = Grants(self._invocation_ms)
         self.order = Order(2 * skew_ms)
         self.lives = Lives(self.require)
@@ -174,6 +175,8 @@ class Watcher:
             self._paused_since.setdefault(client.client_id, self._scheduler.now)
         else:
             self._paused_since.pop(client.client_id, None)
+        if client.deleting_at is not None:
+            self._deleted_since.setdefault(client.client_id, self._scheduler.now)
 
     def is_paused(self, client_id: str) -> bool:
         """Whether the client is paused."""
@@ -411,7 +414,7 @@ class Watcher:
         return self.named.is_outdated(placed.execution_id) if promise is None else promise.cancel_asked
 
     def _check_wanted_now(self, job_id: str, occurrence: Occurrence) -> None:
-        """Requires that when its invocation began, the job had not expired and its client was not paused."""
+        """Requires that when its invocation began the job had not expired, nor its client been paused or deleted."""
         began_at = self._scheduler.now - self._invocation_ms
         window_seconds = occurrence.relevancy_window_seconds
         earliest_at = max(occurrence.due_at, occurrence.created_at)
@@ -419,6 +422,8 @@ class Watcher:
         self.require(in_time, "I3", "an attempt begins after its window", job_id)
         paused_at = self._paused_since.get(occurrence.client_id, began_at)
         self.require(paused_at >= began_at, "I8", "an attempt begins though its client is paused", job_id)
+        deleted_at = self._deleted_since.get(occurrence.client_id, began_at)
+        self.require(deleted_at >= began_at, "I5", "an attempt begins though its client was deleted", job_id)
 
     def _check_granted(self, delivery: Delivery) -> None:
         objection = self.grants.objection(delivery, self._scheduler.now)

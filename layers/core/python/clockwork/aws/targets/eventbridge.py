@@ -38,7 +38,8 @@ class EventBridgeTransport(ServiceTransport[EventBridgeTarget]):
         arn=re.compile(r"arn:[a-z-]+:events:(?P<region>[a-z0-9-]+):[0-9]{12}:event-bus/[A-Za-z0-9._/-]+"),
         resource="an event bus",
         resources="event buses",
-        does="put events",
+        action="events:PutEvents",
+        option="targetArns",
         takes="event",
         permanent=_PERMANENT,
     )

@@ -30,7 +30,8 @@ class LambdaTransport(ServiceTransport[LambdaTarget]):
         ),
         resource="a function",
         resources="functions",
-        does="invoke it",
+        action="lambda:InvokeFunction",
+        option="targetArns",
         takes="event",
         permanent=frozenset({"InvalidRequestContentException", "RequestTooLargeException"}),
     )

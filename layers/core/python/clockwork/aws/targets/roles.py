@@ -89,6 +89,7 @@ class RoleClients:
             except ClientError as error:
                 code = error.response["Error"].get("Code", "")
                 trust = f"it must trust Clockwork's deliverer role under the ExternalId {client_id}"
+                trust += ", which needs sts:AssumeRole on it by the option targetArns"
                 role.refusal, valid_ms = f"{role_arn} cannot be taken on ({code}): {trust}", REFUSED_FOR_MS
             except BotoCoreError as error:
                 role.refusal = f"{role_arn} cannot be taken on: {type(error).__name__}"

@@ -96,7 +96,7 @@ class Secrets:
             secret = self._parameter(name) if name.startswith(PARAMETERS) else self._secret(name)
             key_of(secret)
         except ClientError as error:
-            raise SecretUnreadable(name, error.response["Error"]["Code"]) from None
+            raise SecretUnreadable(name, _why(error.response["Error"])) from None
         except BotoCoreError as error:
             raise SecretUnreadable(name, type(error).__name__) from None
         except _NotSecure:
@@ -113,3 +113,11 @@ class Secrets:
         if found["Parameter"]["Type"] != "SecureString":
             raise _NotSecure
         return str(found["Parameter"]["Value"])
+
+
+def _why(error: Any) -> str:
+    """Why a store gave no secret: its code, and what opens the secret if it is the key that does not."""
+    code, message = str(error["Code"]), str(error.get("Message", ""))
+    if "kms" in f"{code} {message}".lower() or code == "DecryptionFailure":
+        return f"{code}: Clockwork's deliverer role needs kms:Decrypt on its key, by the option targetKeyArns"
+    return code

@@ -48,6 +48,9 @@ _MISSING = frozenset(
     }
 )
 
+#: The action in the words with which AWS denies access: `... is not authorized to perform: sqs:SendMessage on ...`.
+_DENIED_ACTION = re.compile(r"not authorized to perform: ([a-z0-9-]+:[A-Za-z]+)")
+
 
 class Undeliverable(Exception):
     """No retry can deliver this occurrence; the message says why."""
@@ -73,7 +76,8 @@ FAULTS = (Undeliverable, NoRole, OutOfTime, Refused, ClientError, BotoCoreError)
 class Service(msgspec.Struct, frozen=True):
     """One service: botocore's name of it, the ARNs of its resources, the words of error texts, and codes.
 
-    `arn_field` is the field of a target that has its ARN. `arn` has a group `region`.
+    `arn_field` is the field of a target that has its ARN. `arn` has a group `region`. `action` is what IAM calls the
+    attempt, and `option` the one of a deployment that lets the deliverer's role take it.
     `permanent` are the codes that say that the message itself is at fault. Every other cause (permissions, keys, a
     resource not yet made) somebody can put right.
     """
@@ -84,7 +88,8 @@ class Service(msgspec.Struct, frozen=True):
     arn: re.Pattern[str]
     resource: str
     resources: str
-    does: str
+    action: str
+    option: str
     takes: str
     permanent: frozenset[str]
 
@@ -205,9 +210,20 @@ def _outcome_of(fault: Exception | None, service: Service, arn: str, started_at:
 
 def _refusal(service: Service, arn: str, code: str, reason: str) -> tuple[bool, str]:
     if code in _DENIED:
-        words = f"denies access ({code}): its policies and key must let Clockwork's deliverer role {service.does}"
+        words = f"denies access ({code}): {_missing(service, code, reason)}"
     elif code in _MISSING:
         words = "does not exist"
     else:
         words = f"did not take the {service.takes}: {code}: {reason[:300]}"
     return code in service.permanent, f"{arn} {words}"
+
+
+def _missing(service: Service, code: str, reason: str) -> str:
+    """The action that was denied, and what opens it. AWS names the action in most of its words."""
+    named = _DENIED_ACTION.search(reason)
+    action = named[1] if named else service.action
+    who = "Clockwork's deliverer role, or the target's roleArn, needs"
+    if "kms" in f"{action} {code}".lower():
+        needs = action if action.startswith("kms:") else "kms:GenerateDataKey and kms:Decrypt"
+        return f"{who} {needs} on its key, by the option targetKeyArns and by the key's own policy"
+    return f"{who} {action}, by the option {service.option} and, in another account, by the target's own policy"

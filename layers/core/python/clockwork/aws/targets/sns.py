@@ -28,7 +28,8 @@ class SnsTransport(ServiceTransport[SnsTarget]):
         arn=re.compile(r"arn:[a-z-]+:sns:(?P<region>[a-z0-9-]+):[0-9]{12}:[A-Za-z0-9_-]+(?:\.fifo)?"),
         resource="a topic",
         resources="topics",
-        does="publish messages",
+        action="sns:Publish",
+        option="targetArns",
         takes="message",
         permanent=frozenset(
             {"InvalidParameter", "InvalidParameterValue", "ParameterValueInvalid", "ValidationException"}

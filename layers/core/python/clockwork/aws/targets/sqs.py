@@ -28,7 +28,8 @@ _SQS = Service(
     ),
     resource="a queue",
     resources="queues",
-    does="send messages",
+    action="sqs:SendMessage",
+    option="targetQueueArns",
     takes="message",
     permanent=frozenset({"InvalidMessageContents", "InvalidParameterValue", "InvalidAttributeValue"}),
 )

@@ -13,7 +13,9 @@ from clockwork.domain.errors import ClockworkError
 
 MOST_DEPTH = 64
 SINGLE_BYTES = 512 * 1024
-BATCH_BYTES = 4 * 1024 * 1024
+#: Lambda takes 6 MB, see https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html. API Gateway sends
+#: a body as a string in JSON, which may double it, beside headers and more. A larger one would be 500, by API Gateway.
+BATCH_BYTES = 3_000_000
 #: The most characters of a number. No count and no measurement needs more.
 MOST_DIGITS = 1_000
 #: Its quantifiers are possessive, so that no text makes it backtrack: a string without an end is read once.

@@ -12,9 +12,9 @@ import msgspec
 from clockwork.domain import ids
 from clockwork.domain.errors import InvalidRequest, Problem
 
-#: Bytes. A Lambda may answer 6 MB, of which escapes take some:
-#: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
-LARGEST_PAGE = 4 * 1024 * 1024
+#: Bytes of the items as a Lambda answers them: as a string in JSON, with an escape for every quote, and perhaps for
+#: every character that is not ASCII. It may answer 6 MB, see `body.BATCH_BYTES`.
+LARGEST_PAGE = 5 * 1024 * 1024
 Item = TypeVar("Item")
 
 
@@ -54,7 +54,7 @@ def page(items: Iterable[tuple[str, Item]], next_token: str | None) -> tuple[lis
     size = 0
     last = next_token
     for token, item in items:
-        size += len(json.dumps(item, ensure_ascii=False, default=msgspec.to_builtins).encode())
+        size += len(json.dumps(json.dumps(item, ensure_ascii=False, default=msgspec.to_builtins)))
         if shown and size > LARGEST_PAGE:
             return shown, last
         shown.append(item)

@@ -40,6 +40,10 @@ from clockwork.flows.overlaps import may_be_let_through
 from clockwork.flows.records import replace
 from clockwork.flows.world import World
 
+#: Why an item comes back whose claim another deliverer took for lost. Whatever is owed of it since, as the retry of a
+#: lost worker, its message sees to.
+LOST_CLAIM = "our claim had ended"
+
 
 def informed(batch: Batch, items: Sequence[Item]) -> list[Item]:
     """The items that are still wanted, with what their named jobs have for them now. The others end, or fail.
@@ -169,6 +173,8 @@ def redirected(batch: Batch, item: Item, job: NamedJob) -> bool:
     if plan.action is Action.FOLLOW_UP:
         batch.report.deferred += 1
         _send(batch, item, anew=is_rerouted and not batch.waiting.resends)
+    else:
+        batch.fail(item, LOST_CLAIM)
     return True
 
 
@@ -185,6 +191,8 @@ def wait_for_others(batch: Batch, item: Item) -> None:
         batch.report.deferred += 1
         item.left = True
         batch.waiting.follow(item, _later(batch, item))
+    else:
+        batch.fail(item, LOST_CLAIM)
 
 
 def _later(batch: Batch, item: Item) -> Release:

@@ -24,7 +24,7 @@ from clockwork.domain.named_jobs import NamedJob
 from clockwork.flows.access import get_jobs
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import end_unclaimed
-from clockwork.flows.deliver.inform import pauses_of, redirected, wait_for_others
+from clockwork.flows.deliver.inform import LOST_CLAIM, pauses_of, redirected, wait_for_others
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.overlaps import is_let_through
 from clockwork.flows.records import replace
@@ -119,8 +119,11 @@ def _is_wanted(batch: Batch, item: Item, job_ref: NamedJobId, job: NamedJob | No
 def _drop(batch: Batch, item: Item, objection: Objection) -> None:
     """End an item that is not to be started, visibly: at level `none` its end is all that is recorded of it."""
     with batch.failing(item):
-        _, stored = replace(batch.world, item.seen, partial(_plan_end, batch.world, item, objection), item.replans)
-        batch.owe_callback(item, stored)
+        plan, stored = replace(batch.world, item.seen, partial(_plan_end, batch.world, item, objection), item.replans)
+        if plan.action is Action.ABSORB and item.seen is not None:
+            batch.fail(item, LOST_CLAIM)
+        else:
+            batch.owe_callback(item, stored)
 
 
 def _plan_end(world: World, item: Item, objection: Objection, stored: Execution | None) -> Plan:

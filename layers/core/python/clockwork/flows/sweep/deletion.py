@@ -56,8 +56,10 @@ def end_client(world: World, client: Client, parked: Parked, until: int) -> bool
 
 
 def _longest_known_ms(world: World) -> int:
-    """How long (ms) after its delete a request may still see the client as it was."""
-    return (world.settings.client_cache_seconds + world.settings.api_timeout_seconds) * 1000 + SPARE_MS
+    """How long (ms) after its delete a request, or a message, may still see the client as it was."""
+    settings = world.settings
+    longest = max(settings.api_timeout_seconds, settings.ingester_timeout_seconds)
+    return (settings.client_cache_seconds + longest) * 1000 + SPARE_MS
 
 
 def _end_jobs(world: World, client: Client, until: int) -> bool:

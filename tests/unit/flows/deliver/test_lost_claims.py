@@ -1,0 +1,54 @@
+"""An item whose claim was taken for lost comes back: another deliverer recorded the loss, and may have died behind it.
+
+Both may have had the same message. Acknowledged by the one, the retry that the other owes would never be sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from clockwork.domain.executions import State
+from clockwork.domain.jobs import HttpTarget
+from clockwork.domain.named.look import Objection
+from clockwork.flows.deliver.batch import Batch
+from clockwork.flows.deliver.inform import redirected, wait_for_others
+from clockwork.flows.deliver.items import Item
+from clockwork.flows.deliver.start import _drop
+from clockwork.flows.deliver.waiting import Resent
+from clockwork.memory.world import MemoryClockwork
+from tests.support.examples import NOW, execution, release
+from tests.support.named import Named
+
+ELSEWHERE = HttpTarget("https://elsewhere.example.com/")
+UNWANTED = Objection(State.SKIPPED, "its job is paused", 2)
+
+
+def _redirect(batch: Batch, item: Item) -> None:
+    job = Named(target=ELSEWHERE).job
+    assert redirected(batch, item, job)
+
+
+STEPS: tuple[Callable[[Batch, Item], None], ...] = (
+    wait_for_others,
+    _redirect,
+    lambda batch, item: _drop(batch, item, UNWANTED),
+)
+
+
+@pytest.mark.parametrize("step", STEPS, ids=["it waits for others", "its target was changed", "its job ends it"])
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_whose_claim_was_taken_for_lost_comes_back(step: Callable[[Batch, Item], None], *, is_lost: bool) -> None:
+    world = MemoryClockwork().world
+    wanted = release()
+    claimed = execution(State.RUNNING, attempt=1, claimant="ours", claim_until=NOW + 1)
+    lost = claimed.changed(state=State.WORKER_LOST, claimant=None, claim_until=None, next_attempt_at=NOW)
+    for before, after in ((None, claimed), (claimed, lost))[: 1 + is_lost]:
+        assert world.executions.save([(before, after)])[0].ok
+    batch = Batch(world, NOW + 60_000, Resent(world))
+    item = Item("message", wanted, seen=msgspec.structs.replace(claimed))
+    step(batch, item)
+    assert batch.report.failed_messages == ["message"] * is_lost
+    assert world.executions.find(wanted.job_id, wanted.execution_id) is not None
