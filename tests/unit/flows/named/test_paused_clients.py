@@ -199,7 +199,9 @@ def _died_in_a_pause(case: Paused) -> Execution:
     case.run(14)
     parked = case.by_second()[20.0]
     due_at = parked.due_at
-    return bury(case.clockwork.world, release_of(case.stored, Fire(due_at, due_at, 0)), parked, "it waited too long")
+    dead = bury(case.clockwork.world, release_of(case.stored, Fire(due_at, due_at, 0)), parked, "it waited too long")
+    assert dead is not None
+    return dead
 
 
 @pytest.mark.parametrize("catch_up", ["latest", "none"])
