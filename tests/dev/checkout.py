@@ -161,8 +161,11 @@ class Dev:
 
     def environment(self) -> dict[str, str]:
         """The variables that `dev.env` exports."""
-        lines = self.shell("env -0").split("\0")
-        return {name: value for name, _, value in (line.partition("=") for line in lines) if _ours(name)}
+        printed = self.shell("env -0")
+        lines = printed.split("\0")
+        found = {name: value for name, _, value in (line.partition("=") for line in lines) if _ours(name)}
+        assert "INBOX" in found, printed
+        return found
 
 
 def _ours(name: str) -> bool:

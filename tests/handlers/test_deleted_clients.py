@@ -5,16 +5,20 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
+import msgspec
 import pytest
 
 from clockwork.domain.clients import DELETED
 from clockwork.domain.executions import Outcome, State
+from clockwork.domain.jobs import HttpTarget
+from clockwork.flows.deaths import call_back
 from clockwork.flows.sweep.unpark import unpark
+from clockwork.flows.timeline.shards import ensure_shards
 from tests.handlers.faults import refused
 from tests.handlers.handlers import Answer, Api, job_body, make_handler, recorded
 from tests.handlers.test_trail import Died, Strikes, fragile
 from tests.simulation import roles
-from tests.support.examples import ADMIN, ALICE, BOB
+from tests.support.examples import ACME, ADMIN, ALICE, BOB, NOW, execution, occurrence, release
 
 PATH = "/v1/clients/acme"
 EVERY = {"every": {"seconds": 60}}
@@ -183,6 +187,18 @@ def test_what_died_before_the_delete_is_not_redriven_by_who_has_the_id_now() -> 
     answer = api.call("POST", f"/v1/executions/{one['executionId']}/redrive", {})
     refused(answer, 409)
     assert DELETED in answer.body["detail"]
+
+
+@pytest.mark.parametrize(("since_at", "called"), [(0, 1), (NOW - 1_000, 1), (NOW, 0)])
+def test_what_dies_late_calls_nobody_back_once_another_client_has_the_id(since_at: int, called: int) -> None:
+    api = Api()
+    api.clockwork.clients.put(msgspec.structs.replace(ACME, since_at=since_at))
+    left = release(occurrence=occurrence(on_failure=HttpTarget("https://example.com/failed"), created_at=NOW - 1_000))
+    dead = execution(State.DEAD, attempt=1, dead_at=NOW + 7, reason="given up")
+    ensure_shards(api.clockwork.world)
+    assert call_back(api.clockwork.world, [(left, dead)]) == []
+    rows = api.clockwork.timeline._rows.values()
+    assert sum(map(len, rows)) == called
 
 
 def test_a_trail_outlives_its_client_for_admins_alone() -> None:

@@ -7,9 +7,6 @@ EQUIVALENT: dict[str, str] = {
     "domain/cron/engine.py: return match is not None and match < gap_end: match < gap_end -> match <= gap_end": (
         "what matches at the very end of a gap fires at that instant anyway"
     ),
-    "domain/requests/packing.py: room, known = 0, set[bytes](): 0 -> 1": (
-        "the first outline opens a row whatever room there is"
-    ),
     "domain/cron/zones.py: repeats_until = reached if 0 < reached - begins <= LONGEST_SHIFT_SECONDS else begins:"
     " 0 -> 1": ("no clock is set back by one second"),
     "domain/fires/chains.py: after_at = fire.base_at - 1 if fire.after_at is None else fire.after_at: 1 -> 2": (

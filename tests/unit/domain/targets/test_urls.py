@@ -5,13 +5,15 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from clockwork.domain.jobs import HttpTarget
 from clockwork.domain.limits.circuits import host_of
-from clockwork.domain.targets.urls import Endpoint, InvalidUrl, check_headers, check_url, parse
+from clockwork.domain.targets.urls import Endpoint, InvalidUrl, check_headers, check_url, is_listed, parse
+from tests.support.examples import ACME
 from tests.unit.domain.targets import exhaustive
 
 ACCEPTED = {
@@ -144,6 +146,28 @@ def test_all_faults_of_a_readable_url_are_named() -> None:
 def test_an_allowed_host_and_port_may_be_private_and_plain_http(url: str, allowed: str) -> None:
     check = check_url(url, (allowed,))
     assert (check.reasons, check.private) == ((), True)
+
+
+@pytest.mark.parametrize(
+    ("url", "listed"),
+    [
+        ("https://example.com/hook", True),
+        ("https://example.com:8443/hook", True),
+        ("https://www.example.com/hook", False),
+        ("https://api.example.org/hook", True),
+        ("https://a.b.example.org/hook", True),
+        ("https://example.org/hook", False),
+        ("https://notexample.org/hook", False),
+        ("http://10.0.0.7:8080/hook", True),
+        ("http://10.0.0.7:8081/hook", False),
+        ("no url at all", True),
+    ],
+)
+def test_a_client_that_lists_hosts_calls_these_and_its_private_targets_alone(url: str, listed: bool) -> None:
+    hosts, private = ("example.com", "*.example.org"), ("10.0.0.7:8080",)
+    client = msgspec.structs.replace(ACME, allowed_target_hosts=hosts, allowed_private_targets=private)
+    assert is_listed(url, client) is listed
+    assert is_listed(url, ACME)
 
 
 def test_what_is_allowed_is_host_and_port_not_host() -> None:

@@ -93,6 +93,11 @@ def test_redirects_and_refusals_are_permanent_but_for_those_that_ask_to_wait() -
     assert permanent == set(range(300, 500)) - {408, 425, 429}
 
 
+def test_statuses_that_a_client_lists_are_tried_again_but_for_gone() -> None:
+    again = {status for status in range(100, 600) if not is_permanent(status, (302, 404, 410, 500))}
+    assert again == {*range(100, 300), 302, 404, 408, 425, 429, *range(500, 600)}
+
+
 @pytest.mark.parametrize(
     ("value", "seconds"),
     [

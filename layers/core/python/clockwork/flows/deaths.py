@@ -33,18 +33,25 @@ from clockwork.flows.world import World
 def call_back(world: World, ended: Sequence[tuple[Release, Execution | None]]) -> Sequence[Refused]:
     """Put and release the callback of each execution that is stored as DEAD and whose job asks for one.
 
-    `ended`: releases with their records as stored. Returns the index of each release whose callback may not come, and
+    `ended`: releases with their records as stored. What a deleted client left behind calls nobody back once its id is
+    another's. Returns the index of each release whose callback may not come, and
     why. It is `permanent` if the same call would fail again, for that release alone.
     """
     refused: list[Refused] = []
     rows: dict[int, Row] = {}
     for index, (release, stored) in enumerate(ended):
         try:
-            if stored is not None and is_called_back(release, stored):
+            if stored is not None and is_called_back(release, stored) and not _is_of_before(world, release):
                 rows[index] = _row_of(world, release, stored)
         except Exception as error:  # noqa: BLE001 - whatever one callback raises, the others are placed
             refused.append(_refusal(world, index, error))
     return [*refused, *_place(world, rows)]
+
+
+def _is_of_before(world: World, release: Release) -> bool:
+    """Whether the release is of a deleted client whose id another one has by now: that one is told nothing of it."""
+    client = world.clients.get(release.occurrence.client_id)
+    return client is not None and release.occurrence.created_at < client.since_at
 
 
 def _refusal(world: World, index: int, error: Exception) -> Refused:

@@ -11,8 +11,10 @@ from clockwork.domain.named.overlaps import last_through, last_through_ref, wait
 from clockwork.domain.releases import Release
 from clockwork.flows.world import World
 
-#: So many executions before one's own are read to tell whether one is still under way: at first, and at most.
+#: So many executions before one's own are read to tell whether one is still under way: at first, each time after that,
+#: and at most.
 EARLIER = 10
+MORE_EARLIER = 100
 MOST_EARLIER = 1_000
 
 
@@ -68,7 +70,7 @@ def _is_earlier_under_way(world: World, release: Release, earlier: Sequence[Exec
         if len(earlier) < at_once or not _may_hide_one(earlier[-1]) or looked_at >= MOST_EARLIER:
             return False
         # Executions that were skipped since then, or wait, may hide the running one because of which they do.
-        at_once = 10 * EARLIER
+        at_once = MORE_EARLIER
         earlier = world.executions.list(release.job_id, at_once, earlier[-1].execution_id)
         looked_at += at_once
     return True

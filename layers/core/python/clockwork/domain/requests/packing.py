@@ -22,6 +22,8 @@ MOST_IN_ROW = 50
 MINUTE_MS = 60_000
 #: The bytes of a row's keys, attribute names and TTL, and of the framing of its lists.
 ROW_BYTES = 192
+#: The bytes of a row that its jobs may take.
+ROOM = LARGEST_ROW - ROW_BYTES
 #: The bytes of one job's place, instant and marks, beside its payload.
 JOB_BYTES = 24
 #: The bytes that alike jobs share beyond the contents of the request: mostly their client's settings.
@@ -77,13 +79,13 @@ def groups_of(version: int, outlines: Iterable[Outline], created_at: int) -> lis
 def _fill(outlines: Sequence[Outline]) -> list[list[Outline]]:
     """Fill rows one after the other, each up to its most bytes or its most jobs."""
     rows: list[list[Outline]] = []
-    room, known = 0, set[bytes]()
+    room, known = ROOM, set[bytes]()
     for outline in outlines:
         own = JOB_BYTES + outline.payload_bytes
         shared = ALIKE_BYTES + len(outline.alike)
         if not rows or own + shared * (outline.alike not in known) > room or len(rows[-1]) == MOST_IN_ROW:
             rows.append([])
-            room, known = LARGEST_ROW - ROW_BYTES, set()
+            room, known = ROOM, set()
         room -= own + shared * (outline.alike not in known)
         known.add(outline.alike)
         rows[-1].append(outline)

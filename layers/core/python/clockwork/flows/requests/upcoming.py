@@ -106,7 +106,9 @@ def _read(world: World, after: str, last: str) -> list[Page]:
     partition_ids = [
         one.partition_id for one in world.shards.all() if one.status is not ShardStatus.LEFT or one.horizon > after
     ]
-    share = max(LEAST_READ, ROWS_READ // max(1, len(partition_ids)))
+    if not partition_ids:
+        return []
+    share = max(LEAST_READ, ROWS_READ // len(partition_ids))
     return [world.timeline.read(partition_id, after, last, share) for partition_id in partition_ids]
 
 

@@ -1,0 +1,136 @@
+"""Forms of what is stored: what is a list stays a list, and what a reader must not ignore is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from clockwork.domain.clients import Client, Pause
+from clockwork.domain.cron.exclude_parser import parse_exclude
+from clockwork.domain.cron.parser import compile_cron
+from clockwork.domain.errors import NewerFormat, Undecodable
+from clockwork.domain.executions import LONGEST_ERROR, State
+from clockwork.domain.jobs import Payload
+from clockwork.domain.named_jobs import Definition, JobState, NamedJob
+from clockwork.domain.recurrence import Every, Recurrence
+from clockwork.domain.storage import codec
+from clockwork.domain.storage.packed import Packed, PackedJob, pack, unpack
+from clockwork.domain.storage.rows import LARGEST_RAW, row_of, row_of_retry, undecodable_execution
+from clockwork.domain.waits import Held, Line
+from tests.support.examples import ACME, NOW, TARGET, occurrence, release
+
+
+@pytest.mark.parametrize(
+    ("value", "stored"),
+    [
+        (Pause(1, 2), [1, 2]),
+        (Held("cap", 3), ["cap", 3]),
+        (Line(None, 4), [None, 4]),
+        (PackedJob(0, 1, 2, b"x", False), [0, 1, 2, b"x", False]),
+        (Packed((), ()), [[], []]),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_is_stored_as_a_list_stays_one(value: Any, stored: list[Any]) -> None:
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(value)) == stored
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(stored), type=type(value)) == value
+
+
+def named_job(recurrence: Recurrence, **changes: Any) -> NamedJob:
+    values: dict[str, Any] = {
+        "client_id": "acme",
+        "job_key": "daily",
+        "incarnation": 1,
+        "revision": 1,
+        "state": JobState.ACTIVE,
+        "partition_id": "p000",
+        "definition": Definition(target=TARGET, payload=Payload(b"1"), record="full", recurrence=recurrence),
+        "as_sent": b"{}",
+        "created_at": NOW,
+        "changed_at": NOW,
+        "chain_after_at": NOW,
+        "series": "s",
+    }
+    return NamedJob(**{**values, **changes})
+
+
+@pytest.mark.parametrize("place", [(), ("cron",), ("exclude",), ("exclude", "crons", 0)])
+def test_a_schedule_with_a_field_that_this_version_does_not_know_is_not_guessed_at(place: tuple[Any, ...]) -> None:
+    exclude = parse_exclude(["* * * * 1-3"])
+    job = named_job(Recurrence(cron=compile_cron("0 5 * * *"), timezone="Europe/Berlin", exclude=exclude))
+    stored = codec.encode(job)
+    assert codec.decode(stored, NamedJob) == job
+    fields = msgspec.msgpack.decode(stored[1:])
+    part = fields["definition"]["recurrence"]
+    for step in place:
+        part = part[step]
+    part["later"] = 1
+    with pytest.raises(Undecodable):
+        codec.decode(stored[:1] + msgspec.msgpack.encode(fields), NamedJob)
+
+
+def test_a_compiled_expression_says_its_version_and_another_one_is_refused() -> None:
+    cron = compile_cron("0 5 * * *")
+    fields = msgspec.to_builtins(cron)
+    assert (fields["version"], msgspec.convert(fields, type(cron))) == (1, cron)
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert({**fields, "version": 2}, type(cron))
+
+
+def test_each_kind_is_written_in_the_oldest_format_that_can_hold_it() -> None:
+    every = Recurrence(every=Every(10_000, NOW))
+    assert codec.encode(ACME)[0] == codec.PLAIN
+    assert codec.encode(named_job(every))[0] == codec.HINTS
+    assert codec.encode(named_job(every, series="", version="v"))[0] == codec.PLAIN
+    plain, hinted = occurrence(), occurrence(is_hint=True)
+    assert codec.encode_row([plain, release()])[0] == codec.PLAIN
+    assert codec.encode_row([release(occurrence=hinted)])[0] == codec.HINTS
+    assert codec.encode_packed({0: plain})[0] == codec.MANY
+    assert codec.is_packed(codec.encode_packed({0: plain}))
+    assert not codec.is_packed(codec.encode_row([plain]))
+
+
+def test_only_named_jobs_rows_and_messages_are_read_in_the_newer_format() -> None:
+    body = msgspec.msgpack.encode(ACME)
+    assert codec.decode(bytes([codec.PLAIN]) + body, Client) == ACME
+    for newer in (codec.MANY, codec.HINTS):
+        with pytest.raises(NewerFormat):
+            codec.decode(bytes([newer]) + body, Client)
+
+
+def test_messages_of_one_of_several_and_of_hinted_releases_are_read_back() -> None:
+    hinted = release(occurrence=occurrence(is_hint=True))
+    for releases in ([release()], [release(), release(attempt=2)], [hinted], [hinted, release()]):
+        assert codec.decode_message(codec.encode_message(releases)) == releases
+
+
+def test_a_packed_row_whose_jobs_refer_to_nothing_is_refused() -> None:
+    packed = pack({0: occurrence(due_at=NOW + 5), 3: occurrence(payload=Payload(b"2", True))})
+    assert unpack(packed) == {0: occurrence(due_at=NOW + 5), 3: occurrence(payload=Payload(b"2", True))}
+    assert [(job.place, job.later_ms, job.like) for job in packed.jobs] == [(0, 5, 0), (3, 0, 0)]
+    for wrong in ({"like": 1}, {"like": -1}, {"place": -1}):
+        jobs = (msgspec.structs.replace(packed.jobs[0], **wrong),)
+        with pytest.raises(ValueError, match="is like entry"):
+            unpack(msgspec.structs.replace(packed, jobs=jobs))
+
+
+def test_the_record_of_a_row_that_nobody_can_read_is_bounded_and_holds_its_bytes() -> None:
+    row = msgspec.structs.replace(row_of("p000", f"{NOW}#x", [occurrence()], NOW), blob=b"x" * (LARGEST_RAW + 1))
+    dead = undecodable_execution(row, "?", "e" * (LONGEST_ERROR + 1), NOW + 9)
+    assert (dead.state, dead.revision, dead.due_at, dead.expires_at) == (State.DEAD, 1, NOW, NOW + 9)
+    assert (len(dead.raw or b""), len(dead.reason or "")) == (LARGEST_RAW, LONGEST_ERROR)
+
+
+def test_ordered_retries_of_one_instant_sort_by_due_instant_and_sequence() -> None:
+    def retry(due_at: int, sequence: int) -> str:
+        due = occurrence(due_at=due_at, ordering_key="o", sequence=sequence)
+        return row_of_retry(release(occurrence=due, run_at=NOW + 60_000), NOW).key
+
+    in_order = [retry(NOW, 9), retry(NOW, 10), retry(NOW + 1, 1)]
+    assert sorted(in_order) == in_order
+    assert len({key[:13] for key in in_order}) == 1
+    plain = row_of_retry(release(run_at=NOW + 60_000), NOW)
+    assert plain == row_of_retry(release(run_at=NOW + 60_000), NOW)
+    assert plain.key != row_of_retry(release(run_at=NOW + 60_000, attempt=2), NOW).key
