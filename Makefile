@@ -12,7 +12,7 @@ RANDOM_MUTANTS ?= 40
 FAULTS ?=
 MINUTES ?= 5
 # The order matters: `capacity` calibrates its model with the result that `lateness` has just measured.
-BENCHES ?= units idle cpu throughput backlog cold_start order herd caps isolation sdk lateness capacity
+BENCHES ?= units idle besides cpu throughput backlog cold_start order herd caps isolation sdk lateness capacity
 # `make test` is three runs at once: tests that deploy, and those by the development server, mostly wait. Those that
 # compute give way to them, since somebody waits for an answer there.
 DEPLOYING := tests/infra tests/e2e

@@ -45,6 +45,19 @@ POLLER_HOUR = 0.00925
 ALARM_MONTH = 0.10
 METRIC_MONTH = 0.30
 LOG_GB = 0.50
+#: https://aws.amazon.com/dynamodb/pricing/on-demand/ - a GB for a month, and its point-in-time recovery.
+STORAGE_GB = 0.25
+RECOVERY_GB = 0.20
+#: https://aws.amazon.com/lambda/pricing/ - an event poller unit of a Kafka event source, which up to ten pollers share.
+KAFKA_POLLERS_HOUR = 0.185
+#: https://aws.amazon.com/msk/pricing/ - a cluster of MSK Serverless.
+MSK_SERVERLESS_HOUR = 0.75
+#: https://aws.amazon.com/privatelink/pricing/ - an interface endpoint in one zone.
+ENDPOINT_HOUR = 0.01
+#: https://aws.amazon.com/vpc/pricing/ - a NAT gateway.
+NAT_HOUR = 0.045
+#: https://aws.amazon.com/kms/pricing/ - a key of one's own.
+KEY_MONTH = 1.00
 #: https://aws.amazon.com/kms/pricing/ - a request for a key of AWS or of one's own, per million.
 KMS_REQUEST = 3.00
 #: https://aws.amazon.com/dynamodb/pricing/provisioned/ - an hour of one write, or read, a second.

@@ -1,4 +1,4 @@
-"""A copy of this checkout in which development servers run, so that tests may change its code."""
+"""A copy of this checkout in which commands run, such as development servers, so that tests may change its code."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import shutil
 import signal
 import socket
@@ -21,7 +22,7 @@ from tests.e2e.waiting import await_value
 
 #: What a server is made of, besides the files at the root, and what is shared with this checkout since nothing changes
 #: it.
-_COPIED = ("infra", "layers", "lambdas", "local", "sdk", "examples")
+_COPIED = ("infra", "layers", "lambdas", "local", "rollout", "sdk", "examples")
 _SHARED = (".venv", ".venv-stack", "node_modules", "build")
 _UP = "What arrives in the inbox shows here"
 START_SECONDS = 120
@@ -131,6 +132,12 @@ class Checkout:
             running.await_said(_UP)
             yield running
 
+    def make(self, *words: str, environment: Mapping[str, str]) -> tuple[int, str]:
+        """Runs `make` with further variables of the environment; returns its exit status and all that it said."""
+        variables = (f"{name}={value}" for name, value in environment.items())
+        done = self.shell(shlex.join(["env", *variables, "make", *words]), seconds=240)
+        return done.returncode, done.stdout + done.stderr
+
     def shell(self, script: str, seconds: float = 60) -> subprocess.CompletedProcess[str]:
         """Runs a script of bash in the folder, as somebody in another terminal would."""
         return subprocess.run(
@@ -152,6 +159,12 @@ class Dev:
         self.running = running
         self.port = port
         self.url = f"http://127.0.0.1:{port}"
+
+    def make(self, *words: str, environment: Mapping[str, str]) -> tuple[int, str]:
+        """Runs `make` with further variables of the environment; returns its exit status and all that it said."""
+        variables = (f"{name}={value}" for name, value in environment.items())
+        done = self.shell(shlex.join(["env", *variables, "make", *words]), seconds=240)
+        return done.returncode, done.stdout + done.stderr
 
     def shell(self, script: str) -> str:
         """What a script printed, with the server's environment sourced. Fails the test if the script fails."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ import pytest
 from local import synth
 from local.emulator import ACCOUNT, REGION
 from local.stack import ADMIN_ARN, LocalStack
+from rollout.commands import ASSEMBLY
+from tests.e2e.checkout import Checkout
 from tests.e2e.commands import as_user, cdk, left_over, rollout, stack_named
 from tests.e2e.hooks import Hooks
 from tests.e2e.tenant import Tenant
@@ -38,13 +41,17 @@ def adoption_in(said: str) -> dict[str, Any]:
 
 
 @pytest.mark.timeout(600)
-def test_preflight_deploy_a_forgotten_option_destroy_and_deploy_again(empty: LocalStack) -> None:
-    whole, forgetful = (str(synth.assembly({**OPTIONS, **more})) for more in ({}, {"ingestionQueue": "false"}))
-    admin = as_user(empty, empty.admin)
+def test_preflight_deploy_a_forgotten_option_destroy_and_deploy_again(empty: LocalStack, checkout: Checkout) -> None:
+    admin, whole = as_user(empty, empty.admin), str(ASSEMBLY)
+    asked = " ".join(f"-c {name}={value}" for name, value in OPTIONS.items())
+    status, said = checkout.make("preflight", f"DEPLOY={asked}", environment=admin)
+    assert (status, "cdk bootstrap aws://000000000000/us-east-1" in said) == (2, True), said
 
-    status, said = rollout("preflight", "--app", whole, environment=admin)
-    assert (status, "cdk bootstrap aws://000000000000/us-east-1" in said) == (1, True), said
-    cdk("bootstrap", f"aws://{ACCOUNT}/{REGION}", environment=admin)
+    with ThreadPoolExecutor() as threads:
+        synthesized = threads.submit(synth.assembly, {**OPTIONS, "ingestionQueue": "false"})
+        # Without `--app` it would synthesize the app, without its layers, into the very folder of `whole`.
+        cdk("bootstrap", "--app", whole, f"aws://{ACCOUNT}/{REGION}", environment=admin)
+        forgetful = str(synthesized.result())
     status, said = rollout("deploy", "--yes", "--app", whole, environment=admin)
     assert status == 0, said
     assert "it will be created" in said
@@ -66,7 +73,7 @@ def test_preflight_deploy_a_forgotten_option_destroy_and_deploy_again(empty: Loc
         near = acme.create(soon, schedule={"delaySeconds": 15})
         far = acme.create(later, schedule={"delaySeconds": 3_600})
 
-        status, said = rollout("destroy", "--yes", "-c", "name=Clockwork", environment=admin)
+        status, said = checkout.make("destroy", "YES=1", "DEPLOY=-c name=Clockwork", environment=admin)
         assert status == 0, said
         left = left_over(empty)
         assert (left["functions"], left["rules"], left["stacks"]) == ([], [], ["CDKToolkit"])

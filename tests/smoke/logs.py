@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 _INIT = re.compile(r"Init Duration: ([0-9.]+) ms")
+_DURATION = re.compile(r"^REPORT .*?\tDuration: ([0-9.]+) ms")
 _DENIED = re.compile(r"AccessDenied|is not authorized to perform|KMSAccessDenied")
 #: Of a line that is shown.
 _SHOWN = 300
@@ -27,6 +28,8 @@ class Told:
     #: Initialisations (ms) by Lambda.
     init_ms: Mapping[str, Sequence[float]] = field(default_factory=dict)
     denied: Sequence[str] = ()
+    #: How long each invocation took (ms), by Lambda, as far as Lambda reports it as text.
+    durations_ms: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
 
 def read(lines: Mapping[str, Iterable[str]]) -> Told:
@@ -34,19 +37,22 @@ def read(lines: Mapping[str, Iterable[str]]) -> Told:
     metrics: Counter[str] = Counter()
     deliveries, denied = [], []
     init_ms: defaultdict[str, list[float]] = defaultdict(list)
+    durations_ms: defaultdict[str, list[float]] = defaultdict(list)
     for moment, some in lines.items():
         for line in some:
             if _DENIED.search(line):
                 denied.append(f"{moment}: {line.strip()[:_SHOWN]}")
             if (initialised := _init_of(line)) is not None:
                 init_ms[moment].append(initialised)
+            if took := _DURATION.search(line):
+                durations_ms[moment].append(float(took[1]))
             emitted = _metrics_of(line)
             for name, value in emitted.items():
                 metrics[name] += len(value) if isinstance(value, list) else value
             if emitted and "deliverer" in moment.lower():
                 handled = sum(int(emitted.get(name, 0)) for name in _OF_MESSAGES)
                 deliveries.append((int(json.loads(line)["_aws"]["Timestamp"]), handled))
-    return Told(dict(metrics), sorted(deliveries), dict(init_ms), denied)
+    return Told(dict(metrics), sorted(deliveries), dict(init_ms), denied, dict(durations_ms))
 
 
 def _init_of(line: str) -> float | None:

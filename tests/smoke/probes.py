@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +15,8 @@ HIDDEN_SECONDS = 4
 #: A machine that stands still for longer has seen nothing: then the probe begins anew, so often.
 _TRIES = 3
 _FEWEST_LOOKS = 2
+#: While one deletes what it has received another waits.
+_RECEIVERS = 2
 _PATIENCE_SECONDS = 60
 _ASKED = {"MaxNumberOfMessages": 10, "WaitTimeSeconds": 1}
 
@@ -32,24 +36,40 @@ class Hiding:
 def delay_errors(sqs: Any, url: str, rng: random.Random, count: int, longest_seconds: int) -> list[int]:
     """Send messages with delays of 1 s to the longest, at random milliseconds; how late each became visible (ms).
 
-    Both instants are SQS's own: of the send, and of the first receive. A message that does not come within a minute of
-    its time is missing.
+    Both instants are SQS's own: of the send, and of the first receive. So somebody has to be waiting all the time, also
+    while others are being sent. A message that does not come within a minute of its time is missing.
     """
-    delays: dict[str, int] = {}
-    for _ in range(count):
-        delay = rng.randint(1, longest_seconds)
-        sent = sqs.send_message(QueueUrl=url, MessageBody="probe", DelaySeconds=delay)
-        delays[sent["MessageId"]] = delay
-        time.sleep(rng.random() / 10)
-    errors: dict[str, int] = {}
-    give_up_at = time.monotonic() + longest_seconds + 60
+    waits_ms: dict[str, int] = {}
+    ended = threading.Event()
+    with ThreadPoolExecutor(_RECEIVERS) as threads:
+        receivers = [threads.submit(_receive_delayed, sqs, url, waits_ms, ended) for _ in range(_RECEIVERS)]
+        delays: dict[str, int] = {}
+        try:
+            for _ in range(count):
+                delay = rng.randint(1, longest_seconds)
+                sent = sqs.send_message(QueueUrl=url, MessageBody="probe", DelaySeconds=delay)
+                delays[sent["MessageId"]] = delay
+                time.sleep(rng.random() / 10)
+            give_up_at = time.monotonic() + longest_seconds + _PATIENCE_SECONDS
+            while len(waits_ms) < count and time.monotonic() < give_up_at:
+                time.sleep(0.1)
+        finally:
+            ended.set()
+        for receiver in receivers:
+            receiver.result()
+    return sorted(waits_ms[name] - delay * 1_000 for name, delay in delays.items() if name in waits_ms)
+
+
+def _receive_delayed(sqs: Any, url: str, waits_ms: dict[str, int], ended: threading.Event) -> None:
     names = ["SentTimestamp", "ApproximateFirstReceiveTimestamp"]
-    while len(errors) < count and time.monotonic() < give_up_at:
-        for one in sqs.receive_message(QueueUrl=url, AttributeNames=names, **_ASKED).get("Messages", []):
+    while not ended.is_set():
+        messages = sqs.receive_message(QueueUrl=url, AttributeNames=names, **_ASKED).get("Messages", [])
+        for one in messages:
             sent_at, received_at = (int(one["Attributes"][name]) for name in names)
-            errors[one["MessageId"]] = received_at - sent_at - delays[one["MessageId"]] * 1_000
-            sqs.delete_message(QueueUrl=url, ReceiptHandle=one["ReceiptHandle"])
-    return sorted(errors.values())
+            waits_ms.setdefault(one["MessageId"], received_at - sent_at)
+        if messages:
+            entries = [{"Id": str(n), "ReceiptHandle": one["ReceiptHandle"]} for n, one in enumerate(messages)]
+            sqs.delete_message_batch(QueueUrl=url, Entries=entries)
 
 
 def hiding(sqs: Any, url: str) -> Hiding:

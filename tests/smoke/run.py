@@ -15,7 +15,6 @@ from tests.chaos.audit import VISIBLE_ENDS
 from tests.chaos.promises import Key
 from tests.smoke import dollars, logs, probes
 from tests.smoke.evidence import Evidence, Upgrade
-from tests.smoke.places.cloudwatch import invocation_errors
 from tests.smoke.places.place import Place
 from tests.smoke.plan import mix, steady
 from tests.smoke.sender import Sender
@@ -57,9 +56,9 @@ class _Smoke:
         made = make(place.client, template(place.runtime, token, public=place.public))
         arn = arns(place.region, place.account, public=place.public)
         targets = {**bodies(arn), **place.more_targets()}
-        self._put_client(list(arn.values()))
-        self._start_by_hand()
         sender = Sender(place.api, CLIENT, place.web(made), targets, f"smoke-{self._rng.getrandbits(32):x}")
+        self._put_client(sender, list(arn.values()))
+        self._start_by_hand()
         listener = Listener(sqs, queue_urls(place.client))
         rngs = [random.Random(self._rng.random()) for _ in range(3)]
         with listener.listening(), ThreadPoolExecutor(4) as threads:
@@ -91,14 +90,12 @@ class _Smoke:
         self._say(f"{len(sender.promises)} occurrences, {len(heard)} arrivals")
         return self._evidence(sender, listener, heard, upgrade, errors, hiding)
 
-    def _put_client(self, allowed: Sequence[str]) -> None:
-        """A client that may use every target."""
+    def _put_client(self, sender: Sender, allowed: Sequence[str]) -> None:
+        """A client that may use every target. It is the first request of all, and may find no Lambda started."""
         queues = [arn for arn in allowed if ":sqs:" in arn]
         others = [arn for arn in allowed if ":sqs:" not in arn]
         body = {**self._place.tenant(), "allowedQueueArns": queues, "allowedTargetArns": others}
-        answer = self._place.api.request("PUT", f"/v1/clients/{CLIENT}", body)
-        if answer.status != 200:
-            raise AssertionError(f"the client is refused: {answer}")
+        sender.until_answered("PUT", f"/v1/clients/{CLIENT}", body, {})
 
     def _start_by_hand(self) -> None:
         """Start ticker and sweeper, whose rules may be a minute away."""
@@ -164,7 +161,7 @@ class _Smoke:
             hiding=hiding,
             told=told,
             metrics=place.metrics(sorted(told.metrics), since),
-            invocation_errors=invocation_errors(place.client, place.functions, since),
+            invocation_errors=place.invocation_errors(told, since),
             bill=place.bill(reckoned, since),
         )
 

@@ -77,12 +77,14 @@ def figures(seen: Evidence) -> dict[str, Any]:
     """What was measured, for `docs/measured/`."""
     upgrade = seen.upgrade
     meanwhile = seen.audit_of([p for p in seen.promises if upgrade.meets(p.key.due_at)])
+    otherwise = seen.audit_of([p for p in seen.promises if not upgrade.meets(p.key.due_at)])
     errors = list(seen.delay_errors_ms)
     return {
         "deployUnderLoad": {
             "seconds": round((upgrade.ended_at - upgrade.began_at) / 1_000, 1),
             "failedRequests": sum(upgrade.meets(failure.at) for failure in seen.failures),
             **meanwhile.as_json(),
+            "latenessMsOtherwise": otherwise.as_json()["latenessMs"],
         },
         "messagesPerInvocation": {str(n): count for n, count in sorted(stack.fellows(seen).items())},
         "sqsDelayErrorMs": {"classMs": _CLASS_MS, "counts": _histogram(errors), "of": len(errors)},

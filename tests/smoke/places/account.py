@@ -20,7 +20,8 @@ from rollout.__main__ import preflight
 from rollout.account import Account as Credentialed
 from rollout.template import Template
 from tests.smoke.evidence import Bill
-from tests.smoke.places.cloudwatch import Query, sums
+from tests.smoke.logs import Told
+from tests.smoke.places.cloudwatch import Query, invocation_errors, sums
 from tests.smoke.places.place import Place
 from tests.smoke.plan import Kind
 from tests.smoke.scale import ACCOUNT, ACCOUNT_BOUNDS
@@ -97,6 +98,9 @@ class Account(Place):
             if found >= set(names) or time.monotonic() > give_up_at:
                 return found
             time.sleep(15)
+
+    def invocation_errors(self, told: Told, since: int) -> Mapping[str, float]:
+        return invocation_errors(self.client, self.functions, since)
 
     def bill(self, reckoned: Mapping[str, float], since: int) -> Bill | None:
         used = sums(self.client, list(self._metered()), since)
@@ -179,12 +183,13 @@ def account(*, ask: bool) -> Iterator[Account]:
                     raise NotStarted(said)
         try:
             place.deploy()
-        except BaseException:
-            say_on_terminal("Taking away what was deployed")
-            for sentence in place.leave():
-                say_on_terminal(f"LEFT: {sentence}")
-            raise
-        yield place
+            yield place
+        finally:
+            # Usually it has gone by now: whoever plays the smoke takes it away, and judges that.
+            if credentialed.status(SMOKE):
+                say_on_terminal("Taking away what was deployed")
+                for sentence in place.leave():
+                    say_on_terminal(f"LEFT: {sentence}")
 
 
 def refuse_a_stack_of_others(credentialed: Credentialed) -> None:

@@ -57,3 +57,20 @@ def invocation_errors(client: Client, functions: Mapping[str, str], since: int) 
         [Query(moment, "AWS/Lambda", "Errors", {"FunctionName": name}) for moment, name in functions.items()],
         since,
     )
+
+
+def without_timeouts(
+    client: Client,
+    functions: Mapping[str, str],
+    failed: Mapping[str, float],
+    durations_ms: Mapping[str, Sequence[float]],
+) -> dict[str, float]:
+    """Failed invocations by Lambda, but for those that took as long as they may: a slow machine proves nothing."""
+    most_ms = {
+        moment: 1_000 * client("lambda").get_function_configuration(FunctionName=name)["Timeout"]
+        for moment, name in functions.items()
+    }
+    return {
+        moment: max(0, count - sum(took >= most_ms[moment] for took in durations_ms.get(moment, ())))
+        for moment, count in failed.items()
+    }

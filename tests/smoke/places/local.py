@@ -16,6 +16,8 @@ from local.stack import LocalStack, say_on_terminal
 from tests.chaos.promises import Arrival, Key
 from tests.chaos.target import Target, target
 from tests.smoke.evidence import Bill
+from tests.smoke.logs import Told
+from tests.smoke.places.cloudwatch import invocation_errors, without_timeouts
 from tests.smoke.places.place import Place
 from tests.smoke.plan import Kind
 from tests.smoke.scale import LOCAL, LOCAL_BOUNDS
@@ -91,6 +93,10 @@ class Local(Place):
 
     def metrics(self, names: Sequence[str], since: int) -> frozenset[str] | None:
         return None
+
+    def invocation_errors(self, told: Told, since: int) -> Mapping[str, float]:
+        failed = invocation_errors(self.client, self.functions, since)
+        return without_timeouts(self.client, self.functions, failed, told.durations_ms)
 
     def bill(self, reckoned: Mapping[str, float], since: int) -> Bill | None:
         return None

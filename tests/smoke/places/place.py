@@ -8,6 +8,7 @@ from typing import Any
 
 from local.api import SignedApi
 from tests.smoke.evidence import Bill
+from tests.smoke.logs import Told
 from tests.smoke.plan import Kind
 from tests.smoke.scale import Bounds, Scale
 from tests.smoke.targets.listener import Heard
@@ -57,6 +58,10 @@ class Place(ABC):
     @abstractmethod
     def metrics(self, names: Sequence[str], since: int) -> frozenset[str] | None:
         """Which of these metrics CloudWatch has since an instant (epoch ms); None if it cannot tell here."""
+
+    @abstractmethod
+    def invocation_errors(self, told: Told, since: int) -> Mapping[str, float]:
+        """Failed invocations by Lambda since an instant (epoch ms)."""
 
     @abstractmethod
     def bill(self, reckoned: Mapping[str, float], since: int) -> Bill | None:

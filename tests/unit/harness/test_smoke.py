@@ -14,6 +14,7 @@ from tests.chaos.promises import Arrival, Key
 from tests.smoke import dollars, logs
 from tests.smoke.measured import write
 from tests.smoke.places.account import metered
+from tests.smoke.places.cloudwatch import without_timeouts
 from tests.smoke.places.local import NOT_HERE
 from tests.smoke.plan import TARGETS, Ask, Kind, dues_of, mix, request_of, steady
 from tests.smoke.scale import ACCOUNT, LOCAL
@@ -149,6 +150,21 @@ def test_lines_tell_metrics_messages_initialisations_and_refusals() -> None:
     assert told.deliveries == [(5, 4)]
     assert told.init_ms == {"Api": [412.5, 300.0]}
     assert [line[:9] for line in told.denied] == ["Api: User"]
+    assert told.durations_ms == {"Api": [3.0]}
+
+
+class Functions:
+    """As much of Lambda as tells how long an invocation may take."""
+
+    def get_function_configuration(self, **asked: str) -> dict[str, int]:
+        return {"Timeout": {"api-1": 29, "poller-1": 60}[asked["FunctionName"]]}
+
+
+def test_an_invocation_that_ran_out_of_time_here_is_no_failure_and_any_other_is() -> None:
+    functions = {"Api": "api-1", "Poller": "poller-1"}
+    took = {"Api": [29_000.0, 28_999.0], "Poller": [100.0]}
+    failed = without_timeouts(lambda service: Functions(), functions, {"Api": 2, "Poller": 1}, took)
+    assert failed == {"Api": 1, "Poller": 1}
 
 
 def test_another_version_has_another_core_and_other_versions_and_leaves_the_first_alone(tmp_path: Path) -> None:

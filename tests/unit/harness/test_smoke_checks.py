@@ -213,6 +213,7 @@ def test_the_figures_tell_of_the_deployment_and_of_every_distribution() -> None:
     meanwhile = found["deployUnderLoad"]
     assert (meanwhile["seconds"], meanwhile["failedRequests"], meanwhile["occurrences"]) == (10.0, 1, 1)
     assert meanwhile["latenessMs"] == {"p50": 900, "p99": 900, "max": 900}
+    assert meanwhile["latenessMsOtherwise"]["p50"] == 20
     assert found["messagesPerInvocation"] == {"1": 1, "10": 2}
     assert found["sqsDelayErrorMs"]["counts"] == {"-50": 1, "0": 2}
     assert found["initMs"]["Api"] == {"count": 2, "p50": 400, "p99": 500}
