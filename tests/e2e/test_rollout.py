@@ -8,12 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from tests.e2e.checkout import Checkout
 
 from local import synth
 from local.emulator import ACCOUNT, REGION
 from local.stack import ADMIN_ARN, LocalStack
 from rollout.commands import ASSEMBLY
-from tests.e2e.checkout import Checkout
 from tests.e2e.commands import as_user, cdk, left_over, rollout, stack_named
 from tests.e2e.hooks import Hooks
 from tests.e2e.tenant import Tenant
