@@ -8,12 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from tests.e2e.checkout import Checkout
 
 from local import synth
 from local.emulator import ACCOUNT, REGION
 from local.stack import ADMIN_ARN, LocalStack
 from rollout.commands import ASSEMBLY
+from tests.dev.checkout import Checkout
 from tests.e2e.commands import as_user, cdk, left_over, rollout, stack_named
 from tests.e2e.hooks import Hooks
 from tests.e2e.tenant import Tenant
@@ -27,6 +27,12 @@ def empty() -> Iterator[LocalStack]:
     """A local stack of its own, with nothing deployed into it."""
     with LocalStack.start() as stack:
         yield stack
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """A copy of this checkout, in which `make` installs nothing."""
+    return Checkout(tmp_path_factory.mktemp("rollout") / "clockwork")
 
 
 def outputs_of(stack: LocalStack) -> dict[str, str]:
