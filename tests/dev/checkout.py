@@ -160,12 +160,6 @@ class Dev:
         self.port = port
         self.url = f"http://127.0.0.1:{port}"
 
-    def make(self, *words: str, environment: Mapping[str, str]) -> tuple[int, str]:
-        """Runs `make` with further variables of the environment; returns its exit status and all that it said."""
-        variables = (f"{name}={value}" for name, value in environment.items())
-        done = self.shell(shlex.join(["env", *variables, "make", *words]), seconds=240)
-        return done.returncode, done.stdout + done.stderr
-
     def shell(self, script: str) -> str:
         """What a script printed, with the server's environment sourced. Fails the test if the script fails."""
         done = self.checkout.shell(f"source .clockwork/dev.env\n{script}")
