@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from clockwork.edge.http.body import BATCH_BYTES
 from clockwork_client import Clockwork, Conflict, Invalid, NotAllowed, NotCertain, TooManyRequests, http, job
 from clockwork_client.bulk import MOST_BYTES, Created, Stopped, batches
 from clockwork_client.transport import NoAnswer, Request, Response
@@ -117,8 +118,12 @@ def test_batches_keep_to_the_bytes_of_a_request_and_depend_on_the_jobs_alone() -
     assert [one.jobs for one in found] == [one.jobs for one in batches(large)]
     assert [one.first for one in found] == [0, *itertools.accumulate(len(one.jobs) for one in found[:-1])]
     assert all(len(json.dumps({"jobs": one.jobs}, ensure_ascii=False).encode()) <= MOST_BYTES + 4096 for one in found)
-    assert len(found) == 3
+    assert len(found) == 4
     assert len(list(on(Api()).schedule_many(large))) == 40
+
+
+def test_a_batch_has_room_in_what_the_api_takes() -> None:
+    assert MOST_BYTES + 4096 == BATCH_BYTES
 
 
 def test_a_job_that_fits_no_request_is_refused_alone() -> None:

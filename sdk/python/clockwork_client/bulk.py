@@ -25,7 +25,7 @@ from clockwork_client.errors import (
 from clockwork_client.results import Job
 
 #: What the API takes in one request; the bytes with room for what stands around the jobs.
-MOST_JOBS, MOST_BYTES = 500, 4 * 1024 * 1024 - 4096
+MOST_JOBS, MOST_BYTES = 500, 3_000_000 - 4096
 
 
 class Created(NamedTuple):

@@ -258,9 +258,9 @@ def test_what_a_pause_of_the_client_held_back_is_decided_as_after_a_pause_of_the
 def test_if_the_schedule_was_replaced_since_a_pause_of_the_client_its_window_alone_decides(
     second: int, unwanted: bool
 ) -> None:
-    replaced_since = job(
-        wanted=definition(catch_up="latest", catch_up_window_seconds=15), chain_after_at=NOW + 99 * SECOND
-    )
+    other = Recurrence(every=Every(7 * SECOND, NOW))
+    wanted = definition(recurrence=other, catch_up="latest", catch_up_window_seconds=15)
+    replaced_since = after(job(), 60, replaced(wanted, b"{}"))
     pause = Pause(NOW + 20 * SECOND, NOW + 55 * SECOND)
     assert is_unwanted_after(replaced_since, pause, NOW + second * SECOND) is unwanted
 

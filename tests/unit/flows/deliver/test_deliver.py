@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import msgspec
 import pytest
 
 from clockwork.domain import ids
 from clockwork.domain.executions import Execution, Outcome, State
-from clockwork.domain.jobs import RetryPolicy
+from clockwork.domain.jobs import HttpTarget, RetryPolicy, SqsTarget, Target
 from clockwork.domain.releases import Delivery
 from clockwork.domain.storage.codec import encode_message
 from clockwork.domain.timeline import Row
+from clockwork.flows.deliver.batch import LONGEST_HOLD_MS
 from clockwork.flows.deliver.bundles import Message
-from clockwork.flows.deliver.deliver import RECORD_MARGIN_MS, deliver_batch
+from clockwork.flows.deliver.deliver import AWS_TIMEOUT_SECONDS, RECORD_MARGIN_MS, deliver_batch
 from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Saved
-from tests.support.examples import NOW, failure, new_job, occurrence, release, request, success
+from tests.support.examples import ACME, NOW, failure, new_job, occurrence, release, request, success
 
 PATIENT = RetryPolicy(max_attempts=3, initial_seconds=2_000, max_seconds=86_400, jitter="none", max_age_seconds=200_000)
 
@@ -261,3 +263,38 @@ def test_an_attempt_begins_only_if_it_can_end_and_be_recorded_in_time(missing_ms
     body = encode_message([release()])
     report = deliver_batch(clockwork.world, [Message("m", body)], now + needed_ms - missing_ms)
     assert (len(clockwork.targets.delivered), report.deferred) == (attempts, 1 - attempts)
+
+
+@pytest.mark.parametrize(("ahead_ms", "held"), [(LONGEST_HOLD_MS - 1, True), (LONGEST_HOLD_MS, False)])
+def test_an_environment_holds_an_occurrence_no_longer_than_two_seconds(ahead_ms: int, held: bool) -> None:
+    clockwork = MemoryClockwork()
+    now = clockwork.clock.at
+    early = release(run_at=now + ahead_ms)
+    deliver_batch(clockwork.world, [Message("m", encode_message([early]))], now + 100_000)
+    assert (len(clockwork.targets.delivered), len(clockwork.queue.messages)) == ((1, 0) if held else (0, 1))
+
+
+@pytest.mark.parametrize(
+    ("target", "needs_ms"),
+    [
+        (HttpTarget("https://example.com/", timeout_seconds=2), 2_000),
+        (HttpTarget("https://example.com/", timeout_seconds=2.5), 2_500),
+        (SqsTarget("arn:aws:sqs:us-east-1:123456789012:orders"), int(AWS_TIMEOUT_SECONDS * 1000)),
+    ],
+    ids=["http", "with fractions", "sqs"],
+)
+@pytest.mark.parametrize(("spare_ms", "started"), [(0, True), (-1, False)])
+def test_no_attempt_is_started_whose_outcome_may_come_too_late_to_be_recorded(
+    target: Target, needs_ms: int, spare_ms: int, started: bool
+) -> None:
+    clockwork = MemoryClockwork()
+    now = clockwork.clock.at
+    clockwork.clients.put(
+        msgspec.structs.replace(ACME, allowed_queue_arns=("arn:aws:sqs:us-east-1:123456789012:orders",))
+    )
+    deadline_at = now + needs_ms + RECORD_MARGIN_MS + spare_ms
+    deliver_batch(
+        clockwork.world, [Message("m", encode_message([release(occurrence=occurrence(target=target))]))], deadline_at
+    )
+    assert len(clockwork.targets.delivered) == started
+    assert len(clockwork.queue.messages) == (not started)

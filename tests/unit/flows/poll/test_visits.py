@@ -68,8 +68,8 @@ def test_a_visit_commits_every_few_seconds_and_before_its_lease_may_end() -> Non
     assert not _commit_is_due(visit, visit.committed_at + every_ms - 1, 1)
     assert _commit_is_due(visit, visit.committed_at + every_ms, 1)
     visit.committed_at = NOW * 2
-    assert not _commit_is_due(visit, visit.lease.until - LEASE_MARGIN_MS, 1)
-    assert _commit_is_due(visit, visit.lease.until - LEASE_MARGIN_MS + 1, 1)
+    assert not _commit_is_due(visit, visit.lease.until - LEASE_MARGIN_MS - 1, 1)
+    assert _commit_is_due(visit, visit.lease.until - LEASE_MARGIN_MS, 1)
 
 
 def test_a_visit_has_time_as_long_as_both_its_invocation_and_its_lease_last_for_some_calls() -> None:
