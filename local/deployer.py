@@ -86,7 +86,7 @@ def _create_or_update(emulator: Emulator, url: str) -> None:
     names = [stack["StackName"] for stack in cloudformation.describe_stacks()["Stacks"]]
     act = cloudformation.update_stack if STACK in names else cloudformation.create_stack
     try:
-        act(StackName=STACK, TemplateURL=url, Capabilities=["CAPABILITY_IAM"])
+        act(StackName=STACK, TemplateURL=url, Capabilities=["CAPABILITY_NAMED_IAM"])
     except cloudformation.exceptions.ClientError as error:
         if "No updates are to be performed" in str(error):
             return
