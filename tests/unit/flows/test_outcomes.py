@@ -6,10 +6,16 @@ import pytest
 
 from clockwork.domain.clients import DELETED
 from clockwork.domain.executions import Outcome, State
+from clockwork.domain.jobs import Occurrence
+from clockwork.domain.lifecycle.expiry import is_expired
 from clockwork.domain.releases import Delivery
 from clockwork.flows.access import Caller
+from clockwork.flows.deliver.batch import Batch
+from clockwork.flows.deliver.inform import unexpired
+from clockwork.flows.deliver.items import Item
+from clockwork.flows.deliver.waiting import Resent
 from clockwork.flows.requests.cancel import cancel_job
-from tests.support.examples import ALICE, failure, success
+from tests.support.examples import ALICE, NOW, failure, occurrence, release, success
 from tests.support.regulated import Regulated
 
 MINE = Caller(ALICE, client_ids=frozenset({"acme"}))
@@ -63,3 +69,25 @@ def test_what_comes_due_of_a_deleted_client_ends_visibly_whether_or_not_it_is_re
     (ended,) = regulated.clockwork.executions.all()
     assert (ended.state, ended.reason) == (State.CANCELLED, DELETED)
     assert not regulated.clockwork.queue.messages
+
+
+def test_an_item_whose_window_cannot_be_told_fails_alone_beside_one_that_is_too_late_and_one_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clockwork = Regulated().clockwork
+    clockwork.clock.at = NOW + 60_000
+    broken, late, good = (
+        Item(name, release(occurrence=occurrence(due_at=NOW + number, relevancy_window_seconds=window)))
+        for number, (name, window) in enumerate((("broken", 7), ("late", 5), ("good", 90)))
+    )
+
+    def odd(asked: Occurrence, at: int) -> bool:
+        if asked.relevancy_window_seconds == 7:
+            raise ValueError("no number")
+        return is_expired(asked, at)
+
+    monkeypatch.setattr("clockwork.flows.deliver.inform.is_expired", odd)
+    batch = Batch(clockwork.world, clockwork.clock.at + 60_000, Resent(clockwork.world))
+    assert unexpired(batch, [broken, late, good]) == [good]
+    assert batch.report.failed_messages == ["broken"]
+    assert [one.state for one in clockwork.executions.all()] == [State.EXPIRED]

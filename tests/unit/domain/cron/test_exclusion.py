@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clockwork.domain.cron.days import month_length
 from clockwork.domain.cron.exclude_parser import InvalidExclude, parse_exclude
 from clockwork.domain.cron.exclusion import Exclusion, excluded_until
 from tests.unit.domain.cron.expressions import INSTANTS, ZONES
@@ -79,3 +80,9 @@ def test_a_refusal_lists_every_bad_entry() -> None:
 
 def test_nothing_excluded_needs_no_zone() -> None:
     assert excluded_until(Exclusion(), "no/zone", 0) is None
+
+
+def test_february_has_a_leap_day_every_four_years_but_for_centuries_that_400_does_not_divide() -> None:
+    lengths = {year: month_length(year, 2) for year in (1999, 2000, 2004, 2023, 2024, 2096, 2100, 2104)}
+    assert [year for year, length in lengths.items() if length == 29] == [2000, 2004, 2024, 2096, 2104]
+    assert [month_length(2024, month) for month in range(1, 13)] == [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
