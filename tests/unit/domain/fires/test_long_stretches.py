@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import msgspec
@@ -11,10 +12,11 @@ from clockwork.domain import recurrence as recurrence_rules
 from clockwork.domain.cron.exclude_parser import parse_exclude
 from clockwork.domain.cron.exclusion import Exclusion, excluded_until
 from clockwork.domain.cron.parser import compile_cron
+from clockwork.domain.errors import Unavailable
 from clockwork.domain.fires import chains
 from clockwork.domain.fires.chains import MOST_WALKED, Step, expand, fire_after, first_pointer, last_fire
 from clockwork.domain.keys import edge_key
-from clockwork.domain.named.changes import paused, resumed
+from clockwork.domain.named.changes import paused, replaced, resumed
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.recurrence import Every, Fire, Recurrence, next_occurrence
 from tests.support.examples import NOW
@@ -112,6 +114,45 @@ def test_a_resume_works_out_no_more_fires_after_a_year_than_after_an_hour(
     named.change(paused(None))
     named.clockwork.clock.at += 365 * DAY_MS
     named.clockwork.poll_all()
+    worked_out = _counted(monkeypatch)
+    named.change(resumed(None))
+    assert worked_out() < 3 * MOST_WALKED
+    (skipped,) = [one.skipped.count for one in named.executions() if one.skipped is not None]
+    assert 365 * 86_400 - 400 < skipped <= 365 * 86_400
+
+
+@pytest.mark.parametrize("days", [1, 60])
+def test_what_was_told_of_a_long_pause_is_not_walked_through_by_a_repeat(
+    days: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = Named(every_ms=1_000)
+    named.run(2)
+    named.change(paused(None))
+    paused_at = named.clockwork.clock.at
+    named.clockwork.clock.at += days * DAY_MS
+    another = replaced(named.definition(every_ms=15_000), b'"y"')
+    with monkeypatch.context() as broken, pytest.raises(Unavailable):
+        broken.setattr(named.clockwork.jobs, "save", _refused)
+        named.change(another)
+    named.clockwork.clock.at += 5_000
+    worked_out = _counted(monkeypatch)
+    named.change(another)
+    assert worked_out() < 1_500
+    told = sorted(
+        ((one.skipped.from_at, one.skipped.to_at, one.skipped.count) for one in named.executions() if one.skipped),
+    )
+    until = paused_at + days * DAY_MS
+    long, short = told[-2:]
+    assert long == (paused_at + 1_000, until, days * 86_400)
+    assert short == (until + 1_000, until + 5_000, 5)
+
+
+def _refused(*_: object) -> bool:
+    raise Unavailable("jobs")
+
+
+def _counted(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """How many fires are worked out from now on."""
     worked_out = 0
 
     def counting(*given: object) -> object:
@@ -120,7 +161,4 @@ def test_a_resume_works_out_no_more_fires_after_a_year_than_after_an_hour(
         return next_occurrence(*given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(chains, "next_occurrence", counting)
-    named.change(resumed(None))
-    assert worked_out < 3 * MOST_WALKED
-    (skipped,) = [one.skipped.count for one in named.executions() if one.skipped is not None]
-    assert 365 * 86_400 - 400 < skipped <= 365 * 86_400
+    return lambda: worked_out

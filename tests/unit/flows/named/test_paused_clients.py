@@ -9,11 +9,15 @@ import pytest
 from clockwork.domain.clients import MOST_PAUSES, Client, Pause, with_pause, without_pause
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution, State
+from clockwork.domain.fires.chains import release_of
 from clockwork.domain.jobs import Payload
 from clockwork.domain.named.changes import paused, replaced, resumed
+from clockwork.domain.recurrence import Fire
 from clockwork.domain.storage.codec import decode, encode
+from clockwork.flows.deaths import bury
 from clockwork.flows.named import trigger
 from clockwork.flows.requests.clients import pause_client, resume_client
+from clockwork.flows.requests.redrive import redrive
 from clockwork.flows.sweep.unpark import unpark
 from tests.support.examples import ACME, failure
 from tests.support.named import Named
@@ -186,3 +190,39 @@ def test_a_client_keeps_its_last_pauses_which_never_overlap() -> None:
 def test_a_pause_of_a_row_that_does_not_say_when_it_began_holds_nothing_back_for_good() -> None:
     assert without_pause(Client(client_id="acme", paused=True), 5).pauses == ()
     assert without_pause(Client(client_id="acme", paused=True, paused_at=3), 5).pauses == (Pause(3, 5),)
+
+
+def _died_in_a_pause(case: Paused) -> Execution:
+    """The fire at 20 s, which was parked in the pause of its client and died there without an attempt."""
+    case.run(12)
+    case.pause()
+    case.run(14)
+    parked = case.by_second()[20.0]
+    due_at = parked.due_at
+    dead = bury(case.clockwork.world, release_of(case.stored, Fire(due_at, due_at, 0)), parked, "it waited too long")
+    assert dead is not None
+    return dead
+
+
+@pytest.mark.parametrize("catch_up", ["latest", "none"])
+def test_what_died_in_a_pause_of_its_client_and_is_redriven_behind_it_is_delivered(catch_up: str) -> None:
+    case = Paused(catch_up=catch_up)
+    dead = _died_in_a_pause(case)
+    case.run(20)
+    case.resume(60)
+    assert redrive(case.clockwork.world, case.by_second()[20.0]).state is State.PENDING
+    assert 20.0 in case.run(30)
+    assert (dead.state, case.by_second()[20.0].state) == (State.DEAD, State.SUCCEEDED)
+
+
+def test_what_is_redriven_in_a_later_pause_of_its_client_waits_for_its_end() -> None:
+    case = Paused(catch_up="none")
+    _died_in_a_pause(case)
+    case.run(20)
+    case.resume(60)
+    case.pause()
+    case.run(5)
+    redrive(case.clockwork.world, case.by_second()[20.0])
+    assert case.run(30) == []
+    assert case.by_second()[20.0].state is State.PARKED
+    assert 20.0 in case.resume(60)

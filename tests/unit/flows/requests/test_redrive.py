@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,20 +13,24 @@ from clockwork.domain.errors import ExecutionNotFound, NotDead, Unavailable, Und
 from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.fires.chains import release_of
 from clockwork.domain.fires.hints import completed
-from clockwork.domain.jobs import RetryPolicy, SqsTarget
+from clockwork.domain.jobs import Payload, RetryPolicy, SqsTarget
 from clockwork.domain.lifecycle.attempts import Claim, plan_claim, plan_death, plan_outcome
 from clockwork.domain.lifecycle.redrives import discarded, plan_redrive
+from clockwork.domain.named.changes import cancelled, replaced
 from clockwork.domain.recurrence import Fire
 from clockwork.domain.releases import Delivery
 from clockwork.domain.timeline import Row
 from clockwork.flows.access import Caller
+from clockwork.flows.named import write
+from clockwork.flows.named.in_flight import UnderWay
+from clockwork.flows.requests import redrive as redriving
 from clockwork.flows.requests.cancel import cancel_execution
 from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.requests.redrive import DeadFilter, discard_dead, list_dead, redrive, redrive_dead
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Saved
-from tests.support.examples import ACME, ALICE, NOW, execution, failure, new_job, occurrence, request
+from tests.support.examples import ACME, ALICE, NOW, TARGET, execution, failure, new_job, occurrence, request
 from tests.support.named import Named
 
 QUEUE = "arn:aws:sqs:us-east-1:123456789012:acme-dead"
@@ -273,6 +278,86 @@ def test_as_it_was_delivers_what_an_attempts_outcome_ended_of_a_named_job() -> N
     plan = plan_redrive(dead, job.partition_id, now, job.revision, as_it_was=True)
     assert plan.release is not None
     assert plan.release.occurrence.payload == job.definition.payload
+
+
+def _dead_of_a_named_job(named: Named, *, is_whole: bool) -> Execution:
+    """A dead record of the fire at 10 s: by an attempt's outcome, or without an attempt, so without a payload."""
+    job, due = named.job, named.start + 10_000
+    first, expires_at = release_of(job, Fire(due, due, 1)), due * 2
+    claimed = plan_claim(first, None, Claim("me", due + 60_000, due, expires_at)).execution
+    assert claimed is not None
+    whole = msgspec.structs.replace(first, occurrence=completed(first.occurrence, job))
+    failed = plan_outcome(whole, claimed, failure(started_at=due, ended_at=due), due, 0.0).execution
+    dead = failed if is_whole else plan_death(first, None, "it was given up", due, expires_at)
+    assert dead is not None
+    named.run(12)  # Its own release is absorbed by the record that is saved before.
+    kept = _stored(named, dead)
+    dead = msgspec.structs.replace(dead, revision=kept.revision + 1)
+    assert named.clockwork.executions.save([(kept, dead)])[0].ok
+    named.clockwork.targets.delivered.clear()
+    return dead
+
+
+def test_a_hint_is_never_redriven_as_it_was_though_it_waits_already(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = Named(retry_policy=RetryPolicy(max_attempts=1))
+    dead = _dead_of_a_named_job(named, is_whole=False)
+    with monkeypatch.context() as broken, pytest.raises(Unavailable):
+        broken.setattr(redriving, "put_and_check", _no_answer)
+        redrive(named.clockwork.world, dead)
+    with pytest.raises(NotDead, match="no payload"):
+        redrive(named.clockwork.world, _stored(named, dead), as_it_was=True)
+    redrive(named.clockwork.world, dead)
+    named.run(5)
+    first = next(one for one in named.clockwork.targets.delivered if one.execution_id == dead.execution_id)
+    assert (first.occurrence.target, first.occurrence.payload) == (TARGET, Payload(b"1"))
+
+
+@pytest.mark.parametrize("as_it_was", [False, True])
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_what_waits_is_redriven_again_in_its_own_way_alone(
+    as_it_was: bool, is_lost: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = Named(retry_policy=RetryPolicy(max_attempts=1))
+    dead = _dead_of_a_named_job(named, is_whole=True)
+    named.change(replaced(named.definition(payload=Payload(b"2")), b'"y"'))
+    world = named.clockwork.world
+    with monkeypatch.context() as broken:
+        if is_lost:
+            broken.setattr(redriving, "put_and_check", _no_answer)
+        with contextlib.suppress(Unavailable):
+            redrive(world, dead, as_it_was=as_it_was)
+    with pytest.raises(NotDead, match="repeat that without asItWas" if not as_it_was else "repeat that with asItWas"):
+        redrive(world, dead, as_it_was=not as_it_was)
+    # By filter, which has no mode, it goes on in its own way.
+    assert redrive_dead(world, "acme", ALL, 100, None, admit=lambda _: None).changed == 0
+    assert redrive(world, dead, as_it_was=as_it_was).state is State.PENDING
+    named.run(5)
+    sent = [one for one in named.clockwork.targets.delivered if one.execution_id == dead.execution_id]
+    assert [one.occurrence.payload.body for one in sent] == [b"1" if as_it_was else b"2"]
+
+
+def test_what_waits_by_the_definition_of_a_job_that_was_deleted_meanwhile_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = Named(retry_policy=RetryPolicy(max_attempts=1))
+    dead = _dead_of_a_named_job(named, is_whole=True)
+    with monkeypatch.context() as broken, pytest.raises(Unavailable):
+        broken.setattr(redriving, "put_and_check", _no_answer)
+        redrive(named.clockwork.world, dead)
+    monkeypatch.setattr(write, "see_to_older", lambda *_: UnderWay())  # An outage leaves it to its deliverer.
+    named.change(cancelled(None))
+    redrive(named.clockwork.world, _stored(named, dead))
+    named.run(5)
+    kept = _stored(named, dead)
+    assert (kept.state, kept.reason) == (State.CANCELLED, "its job was deleted")
+
+
+def _stored(named: Named, execution: Execution) -> Execution:
+    kept = named.clockwork.executions.find(execution.job_id, execution.execution_id)
+    assert kept is not None
+    return kept
+
+
+def _no_answer(*_: object, **__: object) -> None:
+    raise Unavailable("no answer")
 
 
 @pytest.mark.parametrize("odd", [Undecodable("damaged"), object()], ids=["unreadable", "defect"])

@@ -117,6 +117,8 @@ class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     #: In an ordered queue, too: `next_attempt_at` is its slot under the rate limit; or its place in the line.
     paced: bool = False
     line: Line | None = None
+    #: Redriven to be delivered as this record has it. It tells the last redrive alone.
+    as_it_was: bool = False
 
     def changed(self, **fields: Any) -> Execution:
         """The record with other values of some fields, one revision on."""

@@ -9,7 +9,7 @@ import msgspec
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution, Skipped
 from clockwork.domain.fires.chains import fire_after
-from clockwork.domain.fires.stretches import skipped_execution, without_first
+from clockwork.domain.fires.stretches import skipped_execution, stretch_between, without_first
 from clockwork.domain.ids import ExecutionId
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.recurrence import Fire
@@ -102,8 +102,11 @@ def _behind(world: World, stretch: Stretch, saved: Saved) -> Stretch | None:
     stored = None if saved.actual is None else saved.actual.skipped
     if stretch.run is not None:
         return None if stored is not None else _a_moment_later(stretch)
-    told = _fired(world, stretch) if stored is None else stored.count
-    rest = without_first(stretch.job, stretch.first, stretch.skipped, told)
+    job, first, skipped = stretch.job, stretch.first, stretch.skipped
+    if stored is not None:
+        rest = stretch_between(job, stored.to_at, skipped.to_at, skipped.reason)
+    else:
+        rest = without_first(job, first, skipped, _fired(world, stretch))
     return None if rest is None else Stretch(stretch.job, *rest, stretch.run, stretch.ended_by)
 
 

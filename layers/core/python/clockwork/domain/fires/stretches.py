@@ -32,7 +32,10 @@ def stretch_between(job: NamedJob, after_at: int, until_at: int, reason: str) ->
 
 
 def without_first(job: NamedJob, first: Fire, skipped: Skipped, count: int) -> tuple[Fire, Skipped] | None:
-    """The fire behind the first `count` of a stretch, and the rest of the stretch from it on; None if none is left."""
+    """The fire behind the first `count` of a stretch, and the rest of the stretch from it on; None if none is left.
+
+    It is found one by one: `count` is that of fires with records of their own, of which few are read at once.
+    """
     if count >= skipped.count:
         return None
     fire: Fire | None = first

@@ -31,6 +31,11 @@ def is_redrivable(stored: Execution) -> bool:
     return stored.state is State.DEAD and stored.occurrence is not None
 
 
+def waits_redriven(stored: Execution) -> bool:
+    """Whether it was redriven and no deliverer has claimed it since. `as_it_was` of the record tells how."""
+    return stored.state is State.PENDING and stored.occurrence is not None
+
+
 def plan_redrive(
     stored: Execution, partition_id: str, now: int, revision: int | None = None, *, as_it_was: bool = False
 ) -> RedrivePlan:
@@ -40,19 +45,22 @@ def plan_redrive(
     redriven before and not claimed since, the plan has the same release again: the first one may have been lost after
     the record was saved. `revision`: that of its named job, by whose definition it is delivered. `as_it_was`: it is
     delivered as the record has it, whatever has become of the job. The record of a named job has it only if an attempt
-    of its own ended it: what a release carries is a hint.
+    of its own ended it: what a release carries is a hint. What waits already is not redriven in the other way: the
+    release of the first one may be under way, under the same key.
     """
-    if stored.state is State.PENDING and stored.occurrence is not None:
-        return RedrivePlan(
-            "it waits already", release=_release(stored, stored.occurrence, partition_id, revision, as_it_was)
-        )
-    if stored.state is not State.DEAD:
+    if not (waits_redriven(stored) or stored.state is State.DEAD):
         return RedrivePlan(f"it is {stored.state}: only what is DEAD is redriven")
     if stored.occurrence is None:
         return RedrivePlan("it was discarded, or nobody could ever read it: there is nothing to deliver")
     if as_it_was and stored.occurrence.is_hint:
         return RedrivePlan(
             "no attempt's outcome ended it (its deliverer was lost, or it was given up), so it has no payload"
+        )
+    if waits_redriven(stored):
+        if stored.as_it_was != as_it_was:
+            return RedrivePlan(_waits_so(stored))
+        return RedrivePlan(
+            "it waits already", release=_release(stored, stored.occurrence, partition_id, revision, as_it_was)
         )
     occurrence = msgspec.structs.replace(stored.occurrence, created_at=now, record="full")
     waiting = stored.changed(
@@ -66,6 +74,7 @@ def plan_redrive(
         waited=None,
         reason="redriven",
         occurrence=occurrence,
+        as_it_was=as_it_was,
     )
     return RedrivePlan("redriven", waiting, _release(waiting, occurrence, partition_id, revision, as_it_was))
 
@@ -83,6 +92,16 @@ def discarded(stored: Execution) -> Execution | None:
     if stored.state is not State.DEAD or not stored.needs_attention:
         return None
     return stored.changed(reason=f"discarded; {stored.reason}", occurrence=None, raw=None)
+
+
+def _waits_so(stored: Execution) -> str:
+    """Why what waits is not redriven in the other way, and what to do."""
+    stands, again = (
+        ("as its record has it", "with asItWas")
+        if stored.as_it_was
+        else ("by the definition of its job", "without asItWas")
+    )
+    return f"it was redriven and waits to be delivered {stands}: repeat that {again}, or wait until it has ended"
 
 
 def _release(

@@ -52,7 +52,9 @@ def objection_to(
     due_at = release.occurrence.due_at
     objection = objection_of_schedule(job, revision, due_at, is_started=is_started)
     pause = None if objection is not None or is_started else pause_over(pauses, due_at)
-    if pause is None or not is_unwanted_after(job, pause, due_at):
+    # What was redriven after the pause was asked for anew: the pause had no part in it.
+    is_asked_anew = pause is not None and release.occurrence.created_at > pause.ended_at
+    if pause is None or is_asked_anew or not is_unwanted_after(job, pause, due_at):
         return objection
     return Objection(State.SKIPPED, f"missed in a pause of its client: catchUp is {job.definition.catch_up}")
 

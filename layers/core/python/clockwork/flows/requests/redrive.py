@@ -12,7 +12,14 @@ from clockwork.domain.errors import ExecutionNotFound, NotDead, Unreadable, read
 from clockwork.domain.executions import DeadPage, Execution
 from clockwork.domain.ids import JobId, NamedJobId
 from clockwork.domain.keys import plain_partitions
-from clockwork.domain.lifecycle.redrives import RedrivePlan, discarded, is_redrivable, place_of, plan_redrive
+from clockwork.domain.lifecycle.redrives import (
+    RedrivePlan,
+    discarded,
+    is_redrivable,
+    place_of,
+    plan_redrive,
+    waits_redriven,
+)
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.releases import Release
 from clockwork.domain.requests.quotas import Admit
@@ -86,9 +93,9 @@ def redrive(world: World, execution: Execution, *, as_it_was: bool = False) -> E
     """Redrive a dead execution: release it again, to be delivered after all; returns its record, which waits now.
 
     One of a named job is delivered by the definition that its job has when the attempt starts, or `as_it_was`, as the
-    record has it: that works also if the job was deleted. Raises NotDead, also for a deleted job's without `as_it_was`;
-    ExecutionNotFound if its record is gone by now; Unavailable if the result is not certain: the caller
-    may repeat.
+    record has it: that works also if the job was deleted. Raises NotDead, also for a deleted job's without `as_it_was`,
+    and for what waits already, redriven in the other way; ExecutionNotFound if its record is gone by now; Unavailable
+    if the result is not certain: the caller may repeat.
     """
 
     def plan(stored: Execution | None) -> RedrivePlan:
@@ -159,7 +166,9 @@ def _plans(world: World, executions: Sequence[Execution]) -> Iterator[tuple[Exec
         extra = {"action": "not_redriven", "executionId": execution.execution_id}
         with tolerated(world, log, "an execution is not redriven: %s", extra, Unreadable):
             job = readable(jobs[_place(job_ref)]) if isinstance(job_ref, NamedJobId) else None
-            yield execution, _plan(execution, job_ref, job, now)
+            # What waits already goes on in the way in which it was redriven.
+            as_it_was = waits_redriven(execution) and execution.as_it_was
+            yield execution, _plan(execution, job_ref, job, now, as_it_was=as_it_was)
 
 
 def _place(job_ref: NamedJobId) -> tuple[str, str]:
@@ -172,7 +181,7 @@ def _plan(
     if not isinstance(job_ref, NamedJobId):
         return plan_redrive(execution, job_ref.partition_id, now)
     is_gone = job is None or not job.is_alive or job.incarnation != job_ref.incarnation
-    if is_gone and not as_it_was:
+    if is_gone and not as_it_was and not waits_redriven(execution):
         return RedrivePlan("its job was deleted: redrive it with asItWas, which delivers what its record has")
     # If a named job is gone, any shard will do.
     partition_id = plain_partitions(1)[0] if job is None else job.partition_id
