@@ -40,6 +40,7 @@ def printed(dev: Dev) -> tuple[str, str]:
 
 def test_the_first_job_by_the_command_line_as_printed_arrives(dev: Dev) -> None:
     command_line, _ = printed(dev)
+    assert "/dev.env\nclockwork job create --in 2s " in command_line
     done = dev.checkout.shell(command_line.replace("/hello", "/by-command-line"))
     assert done.returncode == 0, done.stderr
     assert re.search(r"^state +(SCHEDULED|RELEASED)$", done.stdout, re.M)
