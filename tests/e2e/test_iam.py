@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from tests.e2e.deployment import Deployment
 from tests.e2e.tenant import Tenant
-from tests.support.emulator import CALLS
 from tests.support.iam.by_aws import decryptions
-from tests.support.iam.calls import recorded
-from tests.support.iam.judged import account_of_the_tests
+from tests.support.iam.judged import account_of_the_tests, seen_by
 from tests.support.iam.simulator import ALLOWED, verdicts
 
 
@@ -16,7 +14,8 @@ def test_the_accounts_policies_allow_what_the_lambdas_ask_for_and_refuse_what_th
 ) -> None:
     """It is the last test of the run (conftest), and judges what the tests before it have caused."""
     deployment.invoke("ticker", {})
-    account, seen = account_of_the_tests(), recorded(CALLS)
+    account = account_of_the_tests()
+    seen = seen_by(account)
     judged = verdicts(account, [*seen, *decryptions(account, seen)])
     acting = {call.role.removeprefix("Functions").partition("Role")[0] for call in seen}
     assert {"Api", "Ticker", "Poller", "Deliverer"} <= acting

@@ -13,15 +13,14 @@ import sys
 from tests.simulation.roles import NEEDS
 from tests.support.emulator import CALLS
 from tests.support.iam.by_aws import calls_of_aws, decryptions
-from tests.support.iam.calls import recorded
-from tests.support.iam.judged import account_of_the_tests, unused
+from tests.support.iam.judged import account_of_the_tests, seen_by, unused
 
 
 def main() -> None:
     if not CALLS.exists():
         sys.exit(f"{CALLS} does not exist: run tests/e2e first")
     account = account_of_the_tests()
-    seen = [call for call, refused in recorded(CALLS).items() if not refused]
+    seen = [call for call, refused in seen_by(account).items() if not refused]
     made = [*seen, *decryptions(account, seen), *calls_of_aws(account)]
     modelled = {need(count) for need in NEEDS.values() for count in (1, 2)}
     found = list(unused(account, made))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from tests.infra.conftest import ADMIN, synthesize
 from tests.infra.template import as_list
-from tests.support.emulator import OPTIONS
-from tests.support.iam.calls import Call
+from tests.support.emulator import CALLS, OPTIONS
+from tests.support.iam.calls import Call, recorded
 from tests.support.iam.policies import Account
 
 
@@ -17,6 +18,12 @@ def account_of_the_tests() -> Account:
     """An AWS account with the options of the end-to-end tests."""
     kafka = json.dumps({"bootstrapServers": "b-1.example.com:9092"})
     return Account(synthesize(**OPTIONS, kafka=kafka, adminPrincipals=ADMIN), number="000000000000")
+
+
+def seen_by(account: Account) -> dict[Call, bool]:
+    """The calls of the last run, by the logical ids of their roles, each with whether the emulator refused it."""
+    named = {account.name(role): role for role in account.template.all("IAM::Role")}
+    return {replace(call, role=named.get(call.role, call.role)): was for call, was in recorded(CALLS).items()}
 
 
 def unused(account: Account, calls: Collection[Call]) -> Iterator[tuple[str, str, str]]:
