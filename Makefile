@@ -87,7 +87,7 @@ setup-dev: setup .venv/.complete-dev node_modules/.complete-dev ## Install what 
 
 node_modules/.complete: package.json package-lock.json
 	@node -e 'if (parseInt(process.versions.node) < 20) { console.error("Node >= 20 is needed, this is " + process.version); process.exit(1) }'
-	@echo "[3/3] node_modules: the CDK command line"
+	@echo "[3/3] node_modules: the CDK command line, and what compiles layers"
 	@$(NPM) --omit=dev
 	@touch $@
 

@@ -14,14 +14,14 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from clockwork.settings import LIVE, Settings
-from infra import ROOT
 from infra.ingestion import Ingestion
 from infra.kafka.cluster import KafkaCluster
 from infra.kafka.functions import reach
 from infra.memory import DELIVERER_MEMORY_MB, MEMORY_MB, POLLER_MEMORY_MB
 from infra.network import Network, place
 from infra.options import Options
-from infra.packaging.layers import ARCHITECTURES, LEFT_OUT, RUNTIME, Layers
+from infra.packaging.bundle import handler
+from infra.packaging.layers import ARCHITECTURES, RUNTIME, Layers
 from infra.permissions import TELLS, grant, kind_of
 from infra.queues import Queues, leave_behind
 from infra.storage import Storage
@@ -235,7 +235,7 @@ class Functions(Construct):
             runtime=RUNTIME,
             architecture=self._architecture,
             handler="handler.lambda_handler",
-            code=lambda_.Code.from_asset(str(ROOT / "lambdas" / folder), exclude=LEFT_OUT),
+            code=lambda_.Code.from_asset(str(handler(folder))),
             layers=[self._layers.of[layer] for layer in ("vendor", *shape.layers, "core")],
             role=role,
             log_group=log,

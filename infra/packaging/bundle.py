@@ -10,12 +10,12 @@ from pathlib import Path
 
 from infra import ROOT
 from infra.packaging import bytecode
-from infra.packaging.bytecode import account_interpreter, add_bytecode
+from infra.packaging.bytecode import Compiler, account_compiler, local_compiler
 from infra.packaging.shelf import digest_of, shelved
 
 CONSTRAINTS = ROOT / "constraints.txt"
 #: A change of what builds builds anew.
-_MAKERS = (Path(__file__), Path(bytecode.__file__))
+_MAKERS = (Path(__file__), Path(bytecode.__file__), bytecode.PROGRAM)
 #: pip's options for wheels that suit the account's Lambdas, whatever machine deploys.
 ACCOUNT_WHEELS = {
     architecture: (
@@ -46,21 +46,27 @@ def packages(layer: str, *, architecture: str | None) -> Path:
 
 
 def core(*, local: bool) -> Path:
-    """The folder of the core layer: a copy of the one in the repository, with byte code if that can be made."""
+    """The folder of the core layer: a copy of that in the repository, with byte code unless it cannot be made here."""
     source, kind = ROOT / "layers/core", "local" if local else "account"
-    interpreter = _interpreter(None if local else "any")
-    digest = digest_of((source, *_MAKERS), sys.version_info[:2], interpreter is not None)
-    return shelved(f"core-{kind}", digest, partial(_copy, source, interpreter))
+    compiler = _compiler(None if local else "any")
+    digest = digest_of((source, *_MAKERS), compiler and compiler.version)
+    return shelved(f"core-{kind}", digest, partial(_copy, source, compiler))
 
 
-def _interpreter(architecture: str | None) -> str | None:
-    """The interpreter that compiles: byte code is the same for all architectures."""
-    return account_interpreter() if architecture else sys.executable
+def handler(folder: str) -> Path:
+    """The folder of a function's own code: a copy of the one below lambdas/."""
+    source = ROOT / "lambdas" / folder
+    return shelved(f"handler-{folder}", digest_of((source, *_MAKERS)), partial(_copy, source, None))
+
+
+def _compiler(architecture: str | None) -> Compiler | None:
+    """What compiles: byte code is the same for all architectures."""
+    return account_compiler() if architecture else local_compiler()
 
 
 def _digest(*sources: Path, architecture: str | None) -> str:
-    traits = ACCOUNT_WHEELS[architecture] if architecture else sys.version_info[:2]
-    return digest_of((*sources, *_MAKERS), traits, _interpreter(architecture) is not None)
+    compiler = _compiler(architecture)
+    return digest_of((*sources, *_MAKERS), ACCOUNT_WHEELS.get(architecture or ""), compiler and compiler.version)
 
 
 def _install_packages(folder: Path, *, requirements: Path, architecture: str | None) -> None:
@@ -74,11 +80,11 @@ def _install_packages(folder: Path, *, requirements: Path, architecture: str | N
     for model in (site / "botocore/data").glob("*/"):
         if model.name not in BOTOCORE_SERVICES:
             shutil.rmtree(model)
-    if interpreter := _interpreter(architecture):
-        add_bytecode(folder, interpreter)
+    if compiler := _compiler(architecture):
+        compiler.compile(folder)
 
 
-def _copy(source: Path, interpreter: str | None, folder: Path) -> None:
+def _copy(source: Path, compiler: Compiler | None, folder: Path) -> None:
     shutil.copytree(source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*LEFTOVERS, *OF_THE_DISTRIBUTION))
-    if interpreter:
-        add_bytecode(folder, interpreter)
+    if compiler:
+        compiler.compile(folder)

@@ -6,40 +6,63 @@ Without it each cold start compiles what it imports, since Lambda's /opt cannot 
 from __future__ import annotations
 
 import functools
+import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
+from infra import ROOT
+
 #: The Lambdas' version of Python.
-VERSION = (3, 14)
-_NAME = "python{}.{}".format(*VERSION)
-#: A release that is not final may write byte code that the final one does not read.
-_IS_OURS = f"import sys; sys.exit(sys.version_info[:2] != {VERSION} or sys.version_info.releaselevel != 'final')"
+VERSION = "3.14"
+#: CPython as WebAssembly, so that the same interpreter compiles on every machine. `make setup` installs it.
+PYODIDE = ROOT / "node_modules/pyodide/package.json"
+PROGRAM = Path(__file__).with_name("compile.mjs")
 
 
-@functools.cache
-def account_interpreter() -> str | None:
-    """An interpreter here that compiles for the account's Lambdas; None, once with a word why, if there is none."""
-    found = shutil.which(_NAME)
-    if found and subprocess.run([found, "-c", _IS_OURS], capture_output=True, check=False).returncode == 0:
-        return found
-    print(
-        f"The layers have no byte code, since there is no {_NAME} on the PATH. All works, but each cold start compiles"
-        " what it imports, and takes about twice as long.",
-        file=sys.stderr,
-        flush=True,
-    )
-    return None
-
-
-def add_bytecode(folder: Path, interpreter: str) -> None:
-    """Compile every module of a folder.
+@dataclass(frozen=True)
+class Compiler:
+    """Compiles every module of a folder. `version` makes a difference to what it writes.
 
     Python uses the byte code without a look at the source (unchecked hash): an unpacked archive does not keep the time
     stamps that Python would compare otherwise. Paths in it begin with /opt, where Lambda unpacks layers, so that the
     byte code is the same on whatever machine it was made. A file that is no Python of this version is left as it is, as
     Python leaves it until it is imported.
     """
-    command = [interpreter, "-m", "compileall", "-qq", "--invalidation-mode", "unchecked-hash"]
+
+    version: str
+    compile: Callable[[Path], None]
+
+
+def local_compiler() -> Compiler:
+    """The interpreter of this process, for the emulator's Lambdas."""
+    return Compiler("{}.{}".format(*sys.version_info), _compile_here)
+
+
+@functools.cache
+def account_compiler() -> Compiler | None:
+    """A compiler for the account's Lambdas; None, once with a word why, if this machine cannot run it."""
+    node = shutil.which("node")
+    if node and PYODIDE.exists():
+        return Compiler(json.loads(PYODIDE.read_text())["version"], functools.partial(_compile_for_account, node))
+    missing = "no node on the PATH" if not node else f"no {PYODIDE.parent.relative_to(ROOT)}: run `make setup`"
+    print(
+        f"The layers have no byte code, since there is {missing}. All works, but each cold start compiles what it"
+        " imports, and takes about twice as long.",
+        file=sys.stderr,
+        flush=True,
+    )
+    return None
+
+
+def _compile_here(folder: Path) -> None:
+    command = [sys.executable, "-m", "compileall", "-qq", "--invalidation-mode", "unchecked-hash"]
     subprocess.run([*command, "-s", str(folder), "-p", "/opt", str(folder)], check=False, stdout=sys.stderr)
+
+
+def _compile_for_account(node: str, folder: Path) -> None:
+    """Raises CalledProcessError if the interpreter does not start, or is no final release of `VERSION`."""
+    subprocess.run([node, str(PROGRAM), str(folder), VERSION], check=True, stdout=sys.stderr)

@@ -29,6 +29,7 @@ def shelved(kind: str, digest: str, build: Callable[[Path], None]) -> Path:
         draft.mkdir(parents=True)
         try:
             build(draft)
+            _open_to_all(draft)
             _publish(draft, folder)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
@@ -51,6 +52,16 @@ def _files(sources: Iterable[Path]) -> Iterator[Path]:
         for path in sorted(source.rglob("*")) if source.is_dir() else [source]:
             if path.is_file() and "__pycache__" not in path.parts:
                 yield path
+
+
+def _open_to_all(folder: Path) -> None:
+    """Let everybody read: Lambda runs as a user of its own, and keeps the modes that files had where they were packed.
+
+    https://docs.aws.amazon.com/lambda/latest/dg/troubleshooting-deployment.html
+    """
+    for path in (folder, *folder.rglob("*")):
+        mode = path.stat().st_mode
+        path.chmod(mode | (0o555 if path.is_dir() or mode & 0o100 else 0o444))
 
 
 def _publish(draft: Path, folder: Path) -> None:

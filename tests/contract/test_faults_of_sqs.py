@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from clockwork.aws.queues.release_queue import AwsReleaseQueue
@@ -17,8 +19,9 @@ def sqs_wire(world: AwsWorld, *faults: Fault) -> Wire:
     return Wire(world.aws.client("sqs", attempts=1), "SendMessageBatch", faults)
 
 
-def failed(*entries: dict[str, object]) -> Fault:
-    return answer(200, {"Successful": [], "Failed": list(entries)})
+def failed(*entries: dict[str, object], taken: Sequence[str] = ()) -> Fault:
+    successful = [{"Id": id_, "MessageId": id_, "MD5OfMessageBody": ""} for id_ in taken]
+    return answer(200, {"Successful": successful, "Failed": list(entries)})
 
 
 @pytest.mark.parametrize("fault", [lost_request, broken])
@@ -33,6 +36,7 @@ def test_what_sqs_did_not_take_is_sent_again_and_what_it_refused_for_good_is_not
     fault = failed(
         {"Id": "0", "SenderFault": False, "Code": "InternalError", "Message": "later"},
         {"Id": "2", "SenderFault": True, "Code": "InvalidMessageContents", "Message": "never"},
+        taken=["1"],
     )
     wire = sqs_wire(emulated, fault)
     (refused,) = emulated.releases.send([release(NOW, b"%d" % n) for n in range(3)], NOW)

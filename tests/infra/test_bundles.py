@@ -13,7 +13,7 @@ import pytest
 
 from clockwork.settings import Settings
 from infra import ROOT
-from infra.packaging.bundle import core, packages
+from infra.packaging.bundle import core, handler, packages
 from tests.infra.template import MOMENTS, Resource, Template
 
 LAYERS = {moment: ("vendor", "edge") if moment == "Api" else ("vendor",) for moment in MOMENTS}
@@ -83,6 +83,14 @@ def test_all_that_is_imported_is_in_the_layers_for_the_account() -> None:
     assert {"msgspec", "botocore", "pydantic"} <= third_party
     shipped = {path.stem for layer in in_the_account() for path in layer.iterdir()}
     assert third_party - shipped == set()
+
+
+def test_everybody_may_read_all_that_an_account_is_given() -> None:
+    folders = [*in_the_account(), core(local=False), *(handler(path.name) for path in (ROOT / "lambdas").iterdir())]
+    files = [path for folder in folders for path in (folder, *folder.rglob("*"))]
+    assert len(files) > 1_000
+    closed = [path for path in files if ~path.stat().st_mode & (0o555 if path.is_dir() else 0o444)]
+    assert closed == []
 
 
 def imported(folder: Path) -> Iterator[str]:

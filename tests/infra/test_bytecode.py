@@ -1,97 +1,125 @@
-"""Layers have byte code that Python uses without a look at the source, or the deployment says that they have none."""
+"""Layers have byte code that Python uses without a look at the source, whatever machine deploys."""
 
 from __future__ import annotations
 
 import importlib.util
 import marshal
-import shutil
-import sys
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from infra.packaging.bundle import core
-from infra.packaging.bytecode import account_interpreter, add_bytecode
+from infra import ROOT
+from infra.packaging import bytecode
+from infra.packaging.bundle import core, packages
+from infra.packaging.bytecode import Compiler, account_compiler, local_compiler
 
 #: What is a .pyc whose source is not looked at: https://peps.python.org/pep-0552/
 UNCHECKED_HASH = 1
+#: That of every final release of Python 3.14: https://github.com/python/cpython/blob/3.14/Include/internal/pycore_magic_number.h
+OF_THE_LAMBDAS = (3627).to_bytes(2, "little") + b"\r\n"
 
 
 @pytest.fixture(autouse=True)
 def asked_anew() -> Iterator[None]:
-    account_interpreter.cache_clear()
+    account_compiler.cache_clear()
     yield
-    account_interpreter.cache_clear()
+    account_compiler.cache_clear()
 
 
-def program(folder: Path, name: str, text: str) -> Path:
-    folder.mkdir(exist_ok=True)
-    file = folder / name
-    file.write_text(text)
-    file.chmod(0o755)
-    return file
+def of_account() -> Compiler:
+    compiler = account_compiler()
+    assert compiler is not None, "make setup"
+    return compiler
 
 
-def test_every_module_has_byte_code_for_where_lambda_unpacks_it(tmp_path: Path) -> None:
-    package = tmp_path / "python/some"
+def package_in(folder: Path) -> Path:
+    package = folder / "python/some"
     package.mkdir(parents=True)
     for name in ("__init__", "module"):
-        (package / f"{name}.py").write_text("def answer():\n    return 42\n")
+        (package / f"{name}.py").write_text("def answer():\n    return {'a', 'b', 'c'} | {1 << 40, -2.5}\n")
     (package / "template.py").write_text("this is no Python\n")
-    add_bytecode(tmp_path, sys.executable)
+    return package
+
+
+@pytest.mark.parametrize(
+    ("compiler", "magic"),
+    [(local_compiler, importlib.util.MAGIC_NUMBER), (of_account, OF_THE_LAMBDAS)],
+    ids=["local", "account"],
+)
+def test_every_module_has_byte_code_for_where_lambda_unpacks_it(
+    compiler: Callable[[], Compiler], magic: bytes, tmp_path: Path
+) -> None:
+    package = package_in(tmp_path)
+    compiler().compile(tmp_path)
     compiled = sorted((package / "__pycache__").iterdir())
     assert [file.name.partition(".")[0] for file in compiled] == ["__init__", "module"]
     for file in compiled:
         body = file.read_bytes()
-        assert body[:4] == importlib.util.MAGIC_NUMBER
+        assert body[:4] == magic
         assert int.from_bytes(body[4:8], "little") == UNCHECKED_HASH
-        assert marshal.loads(body[16:]).co_filename == f"/opt/python/some/{file.name.partition('.')[0]}.py"
+        assert f"/opt/python/some/{file.name.partition('.')[0]}.py".encode() in body
+        if compiler is local_compiler:
+            assert marshal.loads(body[16:]).co_filename.startswith("/opt/python/some/")
 
 
-def test_the_same_source_has_the_same_byte_code_wherever_it_lies(tmp_path: Path) -> None:
+@pytest.mark.parametrize("compiler", [local_compiler, of_account], ids=["local", "account"])
+def test_the_same_source_has_the_same_byte_code_wherever_it_lies(
+    compiler: Callable[[], Compiler], tmp_path: Path
+) -> None:
     made = []
     for name in ("here", "there"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "module.py").write_text("x = {'a', 'b'}\n")
-        add_bytecode(tmp_path / name, sys.executable)
-        made += [file.read_bytes() for file in (tmp_path / name / "__pycache__").iterdir()]
+        package = package_in(tmp_path / name)
+        compiler().compile(tmp_path / name)
+        made.append([file.read_bytes() for file in sorted((package / "__pycache__").iterdir())])
+    assert len(made[0]) == 2
     assert made[0] == made[1]
 
 
-def test_without_an_interpreter_of_the_lambdas_version_the_deployment_says_so_once(
+def test_a_machine_that_cannot_compile_says_so_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert account_interpreter() is None
-    assert account_interpreter() is None
-    assert capsys.readouterr().err.count("The layers have no byte code, since there is no python3.14 on the PATH") == 1
+    assert account_compiler() is None
+    assert account_compiler() is None
+    assert capsys.readouterr().err.count("The layers have no byte code, since there is no node on the PATH") == 1
 
 
-@pytest.mark.parametrize(("answers", "is_taken"), [("exit 0", True), ("exit 1", False)])
-def test_an_interpreter_is_taken_only_if_it_is_what_it_is_called(
-    answers: str, is_taken: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_checkout_without_the_compiler_says_what_installs_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = program(tmp_path / "bin", "python3.14", f"#!/bin/sh\n{answers}\n")
-    monkeypatch.setenv("PATH", str(found.parent))
-    assert account_interpreter() == (str(found) if is_taken else None)
+    monkeypatch.setattr(bytecode, "PYODIDE", ROOT / "node_modules/none/package.json")
+    assert account_compiler() is None
+    assert "there is no node_modules/none: run `make setup`" in capsys.readouterr().err
 
 
-def test_the_accounts_core_is_compiled_if_there_is_an_interpreter(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_an_interpreter_of_another_version_compiles_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    without = core(local=False)
-    real = sys.executable
-    # It says that it is the version asked for, and compiles as the one that runs the tests.
-    program(tmp_path / "bin", "python3.14", f'#!/bin/sh\ntest "$1" = -c || exec {real} "$@"\n')
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    account_interpreter.cache_clear()
+    package_in(tmp_path)
+    monkeypatch.setattr(bytecode, "VERSION", "3.15")
+    with pytest.raises(subprocess.CalledProcessError):
+        of_account().compile(tmp_path)
+    assert "This is Python 3.14" in capfd.readouterr().err
+    assert list(tmp_path.rglob("*.pyc")) == []
+
+
+def test_the_accounts_core_has_byte_code_unless_it_cannot_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = core(local=False)
-    try:
-        assert compiled != without
-        modules = {file.relative_to(compiled) for file in compiled.rglob("*.py")}
-        assert modules == {file.relative_to(without) for file in without.rglob("*.py")}
-        assert len(list(compiled.rglob("*.pyc"))) == len(modules) > 100
-    finally:
-        shutil.rmtree(compiled)  # its byte code is not of the version that the next deployment would take it for
+    monkeypatch.setattr(bytecode, "PYODIDE", ROOT / "none")
+    account_compiler.cache_clear()
+    without = core(local=False)
+    modules = {file.relative_to(compiled) for file in compiled.rglob("*.py")}
+    assert modules == {file.relative_to(without) for file in without.rglob("*.py")}
+    assert len(list(compiled.rglob("*.pyc"))) == len(modules) > 100
+    assert list(without.rglob("*.pyc")) == []
+
+
+@pytest.mark.parametrize("layer", ["vendor", "edge", "kafka"])
+def test_every_module_of_the_accounts_packages_has_byte_code(layer: str) -> None:
+    folder = packages(layer, architecture="arm64")
+    modules = list(folder.rglob("*.py"))
+    lacking = [path for path in modules if not list((path.parent / "__pycache__").glob(f"{path.stem}.cpython-314.pyc"))]
+    assert len(modules) > 10
+    assert lacking == []

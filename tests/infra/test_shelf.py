@@ -85,3 +85,20 @@ def test_what_the_interpreter_leaves_behind_is_not_part_of_a_digest(tmp_path: Pa
     before = digest_of([source])
     (source / "__pycache__/a.pyc").touch()
     assert digest_of([source]) == before
+
+
+def test_everybody_may_read_what_was_built_under_a_strict_umask() -> None:
+    """Lambda unpacks it with these modes, and runs it as another user."""
+
+    def build(folder: Path) -> None:
+        (folder / "package").mkdir()
+        (folder / "package/module.py").touch()
+        (folder / "program").touch(mode=0o700)
+
+    before = os.umask(0o077)
+    try:
+        folder = shelved("thing", "1234", build)
+    finally:
+        os.umask(before)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (folder, *folder.rglob("*"))}
+    assert modes == {folder.name: 0o755, "package": 0o755, "module.py": 0o644, "program": 0o755}

@@ -93,3 +93,11 @@ def test_the_work_is_bounded(expression: str, seconds: int) -> None:
     for _ in range(20):
         fires_closer_than(cron, seconds, TODAY)
     assert (time.process_time() - began) / 20 < 0.005
+
+
+def test_an_expression_without_a_day_in_eight_years_has_no_fires_that_come_close() -> None:
+    # A February has a fifth Monday if its 29th is one: in 2044, and not in the eight years from 2026 on.
+    minutely = compile_cron("* * * 2 1#5")
+    assert not fires_closer_than(minutely, HOUR, TODAY)
+    assert fires_closer_than(minutely, HOUR, date(2040, 5, 5))
+    assert not fires_closer_than(minutely, 60, date(2040, 5, 5))

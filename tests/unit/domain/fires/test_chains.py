@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from clockwork.domain import recurrence as recurrences
 from clockwork.domain.cron.exclude_parser import parse_exclude
 from clockwork.domain.cron.parser import compile_cron
-from clockwork.domain.fires.chains import fire_after, first_due_after, has_fire_at
-from clockwork.domain.fires.missed import MISSED_AFTER_MS, is_missed
-from clockwork.domain.keys import instant_of
+from clockwork.domain.fires.chains import MOST_WALKED, expand, fire_after, first_due_after, first_pointer, has_fire_at
+from clockwork.domain.fires.missed import MISSED_AFTER_MS, is_missed, missed_to
+from clockwork.domain.keys import edge_key, instant_of
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.recurrence import Every, Fire, Recurrence
 from clockwork.edge.responses.named_jobs import next_fire_of, state_of
@@ -51,6 +51,45 @@ def of(recurrence: Recurrence, begins_at: int = 0, ordinal: int = 0) -> NamedJob
     definition = msgspec.structs.replace(named.job.definition, recurrence=recurrence)
     begins_at = begins_at or named.start - 10 * DAY_SECONDS * 1000
     return msgspec.structs.replace(named.job, definition=definition, chain_after_at=begins_at, chain_ordinal=ordinal)
+
+
+@pytest.mark.parametrize(
+    ("catch_up", "window", "kept_ms"),
+    [
+        ("latest", 3_600, MISSED_AFTER_MS),
+        ("none", 3_600, MISSED_AFTER_MS),
+        ("all", 3_600, 3_600_000),
+        ("all", 90.5, 90_500),
+        ("all", 5, MISSED_AFTER_MS),
+    ],
+)
+def test_all_up_to_an_instant_were_missed_and_none_behind_it(catch_up: Any, window: float, kept_ms: int) -> None:
+    job = of(Recurrence(every=Every(1_000, 0)))
+    definition = msgspec.structs.replace(job.definition, catch_up=catch_up, catch_up_window_seconds=window)
+    job = msgspec.structs.replace(job, definition=definition, asked_at=1)
+    now = job.changed_at
+    last_at = missed_to(job, Fire(2, 2, 1), now)
+    assert last_at == now - kept_ms - 1
+    assert is_missed(job, Fire(last_at, last_at, 1), now)
+    assert not is_missed(job, Fire(last_at + 1, last_at + 1, 1), now)
+    resumed = msgspec.structs.replace(job, skips_until=now - 5)
+    assert missed_to(resumed, Fire(2, 2, 1), now) == now - 6
+    assert is_missed(resumed, Fire(now - 6, now - 6, 1), now)
+    assert not is_missed(resumed, Fire(now - 5, now - 5, 1), now)
+
+
+@pytest.mark.parametrize("fires", [5, MOST_WALKED + 5])
+def test_a_stretch_that_is_skipped_ends_with_the_fire_at_the_horizon_itself(fires: int) -> None:
+    job = of(Recurrence(every=Every(1_000, 0)))
+    job = msgspec.structs.replace(job, definition=msgspec.structs.replace(job.definition, catch_up="none"), asked_at=1)
+    first = first_pointer(job)
+    assert first is not None
+    last_at = first.fire.due_at + (fires - 1) * 1_000
+    for horizon, count in ((edge_key(last_at), fires), (edge_key(last_at - 1), fires - 1)):
+        step = expand(job, first, horizon, job.changed_at, 100)
+        assert step.skipped is not None and step.following is not None
+        assert (step.releases, step.skipped.count, step.skipped.from_at) == ((), count, first.fire.due_at)
+        assert step.following.fire.due_at == step.skipped.to_at + 1_000
 
 
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[int]:

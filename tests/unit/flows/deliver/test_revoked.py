@@ -149,3 +149,14 @@ def test_what_a_paused_client_holds_back_is_refused_only_when_it_goes_on() -> No
     regulated.sweep()
     assert regulated.run(10) == []
     assert regulated.states() == {State.DEAD}
+
+
+def test_a_client_that_may_name_a_target_by_now_is_not_refused_by_what_a_cache_knows_of_it() -> None:
+    regulated = Regulated(allowed_queue_arns=())
+    clients, get = regulated.clockwork.clients, regulated.clockwork.clients.get
+    before = get("acme")
+    regulated.set_client(allowed_queue_arns=(QUEUE,))
+    clients.get = lambda client_id, *, fresh=False: get(client_id, fresh=True) if fresh else before  # type: ignore[method-assign]
+    regulated.create(1, target=SqsTarget(QUEUE))
+    assert len(regulated.run(20)) == 1
+    assert regulated.states() == {State.SUCCEEDED}

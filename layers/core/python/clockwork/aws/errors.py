@@ -8,7 +8,7 @@ item. All else passes: an operator's slip with a permission, a key or a table mu
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -39,6 +39,7 @@ _OF_ITEM_REASONS = frozenset({"ItemCollectionSizeLimitExceeded", "ValidationErro
 _MEANWHILE = frozenset(
     {"None", "ConditionalCheckFailed", "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
 )
+_SAYS_NOTHING = {"Code": "NoAnswer", "Message": "SQS did not say whether it took it"}
 _NOT_SENT = (EndpointConnectionError, ConnectTimeoutError)
 _LOST = (HTTPClientError, ConnectionFailed, IncompleteReadError, ChecksumError, ResponseParserError)
 
@@ -89,6 +90,20 @@ def is_of_entry(entry: Mapping[str, Any]) -> bool:
     if code not in OF_ITEM | OF_ALL | THROTTLES and entry.get("SenderFault"):
         _log_unknown("SendMessageBatch", code)
     return code in OF_ITEM
+
+
+def told(answer: Mapping[str, Any], member: str) -> Any:
+    """What an answer has to tell. Raises NoAnswer if it does not, since nothing says then that there is nothing."""
+    if member not in answer:
+        raise NoAnswer(f"AWS answered without {member}")
+    return answer[member]
+
+
+def not_taken(answer: Mapping[str, Any], ids: Iterable[str]) -> dict[str, Mapping[str, Any]]:
+    """The entries of a batch that SQS did not take, by id: what it refused, and what its answer does not name."""
+    taken = {entry["Id"] for entry in answer.get("Successful", ())}
+    refused = {entry["Id"]: entry for entry in answer.get("Failed", ())}
+    return {one: refused.get(one, _SAYS_NOTHING) for one in ids if one not in taken}
 
 
 def held(write: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> bool:

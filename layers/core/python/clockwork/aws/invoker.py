@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from clockwork.aws.errors import ask
+from clockwork.aws.errors import ask, told
 from clockwork.aws.session import Aws
 from clockwork.domain.errors import Unavailable
 
@@ -45,5 +45,5 @@ class AwsInvoker:
     def _invoke(self, function: str, event: Mapping[str, object]) -> None:
         payload = json.dumps({name: value for name, value in event.items() if value is not None}).encode()
         answer = ask(self._lambda.invoke, FunctionName=function, InvocationType="Event", Payload=payload)
-        if answer["StatusCode"] != QUEUED:
-            raise Unavailable(f"{function} answered {answer['StatusCode']} instead of {QUEUED}")
+        if (status := told(answer, "StatusCode")) != QUEUED:
+            raise Unavailable(f"{function} answered {status} instead of {QUEUED}")

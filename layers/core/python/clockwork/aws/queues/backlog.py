@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from clockwork.aws.errors import ask
+from clockwork.aws.errors import ask, told
 from clockwork.aws.session import Aws
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
+
+_COUNTS: list[Literal["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]]
+_COUNTS = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
 
 
 class AwsBacklog:
@@ -27,9 +30,5 @@ class AwsBacklog:
         return max(self._waiting_in(url) for url in self._urls)
 
     def _waiting_in(self, url: str) -> int:
-        counts = ask(
-            self._sqs.get_queue_attributes,
-            QueueUrl=url,
-            AttributeNames=["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"],
-        )["Attributes"]
-        return sum(int(count) for count in counts.values())
+        answer = ask(self._sqs.get_queue_attributes, QueueUrl=url, AttributeNames=_COUNTS)
+        return sum(int(told(told(answer, "Attributes"), count)) for count in _COUNTS)

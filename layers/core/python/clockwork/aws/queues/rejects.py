@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from clockwork.aws.errors import ask, is_of_entry
+from clockwork.aws.errors import ask, is_of_entry, not_taken
 from clockwork.aws.repeats import batches
 from clockwork.aws.session import Aws
 from clockwork.domain.errors import Unavailable
@@ -38,8 +38,8 @@ class AwsRejects:
             answer = ask(self._sqs.send_message_batch, QueueUrl=self._url, Entries=entries)
         except Unavailable as error:
             return [Refused(index, False, str(error)) for index, _ in batch]
-        failed = answer.get("Failed", ())
-        return [Refused(int(one["Id"]), is_of_entry(one), one.get("Message", one["Code"])) for one in failed]
+        failed = not_taken(answer, (str(index) for index, _ in batch))
+        return [Refused(int(id_), is_of_entry(one), one.get("Message", one["Code"])) for id_, one in failed.items()]
 
 
 def _text(one: Rejected) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from clockwork.aws.errors import ask, is_of_entry
+from clockwork.aws.errors import ask, is_of_entry, not_taken
 from clockwork.aws.repeats import batches_within
 from clockwork.aws.session import Aws
 from clockwork.domain.errors import Unavailable
@@ -106,7 +106,8 @@ class AwsReleaseQueue:
             QueueUrl=self._url,
             Entries=[self.entry(message, now) for message in messages],
         )
-        return {int(entry["Id"]): entry for entry in answer.get("Failed", ())}
+        failed = not_taken(answer, (str(message.number) for message in messages))
+        return {int(number): entry for number, entry in failed.items()}
 
     def entry(self, message: Message, now: int) -> SendMessageBatchRequestEntryTypeDef:
         """The entry of a message in a call to SQS; `now` in ms."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
-from clockwork.aws.errors import ConditionFailed, ask, held
+from clockwork.aws.errors import ConditionFailed, ask, held, told
 from clockwork.aws.repeats import batches
 from clockwork.aws.session import Aws
 from clockwork.domain.errors import Unavailable
@@ -189,7 +189,7 @@ class Table:
             ReturnValuesOnConditionCheckFailure="ALL_OLD",
             **_expressions(values, **expressions),
         )
-        return stored.get("Attributes", {})
+        return {} if answer == "NONE" else told(stored, "Attributes")
 
     def _put(self, request: dict[str, Any]) -> None:
         ask(self._client.put_item, **request, ReturnValuesOnConditionCheckFailure="ALL_OLD")
@@ -211,7 +211,7 @@ class Table:
         while True:
             answer = ask(call, **request)
             behind = answer.get("LastEvaluatedKey")
-            yield answer["Items"], bool(behind)
+            yield told(answer, "Items"), bool(behind)
             if not behind:
                 return
             request["ExclusiveStartKey"] = behind
@@ -221,8 +221,8 @@ class Table:
         items: list[Item] = []
         for _ in self._backoff.rounds(BATCH_GET_ROUNDS):
             answer = ask(self._client.batch_get_item, RequestItems={self._name: waiting})
-            items += answer["Responses"].get(self._name, ())
-            waiting = answer["UnprocessedKeys"].get(self._name)
+            items += told(answer, "Responses").get(self._name, ())
+            waiting = told(answer, "UnprocessedKeys").get(self._name)
             if not waiting:
                 return items
         raise Unavailable(f"{len(waiting['Keys'])} of {len(keys)} keys of {self._name} went unanswered")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from clockwork.aws.errors import Throttled, ask
+from clockwork.aws.errors import Throttled, ask, told
 from clockwork.aws.repeats import batches
 from clockwork.aws.session import Aws
 from clockwork.aws.stores.table import Item, Table, seconds, written
@@ -78,7 +78,7 @@ class AwsTimeline:
                 answer = ask(self._once.batch_write_item, RequestItems={self._name: waiting})
             except Throttled:
                 continue  # none of these rows was written; NoAnswer is not caught, since rows may have been written
-            waiting = answer["UnprocessedItems"].get(self._name)
+            waiting = told(answer, "UnprocessedItems").get(self._name)
             if not waiting:
                 return
         raise Unavailable(f"{len(waiting)} of {len(requests)} rows were refused for the moment")

@@ -69,8 +69,11 @@ class EventBridgeTransport(ServiceTransport[EventBridgeTarget]):
             return dict.fromkeys(entries, fault)
         except FAULTS as fault:
             return dict.fromkeys(entries, fault)
-        told = zip(entries, answer["Entries"], strict=True)
-        return {n: Refused(one["ErrorCode"], one.get("ErrorMessage", "")) for n, one in told if one.get("ErrorCode")}
+        told = dict(zip(entries, answer.get("Entries", ()), strict=False))
+        silent = Refused("NoAnswer", "it did not say whether it took it")
+        faults: dict[int, Exception] = dict.fromkeys(entries.keys() - told.keys(), silent)
+        refused = {number: one for number, one in told.items() if one.get("ErrorCode")}
+        return faults | {n: Refused(one["ErrorCode"], one.get("ErrorMessage", "")) for n, one in refused.items()}
 
 
 def _size_of(entry: Entry) -> int:

@@ -10,6 +10,7 @@ from threading import Lock
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
+from botocore.parsers import ResponseParserError
 
 from clockwork.aws.deadlines import OutOfTime
 from clockwork.aws.session import CONNECT_TIMEOUT_SECONDS, Aws
@@ -91,7 +92,7 @@ class RoleClients:
                 trust = f"it must trust Clockwork's deliverer role under the ExternalId {client_id}"
                 trust += ", which needs sts:AssumeRole on it by the option targetArns"
                 role.refusal, valid_ms = f"{role_arn} cannot be taken on ({code}): {trust}", REFUSED_FOR_MS
-            except BotoCoreError as error:
+            except (BotoCoreError, ResponseParserError) as error:
                 role.refusal = f"{role_arn} cannot be taken on: {type(error).__name__}"
             role.until = self._clock.now() + valid_ms
         if role.keys is None:
@@ -111,8 +112,11 @@ class RoleClients:
 
 
 def _assume(sts: Any, role_arn: str, client_id: str) -> tuple[str, str, str]:
-    """New credentials of the role; raises ClientError and BotoCoreError."""
-    taken = sts.assume_role(
+    """New credentials of the role; raises ClientError, BotoCoreError and ResponseParserError."""
+    answer = sts.assume_role(
         RoleArn=role_arn, RoleSessionName=SESSION_NAME, ExternalId=client_id, DurationSeconds=SESSION_SECONDS
-    )["Credentials"]
+    )
+    if "Credentials" not in answer:
+        raise ResponseParserError("STS answered without credentials")
+    taken = answer["Credentials"]
     return taken["AccessKeyId"], taken["SecretAccessKey"], taken["SessionToken"]

@@ -6,6 +6,7 @@ import threading
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
+from botocore.parsers import ResponseParserError
 
 from clockwork.aws.secret_names import PARAMETERS
 from clockwork.domain.targets.webhooks import InvalidSecret, key_of
@@ -97,7 +98,7 @@ class Secrets:
             key_of(secret)
         except ClientError as error:
             raise SecretUnreadable(name, _why(error.response["Error"])) from None
-        except BotoCoreError as error:
+        except (BotoCoreError, ResponseParserError) as error:
             raise SecretUnreadable(name, type(error).__name__) from None
         except _NotSecure:
             raise SecretUnreadable(name, "it is no SecureString") from None
@@ -110,9 +111,10 @@ class Secrets:
 
     def _parameter(self, name: str) -> str:
         found = self._parameter_store.get_parameter(Name=name.removeprefix(PARAMETERS), WithDecryption=True)
-        if found["Parameter"]["Type"] != "SecureString":
+        parameter = found.get("Parameter", {})
+        if parameter.get("Type") != "SecureString":
             raise _NotSecure
-        return str(found["Parameter"]["Value"])
+        return str(parameter.get("Value", ""))
 
 
 def _why(error: Any) -> str:

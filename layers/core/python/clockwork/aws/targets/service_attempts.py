@@ -15,6 +15,7 @@ from botocore.exceptions import (
     EndpointConnectionError,
     ReadTimeoutError,
 )
+from botocore.parsers import ResponseParserError
 
 from clockwork.aws.deadlines import OutOfTime, calls_until
 from clockwork.domain.executions import Outcome, State
@@ -70,7 +71,7 @@ class NoRole(Exception):
 
 
 #: The faults that an attempt is expected to meet. Any other exception is a defect of ours and raised as one.
-FAULTS = (Undeliverable, NoRole, OutOfTime, Refused, ClientError, BotoCoreError)
+FAULTS = (Undeliverable, NoRole, OutOfTime, Refused, ClientError, BotoCoreError, ResponseParserError)
 
 
 class Service(msgspec.Struct, frozen=True):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+from clockwork.aws.errors import not_taken
 from clockwork.aws.targets.messages import attributes_of, body_of, ordering_of
 from clockwork.aws.targets.service_attempts import (
     FAULTS,
@@ -66,8 +67,8 @@ class SqsTransport(ServiceTransport[SqsTarget]):
             answer = client.send_message_batch(QueueUrl=url, Entries=entries) if entries else {}
         except FAULTS as fault:
             return dict.fromkeys(range(len(deliveries)), fault) | faults
-        for failed in answer.get("Failed", ()):
-            faults[int(failed["Id"])] = Refused(failed["Code"], failed.get("Message", ""))
+        for id_, failed in not_taken(answer, (entry["Id"] for entry in entries)).items():
+            faults[int(id_)] = Refused(failed["Code"], failed.get("Message", ""))
         return faults
 
     def _queue_of(self, delivery: Delivery, target: SqsTarget) -> tuple[Any, str]:
