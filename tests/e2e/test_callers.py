@@ -44,7 +44,7 @@ def test_a_user_whom_iam_does_not_let_call_the_api_is_refused(deployment: Deploy
 
 def test_the_policy_of_the_page_lets_a_service_create_and_cancel_and_nothing_else(deployment: Deployment) -> None:
     stack = deployment.stack
-    (page,) = fenced(ROOT / "docs/howto/callers.md", "json")
+    page, *_ = fenced(ROOT / "docs/howto/callers.md", "json")
     policy = page.replace("abcdef1234", stack.outputs["ApiId"]).replace("123456789012", ACCOUNT)
     (statement,) = json.loads(policy)["Statement"]
     service = stack.create_user("by-the-page", statement)
