@@ -129,6 +129,8 @@ class Cloud:
         self._pumps: set[tuple[int, bool]] = set()
         #: An event source looks at its queue this often (ms). The coarser it looks, the more it hands over at once.
         self.looks_every_ms = 1
+        #: Whether it hands over as many as there are.
+        self.fills_batches = False
         #: When each rule fires, or fired, in its present period (ms).
         self.fires_at: dict[str, int] = {}
         #: How the flows invoke pollers.
@@ -315,14 +317,18 @@ class Cloud:
     def _pump(self, at: int) -> None:
         self._pumps.discard((at, False))
         queue = self.stores.queue
-        while received := queue.receive(self._rng.randint(1, BATCH)):
+        while received := queue.receive(self._at_once()):
             messages = [Message(m.message_id, m.body, m.receive_count) for m in received]
             self._deliverer(messages, queue.delete, partial(_deliver, messages))
+
+    def _at_once(self) -> int:
+        """How many messages are handed over at once."""
+        return BATCH if self.fills_batches else self._rng.randint(1, BATCH)
 
     def _pump_ordered(self, at: int) -> None:
         self._pumps.discard((at, True))
         queue = self.stores.ordered_queue
-        while received := queue.receive(self._rng.randint(1, BATCH)):
+        while received := queue.receive(self._at_once()):
             messages = [
                 OrderedMessage(
                     m.message_id, m.body, m.receive_count, receipt=m.receipt, group=m.group, sent_at=m.sent_at

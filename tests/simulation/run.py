@@ -51,7 +51,7 @@ OUTAGE_BESIDE_DEFECTS_EVERY = 12 * DEFECTS_EVERY
 #: One of so many seeds keeps everything for a short time only.
 SHORT_LIVES_EVERY = 11
 #: Event sources look at their queues this often (ms) in every third seed and where something is out: so what one batch
-#: carries is of several clients.
+#: carries is of several clients. Where something is out, batches are full as well.
 LOOKS_EVERY_MS = 1_000
 #: The clients are busy for this long (ms); then faults stop.
 BUSY_MS = 1_500_000
@@ -92,6 +92,7 @@ class Run:
         self.stage = Stage(seed, self.settings, self.adversary, herd_at, page_bytes)
         if place is not None or seed % 3 == 1:
             self.stage.cloud.looks_every_ms = LOOKS_EVERY_MS
+        self.stage.cloud.fills_batches = place is not None
         if self.profile is SHORT_LIVES:
             self.stage.paused_until = BEGAN_AT + BUSY_MS + LONG_PAUSE_MS
             self.stage.desk.retry_policies = (*RETRY_POLICIES, *SLOW_RETRIES)
