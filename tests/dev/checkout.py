@@ -118,6 +118,8 @@ class Checkout:
         pid, terminal = pty.fork()
         if pid == 0:
             os.chdir(self.folder)
+            # A shell starts what runs in its background deaf to Ctrl-C, and its children would be so, too.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
             os.execvpe(command[0], command, self.environment)
         running = Running(self.folder, pid, terminal)
         try:
