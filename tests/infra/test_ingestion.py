@@ -142,6 +142,7 @@ def test_all_that_a_target_may_name_has_a_name_by_which_it_is_known_as_our_own()
     for kind, named_by in NAMED_BY.items():
         for one in template.all(kind).values():
             # Without a name of ours CloudFormation begins it with that of the stack.
-            assert one["Properties"].get(named_by, f"{stack}-").startswith(f"{stack}-")
+            name = one["Properties"].get(named_by, f"{stack}-")
+            assert (name if isinstance(name, str) else name["Fn::Join"][1][0]).startswith(f"{stack}-")
             seen += 1
     assert seen > 20

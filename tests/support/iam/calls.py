@@ -11,8 +11,8 @@ REGION = "us-east-1"
 #: The emulator asks for an action of a batch; AWS asks for the action on one message.
 #: https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonsqs.html
 _OF_A_BATCH = re.compile(r"^(sqs:\w+)Batch$")
-#: How the emulator's CloudFormation names what the template gives no name.
-_MADE_UP = re.compile(r"Clockwork-(\w+)-[0-9A-F]+")
+#: How the emulator's CloudFormation names what the template gives no name. A name of ours may end in a digit or two.
+_MADE_UP = re.compile(r"Clockwork-(\w+)-[0-9A-F]{8,}")
 
 
 @dataclass(frozen=True, order=True)
