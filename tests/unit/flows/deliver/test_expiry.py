@@ -226,3 +226,18 @@ def test_what_may_start_after_all_since_the_clock_was_set_back_is_not_acknowledg
     monkeypatch.setattr(clockwork.clock, "now", lambda: next(instants, NOW + 9_999))
     assert unexpired(batch, [item]) == []
     assert batch.report.failed_messages == ["m"]
+
+
+@pytest.mark.parametrize("state", [State.PARKED, State.PENDING])
+def test_a_record_that_a_redrive_left_at_level_none_ends_with_the_item_that_comes_too_late(state: State) -> None:
+    clockwork = MemoryClockwork()
+    short = msgspec.structs.replace(SHORT, record="none", due_at=clockwork.clock.at)
+    late = release(occurrence=short, run_at=clockwork.clock.at, attempt=2, parkings=1)
+    waiting = late.first_record(state, clockwork.clock.at + DAY_MS, revision=3, attempt=1)
+    clockwork.executions.save([(None, waiting)])
+    clockwork.clock.advance(60_000)
+    clockwork.queue.send([late], clockwork.clock.at)
+    assert clockwork.deliver_visible().expired == 1
+    (stored,) = clockwork.executions.all()
+    assert (stored.state, stored.revision) == (State.EXPIRED, 4)
+    assert not clockwork.queue.messages

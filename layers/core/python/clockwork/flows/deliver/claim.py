@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from functools import partial
 
 from clockwork.domain.errors import readable
-from clockwork.domain.lifecycle.attempts import Action, Claim, plan_claim
+from clockwork.domain.executions import WAITING, Execution, State
+from clockwork.domain.lifecycle.attempts import Action, Claim, Plan, plan_claim, plan_unstarted
 from clockwork.domain.lifecycle.awaited import goes_on
-from clockwork.domain.lifecycle.expiry import expired_execution, is_expired
+from clockwork.domain.lifecycle.expiry import expired_execution, is_expired, reason_of
+from clockwork.domain.releases import Release
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.items import Item
-from clockwork.flows.records import renew
+from clockwork.flows.records import renew, replace
 
 
 def claim(batch: Batch, items: Sequence[Item]) -> list[Item]:
@@ -50,22 +52,28 @@ def _claim_round(batch: Batch, items: Sequence[Item], started: list[Item]) -> li
 def end_unclaimed(batch: Batch, item: Item) -> bool:
     """Whether an item at level `none` comes too late to be started: then it ends EXPIRED.
 
-    It is absorbed if another copy of its message has recorded an end already, and fails if the save is not certain.
+    A redrive left a record, which waits for this item or for a copy of it: that ends. The item is absorbed if its
+    record has ended already. Raises Unavailable if that is not certain.
     """
-    world, release = batch.world, item.release
-    now = world.clock.now()
-    if not is_expired(release.occurrence, max(now, release.run_at)):
+    now = batch.world.clock.now()
+    if not is_expired(item.release.occurrence, max(now, item.release.run_at)):
         return False
-    expired = expired_execution(release, now, world.execution_expires_at(now))
-    saved = world.executions.save([(None, expired)])[0]
-    if saved.unavailable is not None:
-        batch.fail(item, saved.unavailable)
-    elif saved.ok:
+    plan, stored = replace(batch.world, None, partial(_plan_expired, batch, item.release, now), item.replans)
+    if plan.execution is None:
+        batch.absorb(item, stored)
+    else:
         item.left = True
         batch.report.expired += 1
-    else:
-        batch.absorb(item, saved.actual)
     return True
+
+
+def _plan_expired(batch: Batch, release: Release, now: int, stored: Execution | None) -> Plan:
+    reason = reason_of(release.occurrence)
+    if stored is None:
+        return Plan(Action.FINISH, reason, expired_execution(release, now, batch.world.execution_expires_at(now)))
+    if stored.state in WAITING:
+        return Plan(Action.FINISH, reason, plan_unstarted(release, stored, State.EXPIRED, reason, now))
+    return Plan(Action.ABSORB, "it has ended, or another copy of it has started")
 
 
 def with_records(batch: Batch, items: Sequence[Item]) -> list[Item]:
