@@ -36,7 +36,7 @@ MOST_DEAD = 10_000
 
 
 def _redrive(execution: Execution, world: World, _: ApiEnvironment) -> None:
-    redrive(world, execution)
+    redrive(world, execution, as_it_was=execution.as_it_was)
 
 
 class Stage:
