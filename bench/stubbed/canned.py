@@ -52,7 +52,7 @@ def answers() -> dict[str, Any]:
         "PutItem": {},
         "Query clients": {"Items": [], "Count": 0, "ScannedCount": 0},
         "Query timeline": {"Items": [_item(row) for row in due_rows(PAGE)], "Count": PAGE, "ScannedCount": PAGE},
-        "SendMessageBatch": {"Successful": [_sent(place) for place in range(10)]},
+        "SendMessageBatch": {"Successful": [_sent(place) for place in range(PAGE)]},
         "UpdateItem clients": {},
         "UpdateItem shards": {"Attributes": shard},
     }
