@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from functools import partial
 from types import ModuleType
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 import pytest
@@ -33,7 +33,7 @@ from tests.simulation.lines import Lines
 from tests.simulation.outages import LONGEST_MS, PLACED_AT, PLACES, TIMES, Outage, Place
 from tests.simulation.requests import REGULATED
 from tests.simulation.scheduler import Actor, Scheduler
-from tests.simulation.slots import CLOCKS_APART_MS, Slots
+from tests.simulation.slots import CLOCKS_APART_MS
 from tests.support.examples import NOW, execution, occurrence, release
 
 CLIENT = REGULATED.client_id
@@ -257,15 +257,3 @@ def test_who_waits_while_slots_pass_unused_starts_soon(wanted_at: int, started_a
     lines.reserved(CLIENT, NOW + 500_000, 1, 1_000.0, NOW + 500_000)
     assert (lines.start_objection(CLIENT, wanted_at, started_at) is None) == is_right
     assert lines.start_objection("other", wanted_at, started_at) is None
-
-
-def test_a_message_that_came_twice_may_start_at_the_earlier_of_its_two_slots() -> None:
-    slots, late, early, starting = Slots(), cast(Actor, "late"), cast(Actor, "early"), cast(Actor, "starting")
-    paced = msgspec.structs.replace(RELEASE, paced=True)
-    client_id, attempt = paced.occurrence.client_id, (paced.execution_id, paced.attempt)
-    for actor, at in ((early, NOW), (late, NOW + 10_000)):
-        assert slots.reserved(actor, client_id, at, 1, 10_000) is None
-    for actor, at in ((late, NOW + 10_000), (early, NOW)):
-        assert slots.sent(actor, msgspec.structs.replace(paced, run_at=at)) is None
-    assert slots.objection(starting, client_id, attempt, NOW - 4_000) is not None
-    assert slots.objection(starting, client_id, attempt, NOW) is None

@@ -69,24 +69,6 @@ def test_an_ordered_item_is_refused_its_new_target_only_by_its_client_as_it_is_n
     assert [one.occurrence.target for one in clockwork.targets.delivered] == [SECOND] * (listed == BOTH)
 
 
-def test_an_ordered_item_whose_target_changes_its_transport_is_no_repeat_to_a_queue_that_had_it() -> None:
-    """The queues of a Clockwork in memory are one, as that which a target comes back to within five minutes."""
-    topic = KafkaTarget("orders")
-    named = Named(target=FIRST, ordering_key="k", sequence=0, max_fires=1)
-    clockwork = named.clockwork
-    clockwork.clients.put(msgspec.structs.replace(ACME, allowed_queue_arns=BOTH[:1], allowed_topics=("orders",)))
-    before, due_at = named.job, clockwork.clock.at + 10_000
-    clockwork.clock.advance(10_000)
-    named.change(replaced(named.definition(target=topic, ordering_key="k", sequence=0, max_fires=1), b'"y"'))
-    clockwork.ordered_queue.messages.clear()
-    clockwork.ordered_queue._sent.clear()
-    assert not clockwork.world.releases.send([release_of(before, Fire(due_at, due_at, 1))], due_at)
-    clockwork.deliver_ordered()
-    clockwork.deliver_ordered()
-    assert [one.occurrence.target for one in clockwork.targets.delivered] == [topic]
-    assert {one.state for one in named.executions()} == {State.SUCCEEDED}
-
-
 @pytest.mark.parametrize("is_sent", [True, False], ids=["sent anew", "comes back"])
 def test_a_wait_is_told_once_though_the_target_is_changed_behind_the_claim(
     is_sent: bool, monkeypatch: pytest.MonkeyPatch
