@@ -137,7 +137,7 @@ def _is_unfired(world: World, job: NamedJob) -> bool:
 
 
 def _is_told(world: World, job: NamedJob, at: int) -> bool:
-    """Whether a record tells of the one-shot's fire. One that a pause ended, and this row goes on from, tells nothing."""
+    """Whether a record tells of the one-shot's fire. One from which this row goes on, as a pause ended it, does not."""
     record = world.executions.find(job.job_id, str(ExecutionId(job.job_id, at, job.run_at(at))))
     return record is not None and (record.ended_by is None or record.ended_by > job.revision)
 
