@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
-from typing import Annotated, Self, get_args
+from typing import Annotated, Any, Self, get_args
 
 from msgspec import Meta, field
 
@@ -64,6 +65,29 @@ class Waiting(AnswerBody):
         return cls(holding.wait, holding.says, instant(holding.until))
 
 
+class AtWork(AnswerBody, kw_only=True):
+    """An attempt that ends by callback, while it is under way."""
+
+    attempt: int
+    accepted_at: Annotated[Instant | None, Meta(description="left out before the target has answered")] = None
+    lease_until: Annotated[Instant, Meta(description="without a sign of life its receiver is taken for lost then")]
+    deadline_at: Annotated[Instant, Meta(description="the attempt ends then, heartbeats or not")]
+    cancel_requested: Annotated[bool, Meta(description="a cancel was noted: no other attempt follows")] = False
+    progress: float | None = None
+    message: str | None = None
+
+    @classmethod
+    def of(cls, record: executions.Execution) -> Self:
+        """The attempt under way of a record that awaits a callback."""
+        assert record.awaited is not None and record.claim_until is not None, "it runs under a claim"
+        return cls.like(
+            record.awaited,
+            attempt=record.attempt,
+            lease_until=to_text(record.claim_until),
+            cancel_requested=record.cancel_noted_at is not None,
+        )
+
+
 class Execution(AnswerBody):
     """One due instant of a job being carried out."""
 
@@ -76,6 +100,13 @@ class Execution(AnswerBody):
     reason: str | None = None
     waited: Waits | None = None
     skipped: SkippedStretch | None = None
+    at_work: Annotated[AtWork | None, Meta(description="while its receiver is at work, which reports by callback")] = (
+        None
+    )
+    result: Annotated[Any, Meta(description="as its receiver reported it, where one execution is read")] = None
+    error: Annotated[
+        str | None, Meta(description="of the last attempt, as its receiver reported it, where one execution is read")
+    ] = None
     waiting: Annotated[
         Waiting | None, Meta(description="while it waits, where one execution is read: for what, and until when")
     ] = None
@@ -93,7 +124,16 @@ class Execution(AnswerBody):
         stretch = record.skipped
         skipped = stretch and SkippedStretch(to_text(stretch.from_at), to_text(stretch.to_at), stretch.count)
         waited = record.waited and Waits.like(record.waited)
-        return cls.like(record, **{"waiting": None, **more}, attempts=attempts, skipped=skipped, waited=waited)
+        at_work = None if record.awaited is None else AtWork.of(record)
+        shown = {"waiting": None, "result": None, "error": None, "at_work": at_work, **more}
+        return cls.like(record, **shown, attempts=attempts, skipped=skipped, waited=waited)
+
+    @classmethod
+    def whole(cls, record: executions.Execution, **more: object) -> Self:
+        """The execution with the report of its receiver, which may be long."""
+        report = record.report
+        result = None if report is None or report.result is None else json.loads(report.result)
+        return cls.of(record, result=result, error=None if report is None else report.error, **more)
 
 
 class CancelledExecution(Execution, kw_only=True):

@@ -25,6 +25,8 @@ class DeliverReport(msgspec.Struct):
     own_lateness_ms: list[int] = []
     waited_ms: dict[str, list[int]] = {}
     succeeded: int = 0
+    #: Attempts that their targets have accepted and that end by callback.
+    accepted: int = 0
     failed: int = 0
     dead: int = 0
     expired: int = 0
@@ -49,6 +51,7 @@ class Item(msgspec.Struct):
     `objection`: why it ends undelivered, as its client was deleted.
     `has_cap`: its client chose a concurrency limit.
     `left`: it is parked, was sent back, has ended or failed, so that this batch is done with it.
+    `secret`: of its token, under which its receiver calls back.
     `replans`: how often a change of its record may still be planned again.
     """
 
@@ -64,6 +67,7 @@ class Item(msgspec.Struct):
     objection: Objection | None = None
     is_informed: bool = False
     is_read: bool = False
+    secret: str | None = None
     replans: Iterator[int] = msgspec.field(default_factory=replans)
 
 
