@@ -50,6 +50,8 @@ DEFECTS_EVERY = 25
 OUTAGE_BESIDE_DEFECTS_EVERY = 12 * DEFECTS_EVERY
 #: In every second calm seed, so many operations in a row are creates of the client that has a line.
 CREATES_FOR_LINE = 12
+#: In one of so many seeds some jobs end by callback.
+COMPLETES_EVERY = 7
 #: One of so many seeds keeps everything for a short time only.
 SHORT_LIVES_EVERY = 11
 #: Event sources look at their queues this often (ms) in every third seed and where something is out: so what one batch
@@ -112,6 +114,7 @@ class Run:
         if place is not None:
             self.adversary.outage = Outage(place, BEGAN_AT, BUSY_MS, herd_at, random.Random(seed))
             self.stage.watcher.is_held_up = place.holds_up
+        self.stage.desk.some_complete = seed % COMPLETES_EVERY == 5
         self.zones = self.stage.watcher.named.zones
         if seed % ZONES_EVERY == 2:
             self.zones = self.stage.watcher.named.zones = Zones.drawn(random.Random(seed), BEGAN_AT, self.settings)

@@ -88,6 +88,21 @@ class AtWork(AnswerBody, kw_only=True):
         )
 
 
+class Report(AnswerBody):
+    """What the receiver of an attempt that ends by callback told of it: how it went, and when it said so."""
+
+    state: Annotated[str, one_of(["SUCCEEDED", "FAILED"])]
+    at: Instant
+    result: Any = None
+    error: str | None = None
+
+    @classmethod
+    def of(cls, kept: executions.Report) -> Self:
+        """The report that is kept in a record."""
+        result = None if kept.result is None else json.loads(kept.result)
+        return cls.like(kept, at=to_text(kept.at), result=result)
+
+
 class Execution(AnswerBody):
     """One due instant of a job being carried out."""
 
@@ -103,9 +118,8 @@ class Execution(AnswerBody):
     at_work: Annotated[AtWork | None, Meta(description="while its receiver is at work, which reports by callback")] = (
         None
     )
-    result: Annotated[Any, Meta(description="as its receiver reported it, where one execution is read")] = None
-    error: Annotated[
-        str | None, Meta(description="of the last attempt, as its receiver reported it, where one execution is read")
+    report: Annotated[
+        Report | None, Meta(description="of its last attempt, as its receiver told it; where one execution is read")
     ] = None
     waiting: Annotated[
         Waiting | None, Meta(description="while it waits, where one execution is read: for what, and until when")
@@ -125,15 +139,13 @@ class Execution(AnswerBody):
         skipped = stretch and SkippedStretch(to_text(stretch.from_at), to_text(stretch.to_at), stretch.count)
         waited = record.waited and Waits.like(record.waited)
         at_work = None if record.awaited is None else AtWork.of(record)
-        shown = {"waiting": None, "result": None, "error": None, "at_work": at_work, **more}
+        shown = {"waiting": None, "report": None, "at_work": at_work, **more}
         return cls.like(record, **shown, attempts=attempts, skipped=skipped, waited=waited)
 
     @classmethod
     def whole(cls, record: executions.Execution, **more: object) -> Self:
         """The execution with the report of its receiver, which may be long."""
-        report = record.report
-        result = None if report is None or report.result is None else json.loads(report.result)
-        return cls.of(record, result=result, error=None if report is None else report.error, **more)
+        return cls.of(record, report=record.report and Report.of(record.report), **more)
 
 
 class CancelledExecution(Execution, kw_only=True):
