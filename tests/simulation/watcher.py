@@ -296,7 +296,7 @@ class Watcher:
         about = after.job_id
         self.require(after.revision == (before.revision if before else 0) + 1, "I4", "a revision was skipped", about)
         self._check_transition(before, after)
-        self._check_token(before, actor, about)
+        self._check_receiver(before, after, actor)
         self.caps.noted(actor, after)
         self.lines.changed(after, self._scheduler.now)
         if before is not None and before.state is State.DEAD and after.state is not State.DEAD:
@@ -326,8 +326,12 @@ class Watcher:
         if after.state in FINAL:
             self.require(bool(after.reason) or after.state is State.SUCCEEDED, "I1", "an end without a reason", about)
 
-    def _check_token(self, before: Execution | None, actor: Actor | None, about: str) -> None:
-        """Requires of a receiver's report that it changes the record of its own claim alone."""
+    def _check_receiver(self, before: Execution | None, after: Execution, actor: Actor | None) -> None:
+        """Requires that a receiver's report changes the record of its own claim alone, and that no deadline moves."""
+        about = after.job_id
+        if after.is_accepted and after.awaited is not None:
+            in_time = (after.claim_until or 0) <= after.awaited.deadline_at
+            self.require(in_time, "P4", "its receiver's claim outlasts the deadline", about)
         if actor is not None and actor.name == REPORTING:
             is_its = before is not None and before.state is State.RUNNING and before.claimant in actor.tokens
             self.require(is_its, "P2", f"a stale token changes what is {before and before.state}", about)

@@ -16,6 +16,7 @@ from clockwork.flows.records import replans
 class DeliverReport(msgspec.Struct):
     """Counts of one batch. The messages in `failed_messages` (ids) come back; all others are acknowledged.
 
+    `succeeded`: attempts that their targets have accepted. Those that end by callback are reported later.
     `lateness_ms` is that of first attempts, `waited_ms` by cause the waits in it, and `own_lateness_ms` the lateness
     that is not the wish or the doing of the client: neither its limits, a pause, its target, nor its order.
     """
@@ -25,8 +26,6 @@ class DeliverReport(msgspec.Struct):
     own_lateness_ms: list[int] = []
     waited_ms: dict[str, list[int]] = {}
     succeeded: int = 0
-    #: Attempts that their targets have accepted and that end by callback.
-    accepted: int = 0
     failed: int = 0
     dead: int = 0
     expired: int = 0
