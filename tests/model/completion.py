@@ -7,16 +7,15 @@ until it is acknowledged. A claim may end at any time; a deliverer knows when it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from tests.model.explore import Broken, Step
 
-ATTEMPTS = (1, 2)
+LAST = 2
 FINAL = ("SUCCEEDED", "DEAD", "CANCELLED")
-
-
-Deliverer = tuple[str, int, tuple[str, int], tuple[str, int] | None]
+#: A release or a watch, and its attempt.
+Message = tuple[str, int]
 
 
 class Record(NamedTuple):
@@ -30,21 +29,51 @@ class Record(NamedTuple):
     cancelled: bool = False
 
 
-class Model(NamedTuple):
-    """All there is: the record, messages and watches by attempt, deliverers, receivers, calls that fail an attempt.
+class Deliverer(NamedTuple):
+    """A deliverer: what it does next, for which attempt, the message in its hands, and what it is to send."""
 
-    A deliverer is (what it does, attempt, the message it holds, what it is to send). A receiver `has` a token, or not.
-    """
+    doing: str
+    number: int
+    held: Message
+    sends: Message | None = None
+
+
+class Model(NamedTuple):
+    """All there is. `tokens`: attempts that were delivered; `sending`: failures noted, whose watch is to be sent."""
 
     record: Record = Record("WAITING")
-    messages: tuple[tuple[str, int], ...] = (("release", 1),)
+    messages: tuple[Message, ...] = (("release", 1),)
     deliverers: tuple[Deliverer, ...] = ()
     tokens: tuple[int, ...] = ()
     told: bool = False  # the callback of the death is placed
-    sending: tuple[int, ...] = ()  # calls that have noted a failure, and are to send the watch
+    sending: tuple[int, ...] = ()
 
+    def with_message(self, message: Message | None) -> Model:
+        """With a message that was sent. More than two alike are as two: one in hand, and one that follows it."""
+        if message is None or self.messages.count(message) > 1:
+            return self
+        return self._replace(messages=tuple(sorted((*self.messages, message))))
 
-Actions = Callable[[Model], Iterator[Step[Model]]]
+    def without_message(self, message: Message) -> Model:
+        """Without a message that was acknowledged, which may be gone already."""
+        left = list(self.messages)
+        if message in left:
+            left.remove(message)
+        return self._replace(messages=tuple(left))
+
+    def written(self, record: Record) -> Model:
+        """With another record. Raises Broken if the one before was final."""
+        if self.record.state in FINAL and record != self.record:
+            raise Broken(f"a final {self.record.state} becomes {record.state}")
+        return self._replace(record=record)
+
+    def ended(self, message: Message) -> Model:
+        """With a message acknowledged as done; a death that it finds is told."""
+        return self.without_message(message)._replace(told=self.told or self.record.state == "DEAD")
+
+    def with_deliverers(self, *deliverers: Deliverer) -> Model:
+        """With these deliverers, in an order of their own."""
+        return self._replace(deliverers=tuple(sorted(deliverers, key=repr)))
 
 
 def is_settled(model: Model) -> bool:
@@ -52,174 +81,138 @@ def is_settled(model: Model) -> bool:
     return model.record.state in FINAL and (model.record.state != "DEAD" or model.told)
 
 
-def steps_of(breaks: frozenset[str], most_deliverers: int = 2) -> Actions:
-    """The steps of the protocol, with rules left out as `breaks` names them."""
+def follow(record: Record) -> Record:
+    """The record after an attempt that failed."""
+    if record.cancelled:
+        return Record("CANCELLED", record.number)
+    return Record("DEAD" if record.number == LAST else "WAITING", record.number)
 
-    def write(model: Model, after: Record, **more: object) -> Model:
-        if model.record.state in FINAL and after != model.record:
-            raise Broken(f"a final {model.record.state} becomes {after.state}")
-        return model._replace(record=after, **more)  # type: ignore[arg-type]
 
-    def follow(record: Record) -> Record:
-        if record.cancelled:
-            return Record("CANCELLED", record.number)
-        return Record("DEAD", record.number) if record.number == ATTEMPTS[-1] else Record("WAITING", record.number)
+def next_of(record: Record) -> Message | None:
+    """The release of the attempt that a record waits for."""
+    return ("release", record.number + 1) if record.state == "WAITING" else None
 
-    def next_of(record: Record) -> tuple[str, int] | None:
-        return ("release", record.number + 1) if record.state == "WAITING" else None
 
-    def plan(model: Model, kind: str, number: int) -> tuple[str, Record, tuple[str, int] | None]:
-        """What a deliverer does that holds a message: start, send what follows, or let go."""
-        record = model.record
+class Protocol:
+    """The steps of the protocol, with the rules left out that `breaks` names, and so many deliverers at once."""
+
+    def __init__(self, *breaks: str, deliverers: int = 1) -> None:
+        self._breaks = frozenset(breaks)
+        self._most = deliverers
+
+    def steps(self, model: Model) -> Iterator[Step[Model]]:
+        """All steps out of a state."""
+        if is_settled(model) and not model.deliverers and not model.messages:
+            return
+        for message in model.messages:
+            if len(model.deliverers) < self._most:
+                yield True, f"receive {message}", self._received(model, message)
+        for one in model.deliverers:
+            others = list(model.deliverers)
+            others.remove(one)
+            alone = model.with_deliverers(*others)
+            yield False, f"a deliverer dies ({one.doing} {one.number})", alone
+            yield from {"claim": self._deliver, "await": self._answered, "send": self._send}[one.doing](alone, one)
+        yield from self._reports(model)
+        yield from self._of_the_world(model)
+
+    # Deliverers. `alone` is the model without the one that acts.
+
+    def _received(self, model: Model, message: Message) -> Model:
+        doing, after, sends = self._plan(model.record, *message)
+        if doing == "end":
+            return model.ended(message)
+        return model.written(after).with_deliverers(*model.deliverers, Deliverer(doing, message[1], message, sends))
+
+    def _plan(self, record: Record, kind: str, number: int) -> tuple[str, Record, Message | None]:
+        """What a deliverer does that holds a message: claim, send what follows, or acknowledge."""
         if record.state in FINAL:
             return "end", record, None
         if record.state == "RUNNING":
-            if record.failed and "report ignored" not in breaks:
-                after = follow(record)
-                return "send", after, next_of(after)
-            if record.live:
-                if kind == "watch" and (record.number != number or "watch lets go of a live claim" in breaks):
-                    return "end", record, None
-                return "send", record, (("watch" if record.accepted else kind), number)
-            after = follow(record)
-            return "send", after, next_of(after)
+            return self._plan_running(record, kind, number)
+        if kind == "watch" and "a watch lets go of what waits" in self._breaks:
+            return "end", record, None
         if number != record.number + 1 or kind == "watch":
-            if kind == "watch" and "watch starts" in breaks and number == record.number + 1:
-                return "claim", Record("RUNNING", number, live=True), None
-            if kind == "watch" and "watch lets go of what waits" in breaks:
-                return "end", record, None
             return "send", record, next_of(record)
         return "claim", Record("RUNNING", number, live=True), None
 
-    def deliverer_steps(model: Model) -> Iterator[Step[Model]]:
-        for message in model.messages:
-            if len(model.deliverers) < most_deliverers:
-                yield from receive(model, message)
-        for place, (doing, number, held, sends) in enumerate(model.deliverers):
-            others = model.deliverers[:place] + model.deliverers[place + 1 :]
-            yield False, f"a deliverer dies ({doing} {number})", model._replace(deliverers=others)
-
-            def goes_on(model: Model, doing: str, sends: tuple[str, int] | None = sends, place: int = place) -> Model:
-                _, number, held, _ = model.deliverers[place]
-                mine = (doing, number, held, sends)
-                return model._replace(deliverers=model.deliverers[:place] + (mine,) + model.deliverers[place + 1 :])
-
-            record = model.record
-            owns = record.state == "RUNNING" and record.number == number
-            if doing == "claim":
-                if owns and record.live:
-                    yield True, f"deliver {number}", deliver(goes_on(model, "await"), number)
-                else:
-                    yield True, f"too late to deliver {number}", model._replace(deliverers=others)
-            elif doing == "await":
-                yield from outcomes(model, goes_on, number, owns, held, others)
-            elif doing == "send":
-                sent = (model if sends is None else with_message(model, sends))._replace(deliverers=others)
-                sent = sent._replace(told=sent.told or record.state == "DEAD")
-                yield True, f"send {sends}, acknowledge {held}", without(sent, held)
-                yield False, f"send {sends}, and die", sent
-                if "acknowledged before what follows" in breaks:
-                    yield False, "acknowledge first", without(model, held)._replace(deliverers=others)
-
-    def receive(model: Model, message: tuple[str, int]) -> Iterator[Step[Model]]:
-        kind, number = message
-        doing, after, sends = plan(model, kind, number)
-        if doing == "end":
-            yield True, f"receive and acknowledge {message}", end(model, message)
-            return
-        mine = (doing, number, message, sends)
-        yield (
-            True,
-            f"receive {kind} {number}",
-            write(model, after, deliverers=tuple(sorted((*model.deliverers, mine), key=repr))),
-        )
-
-    def end(model: Model, message: tuple[str, int]) -> Model:
-        return without(model, message)._replace(told=model.told or model.record.state == "DEAD")
-
-    def deliver(model: Model, number: int) -> Model:
-        if number in model.tokens:
-            raise Broken(f"attempt {number} is delivered twice")
-        if model.record.state in FINAL:
-            raise Broken("an attempt begins after the end")
-        return model._replace(tokens=(*model.tokens, number))
-
-    def outcomes(
-        model: Model,
-        goes_on: Callable[..., Model],
-        number: int,
-        owns: bool,
-        held: tuple[str, int],
-        others: tuple[Deliverer, ...],
-    ) -> Iterator[Step[Model]]:
-        record = model.record
-        if not owns and "acceptance without the claim" not in breaks:
-            if record.state in FINAL or "lost claim absorbed" in breaks:
-                yield True, "another has ended it", end(model, held)._replace(deliverers=others)
-            else:
-                yield True, "another has it: the message comes back", model._replace(deliverers=others)
-            return
-        if record.failed:
+    def _plan_running(self, record: Record, kind: str, number: int) -> tuple[str, Record, Message | None]:
+        if record.failed or not record.live:
             after = follow(record)
-            yield True, "its failure was reported", goes_on(write(model, after), "send", next_of(after))
+            return "send", after, next_of(after)
+        if kind == "watch" and (record.number != number or "a watch lets go of a live claim" in self._breaks):
+            return "end", record, None
+        return "send", record, ("watch" if record.accepted else kind, record.number if record.accepted else number)
+
+    def _deliver(self, alone: Model, one: Deliverer) -> Iterator[Step[Model]]:
+        record = alone.record
+        if not (record.state == "RUNNING" and record.number == one.number and record.live):
+            yield True, f"too late to deliver {one.number}", alone
             return
-        accepted = record._replace(state="RUNNING", number=number, live=True, accepted=True)
-        watch = None if "no watch" in breaks else ("watch", number)
-        yield True, f"accepted {number}", goes_on(write(model, accepted), "send", watch)
-        after = follow(record._replace(number=number))
-        yield False, f"refused {number}", goes_on(write(model, after), "send", next_of(after))
+        if one.number in alone.tokens:
+            raise Broken(f"attempt {one.number} is delivered twice")
+        delivered = alone._replace(tokens=(*alone.tokens, one.number))
+        yield True, f"deliver {one.number}", delivered.with_deliverers(*alone.deliverers, one._replace(doing="await"))
 
-    def receiver_steps(model: Model) -> Iterator[Step[Model]]:
-        record = model.record
+    def _answered(self, alone: Model, one: Deliverer) -> Iterator[Step[Model]]:
+        """The target has answered; a compare-and-set on the claim decides what that means."""
+        record = alone.record
+        owns = record.state == "RUNNING" and record.number == one.number
+        if not owns and "an acceptance needs no claim" not in self._breaks:
+            is_done = record.state in FINAL or "a lost claim is acknowledged" in self._breaks
+            yield True, "somebody else has ended it", alone.ended(one.held) if is_done else alone
+            return
+        after = follow(record._replace(number=one.number))
+        if record.failed:
+            yield True, "its failure was reported", self._sending(alone, one, after, next_of(after))
+            return
+        accepted = record._replace(state="RUNNING", number=one.number, live=True, accepted=True)
+        watch = None if "what was accepted is not watched" in self._breaks else ("watch", one.number)
+        yield True, f"accepted {one.number}", self._sending(alone, one, accepted, watch)
+        yield False, f"refused {one.number}", self._sending(alone, one, after, next_of(after))
+
+    def _sending(self, alone: Model, one: Deliverer, after: Record, sends: Message | None) -> Model:
+        return alone.written(after).with_deliverers(*alone.deliverers, one._replace(doing="send", sends=sends))
+
+    def _send(self, alone: Model, one: Deliverer) -> Iterator[Step[Model]]:
+        sent = alone.with_message(one.sends)._replace(told=alone.told or alone.record.state == "DEAD")
+        yield True, f"send {one.sends}, acknowledge {one.held}", sent.without_message(one.held)
+        yield False, f"send {one.sends}, and die", sent
+        if "acknowledged before what follows" in self._breaks:
+            yield False, f"acknowledge {one.held} first, and die", alone.without_message(one.held)
+
+    # Receivers and the api.
+
+    def _reports(self, model: Model) -> Iterator[Step[Model]]:
         for number in model.tokens:
-            fits = record.state == "RUNNING" and (record.number == number or "any token counts" in breaks)
-            fits = fits or ("a final record takes reports" in breaks and record.number == number)
-            if fits and not record.failed:
-                yield False, f"complete {number}", write(model, Record("SUCCEEDED", number))
-                failed = record._replace(failed=True)
-                if record.state == "RUNNING" and number not in model.sending:
-                    noted = write(model, failed, sending=tuple(sorted((*model.sending, number))))
-                    yield False, f"fail {number}", noted
-                if record.live or record.accepted:
-                    yield False, f"beat {number}", write(model, record._replace(live=True, accepted=True))
-                if record.cancelled:
-                    yield False, f"cancelled {number}", write(model, Record("CANCELLED", number))
-            if "any token counts" in breaks and fits and record.number != number:
-                raise Broken("a stale token changes a record")
+            if self._counts(model.record, number):
+                yield from self._said(model, number)
         for number in model.sending:
-            left = tuple(one for one in model.sending if one != number)
-            yield False, f"the api dies before it sends watch {number}", model._replace(sending=left)
-            yield True, f"the api sends watch {number}", with_message(model, ("watch", number))._replace(sending=left)
+            left = model._replace(sending=tuple(one for one in model.sending if one != number))
+            yield False, f"the api dies before it sends watch {number}", left
+            yield True, f"the api sends watch {number}", left.with_message(("watch", number))
 
-    def world_steps(model: Model) -> Iterator[Step[Model]]:
+    def _counts(self, record: Record, number: int) -> bool:
+        """Whether the token of an attempt counts."""
+        if record.state != "RUNNING":
+            return "a report counts after the end" in self._breaks and record.number == number
+        if record.number != number and "any token counts" in self._breaks:
+            raise Broken("a stale token changes a record")
+        return record.number == number and not record.failed
+
+    def _said(self, model: Model, number: int) -> Iterator[Step[Model]]:
+        record = model.record
+        yield False, f"complete {number}", model.written(Record("SUCCEEDED", number))
+        yield False, f"beat {number}", model.written(record._replace(live=True, accepted=True))
+        if number not in model.sending:
+            noted = model.written(record._replace(failed=True))
+            yield False, f"fail {number}", noted._replace(sending=tuple(sorted((*model.sending, number))))
+
+    def _of_the_world(self, model: Model) -> Iterator[Step[Model]]:
         record = model.record
         if record.state == "RUNNING" and record.live:
             yield True, "the claim ends", model._replace(record=record._replace(live=False))
         if record.state == "RUNNING" and not record.cancelled:
             yield False, "a cancel is noted", model._replace(record=record._replace(cancelled=True))
         if record.state == "WAITING":
-            yield False, "a cancel", write(model, Record("CANCELLED", record.number))
-
-    def steps(model: Model) -> Iterator[Step[Model]]:
-        if is_settled(model) and not model.deliverers and not model.messages:
-            return
-        yield from deliverer_steps(model)
-        yield from receiver_steps(model)
-        yield from world_steps(model)
-
-    return steps
-
-
-def with_message(model: Model, message: tuple[str, int]) -> Model:
-    """The model with a message that was sent. More than two alike are as two: one in hand, and one that follows it."""
-    if model.messages.count(message) > 1:
-        return model
-    return model._replace(messages=tuple(sorted((*model.messages, message))))
-
-
-def without(model: Model, message: tuple[str, int]) -> Model:
-    """The model without a message that was acknowledged."""
-    left = list(model.messages)
-    if message in left:
-        left.remove(message)
-    return model._replace(messages=tuple(left))
+            yield False, "a cancel", model.written(Record("CANCELLED", record.number))

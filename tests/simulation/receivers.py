@@ -64,9 +64,9 @@ class Receivers:
         assert delivery.occurrence.completion is not None, "only what ends by callback has a token"
         rng = random.Random(f"{delivery.execution_id} {delivery.attempt}")
         manner = rng.choice(FAULTLESS if faultless else tuple(Manner))
-        said = delivery.occurrence.payload.body
-        if said.startswith(SAYS) and delivery.attempt == 1:
-            manner = Manner[said.removeprefix(SAYS).decode()]
+        asks = delivery.occurrence.payload.body
+        if asks.startswith(SAYS) and delivery.attempt == 1:
+            manner = Manner[asks.removeprefix(SAYS).decode()]
         beat_ms = round(delivery.occurrence.completion.heartbeat_seconds * 1000)
         report = partial(self._report, delivery, decode_token(delivery.token))
         beat = partial(self._beat, delivery, decode_token(delivery.token))
