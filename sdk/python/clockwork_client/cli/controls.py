@@ -50,13 +50,16 @@ def pause(state: State, /, reason: str | None, waiting: str | None, **given: Any
 @which
 @click.option("--reason", help="Why, for others to read.")
 @click.option("--waiting", type=click.Choice(["keep", "cancel"]), help="What was due before and waits (keep).")
+@click.option("--paused-reason", help="Of many: leave alone what was paused for another reason.")
 @click.pass_obj
-def resume(state: State, /, reason: str | None, waiting: str | None, **given: Any) -> None:
+def resume(state: State, /, reason: str | None, waiting: str | None, paused_reason: str | None, **given: Any) -> None:
     """Go on with a paused job; or with all that have a tag or a prefix of their keys."""
     if _is_about_many(given):
-        call = state.cw.jobs.resume_many
-        _handle(state, "Resume", lambda **more: call(reason=reason, waiting=waiting, **more), given)
+        call, chosen = state.cw.jobs.resume_many, {"waiting": waiting, "paused_reason": paused_reason}
+        _handle(state, "Resume", lambda **more: call(reason=reason, **chosen, **more), given)
         return
+    if paused_reason is not None:
+        raise click.UsageError("--paused-reason is for many jobs")
     revision = given["if_revision"]
     show_job(state, state.cw.jobs.resume(_one(state, given), reason, waiting=waiting, if_revision=revision))
 
@@ -84,7 +87,7 @@ def _one(state: State, given: dict[str, Any]) -> str:
 
 def _is_about_many(given: dict[str, Any]) -> bool:
     """Whether many jobs are meant. Raises UsageError for options that do not go together."""
-    is_many = any(given[name] for name in _MANY)
+    is_many = any(given[name] is not None for name in _MANY)
     if is_many and (given["job_id"] or given["key"]):
         raise click.UsageError("either one job, or --tag and --key-prefix")
     strange = [name for name in (_OF_ONE if is_many else _OF_MANY) if given[name]]
@@ -94,7 +97,7 @@ def _is_about_many(given: dict[str, Any]) -> bool:
 
 
 def _handle(state: State, verb: str, call: Callable[..., HandledJobs], given: dict[str, Any]) -> None:
-    chosen = {name: given[name] for name in _MANY if given[name]}
+    chosen = {name: given[name] for name in _MANY if given[name] is not None}
 
     def found() -> Any:
         yield from state.cw.jobs.list(prefix=given["prefix"], tag=given["tag"], page_size=1_000)
@@ -106,6 +109,8 @@ def _handle(state: State, verb: str, call: Callable[..., HandledJobs], given: di
         answer = call(next_token=token, **chosen)
         for one in answer.passed or ():
             show.said(f"{one.job_key} was passed: {one.reason}")
+        for job_key in answer.unreadable or ():
+            show.said(f"{job_key} cannot be read by the deployed version, and was passed")
         return answer
 
     many.handle(state, once, given["next_token"])
