@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -55,8 +56,8 @@ def pause(state: State, /, reason: str | None, waiting: str | None, **given: Any
 def resume(state: State, /, reason: str | None, waiting: str | None, paused_reason: str | None, **given: Any) -> None:
     """Go on with a paused job; or with all that have a tag or a prefix of their keys."""
     if _is_about_many(given):
-        call, chosen = state.cw.jobs.resume_many, {"waiting": waiting, "paused_reason": paused_reason}
-        _handle(state, "Resume", lambda **more: call(reason=reason, **chosen, **more), given)
+        call = partial(state.cw.jobs.resume_many, waiting=waiting, paused_reason=paused_reason)
+        _handle(state, "Resume", lambda **more: call(reason=reason, **more), given)
         return
     if paused_reason is not None:
         raise click.UsageError("--paused-reason is for many jobs")
