@@ -139,6 +139,12 @@ REGULATING = (
         scene="parked",
     ),
     Mutant(
+        "what finds no permit keeps its slot",
+        "flows/deliver/concurrency.py",
+        (('item.release.without_slot().put_off("permit"', 'item.release.put_off("permit"'),),
+        "I8",
+    ),
+    Mutant(
         "an open circuit is never probed",
         "domain/limits/circuits.py",
         (("if now < circuit.probe_at and not (has_slot and circuit.waits):", "if True:"),),
