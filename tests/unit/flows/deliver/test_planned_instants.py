@@ -9,14 +9,14 @@ from typing import Any
 
 import msgspec
 
-from clockwork.domain.executions import State
+from clockwork.domain.executions import Outcome, State
 from clockwork.domain.fires.chains import release_of
 from clockwork.domain.jobs import HttpTarget
 from clockwork.domain.lifecycle.parking import BEHIND_CIRCUIT
 from clockwork.domain.limits.circuits import Circuit
 from clockwork.domain.named.changes import replaced
 from clockwork.domain.recurrence import Fire
-from clockwork.domain.releases import Release
+from clockwork.domain.releases import Delivery, Release
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.bundles import Message
 from clockwork.flows.deliver.deliver import deliver_batch
@@ -96,6 +96,11 @@ def test_a_retry_that_was_parked_just_before_its_instant_keeps_it_when_its_job_g
     named.change(replaced(named.definition(target=NEW, every_ms=86_400_000), b'"n"'))
     started_at: list[int] = []
     answer = clockwork.targets._answer
-    clockwork.targets._answer = lambda delivery: (started_at.append(clockwork.clock.at), answer(delivery))[1]
+
+    def noted(delivery: Delivery) -> Outcome:
+        started_at.append(clockwork.clock.at)
+        return answer(delivery)
+
+    clockwork.targets._answer = noted
     named.run(30)
     assert [max(0, retry.run_at - at) for at in started_at] == [0]
