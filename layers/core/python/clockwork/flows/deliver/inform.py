@@ -32,7 +32,7 @@ from clockwork.domain.named.overlaps import WAITS, is_backfilled
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.releases import Release
 from clockwork.domain.targets.permissions import against
-from clockwork.flows.access import get_jobs
+from clockwork.flows.apart import jobs_apart
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import end_all, with_records
 from clockwork.flows.deliver.items import Item
@@ -60,7 +60,7 @@ def informed(batch: Batch, items: Sequence[Item]) -> list[Item]:
     going = [item for item in going if id(item) not in named]
     refs = batch.each(named.values(), _ref_of)
     with batch.failing(*(item for item, _ in refs)):
-        jobs = get_jobs(batch.world, ((ref.client_id, ref.job_key) for _, ref in refs)) if refs else {}
+        jobs = jobs_apart(batch.world, ((ref.client_id, ref.job_key) for _, ref in refs))
         for item, ref in refs:
             with batch.failing(item):
                 if _is_wanted(batch, item, ref, readable(jobs[ref.client_id, ref.job_key])):
