@@ -20,7 +20,7 @@ REGULATING = (
     Mutant(
         "more is started than a block has permits",
         "flows/deliver/concurrency.py",
-        (("list(items[: blocks.size])", "list(items)"),),
+        (("len(items[: blocks.size])", "len(items)"),),
         "I8",
     ),
     Mutant(
