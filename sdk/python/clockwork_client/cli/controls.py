@@ -11,7 +11,7 @@ import click
 from clockwork_client.cli import many, show
 from clockwork_client.cli.options import Command, id_of, named
 from clockwork_client.cli.shown import show_job
-from clockwork_client.handled import HandledJobs
+from clockwork_client.handled import HandledJobs, PassedJob
 
 if TYPE_CHECKING:
     from clockwork_client.cli.app import State
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _MANY = ("tag", "prefix")
 _OF_MANY = ("yes", "next_token")
 _OF_ONE = ("if_revision",)
+_UNREADABLE = "the deployed version of Clockwork cannot read it"
 
 
 def which(command: Command) -> Command:
@@ -67,12 +68,16 @@ def resume(state: State, /, reason: str | None, waiting: str | None, paused_reas
 
 @click.command()
 @which
+@click.option("--reason", help="Of many: why, for others to read.")
 @click.pass_obj
-def cancel(state: State, /, **given: Any) -> None:
+def cancel(state: State, /, reason: str | None, **given: Any) -> None:
     """Cancel a job, or all with a tag or a prefix of their keys. Exit status 1 if that came too late."""
     if _is_about_many(given):
-        _handle(state, "Cancel", state.cw.jobs.cancel_many, given)
+        call = state.cw.jobs.cancel_many
+        _handle(state, "Cancel", lambda **more: call(reason=reason, **more), given)
         return
+    if reason is not None:
+        raise click.UsageError("--reason is for many jobs")
     found = state.cw.jobs.cancel(_one(state, given), if_revision=given["if_revision"])
     if state.is_json:
         show.as_json(found.raw)
@@ -99,6 +104,7 @@ def _is_about_many(given: dict[str, Any]) -> bool:
 
 def _handle(state: State, verb: str, call: Callable[..., HandledJobs], given: dict[str, Any]) -> None:
     chosen = {name: given[name] for name in _MANY if given[name] is not None}
+    passed: list[PassedJob] = []
 
     def found() -> Any:
         yield from state.cw.jobs.list(prefix=given["prefix"], tag=given["tag"], page_size=1_000)
@@ -108,10 +114,10 @@ def _handle(state: State, verb: str, call: Callable[..., HandledJobs], given: di
 
     def once(token: str | None) -> HandledJobs:
         answer = call(next_token=token, **chosen)
-        for one in answer.passed or ():
+        unreadable = [PassedJob({"jobKey": key, "reason": _UNREADABLE}) for key in answer.unreadable or ()]
+        for one in (*(answer.passed or ()), *unreadable):
             show.said(f"{one.job_key} was passed: {one.reason}")
-        for job_key in answer.unreadable or ():
-            show.said(f"{job_key} cannot be read by the deployed version, and was passed")
+            passed.append(one)
         return answer
 
-    many.handle(state, once, given["next_token"])
+    many.handle(state, once, given["next_token"], passed)
