@@ -64,8 +64,8 @@ def tag_of(execution_id: str, revision: int | None = None) -> str:
 
 def fires_in(tags: Iterable[str]) -> list[OwedFire]:
     """The fires of named jobs among the tags, in order."""
-    matches = [match.groups(ids.ONLY_RUN) for match in map(_FIRE.fullmatch, tags) if match is not None]
-    return sorted(OwedFire(*map(int, numbers), run) for *numbers, run in matches)
+    matches = [match for match in map(_FIRE.fullmatch, tags) if match is not None]
+    return sorted(OwedFire(int(one[1]), int(one[2]), int(one[3]), one[4] or ids.ONLY_RUN) for one in matches)
 
 
 def with_owed(owed: str, untold: Untold, now: int) -> str | None:
