@@ -8,7 +8,7 @@ from types import ModuleType
 
 from clockwork.flows.named import unended
 from clockwork.flows.poll import portions
-from clockwork.flows.sweep import unpark
+from clockwork.flows.sweep import deletion, unpark
 
 #: The bounds that may be anything: more turns make the same.
 BOUNDS: dict[tuple[ModuleType, str], int] = {
@@ -17,6 +17,7 @@ BOUNDS: dict[tuple[ModuleType, str], int] = {
     (unended, "PAGE"): 5,
     (unended, "OLDER_PAGES"): 2,
     (unended, "MOST_PAGES"): 4,
+    (deletion, "PAGE"): 2,
     (unpark, "PAGE"): 3,
     (unpark, "MOST_TRIES"): 2,
 }
