@@ -117,7 +117,7 @@ REGULATING = (
     ),
     Mutant(
         "the note of parked work is forgotten though some of it stays",
-        "flows/sweep/unpark.py",
+        "flows/sweep/part.py",
         (
             (
                 "    elif empty_at is not None and empty_at > parked.noted_at + NOTED_MS + LONGEST_PARKING_MS:\n",
