@@ -233,7 +233,8 @@ class Regulation(Protocol):
     def direct_parked(self, parked: Parked, before: Parked | None = None) -> bool:
         """Set how the sweeper is to unpark a client's occurrences.
 
-        With `before`: only if that is still how it was set; otherwise False, and nothing is written.
+        With `before`: only if that is still how it was set, and no sweep has leased it since. Otherwise False, and
+        nothing is written. Without it the lease of a sweep stays as it is.
         """
 
     def forget_parked(self, parked: Parked) -> None:
