@@ -240,7 +240,9 @@ def test_the_rows_of_a_deleted_clients_named_jobs_end_once_no_record_of_them_is_
     api = Api()
     kept_ms = api.clockwork.world.execution_kept_ms(None)
     api.create(jobKey="alive", schedule=EVERY)
-    api.create(jobKey="long", schedule=EVERY, retentionDays=300)
+    api.clockwork.clients.put(msgspec.structs.replace(ACME, retention_days=300))
+    api.create(jobKey="long", schedule=EVERY)
+    api.clockwork.clients.put(ACME)
     api.call("DELETE", f"/v1/jobs/{api.create(jobKey='ended', schedule=EVERY).body['jobId']}")
     assert {job.expires_at for job in jobs_of(api.clockwork, "acme")} == {0}
     began_at = api.clockwork.clock.at
