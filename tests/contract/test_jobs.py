@@ -181,6 +181,6 @@ def test_only_the_row_of_a_job_that_ends_has_an_end(aws_world: AwsWorld) -> None
     assert aws_world.jobs.save(None, job("b"))
     assert aws_world.jobs.save(ended, job("a", revision=2))
     assert aws_world.jobs.save(job("b"), msgspec.structs.replace(job("b"), expires_at=DUE + 1))
-    items = aws_world.aws.client("dynamodb").scan(TableName=aws_world.table("jobs"))["Items"]
+    items = aws_world.aws.client("dynamodb").scan(TableName=aws_world.table("jobs"), ConsistentRead=True)["Items"]
     ends = {item["jobKey"]["S"]: item.get("expiresAt") for item in items}
     assert ends == {"a": None, "b": {"N": str(-(-(DUE + 1) // 1000))}}
