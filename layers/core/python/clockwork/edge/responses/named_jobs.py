@@ -148,6 +148,7 @@ class JobPage(AnswerBody):
     """In the order of their keys. No `nextToken`: this is the last page; with one, a page may be short."""
 
     items: list[JobSummary]
+    unreadable: Annotated[list[str] | None, Meta(description="jobKeys of jobs that this version cannot read")] = None
     next_token: str | None = None
 
 
