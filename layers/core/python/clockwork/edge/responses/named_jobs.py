@@ -56,7 +56,7 @@ class WrittenJob(AnswerBody, kw_only=True):
         at = job.definition.at
         state, next_fire_at = _state_and_next(job, now, Work(LISTED_WORK))
         next_fire_at = next_fire_at if at is None else None
-        return cls.like(job, state=state, due_at=instant(at), next_fire_at=next_fire_at, **more)
+        return cls.like(job, state=state, due_at=instant(at), next_fire_at=instant(next_fire_at), **more)
 
 
 class ReleasedFire(AnswerBody):
@@ -137,7 +137,7 @@ class JobSummary(AnswerBody):
             schedule=json.loads(job.as_sent)["schedule"],
             record="full",
             due_at=instant(definition.at),
-            next_fire_at=next_fire_at,
+            next_fire_at=instant(next_fire_at),
             description=cron and description(cron),
             **delivery(definition),
             **more,
@@ -250,32 +250,22 @@ def state_of(job: NamedJob, now: int) -> JobState:
 
     A job whose next fire takes too much work to find is taken to have one.
     """
-    with suppress(TooMuchWork):
-        if job.state is JobState.ACTIVE and _next_fire(job, now) is None:
-            return JobState.COMPLETED
-    return job.state
+    return _state_and_next(job, now, Work(LISTED_WORK))[0]
 
 
-def _state_and_next(job: NamedJob, now: int, work: Work) -> tuple[JobState, str | None]:
-    """The state of a job as it is shown, and its next fire after `now` (ms), as far as the work suffices."""
+def _state_and_next(job: NamedJob, now: int, work: Work) -> tuple[JobState, int | None]:
+    """The state of a job as it is shown, and its next fire after `now`, in ms, as far as the work suffices."""
     try:
         fire = next(upcoming(job, now, work), None)
     except TooMuchWork:
         return job.state, None
     is_over = fire is None and job.state is JobState.ACTIVE
-    return JobState.COMPLETED if is_over else job.state, None if fire is None else instant(fire.due_at)
+    return JobState.COMPLETED if is_over else job.state, None if fire is None else fire.due_at
 
 
 def next_due_of(job: NamedJob, now: int) -> int | None:
     """The instant (ms) of the job's next fire after `now`; None without one, or if that takes too much work."""
-    with suppress(TooMuchWork):
-        fire = _next_fire(job, now)
-        return None if fire is None else fire.due_at
-    return None
-
-
-def _next_fire(job: NamedJob, now: int) -> Fire | None:
-    return next(upcoming(job, now, Work(LISTED_WORK)), None)
+    return _state_and_next(job, now, Work(LISTED_WORK))[1]
 
 
 def upcoming(job: NamedJob, now: int, work: Work) -> Iterator[Fire]:
