@@ -38,7 +38,7 @@ class Creates:
         self._wake = wake
         self._random = SeededRandom(world.rng.randrange(2**32))
 
-    def start(self, per_second: int, seconds: int, delay_ms: int, spread_ms: int, jobs_per_request: int) -> None:
+    def start(self, per_second: float, seconds: int, delay_ms: int, spread_ms: int, jobs_per_request: int) -> None:
         """Plan a steady rate of jobs, each due `delay_ms` after its request and up to `spread_ms` later."""
         step_ms = 1_000 * jobs_per_request / per_second
         for number in range(int(seconds * 1_000 / step_ms)):

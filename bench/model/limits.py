@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from bench.model.buckets import Ramp
 from bench.model.chances import Latency
+from bench.reporting.results import kept
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,14 +36,24 @@ class Limits:
     environments_burst: int
     environments_per_second: int
     cold_start: Latency
-    #: Time from a due instant to the start of the first attempt, and from each start of a batch to the next.
+    #: Time from a due instant to the start of the first attempt, and from each start of a batch to the next, on a core.
     first_start_ms: float
     next_start_ms: float
     #: How long a target takes to answer.
     target: Latency
-    #: CPU per job of a poller, and of a deliverer for a claim or an outcome.
+    #: CPU per job of a poller, and of a deliverer for a claim or an outcome, on a core.
     poller_ms_per_job: float
     record_ms_per_job: float
+    #: The memory of a Lambda that has a whole core; with less it has as large a part of one.
+    core_mb: int
+
+    def cores(self, memory_gb: float) -> float:
+        """The part of a core that a Lambda of so much memory has for one thread."""
+        return min(1.0, memory_gb * 1_024 / self.core_mb)
+
+
+#: What the work of a job takes on a core of the machine that measured it last, us (`bench.cpu`).
+_CPU_US = {name: cost["ours"] for name, cost in kept("cpu").items()}
 
 
 AWS = Limits(
@@ -73,15 +84,16 @@ AWS = Limits(
     environments_per_second=100,
     # Assumed.
     cold_start=Latency(450, 900),
-    # Assumed: about twice the time of the benchmark's machine when it is idle, since 1,024 MB are 0.6 of a core.
-    first_start_ms=4.0,
-    next_start_ms=1.0,
+    # Assumed: the time of the benchmark's machine when it is idle.
+    first_start_ms=2.3,
+    next_start_ms=0.58,
     # Assumed.
     target=Latency(40, 250),
-    # `bench.cpu` on one core: 0.12 and 0.8 ms; 1,024 MB are 0.6 of a core.
+    poller_ms_per_job=_CPU_US["poll_release"] / 1_000,
+    # A claim and an outcome are a delivery's calls.
+    record_ms_per_job=_CPU_US["deliver"] / 2 / 1_000,
     # https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html
-    poller_ms_per_job=0.2,
-    record_ms_per_job=1.4,
+    core_mb=1_769,
 )
 
 #: The local stack. Its launcher wakes the event source every 20 ms; a delayed message was measured to reach it after
@@ -98,5 +110,7 @@ EMULATOR = replace(
     environments_burst=20,
     poller_ms_per_job=0.12,
     record_ms_per_job=0.8,
+    # A Lambda there is a process, and has a core if one is free, whatever its memory.
+    core_mb=1,
     target=Latency(2, 20),
 )
