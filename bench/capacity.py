@@ -8,13 +8,14 @@ between repeats, all settings.
 `bench.lateness` calibrates it: with the local stack's constants it must predict what that benchmark measured there,
 each figure within a bound (`bench/model/calibration.py`), and must fail to with any one constant three times as large
 or as small. The command exits with 1 if it does not, or if nothing was measured yet.
+What `make smoke` has measured in an account (docs/measured) takes the place of what the model assumes of AWS.
 
     python -m bench.capacity [--json] [--docs] [--scenario NAME ...]
 
 The tables go to standard error, with --docs also into docs/performance.md, beside a chart; the last line of standard
 output is one JSON object. Takes less than a minute. `throttles` counts writes and invocations that AWS refused for the
 moment. `dollarsPerMillion` has writes, reads, SQS and Lambda with its duration, per job delivered; it leaves out the
-API's requests, storage, logs and idle pollers.
+API's requests, storage, logs and idle pollers. Beside the scenarios, `sources` says where each constant comes from.
 """
 
 from __future__ import annotations
@@ -28,8 +29,10 @@ from dataclasses import replace
 
 from bench.arrivals.lateness_jobs import LONE
 from bench.lateness import RESULT
-from bench.model.calibration import ASSUMED, BOUNDS, Calibration, calibrate, measured_from
+from bench.model.calibration import BOUNDS, NOT_SHOWN, Calibration, calibrate, measured_from
 from bench.model.chart import Bar, chart
+from bench.model.limits import ASSUMED
+from bench.model.measured import MEASURED, constants
 from bench.model.run import Outcome
 from bench.model.scenarios import SCENARIOS, Scenario
 from bench.model.starts import measure_starts
@@ -87,7 +90,7 @@ def told(calibration: Calibration | None) -> str:
         f"The calibration {'holds' if calibration.holds else 'DOES NOT HOLD'}.\n\n"
         f"{table(['off by, as a share of what was measured', 'error', 'bound'], rows)}\n\n"
         f"Tried three times as large and as small, {says}: {tried}.\n\n"
-        f"Assumed, since the local stack cannot show it: {'; '.join(ASSUMED)}.\n"
+        f"The local stack cannot show, so they are assumed: {'; '.join(NOT_SHOWN)}.\n"
     )
 
 
@@ -101,12 +104,22 @@ def calibrated() -> Calibration | None:
     return calibrate(measured_from(result, {name: cost["ours"] for name, cost in kept("cpu").items()}), starts)
 
 
-def report(outcomes: Mapping[str, Outcome], calibration: Calibration | None) -> None:
+def told_of_constants(sources: Mapping[str, str]) -> str:
+    """Which constants an account has measured and which are assumed, in two sentences."""
+    measured = [f"`{name}`" for name, source in sources.items() if source.startswith(MEASURED)]
+    assumed = [f"`{name}`" for name, source in sources.items() if source.startswith(ASSUMED)]
+    where = {source for source in sources.values() if source.startswith(MEASURED)}
+    said = f"{', '.join(measured)}: {where.pop()}" if measured else "Nobody has measured a constant in an account"
+    return f"{said}. Assumed: {', '.join(assumed)}.\n"
+
+
+def report(outcomes: Mapping[str, Outcome], calibration: Calibration | None, sources: Mapping[str, str]) -> None:
     """Write the block in the documentation and the chart."""
     bars = [Bar(name, (one.p50_ms, one.p99_ms, one.max_ms)) for name, one in outcomes.items()]
     CHART.write_text(chart("Lateness by the model (logarithmic; the figure is the p99)", bars), encoding="utf-8")
     parts = [
         told(calibration),
+        told_of_constants(sources),
         outcomes_table(outcomes) + "\n",
         "![Lateness by scenario](capacity.svg)\n",
         "Deployed as follows; what is marked with * is set at the table and the account.\n",
@@ -128,18 +141,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.docs and options.scenario:
         parser.error("--docs writes the table of all scenarios, so it does not go with --scenario")
     say = (lambda _: None) if options.json else sys.stderr.write
-    calibration = calibrated()
-    say(told(calibration))
+    calibration, used = calibrated(), constants()
+    say(told(calibration) + told_of_constants(used.sources))
     outcomes = {}
     for name in options.scenario or _BY_NAME:
         started = time.monotonic()
-        outcomes[name] = _BY_NAME[name].run(_BY_NAME[name].deployment)
+        outcomes[name] = _BY_NAME[name].run(_BY_NAME[name].deployment, used.limits)
         say(f"  {name}: {time.monotonic() - started:.1f} s\n")
     say(outcomes_table(outcomes) + "\n")
     if options.docs:
-        report(outcomes, calibration)
-    calibrating = {"assumed": list(ASSUMED)} if calibration is None else calibration.as_json()
-    print(json.dumps({**{name: one.as_json() for name, one in outcomes.items()}, "calibration": calibrating}))
+        report(outcomes, calibration, used.sources)
+    calibrating = {"assumed": list(NOT_SHOWN)} if calibration is None else calibration.as_json()
+    scenarios = {name: one.as_json() for name, one in outcomes.items()}
+    print(json.dumps({**scenarios, "calibration": calibrating, "sources": dict(used.sources)}))
     if calibration is None or not calibration.holds:
         sys.exit(1)
 

@@ -41,7 +41,7 @@ MEASURED = (
     "poller_ms_per_job",
 )
 #: What the stack cannot show: nothing here is calibrated, and AWS's own figures or assumptions stand in the model.
-ASSUMED = (
+NOT_SHOWN = (
     "time between the starts of a batch: measured anew for each calibration, and small beside the rest",
     "invoke: asynchronous invocations of pollers hide behind the lookahead",
     "tails of all latencies of AWS",
@@ -81,7 +81,7 @@ class Calibration:
     def as_json(self) -> dict[str, Any]:
         """What is printed."""
         rounded = {name: round(error, 3) for name, error in self.errors.items()}
-        return {**rounded, "sensitivity": dict(self.sensitivity), "assumed": list(ASSUMED)}
+        return {**rounded, "sensitivity": dict(self.sensitivity), "assumed": list(NOT_SHOWN)}
 
 
 def calibrate(measured: Measured, starts: Starts) -> Calibration:

@@ -12,10 +12,10 @@ from bench import capacity
 from bench.arrivals.calibrating import median_ms, percentiles
 from bench.arrivals.lateness_jobs import BEYOND, STEADY, Load
 from bench.model.calibration import (
-    ASSUMED,
     BOUNDS,
     FACTORS,
     MEASURED,
+    NOT_SHOWN,
     Calibration,
     Measured,
     calibrate,
@@ -110,7 +110,7 @@ def test_without_a_measurement_nothing_is_claimed(
     with pytest.raises(SystemExit) as ended:
         capacity.main(["--json", "--scenario", "rate_1"])
     assert ended.value.code == 1
-    assert json.loads(capsys.readouterr().out.splitlines()[-1])["calibration"] == {"assumed": list(ASSUMED)}
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["calibration"] == {"assumed": list(NOT_SHOWN)}
 
 
 def test_constants_are_medians_and_errors_are_shares() -> None:

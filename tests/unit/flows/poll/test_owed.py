@@ -18,7 +18,7 @@ import pytest
 
 from clockwork.domain import keys
 from clockwork.domain.errors import Unavailable, Undecodable
-from clockwork.domain.executions import State
+from clockwork.domain.executions import Execution, State
 from clockwork.domain.fires.chains import release_of as release_of_fire
 from clockwork.domain.ids import AnonymousJob, decode_job
 from clockwork.domain.jobs import Occurrence
@@ -29,9 +29,11 @@ from clockwork.domain.releases import Release
 from clockwork.domain.storage import codec
 from clockwork.domain.storage.rows import release_of, row_of, row_of_job, row_of_many
 from clockwork.domain.timeline import Page, Row
+from clockwork.flows.named.trigger import backfill
 from clockwork.flows.poll.ordered_shard import poll_ordered_shard
 from clockwork.flows.poll.shard import PollReport, poll_shard
 from clockwork.memory.world import MemoryClockwork
+from clockwork.ports import Saved
 from tests.support.examples import NOW, execution, occurrence
 from tests.support.named import Named
 
@@ -136,6 +138,40 @@ def test_of_a_shared_row_only_the_job_is_owed_that_raises(monkeypatch: pytest.Mo
         assert (sent(clockwork), owed(clockwork)) == ({"acme": ROWS + 3}, 1)
     visits(clockwork, 2)
     assert (sent(clockwork), owed(clockwork)) == ({"acme": ROWS + 3, ODD: 1}, 0)
+
+
+def test_of_a_shared_row_the_death_that_is_owed_is_recorded_and_no_other_one_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clockwork = MemoryClockwork()
+    jobs = {place: due(clockwork, client_id) for place, client_id in enumerate(("acme", "damaged", ODD, "acme"))}
+    packed = row_of_many(P, keys.row_key(jobs[0].due_at, "x" * 22), jobs, NOW * 2)
+    clockwork = ready(packed)
+
+    def odd(row: Row, index: int, element: Occurrence) -> Release:
+        if element.client_id != "acme":
+            raise ValueError(SECRET)
+        return release_of(row, index, element)
+
+    monkeypatch.setattr("clockwork.flows.poll.expand.release_of", odd)
+    saved: list[str] = []
+    with poisoned(clockwork, monkeypatch):
+        visits(clockwork, 1)
+        assert owed(clockwork) == 1
+    assert [one.client_id for one in clockwork.executions.all()] == ["damaged"]
+    save = clockwork.executions.save
+
+    def noting(changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
+        saved.extend(after.client_id for _, after in changes)
+        return save(changes)
+
+    with monkeypatch.context() as watched:
+        watched.setattr(clockwork.executions, "save", noting)
+        visits(clockwork, 2)
+    # A death that nobody recorded would leave its client with a job that never ran and is never told.
+    assert sorted(one.client_id for one in clockwork.executions.all()) == ["damaged", ODD]
+    assert saved == [ODD]
+    assert (sent(clockwork), owed(clockwork)) == ({"acme": ROWS + 2}, 0)
 
 
 def test_a_job_whose_record_cannot_even_be_made_is_owed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,7 +336,10 @@ def test_what_cannot_be_told_for_an_hour_is_logged_once(
         visits(clockwork)
     assert owed(clockwork) == 0
     (told,) = [one for one in caplog.records if getattr(one, "action", "") == "death_not_recorded"]
-    assert getattr(told, "key", None) == odd.key or place_of(getattr(told, "executionId", "")) == odd.key
+    if gone:
+        assert (told.__dict__["key"], told.__dict__["executionId"]) == (odd.key, "all of the row")
+    else:
+        assert place_of(told.__dict__["executionId"]) == odd.key
     assert SECRET not in caplog.text
 
 
@@ -309,7 +348,11 @@ def test_a_shard_owes_a_bounded_number(monkeypatch: pytest.MonkeyPatch, caplog: 
     with caplog.at_level(logging.ERROR), poisoned(clockwork, monkeypatch):
         visits(clockwork, 2)
         assert owed(clockwork) == MOST_OWED
-    assert len([one for one in caplog.records if getattr(one, "action", "") == "death_not_recorded"]) == 3
+    lost = [one for one in caplog.records if getattr(one, "action", "") == "death_not_recorded"]
+    # Nothing but the log tells of these: whoever reads it finds each job by its execution.
+    assert [(one.__dict__["key"], place_of(one.__dict__["executionId"])) for one in lost] == [
+        (odd_row(number).key,) * 2 for number in range(MOST_OWED, MOST_OWED + 3)
+    ]
     visits(clockwork, 2)
     assert sent(clockwork) == {"acme": ROWS, ODD: MOST_OWED}
 
@@ -417,6 +460,42 @@ def test_a_retry_of_a_named_job_that_is_owed_comes(monkeypatch: pytest.MonkeyPat
     clockwork.poll(partition_id)
     assert owed(clockwork, partition_id) == 0
     assert [(one.execution_id, one.attempt) for one in taken(named)] == [(retry.execution_id, 2)]
+
+
+@pytest.mark.parametrize("what", ["nothing", "pause", "another timing"])
+def test_a_backfilled_fire_that_is_owed_comes_once_though_its_job_is_changed_meanwhile(
+    what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = Named(every_ms=3_600_000)
+    clockwork, partition_id = named.clockwork, named.job.partition_id
+    from_at = named.start - 3 * 3_600_000
+    planned = backfill(clockwork.world, named.stored, from_at, named.start - 1, 0.1, "key", admit=lambda _: None)
+    with monkeypatch.context() as broken:
+        for port, call in ((clockwork.queue, "send"), (clockwork.executions, "save")):
+            broken.setattr(port, call, raising(getattr(port, call), lambda _: True))
+        broken.setattr(clockwork.timeline, "put_new", raising(clockwork.timeline.put_new, is_release))
+        clockwork.poll(partition_id)
+    assert (planned.count, owed(clockwork, partition_id)) == (3, 3)
+    if what == "another timing":
+        named.change(changes.replaced(named.definition(every_ms=2_000_000), b'"y"'))
+    elif what == "pause":
+        named.change(changes.paused("incident"))
+    clockwork.clock.advance(2_000)
+    clockwork.poll(partition_id)
+    assert owed(clockwork, partition_id) == 0
+    mine = [one for one in taken(named) if one.run == planned.backfill_id]
+    assert [one.occurrence.due_at for one in mine] == [from_at + 3_600_000 * number for number in range(3)]
+    if what != "another timing":
+        # They keep the rate that was asked for.
+        assert [one.run_at - mine[0].run_at for one in mine] == [0, 10_000, 20_000]
+    named.run(60)
+    ended = {one.execution_id: one.state for one in named.executions()}
+    assert [ended[one.execution_id] for one in mine] == [State.SUCCEEDED] * 3
+
+
+def is_release(about: object) -> bool:
+    """Whether a row holds a release, as one that is set aside does."""
+    return isinstance(about, Row) and any(isinstance(one, Release) for one in codec.decode_row(about.blob).values())
 
 
 def test_a_deleted_job_is_owed_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -145,6 +145,7 @@ class JobPage(AnswerBody):
     """In the order of their keys. No `nextToken`: this is the last page; with one, a page may be short."""
 
     items: list[JobSummary]
+    unreadable: Annotated[list[str] | None, Meta(description="jobKeys of jobs that this version cannot read")] = None
     next_token: str | None = None
 
 
@@ -226,7 +227,7 @@ def deletion(answer: Written) -> Cancellation:
         listed = "what is listed is" if count <= SHOWN else f"{count} executions, of which {SHOWN} are listed, are"
         verdict, reason = Verdict.RUNNING, f"{listed} under way; {others}"
     elif answer.may_be_under_way:
-        unseen = "of many thousand old executions not all are read"
+        unseen = "of its many thousand executions not all are read yet; a repeat reads on"
         verdict, reason = Verdict.TOO_LATE, f"nothing more fires, but something may be under way: {unseen}"
     else:
         verdict, reason = Verdict.CANCELLED, "nothing of it starts any more"
