@@ -44,6 +44,8 @@ YES ?=
 STAGE ?= account
 # Not empty: `make destroy` does not wait for what was released.
 NOW ?=
+# Not empty: `make rollback` goes to the newest Lambdas again.
+FORWARD ?=
 # Not empty: `make restore` changes nothing. The instant of the tables, and so many seconds the cursors go back before it.
 CHECK ?=
 AT ?=
@@ -61,7 +63,7 @@ PORT ?=
 STATE ?=
 SERVER = $(PY) -m local.dev $(PORT:%=--port %) $(if $(STATE),--state '$(STATE)')
 
-.PHONY: help setup setup-dev dev dev-logs dev-reload check fmt test fast unit nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak smoke openapi synth preflight deploy destroy restore run demo bench clean
+.PHONY: help setup setup-dev dev dev-logs dev-reload check fmt test fast unit nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak smoke openapi synth preflight deploy rollback destroy restore run demo bench clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -168,6 +170,9 @@ preflight: setup ## What stands in the way of a deployment, and what it would ta
 
 deploy: setup ## Deploy what deployment.json asks for (ENV=staging) into the AWS account of your credentials; YES=1 asks nothing
 	@$(PY) -m rollout deploy $(CHOSEN) $(foreach name,$(ALLOW_REMOVAL),--allow-removal $(name)) $(if $(YES),--yes)
+
+rollback: setup ## Back to the Lambdas of before the last deployment, in seconds (FORWARD=1: to the newest again)
+	@$(PY) -m rollout rollback $(CHOSEN) $(if $(FORWARD),--forward)
 
 destroy: setup ## Take the stack away, once what was released has come to its instant (NOW=1: at once); tables and queues stay
 	@$(PY) -m rollout destroy $(CHOSEN) $(if $(NOW),--now) $(if $(YES),--yes)

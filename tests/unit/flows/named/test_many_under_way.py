@@ -20,7 +20,7 @@ from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
 from clockwork.flows.named.write import unchanged
 from clockwork.ports import Saved
-from tests.support.named import Named
+from tests.support.named import Named, execution_of
 
 OLD, NEW = (HttpTarget(f"https://{host}.example.com/hook") for host in ("old", "new"))
 
@@ -214,6 +214,19 @@ def test_what_runs_behind_the_newest_records_is_told_by_every_repeat(monkeypatch
     for _ in range(3):
         again = unchanged(many.clockwork.world, many.stored)
     assert (again.running, again.may_be_under_way) == ([], False)
+
+
+def test_what_runs_among_the_newest_is_told_though_newer_ones_have_come_since(monkeypatch: pytest.MonkeyPatch) -> None:
+    made_small(monkeypatch)
+    many = Many(50)
+    newest = max(many.clockwork.executions.all(), key=lambda one: one.due_at)
+    running = newest.changed(state=State.RUNNING, attempt=2, claimant="c", claim_until=many.start + 60_000)
+    assert many.clockwork.executions.save([(newest, running)])[0].ok
+    assert many.change(cancelled(None)).running == [running]
+    since = [execution_of(many.job, running.due_at + 1_000 * n, State.SUCCEEDED) for n in range(1, 16)]
+    many.clockwork.executions.save([(None, one) for one in since])
+    for _ in range(2):
+        assert unchanged(many.clockwork.world, many.stored).running == [running]
 
 
 def test_records_that_were_not_all_ended_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,13 +42,22 @@ class Unended(msgspec.Struct, frozen=True):
 
     `all_seen`: this call and those before it have read all of them. `mark_at`: so they have those that are due after
     this instant (ms), and none of these runs, but for the newest, which each call reads. None: they got no further.
-    `marks`: how many marks there are.
+    `newest_to`: the newest reach down to this instant (ms). `marks`: how many marks there are.
     """
 
     found: Sequence[Execution]
     all_seen: bool
     mark_at: int | None = None
+    newest_to: int = 0
     marks: int = 0
+
+
+class _Mark(msgspec.Struct, frozen=True):
+    """How far the calls before came, see `Unended`; and how many marks there are."""
+
+    newest_to: int
+    mark_at: int
+    count: int
 
 
 def unended(world: World, job: NamedJob, *, is_repeat: bool) -> Unended:
@@ -56,46 +65,54 @@ def unended(world: World, job: NamedJob, *, is_repeat: bool) -> Unended:
     now = world.clock.now()
     oldest_at = now - int(job.definition.retry_policy.max_age_seconds * 1000)
     found: list[Execution] = []
+    last: _Mark | None = None
     before: str | None = None
     mark_at: int | None = None
-    older_pages, marks, is_clean = 0, 0, True
+    older_pages, newest_to, is_newest, is_clean = 0, 0, True, True
     for number in range(MOST_PAGES):
         page = world.executions.list(job.job_id, PAGE, before)
         found += [one for one in page if not one.is_final]
         if len(page) < PAGE:
             return Unended(found, all_seen=True)
-        before = page[-1].execution_id
-        older_pages += page[-1].due_at < oldest_at
-        is_clean = is_clean and (number == 0 or all(one.state is not State.RUNNING for one in page))
-        mark_at = page[-1].due_at if is_clean else mark_at
-        if number == 0 and is_repeat:
-            marked_at, marks = _furthest(world, job)
-            if marked_at is not None and marked_at < page[-1].due_at:
-                before, mark_at = _behind(job, marked_at), None
+        before, lowest_at = page[-1].execution_id, page[-1].due_at
+        older_pages += lowest_at < oldest_at
+        if number == 0:
+            last = _last_mark(world, job) if is_repeat else None
+            # What was among the newest in the first call is among them still, however many have come since.
+            newest_to = lowest_at if last is None else last.newest_to
+        if not is_newest:
+            is_clean = is_clean and all(one.state is not State.RUNNING for one in page)
+            mark_at = lowest_at if is_clean else mark_at
+        elif lowest_at <= newest_to:
+            is_newest = False
+            if last is None:
+                mark_at = lowest_at
+            elif last.mark_at < lowest_at:
+                before = _behind(job, last.mark_at)
         if older_pages >= OLDER_PAGES or world.clock.now() >= now + READS_FOR_MS:
             break
-    return Unended(found, all_seen=False, mark_at=mark_at, marks=marks)
+    return Unended(found, False, mark_at, newest_to, 0 if last is None else last.count)
 
 
 def mark(world: World, job: NamedJob, seen: Unended) -> None:
     """Mark for a repeat how far the records were read. Call this once those were ended that are to end."""
     if seen.mark_at is None:
         return
-    reached = Pointer(job.client_id, job.job_key, job.series, Fire(seen.mark_at, seen.mark_at, 0))
+    reached = Pointer(job.client_id, job.job_key, job.series, Fire(seen.newest_to, seen.mark_at, 0))
     row = row_of(job.partition_id, _key(job, seen.marks + 1), [reached], world.row_expires_at(world.clock.now()))
     # Without a mark the repeat reads the same records again.
     with tolerated(world, log, "not marked: %s", {"action": "listing_not_marked", "jobId": job.job_id}):
         world.timeline.put_new([row])
 
 
-def _furthest(world: World, job: NamedJob) -> tuple[int | None, int]:
-    """The due instant that the last mark names, and how many marks there are."""
-    marked_at, marks = None, 0
-    while (row := world.timeline.find([(job.partition_id, _key(job, marks + 1))])[0]) is not None:
+def _last_mark(world: World, job: NamedJob) -> _Mark | None:
+    last, count = None, 0
+    while (row := world.timeline.find([(job.partition_id, _key(job, count + 1))])[0]) is not None:
         (element,) = decode_row(row.blob).values()
         assert isinstance(element, Pointer)
-        marked_at, marks = element.fire.due_at, marks + 1
-    return marked_at, marks
+        count += 1
+        last = _Mark(element.fire.base_at, element.fire.due_at, count)
+    return last
 
 
 def _behind(job: NamedJob, at: int) -> str:
