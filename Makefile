@@ -29,6 +29,7 @@ NPM = npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 DYNAMODB_LOCAL ?= yes
 export DYNAMODB_LOCAL
 WITHOUT_DYNAMODB_LOCAL = $(filter no,$(DYNAMODB_LOCAL))
+NODE_DEV = node_modules/.complete-dev$(if $(WITHOUT_DYNAMODB_LOCAL),-without)
 # What `make nightly` runs, one after the other.
 NIGHTLY := cron-exhaustive url-exhaustive crash-points simulate mutants chaos soak
 
@@ -70,7 +71,7 @@ help: ## This list
 
 setup: .venv/.complete .venv-stack/.complete node_modules/.complete ## Install what running needs (half a minute; nothing when done)
 
-setup-dev: setup .venv/.complete-dev node_modules/.complete-dev ## Install what tests, checkers, simulator and benches need, too (a minute)
+setup-dev: setup .venv/.complete-dev $(NODE_DEV) ## Install what tests, checkers, simulator and benches need, too (a minute)
 
 .venv/.complete: requirements.txt requirements-run.txt constraints.txt layers/vendor/requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python >= 3.11 is needed, $(PYTHON) is %d.%d: make setup PYTHON=python3.x" % sys.version_info[:2])'
@@ -98,7 +99,7 @@ node_modules/.complete: package.json package-lock.json
 	@$(NPM) --omit=dev --omit=optional
 	@touch $@
 
-node_modules/.complete-dev: node_modules/.complete
+$(NODE_DEV): node_modules/.complete
 	@echo "node_modules: what tests need$(if $(WITHOUT_DYNAMODB_LOCAL),,, with DynamoDB Local: its licence asks for an AWS account. DYNAMODB_LOCAL=no leaves it out)"
 	@$(NPM) $(if $(WITHOUT_DYNAMODB_LOCAL),--omit=optional)
 	@$(if $(WITHOUT_DYNAMODB_LOCAL),,test -e node_modules/amplify-dynamodb-simulator/emulator/DynamoDBLocal.jar)
