@@ -1,11 +1,15 @@
-"""AWS's limits and latencies. Every figure is AWS's or marked as assumed; us-east-1, November 2026."""
+"""AWS's limits and latencies, each with its source; us-east-1, November 2026. `measured` puts others in their place."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 from bench.model.buckets import Ramp
-from bench.model.chances import Latency
+from bench.model.chances import Latency, Spread
+from bench.reporting.results import kept
+
+#: Messages that Lambda takes at once from a queue without a window (`infra.triggers.BATCH`).
+BATCH = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,8 +26,12 @@ class Limits:
     query: Latency
     send: Latency
     invoke: Latency
+    #: How much later than its delay says a message becomes visible.
+    delay_error: Spread
     #: Time from a message's visibility to the start of its function.
     queue_to_lambda: Latency
+    #: Messages of one invocation, where more of them wait.
+    messages_per_invocation: int
     #: Messages of one queue that may be received and not yet deleted.
     in_flight: int
     #: Batches of one queue at once; the bound grows from the instant at which messages began to wait.
@@ -35,54 +43,83 @@ class Limits:
     environments_burst: int
     environments_per_second: int
     cold_start: Latency
-    #: Time from a due instant to the start of the first attempt, and from each start of a batch to the next.
+    #: Time from a due instant to the start of the first attempt, and from each start of a batch to the next, on a core.
     first_start_ms: float
     next_start_ms: float
     #: How long a target takes to answer.
     target: Latency
-    #: CPU per job of a poller, and of a deliverer for a claim or an outcome.
+    #: CPU per job of a poller, and of a deliverer for a claim or an outcome, on a core.
     poller_ms_per_job: float
     record_ms_per_job: float
+    #: The memory of a Lambda that has a whole core; with less it has as large a part of one.
+    core_mb: int
+
+    def cores(self, memory_gb: float) -> float:
+        """The part of a core that a Lambda of so much memory has for one thread."""
+        return min(1.0, memory_gb * 1_024 / self.core_mb)
+
+
+#: What the work of a job takes on a core of the machine that measured it last, us (`bench.cpu`).
+_CPU_US = {name: cost["ours"] for name, cost in kept("cpu").items()}
 
 
 AWS = Limits(
-    # https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html
     partition_writes=1_000,
-    # Assumed: AWS says minutes.
-    # https://aws.amazon.com/blogs/database/part-3-scaling-dynamodb-how-partitions-hot-keys-and-split-for-heat-impact-performance/
     split_after_seconds=(120, 600),
-    # Assumed; AWS says single-digit milliseconds on average.
-    # https://aws.amazon.com/blogs/database/understanding-amazon-dynamodb-latency/
     write=Latency(5, 15),
     query=Latency(12, 35),
-    # Assumed.
     send=Latency(10, 40),
     invoke=Latency(50, 200),
-    # Measured by others: p50 16.2, p90 33.8, p99 105 ms.
-    # https://bitesizedserverless.com/bite/serverless-messaging-latency-compared/
+    delay_error=Spread(),
     queue_to_lambda=Latency(16.2, 105),
-    # https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html
+    messages_per_invocation=BATCH,
     in_flight=120_000,
-    # 5 at first, 300 more a minute, 1,250 at most; provisioned pollers: same page.
-    # https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html
     event_source=Ramp(5, 5, 1_250),
     poller_receives=10,
     poller_batches=10,
-    # https://docs.aws.amazon.com/lambda/latest/dg/scaling-behavior.html
     environments_burst=1_000,
     environments_per_second=100,
-    # Assumed.
     cold_start=Latency(450, 900),
-    # Assumed: about twice the time of the benchmark's machine when it is idle, since 1,024 MB are 0.6 of a core.
-    first_start_ms=4.0,
-    next_start_ms=1.0,
-    # Assumed.
+    first_start_ms=2.3,
+    next_start_ms=0.58,
     target=Latency(40, 250),
-    # `bench.cpu` on one core: 0.12 and 0.8 ms; 1,024 MB are 0.6 of a core.
-    # https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html
-    poller_ms_per_job=0.2,
-    record_ms_per_job=1.4,
+    poller_ms_per_job=_CPU_US["poll_release"] / 1_000,
+    # A claim and an outcome are a delivery's calls.
+    record_ms_per_job=_CPU_US["deliver"] / 2 / 1_000,
+    core_mb=1_769,
 )
+
+ASSUMED = "assumed"
+_DYNAMODB = "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide"
+_LAMBDA = "https://docs.aws.amazon.com/lambda/latest/dg"
+_HEAT = "https://aws.amazon.com/blogs/database/part-3-scaling-dynamodb-how-partitions-hot-keys-and-split-for-heat-impact-performance/"
+_LATENCY = "https://aws.amazon.com/blogs/database/understanding-amazon-dynamodb-latency/"
+_OUR_CPU = f"bench.cpu on a core of another machine; memory's part of a core by {_LAMBDA}/configuration-memory.html"
+#: Where each constant of `AWS` comes from.
+SOURCES = {
+    "partition_writes": f"{_DYNAMODB}/bp-partition-key-design.html",
+    "split_after_seconds": f"{ASSUMED}; minutes by {_HEAT}",
+    "write": f"{ASSUMED}; single-digit milliseconds on average by {_LATENCY}",
+    "query": f"{ASSUMED}; single-digit milliseconds on average by {_LATENCY}",
+    "send": ASSUMED,
+    "invoke": ASSUMED,
+    "delay_error": f"{ASSUMED}: none",
+    "queue_to_lambda": "measured by https://bitesizedserverless.com/bite/serverless-messaging-latency-compared/",
+    "messages_per_invocation": f"{ASSUMED}: as many as an event source without a window takes",
+    "in_flight": "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html",
+    "event_source": f"{_LAMBDA}/services-sqs-scaling.html",
+    "poller_receives": f"{_LAMBDA}/services-sqs-scaling.html",
+    "poller_batches": f"{_LAMBDA}/services-sqs-scaling.html",
+    "environments_burst": f"{_LAMBDA}/scaling-behavior.html",
+    "environments_per_second": f"{_LAMBDA}/scaling-behavior.html",
+    "cold_start": ASSUMED,
+    "first_start_ms": f"{ASSUMED}: that of the benchmark's idle machine on a core",
+    "next_start_ms": f"{ASSUMED}: that of the benchmark's idle machine on a core",
+    "target": ASSUMED,
+    "poller_ms_per_job": _OUR_CPU,
+    "record_ms_per_job": _OUR_CPU,
+    "core_mb": f"{_LAMBDA}/configuration-memory.html",
+}
 
 #: The local stack. Its launcher wakes the event source every 20 ms; a delayed message was measured to reach it after
 #: 31 ms (p50) and 52 ms (p90). It works on at most ten batches of a queue at once (eight is its share).
@@ -98,5 +135,7 @@ EMULATOR = replace(
     environments_burst=20,
     poller_ms_per_job=0.12,
     record_ms_per_job=0.8,
+    # A Lambda there is a process, and has a core if one is free, whatever its memory.
+    core_mb=1,
     target=Latency(2, 20),
 )

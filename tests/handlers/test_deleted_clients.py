@@ -9,9 +9,12 @@ import msgspec
 import pytest
 
 from clockwork.domain.clients import DELETED
+from clockwork.domain.errors import Undecodable
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.jobs import HttpTarget
+from clockwork.domain.lifecycle.parking import Parked
 from clockwork.flows.deaths import call_back
+from clockwork.flows.sweep.deletion import end_client
 from clockwork.flows.sweep.unpark import unpark
 from clockwork.flows.timeline.shards import ensure_shards
 from tests.handlers.faults import refused
@@ -19,6 +22,7 @@ from tests.handlers.handlers import Answer, Api, job_body, make_handler, recorde
 from tests.handlers.test_trail import Died, Strikes, fragile
 from tests.simulation import roles
 from tests.support.examples import ACME, ADMIN, ALICE, BOB, NOW, execution, occurrence, release
+from tests.support.named import jobs_of
 
 PATH = "/v1/clients/acme"
 EVERY = {"every": {"seconds": 60}}
@@ -82,6 +86,8 @@ def test_a_client_that_is_being_deleted_takes_no_jobs_and_no_changes_and_says_wh
         admin(api, "PUT", PATH, {"principals": [ALICE]}),
         admin(api, "POST", f"{PATH}/pause", {}),
         admin(api, "POST", f"{PATH}/resume", {}),
+        admin(api, "POST", f"{PATH}/parked/release", {}),
+        admin(api, "POST", f"{PATH}/sidelined/release", {}),
     ):
         refused(answer, 409)
         assert "is being deleted" in answer.body["detail"]
@@ -111,7 +117,7 @@ def test_nothing_starts_after_a_delete_and_all_that_was_left_ends_cancelled() ->
     assert {state for state, _ in states.values()} == {"CANCELLED"}
     reasons = [reason for _, reason in states.values()]
     assert reasons.count(DELETED) >= 4  # of both levels, ordered, and what waited for its retry
-    assert all(not job.is_alive for job in api.clockwork.jobs.list("acme", None, None, 100))
+    assert all(not job.is_alive for job in jobs_of(api.clockwork, "acme"))
     assert not api.clockwork.queue.messages and not api.clockwork.ordered_queue.messages
     assert list(api.clockwork.regulation.parked()) == []
     refused(api.create(), 403)
@@ -168,6 +174,95 @@ def _due(api: Api, job_id: str) -> str:
     return f"{one.due_at:013d}"
 
 
+@pytest.mark.parametrize("apart_ms", [0, 3_000])
+def test_what_a_client_with_an_id_of_before_creates_at_once_is_its_own_though_clocks_differ(apart_ms: int) -> None:
+    api = Api()
+    left = api.create(schedule={"delaySeconds": 600}).body["jobId"]
+    admin(api, "DELETE")
+    while not is_gone(api):
+        run(api, 0.1)
+    assert admin(api, "PUT", PATH, {"principals": [BOB]}).status == 200
+    api.clockwork.clock.at -= apart_ms
+    own = api.call("POST", "/v1/jobs", job_body(clientId="acme", schedule={"delaySeconds": 60}), caller=BOB)
+    named = {**job_body(clientId="acme", schedule={"delaySeconds": 60}), "jobKey": "at-once"}
+    assert (own.status, api.call("POST", "/v1/jobs", named, caller=BOB).status) == (201, 201)
+    run(api, 12)
+    delivered = [one.job_id for one in api.clockwork.targets.delivered]
+    assert len(delivered) == 2 and own.body["jobId"] in delivered and left not in delivered
+
+
+def test_who_has_the_id_now_sees_nothing_of_the_client_before_by_any_way() -> None:
+    api = Api()
+    secret = {"payload": {"card": "SECRET"}, "tags": {"team": "old"}}
+    named = api.create(jobKey="salary", schedule=EVERY, **secret).body["jobId"]
+    once = api.create(jobKey="once", schedule={"delaySeconds": 1}, **secret).body["jobId"]
+    soon, late = (api.create(schedule={"delaySeconds": one}, **secret).body["jobId"] for one in (1, 600))
+    api.clockwork.run_until(api.clockwork.clock.at + 130_000)
+    api.call("DELETE", f"/v1/jobs/{api.create(jobKey='ended', schedule=EVERY, **secret).body['jobId']}")
+    admin(api, "DELETE")
+    run(api, 15)
+    assert is_gone(api)
+    admin(api, "PUT", PATH, {"principals": [BOB]})
+    runs = [one.execution_id for one in api.clockwork.executions.all()]
+    assert len(runs) >= 5
+    for state in (None, "CANCELLED", "COMPLETED", "ACTIVE"):
+        for more in ({}, {"jobKey": "salary"}, {"prefix": "s"}, {"tag": "team"}):
+            query = {"clientId": "acme", **more, **({"state": state} if state else {})}
+            for caller in (BOB, ADMIN):
+                assert api.call("GET", "/v1/jobs", query=query, caller=caller).body == {"items": []}
+    paths = [f"/v1/executions/{one}" for one in runs]
+    for job_id in (named, once, soon, late):
+        paths += [f"/v1/jobs/{job_id}", f"/v1/jobs/{job_id}/executions"]
+    for path in paths:
+        answer = api.call("GET", path, caller=BOB)
+        refused(answer, 404)
+        assert "SECRET" not in answer.text
+        assert api.call("GET", path, caller=ADMIN).status == 200
+    for one in runs:
+        refused(api.call("POST", f"/v1/executions/{one}/cancel", {}, caller=BOB), 404)
+        refused(api.call("POST", f"/v1/executions/{one}/redrive", {}, caller=BOB), 404)
+    for verb, method in (("", "DELETE"), ("/pause", "POST"), ("/run", "POST")):
+        refused(api.call(method, f"/v1/jobs/{named}{verb}", None if verb == "" else {}, caller=BOB), 404)
+    refused(api.call("PATCH", f"/v1/jobs/{named}", {"payload": 1}, caller=BOB), 404)
+    # Its own jobs under the same keys are seen, and have ids that the old client never had.
+    own = api.call("POST", "/v1/jobs", job_body(clientId="acme", jobKey="salary", schedule=EVERY), caller=BOB)
+    assert own.status == 201 and own.body["jobId"] != named
+    assert [
+        one["jobKey"] for one in api.call("GET", "/v1/jobs", caller=BOB, query={"clientId": "acme"}).body["items"]
+    ] == ["salary"]
+    run(api, 5)
+    fired = api.call("GET", f"/v1/jobs/{own.body['jobId']}/executions", caller=BOB).body["items"]
+    assert len(fired) >= 3
+    assert api.call("GET", f"/v1/executions/{fired[0]['executionId']}", caller=BOB).status == 200
+
+
+def test_the_rows_of_a_deleted_clients_named_jobs_end_once_no_record_of_them_is_kept() -> None:
+    api = Api()
+    kept_ms = api.clockwork.world.execution_kept_ms(None)
+    api.create(jobKey="alive", schedule=EVERY)
+    api.clockwork.clients.put(msgspec.structs.replace(ACME, retention_days=300))
+    api.create(jobKey="long", schedule=EVERY)
+    api.clockwork.clients.put(ACME)
+    api.call("DELETE", f"/v1/jobs/{api.create(jobKey='ended', schedule=EVERY).body['jobId']}")
+    assert {job.expires_at for job in jobs_of(api.clockwork, "acme")} == {0}
+    began_at = api.clockwork.clock.at
+    admin(api, "DELETE")
+    run(api, 3)
+    assert is_gone(api)
+    ends = {job.job_key: job.expires_at - began_at for job in jobs_of(api.clockwork, "acme")}
+    assert kept_ms <= ends["alive"] <= kept_ms + 3 * MINUTE
+    assert kept_ms <= ends["ended"] <= kept_ms + 3 * MINUTE
+    assert ends["long"] >= 300 * 86_400_000
+    # Without the rows, too, the next client's jobs are others.
+    old = {job.job_key: job.job_id for job in jobs_of(api.clockwork, "acme")}
+    api.clockwork.jobs._jobs.clear()
+    admin(api, "PUT", PATH, {"principals": [ALICE]})
+    own = api.create(jobKey="alive", schedule=EVERY).body["jobId"]
+    assert own != old["alive"]
+    (job,) = jobs_of(api.clockwork, "acme")
+    assert job.expires_at == 0
+
+
 def test_what_died_before_the_delete_is_not_redriven_by_who_has_the_id_now() -> None:
     api = Api()
 
@@ -184,7 +279,8 @@ def test_what_died_before_the_delete_is_not_redriven_by_who_has_the_id_now() -> 
     admin(api, "PUT", PATH, {"principals": [ALICE]})
     assert api.call("GET", f"{PATH}/usage").body["dead"]["count"] == 0
     assert api.call("POST", f"{PATH}/dead/redrive").body["matched"] == 0
-    answer = api.call("POST", f"/v1/executions/{one['executionId']}/redrive", {})
+    refused(api.call("POST", f"/v1/executions/{one['executionId']}/redrive", {}), 404)
+    answer = admin(api, "POST", f"/v1/executions/{one['executionId']}/redrive", {})
     refused(answer, 409)
     assert DELETED in answer.body["detail"]
 
@@ -238,7 +334,46 @@ def test_many_jobs_are_ended_over_many_sweeps_each_bounded(monkeypatch: pytest.M
         sweeps += 1
         assert len(spent) <= 8
     assert 4 <= sweeps < 30
-    assert all(not job.is_alive for job in jobs.list("acme", None, None, 100))
+    assert all(not job.is_alive for job in jobs_of(api.clockwork, "acme"))
+
+
+def test_a_visit_gets_on_though_its_time_is_over_once_the_first_page_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    api = Api()
+    for number in range(5):
+        api.create(jobKey=f"k{number}", schedule={"every": {"seconds": 3_600}})
+    admin(api, "DELETE")
+    api.clockwork.clock.at += 120_000
+    listed = type(api.clockwork.jobs).list
+
+    def slow(self: Any, *args: Any) -> Any:
+        api.clockwork.clock.at += 60_000
+        return listed(self, *args)
+
+    monkeypatch.setattr(type(api.clockwork.jobs), "list", slow)
+    for visit in range(1, 6):
+        client = api.clockwork.clients.get("acme", fresh=True)
+        assert client is not None
+        end_client(api.clockwork.world, client, Parked("acme"), api.clockwork.clock.at + 50_000)
+        assert sum(job.is_alive for job in jobs_of(api.clockwork, "acme")) == 5 - visit
+    for _ in range(3):
+        sweep(api)
+    assert is_gone(api)
+
+
+def test_a_job_that_cannot_be_read_keeps_the_client_and_not_the_jobs_behind_it() -> None:
+    api = Api()
+    for number in range(4):
+        api.create(jobKey=f"k{number}", schedule=EVERY)
+    api.clockwork.jobs.unreadable["acme", "k1"] = Undecodable("damaged")
+    admin(api, "DELETE")
+    started = len(api.clockwork.targets.delivered)
+    run(api, 3)
+    assert [job.job_key for job in jobs_of(api.clockwork, "acme") if job.is_alive] == []
+    assert admin(api, "GET").body["state"] == "DELETING"
+    del api.clockwork.jobs.unreadable["acme", "k1"]
+    run(api, 2)
+    assert is_gone(api)
+    assert len(api.clockwork.targets.delivered) == started
 
 
 @pytest.mark.parametrize("timeouts", [{"api_timeout_seconds": 70}, {"ingester_timeout_seconds": 70}])

@@ -11,24 +11,30 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from importlib.util import cache_from_source
+from pathlib import Path
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
 from bench import cold_start, cpu, throughput
-from bench.cold_start import ROOT
 from bench.stubbed.canned import answers
-from bench.stubbed.edge import edge_us_per_job
+from bench.stubbed.edge import whole_requests
 from bench.stubbed.interleaved import compare
 from bench.stubbed.stub import stub
-from bench.stubbed.stub_world import stub_session
-from bench.stubbed.workloads import workloads
+from bench.stubbed.stub_world import stub_session, stub_world
+from bench.stubbed.workloads import Unexpected, workloads
+from infra import ROOT
+from infra.packaging.bundle import handler
 
 ROUNDS = 4
 CHUNKS = 4
 #: The bound of a poller's memory (MB) in an account: the smallest Lambda that it could run in, with room to spare.
 MOST_MB = 256
+#: What is a .pyc whose source is not looked at: https://peps.python.org/pep-0552/
+UNCHECKED_HASH = 1
+_FILES = "print(*filter(None, (getattr(m, '__file__', None) for m in sys.modules.values())))"
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +101,20 @@ def test_a_cold_start_leaves_the_edge_and_the_cron_parser_alone(moment: str) -> 
     assert loaded.isdisjoint({"pydantic", "aws_lambda_powertools", "boto3", "clockwork.domain.cron.parser"})
 
 
+def test_a_cold_start_is_measured_in_the_layers_and_nowhere_else() -> None:
+    """With byte code that is there before, for the folder in which Lambda has it."""
+    told = cold_start.before_first_event("poller", f"import sys; {_FILES}")
+    files = [file for file in told.split() if file.startswith(str(ROOT))]
+    layers = [file for file in files if file.startswith(f"{ROOT}/build/") and "/python/" in file]
+    assert set(files) - set(layers) == {str(handler("poller") / "handler.py")}
+    assert {"clockwork", "botocore", "msgspec"} <= {file.partition("/python/")[2].partition("/")[0] for file in layers}
+    for file in layers:
+        if file.endswith(".py"):
+            body = Path(cache_from_source(file)).read_bytes()
+            assert int.from_bytes(body[4:8], "little") == UNCHECKED_HASH
+            assert b"/opt/python/" in body
+
+
 def test_what_an_environment_keeps_is_spared_and_what_comes_is_collected() -> None:
     told = cold_start.before_first_event("poller", "import gc; print(gc.isenabled(), gc.get_freeze_count() > 50_000)")
     assert told == "True True\n"
@@ -123,8 +143,17 @@ def backlog(jobs: int) -> dict[str, Any]:
     return answer
 
 
-def test_the_edge_is_measured_with_a_batch_that_it_accepts() -> None:
-    assert edge_us_per_job(chunks=2) > 0
+@pytest.mark.parametrize(("name", "put"), [("api_single_whole", "PutItem"), ("api_batch_whole", "BatchWriteItem")])
+def test_a_whole_request_is_its_rows_and_the_check_of_its_shard(name: str, put: str, endpoint_url: str) -> None:
+    made = cpu.calls_of(whole_requests()[name], endpoint_url)
+    assert Counter(model.name for model, _ in made) == {put: 1, "GetItem": 1}
+
+
+def test_a_request_that_is_refused_is_not_measured() -> None:
+    refusing = dict(answers())
+    del refusing["GetItem clients"]
+    with stub(refusing) as url, stub_world(url) as world, pytest.raises(Unexpected, match="the API answers"):
+        whole_requests()["api_single_whole"].run(world)
 
 
 def test_the_stub_refuses_what_it_has_no_answer_to(endpoint_url: str) -> None:

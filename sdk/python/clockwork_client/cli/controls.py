@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,7 +11,7 @@ import click
 from clockwork_client.cli import many, show
 from clockwork_client.cli.options import Command, id_of, named
 from clockwork_client.cli.shown import show_job
-from clockwork_client.handled import HandledJobs
+from clockwork_client.handled import HandledJobs, PassedJob
 
 if TYPE_CHECKING:
     from clockwork_client.cli.app import State
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 _MANY = ("tag", "prefix")
 _OF_MANY = ("yes", "next_token")
 _OF_ONE = ("if_revision",)
+_UNREADABLE = "the deployed version of Clockwork cannot read it"
 
 
 def which(command: Command) -> Command:
@@ -50,25 +52,32 @@ def pause(state: State, /, reason: str | None, waiting: str | None, **given: Any
 @which
 @click.option("--reason", help="Why, for others to read.")
 @click.option("--waiting", type=click.Choice(["keep", "cancel"]), help="What was due before and waits (keep).")
+@click.option("--paused-reason", help="Of many: leave alone what was paused for another reason.")
 @click.pass_obj
-def resume(state: State, /, reason: str | None, waiting: str | None, **given: Any) -> None:
+def resume(state: State, /, reason: str | None, waiting: str | None, paused_reason: str | None, **given: Any) -> None:
     """Go on with a paused job; or with all that have a tag or a prefix of their keys."""
     if _is_about_many(given):
-        call = state.cw.jobs.resume_many
-        _handle(state, "Resume", lambda **more: call(reason=reason, waiting=waiting, **more), given)
+        call = partial(state.cw.jobs.resume_many, waiting=waiting, paused_reason=paused_reason)
+        _handle(state, "Resume", lambda **more: call(reason=reason, **more), given)
         return
+    if paused_reason is not None:
+        raise click.UsageError("--paused-reason is for many jobs")
     revision = given["if_revision"]
     show_job(state, state.cw.jobs.resume(_one(state, given), reason, waiting=waiting, if_revision=revision))
 
 
 @click.command()
 @which
+@click.option("--reason", help="Of many: why, for others to read.")
 @click.pass_obj
-def cancel(state: State, /, **given: Any) -> None:
+def cancel(state: State, /, reason: str | None, **given: Any) -> None:
     """Cancel a job, or all with a tag or a prefix of their keys. Exit status 1 if that came too late."""
     if _is_about_many(given):
-        _handle(state, "Cancel", state.cw.jobs.cancel_many, given)
+        call = state.cw.jobs.cancel_many
+        _handle(state, "Cancel", lambda **more: call(reason=reason, **more), given)
         return
+    if reason is not None:
+        raise click.UsageError("--reason is for many jobs")
     found = state.cw.jobs.cancel(_one(state, given), if_revision=given["if_revision"])
     if state.is_json:
         show.as_json(found.raw)
@@ -84,7 +93,7 @@ def _one(state: State, given: dict[str, Any]) -> str:
 
 def _is_about_many(given: dict[str, Any]) -> bool:
     """Whether many jobs are meant. Raises UsageError for options that do not go together."""
-    is_many = any(given[name] for name in _MANY)
+    is_many = any(given[name] is not None for name in _MANY)
     if is_many and (given["job_id"] or given["key"]):
         raise click.UsageError("either one job, or --tag and --key-prefix")
     strange = [name for name in (_OF_ONE if is_many else _OF_MANY) if given[name]]
@@ -94,7 +103,8 @@ def _is_about_many(given: dict[str, Any]) -> bool:
 
 
 def _handle(state: State, verb: str, call: Callable[..., HandledJobs], given: dict[str, Any]) -> None:
-    chosen = {name: given[name] for name in _MANY if given[name]}
+    chosen = {name: given[name] for name in _MANY if given[name] is not None}
+    passed: list[PassedJob] = []
 
     def found() -> Any:
         yield from state.cw.jobs.list(prefix=given["prefix"], tag=given["tag"], page_size=1_000)
@@ -104,8 +114,10 @@ def _handle(state: State, verb: str, call: Callable[..., HandledJobs], given: di
 
     def once(token: str | None) -> HandledJobs:
         answer = call(next_token=token, **chosen)
-        for one in answer.passed or ():
+        unreadable = [PassedJob({"jobKey": key, "reason": _UNREADABLE}) for key in answer.unreadable or ()]
+        for one in (*(answer.passed or ()), *unreadable):
             show.said(f"{one.job_key} was passed: {one.reason}")
+            passed.append(one)
         return answer
 
-    many.handle(state, once, given["next_token"])
+    many.handle(state, once, given["next_token"], passed)

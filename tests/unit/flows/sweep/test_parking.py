@@ -151,7 +151,8 @@ def test_a_note_of_parked_occurrences_outlives_whoever_may_still_park_under_it()
     regulated.sweep()
     regulated.run(NOTED_MS / 1000)
     regulated.sweep()
-    assert list(regulated.clockwork.regulation.parked()) == [noted]
+    (still,) = regulated.clockwork.regulation.parked()
+    assert (still.goes_like(noted), still.noted_at) == (True, noted.noted_at)
     regulated.run(LONGEST_PARKING_MS / 1000)
     regulated.sweep()
     assert not regulated.clockwork.regulation.parked()
@@ -196,7 +197,8 @@ def test_a_note_is_kept_if_something_was_parked_after_its_rows_were_read(monkeyp
 
     monkeypatch.setattr(timeline, "read", read_and_sleep)
     unpark(regulated.clockwork.world, clock.at + 600_000)
-    assert list(regulated.clockwork.regulation.parked()) == [noted]
+    (still,) = regulated.clockwork.regulation.parked()
+    assert (still.goes_like(noted), still.noted_at) == (True, noted.noted_at)
 
 
 @pytest.mark.parametrize("state", State)
@@ -208,6 +210,23 @@ def test_what_has_ended_or_goes_on_is_not_discarded(state: State) -> None:
     else:
         assert planned.end == planned.execution
         assert (planned.end.state, planned.end.revision) == (State.CANCELLED, 2)
+
+
+def test_the_row_of_what_runs_meanwhile_goes_with_a_discard_and_its_record_stays_as_it_is() -> None:
+    regulated = Regulated(paused=True)
+    regulated.create(2)
+    regulated.run(10)
+    executions = regulated.clockwork.executions
+    first, second = executions.all()
+    running = first.changed(state=State.RUNNING, attempt=1, claimant="another", reason=None)
+    executions.save([(first, running)])
+    regulated.clockwork.regulation.direct_parked(Parked("acme", discard_until=regulated.clockwork.clock.at))
+    regulated.sweep()
+    assert executions.find(running.job_id, running.execution_id) == running
+    (other,) = executions.get([(second.job_id, second.execution_id)])
+    assert isinstance(other, Execution) and other.state is State.CANCELLED
+    # A row that stayed would be released after the resume: what was discarded would start once more.
+    assert regulated.parked == 0
 
 
 @pytest.mark.parametrize("record", ["full", "none"])

@@ -13,7 +13,10 @@ from clockwork.domain.waits import Held, Line, Waited
 
 
 class State(StrEnum):
-    """The state of an execution or of one of its attempts. All waiting states but PARKED have a `next_attempt_at`."""
+    """The state of an execution or of one of its attempts.
+
+    A waiting one has a `next_attempt_at`, PARKED only for a retry.
+    """
 
     PENDING = "PENDING"  # waiting for its first attempt, or again after a redrive; a deliverer's claim moves it on
     RUNNING = "RUNNING"  # claimed; its deliverer's outcome moves it on, or the next message once the claim has ended
@@ -112,9 +115,9 @@ class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
 
     Every change raises `revision` by one, and is refused unless it was made of the latest revision. `attempt` is the
     number of the last attempt claimed (0 before the first); `attempts` are the last attempts that have ended.
-    `claimant` and `claim_until` belong to RUNNING, and so does `awaited` where the attempt ends by callback. The
-    `occurrence` is kept only where a delivery may need it again (DEAD, redriven and not claimed yet, or awaited). `raw`
-    holds bytes that could not be read.
+    `claimant` and `claim_until` belong to RUNNING, and so does `awaited` where the attempt ends by callback. No attempt
+    starts before `next_attempt_at` (ms), whichever message asks for it. The `occurrence` is kept only where a delivery
+    may need it again (DEAD, redriven and not claimed yet, or awaited). `raw` holds bytes that could not be read.
     """
 
     job_id: str

@@ -88,7 +88,9 @@ def plan_claim(release: Release, stored: Execution | None, claim: Claim) -> Plan
     if stored.state is State.RUNNING:
         return _plan_running(release, stored, claim)
     following = stored.attempt + 1
-    if release.attempt != following or release.watches:
+    # Whoever made the release, and whatever it waited for since: the attempt starts at its planned instant or later.
+    is_early = release.run_at < (stored.next_attempt_at or 0)
+    if release.attempt != following or release.watches or is_early:
         again = _again(release, following, stored.next_attempt_at or claim.now)
         return Plan(Action.FOLLOW_UP, f"attempt {following} waits and this is not it", release=again)
     if late:
@@ -287,10 +289,8 @@ def _again(release: Release, attempt: int, run_at: int, meets: int = 0) -> Relea
     waited, line = (release.waited_by(release.run_at), release.line) if attempt == release.attempt else (None, None)
     is_whole = release.revision is None or release.as_it_was
     occurrence = release.occurrence if is_whole else hint_of(release.occurrence)
-    after = msgspec.structs.replace(
-        release, attempt=attempt, run_at=run_at, paced=paced, waits=0, line=line, watches=False
-    )
-    return msgspec.structs.replace(after, waited=waited, held=None, occurrence=occurrence, meets=meets)
+    after = msgspec.structs.replace(release, attempt=attempt, run_at=run_at, paced=paced, waits=0, line=line)
+    return msgspec.structs.replace(after, waited=waited, held=None, occurrence=occurrence, meets=meets, watches=False)
 
 
 def _last_of(attempts: tuple[Attempt, ...]) -> tuple[Attempt, ...]:

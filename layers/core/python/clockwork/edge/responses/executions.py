@@ -138,8 +138,9 @@ class Execution(AnswerBody):
         stretch = record.skipped
         skipped = stretch and SkippedStretch(to_text(stretch.from_at), to_text(stretch.to_at), stretch.count)
         waited = record.waited and Waits.like(record.waited)
+        planned = {} if record.state is not State.PARKED else {"next_attempt_at": None}
         at_work = None if record.awaited is None else AtWork.of(record)
-        shown = {"waiting": None, "report": None, "at_work": at_work, **more}
+        shown = {"waiting": None, "report": None, "at_work": at_work, **planned, **more}
         return cls.like(record, **shown, attempts=attempts, skipped=skipped, waited=waited)
 
     @classmethod

@@ -25,7 +25,7 @@ from clockwork.domain.named.changes import (
     begins_chain,
     catches_up,
     changed,
-    is_told_as_replaced,
+    replaced_since,
     with_series,
 )
 from clockwork.domain.named_jobs import Definition, JobState, NamedJob
@@ -148,7 +148,7 @@ def unchanged(world: World, stored: NamedJob) -> Written:
     result is not certain: the caller may repeat.
     """
     released = settle_again(world, stored)
-    under_way = see_to_older(world, stored)
+    under_way = see_to_older(world, stored, is_repeat=True)
     release_parked(world, stored, under_way.waiting, is_repeat=True)
     return Written(stored, is_changed=False, released=released, under_way=under_way)
 
@@ -197,10 +197,11 @@ def _tell_replaced(world: World, before: NamedJob, after: NamedJob, boundary_at:
 
     If the row is lost to a resume, a release of that resume delivers it all the same.
     """
-    if not is_told_as_replaced(before, after) or before.paused_at is None:
+    held_from = replaced_since(before, after)
+    if held_from is None:
         return
     reason = f"replaced by revision {after.revision} in a pause"
-    stretch = stretch_between(before, before.paused_at, boundary_at, reason)
+    stretch = stretch_between(before, held_from, boundary_at, reason)
     if stretch is not None:
         record_skipped(world, [Stretch(before, *stretch, ended_by=after.revision)])
 
@@ -214,7 +215,8 @@ def _first_revision(
     job = NamedJob(
         client_id=request.client.client_id,
         job_key=request.job_key,
-        incarnation=1 if stored is None else stored.incarnation + 1,
+        # Above all those of a client that had the id before, whether or not a tombstone is left.
+        incarnation=max(0 if stored is None else stored.incarnation, request.client.since_at) + 1,
         revision=1,
         state=JobState.ACTIVE,
         partition_id=_kept_home(world, request.client.client_id, request.definition, before) or drawn,
