@@ -89,8 +89,7 @@ def plan_claim(release: Release, stored: Execution | None, claim: Claim) -> Plan
         return _plan_running(release, stored, claim)
     following = stored.attempt + 1
     # Whoever made the release, and whatever it waited for since: the attempt starts at its planned instant or later.
-    is_early = release.run_at < (stored.next_attempt_at or 0)
-    if release.attempt != following or release.watches or is_early:
+    if release.watches or release.attempt != following or release.run_at < (stored.next_attempt_at or 0):
         again = _again(release, following, stored.next_attempt_at or claim.now)
         return Plan(Action.FOLLOW_UP, f"attempt {following} waits and this is not it", release=again)
     if late:
