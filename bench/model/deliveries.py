@@ -171,7 +171,7 @@ class QueueModel:
         world, limits = self._world, self._world.limits
         written = at + limits.write.slowest_of(calls, world.rng) + cpu_ms
         if limits.server_ms:
-            world.server_free_at = max(at, world.server_free_at) + calls * limits.server_ms
+            world.server_free_at = max(at, world.server_free_at) + calls * limits.server_ms + cpu_ms
         return max(written, world.server_free_at)
 
     def _end(self, messages: int) -> None:

@@ -138,18 +138,19 @@ SOURCES = {
 EMULATOR = replace(
     AWS,
     partition_writes=1_000_000,
-    write=Latency(2.8, 20),
-    query=Latency(5.7, 40),
-    send=Latency(1.6, 15),
+    write=Latency(1.1, 20),
+    query=Latency(2.5, 40),
+    send=Latency(1.4, 15),
     invoke=Latency(20, 100),
     queue_to_lambda=Latency(31, 80),
     event_source=Ramp(10, 0, 10),
     environments_burst=20,
-    poller_ms_per_job=0.12,
-    record_ms_per_job=0.8,
+    poller_ms_per_job=0.2,
+    record_ms_per_job=0.7,
     # A Lambda there is a process, and has a core if one is free, whatever its memory.
     core_mb=1,
     target=Latency(0.11, 2),
-    # All services of the emulator are one process, which answers one call after the other.
+    # All services of the emulator are one process, which answers one call after the other. It shares two cores with
+    # the Lambdas, whose work therefore keeps other calls waiting, too.
     server_ms=1.9,
 )

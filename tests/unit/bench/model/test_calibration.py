@@ -27,7 +27,7 @@ from bench.model.calibration import (
     scaled,
 )
 from bench.model.limits import EMULATOR
-from bench.model.starts import Starts, starts_of
+from bench.model.starts import Starts, measure_starts, starts_of
 
 STARTS = Starts(1.1, 0.57)
 LIMITS = replace(EMULATOR, first_start_ms=STARTS.first_ms, next_start_ms=STARTS.next_ms)
@@ -125,6 +125,12 @@ def test_constants_are_medians_and_errors_are_shares() -> None:
     assert starts_of([2.0, 1.0, 9.0], [[1.0, 5.5, 3.0], [2.0, 4.0, 3.0], [0.0, 3.0, 1.0]]) == Starts(2.0, 1.5)
     assert relative_error(13, 10) == pytest.approx(relative_error(7, 10)) == pytest.approx(0.3)
     assert percentiles([5.0, 1.0, 3.0]) == {"p25": 1.0, "p50": 3.0, "p90": 5.0, "p99": 5.0}
+
+
+def test_the_starts_are_those_of_deliveries_that_arrive() -> None:
+    starts = measure_starts()
+    assert starts.first_ms > 0
+    assert starts.next_ms > 0
 
 
 def test_a_probe_makes_its_call_each_time() -> None:
