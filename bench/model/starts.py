@@ -55,7 +55,8 @@ class _NoSecrets:
 def measure_starts() -> Starts:
     """Measure batches of ten, due apart or on one millisecond, from the deliverer's flow to a receiver in a thread."""
     clock = SystemClock()
-    targets = ThreadedTargets({HttpTarget: HttpTransport(clock, _NoSecrets())}, clock)
+    transport = HttpTransport(clock, _NoSecrets())
+    targets = ThreadedTargets({HttpTarget: transport}, clock)
     clockwork = MemoryClockwork()
     world = replace(clockwork.world, clock=clock, targets=targets)
 
@@ -72,6 +73,7 @@ def measure_starts() -> Starts:
         together = [lateness(target, number, 0) for number in range(WARM_UP_ROUNDS + ROUNDS)][WARM_UP_ROUNDS:]
         apart = [lateness(target, len(together) + WARM_UP_ROUNDS + number, STEP_MS) for number in range(ROUNDS_APART)]
     targets.close()
+    transport.close()
     return starts_of([late for some in apart for late in some], together)
 
 
