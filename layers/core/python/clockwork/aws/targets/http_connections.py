@@ -14,7 +14,6 @@ import time
 from collections.abc import Sequence
 from typing import Any, cast
 
-from botocore.httpsession import get_cert_path
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from clockwork.domain.targets.urls import Endpoint
@@ -176,14 +175,6 @@ class Connections:
             self._tls = self._tls or trusting_the_system()
             self._tls.sslsocket_class = _TlsSocket
             return self._tls
-
-
-def trusting_the_system() -> ssl.SSLContext:
-    """A TLS context that checks certificates against the machine's trust store, or botocore's if there is none."""
-    context = ssl.create_default_context()
-    if ssl.get_default_verify_paths().cafile is None:
-        context.load_verify_locations(get_cert_path(True))
-    return context
 
 
 def bounds_of(connection: Connection) -> Bounds:

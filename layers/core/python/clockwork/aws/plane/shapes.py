@@ -1,0 +1,110 @@
+"""What DynamoDB and SQS answer: the members that botocore's models know, so that binary values arrive as bytes."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+import msgspec
+
+
+class Value(TypedDict, total=False):
+    """One attribute's value."""
+
+    S: str
+    N: str
+    B: bytes
+    SS: list[str]
+    NS: list[str]
+    BS: list[bytes]
+    L: list[Value]
+    M: dict[str, Value]
+    NULL: bool
+    BOOL: bool
+
+
+Item = dict[str, Value]
+
+
+class _Answer(TypedDict, total=False):
+    ConsumedCapacity: Any
+    ItemCollectionMetrics: Any
+
+
+class _Got(_Answer, total=False):
+    Item: Item
+
+
+class _Changed(_Answer, total=False):
+    Attributes: Item
+
+
+class _Page(_Answer, total=False):
+    Items: list[Item]
+    Count: int
+    ScannedCount: int
+    LastEvaluatedKey: Item
+
+
+class _Keys(TypedDict, total=False):
+    Keys: list[Item]
+    AttributesToGet: list[str]
+    ConsistentRead: bool
+    ProjectionExpression: str
+    ExpressionAttributeNames: dict[str, str]
+
+
+class _GotBatch(_Answer, total=False):
+    Responses: dict[str, list[Item]]
+    UnprocessedKeys: dict[str, _Keys]
+
+
+class _Put(TypedDict, total=False):
+    Item: Item
+
+
+class _Deletion(TypedDict, total=False):
+    Key: Item
+
+
+class _Write(TypedDict, total=False):
+    PutRequest: _Put
+    DeleteRequest: _Deletion
+
+
+class _WroteBatch(_Answer, total=False):
+    UnprocessedItems: dict[str, list[_Write]]
+
+
+class _Batch(TypedDict, total=False):
+    Successful: list[dict[str, Any]]
+    Failed: list[dict[str, Any]]
+
+
+class _Attributes(TypedDict, total=False):
+    Attributes: dict[str, str]
+
+
+class Refused(TypedDict, total=False):
+    """What a refused conditional write tells besides its code."""
+
+    Item: Item
+
+
+#: The decoder of each operation's answer, by service.
+DECODERS = {
+    "dynamodb": {
+        "BatchGetItem": msgspec.json.Decoder(_GotBatch),
+        "BatchWriteItem": msgspec.json.Decoder(_WroteBatch),
+        "DeleteItem": msgspec.json.Decoder(_Changed),
+        "GetItem": msgspec.json.Decoder(_Got),
+        "PutItem": msgspec.json.Decoder(_Changed),
+        "Query": msgspec.json.Decoder(_Page),
+        "Scan": msgspec.json.Decoder(_Page),
+        "UpdateItem": msgspec.json.Decoder(_Changed),
+    },
+    "sqs": {
+        "ChangeMessageVisibilityBatch": msgspec.json.Decoder(_Batch),
+        "GetQueueAttributes": msgspec.json.Decoder(_Attributes),
+        "SendMessageBatch": msgspec.json.Decoder(_Batch),
+    },
+}
