@@ -82,7 +82,9 @@ class Aws:
         """Whether the parameters of calls are checked."""
         return self._validate
 
-    def plane(self, service: str, attempts: int = ATTEMPTS, read_timeout_seconds: float = READ_TIMEOUT_SECONDS) -> Plane:
+    def plane(
+        self, service: str, attempts: int = ATTEMPTS, read_timeout_seconds: float = READ_TIMEOUT_SECONDS
+    ) -> Plane:
         """The data plane of a service ("dynamodb" or "sqs"); the same arguments return the same one."""
         wanted = (service, attempts, read_timeout_seconds)
         with self._lock:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+from botocore.awsrequest import AWSPreparedRequest, AWSResponse, HeadersDict
 from botocore.compat import HTTPHeaders
 from botocore.exceptions import ClientError, ParamValidationError
 from botocore.hooks import first_non_none_response
@@ -44,7 +44,7 @@ class Announced:
         return told, None if early is None else early[1]
 
     def sending(self, told: _Told, authority: str, headers: Headers, body: bytes) -> Answer | None:
-        of_request = HTTPHeaders()
+        of_request = HeadersDict()
         for name, value in headers:
             of_request[name] = value
         of_request["content-length"] = str(len(body))

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from clockwork.aws import botocore_errors
 from clockwork.aws.plane.connections import Answer
 from clockwork.aws.plane.shapes import Refused
 
@@ -44,9 +45,7 @@ def read(decoder: msgspec.json.Decoder[Any], answer: Answer, tried: Try) -> dict
 
 def _check_sum(body: bytes, expected: str) -> None:
     if (actual := str(zlib.crc32(body))) != expected.strip():
-        from botocore.exceptions import ChecksumError
-
-        raise ChecksumError(checksum_type="CRC32", expected_checksum=expected, actual_checksum=actual)
+        raise botocore_errors.ChecksumError(checksum_type="CRC32", expected_checksum=expected, actual_checksum=actual)
 
 
 def _without_nulls(decoder: msgspec.json.Decoder[Any], body: bytes, operation: str) -> dict[str, Any]:
@@ -70,8 +69,6 @@ def _unreadable(operation: str) -> Exception:
 
 
 def _refusal(answer: Answer, tried: Try) -> Exception:
-    from botocore.exceptions import ClientError
-
     metadata: dict[str, Any] = {"HTTPStatusCode": answer.status, "HTTPHeaders": answer.headers}
     if "x-amzn-requestid" in answer.headers:
         metadata["RequestId"] = answer.headers["x-amzn-requestid"]
@@ -79,7 +76,7 @@ def _refusal(answer: Answer, tried: Try) -> Exception:
     if tried.number >= tried.most:
         metadata["MaxAttemptsReached"] = True
     error, more = _told(answer)
-    return ClientError({"Error": error, "ResponseMetadata": metadata, **more}, tried.operation)
+    return botocore_errors.ClientError({"Error": error, "ResponseMetadata": metadata, **more}, tried.operation)
 
 
 def _told(answer: Answer) -> tuple[Any, dict[str, Any]]:

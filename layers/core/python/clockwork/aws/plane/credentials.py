@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import Any
 
+from clockwork.aws import botocore_errors
 from clockwork.aws.plane.signing import Keys
 
 KeySource = Callable[[], Keys]
@@ -44,7 +45,5 @@ def keys_of_chain(session: Callable[[], Any]) -> KeySource:
 def _credentials(session: Any) -> Any:
     credentials = session.get_credentials()
     if credentials is None:
-        from botocore.exceptions import NoCredentialsError
-
-        raise NoCredentialsError
+        raise botocore_errors.NoCredentialsError
     return credentials

@@ -1,7 +1,7 @@
 """Where a service is.
 
-For the plain case, a region of AWS's first partition and nothing configured, the address is written down here. In every
-other case botocore is asked, which knows the rules: other partitions, FIPS, dual stack, `AWS_ENDPOINT_URL...`, profiles.
+For the plain case, a region of AWS's first partition and nothing configured, the address is written down here. In any
+other case botocore is asked, which knows the rules: other partitions, FIPS, dual stack, `AWS_ENDPOINT_URL`, profiles.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-_PLAIN_REGION = re.compile(r"(us|eu|ap|sa|ca|me|af|il|mx)-(north|south|east|west|central|north(ea|we)st|south(ea|we)st)-\d")
+_PLAIN_REGION = re.compile(
+    r"(us|eu|ap|sa|ca|me|af|il|mx)-(north|south|east|west|central|north(ea|we)st|south(ea|we)st)-\d"
+)
 _UNUSUAL = ("AWS_PROFILE", "AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT", "AWS_DATA_PATH", "BOTO_CONFIG")
 _FILES = (("AWS_CONFIG_FILE", "~/.aws/config"), ("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials"))
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")

@@ -104,9 +104,11 @@ class Lean:
 
     def _begun(self, operation: str, asked: dict[str, Any]) -> _Call:
         call = _Call(asked)
-        call.told, call.outcome = self.watcher.asked(operation, asked)
-        if call.outcome is None:
-            call.body = msgspec.json.encode(asked)
+        try:
+            call.told, call.outcome = self.watcher.asked(operation, asked)
+            call.body = b"" if call.outcome is not None else msgspec.json.encode(asked)
+        except Exception as error:  # noqa: BLE001 - the other calls of the wave go on
+            call.fails(error)
         return call
 
     def _make(self, operation: str, wave: list[_Call]) -> None:
@@ -164,9 +166,7 @@ class Lean:
             self.watcher.answered(call.told, answer, call.outcome)
 
     def _is_repeated(self, call: _Call) -> bool:
-        return (
-            isinstance(call.outcome, Exception) and call.number < self.attempts and is_worth_another(call.outcome)
-        )
+        return isinstance(call.outcome, Exception) and call.number < self.attempts and is_worth_another(call.outcome)
 
     def _repeats(self, call: _Call) -> bool:
         if not self._is_repeated(call):

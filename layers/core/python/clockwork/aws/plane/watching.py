@@ -10,7 +10,7 @@ from clockwork.aws.plane.signing import Headers
 
 
 class Watcher(Protocol):
-    """Told of each call in turn. What it raises in `asked` or `answered` ends the whole call of the plane."""
+    """Told of each call in turn. What it raises in `asked` or `sending` is the outcome of that call."""
 
     def asked(self, operation: str, asked: dict[str, Any], /) -> tuple[Any, dict[str, Any] | None]:
         """A call is wanted, and may be changed here; what to tell of it later, and its answer if none is to be sent."""

@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
+from clockwork.aws.trust import trusting_the_system
 from clockwork.domain.targets.urls import Endpoint
 
 #: An idle connection is used again only within this time, since its server may be about to close it. Of the widespread
