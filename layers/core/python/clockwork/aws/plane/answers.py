@@ -22,8 +22,9 @@ _CONDITION_FAILED = "ConditionalCheckFailedException"
 
 
 class Try(NamedTuple):
-    """One try of a call: its operation, its number counted from 1, and how many there may be."""
+    """One try of a call: its service and operation, its number counted from 1, and how many there may be."""
 
+    service: str
     operation: str
     number: int
     most: int
@@ -31,7 +32,7 @@ class Try(NamedTuple):
 
 def read(decoder: msgspec.json.Decoder[Any], answer: Answer, tried: Try) -> dict[str, Any]:
     """What an operation answered. Raises ClientError, ChecksumError or ResponseParserError."""
-    if (expected := answer.headers.get(_CRC)) is not None:
+    if tried.service == "dynamodb" and (expected := answer.headers.get(_CRC)) is not None:
         _check_sum(answer.body, expected)
     if answer.status >= 300:
         raise _refusal(answer, tried)

@@ -11,10 +11,11 @@ import io
 import socket
 import ssl
 from collections.abc import Callable
-from dataclasses import dataclass
 from http.client import HTTPException, HTTPResponse
 from threading import Lock
 from typing import Any
+
+import msgspec
 
 from clockwork.aws.plane import faults
 from clockwork.aws.plane.endpoints import Endpoint
@@ -24,8 +25,7 @@ MOST_BYTES = 32 * 1024 * 1024
 _PAST = float("-inf")
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """An answer as it came. The names of headers are in lower case."""
 
     status: int

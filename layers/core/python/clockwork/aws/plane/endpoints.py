@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import urlsplit
+
+import msgspec
 
 _PLAIN_REGION = re.compile(
     r"(us|eu|ap|sa|ca|me|af|il|mx)-(north|south|east|west|central|north(ea|we)st|south(ea|we)st)-\d"
@@ -20,8 +21,7 @@ _FILES = (("AWS_CONFIG_FILE", "~/.aws/config"), ("AWS_SHARED_CREDENTIALS_FILE", 
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 
 
-@dataclass(frozen=True)
-class Endpoint:
+class Endpoint(msgspec.Struct, frozen=True):
     """The address of a service."""
 
     url: str

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -23,7 +22,7 @@ from clockwork.aws.plane.credentials import KeySource
 from clockwork.aws.plane.plane import WIDTH, Asked, Outcome
 from clockwork.aws.plane.retries import Quota, is_worth_another, pause_seconds
 from clockwork.aws.plane.shapes import DECODERS
-from clockwork.aws.plane.signing import Signer
+from clockwork.aws.plane.signing import Headers, Signer
 from clockwork.aws.plane.watching import Unwatched, Watcher
 from clockwork.ports import Clock
 
@@ -32,8 +31,7 @@ _TARGETS = {"dynamodb": "DynamoDB_20120810", "sqs": "AmazonSQS"}
 _MORE = {"dynamodb": (), "sqs": (("x-amzn-query-mode", "true"),)}
 
 
-@dataclass(frozen=True)
-class Times:
+class Times(msgspec.Struct, frozen=True):
     """Where time and chance come from. All but the clock is in seconds."""
 
     clock: Clock
@@ -42,8 +40,7 @@ class Times:
     fraction: Callable[[], float] = lambda: 1.0
 
 
-@dataclass
-class _Call:
+class _Call(msgspec.Struct):
     """A call under way."""
 
     asked: dict[str, Any]
@@ -65,8 +62,7 @@ class _Call:
             self.connection = None
 
 
-@dataclass(frozen=True)
-class Lean:
+class Lean(msgspec.Struct, frozen=True, eq=False):
     """`Plane` on its own connections; safe for many threads."""
 
     service: str
@@ -78,8 +74,8 @@ class Lean:
     attempts: int
     read_seconds: float
     times: Times
-    watcher: Watcher = field(default_factory=Unwatched)
-    quota: Quota = field(default_factory=Quota)
+    watcher: Watcher = msgspec.field(default_factory=Unwatched)
+    quota: Quota = msgspec.field(default_factory=Quota)
 
     def call(self, operation: str, /, **asked: Any) -> dict[str, Any]:
         (outcome,) = self.call_all(operation, [asked])
@@ -134,9 +130,7 @@ class Lean:
                 self._conclude(operation, call, early)
                 return
             call.connection = self.connections.take(self.times.elapsed)
-            head = "".join([f"{name}: {value}\r\n" for name, value in headers])
-            request = f"POST / HTTP/1.1\r\nhost: {self.authority}\r\n{head}content-length: {len(call.body)}\r\n\r\n"
-            call.connection.send(request.encode("latin-1") + call.body, self.read_seconds)
+            call.connection.send(_written(self.authority, headers, call.body), self.read_seconds)
         except Exception as error:  # noqa: BLE001 - the other calls of the wave go on
             call.leave()
             call.fails(error)
@@ -158,7 +152,9 @@ class Lean:
         """Read an answer. Whether it ends the call is for `_repeats` to say."""
         decoder = DECODERS[self.service][operation]
         try:
-            call.outcome = answers.read(decoder, answer, answers.Try(operation, call.number, self.attempts))
+            call.outcome = answers.read(
+                decoder, answer, answers.Try(self.service, operation, call.number, self.attempts)
+            )
             self.quota.give_back(call.price)
         except Exception as error:  # noqa: BLE001 - the other calls of the wave go on
             call.fails(error)
@@ -182,3 +178,10 @@ class Lean:
             *_MORE[self.service],
         ]
         return self.signer.signed(self.keys(), self.times.clock.now(), self.authority, named, body)
+
+
+def _written(authority: str, headers: Headers, body: bytes) -> bytes:
+    """A request as it goes over the wire; what is not signed of it says nothing that AWS goes by."""
+    head = "".join([f"{name}: {value}\r\n" for name, value in headers])
+    first = f"POST / HTTP/1.1\r\nhost: {authority}\r\naccept-encoding: identity\r\nuser-agent: clockwork\r\n"
+    return f"{first}{head}content-length: {len(body)}\r\n\r\n".encode("latin-1") + body

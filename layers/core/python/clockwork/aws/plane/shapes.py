@@ -26,8 +26,8 @@ Item = dict[str, Value]
 
 
 class _Answer(TypedDict, total=False):
-    ConsumedCapacity: Any
-    ItemCollectionMetrics: Any
+    ConsumedCapacity: dict[str, Any] | list[Any]
+    ItemCollectionMetrics: dict[str, Any]
 
 
 class _Got(_Answer, total=False):
@@ -76,8 +76,8 @@ class _WroteBatch(_Answer, total=False):
 
 
 class _Batch(TypedDict, total=False):
-    Successful: list[dict[str, Any]]
-    Failed: list[dict[str, Any]]
+    Successful: list[dict[str, str | bool | int]]
+    Failed: list[dict[str, str | bool | int]]
 
 
 class _Attributes(TypedDict, total=False):

@@ -7,20 +7,23 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
+
+import msgspec
 
 Headers = Sequence[tuple[str, str]]
 
 
-@dataclass(frozen=True)
-class Keys:
+class Keys(msgspec.Struct, frozen=True):
     """Credentials; only the identifier of the key is shown where they are printed."""
 
     access_key: str
-    secret_key: str = field(repr=False)
-    token: str | None = field(default=None, repr=False)
+    secret_key: str
+    token: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Keys({self.access_key})"
 
 
 class Signer:
