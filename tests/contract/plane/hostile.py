@@ -30,8 +30,8 @@ class Request:
         return self.headers["x-amz-target"].rpartition(".")[2]
 
 
-#: Meets one request. What it returns is sent; None closes the connection.
-Behaviour = Callable[[Request], bytes | None]
+#: Meets one request. What it returns is sent, perhaps piece by piece; None closes the connection.
+Behaviour = Callable[[Request], bytes | Iterator[bytes] | None]
 
 
 class Closing(bytes):
@@ -57,7 +57,7 @@ class Service:
     idle_closed: Event = field(default_factory=Event)
     _lock: Lock = field(default_factory=Lock)
 
-    def meet(self, request: Request) -> bytes | None:
+    def meet(self, request: Request) -> bytes | Iterator[bytes] | None:
         """What becomes of a request."""
         with self._lock:
             self.requests.append(request)
@@ -103,8 +103,8 @@ def _serve(service: Service, connection: socket.socket, number: int, wrap: Any) 
                 name, _, value = line.partition(":")
                 headers[name.lower()] = value.strip()
             sent = service.meet(Request(number, headers, reader.read(int(headers["content-length"]))))
-            if sent:
-                connection.sendall(sent)
+            for piece in [sent] if isinstance(sent, bytes) else sent or ():
+                connection.sendall(piece)
             if isinstance(sent, Reset):
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             if sent is None or isinstance(sent, Closing | Reset):
@@ -157,7 +157,7 @@ def half(whole: Behaviour, part: float = 0.5) -> Behaviour:
     """Sends a part of an answer, then closes the connection."""
 
     def cut(request: Request) -> bytes:
-        sent = whole(request) or b""
+        sent = bytes(whole(request) or b"")  # type: ignore[arg-type]
         return Closing(sent[: int(len(sent) * part)])
 
     return cut
@@ -165,7 +165,7 @@ def half(whole: Behaviour, part: float = 0.5) -> Behaviour:
 
 def then_closes(whole: Behaviour) -> Behaviour:
     """Answers, and closes the connection, of which the answer says nothing."""
-    return lambda request: Closing(whole(request) or b"")
+    return lambda request: Closing(whole(request) or b"")  # type: ignore[arg-type]
 
 
 def raw(sent: bytes, *more: bytes) -> Behaviour:

@@ -20,7 +20,7 @@ def keys_of_environment(environ: Mapping[str, str]) -> Keys | None:
     access_key, secret_key = environ.get("AWS_ACCESS_KEY_ID"), environ.get("AWS_SECRET_ACCESS_KEY")
     if not access_key or not secret_key or "AWS_CREDENTIAL_EXPIRATION" in environ:
         return None
-    token = environ.get("AWS_SESSION_TOKEN") or environ.get("AWS_SECURITY_TOKEN")
+    token = environ.get("AWS_SECURITY_TOKEN") or environ.get("AWS_SESSION_TOKEN")
     return Keys(access_key, secret_key, token)
 
 
