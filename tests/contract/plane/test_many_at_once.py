@@ -110,7 +110,7 @@ def test_only_the_calls_that_failed_are_made_again(kind: str) -> None:
 def test_one_slow_answer_costs_the_others_theirs_no_time(kind: str) -> None:
     with serving() as service, connected(kind, service.url) as aws:
 
-        def third_is_silent(request: Request) -> bytes | None:
+        def third_is_silent(request: Request) -> Any:
             return (service.over.wait(PATIENT) and None) if b'"2"' in request.body else echo(request)
 
         service.rest = third_is_silent

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import ssl
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ KEYS = {"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "se+cret/",
 
 
 @pytest.fixture
-def environ(monkeypatch: pytest.MonkeyPatch, no_pauses_of_botocore: None) -> Iterator[pytest.MonkeyPatch]:
+def environ(monkeypatch: pytest.MonkeyPatch, no_pauses_of_botocore: None) -> pytest.MonkeyPatch:
     """An environment like Lambda's."""
     for name in os.environ:
         if name.startswith("AWS_") or name.lower().endswith("_proxy"):
@@ -142,10 +141,16 @@ def test_keys_of_the_environment_are_those_that_botocore_finds(
 ) -> None:
     for name, value in environ_of_keys.items():
         environ.setenv(name, value)
-    theirs = botocore.session.Session().get_credentials().get_frozen_credentials()
+    found = botocore.session.Session().get_credentials()
+    assert found is not None
+    theirs = found.get_frozen_credentials()
     ours = keys_of_environment(os.environ)
     assert ours is not None
-    assert (ours.access_key, ours.secret_key, ours.token) == (theirs.access_key, theirs.secret_key, theirs.token)
+    assert (ours.access_key, ours.secret_key, ours.token) == (
+        theirs.access_key,
+        theirs.secret_key,
+        theirs.token or None,
+    )
 
 
 @pytest.mark.parametrize("name", ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"])

@@ -35,7 +35,7 @@ class Announced:
         told = _Told(self._client.meta.service_model.operation_model(operation), {})
         self._emit("provide-client-params", told, params=asked)
         self._emit("before-parameter-build", told, params=asked)
-        if self._validate:
+        if self._validate and told.model.input_shape is not None:
             report = ParamValidator().validate(asked, told.model.input_shape)
             if report.has_errors():
                 raise ParamValidationError(report=report.generate_report())
@@ -44,7 +44,7 @@ class Announced:
         return told, None if early is None else early[1]
 
     def sending(self, told: _Told, authority: str, headers: Headers, body: bytes) -> Answer | None:
-        of_request = HeadersDict()
+        of_request: Any = HeadersDict()
         for name, value in headers:
             of_request[name] = value
         of_request["content-length"] = str(len(body))

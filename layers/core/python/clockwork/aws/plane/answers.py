@@ -77,7 +77,8 @@ def _refusal(answer: Answer, tried: Try) -> Exception:
     if tried.number >= tried.most:
         metadata["MaxAttemptsReached"] = True
     error, more = _told(answer)
-    return botocore_errors.ClientError({"Error": error, "ResponseMetadata": metadata, **more}, tried.operation)
+    response: Any = {"Error": error, "ResponseMetadata": metadata, **more}
+    return botocore_errors.ClientError(response, tried.operation)
 
 
 def _told(answer: Answer) -> tuple[Any, dict[str, Any]]:

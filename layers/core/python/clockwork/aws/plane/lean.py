@@ -150,7 +150,7 @@ class Lean(msgspec.Struct, frozen=True, eq=False):
 
     def _conclude(self, operation: str, call: _Call, answer: Answer) -> None:
         """Read an answer. Whether it ends the call is for `_repeats` to say."""
-        decoder = DECODERS[self.service][operation]
+        decoder = DECODERS[self.service, operation]
         try:
             call.outcome = answers.read(
                 decoder, answer, answers.Try(self.service, operation, call.number, self.attempts)

@@ -90,21 +90,17 @@ class Refused(TypedDict, total=False):
     Item: Item
 
 
-#: The decoder of each operation's answer, by service.
-DECODERS = {
-    "dynamodb": {
-        "BatchGetItem": msgspec.json.Decoder(_GotBatch),
-        "BatchWriteItem": msgspec.json.Decoder(_WroteBatch),
-        "DeleteItem": msgspec.json.Decoder(_Changed),
-        "GetItem": msgspec.json.Decoder(_Got),
-        "PutItem": msgspec.json.Decoder(_Changed),
-        "Query": msgspec.json.Decoder(_Page),
-        "Scan": msgspec.json.Decoder(_Page),
-        "UpdateItem": msgspec.json.Decoder(_Changed),
-    },
-    "sqs": {
-        "ChangeMessageVisibilityBatch": msgspec.json.Decoder(_Batch),
-        "GetQueueAttributes": msgspec.json.Decoder(_Attributes),
-        "SendMessageBatch": msgspec.json.Decoder(_Batch),
-    },
+#: The decoder of each operation's answer, by service and operation.
+DECODERS: dict[tuple[str, str], msgspec.json.Decoder[Any]] = {
+    ("dynamodb", "BatchGetItem"): msgspec.json.Decoder(_GotBatch),
+    ("dynamodb", "BatchWriteItem"): msgspec.json.Decoder(_WroteBatch),
+    ("dynamodb", "DeleteItem"): msgspec.json.Decoder(_Changed),
+    ("dynamodb", "GetItem"): msgspec.json.Decoder(_Got),
+    ("dynamodb", "PutItem"): msgspec.json.Decoder(_Changed),
+    ("dynamodb", "Query"): msgspec.json.Decoder(_Page),
+    ("dynamodb", "Scan"): msgspec.json.Decoder(_Page),
+    ("dynamodb", "UpdateItem"): msgspec.json.Decoder(_Changed),
+    ("sqs", "ChangeMessageVisibilityBatch"): msgspec.json.Decoder(_Batch),
+    ("sqs", "GetQueueAttributes"): msgspec.json.Decoder(_Attributes),
+    ("sqs", "SendMessageBatch"): msgspec.json.Decoder(_Batch),
 }
