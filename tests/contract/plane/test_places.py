@@ -147,7 +147,7 @@ def test_keys_of_the_environment_are_those_that_botocore_finds(
     ours = keys_of_environment(os.environ)
     assert ours is not None
     assert (ours.access_key, ours.secret_key) == (theirs.access_key, theirs.secret_key)
-    assert (ours.token or "") == theirs.token
+    assert (ours.token or "") == (theirs.token or "")
 
 
 @pytest.mark.parametrize("name", ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"])
