@@ -7,6 +7,7 @@ from functools import cached_property
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
+from clockwork.aws import late
 from clockwork.aws.clock import SystemClock
 from clockwork.aws.deadlines import refuse_late
 from clockwork.aws.plane.making import make_plane
@@ -68,9 +69,7 @@ class Aws:
     @cached_property
     def session(self) -> botocore.session.Session:
         """The botocore session of all clients, made when it is first needed."""
-        import botocore.session
-
-        return self.given or botocore.session.get_session()
+        return self.given or late.session()
 
     @property
     def endpoint_url(self) -> str | None:
@@ -128,9 +127,7 @@ class Aws:
             client.close()
 
     def _make(self, service: str, attempts: int, read_timeout_seconds: float, **keys: Any) -> Any:
-        from botocore.config import Config
-
-        config = Config(
+        config = late.config(
             connect_timeout=CONNECT_TIMEOUT_SECONDS,
             read_timeout=read_timeout_seconds,
             retries={"mode": "standard", "total_max_attempts": attempts},

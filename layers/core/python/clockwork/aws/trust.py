@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ssl
 
+from clockwork.aws import late
+
 
 def trusting_the_system() -> ssl.SSLContext:
     """A TLS context that checks certificates against the machine's trust store, or botocore's if there is none."""
     context = ssl.create_default_context()
     if ssl.get_default_verify_paths().cafile is None:
-        from botocore.httpsession import get_cert_path
-
-        context.load_verify_locations(get_cert_path(True))
+        context.load_verify_locations(late.certificates())
     return context
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from clockwork.aws import botocore_errors
+from clockwork.aws import botocore_errors, late
 from clockwork.aws.plane.connections import Answer
 from clockwork.aws.plane.shapes import Refused
 
@@ -64,9 +64,7 @@ def _said(value: Any) -> Any:
 
 
 def _unreadable(operation: str) -> Exception:
-    from botocore.parsers import ResponseParserError
-
-    return ResponseParserError(f"the answer to {operation} cannot be read")
+    return late.parser_error(f"the answer to {operation} cannot be read")
 
 
 def _refusal(answer: Answer, tried: Try) -> Exception:
