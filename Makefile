@@ -24,6 +24,11 @@ PYTEST = $(PY) -u -m pytest
 INSTALL = $(PY) -m pip install --quiet --no-compile
 # No package of ours needs its scripts to be run.
 NPM = npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+# The contract tests run on AWS's DynamoDB Local, too. AWS licenses it to whoever has an AWS account in good standing:
+# DYNAMODB_LOCAL=no neither installs nor runs it.
+DYNAMODB_LOCAL ?= yes
+export DYNAMODB_LOCAL
+WITHOUT_DYNAMODB_LOCAL = $(filter no,$(DYNAMODB_LOCAL))
 # What `make nightly` runs, one after the other.
 NIGHTLY := cron-exhaustive url-exhaustive crash-points simulate mutants chaos soak
 
@@ -88,12 +93,13 @@ setup-dev: setup .venv/.complete-dev node_modules/.complete-dev ## Install what 
 node_modules/.complete: package.json package-lock.json
 	@node -e 'if (parseInt(process.versions.node) < 20) { console.error("Node >= 20 is needed, this is " + process.version); process.exit(1) }'
 	@echo "[3/3] node_modules: the CDK command line, and what compiles layers"
-	@$(NPM) --omit=dev
+	@$(NPM) --omit=dev --omit=optional
 	@touch $@
 
 node_modules/.complete-dev: node_modules/.complete
-	@echo "node_modules: what tests need"
-	@$(NPM)
+	@echo "node_modules: what tests need$(if $(WITHOUT_DYNAMODB_LOCAL),,, with DynamoDB Local: its licence asks for an AWS account. DYNAMODB_LOCAL=no leaves it out)"
+	@$(NPM) $(if $(WITHOUT_DYNAMODB_LOCAL),--omit=optional)
+	@$(if $(WITHOUT_DYNAMODB_LOCAL),,test -e node_modules/amplify-dynamodb-simulator/emulator/DynamoDBLocal.jar)
 	@touch $< $@
 
 check: setup-dev ## Lint, format, types

@@ -6,13 +6,14 @@ are made by its own code: keys, the draw of a shard, horizon and cursor, sizes o
 between repeats, all settings.
 
 `bench.lateness` calibrates it: with the local stack's constants it must predict that benchmark's median within 30%.
+What `make smoke` has measured in an account (docs/measured) takes the place of what the model assumes of AWS.
 
     python -m bench.capacity [--json] [--docs] [--scenario NAME ...]
 
 The tables go to standard error, with --docs also into docs/performance.md, beside a chart; the last line of standard
 output is one JSON object. Takes less than a minute. `throttles` counts writes and invocations that AWS refused for the
 moment. `dollarsPerMillion` has writes, reads, SQS and Lambda with its duration, per job delivered; it leaves out the
-API's requests, storage, logs and idle pollers.
+API's requests, storage, logs and idle pollers. Beside the scenarios, `sources` says where each constant comes from.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from collections.abc import Mapping, Sequence
 from bench.lateness import RESULT
 from bench.model.calibration import TOLERANCE, Calibration, calibrate
 from bench.model.chart import Bar, chart
+from bench.model.limits import ASSUMED
+from bench.model.measured import MEASURED, constants
 from bench.model.run import Outcome
 from bench.model.scenarios import SCENARIOS, Scenario
 from bench.reporting.report import publish
@@ -85,12 +88,22 @@ def told(calibration: Calibration) -> str:
     )
 
 
-def report(outcomes: Mapping[str, Outcome], calibration: Calibration) -> None:
+def told_of_constants(sources: Mapping[str, str]) -> str:
+    """Which constants an account has measured and which are assumed, in two sentences."""
+    measured = [f"`{name}`" for name, source in sources.items() if source.startswith(MEASURED)]
+    assumed = [f"`{name}`" for name, source in sources.items() if source.startswith(ASSUMED)]
+    where = {source for source in sources.values() if source.startswith(MEASURED)}
+    said = f"{', '.join(measured)}: {where.pop()}" if measured else "Nobody has measured a constant in an account"
+    return f"{said}. Assumed: {', '.join(assumed)}.\n"
+
+
+def report(outcomes: Mapping[str, Outcome], calibration: Calibration, sources: Mapping[str, str]) -> None:
     """Write the block in the documentation and the chart."""
     bars = [Bar(name, (one.p50_ms, one.p99_ms, one.max_ms)) for name, one in outcomes.items()]
     CHART.write_text(chart("Lateness by the model (logarithmic; the figure is the p99)", bars), encoding="utf-8")
     parts = [
         told(calibration),
+        told_of_constants(sources),
         outcomes_table(outcomes) + "\n",
         "![Lateness by scenario](capacity.svg)\n",
         "Deployed as follows; what is marked with * is set at the table and the account.\n",
@@ -113,16 +126,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.error("--docs writes the table of all scenarios, so it does not go with --scenario")
     say = (lambda _: None) if options.json else sys.stderr.write
     calibration = calibrate(RESULT)
-    say(told(calibration))
+    used = constants()
+    say(told(calibration) + told_of_constants(used.sources))
     outcomes = {}
     for name in options.scenario or _BY_NAME:
         started = time.monotonic()
-        outcomes[name] = _BY_NAME[name].run(_BY_NAME[name].deployment)
+        outcomes[name] = _BY_NAME[name].run(_BY_NAME[name].deployment, used.limits)
         say(f"  {name}: {time.monotonic() - started:.1f} s\n")
     say(outcomes_table(outcomes) + "\n")
     if options.docs:
-        report(outcomes, calibration)
-    print(json.dumps({name: one.as_json() for name, one in outcomes.items()}))
+        report(outcomes, calibration, used.sources)
+    print(json.dumps({**{name: one.as_json() for name, one in outcomes.items()}, "sources": dict(used.sources)}))
     if calibration.error is not None and calibration.error > TOLERANCE:
         sys.exit(1)
 

@@ -113,14 +113,17 @@ def _stop(live: Live, undo: _Undo) -> None:
 
 
 def _pause(live: Live, undo: _Undo, say: Say) -> None:
-    """Pause every client that is not. A row that cannot be read belongs to a client that nobody can act for."""
+    """Pause every client that is not. A row that cannot be read belongs to a client that nobody can act for.
+
+    Of a client that is being deleted, or is gone, nothing starts: it stays as it is.
+    """
     reason = f"the stack {live.name} is taken away"
     behind: str | None = None
     while page := live.world.clients.list(100, behind):
         for client_id, client in page:
             if not isinstance(client, Client):
                 say(f"The client {client_id} cannot be read and was not paused: {client}")
-            elif not client.paused or client.pause_reason == reason:
+            elif client.deleting_at is None and (not client.paused or client.pause_reason == reason):
                 undo.paused.append(client_id)
                 pause_client(live.world, client_id, None, reason)
         behind = page[-1][0]

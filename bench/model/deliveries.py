@@ -11,8 +11,6 @@ from clockwork.domain.releases import delay_seconds
 
 #: Queues hand messages out in steps of this many ms: shorter than the latencies that follow.
 STEP_MS = 10
-#: Messages that Lambda takes at once from a queue without a window (`infra.triggers.BATCH`).
-BATCH = 10
 NEVER = float("inf")
 
 
@@ -44,6 +42,7 @@ class QueueModel:
         self._world = world
         self._account = account
         limits, deployment = world.limits, world.deployment
+        self._batch = limits.messages_per_invocation
         self._waiting: defaultdict[int, list[int]] = defaultdict(list)
         self._visible: deque[list[int]] = deque()
         self._next_step_at = NEVER
@@ -58,11 +57,14 @@ class QueueModel:
 
     def send(self, run_at: int, count: int) -> None:
         """Send so many messages that are to run at an instant. Clockwork's own code chooses the delay."""
-        now = self._world.events.now
-        took = self._world.limits.send.draw(self._world.rng)
-        visible_at = now + took + delay_seconds(run_at, int(now)) * 1000
+        now, limits, rng = self._world.events.now, self._world.limits, self._world.rng
+        sent_at, delay_ms = now + limits.send.draw(rng), delay_seconds(run_at, int(now)) * 1000
         self._world.tally.sent += count
-        self._put(visible_at, [run_at] * count)
+        if not delay_ms:
+            self._put(sent_at, [run_at] * count)
+            return
+        for error, some in limits.delay_error.draw(rng, count).items():
+            self._put(sent_at + max(0.0, delay_ms + error), [run_at] * some)
 
     def _put(self, visible_at: float, messages: list[int]) -> None:
         step = int(visible_at // STEP_MS) + 1
@@ -81,7 +83,7 @@ class QueueModel:
             return  # an earlier step was planned meanwhile, and has planned the steps that follow
         now, self._next_step_at = self._world.events.now, NEVER
         for step in [step for step in self._waiting if step * STEP_MS <= now]:
-            self._visible.extend(_dealt(self._waiting.pop(step)))
+            self._visible.extend(_dealt(self._waiting.pop(step), self._batch))
         for _ in range(self._grant(len(self._visible), now)):
             self._receive()
         if self._visible:
@@ -92,7 +94,7 @@ class QueueModel:
     def _grant(self, wanted: int, now: float) -> int:
         """How many of `wanted` batches the event source takes now."""
         limits, pollers = self._world.limits, self._world.deployment.pollers
-        in_flight_room = (limits.in_flight - self._in_flight) // BATCH
+        in_flight_room = (limits.in_flight - self._in_flight) // self._batch
         if pollers:
             room = min(pollers * limits.poller_batches - self._busy, in_flight_room)
             return self._receives.take(max(0, min(wanted, room)), now)
@@ -106,7 +108,7 @@ class QueueModel:
         if not self._visible:
             return  # earlier batches of this step took more than one pile
         messages = self._visible.popleft()
-        while self._visible and len(messages) + len(self._visible[0]) <= BATCH:
+        while self._visible and len(messages) + len(self._visible[0]) <= self._batch:
             messages += self._visible.popleft()
         tally = self._world.tally
         tally.receives += 1
@@ -165,10 +167,10 @@ class QueueModel:
         self._in_flight -= messages
 
 
-def _dealt(messages: list[int]) -> Iterator[list[int]]:
-    """Batches of messages that became visible together, dealt out like cards.
+def _dealt(messages: list[int], batch: int) -> Iterator[list[int]]:
+    """Batches of at most so many messages that became visible together, dealt out like cards.
 
     A standard queue mixes messages that were sent together.
     """
-    piles = -(-len(messages) // BATCH)
+    piles = -(-len(messages) // batch)
     return (messages[pile::piles] for pile in range(piles))

@@ -1,11 +1,14 @@
-"""AWS's limits and latencies. Every figure is AWS's or marked as assumed; us-east-1, November 2026."""
+"""AWS's limits and latencies, each with its source; us-east-1, November 2026. `measured` puts others in their place."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 from bench.model.buckets import Ramp
-from bench.model.chances import Latency
+from bench.model.chances import Latency, Spread
+
+#: Messages that Lambda takes at once from a queue without a window (`infra.triggers.BATCH`).
+BATCH = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,8 +25,12 @@ class Limits:
     query: Latency
     send: Latency
     invoke: Latency
+    #: How much later than its delay says a message becomes visible.
+    delay_error: Spread
     #: Time from a message's visibility to the start of its function.
     queue_to_lambda: Latency
+    #: Messages of one invocation, where more of them wait.
+    messages_per_invocation: int
     #: Messages of one queue that may be received and not yet deleted.
     in_flight: int
     #: Batches of one queue at once; the bound grows from the instant at which messages began to wait.
@@ -46,43 +53,59 @@ class Limits:
 
 
 AWS = Limits(
-    # https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html
     partition_writes=1_000,
-    # Assumed: AWS says minutes.
-    # https://aws.amazon.com/blogs/database/part-3-scaling-dynamodb-how-partitions-hot-keys-and-split-for-heat-impact-performance/
     split_after_seconds=(120, 600),
-    # Assumed; AWS says single-digit milliseconds on average.
-    # https://aws.amazon.com/blogs/database/understanding-amazon-dynamodb-latency/
     write=Latency(5, 15),
     query=Latency(12, 35),
-    # Assumed.
     send=Latency(10, 40),
     invoke=Latency(50, 200),
-    # Measured by others: p50 16.2, p90 33.8, p99 105 ms.
-    # https://bitesizedserverless.com/bite/serverless-messaging-latency-compared/
+    delay_error=Spread(),
     queue_to_lambda=Latency(16.2, 105),
-    # https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html
+    messages_per_invocation=BATCH,
     in_flight=120_000,
-    # 5 at first, 300 more a minute, 1,250 at most; provisioned pollers: same page.
-    # https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html
     event_source=Ramp(5, 5, 1_250),
     poller_receives=10,
     poller_batches=10,
-    # https://docs.aws.amazon.com/lambda/latest/dg/scaling-behavior.html
     environments_burst=1_000,
     environments_per_second=100,
-    # Assumed.
     cold_start=Latency(450, 900),
-    # Assumed: about twice the time of the benchmark's machine when it is idle, since 1,024 MB are 0.6 of a core.
     first_start_ms=4.0,
     next_start_ms=1.0,
-    # Assumed.
     target=Latency(40, 250),
-    # `bench.cpu` on one core: 0.12 and 0.8 ms; 1,024 MB are 0.6 of a core.
-    # https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html
     poller_ms_per_job=0.2,
     record_ms_per_job=1.4,
 )
+
+ASSUMED = "assumed"
+_DYNAMODB = "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide"
+_LAMBDA = "https://docs.aws.amazon.com/lambda/latest/dg"
+_HEAT = "https://aws.amazon.com/blogs/database/part-3-scaling-dynamodb-how-partitions-hot-keys-and-split-for-heat-impact-performance/"
+_LATENCY = "https://aws.amazon.com/blogs/database/understanding-amazon-dynamodb-latency/"
+_OUR_CPU = f"bench.cpu on a core of another machine; 1,024 MB are 0.6 of a core by {_LAMBDA}/configuration-memory.html"
+#: Where each constant of `AWS` comes from.
+SOURCES = {
+    "partition_writes": f"{_DYNAMODB}/bp-partition-key-design.html",
+    "split_after_seconds": f"{ASSUMED}; minutes by {_HEAT}",
+    "write": f"{ASSUMED}; single-digit milliseconds on average by {_LATENCY}",
+    "query": f"{ASSUMED}; single-digit milliseconds on average by {_LATENCY}",
+    "send": ASSUMED,
+    "invoke": ASSUMED,
+    "delay_error": f"{ASSUMED}: none",
+    "queue_to_lambda": "measured by https://bitesizedserverless.com/bite/serverless-messaging-latency-compared/",
+    "messages_per_invocation": f"{ASSUMED}: as many as an event source without a window takes",
+    "in_flight": "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html",
+    "event_source": f"{_LAMBDA}/services-sqs-scaling.html",
+    "poller_receives": f"{_LAMBDA}/services-sqs-scaling.html",
+    "poller_batches": f"{_LAMBDA}/services-sqs-scaling.html",
+    "environments_burst": f"{_LAMBDA}/scaling-behavior.html",
+    "environments_per_second": f"{_LAMBDA}/scaling-behavior.html",
+    "cold_start": ASSUMED,
+    "first_start_ms": f"{ASSUMED}: about twice that of the benchmark's idle machine, as 1,024 MB are 0.6 of a core",
+    "next_start_ms": f"{ASSUMED}: about twice that of the benchmark's idle machine, as 1,024 MB are 0.6 of a core",
+    "target": ASSUMED,
+    "poller_ms_per_job": _OUR_CPU,
+    "record_ms_per_job": _OUR_CPU,
+}
 
 #: The local stack. Its launcher wakes the event source every 20 ms; a delayed message was measured to reach it after
 #: 31 ms (p50) and 52 ms (p90). It works on at most ten batches of a queue at once (eight is its share).

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from bench.model.limits import AWS, Limits
 from bench.model.rows import rows_of_request
 from bench.model.run import Outcome, Stack, outcome_of
 from bench.model.world import Deployment
@@ -37,19 +38,20 @@ class Scenario:
     name: str
     says: str
     deployment: Deployment
-    run: Callable[[Deployment], Outcome]
+    run: Callable[[Deployment, Limits], Outcome]
     compares: str = ""
 
 
 def herd(
     deployment: Deployment,
+    limits: Limits = AWS,
     jobs: int = 1_000_000,
     *,
     lost_poller: bool = False,
     missed_ticks: frozenset[int] = frozenset(),
 ) -> Outcome:
     """Run jobs that have long been on the timeline, all due on one millisecond."""
-    stack = Stack(deployment, lost_poller=lost_poller, missed_ticks=missed_ticks)
+    stack = Stack(deployment, limits, lost_poller=lost_poller, missed_ticks=missed_ticks)
     tally = stack.world.tally
     tally.api_requests = jobs // JOBS_PER_REQUEST
     for number in range(tally.api_requests):
@@ -65,28 +67,29 @@ def steady(
     deployment: Deployment,
     per_second: int,
     seconds: int,
+    limits: Limits = AWS,
     *,
     lost_poller: bool = False,
     missed_ticks: frozenset[int] = frozenset(),
     jobs_per_request: int = JOBS_PER_REQUEST,
 ) -> Outcome:
     """Run jobs that are created at a steady rate, each due five minutes and up to a second after its request."""
-    stack = Stack(deployment, lost_poller=lost_poller, missed_ticks=missed_ticks)
+    stack = Stack(deployment, limits, lost_poller=lost_poller, missed_ticks=missed_ticks)
     stack.creates.start(per_second, seconds, LEAD_MS, 1_000, jobs_per_request)
     stack.run(LEAD_MS + seconds * 1_000 + STRAGGLERS_MS)
     return outcome_of(stack)
 
 
-def _100k(deployment: Deployment) -> Outcome:
-    return steady(deployment, 100_000, 30)
+def _100k(deployment: Deployment, limits: Limits) -> Outcome:
+    return steady(deployment, 100_000, 30, limits)
 
 
-def _23k(deployment: Deployment) -> Outcome:
-    return steady(deployment, 23_000, 30)
+def _23k(deployment: Deployment, limits: Limits) -> Outcome:
+    return steady(deployment, 23_000, 30, limits)
 
 
-def _small(deployment: Deployment, **faults: object) -> Outcome:
-    return steady(deployment, 200, 180, jobs_per_request=20, **faults)  # type: ignore[arg-type]
+def _small(deployment: Deployment, limits: Limits, **faults: object) -> Outcome:
+    return steady(deployment, 200, 180, limits, jobs_per_request=20, **faults)  # type: ignore[arg-type]
 
 
 def _with(deployment: Deployment, **settings: object) -> Deployment:
@@ -110,31 +113,31 @@ SCENARIOS = (
         name="lost_poller",
         says="200 jobs/s; a poller dies between two commits",
         deployment=DEFAULT,
-        run=lambda deployment: _small(deployment, lost_poller=True),
+        run=lambda d, limits: _small(d, limits, lost_poller=True),
     ),
     Scenario(
         name="missed_tick",
         says="200 jobs/s; the ticks of minutes 2 and 3 are missing",
         deployment=DEFAULT,
-        run=lambda deployment: _small(deployment, missed_ticks=frozenset({2, 3})),
+        run=lambda d, limits: _small(d, limits, missed_ticks=frozenset({2, 3})),
     ),
     Scenario(
         name="rate_1",
         says="1 job/s for 10 min",
         deployment=DEFAULT,
-        run=lambda d: steady(d, 1, 600, jobs_per_request=1),
+        run=lambda d, limits: steady(d, 1, 600, limits, jobs_per_request=1),
     ),
     Scenario(
         name="rate_1k",
         says="1,000 jobs/s for 60 s",
         deployment=DEFAULT,
-        run=lambda d: steady(d, 1_000, 60, jobs_per_request=50),
+        run=lambda d, limits: steady(d, 1_000, 60, limits, jobs_per_request=50),
     ),
     Scenario(
         name="rate_1k_provisioned",
         says="the same with 20 provisioned pollers",
         deployment=replace(DEFAULT, pollers=20, concurrency=1_000),
-        run=lambda d: steady(d, 1_000, 60, jobs_per_request=50),
+        run=lambda d, limits: steady(d, 1_000, 60, limits, jobs_per_request=50),
         compares="rate_1k",
     ),
     Scenario(
@@ -143,7 +146,7 @@ SCENARIOS = (
         deployment=Deployment(
             settings=_ACCOUNT.with_(shards=128, release_queues=3), warm_writes=100_000, pollers=100, concurrency=4_000
         ),
-        run=lambda d: steady(d, 10_000, 30),
+        run=lambda d, limits: steady(d, 10_000, 30, limits),
     ),
     Scenario(
         name="no_lookahead",
@@ -156,7 +159,7 @@ SCENARIOS = (
         name="shards_64",
         says="100,000 creates/s, one job a request, onto 64 shards",
         deployment=_with(RATE_100K, shards=64),
-        run=lambda d: steady(d, 100_000, 2, jobs_per_request=1),
+        run=lambda d, limits: steady(d, 100_000, 2, limits, jobs_per_request=1),
         compares="create_100k",
     ),
     Scenario(

@@ -20,7 +20,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("timeline", "deaths", "skipped", "access", "idempotency"),
         ("records", "overlaps"),
         ("trail",),
-        ("outages",),
+        ("outages", "apart"),
         ("world",),
         ("containment", "lasting"),
     ),

@@ -10,18 +10,39 @@ import pytest
 from moto import mock_aws
 
 from local.emulator import Emulator, emulator
-from tests.contract.leniencies import EMULATOR, MEMORY, MOTO, NOT_KEPT
+from tests.contract.dynamodb_local import dynamodb_local, wanted
+from tests.contract.leniencies import DYNAMODB_LOCAL, EMULATOR, MEMORY, MOTO, NOT_KEPT, OF_STORES
 from tests.contract.worlds import AwsWorld, MemoryWorld, World
 
 #: By fixture: the worlds that it stands for.
-_WORLDS = {"world": (MEMORY, MOTO, EMULATOR), "aws_world": (MOTO, EMULATOR), "emulated": (EMULATOR,)}
+_WORLDS = {
+    "world": (MEMORY, MOTO, DYNAMODB_LOCAL, EMULATOR),
+    "aws_world": (MOTO, DYNAMODB_LOCAL, EMULATOR),
+    "emulated": (EMULATOR,),
+}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     for fixture, worlds in _WORLDS.items():
         if fixture in metafunc.fixturenames:
-            kept = [w for w in worlds if metafunc.function.__name__ not in NOT_KEPT.get(w, {})]
-            metafunc.parametrize(fixture, kept, indirect=True)
+            metafunc.parametrize(fixture, [w for w in worlds if _keeps(w, metafunc)], indirect=True)
+
+
+def pytest_report_header() -> str | None:
+    """Says so if a world is left out."""
+    return None if wanted() else f"DYNAMODB_LOCAL=no: the contracts do not run on {DYNAMODB_LOCAL}"
+
+
+def _keeps(world: str, test: pytest.Metafunc) -> bool:
+    if world == DYNAMODB_LOCAL and not (wanted() and test.module.__name__.rpartition(".")[2] in OF_STORES):
+        return False
+    return test.function.__name__ not in NOT_KEPT.get(world, {})
+
+
+@pytest.fixture(scope="session")
+def running_dynamodb_local() -> Iterator[str]:
+    with dynamodb_local() as url:
+        yield url
 
 
 @pytest.fixture(scope="session")
@@ -67,6 +88,10 @@ def _aws_world(request: pytest.FixtureRequest) -> Iterator[AwsWorld]:
             world = AwsWorld(endpoint_url=None)
             yield world
             world.close()
+    elif request.param == DYNAMODB_LOCAL:
+        world = AwsWorld(request.getfixturevalue("running_dynamodb_local"))
+        yield world
+        world.close()
     else:
         running: Emulator = request.getfixturevalue("running_emulator")
         world = AwsWorld(running.endpoint_url, account=str(random.randrange(10**11, 10**12)))

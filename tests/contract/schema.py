@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 KEYS = {
@@ -28,7 +29,9 @@ def create_table(dynamodb: Any, kind: str, name: str) -> str:
             }
         ]
     request["AttributeDefinitions"] = [{"AttributeName": name, "AttributeType": "S"} for name in sorted(attributes)]
-    dynamodb.create_table(**request)
+    # The name is new: a table that is there is that of a first try whose answer came too late on a busy machine.
+    with suppress(dynamodb.exceptions.ResourceInUseException):
+        dynamodb.create_table(**request)
     return name
 
 

@@ -34,9 +34,14 @@ def test_the_meter_adds_up_what_aws_bills(aws_world: AwsWorld, metered: Aws, met
     timeline.put([row(blob=b"x" * 2_500)])
     timeline.put([row(DUE + 1), row(DUE + 2)])
     timeline.read("p000", keys.BEGINNING, keys.edge_key(DUE + 9), 10)
-    timeline.read("p001", keys.BEGINNING, keys.edge_key(DUE + 9), 10)
-    assert meter.units == {("PutItem", table): 3, ("BatchWriteItem", table): 2, ("Query", table): 2}
+    assert meter.units == {("PutItem", table): 3, ("BatchWriteItem", table): 2, ("Query", table): 1}
     assert meter.failed_conditions == 0
+
+
+def test_a_read_that_finds_nothing_is_billed_too(aws_world: AwsWorld, metered: Aws, meter: CapacityMeter) -> None:
+    table = aws_world.table("timeline")
+    AwsTimeline(metered, table).read("p001", keys.BEGINNING, keys.edge_key(DUE + 9), 10)
+    assert meter.units == {("Query", table): 1}
 
 
 def test_the_meter_counts_refused_conditions_which_are_billed_but_report_nothing(

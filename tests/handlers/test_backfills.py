@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -49,6 +50,17 @@ def test_a_range_without_a_fire_says_why(schedule: dict[str, Any], reason: str) 
         schedule = {**schedule, "startAt": to_text(api.clockwork.clock.at + 5_000)}
     answer = backfill(api, job_id(api, schedule=schedule), -100, -10)
     assert (answer.status, answer.body["count"], answer.body["reason"]) == (202, 0, reason)
+
+
+def test_a_range_that_begins_right_behind_the_last_fire_says_so() -> None:
+    api = Api()
+    spent = job_id(api, key="spent", schedule={**EVERY, "maxFires": 1})
+    run(api, 60)
+    (fire,) = api.call("GET", f"/v1/jobs/{spent}/executions").body["items"]
+    last_at = int(datetime.fromisoformat(fire["dueAt"]).timestamp() * 1000)
+    behind = {"from": to_text(last_at + 1), "to": to_text(last_at + 2)}
+    answer = api.call("POST", f"/v1/jobs/{spent}/backfill", {**behind, "maxPerSecond": 1})
+    assert answer.body["reason"] == "maxFires were over before the range"
 
 
 def test_a_range_behind_the_end_of_a_schedule_says_why() -> None:

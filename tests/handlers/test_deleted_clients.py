@@ -168,6 +168,23 @@ def _due(api: Api, job_id: str) -> str:
     return f"{one.due_at:013d}"
 
 
+@pytest.mark.parametrize("apart_ms", [0, 3_000])
+def test_what_a_client_with_an_id_of_before_creates_at_once_is_its_own_though_clocks_differ(apart_ms: int) -> None:
+    api = Api()
+    left = api.create(schedule={"delaySeconds": 600}).body["jobId"]
+    admin(api, "DELETE")
+    while not is_gone(api):
+        run(api, 0.1)
+    assert admin(api, "PUT", PATH, {"principals": [BOB]}).status == 200
+    api.clockwork.clock.at -= apart_ms
+    own = api.call("POST", "/v1/jobs", job_body(clientId="acme", schedule={"delaySeconds": 60}), caller=BOB)
+    named = {**job_body(clientId="acme", schedule={"delaySeconds": 60}), "jobKey": "at-once"}
+    assert (own.status, api.call("POST", "/v1/jobs", named, caller=BOB).status) == (201, 201)
+    run(api, 12)
+    delivered = [one.job_id for one in api.clockwork.targets.delivered]
+    assert len(delivered) == 2 and own.body["jobId"] in delivered and left not in delivered
+
+
 def test_what_died_before_the_delete_is_not_redriven_by_who_has_the_id_now() -> None:
     api = Api()
 

@@ -10,7 +10,7 @@ from unittest.mock import Mock
 import pytest
 from botocore.exceptions import ClientError, WaiterError
 
-from clockwork.domain.clients import Client
+from clockwork.domain.clients import Client, as_gone
 from clockwork.domain.errors import Unavailable
 from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
@@ -178,3 +178,14 @@ def test_a_shard_that_is_polled_is_waited_for_and_not_for_ever() -> None:
 
     with pytest.raises(StillBusy, match="1 shards are polled after"):
         await_rest(stack, print)
+
+
+def test_clients_that_are_deleted_or_on_their_way_stay_as_they_are() -> None:
+    stack = Stack()
+    going = Client(client_id="going", deleting_at=stack.clockwork.clock.at)
+    gone = as_gone(Client(client_id="gone"), stack.clockwork.clock.at)
+    for client in (going, gone):
+        stack.clockwork.clients.put(client)
+    with stilled(stack, Mock()) as paused:
+        assert set(paused) == {"acme", "globex", "left"}
+    assert [stack.clockwork.clients.get(name) for name in ("going", "gone")] == [going, gone]

@@ -153,7 +153,7 @@ def test_events_that_come_twice_and_in_another_order_are_the_same_jobs(shop: Sho
     assert shop.delivered() == ['{"order":1}', '{"order":3}']
 
 
-@pytest.mark.parametrize("failure", ["no answer", "503", "429", "gateway's 403", "no JSON"])
+@pytest.mark.parametrize("failure", ["no answer", "503", "429", "gateway's 403", "its client's 403", "no JSON"])
 def test_while_the_api_is_away_the_stream_waits_and_then_goes_on(shop: Shop, failure: str) -> None:
     shop.order(1)
     shop.order(2)
@@ -165,6 +165,9 @@ def test_while_the_api_is_away_the_stream_waits_and_then_goes_on(shop: Shop, fai
             return shop.edge(request)
         if failure == "no answer":
             raise NoAnswer("no route", was_sent=False)
+        if failure == "its client's 403":
+            # Somebody replaced the client, and forgot the relay's role.
+            return Response(403, {}, b'{"status": 403, "detail": "the caller may not act for this client"}')
         status = {"503": 503, "429": 429, "gateway's 403": 403, "no JSON": 200}[failure]
         said = {403: b'{"message": "Forbidden"}', 429: b'{"status": 429, "detail": "createsPerSecond"}'}
         return Response(status, {"retry-after": "60"} if status == 429 else {}, said.get(status, b"<html>"))

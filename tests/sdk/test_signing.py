@@ -137,6 +137,12 @@ def test_the_environment_is_enough(no_aws: pytest.MonkeyPatch) -> None:
     assert credential_of().endswith("/eu-central-1/execute-api/aws4_request")
 
 
+def test_aws_region_is_read_as_lambda_and_other_sdks_do(no_aws: pytest.MonkeyPatch) -> None:
+    no_aws.setenv("AWS_REGION", "eu-central-1")
+    assert "/eu-central-1/" in credential_of(url="https://api.example.com", profile="work")
+    assert "/us-east-1/" in credential_of(url=URL, profile="work")
+
+
 def test_a_profile_is_read_and_the_url_tells_the_region(no_aws: pytest.MonkeyPatch) -> None:
     assert credential_of(url=URL, profile="work").startswith("AKIAWORK/")
     assert "/us-east-1/" in credential_of(url=URL, profile="work")

@@ -12,7 +12,7 @@ from clockwork.domain.lifecycle.parking import parking_of
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
 from clockwork.domain.timeline import Row
-from tests.simulation.requests import EVERYBODY
+from tests.simulation.requests import DEPARTING, EVERYBODY
 from tests.simulation.rows import elements_of, every_row, owed_rows
 from tests.simulation.stores import Stores
 from tests.simulation.verdict import where_it_stands
@@ -68,7 +68,7 @@ def _kept(stores: Stores) -> Iterator[str]:
             yield from _jobs_of_row(row)
         for row in owed_rows(stores.timeline, shard):
             yield from _jobs_of_row(row)
-    for client in EVERYBODY:
+    for client in (*EVERYBODY, DEPARTING):
         for row in every_row(stores.timeline, parking_of(client.client_id)):
             yield from _jobs_of_row(row)
 

@@ -19,6 +19,8 @@ def uncalled(watcher: Watcher, apart: str | None = None) -> Iterator[str]:
         occurrence = promise.occurrence
         if occurrence.client_id == apart:
             continue
+        if watcher.departures.is_of_before(occurrence.client_id, promise.acknowledged_at):
+            continue  # Nothing of a deleted client starts, and whoever has its id now is told nothing of it.
         release = Release(promise.job_id, occurrence, occurrence.due_at)
         dead = watcher.executions.find(release.job_id, release.execution_id)
         if dead is None or not is_called_back(release, dead) or _has_ended_unrecorded(watcher, promise):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from clockwork.domain.errors import (
+    ClientDeleting,
     ClientNotFound,
     ClockworkError,
     ExecutionNotFound,
@@ -21,7 +22,7 @@ from clockwork.domain.errors import (
 )
 from tests.simulation.by_message import MESSAGES
 from tests.simulation.faults import Fault
-from tests.simulation.operations import ASKED_BY_MESSAGE, OPERATIONS
+from tests.simulation.operations import ASKED_BY_MESSAGE, OPERATIONS, RARE_OPERATIONS
 
 #: Least share of the flows' branches that the runs must take.
 LEAST_COVERAGE = 0.95
@@ -53,6 +54,9 @@ REFUSALS: dict[str, tuple[type[ClockworkError], ...]] = {
     "contend for client": (RevisionConflict,),
     "operate on nobody": (ClientNotFound,),
     "change held": (JobNotFound,),
+    "create departing": (ClientDeleting,),
+    "make client anew": (ClientDeleting,),
+    "delete client": (RevisionConflict,),
     "cancel named execution": (ExecutionNotFound, JobNotFound),
 }
 
@@ -61,7 +65,7 @@ def what_is_missing(faults: Counter[Fault], outcomes: Counter[tuple[str, str]], 
     """Faults that never struck, operations that never succeeded or were never refused, and coverage below the least."""
     missing = [f"fault {fault}" for fault in Fault if not faults[fault]]
     missing += [f"cancel answered {verdict}" for verdict in VERDICTS if not outcomes["cancel", verdict]]
-    for operation in OPERATIONS.keys() - ASKED_BY_MESSAGE:
+    for operation in (OPERATIONS | RARE_OPERATIONS).keys() - ASKED_BY_MESSAGE:
         refusals: set[type[ClockworkError]] = {NotAllowed, *REFUSALS.get(operation, ())}
         wanted = [f"refused: {error.__name__}" for error in refusals]
         wanted += [] if operation in NEVER_SUCCEED else ["succeeded"]

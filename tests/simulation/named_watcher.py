@@ -51,7 +51,7 @@ class Life:
     backfills: dict[str, tuple[str, int, int]] = field(default_factory=dict)
     zones: Zones = field(default_factory=Zones)
     #: By incarnation and number of rows, for rows are only ever added, and by whether the rules of zones have changed.
-    _events: dict[tuple[str, int, bool], list[Event]] = field(default_factory=dict)
+    _events: dict[tuple[str, int, bool], list[list[Event]]] = field(default_factory=dict)
 
     def in_force(self, job_id: str, since: int) -> list[Event]:
         """What each row of one incarnation that was the truth after an instant (ms, true time) had made of it."""
@@ -65,11 +65,20 @@ class Life:
 
     def events(self, job_id: str, until: int | None = None) -> list[Event]:
         """The events of one incarnation, up to and including the row `until`."""
+        return self.events_by_each(job_id, until)[0]
+
+    def events_by_each(self, job_id: str, until: int | None = None) -> list[list[Event]]:
+        """The events as `events` has them, and as those have them who go by the rules of before or of after alone.
+
+        Which fire of a pause is the latest, for one, is another one by each.
+        """
         count = len(self.truths) if until is None else until + 1
         known = job_id, count, self.zones.is_changed
         if known not in self._events:
             mine = [row for row in self.truths[:count] if row.job_id == job_id]
-            self._events[known] = events_of(mine, self.zones) if mine else []
+            follows = any((one := row.definition.recurrence) is not None and one.follows_zone for row in mine)
+            zones = self.zones.each if follows else (self.zones,)
+            self._events[known] = [events_of(mine, one) if mine else [] for one in zones]
         return self._events[known]
 
 
@@ -202,7 +211,11 @@ class NamedWatcher:
             return False
         if execution.run != ONLY_RUN or execution_id in self.redriven:
             return True
-        return is_legit(life.events(row.job_id, index), execution.due_at, is_started=execution_id in self.started)
+        is_started = execution_id in self.started
+        return any(
+            is_legit(events, execution.due_at, is_started=is_started)
+            for events in life.events_by_each(row.job_id, index)
+        )
 
     @staticmethod
     def _least_row(life: Life, delivery: Delivery) -> int:

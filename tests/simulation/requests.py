@@ -75,6 +75,8 @@ HOARDER = _client(client_id="hoarder", principals=("arn:aws:iam::123456789012:us
 DOWNCAST = _client(client_id="downcast", principals=("arn:aws:iam::123456789012:user/downcast",))
 #: The client with recurring jobs that operators pause for minutes; it has no caps.
 HALTED = _client(client_id="halted", principals=("arn:aws:iam::123456789012:user/halted",))
+#: The client that operators delete, and make anew under the same id. Only some seeds have it.
+DEPARTING = _client(client_id="departing", principals=("arn:aws:iam::123456789012:user/departing",))
 EVERYBODY = (*CLIENTS, *CAPPED, METERED, *SHARING, HOARDER, DOWNCAST, HALTED)
 ADMIN = "arn:aws:iam::123456789012:role/operator"
 #: The target of callbacks, which half of the jobs ask for.

@@ -25,9 +25,9 @@ from tests.simulation.defects import DEFECTIVE, Defects
 from tests.simulation.faults import CALM, DEFECTS, PROFILES, SHORT_LIVES, Adversary, Fault, Profile
 from tests.simulation.history import History
 from tests.simulation.named_further import hoard
-from tests.simulation.operations import ASKED_BY_MESSAGE, OPERATIONS, WEIGHTS
+from tests.simulation.operations import ASKED_BY_MESSAGE, OPERATIONS, RARE_OPERATIONS, RARE_WEIGHTS, WEIGHTS
 from tests.simulation.outages import BESIDE_DEFECTS, LIMITS, OUTAGES, LongOutage, Outage, place_of_seed
-from tests.simulation.requests import ADMIN, CLIENTS, METERED, RETRY_POLICIES
+from tests.simulation.requests import ADMIN, CLIENTS, DEPARTING, METERED, RETRY_POLICIES
 from tests.simulation.retention import LONG_PAUSE_MS, SHORT, SLOW_RETRIES
 from tests.simulation.rows import elements_of, every_row
 from tests.simulation.small import small_bounds
@@ -52,6 +52,10 @@ OUTAGE_BESIDE_DEFECTS_EVERY = 12 * DEFECTS_EVERY
 CREATES_FOR_LINE = 12
 #: One of so many seeds keeps everything for a short time only.
 SHORT_LIVES_EVERY = 11
+#: In one of so many seeds a client is deleted and made anew, clients change many jobs by one call, and somebody looks
+#: at what waits: so many of the operations are of these, and so many of those are tried by a stranger.
+DEPARTS_EVERY, DEPARTS_AT = 7, 4
+RARE, STRANGE = 0.3, 0.1
 #: Event sources look at their queues this often (ms) in every third seed and where something is out: so what one batch
 #: carries is of several clients. Where something is out, batches are full as well.
 LOOKS_EVERY_MS = 1_000
@@ -87,6 +91,8 @@ class Run:
         if seed % ZONES_EVERY == 2:  # so that the new rules hold for everybody soon after they are deployed
             self.settings = self.settings.with_(poller_timeout_seconds=40, lookahead_seconds=240)
         self.script = _script(self.rng, seed)[:operations]
+        if seed % DEPARTS_EVERY == DEPARTS_AT:
+            self.script = _with_rare(self.script, random.Random(seed))
         if self.profile is CALM and seed // len(PROFILES) % 2:
             self.script = _with_line(self.script, random.Random(seed))
         self.adversary = Adversary(random.Random(~seed), self.profile, faults)
@@ -121,7 +127,7 @@ class Run:
     def go(self) -> Result:
         """Runs the script and returns its result."""
         for step in self.script:
-            work = OPERATIONS[step.operation]
+            work = (OPERATIONS | RARE_OPERATIONS)[step.operation]
             self.stage.scheduler.after(step.at, partial(self.stage.desk.carry_out, step, work))
         self._plan_incidents()
         bounds = small_bounds() if self.has_small_pages else nullcontext()
@@ -158,6 +164,8 @@ class Run:
         """Stores what clients did before the run begins."""
         stores = self.stage.stores
         stores.regulation.count_created(METERED.client_id, day_of(BEGAN_AT), *CREATED_EARLIER)
+        if self.seed % DEPARTS_EVERY == DEPARTS_AT:
+            stores.clients.put(DEPARTING)
         if self.seed % HOARDS_EVERY == 0:
             for job in hoard(BEGAN_AT, MOST_READ + 100):
                 MemoryJobs.save(stores.jobs, None, job)
@@ -314,3 +322,15 @@ def _with_line(script: list[Step], rng: random.Random) -> list[Step]:
             at = script[first].at + 500 * number
             script[first + number] = replace(step, at=at, operation="create paced")
     return script
+
+
+def _with_rare(script: list[Step], rng: random.Random) -> list[Step]:
+    """The script with rare operations in place of some others."""
+    names = list(RARE_OPERATIONS)
+    weights = [RARE_WEIGHTS[name] for name in names]
+    steps = list(script)
+    for number, step in enumerate(script):
+        if rng.random() < RARE and not step.by_stranger:
+            is_strange = rng.random() < STRANGE
+            steps[number] = replace(step, operation=rng.choices(names, weights)[0], by_stranger=is_strange)
+    return steps

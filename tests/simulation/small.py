@@ -8,7 +8,7 @@ from types import ModuleType
 
 from clockwork.flows.named import in_flight
 from clockwork.flows.poll import portions
-from clockwork.flows.sweep import unpark
+from clockwork.flows.sweep import deletion, unpark
 
 #: The bounds that may be anything: more turns make the same.
 BOUNDS: dict[tuple[ModuleType, str], int] = {
@@ -16,6 +16,7 @@ BOUNDS: dict[tuple[ModuleType, str], int] = {
     (portions, "OCCURRENCES_AT_ONCE"): 60,
     (in_flight, "PAGE"): 5,
     (in_flight, "OLDER_PAGES"): 2,
+    (deletion, "PAGE"): 2,
     (unpark, "PAGE"): 3,
     (unpark, "MOST_TRIES"): 2,
 }

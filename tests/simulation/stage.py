@@ -19,7 +19,7 @@ from tests.simulation.clients import Desk
 from tests.simulation.cloud import ApiEnvironment, Cloud
 from tests.simulation.faults import Adversary
 from tests.simulation.history import History
-from tests.simulation.requests import CAPPED, EVERYBODY, HALTED, PACED, PACES, REGULATED, REVOCABLE
+from tests.simulation.requests import CAPPED, DEPARTING, EVERYBODY, HALTED, PACED, PACES, REGULATED, REVOCABLE
 from tests.simulation.scheduler import Actor, Livelock, Scheduler
 from tests.simulation.stores import LARGEST_PAGE, Stores
 from tests.simulation.verdict import ALL_DUE_AT, check_end, is_drained
@@ -108,9 +108,9 @@ class Stage:
             self.scheduler.run(self.scheduler.now + SLICE_MS)
 
     def _resume(self) -> None:
-        for client in (REGULATED, HALTED):
+        for client in (REGULATED, HALTED, DEPARTING):
             stored = self.stores.clients.get(client.client_id)
-            if stored is not None and stored.paused:
+            if stored is not None and stored.paused and stored.deleting_at is None:
                 self.stores.clients.put(without_pause(stored, self.scheduler.now))
 
     def _repeat_redrives(self) -> None:

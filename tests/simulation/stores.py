@@ -102,7 +102,10 @@ class WatchedExecutions(MemoryExecutions):
             if now_stored is not stored and now_stored is not None:
                 # One record of a job is no execution: it names the one that was let through last, and may be made anew.
                 if stored is None and after.execution_id != LAST_THROUGH:
-                    self._watcher.lives.begins(self.ever.find(after.job_id, after.execution_id), now_stored)
+                    promise = self._watcher.promises.get(after.job_id)
+                    is_recorded = promise is None or promise.occurrence.record == "full"
+                    expired = self.ever.find(after.job_id, after.execution_id)
+                    self._watcher.lives.begins(expired, now_stored, is_recorded=is_recorded)
                 self.ever.note(now_stored)
                 self._watcher.execution_changed(stored, now_stored, self._acting.actor)
         return saves

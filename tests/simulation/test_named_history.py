@@ -7,11 +7,16 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
+from clockwork.domain.cron.parser import compile_cron
+from clockwork.domain.cron.zones import ruled_by
 from clockwork.domain.named.changes import Change, changed, paused, replaced, resumed
 from clockwork.domain.named_jobs import Definition, NamedJob
 from clockwork.domain.recurrence import Every, Recurrence, next_occurrence
-from tests.simulation.named_history import CANCELLING, events_of, is_legit, promised
+from tests.simulation.named_history import CANCELLING, Event, events_of, is_legit, promised
+from tests.simulation.named_watcher import Life
+from tests.simulation.zones import Zones
 from tests.support.named import Named
+from tests.support.zones import TOWN, town
 
 BEAT = Every(100_000, 1_700_000_000_000)
 JITTERED = Recurrence(every=BEAT, jitter_seconds=99)
@@ -43,6 +48,26 @@ def test_a_fire_that_another_jitter_brings_before_a_pause_is_due_at_the_resume(*
     events = events_of([*rows, *_rows(rows[-1], (fire.due_at + 2, resumed(None)))[1:]])
     assert is_legit(events, fire.base_at, is_started=False)
     assert next(promised(events)) == fire.base_at
+
+
+def test_the_latest_fire_of_a_pause_is_legitimate_by_the_rules_of_before_and_by_those_of_after() -> None:
+    began_at = 1_700_000_000_000
+    zones = Zones(before=town(0), after=town(0, 5, began_at), differ_at=began_at, settled_at=began_at + 10**7)
+    recurrence = Recurrence(cron=compile_cron("*/12 * * * *"), timezone=TOWN)
+    with ruled_by(zones.before):
+        job = Named(recurrence=recurrence, catch_up="latest").job
+        rows = _rows(job, (job.created_at + 1, paused(None)), (job.created_at + 1_800_000, resumed(None)))
+    zones.is_changed = True
+    life = Life(truths=list(rows), zones=zones)
+
+    def legit(events: Sequence[Event]) -> list[int]:
+        dues = sorted({due for event in events for due in event.fires.due.values() if due < rows[-1].boundary_at})
+        return [due for due in dues if is_legit(events, due, is_started=False)]
+
+    both, before, after = (legit(events) for events in life.events_by_each(job.job_id))
+    assert len(before) == len(after) == 1
+    assert before != after
+    assert both in (before, after)
 
 
 def test_a_base_from_before_the_beat_is_not_promised_whatever_the_jitter() -> None:

@@ -9,7 +9,7 @@ from clockwork.domain.ids import only_execution
 from clockwork.domain.releases import Delivery
 from tests.simulation.callbacks import uncalled
 from tests.simulation.cloud import Cloud
-from tests.simulation.requests import CAPPED, HALTED, PACED
+from tests.simulation.requests import CAPPED, DEPARTING, HALTED, PACED
 from tests.simulation.stores import NEVER_SENDABLE
 from tests.simulation.watcher import Promise, Watcher, place_of
 
@@ -19,7 +19,7 @@ ALL_DUE_AT = 1_700_000_000_000 + 2_200_000
 #: last.
 CALM_LATENESS_MS = 2_500
 #: Their work may wait for more than its due instant: for a slot, a permit, a resume of its client.
-WAITING_IDS = frozenset(client.client_id for client in (*CAPPED, HALTED))
+WAITING_IDS = frozenset(client.client_id for client in (*CAPPED, DEPARTING, HALTED))
 
 
 def where_it_stands(watcher: Watcher, promise: Promise) -> str:

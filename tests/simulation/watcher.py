@@ -23,6 +23,7 @@ from clockwork.memory.executions import MemoryExecutions
 from clockwork.memory.timeline import MemoryTimeline
 from clockwork.settings import Settings
 from tests.simulation.caps import Caps
+from tests.simulation.departures import Departures
 from tests.simulation.lines import Lines
 from tests.simulation.lives import Lives
 from tests.simulation.named_watcher import NamedWatcher
@@ -85,8 +86,8 @@ class Watcher:
         #: State that an invocation read at its beginning is at most this old (ms) while the invocation runs.
         self._invocation_ms = settings.deliverer_timeout_seconds * 1000 + MOST_SKEW_MS
         self._paused_since: dict[str, int] = {}
-        self._deleted_since: dict[str, int] = {}
         self.grants = Grants(self._invocation_ms)
+        self.departures = Departures(self._invocation_ms)
         self.order = Order(2 * skew_ms)
         self.lives = Lives(self.require)
         self.named = NamedWatcher(scheduler, self.order, self._invocation_ms)
@@ -169,14 +170,13 @@ class Watcher:
     def client_changed(self, client: Client) -> None:
         """Notes that a client was saved, paused or not."""
         self.grants.changed(client, self._scheduler.now)
+        self.departures.changed(client, self._scheduler.now)
         self.caps.changed(client)
         self.named.client_pauses.changed(client, self._scheduler.now)
         if client.paused:
             self._paused_since.setdefault(client.client_id, self._scheduler.now)
         else:
             self._paused_since.pop(client.client_id, None)
-        if client.deleting_at is not None:
-            self._deleted_since.setdefault(client.client_id, self._scheduler.now)
 
     def is_paused(self, client_id: str) -> bool:
         """Whether the client is paused."""
@@ -318,6 +318,8 @@ class Watcher:
         if before is None or after.attempts != before.attempts:
             objection = self.grants.refusal_objection(after, self._scheduler.now)
             self.require(objection is None, "I9", str(objection), about)
+        objection = self.departures.end_objection(after, self._promised_at(about))
+        self.require(objection is None, "I5", str(objection), about)
         objection = self.named.skip_objection(before, after)
         self.require(objection is None, "I1", str(objection), about)
         if after.state in FINAL:
@@ -422,8 +424,15 @@ class Watcher:
         self.require(in_time, "I3", "an attempt begins after its window", job_id)
         paused_at = self._paused_since.get(occurrence.client_id, began_at)
         self.require(paused_at >= began_at, "I8", "an attempt begins though its client is paused", job_id)
-        deleted_at = self._deleted_since.get(occurrence.client_id, began_at)
-        self.require(deleted_at >= began_at, "I5", "an attempt begins though its client was deleted", job_id)
+        objection = self.departures.start_objection(
+            occurrence.client_id, self._promised_at(job_id), self._scheduler.now
+        )
+        self.require(objection is None, "I5", str(objection), job_id)
+
+    def _promised_at(self, job_id: str) -> int | None:
+        """When a job was acknowledged (ms, true time); None for a named job, or one that was not."""
+        promise = self.promises.get(job_id)
+        return None if promise is None else promise.acknowledged_at
 
     def _check_granted(self, delivery: Delivery) -> None:
         objection = self.grants.objection(delivery, self._scheduler.now)

@@ -63,6 +63,13 @@ class Zones:
         return self.after if self.is_changed and self.after is not None else self.before
 
     @property
+    def each(self) -> tuple[Zones, ...]:
+        """The rules as those knew them who made fires of one of them alone: all of before, all of after, and both."""
+        if not self.is_changed or self.after is None:
+            return (self,)
+        return self, Zones(before=self.before), Zones(before=self.after)
+
+    @property
     def are_drawn(self) -> bool:
         """Whether jobs of this run follow the town's clock."""
         return self.after is not None

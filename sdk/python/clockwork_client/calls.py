@@ -42,6 +42,13 @@ class Machine(NamedTuple):
     new_key: Callable[[], str] = lambda: os.urandom(16).hex()
 
 
+class Unanswered(NamedTuple):
+    """A call under way: the request in words, and its Idempotency-Key, if it has one."""
+
+    request: str
+    idempotency_key: str | None
+
+
 class Unsure(Exception):
     """One try had an answer that settles nothing. `retry_after` is the wait that the API asked for (s), if it did."""
 
@@ -68,10 +75,15 @@ class Caller:
         self._url = url
         self._sign = sign
         self._transport = transport
+        for name, seconds in (("timeout", timeout), ("deadline", deadline)):
+            if not 0 < seconds < float("inf"):
+                raise ValueError(f"the {name} is {seconds:g} s; it has to be above 0, and not endless")
         self._timeout = timeout
         self._deadline = deadline
         self._agent = agent
         self.machine = machine
+        #: The call that was sent, may change something, and has no certain answer yet: who interrupts it does not know.
+        self.unanswered: Unanswered | None = None
 
     def call(
         self,
@@ -85,6 +97,26 @@ class Caller:
         deadline: float | None = None,
     ) -> Any:
         """The JSON of the answer. `key` is the Idempotency-Key. Raises Refused, NotCertain or NotConfigured."""
+        if method != "GET":
+            self.unanswered = Unanswered(f"{method} {path}", key)
+        try:
+            answer = self._until_certain(method, path, body, query, key, if_match, deadline)
+        except Exception:
+            self.unanswered = None
+            raise
+        self.unanswered = None
+        return answer
+
+    def _until_certain(
+        self,
+        method: str,
+        path: str,
+        body: object,
+        query: Mapping[str, object] | None,
+        key: str | None,
+        if_match: int | None,
+        deadline: float | None,
+    ) -> Any:
         url = self._url + path + _query(query)
         content = None if body is None else _ENCODE(body).encode()
         headers = _headers(key, if_match)

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from clockwork_client import __version__, requests, resources
 from clockwork_client.answers import Target
-from clockwork_client.calls import Caller, Machine, made
+from clockwork_client.calls import Caller, Machine, Unanswered, made
 from clockwork_client.errors import NotConfigured
 from clockwork_client.overview import AuditEntry, Shard, UpcomingItem, WhoAmI
 from clockwork_client.pages import Pages
@@ -59,6 +59,11 @@ class Clockwork:
         self.executions = resources.Executions(self._caller, self.client_id)
         self.dead = resources.Dead(self._caller, self.client_id)
         self.clients = resources.Clients(self._caller, self.client_id)
+
+    @property
+    def unanswered(self) -> Unanswered | None:
+        """The last call that changes something, if it was sent and interrupted: nobody knows whether it was done."""
+        return self._caller.unanswered
 
     def __enter__(self) -> Clockwork:
         return self

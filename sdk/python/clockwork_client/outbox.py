@@ -160,12 +160,16 @@ class _Relay(NamedTuple):
             return f"not certain: {age:.0f} s old, and an earlier try may have been done; a key is known for 24 h only"
         try:
             request, key = _read(image)
-            self.cw.create(request, idempotency_key=key, deadline=seconds)
         except Unreadable as error:
             return str(error)
+        try:
+            self.cw.create(request, idempotency_key=key, deadline=seconds)
         except Refused as error:
             # Clockwork's own refusals are final. Those of API Gateway have no `status`, and are about the caller.
             if error.status == 429 or error.raw.get("status") != error.status:
+                raise
+            # That the relay may not act for its client is no fault of the item, unless the item names another one.
+            if error.status == 403 and request.get("clientId") in (None, self.cw.client_id):
                 raise
             return str(error)
         return None

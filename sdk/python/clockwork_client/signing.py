@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from threading import Lock
@@ -19,7 +20,7 @@ _REGION = re.compile(r"\.execute-api\.([a-z0-9-]+)\.")
 class Signer:
     """Signs requests with the credentials given, or those that the AWS CLI would find too.
 
-    The region is the one given, or that in the API's URL, or the one of the profile.
+    The region is the one given, or that in the API's URL, or AWS_REGION, or the one of the profile.
     """
 
     def __init__(self, url: str, region: str | None, profile: str | None, credentials: Credentials | None) -> None:
@@ -64,6 +65,8 @@ class Signer:
         if self._credentials is None or self._region is None:
             from botocore.session import Session
 
+            # botocore reads AWS_DEFAULT_REGION alone; Lambda, and other SDKs of AWS, go by AWS_REGION.
+            self._region = self._region or os.environ.get("AWS_REGION") or None
             try:
                 session = Session(profile=self._profile)
                 self._credentials = self._credentials or session.get_credentials()

@@ -9,6 +9,14 @@ EQUIVALENT: dict[str, str] = {
     ),
     "domain/cron/zones.py: repeats_until = reached if 0 < reached - begins <= LONGEST_SHIFT_SECONDS else begins:"
     " 0 -> 1": ("no clock is set back by one second"),
+    "flows/deliver/slots.py: known = world.environment.slots.get(client_id, Reserved(0, 0)): 0 -> 1 (no. 2)": (
+        "of the slots that an environment remembers nobody asks how many there were"
+    ),
+    "flows/deliver/slots.py: known = Reserved(given.first_at + int(given.count * interval_ms), 0, given.line_until):"
+    " 0 -> 1": "of the slots that an environment remembers nobody asks how many there were",
+    "flows/deliver/slots.py: world.environment.slots[client_id] = Reserved(known.first_at, 0, line_until): 0 -> 1": (
+        "of the slots that an environment remembers nobody asks how many there were"
+    ),
     "domain/fires/chains.py: after_at = fire.base_at - 1 if fire.after_at is None else fire.after_at: 1 -> 2": (
         "the fires of a zone's rule are whole seconds apart"
     ),

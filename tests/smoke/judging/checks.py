@@ -9,7 +9,7 @@ from typing import Any
 from bench.arrivals.percentiles import percentile
 from tests.smoke.evidence import Evidence
 from tests.smoke.judging import jobs, stack
-from tests.smoke.plan import TARGETS
+from tests.smoke.plan import TARGETS, Kind
 from tests.smoke.scale import Bounds
 
 OK, NOT_HERE, FAILED = "ok", "not here", "failed: "
@@ -78,6 +78,7 @@ def figures(seen: Evidence) -> dict[str, Any]:
     upgrade = seen.upgrade
     meanwhile = seen.audit_of([p for p in seen.promises if upgrade.meets(p.key.due_at)])
     otherwise = seen.audit_of([p for p in seen.promises if not upgrade.meets(p.key.due_at)])
+    lone = seen.audit_of([p for p in seen.of(Kind.LONE) if not upgrade.meets(p.key.due_at)])
     errors = list(seen.delay_errors_ms)
     return {
         "deployUnderLoad": {
@@ -86,7 +87,9 @@ def figures(seen: Evidence) -> dict[str, Any]:
             **meanwhile.as_json(),
             "latenessMsOtherwise": otherwise.as_json()["latenessMs"],
         },
-        "messagesPerInvocation": {str(n): count for n, count in sorted(stack.fellows(seen).items())},
+        "loneLatenessMs": lone.as_json()["latenessMs"] if lone.delivered else None,
+        "messagesPerInvocation": _by_size(stack.fellows(seen)),
+        "messagesPerInvocationOfHerd": _by_size(stack.fellows_of_the_herd(seen)),
         "sqsDelayErrorMs": {"classMs": _CLASS_MS, "counts": _histogram(errors), "of": len(errors)},
         "initMs": {
             moment: {"count": len(some), **{f"p{p}": round(percentile(sorted(some), p / 100)) for p in (50, 99)}}
@@ -95,6 +98,10 @@ def figures(seen: Evidence) -> dict[str, Any]:
         "dollars": {"reckoned": dict(seen.bill.reckoned), "metered": dict(seen.bill.metered)} if seen.bill else None,
         "requestsThatFailed": len(seen.failures),
     }
+
+
+def _by_size(counts: Mapping[int, int]) -> dict[str, int]:
+    return {str(size): count for size, count in sorted(counts.items())}
 
 
 def _histogram(errors: Iterable[int]) -> dict[str, int]:

@@ -44,15 +44,22 @@ def fellows(seen: Evidence) -> Counter[int]:
     return Counter(count for _, count in seen.told.deliveries if count)
 
 
-def messages_per_invocation(seen: Evidence, bounds: Bounds) -> Iterator[str]:
-    """The messages of a herd share invocations: what a herd costs is reckoned like that."""
+def fellows_of_the_herd(seen: Evidence) -> Counter[int]:
+    """The same of the invocations that may have had messages of a herd in hand."""
     herd = {promise.key for promise in seen.of(Kind.HERD)}
     ends: dict[int, int] = {}
     for arrival in seen.arrivals:
         if arrival.key in herd:
             ends[arrival.key.due_at] = arrival.at + HANDS_MS
-    some = [n for at, n in seen.told.deliveries if any(due_at <= at <= end for due_at, end in ends.items())]
-    if not sum(some):
+    return Counter(
+        n for at, n in seen.told.deliveries if n and any(due_at <= at <= end for due_at, end in ends.items())
+    )
+
+
+def messages_per_invocation(seen: Evidence, bounds: Bounds) -> Iterator[str]:
+    """The messages of a herd share invocations: what a herd costs is reckoned like that."""
+    some = list(fellows_of_the_herd(seen).elements())
+    if not some:
         yield "no deliverer had a message of the herd in hand"
     elif (mean := sum(n * n for n in some) / sum(some)) < bounds.herd_messages:
         yield f"a message of the herd was one of {mean:.1f} in its invocation, fewer than {bounds.herd_messages:g}"

@@ -13,6 +13,7 @@ from clockwork.domain.clients import (
     disowns,
     present,
     principal_of,
+    succeeds_at,
     with_pause,
     without_pause,
 )
@@ -66,6 +67,12 @@ def test_a_tombstone_keeps_nothing_but_its_revision_and_its_instants() -> None:
     deleting = msgspec.structs.replace(ACME, revision=6, deleting_at=NOW, ended_to="z")
     assert as_gone(deleting, NOW + 9) == Client(client_id="acme", revision=7, deleting_at=NOW, gone_at=NOW + 9)
     assert as_gone(ACME, NOW + 9).deleting_at == NOW + 9
+
+
+def test_who_gets_an_id_anew_owns_what_is_created_from_shortly_before_the_last_one_was_gone() -> None:
+    deleting = msgspec.structs.replace(ACME, deleting_at=NOW)
+    assert [succeeds_at(one) for one in (None, ACME, deleting)] == [0, 0, 0]
+    assert succeeds_at(as_gone(deleting, NOW + 80_000)) == NOW + 75_000
 
 
 def test_a_client_is_present_until_it_is_gone() -> None:

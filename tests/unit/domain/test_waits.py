@@ -51,6 +51,11 @@ def test_what_is_put_off_again_has_waited_until_then_and_is_held_from_then_on() 
     assert held.put_off("permit", NOW + 130, NOW + 131).held == Held("permit", NOW + 130)
 
 
+def test_what_is_put_off_comes_no_sooner_than_it_would_have() -> None:
+    early = release(run_at=NOW + 100).put_off("permit", NOW, NOW + 99)
+    assert (early.run_at, early.held, early.waited) == (NOW + 100, None, None)
+
+
 def test_what_waits_for_an_unknown_instant_is_held_from_when_it_could_run() -> None:
     held = release(run_at=NOW + 100)
     assert held.held_back("pause", NOW).held == Held("pause", NOW + 100)

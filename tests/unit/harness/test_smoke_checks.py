@@ -215,6 +215,9 @@ def test_the_figures_tell_of_the_deployment_and_of_every_distribution() -> None:
     assert meanwhile["latenessMs"] == {"p50": 900, "p99": 900, "max": 900}
     assert meanwhile["latenessMsOtherwise"]["p50"] == 20
     assert found["messagesPerInvocation"] == {"1": 1, "10": 2}
+    assert found["messagesPerInvocationOfHerd"] == {"10": 2}
+    assert found["loneLatenessMs"] == {"p50": 20, "p99": 20, "max": 20}
+    assert figures(deaf(SEEN, "job-lone"))["loneLatenessMs"] is None
     assert found["sqsDelayErrorMs"]["counts"] == {"-50": 1, "0": 2}
     assert found["initMs"]["Api"] == {"count": 2, "p50": 400, "p99": 500}
     assert found["dollars"] == {"reckoned": {"writes": 0.01}, "metered": {"writes": 0.012}}

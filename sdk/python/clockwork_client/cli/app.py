@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -24,6 +24,7 @@ from clockwork_client.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from clockwork_client.calls import Unanswered
     from clockwork_client.client import Clockwork
 
 REFUSED, USAGE, UNCERTAIN = 1, 2, 3
@@ -45,6 +46,11 @@ class State:
 
             self._client = Clockwork(**self.settings)
         return self._client
+
+    @property
+    def unanswered(self) -> Unanswered | None:
+        """The call that was interrupted before its answer came, if it may have changed something."""
+        return None if self._client is None else self._client.unanswered
 
     @property
     def is_json(self) -> bool:
@@ -168,12 +174,24 @@ class Main(click.Group):
                 show.said("`clockwork doctor` checks credentials and permissions.")
             ctx.exit(REFUSED)
         except (NotCertain, UnexpectedAnswer) as error:
-            again = f" with --idempotency-key {error.idempotency_key}" if error.idempotency_key else ""
-            show.said(f"Not certain: {error}", f"Repeat the command{again}.")
-            ctx.exit(UNCERTAIN)
+            _repeat(ctx, str(error), error.idempotency_key)
+        except KeyboardInterrupt:
+            state = ctx.find_object(State)
+            if state is None or state.unanswered is None:
+                raise
+            request, key = state.unanswered
+            _repeat(ctx, f"{request} was sent, and its answer had not come", key)
         except ClockworkError as error:
             show.said(f"Error: {error}")
             ctx.exit(REFUSED)
+
+
+def _repeat(ctx: click.Context, why: str, idempotency_key: str | None) -> NoReturn:
+    from clockwork_client.cli import show
+
+    again = f" with --idempotency-key {idempotency_key}" if idempotency_key else ""
+    show.said(f"Not certain: {why}", f"Repeat the command{again}.")
+    ctx.exit(UNCERTAIN)
 
 
 #: Global options, each with a value.

@@ -109,7 +109,8 @@ def put(state: State, /, client_id: str | None, body: Any, if_revision: int | No
         found = {str(names.get(name, name)): one for name, one in body.value.items()}
     if "retry" in found:
         retry = found["retry"]
-        found["retry"] = results.RetryPolicy(retry.value if isinstance(retry, values.Given) else retry)
+        given_retry = retry if isinstance(retry, values.Given) else values.Given(retry)
+        found["retry"] = results.RetryPolicy(values.object_of("the retry policy", given_retry))
     try:
         written = state.cw.clients.put(client_id, if_revision=if_revision, **found)
     except TypeError as error:

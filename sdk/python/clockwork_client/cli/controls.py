@@ -10,7 +10,7 @@ import click
 from clockwork_client.cli import many, show
 from clockwork_client.cli.options import Command, id_of, named
 from clockwork_client.cli.shown import show_job
-from clockwork_client.handled import HandledJobs
+from clockwork_client.handled import HandledJobs, PassedJob
 
 if TYPE_CHECKING:
     from clockwork_client.cli.app import State
@@ -63,12 +63,16 @@ def resume(state: State, /, reason: str | None, waiting: str | None, **given: An
 
 @click.command()
 @which
+@click.option("--reason", help="Of many: why, for others to read.")
 @click.pass_obj
-def cancel(state: State, /, **given: Any) -> None:
+def cancel(state: State, /, reason: str | None, **given: Any) -> None:
     """Cancel a job, or all with a tag or a prefix of their keys. Exit status 1 if that came too late."""
     if _is_about_many(given):
-        _handle(state, "Cancel", state.cw.jobs.cancel_many, given)
+        call = state.cw.jobs.cancel_many
+        _handle(state, "Cancel", lambda **more: call(reason=reason, **more), given)
         return
+    if reason is not None:
+        raise click.UsageError("--reason is for many jobs")
     found = state.cw.jobs.cancel(_one(state, given), if_revision=given["if_revision"])
     if state.is_json:
         show.as_json(found.raw)
@@ -84,7 +88,7 @@ def _one(state: State, given: dict[str, Any]) -> str:
 
 def _is_about_many(given: dict[str, Any]) -> bool:
     """Whether many jobs are meant. Raises UsageError for options that do not go together."""
-    is_many = any(given[name] for name in _MANY)
+    is_many = any(given[name] is not None for name in _MANY)
     if is_many and (given["job_id"] or given["key"]):
         raise click.UsageError("either one job, or --tag and --key-prefix")
     strange = [name for name in (_OF_ONE if is_many else _OF_MANY) if given[name]]
@@ -94,7 +98,8 @@ def _is_about_many(given: dict[str, Any]) -> bool:
 
 
 def _handle(state: State, verb: str, call: Callable[..., HandledJobs], given: dict[str, Any]) -> None:
-    chosen = {name: given[name] for name in _MANY if given[name]}
+    chosen = {name: given[name] for name in _MANY if given[name] is not None}
+    passed: list[PassedJob] = []
 
     def found() -> Any:
         yield from state.cw.jobs.list(prefix=given["prefix"], tag=given["tag"], page_size=1_000)
@@ -106,6 +111,7 @@ def _handle(state: State, verb: str, call: Callable[..., HandledJobs], given: di
         answer = call(next_token=token, **chosen)
         for one in answer.passed or ():
             show.said(f"{one.job_key} was passed: {one.reason}")
+            passed.append(one)
         return answer
 
-    many.handle(state, once, given["next_token"])
+    many.handle(state, once, given["next_token"], passed)

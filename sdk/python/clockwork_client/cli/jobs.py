@@ -123,7 +123,7 @@ def update(
     **given: Any,
 ) -> None:
     """Change what is named of a job, and leave the rest."""
-    changes: dict[str, Any] = dict(patch.value) if patch is not None else {}
+    changes: dict[str, Any] = values.object_of("--patch", patch)
     schedule = chosen(SCHEDULE, given)
     if schedule:
         # Another way to say when replaces the one before: null takes that away.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,6 +11,7 @@ import click
 from clockwork_client.cli import show
 
 if TYPE_CHECKING:
+    from clockwork_client.answers import Answer
     from clockwork_client.cli.app import State
 
 #: To count further takes a call for each 1,000, and no answer of the user depends on it.
@@ -33,8 +34,14 @@ class Handled(Protocol):
         """Where the next call goes on."""
 
 
-def handle(state: State, call: Callable[[str | None], Handled], token: str | None) -> None:
-    """Call again and again until all is done; when it is stopped, say how to go on."""
+def handle(
+    state: State, call: Callable[[str | None], Handled], token: str | None, passed: Sequence[Answer] = ()
+) -> None:
+    """Call again and again until all is done; when it is stopped, say how to go on.
+
+    `passed`: what `call` has collected by the end of those that were meant and not changed. With any, the exit status
+    is 1.
+    """
     matched = changed = 0
     try:
         while True:
@@ -45,12 +52,15 @@ def handle(state: State, call: Callable[[str | None], Handled], token: str | Non
             show.said(f"{matched:,} found, {changed:,} changed, more to come")
     except (Exception, KeyboardInterrupt):
         again = f" --next-token {token}" if token is not None else ""
-        show.said(f"Stopped after {changed:,}. To go on: the same command{again}")
+        show.said(f"Stopped after {changed:,}. To go on: the same command{again}", whole=True)
         raise
     if state.is_json:
-        show.as_json({"matched": matched, "changed": changed})
+        left = {"passed": [one.raw for one in passed]} if passed else {}
+        show.as_json({"matched": matched, "changed": changed, **left})
     else:
-        show.facts([("found", matched), ("changed", changed)])
+        show.facts([("found", matched), ("changed", changed), ("passed", len(passed) or None)])
+    if passed:
+        raise SystemExit(1)
 
 
 def is_meant(state: State, verb: str, what: str, found: Iterable[object]) -> bool:

@@ -98,7 +98,7 @@ def chosen(table: list[tuple[str, str, dict[str, Any]]], given: Mapping[str, Any
     if "tags" in found:
         found["tags"] = dict(found["tags"])
     if "retry" in found:
-        found["retry"] = results.RetryPolicy(found["retry"].value)
+        found["retry"] = results.RetryPolicy(values.object_of("--retry", found["retry"]))
     if "on_failure" in found:
         found["on_failure"] = values.target(found["on_failure"], {})
     return found

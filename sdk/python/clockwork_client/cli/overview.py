@@ -29,7 +29,10 @@ def upcoming(state: State, from_: str | None, to: str | None, within: float | No
     if within is not None:
         if from_ is not None or to is not None:
             raise click.UsageError("either --within or --from and --to")
-        to = (state.now + timedelta(seconds=within)).isoformat()
+        try:
+            to = (state.now + timedelta(seconds=within)).isoformat()
+        except OverflowError:
+            raise click.UsageError("--within reaches too far") from None
     pages = state.cw.upcoming(from_=from_, to=to, page_size=min(limit, 1_000))
     if state.is_json:
         show.each_as_json(islice(pages, limit))

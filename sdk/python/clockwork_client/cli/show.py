@@ -26,10 +26,10 @@ _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 _PIPED_WIDTH = 10_000
 
 
-def inert(text: object) -> str:
+def inert(text: object, widest: int = _WIDEST) -> str:
     r"""A text on one line, not endless, whose characters that are not seen are spelled out: `\x1b`, `\u202e`."""
     found = str(text)
-    shown = found[:_WIDEST] + ("..." if len(found) > _WIDEST else "")
+    shown = found[:widest] + ("..." if len(found) > widest else "")
     return "".join(_spelled(one) if unicodedata.category(one) in _UNSEEN else one for one in shown)
 
 
@@ -129,10 +129,13 @@ def can_ask() -> bool:
     return sys.stdin.isatty()
 
 
-def said(*lines: str) -> None:
-    """Tell the user something beside the result, on standard error: each line stays one line."""
+def said(*lines: str, whole: bool = False) -> None:
+    """Tell the user something beside the result, on standard error: each line stays one line.
+
+    `whole`: no line is cut, since the user is to copy it.
+    """
     for line in lines:
-        click.echo(inert(line), err=True)
+        click.echo(inert(line, len(line) if whole else _WIDEST), err=True)
 
 
 def _ascii(text: str) -> str:

@@ -77,6 +77,8 @@ class Json(click.ParamType):  # type: ignore[type-arg]
             return Given(json.loads(text, parse_constant=_no_number))
         except OSError as error:
             self.fail(f"cannot read {text[1:]!r}: {error.strerror}", param, ctx)
+        except RecursionError:
+            self.fail("is nested too deeply", param, ctx)
         except ValueError as error:
             self.fail(f"is no JSON ({error}); for plain text use --text", param, ctx)
 
@@ -92,6 +94,15 @@ class Pair(click.ParamType):  # type: ignore[type-arg]
         if not separator or not name:
             self.fail(f"{value!r} is not name=value", param, ctx)
         return name, rest
+
+
+def object_of(option: str, given: Given | None) -> dict[str, Any]:
+    """The JSON object that was given, or an empty one if none was. Raises UsageError for any other JSON."""
+    if given is None:
+        return {}
+    if not isinstance(given.value, dict):
+        raise click.UsageError(f"{option} is a JSON object")
+    return dict(given.value)
 
 
 DURATION, INSTANT, JSON, PAIR = Duration(), Instant(), Json(), Pair()

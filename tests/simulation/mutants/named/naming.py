@@ -31,17 +31,17 @@ _LOOK = "from clockwork.flows.deliver.start import hold_and_check\n"
 _LOOKED = (
     _LOOK
     + """from clockwork.domain.ids import NamedJobId, decode_job
-from clockwork.flows.access import get_jobs
+from clockwork.flows.apart import jobs_apart
 from clockwork.flows.deliver import start
 
 EARLIER: dict[int, dict] = {}
-start.get_jobs = lambda world, refs: {ref: EARLIER[id(world)][ref] for ref in refs}
+start.jobs_apart = lambda world, refs: {ref: EARLIER[id(world)][ref] for ref in refs}
 """
 )
 _CLAIM = "    claimed = claim(batch, admitted)\n"
 _LOOKS = (
     """    named = [ref for ref in (decode_job(one.release.job_id) for one in admitted) if isinstance(ref, NamedJobId)]
-    EARLIER[id(batch.world)] = get_jobs(batch.world, ((ref.client_id, ref.job_key) for ref in named)) if named else {}
+    EARLIER[id(batch.world)] = jobs_apart(batch.world, ((ref.client_id, ref.job_key) for ref in named)) if named else {}
 """
     + _CLAIM
 )

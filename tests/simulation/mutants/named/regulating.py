@@ -32,7 +32,7 @@ REGULATING = (
     Mutant(
         "a slot is taken and not waited for",
         "flows/deliver/slots.py",
-        (("max(item.release.run_at, at), paced=paced", "item.release.run_at, paced=paced"),),
+        (("now, at, paced=paced", "now, item.release.run_at, paced=paced"),),
         "I8",
     ),
     Mutant(

@@ -147,7 +147,7 @@ RELEASING = (
     Mutant(
         "a newer version's row is passed",
         "flows/poll/release.py",
-        (("read = visited[:-1] if visited[-1].is_newer else visited", "read = visited"),),
+        (("read = visited[:-1] if visited[-1].is_impassable else visited", "read = visited"),),
         "I6",
     ),
     Mutant(

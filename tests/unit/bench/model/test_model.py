@@ -160,17 +160,17 @@ class TestScenarios:
 
     def test_a_shard_that_turns_out_busy_gets_a_poller_of_its_own_and_loses_nothing(self) -> None:
         few = replace(DEFAULT, pollers=50, settings=DEFAULT.settings.with_(shards=2))
-        outcome = herd(few, 60_000)
+        outcome = herd(few, jobs=60_000)
         assert outcome.delivered == outcome.jobs == 60_000
 
     def test_a_herd_drains_faster_with_provisioned_pollers(self) -> None:
         provisioned = replace(DEFAULT, pollers=50)
-        slow, fast = herd(DEFAULT, 20_000), herd(provisioned, 20_000)
+        slow, fast = herd(DEFAULT, jobs=20_000), herd(provisioned, jobs=20_000)
         assert slow.delivered == fast.delivered == 20_000
         assert fast.p99_ms < slow.p99_ms / 2
 
     def test_invocations_beyond_the_account_s_concurrency_come_back_after_their_visibility(self) -> None:
-        outcome = herd(replace(DEFAULT, pollers=50, concurrency=20), 500)
+        outcome = herd(replace(DEFAULT, pollers=50, concurrency=20), jobs=500)
         assert outcome.throttles > 0
         assert outcome.delivered == 500
         assert outcome.max_ms > Settings.for_account().visibility_seconds * 1_000 - 2_000

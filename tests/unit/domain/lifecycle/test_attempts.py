@@ -102,7 +102,9 @@ def test_only_the_retry_itself_claims_a_waiting_record(state: State) -> None:
     assert stray.execution is None
     assert stray.release is not None
     assert (stray.release.attempt, stray.release.run_at) == (2, NOW + 3_000)
-    ours = plan_claim(release(attempt=2), waiting, CLAIM)
+    sooner = plan_claim(release(attempt=2, run_at=NOW + 2_999), waiting, CLAIM)
+    assert (sooner.action, sooner.release) == (Action.FOLLOW_UP, stray.release)
+    ours = plan_claim(release(attempt=2, run_at=NOW + 3_000), waiting, CLAIM)
     assert ours.action is Action.START
     assert ours.execution is not None
     assert (ours.execution.attempt, ours.execution.revision, ours.execution.next_attempt_at) == (2, 3, None)

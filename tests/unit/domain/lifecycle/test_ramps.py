@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import islice, pairwise
 
+import msgspec
 import pytest
 
 from clockwork.domain import keys
@@ -67,6 +68,8 @@ def test_the_record_of_what_is_parked_uses_no_attempt_up_and_tells_the_wait_of_a
     record = parked_record(held, stored, "why", NOW + 9)
     assert (record.state, record.attempt, record.reason, record.revision) == (State.PARKED, 2, "why", 6)
     assert (record.next_attempt_at, record.paced) == (None, False)
+    retry = msgspec.structs.replace(stored, paced=False)
+    assert parked_record(held, retry, "why", NOW + 9).next_attempt_at == NOW
     assert (record.waited, record.held) == ((Waited(cap=5), Held("pause", NOW)) if ordered else (Waited(cap=4), None))
     first = parked_record(held, None, "why", NOW + 9)
     assert (first.revision, first.attempt, first.expires_at) == (1, 0, NOW + 9)

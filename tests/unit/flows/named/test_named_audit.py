@@ -9,8 +9,9 @@ import pytest
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import State
 from clockwork.domain.keys import row_key
-from clockwork.domain.named.changes import replaced
+from clockwork.domain.named.changes import paused, replaced, resumed
 from clockwork.flows.named.repair import check_chain
+from clockwork.flows.named.trigger import run_now
 from clockwork.flows.named.write import has_ended
 from clockwork.flows.sweep.audit import audit_chains
 from clockwork.ports import Refused
@@ -171,6 +172,59 @@ def test_a_change_that_died_behind_its_row_is_done_by_the_audit_from_its_beginni
     assert named.run(audited_after_s) == released_before
     assert check_chain(named.clockwork.world, named.stored)
     assert released_before + named.run(60) == [float(s) for s in range(20, 5 + audited_after_s + 60, 20)]
+
+
+def _resume_and_die(named: Named, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Resumes the job with a call that dies behind its row, before anything is released."""
+    save = named.clockwork.jobs.save
+
+    def save_and_die(*args: Any) -> bool:
+        save(*args)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken, pytest.raises(KeyboardInterrupt):
+        broken.setattr(named.clockwork.jobs, "save", save_and_die)
+        named.change(resumed(None))
+
+
+def _missed_in_a_pause(monkeypatch: pytest.MonkeyPatch) -> Named:
+    """A one-shot that a pause ended at its instant, and whose resume died behind its row."""
+    named = Named(recurrence=None, at=1_700_000_030_000)
+    named.run(5)
+    named.change(paused(None))
+    assert named.run(60) == []
+    assert [one.state for one in named.executions()] == [State.SKIPPED]
+    _resume_and_die(named, monkeypatch)
+    return named
+
+
+def test_a_one_shot_that_its_pause_ended_is_found_by_the_audit_if_the_resume_died(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    named = _missed_in_a_pause(monkeypatch)
+    assert named.run(400) == []
+    assert check_chain(named.clockwork.world, named.stored)
+    assert named.run(5) == [30.0]
+    assert not check_chain(named.clockwork.world, named.stored)
+    assert [one.state for one in named.executions()] == [State.SUCCEEDED]
+
+
+def test_a_one_shot_that_its_pause_ended_fires_when_the_resume_that_died_is_repeated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    named = _missed_in_a_pause(monkeypatch)
+    named.change(resumed(None))
+    assert named.run(5) == [30.0]
+    named.change(resumed(None))
+    assert named.run(60) == []
+
+
+def test_a_one_shot_that_was_run_by_hand_meanwhile_is_still_found_by_the_audit(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = _missed_in_a_pause(monkeypatch)
+    run_now(named.clockwork.world, named.stored, "by hand")
+    assert len(named.run(400)) == 1
+    assert check_chain(named.clockwork.world, named.stored)
+    assert named.run(5) == [30.0]
 
 
 def test_a_defect_of_one_chain_is_told_with_its_job(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -23,8 +24,8 @@ RETRIED = RetryPolicy(max_attempts=3, backoff="fixed", initial_seconds=20, jitte
 class Skipping(Named):
     """A job with `overlap: skip` that fires every 100 s, and whose attempts fail for as long as `fails`."""
 
-    def __init__(self) -> None:
-        super().__init__(every_ms=100_000, overlap="skip", retry_policy=RETRIED)
+    def __init__(self, **definition: Any) -> None:
+        super().__init__(every_ms=100_000, overlap="skip", retry_policy=RETRIED, **definition)
         self.fails = False
         succeed = self.clockwork.targets._answer
         self.clockwork.targets._answer = lambda delivery: (
@@ -132,3 +133,16 @@ def test_another_copy_comes_back_soon_and_less_and_less_often_until_the_claim_en
 
 class _Over(BaseException):
     pass
+
+
+def test_an_ordered_backfilled_fire_does_not_wait_for_one_that_lies_behind_it_in_their_order() -> None:
+    case = Skipping(ordering_key="order-17")
+    case.run(150)
+    planned = backfill(case.clockwork.world, case.stored, case.start, case.start + 50_000, 100, "key")
+    fires = [e for e in case.executions() if planned.backfill_id not in e.execution_id]
+    # One that was due earlier is redriven meanwhile: it waits behind the head of the order.
+    earlier = fires[-1].changed(state=State.PENDING, reason="redriven")
+    assert case.clockwork.executions.save([(fires[-1], earlier)])[0].ok
+    case.run(40)
+    (mine,) = [e for e in case.executions() if planned.backfill_id in e.execution_id]
+    assert mine.state is State.SUCCEEDED

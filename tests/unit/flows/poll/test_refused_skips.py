@@ -108,6 +108,16 @@ def test_a_store_that_gives_no_answer_about_one_is_asked_again_and_the_others_ar
     assert sum(told(named).values()) == (JOBS + 1) * 9
 
 
+def test_a_chain_that_misses_nothing_tells_of_no_stretch_and_of_no_fault(caplog: pytest.LogCaptureFixture) -> None:
+    named = Named(every_ms=60_000, catch_up="none")
+    with caplog.at_level(logging.WARNING):
+        named.clockwork.poll_all()
+    assert named.clockwork.queue.messages
+    assert named.clockwork.world.environment.faults.take() == 0
+    assert not [one for one in caplog.records if getattr(one, "action", "") == "skipped_not_recorded"]
+    assert told(named) == {}
+
+
 def _check_all_others_are_told(named: Named, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         reports = named.clockwork.poll_all()

@@ -12,13 +12,14 @@ from clockwork.domain import keys
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import State
 from clockwork.domain.fires.chains import Step, expand
-from clockwork.domain.named_jobs import NamedJob, Pointer
+from clockwork.domain.named_jobs import Pointer
 from clockwork.domain.recurrence import Fire
 from clockwork.domain.releases import Release
 from clockwork.domain.storage import codec
 from clockwork.domain.storage.rows import row_of_job
 from clockwork.domain.timeline import Row
 from clockwork.flows.poll import expand as visits
+from clockwork.flows.poll import release as releasing
 from clockwork.flows.poll.shard import PollReport, poll_shard
 from clockwork.flows.poll.tick import tick
 from clockwork.memory.world import MemoryClockwork
@@ -192,10 +193,14 @@ def test_a_visit_that_fails_commits_how_far_it_got_and_sends_nothing_twice(monke
     pointer = Pointer("acme", "daily", "v", Fire(NOW + 400, NOW + 400, 1))
     clockwork.timeline.put([Row(P, pointer.key, codec.encode_row([pointer]), NOW * 2)])
 
-    def unavailable(_: Sequence[tuple[str, str]]) -> Sequence[NamedJob]:
-        raise Unavailable("the table is throttled")
+    visit_rows = releasing.visit_rows
 
-    monkeypatch.setattr(clockwork.jobs, "get", unavailable)
+    def unavailable(world: Any, rows: Sequence[Row], *rest: Any) -> Any:
+        if rows[-1].key == pointer.key:
+            raise Unavailable("the table is throttled")
+        return visit_rows(world, rows, *rest)
+
+    monkeypatch.setattr(releasing, "visit_rows", unavailable)
     for _ in range(5):
         with pytest.raises(Unavailable):
             poll(clockwork)

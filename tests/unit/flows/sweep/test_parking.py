@@ -210,6 +210,23 @@ def test_what_has_ended_or_goes_on_is_not_discarded(state: State) -> None:
         assert (planned.end.state, planned.end.revision) == (State.CANCELLED, 2)
 
 
+def test_the_row_of_what_runs_meanwhile_goes_with_a_discard_and_its_record_stays_as_it_is() -> None:
+    regulated = Regulated(paused=True)
+    regulated.create(2)
+    regulated.run(10)
+    executions = regulated.clockwork.executions
+    first, second = executions.all()
+    running = first.changed(state=State.RUNNING, attempt=1, claimant="another", reason=None)
+    executions.save([(first, running)])
+    regulated.clockwork.regulation.direct_parked(Parked("acme", discard_until=regulated.clockwork.clock.at))
+    regulated.sweep()
+    assert executions.find(running.job_id, running.execution_id) == running
+    (other,) = executions.get([(second.job_id, second.execution_id)])
+    assert isinstance(other, Execution) and other.state is State.CANCELLED
+    # A row that stayed would be released after the resume: what was discarded would start once more.
+    assert regulated.parked == 0
+
+
 @pytest.mark.parametrize("record", ["full", "none"])
 def test_what_is_discarded_has_a_visible_end_and_its_record_goes_in_time(record: str) -> None:
     regulated = Regulated(paused=True)

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
+import pytest
 
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.ids import only_execution
 from clockwork.domain.jobs import RetryPolicy
+from clockwork.domain.lifecycle.parking import parking_of
 from clockwork.domain.lifecycle.retries import FORGIVEN_LOST_WORKERS
 from clockwork.flows.requests.create import create_jobs
+from clockwork.flows.sweep.unpark import unpark
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.memory.world import MemoryClockwork
 from clockwork.ports import Saved
 from tests.support.examples import ACME, new_job, request, success
+from tests.support.named import Named
 
 
 def _lost_over(clockwork: MemoryClockwork) -> Execution:
@@ -66,3 +70,22 @@ def test_a_lost_worker_is_recorded_although_a_cancel_is_noted_in_the_midst_of_th
     (record,) = clockwork.executions.all()
     assert record.state is State.CANCELLED
     assert [attempt.state for attempt in record.attempts] == [State.WORKER_LOST]
+
+
+@pytest.mark.parametrize(("later", "delivered"), [(0, [10.0]), (1, [])])
+def test_a_parked_row_goes_on_from_a_record_that_an_older_release_ended_and_from_no_later_end(
+    later: int, delivered: list[float]
+) -> None:
+    named = Named(recurrence=None, at=1_700_000_010_000)
+    named.clockwork.clients.put(msgspec.structs.replace(ACME, paused=True))
+    named.run(20)
+    (parked,) = named.executions()
+    assert parked.state is State.PARKED
+    # A deliverer that saw the job as it was before the resume that sent this release ended it afterwards.
+    ended = parked.changed(state=State.SKIPPED, reason="paused", ended_by=named.stored.revision + later)
+    (saved,) = named.clockwork.executions.save([(parked, ended)])
+    assert saved.ok
+    named.clockwork.clients.put(ACME)
+    unpark(named.clockwork.world, named.clockwork.clock.at + 60_000)
+    assert named.run(60) == delivered
+    assert not named.clockwork.timeline._rows.get(parking_of("acme"))

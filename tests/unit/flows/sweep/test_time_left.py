@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from clockwork.domain.clients import Client
+from clockwork.domain.clients import SPARE_MS, Client
 from clockwork.domain.lifecycle.parking import Parked
 from clockwork.flows.sweep import shards, unpark
 from clockwork.flows.sweep.audit import AuditReport, audit_chains
-from clockwork.flows.sweep.deletion import SPARE_MS, end_client
+from clockwork.flows.sweep.deletion import end_client
 from clockwork.flows.sweep.shards import Retirements, retire_shards
 from clockwork.flows.sweep.sweep import LEAST_SHARE_MS, repair_all
 from clockwork.memory.world import MemoryClockwork

@@ -13,6 +13,8 @@ CLIENT_ID = re.compile(r"[a-z][a-z0-9-]{0,63}")
 _ASSUMED_ROLE = re.compile(r"arn:(?P<partition>[a-z-]+):sts::(?P<account>\d{12}):assumed-role/(?P<role>[^/]+)/[^/]+")
 
 
+#: A deleted client is gone this much later (ms) than the last call that may have created something of it.
+SPARE_MS = 10_000
 #: A client keeps so many of its pauses that have ended. What is still parked from an older one is all delivered.
 MOST_PAUSES = 8
 
@@ -68,7 +70,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     gone_at: int | None = None
     #: While it is being deleted: its named jobs up to this key have ended.
     ended_to: str | None = None
-    #: When the client was made that has this id now (ms): what was created before is not its own. 0: the first one.
+    #: What was created before this instant (ms) is of a client that had the id before. 0: nobody had it.
     since_at: int = 0
 
     def may_target(self, arn: str) -> bool:
@@ -98,6 +100,15 @@ def as_gone(client: Client, now: int) -> Client:
     return Client(
         client_id=client.client_id, revision=client.revision + 1, deleting_at=client.deleting_at or now, gone_at=now
     )
+
+
+def succeeds_at(before: Client | None) -> int:
+    """From when on (ms) what is created is of the client that gets this id now; 0 if nobody has had it.
+
+    That is between two instants which clocks cannot exchange: the last one at which something of the old client was
+    created, SPARE_MS before it was gone at the latest, and the first one at which something of the new client is.
+    """
+    return 0 if before is None or before.gone_at is None else before.gone_at - SPARE_MS // 2
 
 
 def present(client: Client | None) -> Client | None:

@@ -113,8 +113,8 @@ class Undecodable(Unreadable):
     """No version of Clockwork wrote these bytes."""
 
 
-def readable(value: Value | Unreadable) -> Value:
-    """The value that was read. Raises the Unreadable that stands in its place if it cannot be read."""
-    if isinstance(value, Unreadable):
+def readable(value: Value | Unreadable | Unavailable) -> Value:
+    """The value that was read. Raises what stands in its place if it cannot be read, or gave no answer."""
+    if isinstance(value, Unreadable | Unavailable):
         raise value
     return value

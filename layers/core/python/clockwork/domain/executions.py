@@ -13,7 +13,10 @@ from clockwork.domain.waits import Held, Line, Waited
 
 
 class State(StrEnum):
-    """The state of an execution or of one of its attempts. All waiting states but PARKED have a `next_attempt_at`."""
+    """The state of an execution or of one of its attempts.
+
+    A waiting one has a `next_attempt_at`, PARKED only for a retry.
+    """
 
     PENDING = "PENDING"  # waiting for its first attempt, or again after a redrive; a deliverer's claim moves it on
     RUNNING = "RUNNING"  # claimed; its deliverer's outcome moves it on, or the next message once the claim has ended
@@ -77,7 +80,8 @@ class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
 
     Every change raises `revision` by one, and is refused unless it was made of the latest revision. `attempt` is the
     number of the last attempt claimed (0 before the first); `attempts` are the last attempts that have ended.
-    `claimant` and `claim_until` belong to RUNNING. `occurrence` is kept only where a delivery may need it again (DEAD,
+    `claimant` and `claim_until` belong to RUNNING. No attempt starts before `next_attempt_at` (ms), whichever message
+    asks for it. `occurrence` is kept only where a delivery may need it again (DEAD,
     or redriven and not claimed yet). `raw` holds bytes that could not be read.
     """
 

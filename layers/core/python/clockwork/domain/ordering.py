@@ -41,9 +41,9 @@ def row_id_of(row_id: str, sequence: int | None) -> str:
 
 def policy_of(policy: RetryPolicy, ordering_key: str | None) -> RetryPolicy:
     """The retry policy of a job. An ordered job is not retried for longer than its queue can hide its message."""
-    if ordering_key is None or policy.max_age_seconds <= LONGEST_RETRYING_SECONDS:
+    if ordering_key is None:
         return policy
-    return msgspec.structs.replace(policy, max_age_seconds=LONGEST_RETRYING_SECONDS)
+    return msgspec.structs.replace(policy, max_age_seconds=min(policy.max_age_seconds, LONGEST_RETRYING_SECONDS))
 
 
 def patience(receive_count: int) -> int:

@@ -77,11 +77,11 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
         return job.partition_id
 
     def put_off(self, cause: Cause, now: int, run_at: int, **more: Any) -> Release:
-        """The release for a later `run_at` (ms), for a cause that is met at `now`. `more` are other fields to change.
+        """The release for `run_at` (ms) or its own if that is later, for a cause that is met at `now`.
 
-        A wait for another `run_at` before it is over by then.
+        `more` are other fields to change. A wait for another `run_at` before it is over by then.
         """
-        since = max(now, self.run_at)
+        since, run_at = max(now, self.run_at), max(run_at, self.run_at)
         held = Held(cause, since) if run_at > since else None
         return msgspec.structs.replace(self, waited=self.waited_by(self.run_at), held=held, run_at=run_at, **more)
 

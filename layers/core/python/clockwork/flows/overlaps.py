@@ -53,6 +53,16 @@ def _is_another_under_way(world: World, release: Release, last: Execution | None
     return _is_last_under_way(world, release, last, earlier) or _is_earlier_under_way(world, release, earlier)
 
 
+def _is_under_way(world: World, release: Release, other: Execution) -> bool:
+    """Whether another execution stands in the way of the release: it is claimed, or waits.
+
+    Whatever waits of an ordered job comes behind the release, which is the head of their order. If that waited for it
+    in turn, neither would ever go.
+    """
+    is_behind = release.occurrence.ordering_key is not None
+    return is_claimed(other, world.clock.now()) or (other.state in WAITING and not is_behind)
+
+
 def _is_last_under_way(world: World, release: Release, last: Execution | None, earlier: Sequence[Execution]) -> bool:
     """Whether the execution that was let through last has not ended. It is mostly among the `earlier` ones."""
     if last is None or last.reason is None:
@@ -60,13 +70,13 @@ def _is_last_under_way(world: World, release: Release, last: Execution | None, e
     named = next((one for one in earlier if one.execution_id == last.reason), None)
     # One that is due later is not: it was started out of order, by hand or in a backfill.
     named = named or world.executions.find(release.job_id, last.reason)
-    return named is not None and _is_under_way(named, world.clock.now())
+    return named is not None and _is_under_way(world, release, named)
 
 
 def _is_earlier_under_way(world: World, release: Release, earlier: Sequence[Execution]) -> bool:
     """Whether an earlier execution has not ended: one that was let through before the job became `overlap: skip`."""
     at_once = looked_at = EARLIER
-    while not any(_is_under_way(one, world.clock.now()) and not waits_for_others(one) for one in earlier):
+    while not any(_is_under_way(world, release, one) and not waits_for_others(one) for one in earlier):
         if len(earlier) < at_once or not _may_hide_one(earlier[-1]) or looked_at >= MOST_EARLIER:
             return False
         # Executions that were skipped since then, or wait, may hide the running one because of which they do.
@@ -78,7 +88,3 @@ def _is_earlier_under_way(world: World, release: Release, earlier: Sequence[Exec
 
 def _may_hide_one(execution: Execution) -> bool:
     return execution.state is State.SKIPPED or waits_for_others(execution)
-
-
-def _is_under_way(execution: Execution, now: int) -> bool:
-    return is_claimed(execution, now) or execution.state in WAITING

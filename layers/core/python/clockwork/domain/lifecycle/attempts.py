@@ -91,7 +91,8 @@ def plan_claim(release: Release, stored: Execution | None, claim: Claim) -> Plan
             return Plan(Action.DEFER, "another deliverer's claim is live", release=again)
         return _plan_lost_worker(release, stored, claim)
     following = stored.attempt + 1
-    if release.attempt != following:
+    # Whoever made the release, and whatever it waited for since: the attempt starts at its planned instant or later.
+    if release.attempt != following or release.run_at < (stored.next_attempt_at or 0):
         again = _again(release, following, stored.next_attempt_at or claim.now)
         return Plan(Action.FOLLOW_UP, f"attempt {following} waits and this is not it", release=again)
     if late:

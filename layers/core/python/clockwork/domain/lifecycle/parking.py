@@ -80,7 +80,9 @@ def parked_record(release: Release, stored: Execution | None, reason: str, expir
     # A plain release waits in a row of its own, and an ordered one where its message is: its record notes the wait.
     is_ordered = release.occurrence.ordering_key is not None
     waits = {"waited": together(record.waited, release.waited), "held": release.held} if is_ordered else {}
-    return record.changed(state=State.PARKED, reason=reason, next_attempt_at=None, paced=False, **waits)
+    # A slot is given up. The planned instant of a retry stays: it may be parked just before it.
+    planned_at = None if record.paced else record.next_attempt_at
+    return record.changed(state=State.PARKED, reason=reason, next_attempt_at=planned_at, paced=False, **waits)
 
 
 class Discard(msgspec.Struct, frozen=True):

@@ -253,10 +253,12 @@ def begins_chain(before: NamedJob, after: NamedJob) -> bool:
     return after.state is JobState.ACTIVE and after.series != before.pointed_by
 
 
-def is_told_as_replaced(before: NamedJob, after: NamedJob) -> bool:
-    """Whether a stretch has to tell what the pause held back of a schedule that the change replaces."""
-    is_paused = before.state is JobState.PAUSED and after.state is JobState.PAUSED
-    return is_paused and retiming(before.definition, after.definition) is Retiming.BEAT
+def replaced_since(before: NamedJob, after: NamedJob) -> int | None:
+    """Behind which instant (ms) a stretch has to tell what a pause held back of a schedule that the change replaces.
+
+    None if there is nothing to tell.
+    """
+    return before.paused_at if retiming(before.definition, after.definition) is Retiming.BEAT else None
 
 
 def delivers(job: NamedJob, due_at: int) -> bool:

@@ -93,7 +93,9 @@ class Execution(AnswerBody):
         stretch = record.skipped
         skipped = stretch and SkippedStretch(to_text(stretch.from_at), to_text(stretch.to_at), stretch.count)
         waited = record.waited and Waits.like(record.waited)
-        return cls.like(record, **{"waiting": None, **more}, attempts=attempts, skipped=skipped, waited=waited)
+        planned = {} if record.state is not State.PARKED else {"next_attempt_at": None}
+        shown = {"waiting": None, **planned, **more}
+        return cls.like(record, **shown, attempts=attempts, skipped=skipped, waited=waited)
 
 
 class CancelledExecution(Execution, kw_only=True):

@@ -14,6 +14,7 @@ from clockwork.domain.lifecycle.attempts import Action, Claim, Plan, plan_claim,
 from clockwork.domain.lifecycle.awaited import goes_on
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired, reason_of
 from clockwork.domain.releases import Release
+from clockwork.flows.apart import records_apart
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.items import Item
 from clockwork.flows.records import renew, replace
@@ -92,7 +93,7 @@ def read_records(batch: Batch, items: Sequence[Item]) -> None:
     if unread:
         with batch.failing(*unread):
             refs = [(item.release.job_id, item.release.execution_id) for item in unread]
-            for item, stored in zip(unread, batch.world.executions.get(refs), strict=True):
+            for item, stored in zip(unread, records_apart(batch.world, refs), strict=True):
                 with batch.failing(item):
                     item.seen, item.is_read = readable(stored), True
 

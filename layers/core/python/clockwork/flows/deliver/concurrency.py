@@ -88,7 +88,7 @@ def _send_back(batch: Batch, items: Sequence[Item], now: int) -> None:
     for item in items:
         waits = item.release.waits
         seconds = round(wait_ms(waits, fraction) * batch.waiting.patience(item) / 1000)
-        run_at = max(item.release.run_at, now + seconds * 1000 + SENT_WITHIN_MS)
+        run_at = now + seconds * 1000 + SENT_WITHIN_MS
         item.release = item.release.put_off("permit", now, run_at, waits=waits + 1)
     batch.send_back(items)
 

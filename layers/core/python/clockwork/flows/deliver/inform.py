@@ -32,7 +32,7 @@ from clockwork.domain.named.overlaps import WAITS, is_backfilled
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.releases import Release
 from clockwork.domain.targets.permissions import against
-from clockwork.flows.access import get_jobs
+from clockwork.flows.apart import jobs_apart
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import end_all, with_records
 from clockwork.flows.deliver.items import Item
@@ -60,7 +60,7 @@ def informed(batch: Batch, items: Sequence[Item]) -> list[Item]:
     going = [item for item in going if id(item) not in named]
     refs = batch.each(named.values(), _ref_of)
     with batch.failing(*(item for item, _ in refs)):
-        jobs = get_jobs(batch.world, ((ref.client_id, ref.job_key) for _, ref in refs)) if refs else {}
+        jobs = jobs_apart(batch.world, ((ref.client_id, ref.job_key) for _, ref in refs))
         for item, ref in refs:
             with batch.failing(item):
                 if _is_wanted(batch, item, ref, readable(jobs[ref.client_id, ref.job_key])):
@@ -186,7 +186,7 @@ def _still_waits(world: World, release: Release, job: NamedJob) -> bool:
 
 def wait_for_others(batch: Batch, item: Item) -> None:
     """Give the claim of a backfilled item back, and let it wait as for a permit until no other one is under way."""
-    plan, _ = replace(batch.world, item.seen, partial(_plan_wait, item, batch.world.clock.now()), item.replans)
+    plan, _ = replace(batch.world, item.seen, partial(_plan_wait, item), item.replans)
     if plan.action is Action.FOLLOW_UP:
         batch.report.deferred += 1
         item.left = True
@@ -203,12 +203,11 @@ def _later(batch: Batch, item: Item) -> Release:
     return item.release.put_off("permit", now, run_at, waits=waits + 1, occurrence=hint)
 
 
-def _plan_wait(item: Item, now: int, stored: Execution | None) -> Plan:
+def _plan_wait(item: Item, stored: Execution | None) -> Plan:
     if stored is None or item.seen is None or stored.claimant != item.seen.claimant:
         return Plan(Action.ABSORB, "somebody else has ended it or claimed it by now")
-    # Whichever copy of its message comes first when the way is free may start it.
-    waiting = msgspec.structs.replace(plan_let_go(item.release, stored, WAITS), next_attempt_at=now)
-    return Plan(Action.FOLLOW_UP, WAITS, waiting, item.release)
+    # Whichever copy of its message comes first when the way is free may start it: its planned instant stays.
+    return Plan(Action.FOLLOW_UP, WAITS, plan_let_go(item.release, stored, WAITS), item.release)
 
 
 def _refusal(world: World, whole: Occurrence) -> str | None:

@@ -113,4 +113,4 @@ def _line_up(world: World, client_id: str, interval_ms: float, waiting: Sequence
 
 
 def _pace(item: Item, now: int, at: int, *, paced: bool) -> None:
-    item.release = item.release.put_off("cap", now, max(item.release.run_at, at), paced=paced)
+    item.release = item.release.put_off("cap", now, at, paced=paced)

@@ -21,7 +21,7 @@ from clockwork.domain.lifecycle.expiry import ended_execution, is_expired, reaso
 from clockwork.domain.named.look import Objection, objection_to, was_started
 from clockwork.domain.named.overlaps import is_backfilled
 from clockwork.domain.named_jobs import NamedJob
-from clockwork.flows.access import get_jobs
+from clockwork.flows.apart import jobs_apart
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import end_unclaimed
 from clockwork.flows.deliver.inform import LOST_CLAIM, pauses_of, redirected, wait_for_others
@@ -69,11 +69,11 @@ def _owned(batch: Batch, claimed: Sequence[Item], due: Sequence[int]) -> list[in
 def _wanted_by_their_jobs(batch: Batch, claimed: Sequence[Item], named: Mapping[int, NamedJobId]) -> list[int]:
     """The indexes of the items that their named jobs still want.
 
-    If the table does not answer none of them is started: their messages come back and find our claim.
+    An item about whose job the table does not answer is not started: its message comes back and finds our claim.
     """
     wanted: list[int] = []
     with batch.failing(*(claimed[slot] for slot in named)):
-        jobs = get_jobs(batch.world, ((job_ref.client_id, job_ref.job_key) for job_ref in named.values()))
+        jobs = jobs_apart(batch.world, ((job_ref.client_id, job_ref.job_key) for job_ref in named.values()))
         for slot, job_ref in named.items():
             with batch.failing(claimed[slot]):
                 job = readable(jobs[job_ref.client_id, job_ref.job_key])

@@ -92,10 +92,9 @@ def _unsettled_from(world: World, job: NamedJob) -> Pointer | None:
     if first is None:
         return None
     if (at := job.definition.at) is not None:
-        is_told = world.executions.find(job.job_id, str(ExecutionId(job.job_id, at, job.run_at(at))))
         age_ms = world.clock.now() - max(job.asked_since, at)
         is_young = age_ms < _recorded_ms(world, job) and not job.is_of_0_1_0
-        return first if is_told is None and is_young else None
+        return first if is_young and not _is_told(world, job, at) else None
     shard = check_shards(world, [job.partition_id])[job.partition_id]
     pointers = _put(world, job, _candidates(job, shard))
     if any(pointer.key > shard.horizon for pointer in pointers):
@@ -134,7 +133,13 @@ def _is_unfired(world: World, job: NamedJob) -> bool:
     after_ms = UNFIRED_AFTER_MS if job.definition.ordering_key is None else WAITING_AFTER_MS
     if not after_ms <= world.clock.now() - max(at, job.asked_since) < _recorded_ms(world, job):
         return False
-    return job.chain_after_at < at and not world.executions.list(job.job_id, 1, None)
+    return job.chain_after_at < at and not _is_told(world, job, at)
+
+
+def _is_told(world: World, job: NamedJob, at: int) -> bool:
+    """Whether a record tells of the one-shot's fire. One from which this row goes on, as a pause ended it, does not."""
+    record = world.executions.find(job.job_id, str(ExecutionId(job.job_id, at, job.run_at(at))))
+    return record is not None and (record.ended_by is None or record.ended_by > job.revision)
 
 
 def _candidates(job: NamedJob, shard: Shard) -> list[Pointer]:

@@ -25,7 +25,7 @@ from clockwork.domain.named.changes import (
     begins_chain,
     catches_up,
     changed,
-    is_told_as_replaced,
+    replaced_since,
     with_series,
 )
 from clockwork.domain.named_jobs import Definition, JobState, NamedJob
@@ -197,10 +197,11 @@ def _tell_replaced(world: World, before: NamedJob, after: NamedJob, boundary_at:
 
     If the row is lost to a resume, a release of that resume delivers it all the same.
     """
-    if not is_told_as_replaced(before, after) or before.paused_at is None:
+    held_from = replaced_since(before, after)
+    if held_from is None:
         return
     reason = f"replaced by revision {after.revision} in a pause"
-    stretch = stretch_between(before, before.paused_at, boundary_at, reason)
+    stretch = stretch_between(before, held_from, boundary_at, reason)
     if stretch is not None:
         record_skipped(world, [Stretch(before, *stretch, ended_by=after.revision)])
 

@@ -9,7 +9,7 @@ from functools import partial
 import msgspec
 
 from clockwork.domain import keys
-from clockwork.domain.errors import NewerFormat, Undecodable, Unreadable
+from clockwork.domain.errors import NewerFormat, Unavailable, Undecodable, Unreadable
 from clockwork.domain.executions import Execution
 from clockwork.domain.fires.chains import Step, expand
 from clockwork.domain.ids import AnonymousJob, only_execution
@@ -25,7 +25,7 @@ from clockwork.domain.storage.rows import (
     undecodable_execution,
 )
 from clockwork.domain.timeline import Row
-from clockwork.flows.access import Jobs, get_jobs
+from clockwork.flows.apart import Jobs, jobs_apart
 from clockwork.flows.containment import contained, why
 from clockwork.flows.skipped import Stretch
 from clockwork.flows.world import World
@@ -40,8 +40,8 @@ class Visited(msgspec.Struct):
     `following`: the pointers to put before anything is sent. `skipped`: the fires that are not delivered. `records`:
     DEAD records of a row, or of a job behind it, that cannot be read. `is_given_up`: they stand for all of the row.
     `untold`: why not even such a record can be made, by the executionId, or by None for all of the row. `goes_on`: a
-    chain continues within the range that is being read, so no row behind this one may be passed. `is_newer`: a newer
-    version wrote the row or the job behind it, so this row may not be passed either.
+    chain continues within the range that is being read, so no row behind this one may be passed. `is_impassable`: a
+    newer version wrote the row or the job behind it, or its job gave no answer, so this row may not be passed either.
     """
 
     row: Row
@@ -54,7 +54,7 @@ class Visited(msgspec.Struct):
     is_given_up: bool = False
     untold: dict[str | None, str] = {}
     goes_on: bool = False
-    is_newer: bool = False
+    is_impassable: bool = False
 
 
 def visit_rows(world: World, rows: Sequence[Row], horizon: str, limit: int, now: int) -> Iterator[Visited]:
@@ -63,7 +63,7 @@ def visit_rows(world: World, rows: Sequence[Row], horizon: str, limit: int, now:
     All chains together are expanded to about `limit` occurrences. `now` (ms) decides which fires were missed.
     """
     read = [_read(world, row) for row in rows]
-    jobs = get_jobs(world, ((pointer.client_id, pointer.job_key) for one in read for pointer in one.pointers))
+    jobs = jobs_apart(world, ((pointer.client_id, pointer.job_key) for one in read for pointer in one.pointers))
     for visited in read:
         with contained(world.environment.faults, partial(give_up, world, visited), visited.row.key):
             _visit(world, visited, jobs, horizon, limit, now)
@@ -119,7 +119,11 @@ def _visit(world: World, visited: Visited, jobs: Jobs, horizon: str, limit: int,
         _note_fault(world, visited, UNKNOWN_CLIENT, "its row cannot be decoded", visited.fault)
     for pointer in visited.pointers:
         job = jobs[pointer.client_id, pointer.job_key]
-        if isinstance(job, Unreadable):
+        if isinstance(job, Unavailable):
+            extra = {"action": "job_not_read", "clientId": pointer.client_id, "key": visited.row.key}
+            log.warning("its job gave no answer: %s", job, extra=extra)
+            visited.is_impassable = True
+        elif isinstance(job, Unreadable):
             _note_fault(world, visited, pointer.client_id, "its job cannot be decoded", job)
         elif job is not None and pointer.counts_for(job, visited.row.partition_id):
             _advance(world, visited, job, pointer, expand(job, pointer, horizon, now, limit))
@@ -133,7 +137,7 @@ def _note_fault(world: World, visited: Visited, client_id: str, told: str, fault
     """
     log.error("%s: %s", told, fault, extra={"action": "unreadable_row", "key": visited.row.key})
     if isinstance(fault, NewerFormat):
-        visited.is_newer = True
+        visited.is_impassable = True
         return
     visited.is_given_up = True
     expires_at = world.execution_expires_at(world.clock.now())

@@ -102,7 +102,7 @@ def _limit(visit: Visit) -> int:
 def _release(visit: Visit, visited: Sequence[Visited]) -> str | None:
     # The rows behind a chain that goes on have not been visited, whatever becomes of its row below.
     goes_on = visited[-1].goes_on
-    read = visited[:-1] if visited[-1].is_newer else visited
+    read = visited[:-1] if visited[-1].is_impassable else visited
     # 1. A chain lives on if this visit dies.
     _put_following(visit.world, read)
     # 2. Record what is not sent. From the first row on about which a store gives no answer, nothing is sent either.
@@ -130,7 +130,7 @@ def _until_stop(visit: Visit, visited: Iterator[Visited]) -> Iterator[Visited]:
         until_at = until_at or max(visit.commits_by, now + LEAST_EXPANDING_MS)
         one.goes_on = one.goes_on or now >= until_at
         yield one
-        if one.goes_on or one.is_newer:
+        if one.goes_on or one.is_impassable:
             return
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from clockwork.domain.clients import Client, present, with_pause, without_pause
+from clockwork.domain.clients import Client, present, succeeds_at, with_pause, without_pause
 from clockwork.domain.errors import ClientDeleting, RevisionConflict, Unavailable
 from clockwork.domain.requests.differences import differences
 from clockwork.domain.requests.trail import Note, unnoted
@@ -65,8 +65,7 @@ def _change(
         tombstone = world.clients.get(client_id, fresh=True)
         stored = present(tombstone)
         # A client that gets the id of one that is gone does not own what that one left behind.
-        since_at = 0 if tombstone is None else world.clock.now()
-        before = Client(client_id=client_id, since_at=since_at) if stored is None else stored
+        before = Client(client_id=client_id, since_at=succeeds_at(tombstone)) if stored is None else stored
         after = change(before)
         if after == stored:
             return after  # Also the repeat of a call whose answer was lost.

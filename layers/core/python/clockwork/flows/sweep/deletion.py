@@ -16,7 +16,7 @@ import logging
 
 import msgspec
 
-from clockwork.domain.clients import DELETED, Client, as_gone
+from clockwork.domain.clients import DELETED, SPARE_MS, Client, as_gone
 from clockwork.domain.errors import RevisionConflict
 from clockwork.domain.lifecycle.parking import Parked
 from clockwork.domain.named.changes import cancelled
@@ -30,8 +30,6 @@ log = logging.getLogger(__name__)
 
 #: Jobs, or parked rows, that are read at once.
 PAGE = 50
-#: Clocks differ: this much longer (ms) than caches and requests last nobody knows the client as it was.
-SPARE_MS = 10_000
 
 
 def end_client(world: World, client: Client, parked: Parked, until: int) -> bool:
@@ -56,7 +54,7 @@ def end_client(world: World, client: Client, parked: Parked, until: int) -> bool
 
 
 def _longest_known_ms(world: World) -> int:
-    """How long (ms) after its delete a request, or a message, may still see the client as it was."""
+    """How long (ms) after its delete a request, or a message, may still see the client as it was, and some to spare."""
     settings = world.settings
     longest = max(settings.api_timeout_seconds, settings.ingester_timeout_seconds)
     return (settings.client_cache_seconds + longest) * 1000 + SPARE_MS

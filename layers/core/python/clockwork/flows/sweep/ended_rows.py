@@ -11,6 +11,7 @@ from functools import partial
 
 from clockwork.domain.errors import Unavailable, readable
 from clockwork.domain.executions import Execution
+from clockwork.domain.lifecycle.awaited import goes_on
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired
 from clockwork.domain.lifecycle.parking import parking_of
 from clockwork.domain.releases import Release
@@ -39,7 +40,7 @@ def open_keys(world: World, reading: ParkedRows, rows: Parked) -> set[str]:
     for (row, release), record in zip(recorded, records, strict=True):
         with contained(world.environment.faults, partial(_stay, reading, stay, row), row.key):
             stored = readable(record) or _ended(world, release)
-            if stored.is_final:
+            if stored.is_final and not goes_on(stored, release):
                 stay.add(row.key)
                 ended.append((row, release, stored))
     forget_ended(world, reading, ended)
