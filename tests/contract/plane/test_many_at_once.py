@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from threading import Barrier
+from threading import Barrier, Event
 from typing import Any
 
 import botocore.session
@@ -14,7 +14,8 @@ import pytest
 from botocore.credentials import RefreshableCredentials
 
 from clockwork.aws.deadlines import OutOfTime, calls_until
-from clockwork.aws.plane.connections import Answer
+from clockwork.aws.plane import connections
+from clockwork.aws.plane.connections import Answer, Connection
 from clockwork.aws.plane.plane import WIDTH, Plane
 from clockwork.memory.clock import MemoryClock
 from tests.contract.plane.hostile import (
@@ -118,8 +119,33 @@ def test_one_slow_answer_costs_the_others_theirs_no_time(kind: str) -> None:
         assert numbers(outcomes) == [0, 1, "ReadTimeoutError", 3, 4]
 
 
-def test_an_answer_that_comes_drop_by_drop_is_over_when_its_time_is() -> None:
+def test_an_answer_that_has_begun_is_read_though_another_took_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "REST_SECONDS", PATIENT)
+    given_up, close = Event(), Connection.close
+
+    def closing(connection: Connection) -> None:
+        close(connection)
+        given_up.set()
+
+    monkeypatch.setattr(Connection, "close", closing)
+    with serving() as service, connected(LEAN, service.url) as aws:
+
+        def in_two_parts(request: Request) -> Iterator[bytes]:
+            if b'"0"' in request.body:
+                service.over.wait(PATIENT)
+            else:
+                yield echo(request)[:20]
+                given_up.wait(PATIENT)
+                yield echo(request)[20:]
+
+        service.rest = in_two_parts
+        outcomes = aws.plane("dynamodb", 1, 1.0).call_all("GetItem", numbered(2))
+        assert numbers(outcomes) == ["ReadTimeoutError", 1]
+
+
+def test_an_answer_that_comes_drop_by_drop_is_over_when_its_time_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """botocore waits anew for every byte; the lean plane's time is that of the whole answer."""
+    monkeypatch.setattr(connections, "REST_SECONDS", 0.1)
     with serving() as service, connected(LEAN, service.url) as aws:
 
         def drips(_: Request) -> Iterator[bytes]:
@@ -167,8 +193,6 @@ class Dies(BaseException):
 
 
 def test_whoever_dies_between_writing_and_reading_leaves_no_answer_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    from clockwork.aws.plane.connections import Connection
-
     receive, read = Connection.receive, []
 
     def third_read_dies(connection: Connection) -> Answer:

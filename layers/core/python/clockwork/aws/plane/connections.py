@@ -22,6 +22,9 @@ from clockwork.aws.plane.endpoints import Endpoint
 
 #: The most bytes of an answer. DynamoDB answers with up to 16 MB of items, which base64 makes longer by a third.
 MOST_BYTES = 32 * 1024 * 1024
+#: What is left of an answer whose beginning came in time may come until so long after it is looked at. Another call's
+#: answer may have taken the time that was meant for it, and the service waits with what no buffer holds.
+REST_SECONDS = 1.0
 _PAST = float("-inf")
 
 
@@ -67,7 +70,7 @@ class Connection:
     def __init__(self, sock: socket.socket, url: str, elapsed: Callable[[], float]) -> None:
         self._sock, self._url, self._elapsed = sock, url, elapsed
         self._incoming = _Incoming(sock, elapsed)
-        self._reader = _Reader(self._incoming, 65_536)
+        self._reader = _Reader(self._incoming, 16_384)
         self.reusable = False
 
     def is_fresh(self) -> bool:
@@ -96,6 +99,8 @@ class Connection:
     def receive(self) -> Answer:
         """Read the answer, whole."""
         try:
+            self._reader.peek(1)
+            self._incoming.until = max(self._incoming.until, self._elapsed() + REST_SECONDS)
             response = HTTPResponse(self._reader, method="POST")  # type: ignore[arg-type]
             response.begin()
             body = self._body(response)
