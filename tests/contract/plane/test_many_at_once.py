@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -17,6 +19,7 @@ from clockwork.aws.deadlines import OutOfTime, calls_until
 from clockwork.aws.plane import connections
 from clockwork.aws.plane.connections import Answer, Connection
 from clockwork.aws.plane.plane import WIDTH, Plane
+from clockwork.aws.session import Aws
 from clockwork.memory.clock import MemoryClock
 from tests.contract.plane.hostile import (
     Behaviour,
@@ -177,6 +180,19 @@ def test_connections_are_used_again() -> None:
         for _ in range(3):
             plane.call_all("GetItem", numbered(25))
         assert service.connections == WIDTH
+
+
+def test_connections_that_nobody_closed_end_with_their_plane() -> None:
+    with serving(rest=echo) as service:
+        aws = Aws(session_of(), endpoint_url=service.url, announced=False)
+        aws.plane("dynamodb", 1, PATIENT).call_all("GetItem", numbered(3))
+        assert not service.idle_closed.is_set()
+        with warnings.catch_warnings(record=True) as told_of:
+            warnings.simplefilter("always")
+            del aws
+            gc.collect()
+        assert [one for one in told_of if one.category is ResourceWarning] == []
+        assert service.idle_closed.wait(PATIENT)
 
 
 def test_bytes_that_nobody_asked_for_are_no_answer_to_the_next_call(kind: str) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import socket
 import ssl
+import weakref
 from collections.abc import Callable
 from http.client import HTTPException, HTTPResponse
 from threading import Lock
@@ -124,7 +125,7 @@ class Connection:
 
 
 class Connections:
-    """The idle connections to one endpoint; safe for many threads."""
+    """The idle connections to one endpoint; safe for many threads. Nobody has to close them."""
 
     def __init__(
         self, endpoint: Endpoint, trust: Callable[[], ssl.SSLContext], connect_seconds: float, most_idle: int
@@ -134,6 +135,7 @@ class Connections:
         self._context: ssl.SSLContext | None = None
         self._idle: list[Connection] = []
         self._lock = Lock()
+        weakref.finalize(self, _close, self._idle)
 
     def take(self, elapsed: Callable[[], float]) -> Connection:
         """An idle connection that still stands, or a new one. Raises exceptions of botocore."""
@@ -157,9 +159,7 @@ class Connections:
     def close(self) -> None:
         """Close all idle connections."""
         with self._lock:
-            idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
+            _close(self._idle)
 
     def _connect(self) -> socket.socket:
         address = self._endpoint.host, self._endpoint.port
@@ -181,3 +181,8 @@ class Connections:
         if self._context is None:
             self._context = self._trust()
         return self._context
+
+
+def _close(connections: list[Connection]) -> None:
+    while connections:
+        connections.pop().close()
