@@ -29,6 +29,7 @@ NPM = npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 DYNAMODB_LOCAL ?= yes
 export DYNAMODB_LOCAL
 WITHOUT_DYNAMODB_LOCAL = $(filter no,$(DYNAMODB_LOCAL))
+NODE_DEV = node_modules/.complete-dev$(if $(WITHOUT_DYNAMODB_LOCAL),-without)
 # What `make nightly` runs, one after the other.
 NIGHTLY := cron-exhaustive url-exhaustive crash-points simulate mutants chaos soak
 
@@ -44,6 +45,8 @@ YES ?=
 STAGE ?= account
 # Not empty: `make destroy` does not wait for what was released.
 NOW ?=
+# Not empty: `make rollback` goes to the newest Lambdas again.
+FORWARD ?=
 # Not empty: `make restore` changes nothing. The instant of the tables, and so many seconds the cursors go back before it.
 CHECK ?=
 AT ?=
@@ -61,14 +64,14 @@ PORT ?=
 STATE ?=
 SERVER = $(PY) -m local.dev $(PORT:%=--port %) $(if $(STATE),--state '$(STATE)')
 
-.PHONY: help setup setup-dev dev dev-logs dev-reload check fmt test fast unit nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak smoke openapi synth preflight deploy destroy restore run demo bench clean
+.PHONY: help setup setup-dev dev dev-logs dev-reload check fmt test fast unit nightly cron-exhaustive url-exhaustive simulate crash-points mutants chaos soak smoke openapi synth preflight deploy rollback destroy restore run demo bench clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
 
 setup: .venv/.complete .venv-stack/.complete node_modules/.complete ## Install what running needs (half a minute; nothing when done)
 
-setup-dev: setup .venv/.complete-dev node_modules/.complete-dev ## Install what tests, checkers, simulator and benches need, too (a minute)
+setup-dev: setup .venv/.complete-dev $(NODE_DEV) ## Install what tests, checkers, simulator and benches need, too (a minute)
 
 .venv/.complete: requirements.txt requirements-run.txt constraints.txt layers/vendor/requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python >= 3.11 is needed, $(PYTHON) is %d.%d: make setup PYTHON=python3.x" % sys.version_info[:2])'
@@ -96,7 +99,7 @@ node_modules/.complete: package.json package-lock.json
 	@$(NPM) --omit=dev --omit=optional
 	@touch $@
 
-node_modules/.complete-dev: node_modules/.complete
+$(NODE_DEV): node_modules/.complete
 	@echo "node_modules: what tests need$(if $(WITHOUT_DYNAMODB_LOCAL),,, with DynamoDB Local: its licence asks for an AWS account. DYNAMODB_LOCAL=no leaves it out)"
 	@$(NPM) $(if $(WITHOUT_DYNAMODB_LOCAL),--omit=optional)
 	@$(if $(WITHOUT_DYNAMODB_LOCAL),,test -e node_modules/amplify-dynamodb-simulator/emulator/DynamoDBLocal.jar)
@@ -168,6 +171,9 @@ preflight: setup ## What stands in the way of a deployment, and what it would ta
 
 deploy: setup ## Deploy what deployment.json asks for (ENV=staging) into the AWS account of your credentials; YES=1 asks nothing
 	@$(PY) -m rollout deploy $(CHOSEN) $(foreach name,$(ALLOW_REMOVAL),--allow-removal $(name)) $(if $(YES),--yes)
+
+rollback: setup ## Back to the Lambdas of before the last deployment, in seconds (FORWARD=1: to the newest again)
+	@$(PY) -m rollout rollback $(CHOSEN) $(if $(FORWARD),--forward)
 
 destroy: setup ## Take the stack away, once what was released has come to its instant (NOW=1: at once); tables and queues stay
 	@$(PY) -m rollout destroy $(CHOSEN) $(if $(NOW),--now) $(if $(YES),--yes)

@@ -2,7 +2,8 @@
 
 `ours` imports the handler and wires its environment, as Lambda does when it starts one; `bare` makes a session of
 botocore and one client. Each start is a process of its own. Both take turns, and the least of many starts counts.
-Bytecode is cached, as it is in a Lambda's layers.
+Both have the folders that Lambda has and no others: the function's own, and the layers as the account gets them, of
+wheels and with byte code for the interpreter of this machine.
 
     python -m bench.cold_start [--json] [--docs] [--starts N]
 
@@ -16,14 +17,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from bench.reporting.report import publish
 from bench.reporting.tables import machine, table
 from bench.stubbed.interleaved import Cost, as_line
 from clockwork.settings import Settings
+from infra.packaging.bundle import core, handler, packages
 
-ROOT = Path(__file__).parents[1]
 STARTS = 12
 #: The Lambdas whose cold start makes jobs wait.
 MOMENTS = ("poller", "deliverer")
@@ -47,8 +47,9 @@ def _cpu(program: str, moment: str) -> float:
 
 
 def _start(program: str, moment: str) -> str:
-    """The output of a program in a new process that has a Lambda's environment variables."""
-    folders = [str(ROOT / "lambdas" / moment), str(ROOT / "layers/core/python")]
+    """The output of a program in a new process that has a Lambda's folders and environment variables."""
+    layers = [core(local=True), packages("vendor", architecture=None)]
+    folders = [str(handler(moment)), *(str(layer / "python") for layer in layers)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PYTHON"))}
     environment |= Settings.for_account().to_environment() | {
         "AWS_LAMBDA_FUNCTION_NAME": "measured",
@@ -58,7 +59,8 @@ def _start(program: str, moment: str) -> str:
         "PYTHONTZPATH": "",
         "PYTHONPATH": os.pathsep.join(folders),
     }
-    command = [sys.executable, "-c", program]
+    # -S: without this environment's packages. -B: Lambda's layers cannot be written to.
+    command = [sys.executable, "-S", "-B", "-c", program]
     return subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 

@@ -135,6 +135,8 @@ class Functions(Construct):
         self._reserves = options.reserve
         self._platform_logs = options.platform_logs
         self._removal_policy = cdk.RemovalPolicy.RETAIN if options.keeps else cdk.RemovalPolicy.DESTROY
+        kept = cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
+        self._version_policy = kept if options.keeps else cdk.RemovalPolicy.DESTROY
         settings = _with_resources(options.settings, storage, queues)
         if options.kafka:
             settings = settings.with_(ingestion_topic=options.kafka.ingestion_topic)
@@ -248,8 +250,8 @@ class Functions(Construct):
             reserved_concurrent_executions=shape.reserved if self._reserves else None,
             recursive_loop=lambda_.RecursiveLoop.ALLOW if shape.recursive else None,
             environment=_environment(settings),
-            # Earlier versions stay, so that the alias can go back to one.
-            current_version_options=lambda_.VersionOptions(removal_policy=self._removal_policy),
+            # Earlier versions stay, so that the alias can go back to one; not that of a deployment that failed.
+            current_version_options=lambda_.VersionOptions(removal_policy=self._version_policy),
         )
         self._live[function] = lambda_.Alias(self, f"{name}Live", alias_name=LIVE, version=function.current_version)
         return function

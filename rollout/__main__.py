@@ -1,8 +1,12 @@
-"""The command line of a deployment, for `make preflight`, `make deploy`, `make destroy` and `make restore`.
+"""The command line of a deployment, for `make preflight`, `deploy`, `rollback`, `destroy` and `restore`.
 
     python -m rollout preflight|deploy [-c name=value ...] [--allow-removal NAME ...] [--yes] [--app FOLDER]
+    python -m rollout rollback [-c name=value ...] [--forward]
     python -m rollout destroy [-c name=value ...] [--now] [--yes]
     python -m rollout restore [-c name=value ...] [--check] [--at INSTANT] [--back SECONDS]
+
+`rollback` moves the aliases of the Lambdas that the last deployment changed to the versions of before, or with
+`--forward` to the newest again.
 
 `restore` prepares the five tables of the option `adopt` that were restored to one instant, before a stack adopts them;
 with `--check` it changes nothing. `--at` is that instant, if DynamoDB does not know it. `--back`: so far before it
@@ -35,7 +39,12 @@ from rollout.copies import BACK_SECONDS
 from rollout.destroy import destroy
 from rollout.live import Live
 from rollout.restore import NotRestored, restore
+from rollout.rollback import NotRolledBack, rollback
 from rollout.stillness import StillBusy
+
+
+class NoStack(Exception):
+    """No stack has the name that was given, or that of the environment."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -46,13 +55,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _destroy(asked)
         if asked.command == "restore":
             return _restore(asked)
+        if asked.command == "rollback":
+            return _rollback(asked)
         assembly = asked.app or commands.synthesized([text for one in asked.context for text in ("-c", one)])
         if not preflight(Account(), assembly, asked.allow_removal):
             return 1
         if asked.command == "deploy":
             how = ("--require-approval", "never") if asked.yes else ()
             commands.cdk("deploy", "--app", str(assembly), *how)
-    except (NoAccount, StillBusy, NotRestored, InvalidDeployment, commands.Failed) as error:
+    except (NoAccount, NoStack, StillBusy, NotRestored, NotRolledBack, InvalidDeployment, commands.Failed) as error:
         print(error, file=sys.stderr)
         return 1
     except (ClientError, BotoCoreError, Unavailable) as error:
@@ -82,19 +93,35 @@ def _restore(asked: argparse.Namespace) -> int:
     return 0 if restore(Account(), tables, print, at=at, back=asked.back, check=asked.check) else 1
 
 
-def _destroy(asked: argparse.Namespace) -> int:
+def _named(asked: argparse.Namespace, account: Account) -> tuple[str, str]:
+    """The name of the stack that is meant, and its place in words. Raises NoStack if there is none."""
     given = dict(one.split("=", 1) for one in asked.context)
     of_file = options_of(ROOT / NAME, given.get("environment", "")) if "name" not in given else {}
-    name = given.get("name") or of_file.get("name", default_of("name"))
-    account = Account()
+    name = str(given.get("name") or of_file.get("name", default_of("name")))
     place = f"the account {account.number()}, {account.client('cloudformation').meta.region_name}"
     if not account.status(name):
-        print(f"There is no stack {name} in {place}.")
-        return 1
+        raise NoStack(f"There is no stack {name} in {place}.")
+    return name, place
+
+
+def _rollback(asked: argparse.Namespace) -> int:
+    account = Account()
+    name, _ = _named(asked, account)
+    rollback(Live(account, name), _say, forward=asked.forward)
+    return 0
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+def _destroy(asked: argparse.Namespace) -> int:
+    account = Account()
+    name, place = _named(asked, account)
     if not asked.yes and input(f"The stack {name} in {place} will be taken away. Its name, to go on: ") != name:
         print("Nothing was changed.")
         return 1
-    destroy(Live(account, name), lambda line: print(line, flush=True), now=asked.now)
+    destroy(Live(account, name), _say, now=asked.now)
     return 0
 
 
@@ -102,12 +129,13 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m rollout", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("command", choices=("preflight", "deploy", "destroy", "restore"))
+    parser.add_argument("command", choices=("preflight", "deploy", "rollback", "destroy", "restore"))
     parser.add_argument("-c", "--context", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--allow-removal", action="append", default=[], metavar="NAME")
     parser.add_argument("--yes", action="store_true", help="ask nothing, also if permissions become broader")
     parser.add_argument("--now", action="store_true", help="destroy: do not wait for what was released")
     parser.add_argument("--app", type=Path, help="a synthesized assembly")
+    parser.add_argument("--forward", action="store_true", help="rollback: to the newest versions again")
     parser.add_argument("--check", action="store_true", help="restore: change nothing")
     parser.add_argument("--at", help="restore: the instant of the tables, as in 2026-05-05T10:00:00Z")
     parser.add_argument(

@@ -39,6 +39,8 @@ class Copy:
     status: str = ""
     key: tuple[str, ...] = ()
     indexes: frozenset[str] = field(default_factory=frozenset)
+    #: The table of which it is a copy; empty: it was not made by a restore.
+    source: str = ""
     #: The instant (ms) of which it is a copy; None: it was not made by a restore.
     restored_at: int | None = None
     expires: bool = False
@@ -123,8 +125,13 @@ def _judge(copy: Copy) -> Row:
             copy.kind, REFUSED, f"{copy.table} has no index {ATTENTION_INDEX}", "with it", "restore with indexes"
         )
     if copy.lacks:
-        return Row(copy.kind, RAISE, f"{copy.table} lacks {', '.join(copy.lacks)}", "all of them", _MENDED)
-    return Row(copy.kind, OK, copy.table, "all it needs")
+        return Row(copy.kind, RAISE, f"{_origin(copy)}, lacks {', '.join(copy.lacks)}", "all of them", _MENDED)
+    return Row(copy.kind, OK, _origin(copy), "all it needs")
+
+
+def _origin(copy: Copy) -> str:
+    """The table and its source: of two stacks, and after an earlier restore, tables look alike."""
+    return f"{copy.table}, a copy of {copy.source}" if copy.source else copy.table
 
 
 def _told(at: int | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -46,6 +47,13 @@ class Live:
     def functions(self) -> Iterator[str]:
         """The names in the account of its Lambdas; none if an earlier deletion has taken them all."""
         return (one.physical for one in self.of("Lambda::Function") if one.name.startswith("Functions"))
+
+    @property
+    def deployed_at(self) -> datetime:
+        """When its last deployment began (UTC)."""
+        (stack,) = self.account.client("cloudformation").describe_stacks(StackName=self.name)["Stacks"]
+        found: datetime = stack.get("LastUpdatedTime") or stack["CreationTime"]
+        return found
 
     @cached_property
     def settings(self) -> Settings:

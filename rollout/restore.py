@@ -94,13 +94,15 @@ def _described(dynamodb: Any, kind: str, table: str) -> Copy:
     expiry = dynamodb.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
     backups = dynamodb.describe_continuous_backups(TableName=table)["ContinuousBackupsDescription"]
     recovery = backups.get("PointInTimeRecoveryDescription", {})
-    restored = found.get("RestoreSummary", {}).get("RestoreDateTime")
+    summary = found.get("RestoreSummary", {})
+    restored = summary.get("RestoreDateTime")
     return Copy(
         kind=kind,
         table=table,
         status=found["TableStatus"],
         key=tuple(one["AttributeName"] for one in sorted(found["KeySchema"], key=lambda one: one["KeyType"])),
         indexes=frozenset(one["IndexName"] for one in found.get("GlobalSecondaryIndexes", ())),
+        source=summary.get("SourceTableArn", "").rpartition("/")[2],
         restored_at=None if restored is None else int(restored.timestamp() * 1000),
         expires=expiry.get("TimeToLiveStatus") in ("ENABLED", "ENABLING"),
         recoverable=recovery.get("PointInTimeRecoveryStatus") == "ENABLED",

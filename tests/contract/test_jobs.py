@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import msgspec
 import pytest
@@ -97,17 +98,38 @@ def test_jobs_are_listed_by_prefix_in_the_order_of_their_keys(world: World, jobs
         jobs.save(None, job(key))
     jobs.save(None, job("a/other", client_id="other"))
     world.key_rows.claim(KeyRow("acme", "a/key", "digest", DUE, "seed", "p000", DUE + DAY), DUE)
-    assert [one.job_key for one in jobs.list("acme", None, None, 10)] == keys
-    assert [one.job_key for one in jobs.list("acme", "a/", None, 10)] == ["a/1", "a/2", "a/\u00e9"]
-    assert [one.job_key for one in jobs.list("acme", "a", "a/1", 2)] == ["a/2", "a/\u00e9"]
-    assert [one.job_key for one in jobs.list("acme", "b", "c", 2)] == []
-    assert [one.job_key for one in jobs.list("acme", None, "b", 10)] == ["~", "\U0001f600"]
+
+    def listed(*which: Any) -> list[str]:
+        return [job_key for job_key, _ in jobs.list("acme", *which).jobs]
+
+    assert listed(None, None, 10) == keys
+    assert listed("a/", None, 10) == ["a/1", "a/2", "a/\u00e9"]
+    assert listed("a", "a/1", 2) == ["a/2", "a/\u00e9"]
+    assert listed("b", "c", 2) == []
+    assert listed(None, "b", 10) == ["~", "\U0001f600"]
 
 
-def test_a_list_goes_on_past_a_page(jobs: Jobs) -> None:
+@pytest.mark.parametrize(("limit", "pages"), [(1, [1, 1, 1]), (2, [2, 1]), (3, [3]), (4, [3])])
+def test_a_page_of_a_list_tells_whether_jobs_are_left(jobs: Jobs, limit: int, pages: list[int]) -> None:
+    for number in range(3):
+        jobs.save(None, job(f"k{number}"))
+    found: list[int] = []
+    after, more = None, True
+    while more:
+        listed = jobs.list("acme", None, after, limit)
+        found += [len(listed.jobs)] if listed.jobs else []
+        after, more = listed.jobs[-1][0] if listed.jobs else None, listed.more
+    assert found == pages
+
+
+def test_a_page_of_a_list_is_one_read_however_large_the_jobs_are(aws_world: AwsWorld) -> None:
+    jobs = aws_world.jobs
     for number in range(6):
         jobs.save(None, job(f"k{number}", size=250_000))
-    assert len(jobs.list("acme", None, None, 10)) == 6
+    first = jobs.list("acme", None, None, 10)
+    assert (0 < len(first.jobs) < 6, first.more) == (True, True)
+    rest = jobs.list("acme", None, first.jobs[-1][0], 10)
+    assert [job_key for job_key, _ in (*first.jobs, *rest.jobs)] == [f"k{number}" for number in range(6)]
 
 
 def test_the_parts_of_a_scan_are_disjoint_and_together_everything(world: World, jobs: Jobs) -> None:
@@ -149,4 +171,5 @@ def test_a_job_that_cannot_be_read_is_answered_with_why_beside_the_others(
     unreadable, readable = jobs.get([("acme", "a"), ("acme", "b")])
     assert (type(unreadable), readable) == (fault, job("b"))
     assert {type(one) for page in jobs.scan(0, 1) for one in page} == {fault, NamedJob}
+    assert [(key, type(one)) for key, one in jobs.list("acme", None, None, 9).jobs] == [("a", fault), ("b", NamedJob)]
     assert not jobs.save(None, job("a", revision=2))

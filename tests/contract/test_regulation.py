@@ -192,6 +192,23 @@ def test_what_was_said_meanwhile_of_parked_occurrences_is_not_overwritten(regula
     assert not regulation.direct_parked(Parked("other"), before=Parked("other"))
 
 
+def test_of_two_sweeps_that_read_the_same_note_one_leases_it_and_an_admin_leaves_the_lease(
+    regulation: Regulation,
+) -> None:
+    regulation.note_parked("acme", NOW)
+    (seen,) = regulation.parked()
+    leased = Parked("acme", noted_at=NOW, swept_until=NOW + 9)
+    assert regulation.direct_parked(leased, before=seen)
+    assert not regulation.direct_parked(leased, before=seen)
+    assert regulation.direct_parked(Parked("acme", by_hand=True))
+    (directed,) = regulation.parked()
+    assert directed == Parked("acme", by_hand=True, noted_at=NOW, swept_until=NOW + 9)
+    assert not regulation.direct_parked(Parked("acme", swept_until=NOW + 10), before=leased)
+    assert regulation.direct_parked(Parked("acme", swept_until=NOW + 1), before=directed)
+    # The directions are as they were when the first sweep read them, and yet there was a sweep.
+    assert not regulation.direct_parked(leased, before=seen)
+
+
 def test_a_note_is_forgotten_only_as_it_was_seen(regulation: Regulation) -> None:
     regulation.note_parked("acme", NOW)
     (seen,) = regulation.parked()

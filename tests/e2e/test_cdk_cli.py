@@ -21,3 +21,10 @@ def test_the_app_is_synthesized_for_an_account_with_all_it_ships(tmp_path: Path)
     folders = [tmp_path / asset["source"]["path"] for asset in assets if asset["source"]["packaging"] == "zip"]
     assert len(folders) == 8
     assert all(any(path.suffix == ".py" for path in folder.rglob("*")) for folder in folders)
+    layers = [folder for folder in folders if (folder / "python").is_dir()]
+    assert len(layers) == 3
+    for layer in layers:
+        modules = list(layer.rglob("*.py"))
+        compiled = [path.parent / "__pycache__" / f"{path.stem}.cpython-314.pyc" for path in modules]
+        assert len(modules) > 100
+        assert [path for path in compiled if not path.exists()] == []

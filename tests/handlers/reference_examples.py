@@ -132,7 +132,7 @@ STEPS = (
     Step("POST /v1/clients/{clientId}/dead/redrive", {"prefix": "poll", "limit": 1}, ids=_acme),
     Step("POST /v1/clients/{clientId}/dead/discard", {"to": "2026-05-01T09:30:00Z"}, ids=_acme),
     Step("POST /v1/clients/{clientId}/jobs/pause", {"prefix": "nightly-", "reason": "holiday"}, ids=_acme),
-    Step("POST /v1/clients/{clientId}/jobs/resume", {"prefix": "nightly-"}, ids=_acme),
+    Step("POST /v1/clients/{clientId}/jobs/resume", {"prefix": "nightly-", "pausedReason": "holiday"}, ids=_acme),
     Step("POST /v1/clients/{clientId}/jobs/cancel", {"prefix": "poll", "limit": 50}, ids=_acme),
     Step("POST /v1/clients/{clientId}/pause", {"reason": "incident 7"}, ids=_acme),
     Step("POST /v1/clients/{clientId}/parked/release", {"maxPerSecond": 20}, ids=_acme, minutes=2),

@@ -9,9 +9,12 @@ import msgspec
 import pytest
 
 from clockwork.domain.clients import DELETED
+from clockwork.domain.errors import Undecodable
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.jobs import HttpTarget
+from clockwork.domain.lifecycle.parking import Parked
 from clockwork.flows.deaths import call_back
+from clockwork.flows.sweep.deletion import end_client
 from clockwork.flows.sweep.unpark import unpark
 from clockwork.flows.timeline.shards import ensure_shards
 from tests.handlers.faults import refused
@@ -19,6 +22,7 @@ from tests.handlers.handlers import Answer, Api, job_body, make_handler, recorde
 from tests.handlers.test_trail import Died, Strikes, fragile
 from tests.simulation import roles
 from tests.support.examples import ACME, ADMIN, ALICE, BOB, NOW, execution, occurrence, release
+from tests.support.named import jobs_of
 
 PATH = "/v1/clients/acme"
 EVERY = {"every": {"seconds": 60}}
@@ -82,6 +86,8 @@ def test_a_client_that_is_being_deleted_takes_no_jobs_and_no_changes_and_says_wh
         admin(api, "PUT", PATH, {"principals": [ALICE]}),
         admin(api, "POST", f"{PATH}/pause", {}),
         admin(api, "POST", f"{PATH}/resume", {}),
+        admin(api, "POST", f"{PATH}/parked/release", {}),
+        admin(api, "POST", f"{PATH}/sidelined/release", {}),
     ):
         refused(answer, 409)
         assert "is being deleted" in answer.body["detail"]
@@ -111,7 +117,7 @@ def test_nothing_starts_after_a_delete_and_all_that_was_left_ends_cancelled() ->
     assert {state for state, _ in states.values()} == {"CANCELLED"}
     reasons = [reason for _, reason in states.values()]
     assert reasons.count(DELETED) >= 4  # of both levels, ordered, and what waited for its retry
-    assert all(not job.is_alive for job in api.clockwork.jobs.list("acme", None, None, 100))
+    assert all(not job.is_alive for job in jobs_of(api.clockwork, "acme"))
     assert not api.clockwork.queue.messages and not api.clockwork.ordered_queue.messages
     assert list(api.clockwork.regulation.parked()) == []
     refused(api.create(), 403)
@@ -255,7 +261,46 @@ def test_many_jobs_are_ended_over_many_sweeps_each_bounded(monkeypatch: pytest.M
         sweeps += 1
         assert len(spent) <= 8
     assert 4 <= sweeps < 30
-    assert all(not job.is_alive for job in jobs.list("acme", None, None, 100))
+    assert all(not job.is_alive for job in jobs_of(api.clockwork, "acme"))
+
+
+def test_a_visit_gets_on_though_its_time_is_over_once_the_first_page_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    api = Api()
+    for number in range(5):
+        api.create(jobKey=f"k{number}", schedule={"every": {"seconds": 3_600}})
+    admin(api, "DELETE")
+    api.clockwork.clock.at += 120_000
+    listed = type(api.clockwork.jobs).list
+
+    def slow(self: Any, *args: Any) -> Any:
+        api.clockwork.clock.at += 60_000
+        return listed(self, *args)
+
+    monkeypatch.setattr(type(api.clockwork.jobs), "list", slow)
+    for visit in range(1, 6):
+        client = api.clockwork.clients.get("acme", fresh=True)
+        assert client is not None
+        end_client(api.clockwork.world, client, Parked("acme"), api.clockwork.clock.at + 50_000)
+        assert sum(job.is_alive for job in jobs_of(api.clockwork, "acme")) == 5 - visit
+    for _ in range(3):
+        sweep(api)
+    assert is_gone(api)
+
+
+def test_a_job_that_cannot_be_read_keeps_the_client_and_not_the_jobs_behind_it() -> None:
+    api = Api()
+    for number in range(4):
+        api.create(jobKey=f"k{number}", schedule=EVERY)
+    api.clockwork.jobs.unreadable["acme", "k1"] = Undecodable("damaged")
+    admin(api, "DELETE")
+    started = len(api.clockwork.targets.delivered)
+    run(api, 3)
+    assert [job.job_key for job in jobs_of(api.clockwork, "acme") if job.is_alive] == []
+    assert admin(api, "GET").body["state"] == "DELETING"
+    del api.clockwork.jobs.unreadable["acme", "k1"]
+    run(api, 2)
+    assert is_gone(api)
+    assert len(api.clockwork.targets.delivered) == started
 
 
 @pytest.mark.parametrize("timeouts", [{"api_timeout_seconds": 70}, {"ingester_timeout_seconds": 70}])

@@ -8,12 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from clockwork.domain.errors import Unavailable
+from clockwork.domain.errors import Unavailable, Undecodable
 from clockwork.domain.named_jobs import JobState, NamedJob
 from tests.handlers.faults import refused
 from tests.handlers.handlers import Api, make_handler
 from tests.handlers.test_trail import Died, Strikes, audit, fragile
-from tests.support.examples import ACME, ADMIN, BOB
+from tests.support.examples import ACME, ADMIN, ALICE, BOB
+from tests.support.named import jobs_of
 
 PATH = "/v1/clients/acme/jobs"
 HOURLY = {"every": {"seconds": 3_600}}
@@ -28,7 +29,7 @@ def api_with(*keys: str, **job: Any) -> Api:
 
 
 def states(api: Api) -> dict[str, str]:
-    jobs = api.clockwork.jobs.list("acme", None, None, 1_000)
+    jobs = jobs_of(api.clockwork, "acme")
     return {job.job_key: str(job.state) for job in jobs}
 
 
@@ -39,6 +40,9 @@ def states(api: Api) -> dict[str, str]:
         ({"tag": "team=search"}, {"b1"}),
         ({"tag": "team"}, {"a1", "a2", "b1"}),
         ({"tag": "a2"}, {"a2"}),
+        ({"tag": "a2="}, {"a2"}),
+        ({"tag": "team="}, set()),
+        ({"tag": "=billing"}, set()),
         ({"prefix": "a", "tag": "team=search"}, set()),
     ],
 )
@@ -52,7 +56,7 @@ def test_those_that_are_meant_are_changed_and_no_others(
     assert {key for key, one in states(api).items() if one == state} == meant
     told = [(one["action"], one["reason"], one["asked"]) for one in audit(api)]
     assert told == ([(f"{verb}Jobs", "incident 7", which)] if meant else [])
-    kept = api.clockwork.jobs.list("acme", None, None, 10)
+    kept = jobs_of(api.clockwork, "acme")
     assert {job.reason for job in kept if job.job_key in meant} <= {"incident 7"}
 
 
@@ -107,15 +111,147 @@ def test_a_call_ends_within_its_time_and_does_at_least_one(monkeypatch: pytest.M
     assert set(states(api).values()) == {"PAUSED"}
 
 
-def test_what_is_changed_counts_against_the_pace_of_the_client_before_anything_is_written() -> None:
+def capped(api: Api, per_second: float) -> None:
+    api.clockwork.clients.put(msgspec.structs.replace(ACME, creates_per_second=per_second))
+
+
+def test_what_is_resumed_counts_against_the_pace_of_the_client_before_anything_is_written() -> None:
     api = api_with("a1", "a2", "b1")
-    api.clockwork.clients.put(msgspec.structs.replace(ACME, creates_per_second=4))
-    assert api.call("POST", f"{PATH}/cancel", {"prefix": "a"}).status == 200
-    refused(api.call("POST", f"{PATH}/cancel", {"prefix": "b"}), 429)
-    assert states(api)["b1"] == "ACTIVE"
-    assert len(audit(api)) == 1
+    api.call("POST", f"{PATH}/pause", {"tag": "team"})
+    capped(api, 4)
+    assert api.call("POST", f"{PATH}/resume", {"prefix": "a"}).status == 200
+    refused(api.call("POST", f"{PATH}/resume", {"prefix": "b"}), 429)
+    assert "jobs.list" not in api.calls
+    assert states(api)["b1"] == "PAUSED"
+    assert len(audit(api)) == 2
+    assert api.call("POST", f"{PATH}/resume", {"prefix": "b"}, caller=ADMIN).body["changed"] == 1
     api.clockwork.clock.at += 2_000
-    assert api.call("POST", f"{PATH}/cancel", {"prefix": "b"}).status == 200
+    assert api.call("POST", f"{PATH}/resume", {"prefix": "b"}).status == 200
+
+
+@pytest.mark.parametrize("verb", ["pause", "cancel"])
+@pytest.mark.parametrize("caller", [ALICE, ADMIN])
+def test_no_cap_refuses_a_brake_and_the_client_does_not_pay_for_it(verb: str, caller: str) -> None:
+    keys = [f"a{number:03}" for number in range(250)]
+    api = api_with(*keys)
+    capped(api, 0.01)
+    changed, token = [], None
+    while True:
+        body = {"prefix": "a", **({"nextToken": token} if token else {})}
+        answer = api.call("POST", f"{PATH}/{verb}", body, caller=caller)
+        assert answer.status == 200
+        changed.append(answer.body["changed"])
+        token = answer.body.get("nextToken")
+        if token is None:
+            break
+    assert changed == [100, 100, 50]
+    assert api.create().status == 201
+
+
+def test_a_brake_that_finds_nothing_to_change_is_owed_for_and_still_not_refused() -> None:
+    api = api_with(*(f"a{number:03}" for number in range(199)))
+    capped(api, 1)
+    for _ in range(3):  # 199 jobs are read each time: as many as one create
+        assert api.call("POST", f"{PATH}/cancel", {"tag": "nobody"}).body["matched"] == 0
+    refused(api.create(), 429)
+    assert api.call("POST", f"{PATH}/cancel", {"tag": "nobody"}, caller=ADMIN).status == 200
+    assert api.call("POST", f"{PATH}/pause", {"prefix": "a"}).body["changed"] == 100
+    for _ in range(50):  # and a hundred that are paused already are looked through once more
+        assert api.call("POST", f"{PATH}/pause", {"prefix": "a"}).body["matched"] == 100
+    answer = api.create()
+    refused(answer, 429)
+    assert 50 <= int(answer.headers["Retry-After"]) <= 60
+    api.clockwork.clock.at += 60_000
+    assert api.create().status == 201
+
+
+@pytest.mark.parametrize("verb", ["pause", "resume", "cancel"])
+def test_a_revision_of_one_job_is_refused_where_the_call_is_about_many(verb: str) -> None:
+    api = api_with("a1")
+    refused(api.call("POST", f"{PATH}/{verb}", {"prefix": "a"}, headers={"If-Match": "99"}), 422)
+    assert states(api) == {"a1": "ACTIVE"}
+    assert api.call("POST", f"{PATH}/{verb}", {"prefix": "a"}, headers={"If-Match": "*"}).status == 200
+
+
+def test_what_was_paused_for_another_reason_stays_so() -> None:
+    api = api_with("a1", "a2", "a3", "a4")
+    jobs = {job.job_key: job.job_id for job in jobs_of(api.clockwork, "acme")}
+    assert api.call("POST", f"/v1/jobs/{jobs['a1']}/pause", {"reason": "holidays"}).status == 200
+    assert api.call("POST", f"/v1/jobs/{jobs['a2']}/pause", {}).status == 200
+    assert api.call("POST", f"{PATH}/pause", {"prefix": "a", "reason": "incident 7"}).body["changed"] == 2
+    body = {"prefix": "a", "pausedReason": "incident 7", "reason": "mended"}
+    assert api.call("POST", f"{PATH}/resume", body).body == {"matched": 2, "changed": 2}
+    assert states(api) == {"a1": "PAUSED", "a2": "PAUSED", "a3": "ACTIVE", "a4": "ACTIVE"}
+    assert {"prefix": "a", "pausedReason": "incident 7"} in [one.get("asked") for one in audit(api)]
+    refused(api.call("POST", f"{PATH}/pause", {"prefix": "a", "pausedReason": "x"}), 422)
+
+
+def walk(api: Api, verb: str, body: dict[str, Any]) -> list[dict[str, Any]]:
+    answers: list[dict[str, Any]] = []
+    while not answers or "nextToken" in answers[-1]:
+        more = {"nextToken": answers[-1]["nextToken"]} if answers else {}
+        answers.append(api.call("POST", f"{PATH}/{verb}", {**body, **more}).body)
+    return answers
+
+
+def test_a_job_that_cannot_be_read_is_named_and_the_others_go_on() -> None:
+    api = api_with("a1", "a2", "a3")
+    api.clockwork.jobs.unreadable["acme", "a2"] = Undecodable("damaged")
+    assert api.call("POST", f"{PATH}/pause", {"prefix": "a"}).body == {
+        "matched": 2,
+        "changed": 2,
+        "unreadable": ["a2"],
+    }
+    assert states(api) == {"a1": "PAUSED", "a3": "PAUSED"}
+    listed = api.call("GET", "/v1/jobs").body
+    assert ([one["jobKey"] for one in listed["items"]], listed["unreadable"]) == (["a1", "a3"], ["a2"])
+    alone = api.call("GET", "/v1/jobs", query={"jobKey": "a2"}).body
+    assert alone == {"items": [], "unreadable": ["a2"]}
+
+
+def test_each_job_that_cannot_be_read_is_named_once_however_many_calls_it_takes() -> None:
+    api = api_with(*(f"a{number}" for number in range(9)))
+    for key in ("a0", "a4", "a8"):
+        api.clockwork.jobs.unreadable["acme", key] = Undecodable("damaged")
+    answers = walk(api, "cancel", {"prefix": "a", "limit": 2})
+    assert [key for one in answers for key in one.get("unreadable", ())] == ["a0", "a4", "a8"]
+    assert sum(one["changed"] for one in answers) == 6
+
+
+@pytest.mark.parametrize("tag", ["team", "nobody"])
+def test_reading_ends_with_the_time_of_a_call_and_the_next_one_goes_on(
+    tag: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clockwork.flows.requests.read.READ_AT_ONCE", 2)
+    api = api_with(*(f"a{number}" for number in range(7)))
+    listed, timeout_ms = type(api.clockwork.jobs).list, api.clockwork.settings.api_timeout_seconds * 1_000
+
+    def slow(self: Any, *args: Any) -> Any:
+        api.clockwork.clock.at += timeout_ms // 4
+        return listed(self, *args)
+
+    monkeypatch.setattr(type(api.clockwork.jobs), "list", slow)
+    spent = api.clockwork.clock.at
+    answers = walk(api, "pause", {"tag": tag})
+    assert api.clockwork.clock.at - spent <= len(answers) * timeout_ms * 3 // 4
+    assert sum(one["changed"] for one in answers) == (7 if tag == "team" else 0)
+    seen, token = 0, {}
+    while token is not None:
+        spent = api.clockwork.clock.at
+        page = api.call("GET", "/v1/jobs", query={"tag": tag, **token}).body
+        assert api.clockwork.clock.at - spent <= timeout_ms * 3 // 4
+        seen += len(page["items"])
+        token = {"nextToken": page["nextToken"]} if "nextToken" in page else None
+    assert seen == (7 if tag == "team" else 0)
+
+
+def test_no_more_bytes_than_fit_are_read_by_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clockwork.flows.requests.read.MOST_BYTES", 5_000)
+    api = api_with(*(f"a{number}" for number in range(6)), payload="x" * 2_000)
+    answers = walk(api, "pause", {"prefix": "a"})
+    assert [one["changed"] for one in answers] == [3, 3, 0]
+    first = api.call("GET", "/v1/jobs").body
+    assert (len(first["items"]), "nextToken" in first) == (3, True)
 
 
 def test_a_job_that_is_changed_at_that_moment_is_told_of_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,10 @@ from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Outcome
 from clockwork.domain.instants import to_text
 from clockwork.domain.named_jobs import NamedJob
+from clockwork.domain.recurrence import Work
 from clockwork.domain.releases import Delivery
+from clockwork.edge.http.checks import REQUEST_WORK
+from clockwork.edge.responses.named_jobs import LISTED_WORK
 from tests.handlers.handlers import Answer, Api, job_body
 from tests.support.examples import BOB, success
 
@@ -329,6 +332,31 @@ def test_a_preview_of_more_work_than_a_request_may_cause_is_refused_with_its_rea
     assert problem["pointer"] == "/schedule/exclude"
     assert "take too long" in problem["detail"]
     assert Api().call("POST", "/v1/schedules/preview", {**body, "count": 5}).status == 200
+
+
+def test_an_old_job_with_exclusions_is_read_by_so_much_work_and_a_list_leaves_its_next_fire_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    api = Api()
+    schedule = {"cron": "0 0 * * *", "exclude": HUNDRED[60:], "maxFires": 1_000_000}
+    job_id = api.create(jobKey="old", schedule=schedule).body["jobId"]
+    api.clockwork.clock.advance(2 * 365 * 86_400_000)
+    spent: list[int] = []
+    spend = Work.spend
+
+    def counted(work: Work, units: int) -> None:
+        spent.append(units)
+        spend(work, units)
+
+    monkeypatch.setattr(Work, "spend", counted)
+    (listed,) = api.call("GET", "/v1/jobs").body["items"]
+    assert (listed["state"], "nextFireAt" in listed) == ("ACTIVE", False)
+    # It is refused before any day is counted.
+    assert [units > LISTED_WORK for units in spent] == [True]
+    spent.clear()
+    shown = api.call("GET", f"/v1/jobs/{job_id}").body
+    assert (shown["state"], len(shown["nextFires"]), shown["nextFireAt"]) == ("ACTIVE", 10, shown["nextFires"][0]["at"])
+    assert 0 < sum(spent) <= REQUEST_WORK
 
 
 def test_a_job_with_a_hundred_exclusions_is_created_and_read() -> None:

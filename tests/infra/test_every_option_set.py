@@ -140,3 +140,11 @@ def test_functions_and_layers_are_of_one_architecture(name: str) -> None:
     layers = template.all("Lambda::LayerVersion").values()
     assert {json.dumps(one["Properties"]["Architectures"]) for one in ours} == {json.dumps([wanted])}
     assert {json.dumps(one["Properties"]["CompatibleArchitectures"]) for one in layers} == {json.dumps([wanted])}
+
+
+def test_every_layer_is_one_that_is_compiled(name: str) -> None:
+    """`test_bytecode.py` looks at the byte code of these."""
+    layers = set(template_of(name).all("Lambda::LayerVersion"))
+    compiled = ("LayersCore", "LayersVendor", "LayersEdge", *(["LayersKafka"] if "kafka" in OPTION_SETS[name] else []))
+    assert len(layers) == len(compiled)
+    assert {one for one in layers if not one.startswith(compiled)} == set()

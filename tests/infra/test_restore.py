@@ -57,6 +57,11 @@ def test_a_table_that_cannot_be_used_is_refused(copies: list[Copy], found: str) 
     assert not may_deploy(rows)
 
 
+def test_each_copy_is_told_with_the_table_that_it_is_of() -> None:
+    (found,) = [row.found for row in judge_copies(with_("jobs", source="Old-StorageJobs"), AT) if row.what == "jobs"]
+    assert found == "jobs-copy, a copy of Old-StorageJobs"
+
+
 @pytest.mark.parametrize("other", [None, AT + 1_000])
 def test_tables_of_several_instants_are_refused_unless_one_is_told(other: int | None) -> None:
     copies = with_("shards", restored_at=other)
@@ -70,7 +75,7 @@ def test_what_a_restore_does_not_bring_back_is_named_and_stops_nobody() -> None:
     rows = list(judge_copies(copies, AT))
     assert may_deploy(rows)
     (row,) = (row for row in rows if row.state == RAISE)
-    assert row.found == "timeline-copy lacks expiry, point-in-time recovery, protection against deletion"
+    assert row.found == "timeline-copy, lacks expiry, point-in-time recovery, protection against deletion"
     # Nothing in the registry of shards expires.
     assert not with_("shards", expires=False)[3].lacks
 
@@ -104,7 +109,11 @@ def described(**changes: Any) -> Service:
             {"AttributeName": "scheduleTime", "KeyType": "RANGE"},
             {"AttributeName": "partitionId", "KeyType": "HASH"},
         ],
-        "RestoreSummary": {"RestoreDateTime": datetime.fromtimestamp(AT / 1000, UTC), "RestoreInProgress": False},
+        "RestoreSummary": {
+            "SourceTableArn": "arn:aws:dynamodb:us-east-1:123456789012:table/Clockwork-StorageTimeline1A2B3C4D",
+            "RestoreDateTime": datetime.fromtimestamp(AT / 1000, UTC),
+            "RestoreInProgress": False,
+        },
     }
     answers = {
         "describe_table": {"Table": table},
@@ -115,8 +124,9 @@ def described(**changes: Any) -> Service:
 
 
 def test_a_restored_table_is_read_as_dynamodb_describes_it() -> None:
+    source = "Clockwork-StorageTimeline1A2B3C4D"
     assert _described(described(), "timeline", "copy") == Copy(
-        kind="timeline", table="copy", status="ACTIVE", key=KEYS["timeline"], restored_at=AT
+        kind="timeline", table="copy", status="ACTIVE", key=KEYS["timeline"], source=source, restored_at=AT
     )
     assert _described(described(describe_table="ResourceNotFoundException"), "jobs", "copy") == Copy(
         kind="jobs", table="copy"

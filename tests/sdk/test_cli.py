@@ -268,6 +268,24 @@ def test_many_jobs_are_counted_before_anything_happens(cli: Cli, terminal: None)
     assert "No named job is meant" in cli("job", "cancel", "--tag", "team", text="y\n").stderr
 
 
+def test_an_empty_tag_or_prefix_is_refused_and_never_left_out(cli: Cli) -> None:
+    with_jobs(cli, "a1", "b1")
+    for which in (["--tag", "", "--key-prefix", "a"], ["--tag", "team", "--key-prefix", ""], ["--tag", ""]):
+        assert cli("job", "cancel", *which, "--yes").exit_code == 1
+    assert cli.json("job", "cancel", "--tag", "team=", "--yes") == {"matched": 0, "changed": 0}
+    assert states(cli) == {"a1": "ACTIVE", "b1": "ACTIVE"}
+
+
+def test_a_resume_of_many_leaves_alone_what_was_paused_for_another_reason(cli: Cli) -> None:
+    with_jobs(cli, "a1", "a2")
+    for key, reason in (("a1", "holidays"), ("a2", "incident")):
+        assert cli("job", "pause", "--key", key, "--reason", reason).exit_code == 0
+    resume = ("job", "resume", "--tag", "team", "--paused-reason", "incident", "--yes")
+    assert cli.json(*resume) == {"matched": 1, "changed": 1}
+    assert states(cli) == {"a1": "PAUSED", "a2": "ACTIVE"}
+    assert cli("job", "resume", "--key", "a1", "--paused-reason", "incident").exit_code == 2
+
+
 def test_what_is_done_with_many_jobs_shows_how_far_it_came_and_goes_on(cli: Cli) -> None:
     with_jobs(cli, *(f"a{number:03}" for number in range(130)))
     done = cli("job", "cancel", "--key-prefix", "a", "--yes")

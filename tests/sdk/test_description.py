@@ -130,7 +130,9 @@ CALLS: dict[str, Call] = {
     "pauseJob": lambda cw: cw.jobs.pause("j", "r", waiting="cancel", if_revision=3),
     "resumeJob": lambda cw: cw.jobs.resume("j", "r", waiting="cancel", if_revision=3),
     "pauseJobs": lambda cw: cw.jobs.pause_many(client_id="c", waiting="cancel", next_token="n", **FILTER),
-    "resumeJobs": lambda cw: cw.jobs.resume_many(client_id="c", waiting="cancel", next_token="n", **FILTER),
+    "resumeJobs": lambda cw: cw.jobs.resume_many(
+        client_id="c", waiting="cancel", paused_reason="r", next_token="n", **FILTER
+    ),
     "cancelJobs": lambda cw: cw.jobs.cancel_many(client_id="c", next_token="n", **FILTER),
     "runJob": lambda cw: cw.jobs.run("j", idempotency_key="k"),
     "backfillJob": lambda cw: cw.jobs.backfill("j", AT, AT, max_per_second=1, idempotency_key="k"),

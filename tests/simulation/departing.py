@@ -10,12 +10,16 @@ import msgspec
 from clockwork.domain import keys
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import ClientDeleting
-from clockwork.domain.executions import WAITING, Execution
-from clockwork.domain.ids import only_execution
+from clockwork.domain.executions import WAITING, Execution, State
+from clockwork.domain.ids import is_named
 from clockwork.domain.jobs import HttpTarget, Payload, RetryPolicy
 from clockwork.domain.lifecycle.holding import Holding
+from clockwork.domain.named import changes
+from clockwork.domain.named.changes import has_cancelled_waiting
+from clockwork.domain.named_jobs import Definition
 from clockwork.domain.requests.trail import Entry, Note
 from clockwork.flows import access
+from clockwork.flows.named import write
 from clockwork.flows.requests import clients, read, redrive
 from clockwork.flows.requests.holding import what_holds
 from clockwork.flows.requests.upcoming import Position, list_upcoming
@@ -23,7 +27,8 @@ from clockwork.flows.trail import noting
 from clockwork.flows.world import World
 from tests.simulation.batches import with_jobs
 from tests.simulation.clients import Visit, ask_again, cancel_one, create_once, request_of
-from tests.simulation.named_clients import NAMED_OPERATIONS
+from tests.simulation.named_clients import NAMED_OPERATIONS, answered, change
+from tests.simulation.named_history import CANCELLING
 from tests.simulation.requests import ADMIN, DEPARTING, DOWNCAST, REGULATED, KeyedRequest
 from tests.simulation.targets import DOWN_HOST
 
@@ -104,6 +109,9 @@ def resume(visit: Visit) -> None:
 def delete(visit: Visit) -> None:
     """Deletes the client while some of its work is parked, and makes another one under its id once that is free."""
     rng = visit.rng
+    if rng.random() < 0.5:
+        create_failing(visit)
+        visit.actor.pause(rng.randrange(30_000, 90_000))
     if rng.random() < 0.6:
         pause(visit)
         visit.actor.pause(rng.randrange(20_000, 120_000))
@@ -139,8 +147,7 @@ def make_anew(visit: Visit) -> None:
 
 
 def create_failing(visit: Visit) -> None:
-    """Creates jobs for a target that is down, enough to open its circuit, with callbacks."""
-    visit.client = DEPARTING
+    """Creates jobs for a target that is down, enough to open its circuit, some of them with callbacks."""
     asked = request_of(visit, 24, f"failing-{visit.rng.getrandbits(64):x}")
     jobs = [
         msgspec.structs.replace(
@@ -154,6 +161,39 @@ def create_failing(visit: Visit) -> None:
         for job in asked.jobs
     ]
     ask_again(visit, KeyedRequest(with_jobs(asked, jobs), visit.now))
+
+
+def end_what_waits(visit: Visit) -> None:
+    """Lets a named job fail and wait for its retry, then pauses or moves it, and with that ends what waits of it."""
+    rng, key = visit.rng, f"job-{visit.rng.randrange(2)}"
+    at = visit.now + 2_000
+    wanted = Definition(
+        target=HttpTarget(DOWN_HOST, timeout_seconds=1),
+        payload=Payload(b"waiting %d" % rng.getrandbits(64)),
+        record="full",
+        at=at,
+        retry_policy=RetryPolicy(max_attempts=2, backoff="fixed", initial_seconds=600, max_age_seconds=5_000),
+    )
+    text = b'{"n": %d}' % rng.getrandbits(64)
+
+    def flow(world: World, partitions: Sequence[str]) -> write.Written:
+        client = visit.acting_for(world, visit.client.client_id)
+        asked = write.NamedRequest(client=client, job_key=key, as_sent=text, definition=wanted)
+        return write.create_named(world, asked, partitions)
+
+    written = visit.call_until_answered(flow, 1)
+    answered(visit, written)
+    visit.actor.pause(rng.randrange(8_000, 40_000))
+    if rng.random() < 0.5:
+        change(
+            visit,
+            changes.paused(CANCELLING, cancels=True),
+            lambda job: has_cancelled_waiting(job) or not job.is_alive,
+            written.job.job_id,
+        )
+        return
+    moved, again = msgspec.structs.replace(wanted, at=visit.now + 30_000), b'{"n": %d}' % rng.getrandbits(64)
+    change(visit, changes.replaced(moved, again), lambda job: job.as_sent == again, written.job.job_id)
 
 
 def look_ahead(visit: Visit) -> None:
@@ -196,14 +236,18 @@ def look_at_waiting(visit: Visit) -> None:
     """Gets an execution that waits, and what for."""
     visit.client = visit.rng.choice((DEPARTING, REGULATED, DOWNCAST))
     watcher, client_id = visit.watcher, visit.client.client_id
-    mine = [one for one in watcher.promises.values() if one.occurrence.client_id == client_id]
-    ids = [(one.job_id, only_execution(one.job_id, one.occurrence.due_at)) for one in mine]
-    records = [watcher.executions.find(*one) for one in ids]
-    waiting = [one.execution_id for one in records if one is not None and one.state in WAITING]
-    if not waiting:
+    records = [one for one in watcher.executions.all() if one.client_id == client_id]
+    kinds = (
+        [one for one in records if one.state is State.PARKED],
+        [one for one in records if one.state in WAITING and is_named(one.job_id)],
+        [one for one in records if one.state in WAITING],
+        records,
+    )
+    wanted = visit.rng.choice([kind for kind in kinds if kind] or [[]])
+    if not wanted:
         create_once(visit, 1)
         return
-    execution_id = visit.rng.choice(waiting)
+    execution_id = visit.rng.choice(wanted).execution_id
     pauses, was_paused = _pauses(visit, client_id), watcher.is_paused(client_id)
 
     def flow(world: World, _: Sequence[str]) -> tuple[Execution, Holding | None]:
@@ -233,7 +277,7 @@ def change_named(visit: Visit) -> None:
 
 DEPARTING_OPERATIONS: dict[str, Callable[[Visit], None]] = {
     "create departing": _as_departing(lambda visit: create_once(visit, visit.rng.choice((1, 3, 8)))),
-    "create failing": create_failing,
+    "create failing": _as_departing(create_failing),
     "cancel departing": _as_departing(cancel_one),
     "change departing": change_named,
     "pause departing": _as_departing(pause),
@@ -243,9 +287,11 @@ DEPARTING_OPERATIONS: dict[str, Callable[[Visit], None]] = {
     "look ahead departing": _as_departing(look_ahead),
     "redrive departing": _as_departing(redrive_own),
     "look at waiting": look_at_waiting,
+    "end what waits": end_what_waits,
 }
 DEPARTING_WEIGHTS = {
     "create departing": 10, "create failing": 1.5, "cancel departing": 1, "change departing": 6,
     "pause departing": 1, "resume departing": 2, "delete client": 2, "make client anew": 2,
-    "look ahead departing": 2, "redrive departing": 2, "look at waiting": 4,
+    "look ahead departing": 2, "redrive departing": 2, "look at waiting": 5,
+    "end what waits": 3,
 }  # fmt: skip

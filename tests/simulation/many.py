@@ -13,6 +13,8 @@ from clockwork.flows.requests.bulk import Handled, Which, change_jobs
 from clockwork.flows.world import World
 from tests.simulation.clients import Visit
 from tests.simulation.departing import control, require_noted
+from tests.simulation.named_clients import create
+from tests.simulation.requests import METERED
 
 #: What the jobs of each kind of call are to become.
 WANTED = {"pause many": JobState.PAUSED, "resume many": JobState.ACTIVE, "cancel many": JobState.CANCELLED}
@@ -28,6 +30,10 @@ def _change_of(wanted: JobState, job: NamedJob) -> Change | None:
 
 def change_many(visit: Visit) -> None:
     """Changes all jobs of the client under a prefix, page by page, and sometimes with hardly any time."""
+    if visit.rng.random() < 0.2:
+        # This one may create so many a second: changes of many cost it as much.
+        visit.client = METERED
+        create(visit)
     wanted, client_id = WANTED[visit.step.operation], visit.client.client_id
     prefix, limit = visit.rng.choice(("job-", "job-1")), visit.rng.choice((1, 3, 100))
     until_ms = visit.rng.choice((0, 14_500, 14_500))

@@ -123,7 +123,9 @@ class NamedWatcher:
         index = life.index_of(written.job)
         if index is None:
             return "it is answered with a row that was never the truth"
-        listed = {one.execution_id: one.attempt for one in written.running} if is_change else None
+        # An answer that says that others may be under way promises nothing of those that it does not list.
+        is_whole = is_change and not written.may_be_under_way
+        listed = {one.execution_id: one.attempt for one in written.running} if is_whole else None
         life.answered.append(Answered(index, written.job.job_id, listed, promises_from))
         if index == len(life.truths) - 1:
             self._place(life.truths[index])

@@ -48,8 +48,9 @@ HOARDS_EVERY = 9
 DEFECTS_EVERY = 25
 #: One of so many seeds meets an outage of that client's queue and records besides.
 OUTAGE_BESIDE_DEFECTS_EVERY = 12 * DEFECTS_EVERY
-#: In every second calm seed, so many operations in a row are creates of the client that has a line.
-CREATES_FOR_LINE = 12
+#: In every second calm seed so many operations in a row are creates of the client that has a low rate cap, and in the
+#: others of the client that has both caps.
+CREATES_FOR_LINE = {"create paced": 12, "create capped": 40}
 #: One of so many seeds keeps everything for a short time only.
 SHORT_LIVES_EVERY = 11
 #: In one of so many seeds a client is deleted and made anew, clients change many jobs by one call, and somebody looks
@@ -93,14 +94,17 @@ class Run:
         self.script = _script(self.rng, seed)[:operations]
         if seed % DEPARTS_EVERY == DEPARTS_AT:
             self.script = _with_rare(self.script, random.Random(seed))
-        if self.profile is CALM and seed // len(PROFILES) % 2:
-            self.script = _with_line(self.script, random.Random(seed))
+        has_both_caps = self.profile is CALM and not seed // len(PROFILES) % 2
+        if self.profile is CALM:
+            creates = "create capped" if has_both_caps else "create paced"
+            self.script = _with_line(self.script, creates, random.Random(seed))
         self.adversary = Adversary(random.Random(~seed), self.profile, faults)
         herd_at = BEGAN_AT + self.rng.randrange(100_000, BUSY_MS)
         page_bytes = 3_000 if self.profile in SWEEPING else self.rng.choice((LARGEST_PAGE, LARGEST_PAGE, 3_000))
         self.has_small_pages = page_bytes < LARGEST_PAGE
         self.stage = Stage(seed, self.settings, self.adversary, herd_at, page_bytes)
-        if place is not None or seed % 3 == 1:
+        # Who looks once a second is late for slots by more than the second's worth of them that may be used at once.
+        if place is not None or (seed % 3 == 1 and not has_both_caps):
             self.stage.cloud.looks_every_ms = LOOKS_EVERY_MS
         self.stage.cloud.fills_batches = place is not None
         if self.profile is SHORT_LIVES:
@@ -314,13 +318,13 @@ def _script(rng: random.Random, seed: int) -> list[Step]:
     return steps
 
 
-def _with_line(script: list[Step], rng: random.Random) -> list[Step]:
-    """The script with creates of the client that has a line, all within seconds: so the line is long for minutes."""
+def _with_line(script: list[Step], creates: str, rng: random.Random) -> list[Step]:
+    """The script with creates of one client that has caps, all within seconds: so its line is long for minutes."""
     first = rng.randrange(len(script) // 2)
-    for number, step in enumerate(script[first : first + CREATES_FOR_LINE]):
+    for number, step in enumerate(script[first : first + CREATES_FOR_LINE[creates]]):
         if not step.by_stranger:
             at = script[first].at + 500 * number
-            script[first + number] = replace(step, at=at, operation="create paced")
+            script[first + number] = replace(step, at=at, operation=creates)
     return script
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
 
-from clockwork.flows.named import in_flight
+from clockwork.flows.named import unended
 from clockwork.flows.poll import portions
 from clockwork.flows.sweep import deletion, unpark
 
@@ -14,8 +14,9 @@ from clockwork.flows.sweep import deletion, unpark
 BOUNDS: dict[tuple[ModuleType, str], int] = {
     (portions, "ROWS_AT_ONCE"): 3,
     (portions, "OCCURRENCES_AT_ONCE"): 60,
-    (in_flight, "PAGE"): 5,
-    (in_flight, "OLDER_PAGES"): 2,
+    (unended, "PAGE"): 5,
+    (unended, "OLDER_PAGES"): 2,
+    (unended, "MOST_PAGES"): 4,
     (deletion, "PAGE"): 2,
     (unpark, "PAGE"): 3,
     (unpark, "MOST_TRIES"): 2,

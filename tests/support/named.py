@@ -67,3 +67,8 @@ def execution_of(job: NamedJob, due_at: int, state: State) -> Execution:
         revision=1,
         expires_at=due_at * 2,
     )
+
+
+def jobs_of(clockwork: MemoryClockwork, client_id: str) -> list[NamedJob]:
+    """All named jobs of a client that can be read, tombstones included, in the order of their keys."""
+    return [job for _, job in clockwork.jobs.list(client_id, None, None, 100_000).jobs if isinstance(job, NamedJob)]

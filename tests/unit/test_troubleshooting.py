@@ -20,6 +20,23 @@ def told(page: str) -> list[str]:
     return [message for cell in _CELL.findall(page) for message in re.findall(r"`([^`]+)`", cell)]
 
 
+#: What a command says, from the page for operators.
+_OPERATIONS = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
+COMMANDS = _OPERATIONS.partition("### When a command says")[2].partition("\n## ")[0]
+#: Words of CloudFormation, Lambda, the SDK and the checker of the schema, and names of resources and alarms.
+OF_OTHERS = frozenset(
+    {
+        "... was unexpected",
+        "must specify a region",
+        "UPDATE_ROLLBACK_FAILED",
+        "specified ReservedConcurrentExecutions for function decreases account's UnreservedConcurrentExecution",
+        "already exists",
+        "Clockwork-Release-N",
+        "DelivererThrottles",
+    }
+)
+
+
 @cache
 def texts() -> frozenset[str]:
     """Every text in the shipped code, with `\\0` where a value comes in; docstrings are not said to anybody."""
@@ -55,6 +72,11 @@ def test_no_message_is_explained_twice() -> None:
     messages = told(PAGE.read_text(encoding="utf-8"))
     assert len(messages) > 40
     assert len(set(messages)) == len(messages)
+
+
+@pytest.mark.parametrize("message", told(COMMANDS))
+def test_a_message_of_a_command_is_one_of_the_code_or_of_those_behind_it(message: str) -> None:
+    assert is_said(message, texts()) != (message in OF_OTHERS)
 
 
 def test_what_the_code_does_not_say_would_be_found() -> None:

@@ -14,9 +14,13 @@ class PassedJob(Answer):
 
 
 class HandledJobs(Answer):
-    """How many jobs were meant, and how many this call changed. With a `next_token` there may be more."""
+    """How many jobs were meant, and how many this call changed. With a `next_token` there may be more.
+
+    `unreadable`: the keys of jobs that the deployed version cannot read.
+    """
 
     matched: int
     changed: int
     passed: tuple[PassedJob, ...] | None
+    unreadable: tuple[str, ...] | None
     next_token: str | None

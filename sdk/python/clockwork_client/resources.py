@@ -105,12 +105,17 @@ class Jobs(Resource):
         self,
         *,
         waiting: str | None = None,
+        paused_reason: str | None = None,
         client_id: str | None = None,
         next_token: str | None = None,
         **which: Unpack[requests.JobFilter],
     ) -> HandledJobs:
-        """Resume jobs by tag or prefix: one call's worth. While the answer has a `next_token`, call again with it."""
-        return self._many("resume", client_id, {**which, "waiting": waiting, "next_token": next_token})
+        """Resume jobs by tag or prefix: one call's worth. While the answer has a `next_token`, call again with it.
+
+        `paused_reason` leaves alone what was paused for another reason, as by somebody else long before.
+        """
+        chosen = {"waiting": waiting, "paused_reason": paused_reason, "next_token": next_token}
+        return self._many("resume", client_id, {**which, **chosen})
 
     def cancel_many(
         self, *, client_id: str | None = None, next_token: str | None = None, **which: Unpack[requests.JobFilter]

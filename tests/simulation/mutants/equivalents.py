@@ -17,6 +17,15 @@ EQUIVALENT: dict[str, str] = {
     "flows/deliver/slots.py: world.environment.slots[client_id] = Reserved(known.first_at, 0, line_until): 0 -> 1": (
         "of the slots that an environment remembers nobody asks how many there were"
     ),
+    "domain/lifecycle/attempts.py: return stored.state is State.RUNNING and now < (stored.claim_until or 0)"
+    " + CLAIM_GRACE_MS: 0 -> 1": "either is long over",
+    "domain/lifecycle/attempts.py: ends_at = (stored.claim_until or 0) + CLAIM_GRACE_MS: 0 -> 1": "either is long over",
+    "domain/retention.py: return max(record.next_attempt_at or 0, record.claim_until or 0): 0 -> 1": (
+        "either is long over"
+    ),
+    "domain/retention.py: return max(record.next_attempt_at or 0, record.claim_until or 0): 0 -> 1 (no. 2)": (
+        "either is long over"
+    ),
     "domain/fires/chains.py: after_at = fire.base_at - 1 if fire.after_at is None else fire.after_at: 1 -> 2": (
         "the fires of a zone's rule are whole seconds apart"
     ),

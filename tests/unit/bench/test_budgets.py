@@ -11,24 +11,30 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from importlib.util import cache_from_source
+from pathlib import Path
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
 from bench import cold_start, cpu, throughput
-from bench.cold_start import ROOT
 from bench.stubbed.canned import answers
 from bench.stubbed.edge import edge_us_per_job
 from bench.stubbed.interleaved import compare
 from bench.stubbed.stub import stub
 from bench.stubbed.stub_world import stub_session
 from bench.stubbed.workloads import workloads
+from infra import ROOT
+from infra.packaging.bundle import handler
 
 ROUNDS = 4
 CHUNKS = 4
 #: The bound of a poller's memory (MB) in an account: the smallest Lambda that it could run in, with room to spare.
 MOST_MB = 256
+#: What is a .pyc whose source is not looked at: https://peps.python.org/pep-0552/
+UNCHECKED_HASH = 1
+_FILES = "print(*filter(None, (getattr(m, '__file__', None) for m in sys.modules.values())))"
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +99,20 @@ def test_a_cold_start_leaves_the_edge_and_the_cron_parser_alone(moment: str) -> 
     loaded = set(cold_start.before_first_event(moment, "import sys; print(*sys.modules)").split())
     assert "clockwork.flows.world" in loaded
     assert loaded.isdisjoint({"pydantic", "aws_lambda_powertools", "boto3", "clockwork.domain.cron.parser"})
+
+
+def test_a_cold_start_is_measured_in_the_layers_and_nowhere_else() -> None:
+    """With byte code that is there before, for the folder in which Lambda has it."""
+    told = cold_start.before_first_event("poller", f"import sys; {_FILES}")
+    files = [file for file in told.split() if file.startswith(str(ROOT))]
+    layers = [file for file in files if file.startswith(f"{ROOT}/build/") and "/python/" in file]
+    assert set(files) - set(layers) == {str(handler("poller") / "handler.py")}
+    assert {"clockwork", "botocore", "msgspec"} <= {file.partition("/python/")[2].partition("/")[0] for file in layers}
+    for file in layers:
+        if file.endswith(".py"):
+            body = Path(cache_from_source(file)).read_bytes()
+            assert int.from_bytes(body[4:8], "little") == UNCHECKED_HASH
+            assert b"/opt/python/" in body
 
 
 def test_what_an_environment_keeps_is_spared_and_what_comes_is_collected() -> None:

@@ -10,8 +10,8 @@ from functools import partial
 import pytest
 
 from bench import sdk
-from bench.cold_start import ROOT
 from bench.stubbed.interleaved import Cost
+from infra import ROOT
 from tests.unit.bench.test_budgets import best
 
 STARTS = 4

@@ -130,7 +130,11 @@ def test_a_poller_releases_what_lies_before_a_job_that_gives_no_answer_and_waits
     clockwork.shards.register("p000")
     before, behind = (release_in_row(client_id) for client_id in OTHERS)
     pointer = Pointer("acme", "tick", "v", Fire(NOW + 5, NOW + 5, 1))
-    rows = [(row_key(NOW + 1, "before"), before), (pointer.key, pointer), (row_key(NOW + 9, "behind"), behind)]
+    rows: list[tuple[str, Release | Pointer]] = [
+        (row_key(NOW + 1, "before"), before),
+        (pointer.key, pointer),
+        (row_key(NOW + 9, "behind"), behind),
+    ]
     clockwork.timeline.put([row_of("p000", key, [one], NOW + 10**8) for key, one in rows])
     throttled = Throttled(clockwork.jobs.get, OUT)
     monkeypatch.setattr(clockwork.jobs, "get", throttled)

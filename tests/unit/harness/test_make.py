@@ -49,3 +49,21 @@ def test_what_is_given_to_make_reaches_the_command(words: list[str], command: li
 def test_nobody_is_asked_less_than_was_said() -> None:
     assert "--yes" not in command_of("deploy", "YES=")
     assert "--now" not in command_of("destroy", "NOW=")
+
+
+@pytest.mark.parametrize(("choice", "stamp"), [("yes", ".complete-dev"), ("no", ".complete-dev-without")])
+def test_dynamodb_local_is_installed_unless_somebody_says_no(choice: str, stamp: str) -> None:
+    """A change of mind is another stamp, so that the next `make` installs anew."""
+    command = [
+        "make",
+        "--no-print-directory",
+        "--dry-run",
+        "-W",
+        "package.json",
+        "setup-dev",
+        f"DYNAMODB_LOCAL={choice}",
+    ]
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    *_, npm = (line for line in told if line.startswith("npm ci"))
+    assert f"touch node_modules/.complete node_modules/{stamp}" in told
+    assert ("--omit=optional" in npm) == (choice == "no")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 _MANY = ("tag", "prefix")
 _OF_MANY = ("yes", "next_token")
 _OF_ONE = ("if_revision",)
+_UNREADABLE = "the deployed version of Clockwork cannot read it"
 
 
 def which(command: Command) -> Command:
@@ -50,13 +52,16 @@ def pause(state: State, /, reason: str | None, waiting: str | None, **given: Any
 @which
 @click.option("--reason", help="Why, for others to read.")
 @click.option("--waiting", type=click.Choice(["keep", "cancel"]), help="What was due before and waits (keep).")
+@click.option("--paused-reason", help="Of many: leave alone what was paused for another reason.")
 @click.pass_obj
-def resume(state: State, /, reason: str | None, waiting: str | None, **given: Any) -> None:
+def resume(state: State, /, reason: str | None, waiting: str | None, paused_reason: str | None, **given: Any) -> None:
     """Go on with a paused job; or with all that have a tag or a prefix of their keys."""
     if _is_about_many(given):
-        call = state.cw.jobs.resume_many
-        _handle(state, "Resume", lambda **more: call(reason=reason, waiting=waiting, **more), given)
+        call = partial(state.cw.jobs.resume_many, waiting=waiting, paused_reason=paused_reason)
+        _handle(state, "Resume", lambda **more: call(reason=reason, **more), given)
         return
+    if paused_reason is not None:
+        raise click.UsageError("--paused-reason is for many jobs")
     revision = given["if_revision"]
     show_job(state, state.cw.jobs.resume(_one(state, given), reason, waiting=waiting, if_revision=revision))
 
@@ -109,7 +114,8 @@ def _handle(state: State, verb: str, call: Callable[..., HandledJobs], given: di
 
     def once(token: str | None) -> HandledJobs:
         answer = call(next_token=token, **chosen)
-        for one in answer.passed or ():
+        unreadable = [PassedJob({"jobKey": key, "reason": _UNREADABLE}) for key in answer.unreadable or ()]
+        for one in (*(answer.passed or ()), *unreadable):
             show.said(f"{one.job_key} was passed: {one.reason}")
             passed.append(one)
         return answer

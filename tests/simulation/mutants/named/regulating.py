@@ -20,7 +20,7 @@ REGULATING = (
     Mutant(
         "more is started than a block has permits",
         "flows/deliver/concurrency.py",
-        (("list(items[: blocks.size])", "list(items)"),),
+        (("len(items[: blocks.size])", "len(items)"),),
         "I8",
     ),
     Mutant(
@@ -117,7 +117,7 @@ REGULATING = (
     ),
     Mutant(
         "the note of parked work is forgotten though some of it stays",
-        "flows/sweep/unpark.py",
+        "flows/sweep/part.py",
         (
             (
                 "    elif empty_at is not None and empty_at > parked.noted_at + NOTED_MS + LONGEST_PARKING_MS:\n",
@@ -137,6 +137,12 @@ REGULATING = (
         ),
         "I1",
         scene="parked",
+    ),
+    Mutant(
+        "what finds no permit keeps its slot",
+        "flows/deliver/concurrency.py",
+        (('item.release.without_slot().put_off("permit"', 'item.release.put_off("permit"'),),
+        "I8",
     ),
     Mutant(
         "an open circuit is never probed",

@@ -12,13 +12,15 @@ from hypothesis import strategies as st
 
 from clockwork.domain import recurrence as recurrences
 from clockwork.domain.cron.exclude_parser import parse_exclude
+from clockwork.domain.cron.exclusion import Exclusion
 from clockwork.domain.cron.parser import compile_cron
 from clockwork.domain.fires.chains import MOST_WALKED, expand, fire_after, first_due_after, first_pointer, has_fire_at
+from clockwork.domain.fires.counting import COST_OF_DAY
 from clockwork.domain.fires.missed import MISSED_AFTER_MS, is_missed, missed_to
 from clockwork.domain.keys import edge_key, instant_of
 from clockwork.domain.named_jobs import NamedJob
-from clockwork.domain.recurrence import Every, Fire, Recurrence
-from clockwork.edge.responses.named_jobs import next_fire_of, state_of
+from clockwork.domain.recurrence import Every, Fire, Recurrence, TooMuchWork, Work
+from clockwork.edge.responses.named_jobs import next_due_of, state_of
 from clockwork.flows.named.repair import check_chain
 from tests.support.named import Named
 
@@ -117,7 +119,7 @@ def test_a_days_jitter_on_a_fire_a_second_costs_a_few_looks(
     assert not has_fire_at(job, due.due_at + 1)
     assert len(seen) <= FEW
     seen.clear()
-    assert next_fire_of(job, now) is not None
+    assert next_due_of(job, now) is not None
     assert state_of(job, now) is job.state
     assert len(seen) <= FEW
 
@@ -173,3 +175,20 @@ def test_the_first_fire_that_is_due_after_an_instant_is_the_one_that_a_walk_find
     for fire, following in pairwise(one for one in walked[-3:] if one is not None):
         assert has_fire_at(job, fire.due_at)
         assert has_fire_at(job, fire.due_at + 1) is (following.due_at == fire.due_at + 1)
+
+
+def test_the_count_of_an_old_chain_is_work_that_a_request_may_not_exceed() -> None:
+    years = 3 * 365 * 86_400_000
+    excluded = Recurrence(every=Every(60_000, AUTUMN), max_fires=10**7, exclude=parse_exclude(["0 12 * * *"]))
+    job = of(excluded, AUTUMN, 0)
+    with pytest.raises(TooMuchWork):
+        first_due_after(job, AUTUMN + years, Work(3 * 365 * COST_OF_DAY))
+    work = Work(3 * 366 * COST_OF_DAY)
+    assert first_due_after(job, AUTUMN + years, work) == first_due_after(job, AUTUMN + years)
+    assert work.left < 3 * COST_OF_DAY
+    # An interval without exclusions is counted at once, and without `maxFires` nobody counts.
+    for free in (
+        msgspec.structs.replace(excluded, exclude=Exclusion()),
+        msgspec.structs.replace(excluded, max_fires=None),
+    ):
+        assert first_due_after(of(free, AUTUMN, 0), AUTUMN + years, Work(0)) is not None

@@ -23,12 +23,14 @@ from tests.support.examples import NOW
 KEY, OTHER = row_key(NOW, "x" * 22), row_key(NOW + 1, "y" * 22)
 FIRE = str(ExecutionId(NamedJobId("acme", "daily", 3).job_id, NOW, "0"))
 BY_HAND = str(ExecutionId(NamedJobId("acme", "daily", 3).job_id, NOW, "r1"))
+BACKFILLED = str(ExecutionId(NamedJobId("acme", "daily", 3).job_id, NOW, "b1-_"))
 ANONYMOUS = str(ExecutionId(AnonymousJob("p000", KEY, 0).job_id, NOW, "0"))
 
 
 def test_the_tag_of_a_fire_tells_all_that_its_release_is_made_of() -> None:
     assert tag_of(FIRE, 7) == f"3.7.{NOW}"
     assert fires_in([tag_of(FIRE, 7)]) == [OwedFire(3, 7, NOW)]
+    assert fires_in([tag_of(BACKFILLED, 7)]) == [OwedFire(3, 7, NOW, "b1-_")]
 
 
 def test_the_tag_of_any_other_execution_is_a_digest_and_names_no_fire() -> None:

@@ -212,6 +212,27 @@ def test_a_capped_client_gets_its_jobs_in_order_at_its_pace_and_each_takes_one_s
     assert all(4_900 <= later - earlier <= 6_000 for earlier, later in pairwise(starts))
 
 
+def test_a_head_that_waits_for_a_permit_under_a_rate_cap_writes_that_it_has_no_slot_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clockwork = ready()
+    acme = Client(client_id="acme", principals=ACME.principals, max_rate_per_second=1.0, max_concurrency=1)
+    clockwork.clients.put(acme)
+    ordered(clockwork, {"name": "a1", "delay_ms": 1_000}, {"name": "a2", "delay_ms": 1_001})
+    now, save, saved = clockwork.clock.at, clockwork.executions.save, list[Any]()
+    assert clockwork.regulation.lease("acme", 0, "other", now, now + 90_000)
+
+    def noted(changes: Any) -> Any:
+        saved.extend(after for _, after in changes)
+        return save(changes)
+
+    monkeypatch.setattr(clockwork.executions, "save", noted)
+    run(clockwork, 80_000)
+    assert [(one.state, one.paced) for one in saved] == [(State.PENDING, False)]
+    run(clockwork, 200_000)
+    assert delivered(clockwork) == ["a1", "a2"]
+
+
 def test_redriven_ordered_jobs_keep_the_pace_too() -> None:
     is_down = True
     starts: list[int] = []

@@ -114,6 +114,11 @@ def test_a_note_of_parked_work_is_written_once_in_so_long_and_again_if_the_rows_
     assert waiting.report.parked == 5
 
 
+def test_what_is_sent_anew_counts_its_own_waits_and_waits_no_longer_for_receives() -> None:
+    # Every wait for a permit is multiplied by it: a factor of its own would leave permits unused for as long again.
+    assert Resent(MemoryClockwork().world).patience(Item("m", release(waits=3))) == 1
+
+
 def test_what_is_parked_behind_a_circuit_lies_with_its_host() -> None:
     clockwork = MemoryClockwork()
     waiting = Resent(clockwork.world)

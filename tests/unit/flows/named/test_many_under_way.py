@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution, State
 from clockwork.domain.fires.chains import release_of
 from clockwork.domain.jobs import HttpTarget
@@ -19,7 +20,7 @@ from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
 from clockwork.flows.named.write import unchanged
 from clockwork.ports import Saved
-from tests.support.named import Named
+from tests.support.named import Named, execution_of
 
 OLD, NEW = (HttpTarget(f"https://{host}.example.com/hook") for host in ("old", "new"))
 
@@ -161,3 +162,108 @@ def test_a_call_that_died_before_it_released_what_was_parked_is_finished_by_its_
 def test_the_ramp_doubles_its_rate() -> None:
     instants = [at for at, _ in zip(ramp(0, 60), range(900), strict=False)]
     assert [sum(60_000 * n <= at < 60_000 * (n + 1) for at in instants) for n in range(2)] == [300, 600]
+
+
+def made_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clockwork.flows.named.unended.PAGE", 10)
+    monkeypatch.setattr("clockwork.flows.named.unended.MOST_PAGES", 4)
+
+
+def reads_of(many: Many, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many records each read of the job's records had from now on."""
+    read, sizes = many.clockwork.executions.list, list[int]()
+
+    def counted(job_id: str, limit: int, before: str | None) -> Sequence[Execution]:
+        page = read(job_id, limit, before)
+        sizes.append(len(page))
+        return page
+
+    monkeypatch.setattr(many.clockwork.executions, "list", counted)
+    return sizes
+
+
+def test_a_call_reads_so_many_young_records_and_its_repeats_go_on_from_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    made_small(monkeypatch)
+    many = Many(105)
+    sizes = reads_of(many, monkeypatch)
+    written = many.change(cancelled(None))
+    assert (len(written.under_way.ended), written.may_be_under_way, sizes) == (40, True, [10] * 4)
+    ended = []
+    for _ in range(3):
+        sizes.clear()
+        again = unchanged(many.clockwork.world, many.stored)
+        assert len(sizes) <= 4
+        ended.append((len(again.under_way.ended), again.may_be_under_way))
+    # Each repeat reads the newest page once more, and the last instant that was read before.
+    assert ended == [(29, True), (29, True), (7, False)]
+    assert {one.state for one in many.clockwork.executions.all()} == {State.CANCELLED}
+
+
+def test_what_runs_behind_the_newest_records_is_told_by_every_repeat(monkeypatch: pytest.MonkeyPatch) -> None:
+    made_small(monkeypatch)
+    many = Many(50)
+    oldest_first = sorted(many.clockwork.executions.all(), key=lambda one: one.due_at)
+    waiting = oldest_first[-15]
+    running = waiting.changed(state=State.RUNNING, attempt=2, claimant="c", claim_until=many.start + 60_000)
+    assert many.clockwork.executions.save([(waiting, running)])[0].ok
+    assert many.change(cancelled(None)).running == [running]
+    for _ in range(2):
+        assert unchanged(many.clockwork.world, many.stored).running == [running]
+    over = running.changed(state=State.SUCCEEDED, claimant=None, claim_until=None)
+    assert many.clockwork.executions.save([(running, over)])[0].ok
+    for _ in range(3):
+        again = unchanged(many.clockwork.world, many.stored)
+    assert (again.running, again.may_be_under_way) == ([], False)
+
+
+def test_what_runs_among_the_newest_is_told_though_newer_ones_have_come_since(monkeypatch: pytest.MonkeyPatch) -> None:
+    made_small(monkeypatch)
+    many = Many(50)
+    newest = max(many.clockwork.executions.all(), key=lambda one: one.due_at)
+    running = newest.changed(state=State.RUNNING, attempt=2, claimant="c", claim_until=many.start + 60_000)
+    assert many.clockwork.executions.save([(newest, running)])[0].ok
+    assert many.change(cancelled(None)).running == [running]
+    since = [execution_of(many.job, running.due_at + 1_000 * n, State.SUCCEEDED) for n in range(1, 16)]
+    many.clockwork.executions.save([(None, one) for one in since])
+    for _ in range(2):
+        assert unchanged(many.clockwork.world, many.stored).running == [running]
+
+
+def test_records_that_were_not_all_ended_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    made_small(monkeypatch)
+    monkeypatch.setattr("clockwork.flows.named.in_flight.MOST_AT_ONCE", 25)
+    many = Many(60)
+    many.change(cancelled(None))
+    for _ in range(6):
+        again = unchanged(many.clockwork.world, many.stored)
+    assert not again.may_be_under_way
+    assert {one.state for one in many.clockwork.executions.all()} == {State.CANCELLED}
+
+
+def test_a_call_that_reads_for_long_leaves_the_rest_to_its_repeat(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clockwork.flows.named.unended.PAGE", 10)
+    many = Many(60)
+    read = many.clockwork.executions.list
+
+    def slow(job_id: str, limit: int, before: str | None) -> Sequence[Execution]:
+        many.clockwork.clock.advance(6_000)
+        return read(job_id, limit, before)
+
+    monkeypatch.setattr(many.clockwork.executions, "list", slow)
+    written = many.change(cancelled(None))
+    assert (len(written.under_way.ended), written.may_be_under_way) == (20, True)
+
+
+def test_a_mark_that_cannot_be_written_costs_a_second_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    made_small(monkeypatch)
+    many = Many(60)
+
+    def refused(_: object) -> None:
+        raise Unavailable("throttled")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(many.clockwork.timeline, "put_new", refused)
+        assert many.change(cancelled(None)).may_be_under_way
+    again = unchanged(many.clockwork.world, many.stored)
+    assert (len(again.under_way.ended), again.may_be_under_way) == (0, True)
+    assert len(unchanged(many.clockwork.world, many.stored).under_way.ended) == 20

@@ -29,6 +29,7 @@ from clockwork.domain.releases import Release
 from clockwork.domain.storage import codec
 from clockwork.domain.storage.rows import release_of, row_of, row_of_job, row_of_many
 from clockwork.domain.timeline import Page, Row
+from clockwork.flows.named.trigger import backfill
 from clockwork.flows.poll.ordered_shard import poll_ordered_shard
 from clockwork.flows.poll.shard import PollReport, poll_shard
 from clockwork.memory.world import MemoryClockwork
@@ -459,6 +460,42 @@ def test_a_retry_of_a_named_job_that_is_owed_comes(monkeypatch: pytest.MonkeyPat
     clockwork.poll(partition_id)
     assert owed(clockwork, partition_id) == 0
     assert [(one.execution_id, one.attempt) for one in taken(named)] == [(retry.execution_id, 2)]
+
+
+@pytest.mark.parametrize("what", ["nothing", "pause", "another timing"])
+def test_a_backfilled_fire_that_is_owed_comes_once_though_its_job_is_changed_meanwhile(
+    what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = Named(every_ms=3_600_000)
+    clockwork, partition_id = named.clockwork, named.job.partition_id
+    from_at = named.start - 3 * 3_600_000
+    planned = backfill(clockwork.world, named.stored, from_at, named.start - 1, 0.1, "key", admit=lambda _: None)
+    with monkeypatch.context() as broken:
+        for port, call in ((clockwork.queue, "send"), (clockwork.executions, "save")):
+            broken.setattr(port, call, raising(getattr(port, call), lambda _: True))
+        broken.setattr(clockwork.timeline, "put_new", raising(clockwork.timeline.put_new, is_release))
+        clockwork.poll(partition_id)
+    assert (planned.count, owed(clockwork, partition_id)) == (3, 3)
+    if what == "another timing":
+        named.change(changes.replaced(named.definition(every_ms=2_000_000), b'"y"'))
+    elif what == "pause":
+        named.change(changes.paused("incident"))
+    clockwork.clock.advance(2_000)
+    clockwork.poll(partition_id)
+    assert owed(clockwork, partition_id) == 0
+    mine = [one for one in taken(named) if one.run == planned.backfill_id]
+    assert [one.occurrence.due_at for one in mine] == [from_at + 3_600_000 * number for number in range(3)]
+    if what != "another timing":
+        # They keep the rate that was asked for.
+        assert [one.run_at - mine[0].run_at for one in mine] == [0, 10_000, 20_000]
+    named.run(60)
+    ended = {one.execution_id: one.state for one in named.executions()}
+    assert [ended[one.execution_id] for one in mine] == [State.SUCCEEDED] * 3
+
+
+def is_release(about: object) -> bool:
+    """Whether a row holds a release, as one that is set aside does."""
+    return isinstance(about, Row) and any(isinstance(one, Release) for one in codec.decode_row(about.blob).values())
 
 
 def test_a_deleted_job_is_owed_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -193,7 +193,7 @@ def test_a_visit_that_fails_commits_how_far_it_got_and_sends_nothing_twice(monke
     pointer = Pointer("acme", "daily", "v", Fire(NOW + 400, NOW + 400, 1))
     clockwork.timeline.put([Row(P, pointer.key, codec.encode_row([pointer]), NOW * 2)])
 
-    visit_rows = releasing.visit_rows
+    visit_rows = visits.visit_rows
 
     def unavailable(world: Any, rows: Sequence[Row], *rest: Any) -> Any:
         if rows[-1].key == pointer.key:

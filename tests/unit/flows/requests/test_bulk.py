@@ -12,7 +12,7 @@ from clockwork.domain.named_jobs import JobState, NamedJob
 from clockwork.domain.requests.trail import unnoted
 from clockwork.flows.named import write
 from clockwork.flows.requests.bulk import Handled, Which, change_jobs
-from tests.support.named import Named
+from tests.support.named import Named, jobs_of
 
 KEYS = ("a1", "a2", "a3", "b1")
 
@@ -38,7 +38,7 @@ class Several(Named):
 
     @property
     def paused(self) -> list[str]:
-        jobs = self.clockwork.jobs.list("acme", None, None, 10)
+        jobs = jobs_of(self.clockwork, "acme")
         return [job.job_key for job in jobs if job.state is JobState.PAUSED]
 
 

@@ -151,7 +151,8 @@ def test_a_note_of_parked_occurrences_outlives_whoever_may_still_park_under_it()
     regulated.sweep()
     regulated.run(NOTED_MS / 1000)
     regulated.sweep()
-    assert list(regulated.clockwork.regulation.parked()) == [noted]
+    (still,) = regulated.clockwork.regulation.parked()
+    assert (still.goes_like(noted), still.noted_at) == (True, noted.noted_at)
     regulated.run(LONGEST_PARKING_MS / 1000)
     regulated.sweep()
     assert not regulated.clockwork.regulation.parked()
@@ -196,7 +197,8 @@ def test_a_note_is_kept_if_something_was_parked_after_its_rows_were_read(monkeyp
 
     monkeypatch.setattr(timeline, "read", read_and_sleep)
     unpark(regulated.clockwork.world, clock.at + 600_000)
-    assert list(regulated.clockwork.regulation.parked()) == [noted]
+    (still,) = regulated.clockwork.regulation.parked()
+    assert (still.goes_like(noted), still.noted_at) == (True, noted.noted_at)
 
 
 @pytest.mark.parametrize("state", State)

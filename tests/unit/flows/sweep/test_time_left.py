@@ -16,7 +16,7 @@ from clockwork.flows.sweep.shards import Retirements, retire_shards
 from clockwork.flows.sweep.sweep import LEAST_SHARE_MS, repair_all
 from clockwork.memory.world import MemoryClockwork
 from tests.support.examples import ACME
-from tests.support.named import Named
+from tests.support.named import Named, jobs_of
 from tests.support.regulated import Regulated
 from tests.support.shrinking import Shrinking
 
@@ -127,7 +127,7 @@ class Deleted(Named):
 
     @property
     def alive(self) -> int:
-        return sum(job.is_alive for job in self.clockwork.jobs.list("acme", None, None, 10))
+        return sum(job.is_alive for job in jobs_of(self.clockwork, "acme"))
 
 
 def test_a_client_is_ended_from_the_instant_on_at_which_nobody_knows_it_as_it_was() -> None:
@@ -166,7 +166,7 @@ def test_the_jobs_of_a_deleted_client_are_ended_one_by_one_until_the_time_is_ove
 
     monkeypatch.setattr(jobs, "list", noting)
     assert deleted.end(clock.at + 1)
-    assert behind == ["other-0"]
+    assert behind == ["other-1"]
 
 
 def test_a_job_of_a_deleted_client_that_its_caller_changes_just_now_is_ended_by_the_next_sweep(
@@ -179,7 +179,7 @@ def test_a_job_of_a_deleted_client_that_its_caller_changes_just_now_is_ended_by_
     with monkeypatch.context() as patch:
         patch.setattr(jobs, "save", lambda before, after: after.job_key != "other-0" and save(before, after))
         assert not deleted.end(clock.at + 60_000)
-        assert [job.job_key for job in jobs.list("acme", None, None, 10) if job.is_alive] == ["other-0"]
+        assert [job.job_key for job in jobs_of(deleted.clockwork, "acme") if job.is_alive] == ["other-0"]
     assert (deleted.end(clock.at + 60_000), deleted.alive) == (True, 0)
 
 

@@ -85,6 +85,17 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
         held = Held(cause, since) if run_at > since else None
         return msgspec.structs.replace(self, waited=self.waited_by(self.run_at), held=held, run_at=run_at, **more)
 
+    def without_slot(self) -> Release:
+        """The release without its slot, which passes before it may start.
+
+        Its turn in the line has come all the same: so it may reserve the next free slot.
+        """
+        if not self.paced:
+            return self
+        line = self.line or Line(None, self.occurrence.due_since)
+        place = self.run_at if line.place is None else min(line.place, self.run_at)
+        return msgspec.structs.replace(self, paced=False, line=Line(place, line.since))
+
     def held_back(self, cause: Cause, now: int) -> Release:
         """The release as it waits from `now` on (ms) for an instant that is not known yet."""
         held = Held(cause, max(now, self.run_at))

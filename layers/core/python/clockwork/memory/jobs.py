@@ -7,6 +7,7 @@ from zlib import crc32
 
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.named_jobs import NamedJob
+from clockwork.ports import Listed
 
 #: Jobs of a page of a scan.
 SCANNED_AT_ONCE = 100
@@ -15,7 +16,7 @@ SCANNED_AT_ONCE = 100
 class MemoryJobs:
     """`ports.Jobs` in plain Python.
 
-    `unreadable`: the answers of `get` and `scan` in place of jobs that cannot be read, by (clientId, jobKey).
+    `unreadable`: the answers of `get`, `list` and `scan` in place of jobs that cannot be read, by (clientId, jobKey).
     """
 
     def __init__(self) -> None:
@@ -34,14 +35,15 @@ class MemoryJobs:
             self._jobs[job_ref] = after
         return True
 
-    def list(self, client_id: str, prefix: str | None, after_key: str | None, limit: int) -> Sequence[NamedJob]:
+    def list(self, client_id: str, prefix: str | None, after_key: str | None, limit: int) -> Listed:
         job_refs = sorted(
             ((c, key) for c, key in self._jobs if c == client_id and key.startswith(prefix or "")),
             key=lambda job_ref: job_ref[1].encode(),
         )
         if after_key is not None:
             job_refs = [job_ref for job_ref in job_refs if job_ref[1].encode() > after_key.encode()]
-        return [self._jobs[job_ref] for job_ref in job_refs[:limit]]
+        found = [(key, self.unreadable.get((c, key), self._jobs[c, key])) for c, key in job_refs[:limit]]
+        return Listed(found, more=len(job_refs) > limit)
 
     def scan(self, part: int, parts: int) -> Iterator[Sequence[NamedJob | Unreadable]]:
         refs = [ref for ref in self._jobs if crc32("/".join(ref).encode()) % parts == part]

@@ -85,9 +85,15 @@ class MemoryRegulation:
 
     def direct_parked(self, parked: Parked, before: Parked | None = None) -> bool:
         stored = self._parked.get(parked.client_id)
-        if before is not None and (stored is None or not stored.goes_like(before)):
+        if before is not None and (
+            stored is None or not stored.goes_like(before) or stored.swept_until != before.swept_until
+        ):
             return False
-        self._parked[parked.client_id] = msgspec.structs.replace(parked, noted_at=stored.noted_at if stored else 0)
+        stored = stored or Parked(parked.client_id)
+        swept_until = stored.swept_until if before is None else parked.swept_until
+        self._parked[parked.client_id] = msgspec.structs.replace(
+            parked, noted_at=stored.noted_at, swept_until=swept_until
+        )
         return True
 
     def forget_parked(self, parked: Parked) -> None:

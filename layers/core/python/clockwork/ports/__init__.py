@@ -20,7 +20,18 @@ from clockwork.ports.queues import (
     Notices,
     ReleaseQueue,
 )
-from clockwork.ports.tables import Clients, Executions, Jobs, KeyRows, Regulation, Saved, Shards, Timeline, Trail
+from clockwork.ports.tables import (
+    Clients,
+    Executions,
+    Jobs,
+    KeyRows,
+    Listed,
+    Regulation,
+    Saved,
+    Shards,
+    Timeline,
+    Trail,
+)
 
 __all__ = [
     "Backlog",
@@ -35,6 +46,7 @@ __all__ = [
     "KeyRow",
     "KeyRows",
     "Lease",
+    "Listed",
     "Notices",
     "Random",
     "Refused",

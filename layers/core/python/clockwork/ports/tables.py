@@ -147,6 +147,16 @@ class Clients(Protocol):
         """The clientIds of clients that may list this principal. The client itself decides whether it does."""
 
 
+class Listed(msgspec.Struct, frozen=True):
+    """A page of a client's named jobs, each with its key: the job, or why this version cannot read it.
+
+    `more` is False only if none is left. A page with `more` has jobs, so that its reader gets on.
+    """
+
+    jobs: Sequence[tuple[str, NamedJob | Unreadable]]
+    more: bool
+
+
 class Jobs(Protocol):
     """The named jobs, changed only by compare-and-set on their stamp.
 
@@ -166,10 +176,10 @@ class Jobs(Protocol):
         A stored job that equals `after` counts as saved: an earlier answer was lost.
         """
 
-    def list(self, client_id: str, prefix: str | None, after_key: str | None, limit: int) -> Sequence[NamedJob]:
+    def list(self, client_id: str, prefix: str | None, after_key: str | None, limit: int) -> Listed:
         """Up to `limit` jobs of a client in the order of their keys, behind `after_key`, with the prefix if given.
 
-        Raises Unreadable.
+        They are at most 1 MB as stored, so a page may be short and yet not the last.
         """
 
     def scan(self, part: int, parts: int) -> Iterator[Sequence[NamedJob | Unreadable]]:
@@ -233,7 +243,8 @@ class Regulation(Protocol):
     def direct_parked(self, parked: Parked, before: Parked | None = None) -> bool:
         """Set how the sweeper is to unpark a client's occurrences.
 
-        With `before`: only if that is still how it was set; otherwise False, and nothing is written.
+        With `before`: only if that is still how it was set, and no sweep has leased it since. Otherwise False, and
+        nothing is written. Without it the lease of a sweep stays as it is.
         """
 
     def forget_parked(self, parked: Parked) -> None:

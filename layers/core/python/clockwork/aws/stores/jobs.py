@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from clockwork.aws.errors import ConditionFailed
 from clockwork.aws.session import Aws
 from clockwork.aws.stores.table import Item, Table, written
-from clockwork.domain.errors import Unreadable
+from clockwork.domain.errors import Undecodable, Unreadable
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.storage.codec import decode, encode
+from clockwork.ports import Listed
 
 #: Sorts behind every jobKey: a jobKey is printable, and U+10FFFF is no character.
 _LAST = "\U0010ffff"
@@ -36,14 +37,13 @@ class AwsJobs:
             return refused.item is not None and _from_item(refused.item) == after
         return True
 
-    def list(self, client_id: str, prefix: str | None, after_key: str | None, limit: int) -> Sequence[NamedJob]:
+    def list(self, client_id: str, prefix: str | None, after_key: str | None, limit: int) -> Listed:
         low = max(prefix or _FIRST, _FIRST if after_key is None else after_key + "\x00")
         high = (prefix or "") + _LAST
         if low > high:
-            return []
-        return [
-            decode(item["job"]["B"], NamedJob) for item in self._table.query_all(client_id, limit, between=(low, high))
-        ]
+            return Listed([], more=False)
+        items, more = self._table.query(client_id, (low, high), limit)
+        return Listed([(item["jobKey"]["S"], _from_item(item)) for item in items], more)
 
     def scan(self, part: int, parts: int) -> Iterator[Sequence[NamedJob | Unreadable]]:
         """Key rows, of which there may be a day of creates, are filtered at the table: they have no job."""
@@ -63,6 +63,8 @@ def _to_item(job: NamedJob) -> Item:
 
 def _from_item(item: Item) -> NamedJob | Unreadable:
     try:
+        if "B" not in item.get("job", {}):
+            raise Undecodable("its item has no job")
         return decode(item["job"]["B"], NamedJob)
     except Unreadable as fault:
         return type(fault)(f"the job {item['jobKey']['S']} of {item['clientId']['S']}: {fault}")

@@ -127,7 +127,11 @@ class AwsRegulation:
         condition = "attribute_not_exists(#notedAt) OR #notedAt >= :never"  # holds whatever is stored
         values: Item = {"parked": _how(parked), "never": 0}
         if before is not None:
-            condition, values = "#parked = :before", {**values, "before": _how(before)}
+            change += ", #sweptUntil = :sweptUntil"
+            is_as_seen = "#sweptUntil = :seen" if before.swept_until else "attribute_not_exists(#sweptUntil)"
+            condition = f"#parked = :before AND {is_as_seen}"
+            values = {**values, "before": _how(before), "sweptUntil": parked.swept_until}
+            values = {**values, "seen": before.swept_until} if before.swept_until else values
         return self._table.update((_PARKED, parked.client_id), change, condition, **values)
 
     def forget_parked(self, parked: Parked) -> None:
@@ -139,9 +143,10 @@ def _circuit(item: Item) -> Circuit:
 
 
 def _how(parked: Parked) -> bytes:
-    return msgspec.msgpack.encode(msgspec.structs.replace(parked, noted_at=0))
+    return msgspec.msgpack.encode(msgspec.structs.replace(parked, noted_at=0, swept_until=0))
 
 
 def _parked(item: Item) -> Parked:
     parked = msgspec.msgpack.decode(item["parked"]["B"], type=Parked)
-    return msgspec.structs.replace(parked, noted_at=int(item["notedAt"]["N"]))
+    swept_until = int(item["sweptUntil"]["N"]) if "sweptUntil" in item else 0
+    return msgspec.structs.replace(parked, noted_at=int(item["notedAt"]["N"]), swept_until=swept_until)

@@ -153,11 +153,11 @@ def first_due_after(job: NamedJob, at: int, work: Work | None = None) -> Fire | 
     recurrence = job.definition.recurrence
     jitter_ms = 0 if recurrence is None else recurrence.jitter_seconds * 1000
     after_at = max(job.chain_after_at, at - jitter_ms)
-    fire = fire_after(job, after_at, ordinal_at(job, after_at), work)
+    fire = fire_after(job, after_at, ordinal_at(job, after_at, work), work)
     if recurrence is None or fire is None or fire.due_at > at:
         return fire
     base_at = last_base(recurrence, fire.base_at, at) or fire.base_at
-    last = fire_after(job, base_at - 1, ordinal_at(job, base_at - 1), work)
+    last = fire_after(job, base_at - 1, ordinal_at(job, base_at - 1, work), work)
     return last if last is None or last.due_at > at else fire_after(job, base_at, last.ordinal, work)
 
 
@@ -186,26 +186,29 @@ def last_fire(job: NamedJob, at: int) -> Fire | None:
     return None
 
 
-def fires_by(job: NamedJob, at: int) -> int:
+def fires_by(job: NamedJob, at: int, work: Work | None = None) -> int:
     """How many fires of the chain have their base instant at or before `at` (ms); no more than `maxFires` allows.
 
     The function counts on or back from the chain's position. So before the first fire the number is 0 or less. A job
-    that fires once has none.
+    that fires once has none. Raises TooMuchWork, given `work`.
     """
     recurrence = job.definition.recurrence
     if recurrence is None:
         return 0
     after_at, ordinal = job.chain_after_at, job.chain_ordinal
     if at < after_at:
-        return ordinal - count_fires(recurrence, at, after_at)
-    count = ordinal + count_fires(recurrence, after_at, at)
+        return ordinal - count_fires(recurrence, at, after_at, work)
+    count = ordinal + count_fires(recurrence, after_at, at, work)
     return count if recurrence.max_fires is None else min(count, max(ordinal, recurrence.max_fires))
 
 
-def ordinal_at(job: NamedJob, at: int) -> int:
-    """The ordinal with which the chain goes on behind `at` (ms); 0 without `maxFires`, where nobody needs the count."""
+def ordinal_at(job: NamedJob, at: int, work: Work | None = None) -> int:
+    """The ordinal with which the chain goes on behind `at` (ms); 0 without `maxFires`, where nobody needs the count.
+
+    Raises TooMuchWork, given `work`.
+    """
     recurrence = job.definition.recurrence
-    return 0 if recurrence is None or recurrence.max_fires is None else fires_by(job, at)
+    return 0 if recurrence is None or recurrence.max_fires is None else fires_by(job, at, work)
 
 
 def anchored_back(job: NamedJob, at: int) -> NamedJob:

@@ -15,11 +15,11 @@ from clockwork.domain import ids, keys
 
 #: It is tried again until so long after the instant of its row (ms). To try for ever would cost work at every visit.
 TRIED_FOR_MS = 3_600_000
-#: So much is owed in a shard at the most: about 3 KB, which its poller writes with each commit.
+#: So much is owed in a shard at the most: about 4 KB, which its poller writes with each commit.
 MOST_OWED = 50
 #: The work of a timeline row by the row's key: the tags of its executions, or None for all that the row holds.
 Owed = Mapping[str, frozenset[str] | None]
-_FIRE = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})\.([0-9]{13})")
+_FIRE = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})\.([0-9]{13})(?:\.(b[A-Za-z0-9_-]{1,63}))?")
 
 
 class Untold(msgspec.Struct, frozen=True):
@@ -35,29 +35,37 @@ class Untold(msgspec.Struct, frozen=True):
 
 
 class OwedFire(msgspec.Struct, frozen=True, order=True):
-    """A fire of a named job's schedule that is owed, with the revision of the job's row that released it."""
+    """A fire of a named job that is owed, with the revision of the job's row that released it.
+
+    `run`: the last part of its executionId. That of a backfilled fire is the backfill's.
+    """
 
     incarnation: int
     revision: int
     due_at: int
+    run: str = ids.ONLY_RUN
 
 
 def tag_of(execution_id: str, revision: int | None = None) -> str:
-    """The tag of an execution of a row. That of a fire of a schedule tells all that its release is made of again.
+    """The tag of an execution of a row. That of a fire tells all that its release is made of again.
 
-    Its job may be paused or have another timing by then, and its row does not name each fire.
+    Its job may be paused or have another timing by then, and its row does not name each fire. A fire is one of a named
+    job's schedule or of a backfill.
     """
     parts = ids.decode_execution(execution_id)
-    if revision is None or parts.run != ids.ONLY_RUN:
+    is_fire = parts.run == ids.ONLY_RUN or parts.run.startswith("b")
+    if revision is None or not is_fire:
         return ids.derive("owed", execution_id)
     job_ref = ids.decode_job(parts.job_id)
     assert isinstance(job_ref, ids.NamedJobId), "only the release of a named job has a revision"
-    return f"{job_ref.incarnation}.{revision}.{parts.due_at:013d}"
+    run = "" if parts.run == ids.ONLY_RUN else f".{parts.run}"
+    return f"{job_ref.incarnation}.{revision}.{parts.due_at:013d}{run}"
 
 
 def fires_in(tags: Iterable[str]) -> list[OwedFire]:
-    """The fires of schedules among the tags, in order."""
-    return sorted(OwedFire(*map(int, match.groups())) for match in map(_FIRE.fullmatch, tags) if match is not None)
+    """The fires of named jobs among the tags, in order."""
+    matches = [match for match in map(_FIRE.fullmatch, tags) if match is not None]
+    return sorted(OwedFire(int(one[1]), int(one[2]), int(one[3]), one[4] or ids.ONLY_RUN) for one in matches)
 
 
 def with_owed(owed: str, untold: Untold, now: int) -> str | None:

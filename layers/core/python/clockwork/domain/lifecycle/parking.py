@@ -32,7 +32,8 @@ class Parked(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
     `rate`: how many a second the next sweep unparks. `by_hand`: an admin asked for this very rate, whether or not
     circuits are open. `discard_until`: occurrences that were due by then (ms) are to end undelivered. `noted_at`: when
-    an environment last noted that it is about to park some (ms).
+    an environment last noted that it is about to park some (ms). `swept_until`: the lease of a sweep that releases
+    some, or when that sweep ended (ms).
     """
 
     client_id: str
@@ -40,10 +41,11 @@ class Parked(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     by_hand: bool = False
     discard_until: int | None = None
     noted_at: int = 0
+    swept_until: int = 0
 
     def goes_like(self, other: Parked) -> bool:
-        """Whether both notes are equal, apart from `noted_at`."""
-        return self == msgspec.structs.replace(other, noted_at=self.noted_at)
+        """Whether both notes say alike how the sweeper is to unpark, whenever some were parked or swept."""
+        return self == msgspec.structs.replace(other, noted_at=self.noted_at, swept_until=self.swept_until)
 
 
 def parking_of(client_id: str) -> str:

@@ -13,8 +13,18 @@ from clockwork.domain.executions import DAY_MS
 BURST_MS = 1_000
 #: Environments reserve a day's jobs in blocks: a hundredth of the day's quota, at most so many.
 LARGEST_BLOCK = 100
+#: What was let in without room is paid for later, by so much of the pace (ms) at the most.
+MOST_OWED_MS = 60_000
+#: A call about many jobs that changes none costs a create for so many jobs that it read, and for so many that were as
+#: asked for already: each of those is looked at again.
+READ_FOR_A_CREATE = 100
+LOOKED_AT_FOR_A_CREATE = 10
 #: Lets in so many occurrences of a client, and counts them. Raises TooManyRequests if a cap forbids it, or Unavailable.
 Admit = Callable[[int], None]
+
+
+def admitted(count: int) -> None:
+    """The Admit of what no cap may refuse."""
 
 
 class Pace(msgspec.Struct, frozen=True):
@@ -36,6 +46,17 @@ def plan_pace(paid_until_at: int, count: int, per_second: float, now: int) -> Pa
     if ahead_ms > 0:
         return Pace(False, paid_until_at, math.ceil(ahead_ms / 1000))
     return Pace(True, max(paid_until_at, now) + math.ceil(count * 1000 / per_second))
+
+
+def plan_owed(paid_until_at: int, count: int, per_second: float, now: int) -> int:
+    """The pace's new mark (ms) after a request of `count` jobs that was let in whether or not there was room for it."""
+    owed_until_at = max(paid_until_at, now) + math.ceil(count * 1000 / per_second)
+    return max(paid_until_at, min(owed_until_at, now + MOST_OWED_MS))
+
+
+def creates_of(read: int, looked_at: int) -> int:
+    """As how many creates a call counts that read so many jobs, and looked so many through again, and changed none."""
+    return read // READ_FOR_A_CREATE + looked_at // LOOKED_AT_FOR_A_CREATE
 
 
 def block_of(jobs_per_day: int) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from clockwork.edge.operations.bulk import JobFilterBody, WaitingFilterBody
+from clockwork.edge.operations.bulk import JobFilterBody, ResumeFilterBody, WaitingFilterBody
 from clockwork.edge.operations.clients import UnparkBody
 from clockwork.edge.operations.dead import DeadFilterBody, RedriveBody
 from clockwork.edge.operations.original import OriginalCancelBody, OriginalScheduleBody
@@ -164,13 +164,12 @@ OPERATIONS = {
         bulk.HandledJobs,
         body=WaitingFilterBody,
         examples=({"tag": "team=billing", "reason": "maintenance"}, {"prefix": "nightly-", "waiting": "cancel"}),
-        capped=True,
     ),
     "resume_jobs": Operation(
         "Resume named jobs by tag or prefix of their keys: so many a call",
         bulk.HandledJobs,
-        body=WaitingFilterBody,
-        examples=({"tag": "team=billing", "reason": "done"},),
+        body=ResumeFilterBody,
+        examples=({"tag": "team=billing", "pausedReason": "maintenance", "reason": "done"},),
         capped=True,
     ),
     "cancel_jobs": Operation(
@@ -178,7 +177,6 @@ OPERATIONS = {
         bulk.HandledJobs,
         body=JobFilterBody,
         examples=({"prefix": "trial-", "limit": 50},),
-        capped=True,
     ),
     "list_dead": Operation(
         "List a client's dead executions, those that were due last first",
@@ -248,6 +246,7 @@ OPERATIONS = {
         status=202,
         body=UnparkBody,
         examples=({"maxPerSecond": 20},),
+        conflicts=True,
     ),
     "discard_parked": _bare(
         "End undelivered all that is parked, from the next sweep on",

@@ -38,6 +38,10 @@ class Operations:
         # What has no row has no caps.
         return partial(self.intake.admit, self.world, client or Client(client_id=client_id))
 
+    def _until(self) -> int:
+        """Until when (ms) a call reads on: half of its time is left to the job in hand, and to the answer."""
+        return self.world.clock.now() + self.world.settings.api_timeout_seconds * 500
+
     def _checks(self, request: Request, client: Client | None = None) -> Checks:
         """The Checks of a request: faults outside its body are reported with those inside."""
         return Checks(self.world.clock.now(), self.world.settings, client, request.faults())

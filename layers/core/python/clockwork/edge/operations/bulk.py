@@ -10,8 +10,10 @@ from typing import Literal
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from clockwork.domain import ids
+from clockwork.domain.errors import InvalidRequest, Problem
 from clockwork.domain.named.changes import Change, cancelled, has_cancelled_waiting, paused, resumed
 from clockwork.domain.named_jobs import JobState, NamedJob
+from clockwork.domain.requests.quotas import admitted, creates_of
 from clockwork.edge.http.checks import Body, checks_of
 from clockwork.edge.http.pages import position_of, token_of
 from clockwork.edge.http.request import Request, key_of_token
@@ -49,11 +51,26 @@ class JobFilterBody(ReasonBody):
 
 
 class WaitingFilterBody(JobFilterBody):
-    """POST /v1/clients/{clientId}/jobs/pause and /resume."""
+    """POST /v1/clients/{clientId}/jobs/pause."""
 
     waiting: Literal["keep", "cancel"] = Field(
         "keep", description="what was due before the pause and waits: it goes on, or is cancelled"
     )
+
+
+class ResumeFilterBody(WaitingFilterBody):
+    """POST /v1/clients/{clientId}/jobs/resume."""
+
+    paused_reason: str | None = Field(
+        None, max_length=1_024, description="leaves alone what was paused for another reason than just this one"
+    )
+
+    def leaves_alone(self, job: NamedJob) -> bool:
+        """Whether the job was paused for another reason than is asked for.
+
+        A job that is active is meant: the call before may have died behind its row, and is made whole.
+        """
+        return self.paused_reason is not None and job.state is JobState.PAUSED and job.reason != self.paused_reason
 
 
 class BulkApi(Operations):
@@ -67,16 +84,16 @@ class BulkApi(Operations):
             is_so = job.state is JobState.PAUSED and (not cancels or has_cancelled_waiting(job))
             return None if is_so else paused(body.reason, cancels=cancels)
 
-        return self._change_all(request, "pauseJobs", WaitingFilterBody, change_of)
+        return self._change_all(request, "pauseJobs", WaitingFilterBody, change_of, stops=True)
 
     def resume_jobs(self, request: Request) -> Answer:
         """POST /v1/clients/{clientId}/jobs/resume."""
 
-        def change_of(body: WaitingFilterBody, job: NamedJob) -> Change | None:
+        def change_of(body: ResumeFilterBody, job: NamedJob) -> Change | None:
             is_so = job.state is JobState.ACTIVE
             return None if is_so else resumed(body.reason, cancels=body.waiting == "cancel")
 
-        return self._change_all(request, "resumeJobs", WaitingFilterBody, change_of)
+        return self._change_all(request, "resumeJobs", ResumeFilterBody, change_of)
 
     def cancel_jobs(self, request: Request) -> Answer:
         """POST /v1/clients/{clientId}/jobs/cancel."""
@@ -84,7 +101,7 @@ class BulkApi(Operations):
         def change_of(body: JobFilterBody, _: NamedJob) -> Change:
             return cancelled(body.reason)
 
-        return self._change_all(request, "cancelJobs", JobFilterBody, change_of)
+        return self._change_all(request, "cancelJobs", JobFilterBody, change_of, stops=True)
 
     def _change_all(
         self,
@@ -92,24 +109,42 @@ class BulkApi(Operations):
         action: str,
         model: type[Body],
         change_of: Callable[[Body, NamedJob], Change | None],
+        *,
+        stops: bool = False,
     ) -> Answer:
+        """`stops`: the call is a brake, which no cap may refuse."""
+        if request.revision() is not None:
+            raise InvalidRequest([Problem("", "the If-Match header names the revision of one job; this is about many")])
         client = access.client_for(self.world, request.caller, request.path["clientId"])
         body = self._optional(request, model)
         assert isinstance(body, JobFilterBody)
         after = position_of(body.next_token, key_of_token, "/nextToken")
-        is_tagged = has_tag(body.tag)
-        which = Which(body.prefix, lambda job: job.is_alive and is_tagged(job), body.limit)
-        # Half of the time that a call has is left to the job in hand, and to the answer.
-        until = self.world.clock.now() + self.world.settings.api_timeout_seconds * 500
+        until = self._until()
+        is_let_in = stops or request.caller.is_admin
+        admit = admitted if is_let_in else partial(self.intake.admit_work, self.world, client)
+        admit(0)  # before anything is read
         with self._noting(request, action, body) as note:
             handled = change_jobs(
                 self.world,
                 client.client_id,
-                which,
+                _which(body),
                 after,
                 partial(change_of, body),
                 until,
-                admit=partial(self.intake.admit_work, self.world, client),
+                admit=admit,
                 note=note,
             )
+        if not handled.changed and not request.caller.is_admin:
+            looked_at = handled.matched - len(handled.passed)
+            self.intake.owe_work(self.world, client, creates_of(handled.read, looked_at))
         return HTTPStatus.OK, HandledJobs.of(handled, handled.next_after and token_of(handled.next_after))
+
+
+def _which(body: JobFilterBody) -> Which:
+    is_tagged = has_tag(body.tag)
+
+    def is_meant(job: NamedJob) -> bool:
+        is_left = isinstance(body, ResumeFilterBody) and body.leaves_alone(job)
+        return job.is_alive and is_tagged(job) and not is_left
+
+    return Which(body.prefix, is_meant, body.limit)

@@ -11,7 +11,7 @@ from http import HTTPStatus
 from pydantic import Field
 
 from clockwork.domain.clients import Client
-from clockwork.domain.errors import InvalidRequest, Problem
+from clockwork.domain.errors import ClientDeleting, InvalidRequest, Problem
 from clockwork.domain.lifecycle.parking import HIGHEST_RATE, Parked
 from clockwork.edge.http.checks import Body, EdgeModel
 from clockwork.edge.http.request import Request
@@ -55,6 +55,9 @@ class ClientApi(Operations):
     def release_parked(self, request: Request) -> Answer:
         """POST /v1/clients/{clientId}/parked/release: at a chosen rate, whether circuits are open or not."""
         body, client = self._directed(request, UnparkBody)
+        if client.deleting_at is not None:
+            detail = f"the client {client.client_id} is being deleted: what it has parked ends CANCELLED"
+            raise ClientDeleting(detail)
         with self._noting(request, "releaseParked", body) as note:
             note(client.client_id)
             self.world.regulation.direct_parked(Parked(client.client_id, rate=body.max_per_second, by_hand=True))

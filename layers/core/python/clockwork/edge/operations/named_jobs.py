@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from clockwork.domain import instants
-from clockwork.domain.errors import InvalidRequest, JobNotFound, Problem
+from clockwork.domain.errors import InvalidRequest, JobNotFound, Problem, Unreadable
 from clockwork.domain.fires.backfills import why_none
 from clockwork.domain.fires.timings import Retiming, retiming
 from clockwork.domain.ids import digest_of
@@ -78,13 +78,18 @@ class NamedApi(Operations):
         wanted = _filter_of(request, now)
         prefix, job_key = request.prefix(), request.job_key()
         if job_key is not None:
-            job = access.get_by_key(self.world, client.client_id, job_key)
+            job = access.get_jobs(self.world, [(client.client_id, job_key)])[client.client_id, job_key]
+            if isinstance(job, Unreadable):
+                return HTTPStatus.OK, answers.JobPage([], [job_key])
             is_shown = job is not None and wanted(job) and job_key.startswith(prefix or "")
             return HTTPStatus.OK, answers.JobPage([answers.JobSummary.of(job, now)] if job and is_shown else [])
         most_read = MOST_COMPUTED if {"dueFrom", "dueTo"} & set(request.query) else MOST_READ
-        found = list_jobs(self.world, client.client_id, prefix, request.job_token(), limit, wanted, most_read)
+        found = list_jobs(
+            self.world, client.client_id, prefix, request.job_token(), limit, wanted, most_read, self._until()
+        )
         shown = ((token_of(job.job_key), answers.JobSummary.of(job, now)) for job in found.jobs)
-        return HTTPStatus.OK, answers.JobPage(*page(shown, found.next_after and token_of(found.next_after)))
+        items, next_token = page(shown, found.next_after and token_of(found.next_after))
+        return HTTPStatus.OK, answers.JobPage(items, list(found.unreadable) or None, next_token)
 
     def put_job(self, request: Request) -> Answer:
         """PUT /v1/jobs/{jobId}: replaces the definition whole."""
@@ -271,8 +276,11 @@ def _filter_of(request: Request, now: int) -> Callable[[NamedJob], bool]:
 
 
 def has_tag(tag: str | None) -> Callable[[NamedJob], bool]:
-    """Whether a job has the tag: `name`, or `name=value`. None: every job."""
-    name, _, value = (tag or "").partition("=")
+    """Whether a job has the tag: `name` with any value, or `name=value` with this one, also an empty one.
+
+    None: every job.
+    """
+    name, has_value, value = (tag or "").partition("=")
     return lambda job: (
-        tag is None or (name in job.definition.tags and (not value or job.definition.tags[name] == value))
+        tag is None or (name in job.definition.tags and (not has_value or job.definition.tags[name] == value))
     )

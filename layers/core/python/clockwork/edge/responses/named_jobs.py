@@ -29,8 +29,9 @@ from clockwork.flows.requests.cancel import CancelAnswer
 
 #: How many next fires are shown with a job.
 SHOWN_FIRES = 10
-#: So much work goes into the next fire of each job of a list, which may have a thousand.
-LISTED_WORK = 5_000
+#: So much work goes into the next fire of each job of a list, which may have a thousand. With an exclusion and
+#: `maxFires` it counts the fires of 600 days.
+LISTED_WORK = 10_000
 #: How many executions of a kind the answer to a change lists. They may be a day's fires.
 SHOWN = 100
 #: The last instant (ms) that can be written with four digits of a year. Later fires are not shown.
@@ -53,8 +54,9 @@ class WrittenJob(AnswerBody, kw_only=True):
     def of(cls, job: NamedJob, now: int, **more: object) -> Self:
         """The job after a create or a change."""
         at = job.definition.at
-        next_fire_at = next_fire_of(job, now) if at is None else None
-        return cls.like(job, state=state_of(job, now), due_at=instant(at), next_fire_at=next_fire_at, **more)
+        state, next_fire_at = _state_and_next(job, now, Work(LISTED_WORK))
+        next_fire_at = next_fire_at if at is None else None
+        return cls.like(job, state=state, due_at=instant(at), next_fire_at=instant(next_fire_at), **more)
 
 
 class ReleasedFire(AnswerBody):
@@ -123,18 +125,19 @@ class JobSummary(AnswerBody):
     description: Annotated[str | None, Meta(description="the cron expression in a sentence")] = None
 
     @classmethod
-    def of(cls, job: NamedJob, now: int, **more: object) -> Self:
-        """The job with its next fire."""
+    def of(cls, job: NamedJob, now: int, work: Work | None = None, **more: object) -> Self:
+        """The job with its next fire, found by as much `work` as one of a list may cost if none is given."""
+        state, next_fire_at = _state_and_next(job, now, work or Work(LISTED_WORK))
         definition = job.definition
         cron = definition.recurrence and definition.recurrence.cron
         return cls.like(
             job,
             definition,
-            state=state_of(job, now),
+            state=state,
             schedule=json.loads(job.as_sent)["schedule"],
             record="full",
             due_at=instant(definition.at),
-            next_fire_at=next_fire_of(job, now),
+            next_fire_at=instant(next_fire_at),
             description=cron and description(cron),
             **delivery(definition),
             **more,
@@ -145,6 +148,7 @@ class JobPage(AnswerBody):
     """In the order of their keys. No `nextToken`: this is the last page; with one, a page may be short."""
 
     items: list[JobSummary]
+    unreadable: Annotated[list[str] | None, Meta(description="jobKeys of jobs that this version cannot read")] = None
     next_token: str | None = None
 
 
@@ -172,12 +176,13 @@ class ShownNamedJob(JobSummary, kw_only=True):
     @classmethod
     def whole(cls, job: NamedJob, newest: Sequence[executions.Execution], outcomes: Outcomes | None, now: int) -> Self:
         """The job with its next fires, and the newest of its executions."""
-        fires: list[Fire] = []
+        fires, work = list[Fire](), Work(REQUEST_WORK)
         with suppress(TooMuchWork):
-            fires.extend(islice(upcoming(job, now, Work(REQUEST_WORK)), SHOWN_FIRES))
+            fires.extend(islice(upcoming(job, now, work), SHOWN_FIRES))
         return cls.of(
             job,
             now,
+            work,
             payload=shown_payload(job.definition.payload),
             next_fires=NextFire.all_of(fires, job.definition.recurrence),
             last_execution=Execution.of(newest[0]) if newest else None,
@@ -226,7 +231,7 @@ def deletion(answer: Written) -> Cancellation:
         listed = "what is listed is" if count <= SHOWN else f"{count} executions, of which {SHOWN} are listed, are"
         verdict, reason = Verdict.RUNNING, f"{listed} under way; {others}"
     elif answer.may_be_under_way:
-        unseen = "of many thousand old executions not all are read"
+        unseen = "of its many thousand executions not all are read yet; a repeat reads on"
         verdict, reason = Verdict.TOO_LATE, f"nothing more fires, but something may be under way: {unseen}"
     else:
         verdict, reason = Verdict.CANCELLED, "nothing of it starts any more"
@@ -245,27 +250,22 @@ def state_of(job: NamedJob, now: int) -> JobState:
 
     A job whose next fire takes too much work to find is taken to have one.
     """
-    with suppress(TooMuchWork):
-        if job.state is JobState.ACTIVE and _next_fire(job, now) is None:
-            return JobState.COMPLETED
-    return job.state
+    return _state_and_next(job, now, Work(LISTED_WORK))[0]
 
 
-def next_fire_of(job: NamedJob, now: int) -> str | None:
-    """The instant of the job's next fire after `now` (ms); None without one, or if that takes too much work."""
-    return instant(next_due_of(job, now))
+def _state_and_next(job: NamedJob, now: int, work: Work) -> tuple[JobState, int | None]:
+    """The state of a job as it is shown, and its next fire after `now`, in ms, as far as the work suffices."""
+    try:
+        fire = next(upcoming(job, now, work), None)
+    except TooMuchWork:
+        return job.state, None
+    is_over = fire is None and job.state is JobState.ACTIVE
+    return JobState.COMPLETED if is_over else job.state, None if fire is None else fire.due_at
 
 
 def next_due_of(job: NamedJob, now: int) -> int | None:
-    """The same in ms."""
-    with suppress(TooMuchWork):
-        fire = _next_fire(job, now)
-        return None if fire is None else fire.due_at
-    return None
-
-
-def _next_fire(job: NamedJob, now: int) -> Fire | None:
-    return next(upcoming(job, now, Work(LISTED_WORK)), None)
+    """The instant (ms) of the job's next fire after `now`; None without one, or if that takes too much work."""
+    return _state_and_next(job, now, Work(LISTED_WORK))[1]
 
 
 def upcoming(job: NamedJob, now: int, work: Work) -> Iterator[Fire]:

@@ -23,10 +23,12 @@ from clockwork.domain.limits.concurrency import (
     share_of,
     wait_ms,
 )
+from clockwork.flows.containment import why
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import read_records
 from clockwork.flows.deliver.inform import informed, unended
 from clockwork.flows.deliver.items import Item, LeasedBlock
+from clockwork.flows.deliver.slots import with_slots
 from clockwork.flows.outages import tolerated
 from clockwork.flows.world import World
 
@@ -54,7 +56,7 @@ def within_concurrency(batch: Batch, client: Client | None, items: Sequence[Item
     client_id = items[0].release.occurrence.client_id
     blocks = limit_of(client) or _share(batch.world, client_id)
     if blocks is None:
-        return list(items)
+        return _slotted(batch, client_id, client, items)
     # What is not wanted any more holds no permit, also if it was cancelled while it waited for its slot.
     read_records(batch, [item for item in items if item.release.paced])
     items = informed(batch, unended(batch, items))
@@ -62,12 +64,34 @@ def within_concurrency(batch: Batch, client: Client | None, items: Sequence[Item
         return []
     now = batch.world.clock.now()
     number = _lease(batch, client_id, blocks, now)
-    going = [] if number is None else list(items[: blocks.size])
+    # Those whose slots are now go before those that have yet to take any.
+    items = sorted(items, key=lambda item: not item.release.paced)
+    free = 0 if number is None else len(items[: blocks.size])
+    going = _slotted(batch, client_id, client, items[:free])
     if number is not None:
         batch.leased[client_id] = LeasedBlock(number, len(going))
-    if len(going) < len(items):
-        _send_back(batch, items[len(going) :], now)
+        if not going:
+            _give_back(batch, client_id)
+    if free < len(items):
+        _send_back(batch, items[free:], now)
     return going
+
+
+def _slotted(batch: Batch, client_id: str, client: Client | None, items: Sequence[Item]) -> list[Item]:
+    """The items that nothing holds back any more: those that gave their slots up for a permit take new ones.
+
+    A fault fails these items alone, and those of them alone that are not done with.
+    """
+    if all(item.release.paced for item in items):
+        return list(items)
+    try:
+        return with_slots(batch, client_id, client, list(items), has_permits=True)
+    except Exception as error:  # noqa: BLE001 - whatever one item raises, the items beside these were sent back
+        why_not = why(batch.world.environment.faults, error, client_id)
+        for item in items:
+            if not item.left:
+                batch.fail(item, why_not)
+    return []
 
 
 def _share(world: World, client_id: str) -> Blocks | None:
@@ -83,13 +107,16 @@ def _share(world: World, client_id: str) -> Blocks | None:
 
 
 def _send_back(batch: Batch, items: Sequence[Item], now: int) -> None:
-    """Send items back that found no permit: together, so that they come again as one batch and take one block."""
+    """Send items back that found no permit: together, so that they come again as one batch and take one block.
+
+    Their slots pass meanwhile. If they kept them, all that waited would start at once as soon as permits are free.
+    """
     fraction = batch.world.random.fraction()
     for item in items:
         waits = item.release.waits
         seconds = round(wait_ms(waits, fraction) * batch.waiting.patience(item) / 1000)
         run_at = now + seconds * 1000 + SENT_WITHIN_MS
-        item.release = item.release.put_off("permit", now, run_at, waits=waits + 1)
+        item.release = item.release.without_slot().put_off("permit", now, run_at, waits=waits + 1)
     batch.send_back(items)
 
 

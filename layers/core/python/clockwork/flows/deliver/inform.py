@@ -200,7 +200,7 @@ def _later(batch: Batch, item: Item) -> Release:
     now, waits = batch.world.clock.now(), item.release.waits
     run_at = now + wait_ms(waits, batch.world.random.fraction()) * batch.waiting.patience(item)
     hint = hint_of(item.release.occurrence)
-    return item.release.put_off("permit", now, run_at, waits=waits + 1, occurrence=hint)
+    return item.release.without_slot().put_off("permit", now, run_at, waits=waits + 1, occurrence=hint)
 
 
 def _plan_wait(item: Item, stored: Execution | None) -> Plan:

@@ -12,6 +12,7 @@ from functools import reduce
 from clockwork.domain.clients import Client
 from clockwork.domain.lifecycle.expiry import relevant_until
 from clockwork.domain.limits.slots import Reach, Reserved, back_at, reach_of, urgency
+from clockwork.domain.releases import Release
 from clockwork.domain.waits import Line
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.claim import read_records
@@ -26,17 +27,32 @@ FAR_SLOT_MS = 1_000
 NEARER_MS = 1_000
 
 
-def with_slots(batch: Batch, client_id: str, client: Client | None, items: list[Item]) -> list[Item]:
+def with_slots(
+    batch: Batch, client_id: str, client: Client | None, items: list[Item], *, has_permits: bool = False
+) -> list[Item]:
     """The items whose slots under the client's rate cap are near. The others go back for their slots, or for one.
 
-    Each item takes one slot only, however often it comes.
+    Each item takes one slot only, however often it comes, unless it gives that up as it finds no permit. Then it asks
+    for a permit first, and takes its next slot only once it has one (`has_permits`).
     """
     if client is None or client.max_rate_per_second is None:
         return items
+    waiting = [item for item in items if _asks_first(item.release) and not has_permits]
+    kept = {id(item) for item in waiting}
+    rest = [item for item in items if id(item) not in kept]
+    return [*waiting, *(_paced(batch, client_id, client.max_rate_per_second, rest) if rest else ())]
+
+
+def _asks_first(release: Release) -> bool:
+    """Whether a release asks for a permit before it takes a slot: it found none before, and gave its slot up."""
+    return release.waits > 0 and not release.paced
+
+
+def _paced(batch: Batch, client_id: str, rate: float, items: list[Item]) -> list[Item]:
     # What was cancelled since its poller released it takes no slot.
     read_records(batch, [item for item in items if not item.release.paced])
     items = unended(batch, items)
-    now, interval_ms = batch.world.clock.now(), 1000 / client.max_rate_per_second
+    now, interval_ms = batch.world.clock.now(), 1000 / rate
     wanting = sorted((item for item in items if not item.release.paced), key=lambda item: urgency(item.release))
     waiting = _take(batch.world, client_id, interval_ms, wanting, now) if wanting else []
     if waiting:

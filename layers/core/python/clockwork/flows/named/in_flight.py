@@ -20,21 +20,12 @@ from clockwork.domain.limits.circuits import host_of
 from clockwork.domain.named.endings import ended_at_once
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.flows.containment import contained
+from clockwork.flows.named.unended import mark, unended
 from clockwork.flows.outages import tolerated
 from clockwork.flows.records import MOST_REPLANS
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
-
-#: Executions read at once, about as many as one answer holds. A job's records are read back to the oldest that may
-#: still be retried under its retry policy, which may be a million.
-PAGE = 1_000
-
-
-#: An older execution runs only if it was fired again (a backfill, a redrive, a fire that was caught up with). So many
-#: pages are read for these: a month's records of a job that fires every four minutes. Older records stay unread.
-OLDER_PAGES = 10
-
 
 #: So many executions of a job a call ends, or releases again: an api Lambda has 29 s for its answer.
 MOST_AT_ONCE = 5_000
@@ -46,7 +37,7 @@ class UnderWay(msgspec.Struct, frozen=True):
     """The executions of a job that had not ended when it was changed, as far as their records were read.
 
     `running`: they have a claim, so an attempt may start. `waiting`: they go on at their time. `ended`: this call ended
-    them. `all_seen`: there are no further records.
+    them. `all_seen`: no others are known to be unread.
     """
 
     running: Sequence[Execution] = ()
@@ -55,14 +46,17 @@ class UnderWay(msgspec.Struct, frozen=True):
     all_seen: bool = True
 
 
-def see_to_older(world: World, job: NamedJob) -> UnderWay:
+def see_to_older(world: World, job: NamedJob, *, is_repeat: bool = False) -> UnderWay:
     """List what is under way of a job, and end at once what its row, as it was just written, does not want any more.
 
     Call this after the row was written. A deliverer claims first and reads that row last, so either it sees the change,
-    or its claim is seen here.
+    or its claim is seen here. `is_repeat`: the row is that of an earlier call. If that one could not read all records,
+    this one goes on behind its mark.
     """
-    found, all_seen = _unended(world, job)
-    stands, all_ended = _end(world, job, found)
+    seen = unended(world, job, is_repeat=is_repeat)
+    stands, all_ended = _end(world, job, seen.found)
+    if all_ended:
+        mark(world, job, seen)
     running, waiting, ended = [], [], []
     for after in stands:
         if after.state is State.RUNNING:
@@ -71,7 +65,7 @@ def see_to_older(world: World, job: NamedJob) -> UnderWay:
             waiting.append(after)
         else:
             ended.append(after)
-    return UnderWay(running, waiting, ended, all_seen and all_ended)
+    return UnderWay(running, waiting, ended, seen.all_seen and all_ended)
 
 
 def release_parked(world: World, job: NamedJob, waiting: Sequence[Execution], *, is_repeat: bool = False) -> None:
@@ -144,19 +138,3 @@ def _endings(world: World, job: NamedJob, stored: Mapping[int, Execution]) -> di
 def _not_ended(execution: Execution, why_not: str) -> None:
     extra = {"action": "waiting_not_ended", "executionId": execution.execution_id}
     log.warning("not ended at once: %s", why_not, extra=extra)
-
-
-def _unended(world: World, job: NamedJob) -> tuple[Sequence[Execution], bool]:
-    """The executions of a job that have not ended by their records, and whether all records were read."""
-    oldest_at = world.clock.now() - int(job.definition.retry_policy.max_age_seconds * 1000)
-    found: list[Execution] = []
-    before: str | None = None
-    older_pages = 0
-    while older_pages < OLDER_PAGES:
-        page = world.executions.list(job.job_id, PAGE, before)
-        found += [e for e in page if not e.is_final]
-        if len(page) < PAGE:
-            return found, True
-        before = page[-1].execution_id
-        older_pages += page[-1].due_at < oldest_at
-    return found, False

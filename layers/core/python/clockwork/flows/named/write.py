@@ -148,7 +148,7 @@ def unchanged(world: World, stored: NamedJob) -> Written:
     result is not certain: the caller may repeat.
     """
     released = settle_again(world, stored)
-    under_way = see_to_older(world, stored)
+    under_way = see_to_older(world, stored, is_repeat=True)
     release_parked(world, stored, under_way.waiting, is_repeat=True)
     return Written(stored, is_changed=False, released=released, under_way=under_way)
 

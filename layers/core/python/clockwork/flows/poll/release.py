@@ -11,10 +11,11 @@ import msgspec
 from clockwork.domain import keys
 from clockwork.domain.errors import readable
 from clockwork.domain.executions import Execution
-from clockwork.domain.fires.chains import release_at
+from clockwork.domain.fires.chains import release_at, run_of
 from clockwork.domain.ids import ONLY_RUN
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired
 from clockwork.domain.lifecycle.owed import TRIED_FOR_MS, OwedFire, Untold, fires_in, tag_of
+from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.releases import Refused, Release
 from clockwork.domain.timeline import Row
 from clockwork.flows.access import get_jobs
@@ -61,11 +62,7 @@ def release_owed(visit: Visit, row: Row, tags: Tags) -> bool:
         # What raises for all of the row tells nothing of those that are owed: they stay so, for as long as all others.
         return visit.world.clock.now() >= keys.instant_of(row.key) + TRIED_FOR_MS and _is_passed(visit, row)
     if tags is not None:
-        if visited.pointers:
-            # A fire is released for itself: its job may be paused by now, or its schedule may name it no longer.
-            visited.releases = [release for release in visited.releases if release.run != ONLY_RUN]
-        visited.releases = [one for one in visited.releases if tag_of(one.execution_id, one.revision) in tags]
-        visited.releases += _fires(visit.world, visited, fires_in(tags))
+        visited.releases = _owed_of(visit.world, visited, tags)
         visited.records = [record for record in visited.records if tag_of(record.execution_id) in tags]
         visited.following, visited.skipped, visited.goes_on = [], [], False
     goes_on, visited.goes_on = visited.goes_on, False
@@ -82,16 +79,35 @@ def _is_passed(visit: Visit, row: Row) -> bool:
     return True
 
 
-def _fires(world: World, visited: Visited, owed: Sequence[OwedFire]) -> list[Release]:
-    """The releases of fires that are owed, as they were made when they were passed. A deleted job has none left."""
+def _owed_of(world: World, visited: Visited, tags: frozenset[str]) -> list[Release]:
+    """The releases of a row that are owed, as they were made when they were passed.
+
+    A fire of a named job is released for itself. Its job may be paused by now, or its schedule may not name it any
+    more. Then a backfilled one leaves at once: the pace was that of its row. A deleted job has none left.
+    """
+    now = world.clock.now()
+    if not visited.pointers:
+        return [one for one in visited.releases if tag_of(one.execution_id, one.revision) in tags]
+    planned = {one.execution_id: one for one in visited.releases if one.run != ONLY_RUN}
+    # An earlier build owed a backfilled fire by a digest of its id.
+    releases = [one for execution_id, one in planned.items() if tag_of(execution_id) in tags]
+    owed = fires_in(tags)
     job_refs = [(one.client_id, one.job_key) for one in visited.pointers] if owed else []
-    jobs = [readable(job) for job in get_jobs(world, job_refs).values()]
-    return [
-        msgspec.structs.replace(release_at(job, fire.due_at), revision=fire.revision)
-        for job in jobs
-        for fire in owed
-        if job is not None and job.is_alive and job.incarnation == fire.incarnation
-    ]
+    for job in map(readable, get_jobs(world, job_refs).values()):
+        fires = [_fire_of(job, fire, now) for fire in owed if job is not None and _is_of(job, fire)]
+        releases += [planned.get(one.execution_id, one) for one in fires]
+    return releases
+
+
+def _is_of(job: NamedJob, fire: OwedFire) -> bool:
+    return job.is_alive and job.incarnation == fire.incarnation
+
+
+def _fire_of(job: NamedJob, fire: OwedFire, now: int) -> Release:
+    if fire.run in job.runs:
+        # The look judges it by the revision that released it.
+        return msgspec.structs.replace(release_at(job, fire.due_at), revision=fire.revision)
+    return run_of(job, fire.due_at, max(now, fire.due_at), fire.run)
 
 
 def _limit(visit: Visit) -> int:

@@ -1,9 +1,10 @@
 """Change many named jobs of a client by one call: those whose key has a prefix, or that have a tag.
 
 How it fails. The call dies, or ends early for lack of time: what it did stays done, and the caller goes on with the
-same token or the next one. A job that is as asked for already is answered as a repeat would be, so that a call that
+same token or the next one. The time, and the bytes that are read, are bounded: the answer to a call that ended early
+says where to go on. A job that is as asked for already is answered as a repeat would be, so that a call that
 died between a job's row and the steps behind it is made whole. A job that somebody else changes at that moment, or of
-which this version cannot read all, is told of and passed.
+which this version cannot read all, is told of and passed; one that it cannot read at all is named.
 """
 
 from __future__ import annotations
@@ -38,12 +39,17 @@ class Passed(msgspec.Struct, frozen=True):
 
 
 class Handled(msgspec.Struct, frozen=True):
-    """How many jobs were matched and how many changed. `next_after` asks for those behind it; None: there are none."""
+    """How many jobs were matched and how many changed. `next_after` asks for those behind it; None: there are none.
+
+    `unreadable`: the keys of those that this version cannot read. `read`: how many were read to find them.
+    """
 
     matched: int
     changed: int
     passed: Sequence[Passed]
     next_after: str | None
+    unreadable: Sequence[str] = ()
+    read: int = 0
 
 
 def change_jobs(
@@ -60,23 +66,25 @@ def change_jobs(
     """Change the jobs that are meant and whose keys are behind `after`, until the clock passes `until` (ms).
 
     `change_of`: the change of a job; None if it is as asked for already. `admit` is told how many are to be changed
-    before anything is written, and raises if the client may not have so many. At least one job is done. Raises
-    Unreadable; Unavailable if the result is not certain: the caller may repeat.
+    before anything is written, and raises if the client may not have so many. At least one job is done, if one was
+    found. Raises Unavailable if the result is not certain: the caller may repeat.
     """
-    page = list_jobs(world, client_id, which.prefix, after, which.limit, which.wants)
+    page = list_jobs(world, client_id, which.prefix, after, which.limit, which.wants, until=until)
     planned = [(job, change_of(job)) for job in page.jobs]
     admit(sum(change is not None for _, change in planned))
     matched = changed = 0
     passed: list[Passed] = []
     for job, change in planned:
         if matched and world.clock.now() >= until:
-            return Handled(matched, changed, passed, planned[matched - 1][0].job_key)
+            last = planned[matched - 1][0].job_key
+            unreadable = [job_key for job_key in page.unreadable if job_key < last]
+            return Handled(matched, changed, passed, last, unreadable, page.read)
         matched += 1
         try:
             changed += _made(world, job, change, note)
         except (RevisionConflict, Unreadable) as fault:
             passed.append(Passed(job, str(fault)))
-    return Handled(matched, changed, passed, page.next_after)
+    return Handled(matched, changed, passed, page.next_after, page.unreadable, page.read)
 
 
 def _made(world: World, job: NamedJob, change: Change | None, note: Note) -> bool:

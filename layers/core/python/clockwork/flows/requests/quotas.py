@@ -2,9 +2,10 @@
 
 A create counts its jobs. A run by hand, a redrive, a backfill and a changed schedule count the occurrences that they
 make; a schedule counts as one, also if it recurs. For a client without caps the check is free. Both caps count what
-requests were let in for, and count a repeated request again. One environment knows only what it let in itself. So the
-pace is divided by the number of environments that are expected. The jobs of a day are reserved in a counter of the
-client, a block at a time. Jobs that an environment has reserved and not used are lost with it.
+requests were let in for, and count a repeated request again. What stops many jobs is never refused and not counted;
+only if it finds nothing to change, the client owes for what was read. One environment knows only what it let in itself.
+So the pace is divided by the number of environments that are expected. The jobs of a day are reserved in a counter of
+the client, a block at a time. Jobs that an environment has reserved and not used are lost with it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Sequence
 
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import ClientDeleting, TooManyRequests
-from clockwork.domain.requests.quotas import block_of, day_of, plan_pace, seconds_left_of_day
+from clockwork.domain.requests.quotas import block_of, day_of, plan_owed, plan_pace, seconds_left_of_day
 from clockwork.flows.world import World
 
 
@@ -43,11 +44,19 @@ class Intake:
     def admit_work(self, world: World, client: Client, count: int) -> None:
         """Let in a request that makes no occurrence and costs as much as `count` creates, at the client's pace.
 
-        Raises TooManyRequests.
+        0: only ask whether there is room. Raises TooManyRequests.
         """
-        paid_until_at = self._pace(world, client, count) if count else None
-        if paid_until_at is not None:
+        paid_until_at = self._pace(world, client, count)
+        if paid_until_at is not None and count:
             self._paid_until[client.client_id] = paid_until_at
+
+    def owe_work(self, world: World, client: Client, count: int) -> None:
+        """Count a request that was let in already, and cost as much as `count` creates. It refuses nothing."""
+        if client.creates_per_second is None or not count:
+            return
+        share = client.creates_per_second / world.settings.api_environments
+        before = self._paid_until.get(client.client_id, 0)
+        self._paid_until[client.client_id] = plan_owed(before, count, share, world.clock.now())
 
     def admit_preview(self, world: World, clients: Sequence[Client]) -> None:
         """Let in one request that makes nothing and still costs work, at the pace of one of the caller's clients.

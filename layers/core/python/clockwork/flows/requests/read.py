@@ -5,17 +5,20 @@ A job and its executions are shown only to a caller who may see them. For any ot
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 
 import msgspec
 
 from clockwork.domain import ids
-from clockwork.domain.errors import ExecutionNotFound
+from clockwork.domain.errors import ExecutionNotFound, Unreadable
 from clockwork.domain.executions import Execution
 from clockwork.domain.ids import only_execution
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.flows.access import Caller, KeptJob, decode_anonymous, find_execution, get_kept_job, get_named
 from clockwork.flows.world import World
+
+log = logging.getLogger(__name__)
 
 
 class JobView(msgspec.Struct, frozen=True):
@@ -77,13 +80,22 @@ def get_execution(world: World, caller: Caller, execution_id: str) -> Execution:
 READ_AT_ONCE = 200
 #: Jobs read in all for one page. A filter that few jobs pass gets a short page and a token.
 MOST_READ = 2_000
+#: Bytes of the payloads and definitions that a page keeps in memory, to within one job.
+MOST_BYTES = 16_000_000
+#: Jobs that cannot be read and that one page names.
+MOST_UNREADABLE = 100
 
 
 class JobPage(msgspec.Struct, frozen=True):
-    """Named jobs in the order of their keys. `next_after` asks for the next page; None if there is none."""
+    """Named jobs in the order of their keys. `next_after` asks for the next page; None if there is none.
+
+    `unreadable`: the keys of the jobs on the way that this version cannot read. `read`: how many jobs were read in all.
+    """
 
     jobs: Sequence[NamedJob]
     next_after: str | None
+    unreadable: Sequence[str] = ()
+    read: int = 0
 
 
 def list_jobs(
@@ -94,22 +106,59 @@ def list_jobs(
     limit: int,
     wanted: Callable[[NamedJob], bool],
     most_read: int = MOST_READ,
+    until: int | None = None,
 ) -> JobPage:
     """Up to `limit` of a client's named jobs whose key has the prefix and that `wanted` accepts.
 
-    A page may be short and not the last one: it ends once `most_read` jobs were read.
+    A page may be short and not the last one: it ends once `most_read` jobs or MOST_BYTES were read, once the clock
+    passes `until` (ms) if that is given, or at MOST_UNREADABLE jobs that cannot be read. It has read one job at least,
+    if there is one. A job that cannot be read is passed and named. Raises Unavailable.
     """
-    found: list[NamedJob] = []
-    read = 0
-    while read < most_read:
-        jobs = world.jobs.list(client_id, prefix, after_key, READ_AT_ONCE)
-        for job in jobs:
-            if wanted(job):
-                found.append(job)
-            after_key = job.job_key
-            if len(found) == limit:
-                return JobPage(found, after_key)
-        read += len(jobs)
-        if len(jobs) < READ_AT_ONCE:
-            return JobPage(found, None)
-    return JobPage(found, after_key)
+    page = _Page(world, wanted, limit, most_read, until)
+    more = True
+    while more:
+        listed = world.jobs.list(client_id, prefix, after_key, READ_AT_ONCE)
+        for after_key, job in listed.jobs:
+            page.add(after_key, job)
+            if page.is_full:
+                return page.ending(client_id, after_key)
+        more = listed.more
+    return page.ending(client_id, None)
+
+
+class _Page:
+    """A page of named jobs as it fills."""
+
+    def __init__(
+        self, world: World, wanted: Callable[[NamedJob], bool], limit: int, most_read: int, until: int | None
+    ) -> None:
+        self._world = world
+        self._wanted = wanted
+        self._limit = limit
+        self._most_read = most_read
+        self._until = until
+        self._found: list[NamedJob] = []
+        self._unreadable: list[str] = []
+        self._read = self._bytes = 0
+
+    def add(self, job_key: str, job: NamedJob | Unreadable) -> None:
+        self._read += 1
+        if isinstance(job, Unreadable):
+            self._unreadable.append(job_key)
+        elif self._wanted(job):
+            self._found.append(job)
+            self._bytes += len(job.definition.payload.body) + len(job.as_sent)
+
+    @property
+    def is_full(self) -> bool:
+        if len(self._found) == self._limit or self._read >= self._most_read:
+            return True
+        if self._bytes >= MOST_BYTES or len(self._unreadable) == MOST_UNREADABLE:
+            return True
+        return self._until is not None and self._world.clock.now() >= self._until
+
+    def ending(self, client_id: str, next_after: str | None) -> JobPage:
+        if self._unreadable:
+            extra = {"action": "jobs_unreadable", "clientId": client_id, "jobKeys": self._unreadable}
+            log.warning("%d jobs cannot be read, and are not listed", len(self._unreadable), extra=extra)
+        return JobPage(self._found, next_after, self._unreadable, self._read)

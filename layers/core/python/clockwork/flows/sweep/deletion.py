@@ -6,7 +6,8 @@ row stays as a tombstone, so that the deliverer knows them, and so that a client
 them.
 
 How it fails. The sweeper dies anywhere: the next sweep begins behind the last key that was noted, and what has ended
-already is found so. A job or a row cannot be read: the client stays DELETING, and its id is not free. An api that has
+already is found so. A job or a row cannot be read: those behind it end, the client stays DELETING, and its id is not
+free. A read takes longer than a visit has: it is noted what was read, and the next visit goes on there. An api that has
 the client in its cache creates one job more: the first sweep waits until no cache can hold the client as it was.
 """
 
@@ -17,7 +18,7 @@ import logging
 import msgspec
 
 from clockwork.domain.clients import DELETED, SPARE_MS, Client, as_gone
-from clockwork.domain.errors import RevisionConflict
+from clockwork.domain.errors import RevisionConflict, Unreadable
 from clockwork.domain.lifecycle.parking import Parked
 from clockwork.domain.named.changes import cancelled
 from clockwork.domain.named_jobs import NamedJob
@@ -30,12 +31,14 @@ log = logging.getLogger(__name__)
 
 #: Jobs, or parked rows, that are read at once.
 PAGE = 50
+#: Keys of jobs that are not ended yet and that a line of the log names.
+MOST_TOLD = 20
 
 
 def end_client(world: World, client: Client, parked: Parked, until: int) -> bool:
     """End what is left of a client, as far as time allows before `until` (ms); True if nothing is left of it.
 
-    Raises Unreadable for a job that this version cannot read; Unavailable.
+    Raises Unavailable.
     """
     if client.gone_at is None:
         settled_at = (client.deleting_at or 0) + _longest_known_ms(world)
@@ -61,24 +64,32 @@ def _longest_known_ms(world: World) -> int:
 
 
 def _end_jobs(world: World, client: Client, until: int) -> bool:
-    """Cancel named jobs behind the last key that was noted; True if none is left."""
-    after, is_over, conflicts = client.ended_to, False, False
-    while not is_over and world.clock.now() < until:
-        jobs = world.jobs.list(client.client_id, None, after, PAGE)
-        for job in jobs:
-            if job.is_alive and not _cancel(world, job):
-                conflicts = True
-            if world.clock.now() >= until:
+    """Cancel named jobs behind the last key that was noted; True if none is left.
+
+    What is done is noted before the clock is looked at: each visit gets on by one job at least. A job that cannot be
+    read, or that a caller changed just now, is left to the next visit, which begins there; those behind it end.
+    """
+    after = noted = client.ended_to
+    left: list[str] = []
+    more, in_time = True, world.clock.now() < until
+    while more and in_time:
+        listed = world.jobs.list(client.client_id, None, after, PAGE)
+        more = listed.more
+        for after, job in listed.jobs:
+            if isinstance(job, Unreadable) or (job.is_alive and not _cancel(world, job)):
+                left.append(after)
+            noted = noted if left else after
+            in_time = world.clock.now() < until
+            if not in_time:
+                more = more or after != listed.jobs[-1][0]
                 break
-            after = after if conflicts else job.job_key
-        else:
-            is_over = len(jobs) < PAGE
-        if conflicts:
-            break
-    if after != client.ended_to:
-        noted = msgspec.structs.replace(client, ended_to=after, revision=client.revision + 1)
-        world.clients.put(noted, replaces=client.revision)
-    return is_over and not conflicts
+    if left:
+        extra = {"action": "jobs_not_ended", "clientId": client.client_id, "jobKeys": left[:MOST_TOLD]}
+        log.warning("%d jobs of a deleted client are not ended yet", len(left), extra=extra)
+    if noted != client.ended_to:
+        ended = msgspec.structs.replace(client, ended_to=noted, revision=client.revision + 1)
+        world.clients.put(ended, replaces=client.revision)
+    return not more and not left
 
 
 def _cancel(world: World, job: NamedJob) -> bool:
@@ -92,8 +103,9 @@ def _cancel(world: World, job: NamedJob) -> bool:
 def _end_parked(world: World, client_id: str, until: int) -> bool:
     reading = ParkedRows(world, client_id)
     everything = Parked(client_id, discard_until=world.clock.now())
-    while world.clock.now() < until:
+    while True:  # one page at least, however long the named jobs took
         discard(world, reading, everything, reading.page(PAGE), DELETED)
         if reading.is_over:
             return not reading.leaves_any
-    return False
+        if world.clock.now() >= until:
+            return False

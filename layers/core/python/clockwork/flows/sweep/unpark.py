@@ -15,13 +15,7 @@ import msgspec
 
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import Unavailable, Unreadable
-from clockwork.domain.lifecycle.parking import (
-    LONGEST_PARKING_MS,
-    NOTED_MS,
-    Parked,
-    next_rate,
-    parking_of,
-)
+from clockwork.domain.lifecycle.parking import Parked, parking_of
 from clockwork.domain.limits.circuits import KNOWN_WITHIN_MS, Circuit, Passage, host_of, plan_passage
 from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Row
@@ -31,6 +25,7 @@ from clockwork.flows.sweep.deletion import end_client
 from clockwork.flows.sweep.discard import discard
 from clockwork.flows.sweep.ended_rows import open_keys
 from clockwork.flows.sweep.parked_rows import ParkedRows
+from clockwork.flows.sweep.part import Part
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
@@ -78,6 +73,8 @@ def _sweep_client(world: World, parked: Parked, until: int, report: UnparkReport
     client = world.clients.get(parked.client_id, fresh=True)
     if client is not None and client.deleting_at is not None:
         return end_client(world, client, parked, until)
+    if parked.swept_until > world.clock.now():
+        return False  # Another sweep is at work on it.
     if parked.discard_until is not None:
         return _discard_client(world, parked, until, report)
     if client is not None and client.paused:
@@ -106,6 +103,15 @@ def _unpark_client(world: World, parked: Parked, known_at: int, until: int, repo
     shut = [host for host, passage in passages.items() if passage is Passage.PARK]
     probed = [host for host, passage in passages.items() if passage is Passage.PROBE]
     reading = ParkedRows(world, parked.client_id, shut, probed)
+    part = Part(world, parked, until + STOP_MARGIN_MS)
+    try:
+        return _unpark_rows(world, part, ramp, reading, until, report)
+    finally:
+        part.give_back()
+
+
+def _unpark_rows(world: World, part: Part, ramp: _Ramp, reading: ParkedRows, until: int, report: UnparkReport) -> bool:
+    began_at, circuits = world.clock.now(), ramp.circuits
     while ramp.room > 0 and world.clock.now() < until:
         rows = reading.page(min(PAGE, ramp.room))
         if circuits:
@@ -118,12 +124,15 @@ def _unpark_client(world: World, parked: Parked, known_at: int, until: int, repo
                 if (at := ramp.leaves_at(release)) is not None:
                     going.append((row, release, at))
         still_open = open_keys(world, reading, [(row, release) for row, release, _ in going])
-        _release(world, reading, [one for one in going if one[0].key in still_open], report)
+        opened = [one for one in going if one[0].key in still_open]
+        if opened and not part.is_taken():
+            return False
+        _release(world, reading, opened, report)
         if reading.is_over:
-            _note_end(world, parked, None if reading.finds_any else began_at)
+            part.note_end(None if reading.finds_any else began_at)
             return not reading.leaves_any
-    if ramp.is_used and not parked.by_hand:
-        world.regulation.direct_parked(msgspec.structs.replace(parked, rate=next_rate(parked.rate)), before=parked)
+    if ramp.is_used:
+        part.note_step()
     return False
 
 
@@ -134,7 +143,7 @@ class _Ramp:
     """
 
     def __init__(self, circuits: Mapping[str, Circuit], start_at: int, rate: float, seconds: int) -> None:
-        self._circuits, self._start_at = circuits, start_at
+        self.circuits, self._start_at = circuits, start_at
         self._every_ms, self._next_at = 1000 / rate, float(start_at)
         self._tries: Counter[str] = Counter()
         self.room = max(1, int(rate * seconds))
@@ -143,7 +152,7 @@ class _Ramp:
     def leaves_at(self, release: Release) -> int | None:
         """The instant (ms) at which a release is to run; None if it stays parked."""
         host = host_of(release.occurrence.target) or ""
-        passage, _ = plan_passage(self._circuits.get(host), self._start_at)
+        passage, _ = plan_passage(self.circuits.get(host), self._start_at)
         if passage is Passage.PARK or self._tries[host] == MOST_TRIES:
             return None
         self.room -= 1
@@ -153,19 +162,6 @@ class _Ramp:
         self.is_used = True
         self._next_at += self._every_ms
         return int(self._next_at - self._every_ms)
-
-
-def _note_end(world: World, parked: Parked, empty_at: int | None) -> None:
-    """Reset a client's directions once its whole partition was read; if they need no reset, forget a note without rows.
-
-    All that the directions asked for is done then, and the next backlog has a ramp of its own. `empty_at`: when the
-    reading began (ms), if it found no row.
-    """
-    if not parked.goes_like(Parked(parked.client_id)):
-        world.regulation.direct_parked(Parked(parked.client_id), before=parked)
-    elif empty_at is not None and empty_at > parked.noted_at + NOTED_MS + LONGEST_PARKING_MS:
-        # Sooner than that, a deliverer might still have put a row under this note since the partition was read.
-        world.regulation.forget_parked(parked)
 
 
 def _release(
@@ -199,6 +195,6 @@ def _discard_client(world: World, parked: Parked, until: int, report: UnparkRepo
     while world.clock.now() < until:
         report.discarded += discard(world, reading, parked, reading.page(PAGE))
         if reading.is_over:
-            _note_end(world, parked, None)
+            Part(world, parked, until).note_end(None)
             return not reading.leaves_any
     return False

@@ -1,0 +1,72 @@
+"""Goes back to the versions of the Lambdas that worked before the last deployment, or forward to the newest again.
+
+Only aliases are moved, so it takes seconds. A Lambda that the last deployment left alone stays as it is: its alias
+names a version from before that deployment. So a second call finds nothing to do.
+
+How it fails. The call dies between two aliases: a repeat moves the rest. A version of before was deleted by hand: that
+is said before anything is moved. A deployment runs: nothing is moved, since CloudFormation is moving the same aliases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from clockwork.settings import LIVE
+from rollout.live import Live
+
+Say = Callable[[str], None]
+NEXT = """Go back in the repository, too: the next deployment that changes a Lambda moves its alias again. One of the
+very same code moves none; `make rollback FORWARD=1` does."""
+
+
+class NotRolledBack(Exception):
+    """Nothing was changed; the message says why."""
+
+
+@dataclass(frozen=True)
+class Move:
+    """An alias that is to name another version."""
+
+    function: str
+    live: int
+    to: int
+
+
+def rollback(live: Live, say: Say, *, forward: bool = False) -> None:
+    """Move the alias of each Lambda that the last deployment changed. Raises NotRolledBack."""
+    status = live.account.status(live.name)
+    if not status.endswith("_COMPLETE"):
+        raise NotRolledBack(f"the stack is {status}: wait until CloudFormation has come to an end")
+    deployed_at = live.deployed_at
+    found = [move for function in live.functions if (move := _move(live, function, deployed_at, forward=forward))]
+    if not found:
+        done = "is of its newest version" if forward else "is of a version from before the last deployment"
+        say(f"Nothing to do: every Lambda {done} ({deployed_at:%Y-%m-%d %H:%M:%S} UTC).")
+        return
+    for move in found:
+        live.account.client("lambda").update_alias(FunctionName=move.function, Name=LIVE, FunctionVersion=str(move.to))
+        say(f"{move.function}: version {move.to}, was {move.live}")
+    if not forward:
+        say(NEXT)
+
+
+def _move(live: Live, function: str, deployed_at: datetime, *, forward: bool) -> Move | None:
+    client = live.account.client("lambda")
+    pages = client.get_paginator("list_versions_by_function").paginate(FunctionName=function)
+    made = {int(one["Version"]): one["LastModified"] for page in pages for one in page["Versions"] if _counts(one)}
+    now = int(client.get_alias(FunctionName=function, Name=LIVE)["FunctionVersion"])
+    if forward:
+        newest = max(made)
+        return Move(function, now, newest) if newest > now else None
+    if now not in made or datetime.fromisoformat(made[now]) < deployed_at:
+        return None
+    earlier = [version for version in made if version < now]
+    if not earlier:
+        raise NotRolledBack(f"{function} has no version from before the last deployment: nothing was changed")
+    return Move(function, now, max(earlier))
+
+
+def _counts(version: dict[str, str]) -> bool:
+    return version["Version"] != "$LATEST"
