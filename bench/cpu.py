@@ -11,12 +11,13 @@ of many turns counts, in us per job. Machines differ, so compare the ratio only.
     poll_release    a visit to a shard: lease, a page of 500 due rows, 50 batches of messages, commit
     deliver         a batch of 10 messages: 10 claims, targets that accept at once, 10 outcomes
 
-A sentence below the table gives the CPU that the API's edge adds for a batch (parse, validate, answer).
+    api_single_whole, api_batch_whole    the same requests, the latter packed, from API Gateway's event to the answer
 
     python -m bench.cpu [--json] [--docs] [--chunks N]
 
-The last line of standard output is one JSON object; the table goes to standard error. `create_packed` is in the table
-only: packing leaves so little to botocore that the ratio says less than the time itself.
+The last line of standard output is one JSON object; the table goes to standard error. Packing leaves so little to
+botocore that the ratio of `create_packed` and of a whole batch says less than the time itself. With --docs the result
+is kept, too: `bench.capacity` and the curve of `bench.units` reckon with it.
 """
 
 from __future__ import annotations
@@ -27,20 +28,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from bench.reporting.report import publish
+from bench.reporting.results import keep
 from bench.reporting.tables import machine, table
 from bench.stubbed.bare import Bare, Calls, Recorder
 from bench.stubbed.canned import answers
-from bench.stubbed.edge import edge_us_per_job
+from bench.stubbed.edge import whole_requests
 from bench.stubbed.interleaved import Cost, as_line, compare
 from bench.stubbed.stub import stub
 from bench.stubbed.stub_world import stub_session, stub_world
 from bench.stubbed.workloads import Unexpected, Workload, workloads
 
 CHUNKS = 31
-#: The workloads in the JSON.
-KEYS = ("create_single", "create_batch", "poll_release", "deliver")
 #: Runs of a workload per chunk: enough that the steps of the CPU clock do not count.
-_RUNS = {"create_single": 20, "create_batch": 1, "create_packed": 5, "poll_release": 1, "deliver": 4}
+_RUNS = {
+    "create_single": 20,
+    "create_batch": 1,
+    "create_packed": 5,
+    "poll_release": 1,
+    "deliver": 4,
+    "api_single_whole": 20,
+    "api_batch_whole": 1,
+}
 #: After this many runs an environment has read and leased all that it keeps for a while. The calls for these are not
 #: among the calls that a job cannot do without.
 _WARM_UPS = 5
@@ -48,7 +56,7 @@ _WARM_UPS = 5
 
 def measure(names: Sequence[str], chunks: int) -> Iterator[tuple[str, Cost]]:
     """The cost of each workload, with Clockwork and with botocore alone."""
-    wanted = workloads()
+    wanted = {**workloads(), **whole_requests()}
     with stub(answers()) as endpoint_url:
         for name in names:
             yield name, _compare(wanted[name], endpoint_url, chunks, _RUNS[name])
@@ -76,15 +84,10 @@ def _compare(workload: Workload, endpoint_url: str, chunks: int, runs: int) -> C
         bare.close()
 
 
-def page(costs: Mapping[str, Cost], edge_us: float) -> str:
+def page(costs: Mapping[str, Cost]) -> str:
     """The block in the documentation."""
     rows = [[f"`{name}`", *cost.as_cells()] for name, cost in costs.items()]
-    return "\n\n".join(
-        [
-            table(["CPU us per job", "Clockwork", "botocore alone", "ratio"], rows),
-            f"The API's edge takes {edge_us:.0f} us per job of a batch in addition. {machine()}",
-        ]
-    )
+    return f"{table(['CPU us per job', 'Clockwork', 'botocore alone', 'ratio'], rows)}\n\n{machine()}"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -97,12 +100,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--chunks", type=int, default=CHUNKS, help=f"turns of each way (default {CHUNKS})")
     options = parser.parse_args(arguments)
     costs = dict(measure(list(_RUNS), options.chunks))
-    if options.docs or not options.json:
-        text = page(costs, edge_us_per_job(options.chunks))
-        sys.stderr.write(f"{text}\n")
-        if options.docs:
-            publish("cpu", text)
-    print(as_line({name: cost for name, cost in costs.items() if name in KEYS}))
+    if not options.json:
+        sys.stderr.write(f"{page(costs)}\n")
+    if options.docs:
+        keep("cpu", {name: cost.as_json() for name, cost in costs.items()})
+        publish("cpu", page(costs))
+    print(as_line(costs))
 
 
 if __name__ == "__main__":

@@ -24,16 +24,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from bench.arrivals.calibrating import late_creates, percentiles, probe
 from bench.arrivals.clockwork_run import clockwork, create
-from bench.arrivals.lateness_jobs import COUNTED, LONE, Job, Load, Score, score
+from bench.arrivals.lateness_jobs import BEYOND, COUNTED, LONE, STEADY, Job, Load, Score, score
 from bench.arrivals.quiet import LONGEST_WAIT_SECONDS, QUIET_CORES, await_quiet, busy_cores
 from bench.arrivals.target import Target
 from bench.reporting.report import publish
+from bench.reporting.results import keep
 from bench.reporting.tables import machine
 from bench.reporting.tables import table as markdown
 from bench.rivals.environment import ensure_environment
 from bench.rivals.process import RIVALS, RivalFailed, rival
-from infra import ROOT
+from local.stack import LocalStack
 
 CLOCKWORK = "clockwork"
 #: Time until the warm-up. With Clockwork's, its other jobs are further away than its lookahead, so that pollers find
@@ -43,7 +45,8 @@ RIVAL_LEAD_SECONDS = 8
 #: How long the benchmark waits for late jobs after the last one was due, and for duplicates after the last one arrived.
 STRAGGLER_SECONDS = 30
 STRAY_SECONDS = 2
-RESULT = ROOT / "build/bench-lateness.json"
+#: The name under which the figures for the calibration are kept.
+RESULT = "lateness"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,19 +73,24 @@ def measure(names: Sequence[str], wanted: Load) -> Iterator[tuple[str, Result]]:
 
 
 def _run(name: str, wanted: Load) -> dict[str, Score]:
-    jobs = wanted.jobs()
-    with Target() as target, _system(name, target, jobs, wanted) as begins_at:
+    jobs = wanted.jobs(calibrating=name == CLOCKWORK)
+    with Target() as target, _system(name, target, jobs, wanted) as (begins_at, stack):
         due_at = {job.number: begins_at + job.offset_ms for job in jobs}
         _await_arrivals(target, due_at)
         arrivals = target.arrivals()
+        if stack is not None:
+            _keep(stack, target, jobs, begins_at, wanted)
     parts = {part: {job.number for job in jobs if job.part == part} for part in (LONE, *COUNTED)}
     parts["all"] = {job.number for job in jobs if job.part in COUNTED}
     return {part: score({number: due_at[number] for number in some}, arrivals) for part, some in parts.items()}
 
 
 @contextmanager
-def _system(name: str, target: Target, jobs: Sequence[Job], wanted: Load) -> Iterator[int]:
-    """Schedule all jobs with the system and run it until the end of the block; yields when the load begins (ms)."""
+def _system(name: str, target: Target, jobs: Sequence[Job], wanted: Load) -> Iterator[tuple[int, LocalStack | None]]:
+    """Schedule all jobs with the system and run it until the end of the block.
+
+    Yields when the load begins (ms), and Clockwork's stack.
+    """
 
     def due(begins_at: int) -> list[tuple[str, int]]:
         return [(target.url(job.number), begins_at + job.offset_ms) for job in jobs]
@@ -91,11 +99,11 @@ def _system(name: str, target: Target, jobs: Sequence[Job], wanted: Load) -> Ite
         with clockwork(target.port) as stack:
             begins_at = _begin(CLOCKWORK_LEAD_SECONDS, wanted)
             create(stack, due(begins_at))
-            yield begins_at
+            yield begins_at, stack
     else:
         begins_at = _begin(RIVAL_LEAD_SECONDS, wanted)
         with rival(name, due(begins_at)):
-            yield begins_at
+            yield begins_at, None
 
 
 def _begin(lead_seconds: int, wanted: Load) -> int:
@@ -143,16 +151,17 @@ def _rows(name: str, result: Result) -> Iterator[list[str]]:
         yield [name, part, *map(str, figures), f"{result.busy_before:.1f} / {result.busy_after:.1f}"]
 
 
-def _keep(results: Mapping[str, Result], wanted: Load) -> None:
-    """Write the figures that `bench.capacity` calibrates its model with; nothing if Clockwork did not run."""
-    result = results.get(CLOCKWORK)
-    if result is None or result.not_run:
-        return
-    counted, lone = result.scores["all"], result.scores[LONE]
-    kept = {"p50Ms": counted.p50_ms, "p99Ms": counted.p99_ms, "loneP50Ms": lone.p50_ms}
-    load = {"perSecond": wanted.per_second, "seconds": wanted.seconds, "herd": wanted.herd}
-    RESULT.parent.mkdir(exist_ok=True)
-    RESULT.write_text(json.dumps(kept | load), encoding="utf-8")
+def _keep(stack: LocalStack, target: Target, jobs: Sequence[Job], begins_at: int, wanted: Load) -> None:
+    """Measure what is left to measure, and keep the figures that `bench.capacity` is calibrated with."""
+    arrivals, beyond = target.arrivals(), len(jobs)
+    came = [one for one in jobs if one.number in arrivals]
+    late = {
+        part: percentiles([min(arrivals[one.number]) - begins_at - one.offset_ms for one in came if one.part == part])
+        for part in (LONE, STEADY, BEYOND)
+    }
+    late["late"] = percentiles(late_creates(stack, target, range(beyond, beyond + wanted.late), wanted.late_step_ms))
+    probes = probe(stack, target, beyond + wanted.late)
+    keep(RESULT, {"load": vars(wanted), "lateMs": late, "probesMs": probes, "machine": machine()})
 
 
 def _say(line: str) -> None:
@@ -181,7 +190,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _say(page(results, wanted))
     if options.docs:
         publish("lateness", page(results, wanted))
-    _keep(results, wanted)
     print(json.dumps(report(results)))
 
 

@@ -7,13 +7,17 @@ they run in this process and in virtual time. The delivery to a job's target is 
 The units of a poller's visit (about 2 writes and 1 read) are shared by the jobs that the visit finds. On all paths
 except `none_spread`, one visit to one shard finds all jobs; `none_spread` is an hour of 16 shards, almost idle.
 
-Dollars are these units times `bench/billing/prices.py` and nothing else. A held batch is an invocation of the
-deliverer, which AWS bills while it waits: half a second on average.
+`dollarsPerMillion` are these units times `bench/billing/prices.py` and nothing else, in full batches of ten. A held
+batch is an invocation of the deliverer, which AWS bills while it waits: half a second on average.
+
+`curve` (200 bytes a job) and `curve1k` have dollars per million by jobs a second with everything that AWS bills: the
+units of `bench/costs/metered.py`, the batches and times that the model has at that rate, the api's time, logs, stored
+bytes with their recovery, and the idle month's share. `controls` are units of a call that looks or changes.
 
     python -m bench.units [--json] [--docs] [--jobs N] [--path NAME ...]
 
 The last line of standard output is one JSON object, its dollars on demand and without fair queues; the tables go to
-standard error, with --docs also into docs/performance.md. About a minute.
+standard error, with --docs also into docs/performance.md. With --path neither the curve nor the controls. Some minutes.
 """
 
 from __future__ import annotations
@@ -24,11 +28,17 @@ import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from typing import Any
 
+from bench.billing.controls import meter_controls
 from bench.billing.paths import PATHS
 from bench.billing.unit_tables import page
 from bench.billing.usage import Usage
+from bench.costs.measure import measure as measure_curve
+from bench.costs.page import page as curve_page
+from bench.costs.page import report as curve_report
 from bench.reporting.report import publish
+from bench.reporting.results import keep
 from local.emulator import Credentials, emulator
 
 JOBS = 1_000
@@ -58,10 +68,17 @@ def _meter(names: Sequence[str], jobs: int, *, silent: bool) -> Mapping[str, Usa
     return usages
 
 
-def report(usages: Mapping[str, Usage]) -> str:
+def report(usages: Mapping[str, Usage], besides: Mapping[str, Any]) -> str:
     """The result as one line of JSON."""
     dollars = {name: round(usage.dollars_per_million, 4) for name, usage in usages.items()}
-    return json.dumps({**{name: usage.as_json() for name, usage in usages.items()}, "dollarsPerMillion": dollars})
+    units = {name: usage.as_json() for name, usage in usages.items()}
+    return json.dumps({**units, "dollarsPerMillion": dollars, **besides})
+
+
+def measure_controls() -> Mapping[str, Usage]:
+    """The usage of a call of each kind that looks or changes."""
+    with emulator(secure=False) as running:
+        return meter_controls(running, Credentials.root())
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -77,11 +94,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.docs and options.path:
         parser.error("--docs writes the table of all paths, so it does not go with --path")
     usages = measure(options.path or list(PATHS), options.jobs, silent=options.json)
+    if options.path:
+        print(report(usages, {}))
+        return
+    controls, curve = measure_controls(), measure_curve()
     if not options.json:
-        sys.stderr.write(f"{page(usages)}\n")
+        sys.stderr.write(f"{curve_page(curve)}\n\n{page(usages, controls)}\n")
     if options.docs:
-        publish("units", page(usages))
-    print(report(usages))
+        keep("curve", curve)
+        publish("curve", curve_page(curve))
+        publish("units", page(usages, controls))
+    called = {name: usage.as_json() for name, usage in controls.items()}
+    print(report(usages, {"controls": called, **curve_report(curve)}))
 
 
 if __name__ == "__main__":

@@ -37,16 +37,20 @@ def create(stack: LocalStack, jobs: Sequence[tuple[str, int]]) -> None:
     """Create jobs of (url, due instant in ms), recorded in full, in batches. Raises CreateFailed."""
     api = stack.api()
     for some in batches(jobs, JOBS_PER_REQUEST):
-        body = {"clientId": CLIENT, "jobs": [_job(url, due_at) for url, due_at in some]}
+        body = {"clientId": CLIENT, "jobs": [_due(url, due_at) for url, due_at in some]}
         answer = api.request("POST", "/v1/jobs/batch", body)
         refused = [one for one in answer.body["results"] if one["status"] != 201] if answer.status == 200 else [answer]
         if refused:
             raise CreateFailed(f"{len(refused)} of {len(some)} jobs: {refused[0]}")
 
 
-def _job(url: str, due_at: int) -> dict[str, object]:
+def _due(url: str, due_at: int) -> dict[str, object]:
+    return {"schedule": {"at": to_text(due_at)}, **job(url)}
+
+
+def job(url: str) -> dict[str, object]:
+    """A job without its schedule, recorded in full."""
     return {
-        "schedule": {"at": to_text(due_at)},
         "target": {"type": "http", "url": url},
         "payload": {"hello": "world"},
         "record": "full",

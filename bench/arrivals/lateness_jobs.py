@@ -11,6 +11,8 @@ from bench.arrivals.percentiles import percentile
 #: Parts of the load. Warm-up jobs fill pools, environments and connections; lone jobs calibrate `bench.capacity`.
 #: The results count neither.
 WARM_UP, LONE, STEADY, HERD = "warm-up", "lone", "steady", "herd"
+#: A herd of more batches than the local event source takes at once: for Clockwork alone, to calibrate `bench.capacity`.
+BEYOND = "herd beyond ten batches"
 COUNTED = (STEADY, HERD)
 
 
@@ -37,13 +39,21 @@ class Load:
     #: The pause between the last steady job and the herd.
     pause_ms: int = 3_000
 
-    def jobs(self) -> list[Job]:
-        """All jobs, in the order in which they are due."""
+    #: The herd that calibrates, and the pause before it; then the late creates, and their distance.
+    beyond: int = 300
+    beyond_pause_ms: int = 4_000
+    late: int = 40
+    late_step_ms: int = 150
+
+    def jobs(self, *, calibrating: bool = False) -> list[Job]:
+        """All jobs, in the order in which they are due. `calibrating`: with the herd beyond ten batches."""
         offsets = [(WARM_UP, offset) for offset in self.warm_up_offsets_ms for _ in range(self.herd)]
         offsets += [(LONE, -1_000 - index * self.lone_step_ms) for index in reversed(range(self.lone))]
         step_ms = 1_000 / self.per_second
         offsets += [(STEADY, round(index * step_ms)) for index in range(self.per_second * self.seconds)]
         offsets += [(HERD, self.seconds * 1_000 + self.pause_ms)] * self.herd
+        if calibrating:
+            offsets += [(BEYOND, self.seconds * 1_000 + self.pause_ms + self.beyond_pause_ms)] * self.beyond
         return [Job(number, part, offset) for number, (part, offset) in enumerate(offsets)]
 
     @property

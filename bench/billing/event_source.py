@@ -32,18 +32,18 @@ class EventSource:
         self._url = queue_url
         self._waiting: list[tuple[int, int, str]] = []
 
-    def next_batch(self, until: int | None) -> Batch | None:
-        """The next messages, at most ten; None if there are none.
+    def next_batch(self, until: int | None, most: int = BATCH) -> Batch | None:
+        """The next messages, at most `most`; None if there are none.
 
         With `until` (ms), a batch has messages of one second before `until` only, as in an idle deployment. Without it,
-        a batch has the next ten, all received in the second of the last: as in a deployment where many more jobs fall
-        into each second.
+        a batch has the next of them, all received in the second of the last: as in a deployment where many more jobs
+        fall into each second.
         """
         self._fetch()
         if not self._waiting or (until is not None and self._waiting[0][0] * 1000 >= until):
             return None
         batch = Batch(self._waiting[0][0])
-        while self._waiting and len(batch.bodies) < BATCH:
+        while self._waiting and len(batch.bodies) < most:
             if until is not None and self._waiting[0][0] != batch.second:
                 break
             batch.second, _, body = heapq.heappop(self._waiting)

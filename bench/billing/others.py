@@ -1,5 +1,7 @@
-"""The cost of a million one-shot jobs of 1 KB with other schedulers, in the same units at the same prices.
+"""The cost of a million one-shot jobs with other schedulers, in the same units at the same prices.
 
+It is the same for 200 bytes and for 1 KB, since none of them bills smaller steps than that. A consumer is taken to get
+ten jobs at a time at any rate, which flatters them where jobs come one by one; logs and storage are left out.
 The units of each are counted from its public documentation or source, for its least wasteful use. Servers and brokers
 that its users run themselves are named and not counted.
 """
@@ -46,6 +48,12 @@ OTHERS = (
         says="two transitions: wait, send; the same consumer",
         source="https://aws.amazon.com/step-functions/pricing/",
         units={"stateTransitions": 2, "sqsRequests": 1 + _CONSUMER_REQUESTS, **_CONSUMER},
+    ),
+    Other(
+        name="Lambda durable functions",
+        says="three operations: start, wait, step; invoked twice, 256 MB for 30 ms each",
+        source="https://aws.amazon.com/lambda/pricing/",
+        units={"durableOperations": 3, "lambdaInvocations": 2, "gbSeconds": 2 * 0.030 * 256 / 1_024},
     ),
     Other(
         name="Airbnb's Dynein",

@@ -21,6 +21,7 @@ from local.emulator import Credentials, Emulator
 LEAD_SECONDS = 180
 TICK_SECONDS = 60
 PAYLOAD_BYTES = 200
+LARGER_PAYLOAD_BYTES = 1_024
 LARGEST_REQUEST = 500
 USUAL_REQUEST = 200
 _HOUR_SECONDS = 3_600
@@ -52,6 +53,7 @@ class Path:
     fires: int = 1
     client: Mapping[str, Any] = field(default_factory=dict)
     parked: bool = False
+    payload_bytes: int = PAYLOAD_BYTES
 
     def run(self, running: Emulator, account: Credentials, jobs: int) -> Usage:
         """Take so many jobs along this path; the usage of each. Raises Unexpected if one does not arrive as planned."""
@@ -89,7 +91,7 @@ class Path:
         job = {
             "schedule": self.schedule or {"at": to_text(due_at)},
             "target": self._target(number),
-            "payload": base64.b64encode(rng.randbytes(PAYLOAD_BYTES * 3 // 4)).decode(),
+            "payload": base64.b64encode(rng.randbytes(self.payload_bytes * 3 // 4)).decode(),
             "record": self.record,
         }
         if self.named:
@@ -164,6 +166,13 @@ PATHS = {
         Path(name="full_single", says="one a request, recorded", record="full"),
         _in_batches("full_batch", "500 a request, recorded", record="full"),
         _in_batches("full_batch_keyed", "the same with an Idempotency-Key", record="full", keyed=True),
+        Path(
+            name="full_single_1k",
+            says="one a request of 1 KB, recorded",
+            record="full",
+            payload_bytes=LARGER_PAYLOAD_BYTES,
+        ),
+        _in_batches("none_batch_1k", "500 a request of 1 KB each", payload_bytes=LARGER_PAYLOAD_BYTES),
         Path(name="retry_full", says="one a request, recorded, the first attempt fails", record="full", failures=1),
         Path(name="cancel_none", says="one a request, each cancelled in time", cancelled=True),
         Path(name="cancel_full", says="the same, recorded", record="full", cancelled=True),

@@ -36,6 +36,9 @@ SCHEDULER_INVOCATION = 1.00
 #: https://aws.amazon.com/step-functions/pricing/ - state transitions of Standard workflows.
 STATE_TRANSITION = 25.00
 
+#: https://aws.amazon.com/lambda/pricing/ - operations of durable functions: each start, step and wait is one.
+DURABLE_OPERATION = 8.00
+
 # Dollars.
 
 #: https://aws.amazon.com/lambda/pricing/ - a GB-second on arm64; a provisioned poller of an event source for an hour.
@@ -92,6 +95,7 @@ class Tariff:
             "gbSeconds": GB_SECOND * _MILLION,
             "schedulerInvocations": SCHEDULER_INVOCATION,
             "stateTransitions": STATE_TRANSITION,
+            "durableOperations": DURABLE_OPERATION,
         }
 
     def dollars_per_million(self, units: Mapping[str, float]) -> float:

@@ -9,15 +9,16 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 from types import MappingProxyType
 from typing import Any
 
 import botocore.session
 
-from bench.billing.event_source import EventSource
+from bench.billing.event_source import BATCH, EventSource
 from bench.billing.meter import Meter
 from clockwork.aws.session import Aws
 from clockwork.bootstrap import App, Handler, aws_world
@@ -46,7 +47,7 @@ _QUEUES = (
     "ordered_release_queue_url",
     "ordered_release_dead_letter_queue_url",
 )
-_PRINCIPAL = "arn:aws:iam::111111111111:user/caller"
+PRINCIPAL = "arn:aws:iam::111111111111:user/caller"
 #: A caller as API Gateway logs it: a session of a role.
 _CALLER = "arn:aws:sts::111111111111:assumed-role/OrdersService/i-0123456789abcdef0"
 _MAKERS = {
@@ -116,9 +117,15 @@ class Scheduler:
         if stopped:
             raise Unexpected(f"pollers stopped: {stopped}")
 
-    def deliver(self, until: int | None = None) -> None:
-        """Deliver the messages that become visible before `until` (ms), or all. Raises Unexpected if one comes back."""
-        while batch := self._source.next_batch(until):
+    def deliver(self, until: int | None = None, sizes: Iterable[int] = repeat(BATCH)) -> None:
+        """Deliver the messages that become visible before `until` (ms), or all. Raises Unexpected if one comes back.
+
+        `sizes`: the most messages of each batch; it ends after the messages do.
+        """
+        for size in sizes:
+            batch = self._source.next_batch(until, size)
+            if batch is None:
+                return
             self.clock.hold_until(batch.second * 1000)
             self._meter.add_queue_batch(batch.bodies)
             common = {"attributes": {"ApproximateReceiveCount": "1"}, "eventSourceARN": _RELEASE_ARN}
@@ -171,16 +178,19 @@ def scheduler(
     ordered_shards: int = 0,
     answer: Callable[[Delivery, MemoryClock], Outcome] | None = None,
     client: Mapping[str, Any] = MappingProxyType({}),
+    admin: bool = False,
 ) -> Iterator[tuple[Scheduler, Meter]]:
     """A scheduler in an empty account of the emulator, and the meter of all its calls from now on.
 
     `answer`: the outcome of a delivery; without it every delivery succeeds. `client`: fields that its one client has
-    besides its name, principal and queue.
+    besides its name, principal and queue. `admin`: its principal is an admin's, too.
     """
     # Where minutes end decides which jobs share a row. The clock starts on a whole minute, so that the figures do
     # not depend on the time of day; jobs that are due within one minute then take the fewest rows.
     clock = MemoryClock(int(time.time()) // 60 * 60_000)
     settings = created_resources(running, account, shards, ordered_shards)
+    if admin:
+        settings = settings.with_(admin_principals=(PRINCIPAL,))
     _prepare(running, account, settings, client)
     session = forgetful_session(account)
     meter = Meter(session)
@@ -211,7 +221,7 @@ def _prepare(running: Emulator, account: Credentials, settings: Settings, client
         world = aws_world(settings, aws)
         ensure_shards(world)
         queues = (QUEUE_ARN,)
-        world.clients.put(Client(client_id=CLIENT, principals=(_PRINCIPAL,), allowed_queue_arns=queues, **client))
+        world.clients.put(Client(client_id=CLIENT, principals=(PRINCIPAL,), allowed_queue_arns=queues, **client))
     finally:
         aws.close()
 
@@ -259,7 +269,7 @@ def _api_event(method: str, path: str, body: object, key: str | None) -> dict[st
         "requestContext": {
             "stage": "$default",
             "http": {"method": method, "path": path},
-            "authorizer": {"iam": {"userArn": _PRINCIPAL}},
+            "authorizer": {"iam": {"userArn": PRINCIPAL}},
         },
         "body": None if body is None else json.dumps(body),
         "isBase64Encoded": False,

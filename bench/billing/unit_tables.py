@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bench.billing.others import OTHERS
+from bench.billing.controls import CONTROLS
 from bench.billing.paths import PATHS
 from bench.billing.prices import ON_DEMAND, TARIFFS
 from bench.billing.usage import Usage
@@ -18,15 +18,18 @@ _HEADS = {
     "heldBatches": "holds",
     "apiRequests": "API",
     "logKilobytes": "log KB",
-    "gbSeconds": "GB-seconds",
-    "schedulerInvocations": "Scheduler",
-    "stateTransitions": "transitions",
 }
 
 
-def page(usages: Mapping[str, Usage]) -> str:
+#: Their dollars are those of the curve, which has them at each rate.
+_ON_THE_CURVE = frozenset(
+    f"{record}_{way}" for record in ("none", "full") for way in ("single", "single_1k", "batch", "batch_1k", "packed")
+)
+
+
+def page(usages: Mapping[str, Usage], controls: Mapping[str, Usage]) -> str:
     """The block in the documentation."""
-    return "\n\n".join([_units(usages), _dollars(usages), _others(), machine()])
+    return "\n\n".join([_units(usages), _dollars(usages), _controls(controls), machine()])
 
 
 def _units(usages: Mapping[str, Usage]) -> str:
@@ -43,16 +46,16 @@ def _dollars(usages: Mapping[str, Usage]) -> str:
     rows = [
         [f"`{path}`", *(f"{tariff.dollars_per_million(usage.as_json()):.2f}" for tariff in TARIFFS.values())]
         for path, usage in usages.items()
+        if path not in _ON_THE_CURVE
     ]
-    return table(["dollars per million jobs", *TARIFFS], rows)
+    return table(["dollars per million jobs, in full batches of ten", *TARIFFS], rows)
 
 
-def _others() -> str:
+def _controls(controls: Mapping[str, Usage]) -> str:
+    shown = ("writeUnits", "readUnits", "logKilobytes")
     rows = [
-        [f"[{one.name}]({one.source})", f"{one.dollars_per_million:.2f}", _told(one.units), one.says] for one in OTHERS
+        [f"`{name}`", *(f"{usage.as_json()[unit]:.2f}" for unit in shown), f"{usage.dollars_per_million:.2f}", says]
+        for name, usage in controls.items()
+        for says in (CONTROLS[name].says,)
     ]
-    return table(["elsewhere", "dollars per million jobs, on demand", "units per job", ""], rows)
-
-
-def _told(units: Mapping[str, float]) -> str:
-    return ", ".join(f"{amount:g} {_HEADS[name]}" for name, amount in units.items())
+    return table(["units per call", *(_HEADS[unit] for unit in shown), "dollars per million calls", ""], rows)

@@ -1,81 +1,155 @@
-"""Calibrates the model: with the local stack's constants it must predict the local stack's lateness.
+"""Calibrates the model: with the local stack's constants it must predict what was measured on the local stack.
 
-The model cannot know how long a deliverer takes from a due instant to an arrival. For a lone job `bench.lateness`
-measures it on the stack, apart from the load that is to be predicted. For the jobs that follow in the same batch this
-file measures it, with the deliverer's own code and no emulator. The other constants are `EMULATOR`.
+What is predicted was measured apart from what it is predicted with. The constants are those of `EMULATOR`; for a lone
+job the time from a due instant to an arrival comes from `bench.lateness`, and the times between the starts of a batch
+from `bench.model.starts`. It can fail: for each error there is a bound, and every constant is tried at three times its
+value and at a third of it. Unless each of these breaks a bound, too, the calibration is worth nothing, and fails.
 """
 
 from __future__ import annotations
 
-import json
-import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
+from typing import Any
 
-from bench.arrivals.lateness_jobs import COUNTED, Load
-from bench.arrivals.target import Target
+from bench.arrivals.lateness_jobs import BEYOND, STEADY, Load
+from bench.model.buckets import Ramp
+from bench.model.chances import Latency
 from bench.model.limits import EMULATOR, Limits
 from bench.model.rows import row_kind
 from bench.model.run import Stack
+from bench.model.starts import Starts
 from bench.model.world import Deployment
-from clockwork.aws.clock import SystemClock
-from clockwork.aws.targets.http import HttpTransport
-from clockwork.aws.targets.threads import ThreadedTargets
-from clockwork.domain import keys
-from clockwork.domain.ids import AnonymousJob
-from clockwork.domain.jobs import HttpTarget, Occurrence, Payload
-from clockwork.domain.releases import Release
-from clockwork.domain.storage.codec import encode_release
-from clockwork.flows.deliver.bundles import Message
-from clockwork.flows.deliver.deliver import deliver_batch
-from clockwork.memory.world import MemoryClockwork
 from clockwork.settings import Settings
 
-BATCH = 10
-ROUNDS = 12
-ROUNDS_APART = 4
-#: Time between two deliveries that are due apart: as in the steady part of `bench.lateness`.
-STEP_MS = 50
-HOLD_MS = 60
-#: The first rounds open connections and start threads.
-WARM_UP_ROUNDS = 2
-TOLERANCE = 0.3
+#: The most by which a prediction may be off, as a share of what was measured. `p50`, `p90` and `p99` are those of a
+#: steady load; `lateCreates` the median of jobs that are due when they are created, so without a hold; `herd` the
+#: larger error of the median and the p90 of more batches than the event source takes at once; `calls` the largest of
+#: single calls, and of the CPU of a claim and of a release.
+BOUNDS = {"p50": 0.3, "p90": 0.5, "p99": 1.0, "lateCreates": 0.3, "herd": 0.5, "calls": 0.5}
+FACTORS = (3.0, 1 / 3)
+#: The constants that were measured, and are tried.
+MEASURED = (
+    "write",
+    "query",
+    "send",
+    "target",
+    "queue_to_lambda",
+    "event_source",
+    "first_start_ms",
+    "record_ms_per_job",
+    "poller_ms_per_job",
+)
+#: What the stack cannot show: nothing here is calibrated, and AWS's own figures or assumptions stand in the model.
+NOT_SHOWN = (
+    "time between the starts of a batch: measured anew for each calibration, and small beside the rest",
+    "invoke: asynchronous invocations of pollers hide behind the lookahead",
+    "tails of all latencies of AWS",
+    "ramps of event sources, provisioned pollers",
+    "partitions, their throttles and splits, the doubling of on-demand tables",
+    "throttles and concurrency of the API",
+    "new environments: cold starts, ramp, account's quota, retirement",
+    "short batches of event sources",
+    "TLS to targets and to AWS, the latency of targets",
+    "memory's part of a core",
+)
+BEGINS_AT = 120_000
+_SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 
 @dataclass(frozen=True)
-class Starts:
-    """Times from a due instant to the first arrival of a batch, and from each arrival to the next (ms)."""
+class Measured:
+    """Lateness by part and percentile, and the times of single calls by constant, all in ms."""
 
-    first_ms: float
-    next_ms: float
-
-
-@dataclass(frozen=True)
-class Lateness:
-    """Percentiles of lateness, in ms."""
-
-    p50_ms: float
-    p99_ms: float
+    late_ms: Mapping[str, Mapping[str, float]]
+    calls_ms: Mapping[str, float]
+    load: Load
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """The measured lateness (None: not on this machine yet), and the lateness that the model predicts for that load.
+    """The errors of the predictions, and for each constant whether a wrong value would have been noticed."""
 
-    The medians are compared: the tail of the local stack comes from other work of the machine, which no model knows.
-    """
-
-    starts: Starts
-    measured: Lateness | None
-    predicted: Lateness
+    errors: Mapping[str, float]
+    sensitivity: Mapping[str, bool]
 
     @property
-    def error(self) -> float | None:
-        """The prediction's distance from the measured median, as a share of that; None without a measurement."""
-        if self.measured is None:
-            return None
-        return relative_error(self.predicted.p50_ms, self.measured.p50_ms)
+    def holds(self) -> bool:
+        """Whether every error is within its bound, and every constant counts."""
+        return within(self.errors) and all(self.sensitivity.values())
+
+    def as_json(self) -> dict[str, Any]:
+        """What is printed."""
+        rounded = {name: round(error, 3) for name, error in self.errors.items()}
+        return {**rounded, "sensitivity": dict(self.sensitivity), "assumed": list(NOT_SHOWN)}
+
+
+def calibrate(measured: Measured, starts: Starts) -> Calibration:
+    """Predict and compare; then do so with each constant wrong."""
+    limits = replace(EMULATOR, first_start_ms=starts.first_ms, next_start_ms=starts.next_ms)
+    errors = errors_of(predict(measured.load, limits), limits, measured)
+
+    def noticed(name: str) -> bool:
+        for factor in FACTORS:
+            wrong = scaled(limits, name, factor)
+            if within(errors_of(predict(measured.load, wrong), wrong, measured)):
+                return False
+        return True
+
+    return Calibration(errors, {name: noticed(name) for name in MEASURED})
+
+
+def within(errors: Mapping[str, float]) -> bool:
+    """Whether each error is within its bound."""
+    return all(errors[name] <= bound for name, bound in BOUNDS.items())
+
+
+def scaled(limits: Limits, name: str, factor: float) -> Limits:
+    """The limits with one constant at so many times its value."""
+    value = getattr(limits, name)
+    if isinstance(value, Latency):
+        changed: Any = Latency(value.p50 * factor, value.p99 * factor)
+    elif isinstance(value, Ramp):
+        changed = Ramp(value.start * factor, value.per_second * factor, value.most * factor)
+    else:
+        changed = value * factor
+    return replace(limits, **{name: changed})
+
+
+def predict(load: Load, limits: Limits) -> Mapping[str, Mapping[str, float]]:
+    """The percentiles of lateness, by part, that the model predicts for the local stack. Each part runs by itself."""
+    offsets: dict[str, list[int]] = {STEADY: [], BEYOND: []}
+    for job in load.jobs(calibrating=True):
+        if job.part in offsets:
+            offsets[job.part].append(job.offset_ms)
+    stacks = {part: _stack(limits) for part in offsets}
+    for part, stack in stacks.items():
+        for offset_ms in offsets[part]:
+            shard = stack.shards[stack.world.rng.randrange(len(stack.shards))]
+            shard.put(BEGINS_AT + offset_ms, row_kind(1))
+    stacks["late"] = late = _stack(limits)
+    late.creates.start(1_000 / load.late_step_ms, load.late * load.late_step_ms // 1_000, 0, 1, 1, BEGINS_AT)
+    predicted = {}
+    for part, stack in stacks.items():
+        lateness = stack.run(BEGINS_AT + (load.seconds + 60) * 1_000).lateness
+        predicted[part] = {name: lateness.percentile(share) for name, share in _SHARES.items()}
+    return predicted
+
+
+def errors_of(predicted: Mapping[str, Mapping[str, float]], limits: Limits, measured: Measured) -> dict[str, float]:
+    """The errors by the names of BOUNDS."""
+
+    def error(part: str, name: str) -> float:
+        return relative_error(predicted[part][name], measured.late_ms[part][name])
+
+    assumed = {name: _ms(getattr(limits, name)) for name in measured.calls_ms}
+    calls = [relative_error(assumed[name], ms) for name, ms in measured.calls_ms.items()]
+    return {
+        **{name: error(STEADY, name) for name in ("p50", "p90", "p99")},
+        "lateCreates": error("late", "p50"),
+        "herd": max(error(BEYOND, "p50"), error(BEYOND, "p90")),
+        "calls": max(calls),
+    }
 
 
 def relative_error(predicted: float, measured: float) -> float:
@@ -83,67 +157,20 @@ def relative_error(predicted: float, measured: float) -> float:
     return abs(predicted - measured) / measured
 
 
-def starts_of(apart: Sequence[float], together: Sequence[Sequence[float]]) -> Starts:
-    """The medians of both times, from the lateness (ms) of deliveries due apart, and of batches due together."""
-    steps = [(max(late) - min(late)) / (len(late) - 1) for late in together]
-    return Starts(round(statistics.median(apart), 2), round(statistics.median(steps), 2))
+def measured_from(kept: Mapping[str, Any], cpu_us: Mapping[str, float]) -> Measured:
+    """What `bench.lateness` and `bench.cpu` have kept."""
+    calls = {
+        **kept["probesMs"],
+        "record_ms_per_job": cpu_us["deliver"] / 2 / 1_000,
+        "poller_ms_per_job": cpu_us["poll_release"] / 1_000,
+    }
+    return Measured(kept["lateMs"], calls, Load(**{**kept["load"], "warm_up_offsets_ms": ()}))
 
 
-class _NoSecrets:
-    """A store without secrets, since no delivery is signed here."""
-
-    def get(self, name: str) -> str:
-        raise KeyError(name)
-
-
-def measure_starts() -> Starts:
-    """Measure batches of ten, due apart or on one millisecond, from the deliverer's flow to a receiver in a thread."""
-    clock = SystemClock()
-    targets = ThreadedTargets({HttpTarget: HttpTransport(clock, _NoSecrets())}, clock)
-    world = replace(MemoryClockwork().world, clock=clock, targets=targets)
-
-    def lateness(target: Target, number: int, step_ms: int) -> list[float]:
-        first_at = clock.now() + HOLD_MS
-        due_at = {number * BATCH + place: first_at + place * step_ms for place in range(BATCH)}
-        messages = [_message(target.url(slot), at, slot) for slot, at in due_at.items()]
-        deliver_batch(world, messages, first_at + 30_000)
-        arrivals = target.arrivals()
-        return [arrivals[slot][0] - at for slot, at in due_at.items()]
-
-    with Target() as target:
-        together = [lateness(target, number, 0) for number in range(WARM_UP_ROUNDS + ROUNDS)][WARM_UP_ROUNDS:]
-        apart = [lateness(target, len(together) + WARM_UP_ROUNDS + number, STEP_MS) for number in range(ROUNDS_APART)]
-    targets.close()
-    return starts_of([late for some in apart for late in some], together)
-
-
-def _message(url: str, due_at: int, number: int) -> Message:
-    job = AnonymousJob("p000", keys.row_key(due_at, f"calibration-{number}"), 0)
-    target = HttpTarget(url=url, private=True)
-    occurrence = Occurrence(client_id="bench", due_at=due_at, created_at=due_at, target=target, payload=Payload(b"{}"))
-    return Message(str(number), encode_release(Release(job.job_id, occurrence, due_at)))
-
-
-def predict(load: Load, starts: Starts) -> Lateness:
-    """The lateness that the model predicts for the local stack under the load of `bench.lateness`."""
-    limits: Limits = replace(EMULATOR, first_start_ms=starts.first_ms, next_start_ms=starts.next_ms)
+def _stack(limits: Limits) -> Stack:
     deployment = Deployment(settings=Settings.for_local(), warm_writes=EMULATOR.partition_writes, warm_environments=10)
-    stack = Stack(deployment, limits, jittered_ticks=False)
-    begins_at = 120_000
-    for job in load.jobs():
-        if job.part in COUNTED:
-            shard = stack.shards[stack.world.rng.randrange(len(stack.shards))]
-            shard.put(begins_at + job.offset_ms, row_kind(1))
-    stack.run(begins_at + (load.seconds + 60) * 1_000)
-    late = stack.world.tally.lateness
-    return Lateness(round(late.percentile(0.5), 1), round(late.percentile(0.99), 1))
+    return Stack(deployment, limits, jittered_ticks=False)
 
 
-def calibrate(result: Path) -> Calibration:
-    """Predict, and compare with the result that `bench.lateness` left, if there is one."""
-    starts, measured, load = measure_starts(), None, Load()
-    if result.exists():
-        kept = json.loads(result.read_text(encoding="utf-8"))
-        starts, measured = Starts(kept["loneP50Ms"], starts.next_ms), Lateness(kept["p50Ms"], kept["p99Ms"])
-        load = Load(per_second=kept["perSecond"], seconds=kept["seconds"], herd=kept["herd"])
-    return Calibration(starts, measured, predict(load, starts))
+def _ms(value: Any) -> float:
+    return float(value.p50 if isinstance(value, Latency) else value)

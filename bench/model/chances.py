@@ -26,6 +26,12 @@ class Latency:
     def _shape(self) -> tuple[float, float]:
         return math.log(self.p50), math.log(self.p99 / self.p50) / P99_DEVIATIONS
 
+    @property
+    def mean(self) -> float:
+        """The mean of all latencies."""
+        middle, deviation = self._shape
+        return math.exp(middle + deviation**2 / 2)
+
     def draw(self, rng: random.Random) -> float:
         """One latency."""
         middle, deviation = self._shape

@@ -38,11 +38,19 @@ class Creates:
         self._wake = wake
         self._random = SeededRandom(world.rng.randrange(2**32))
 
-    def start(self, per_second: int, seconds: int, delay_ms: int, spread_ms: int, jobs_per_request: int) -> None:
+    def start(
+        self,
+        per_second: float,
+        seconds: int,
+        delay_ms: int,
+        spread_ms: int,
+        jobs_per_request: int,
+        begins_at: float = 0.0,
+    ) -> None:
         """Plan a steady rate of jobs, each due `delay_ms` after its request and up to `spread_ms` later."""
         step_ms = 1_000 * jobs_per_request / per_second
         for number in range(int(seconds * 1_000 / step_ms)):
-            at = (number + self._world.rng.random()) * step_ms
+            at = begins_at + (number + self._world.rng.random()) * step_ms
             self._world.events.at(at, partial(self._request, jobs_per_request, (int(at) + delay_ms, spread_ms)))
 
     def _request(self, jobs: int, due: tuple[int, int]) -> None:
@@ -88,7 +96,9 @@ class Creates:
         key = keys.row_key(row.due_at, "")
         if shard.horizon >= key:
             self._world.tally.sends += -(-row.kind.jobs // MESSAGES_PER_BATCH)
-            self._release(shard.index, row.due_at, row.kind.jobs)
+            # The look at the shard is a call of its own, and takes about as long as a write.
+            looked = partial(self._release, shard.index, row.due_at, row.kind.jobs)
+            self._world.events.after(self._world.limits.write.draw(self._world.rng), looked)
             return True
         shard.put(*row)
         if key <= keys.edge_key(int(now) + self._world.settings.poller_invoke_seconds * 1000):

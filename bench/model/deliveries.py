@@ -139,22 +139,24 @@ class QueueModel:
     def _deliver(self, run_at: list[int], cold: float) -> None:
         """Deliver a batch: claim, hold each job until it is due, start it, await all answers, record the outcomes."""
         world, limits, rng, tally = self._world, self._world.limits, self._world.rng, self._world.tally
+        cores = limits.cores(world.deployment.deliverer_gb)
+        record_ms = len(run_at) * limits.record_ms_per_job / cores
         called = world.events.now + limits.queue_to_lambda.draw(rng)
         ready = began = called + cold
         records = world.deployment.record == "full"
         if records:
-            ready += limits.write.slowest_of(len(run_at), rng) + len(run_at) * limits.record_ms_per_job
-        late, start_ms = [], limits.first_start_ms
+            ready += limits.write.slowest_of(len(run_at), rng) + record_ms
+        late, start_ms = [], limits.first_start_ms / cores
         for due_at in run_at:
             if ready < due_at:
-                ready, start_ms = float(due_at), limits.first_start_ms
+                ready, start_ms = float(due_at), limits.first_start_ms / cores
             ready += start_ms
-            start_ms = limits.next_start_ms
+            start_ms = limits.next_start_ms / cores
             late.append(ready - due_at)
         tally.lateness.add_all(late)
         ended = ready + limits.target.slowest_of(len(run_at), rng)
         if records:
-            ended += limits.write.slowest_of(len(run_at), rng) + len(run_at) * limits.record_ms_per_job
+            ended += limits.write.slowest_of(len(run_at), rng) + record_ms
         tally.delivered += len(run_at)
         tally.first_due_at = min(tally.first_due_at, run_at[0])
         tally.last_delivered_at = max(tally.last_delivered_at, ready)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from bench.model.buckets import Ramp
 from bench.model.chances import Latency, Spread
+from bench.reporting.results import kept
 
 #: Messages that Lambda takes at once from a queue without a window (`infra.triggers.BATCH`).
 BATCH = 10
@@ -42,14 +43,24 @@ class Limits:
     environments_burst: int
     environments_per_second: int
     cold_start: Latency
-    #: Time from a due instant to the start of the first attempt, and from each start of a batch to the next.
+    #: Time from a due instant to the start of the first attempt, and from each start of a batch to the next, on a core.
     first_start_ms: float
     next_start_ms: float
     #: How long a target takes to answer.
     target: Latency
-    #: CPU per job of a poller, and of a deliverer for a claim or an outcome.
+    #: CPU per job of a poller, and of a deliverer for a claim or an outcome, on a core.
     poller_ms_per_job: float
     record_ms_per_job: float
+    #: The memory of a Lambda that has a whole core; with less it has as large a part of one.
+    core_mb: int
+
+    def cores(self, memory_gb: float) -> float:
+        """The part of a core that a Lambda of so much memory has for one thread."""
+        return min(1.0, memory_gb * 1_024 / self.core_mb)
+
+
+#: What the work of a job takes on a core of the machine that measured it last, us (`bench.cpu`).
+_CPU_US = {name: cost["ours"] for name, cost in kept("cpu").items()}
 
 
 AWS = Limits(
@@ -69,11 +80,13 @@ AWS = Limits(
     environments_burst=1_000,
     environments_per_second=100,
     cold_start=Latency(450, 900),
-    first_start_ms=4.0,
-    next_start_ms=1.0,
+    first_start_ms=2.3,
+    next_start_ms=0.58,
     target=Latency(40, 250),
-    poller_ms_per_job=0.2,
-    record_ms_per_job=1.4,
+    poller_ms_per_job=_CPU_US["poll_release"] / 1_000,
+    # A claim and an outcome are a delivery's calls.
+    record_ms_per_job=_CPU_US["deliver"] / 2 / 1_000,
+    core_mb=1_769,
 )
 
 ASSUMED = "assumed"
@@ -81,7 +94,7 @@ _DYNAMODB = "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide"
 _LAMBDA = "https://docs.aws.amazon.com/lambda/latest/dg"
 _HEAT = "https://aws.amazon.com/blogs/database/part-3-scaling-dynamodb-how-partitions-hot-keys-and-split-for-heat-impact-performance/"
 _LATENCY = "https://aws.amazon.com/blogs/database/understanding-amazon-dynamodb-latency/"
-_OUR_CPU = f"bench.cpu on a core of another machine; 1,024 MB are 0.6 of a core by {_LAMBDA}/configuration-memory.html"
+_OUR_CPU = f"bench.cpu on a core of another machine; memory's part of a core by {_LAMBDA}/configuration-memory.html"
 #: Where each constant of `AWS` comes from.
 SOURCES = {
     "partition_writes": f"{_DYNAMODB}/bp-partition-key-design.html",
@@ -100,11 +113,12 @@ SOURCES = {
     "environments_burst": f"{_LAMBDA}/scaling-behavior.html",
     "environments_per_second": f"{_LAMBDA}/scaling-behavior.html",
     "cold_start": ASSUMED,
-    "first_start_ms": f"{ASSUMED}: about twice that of the benchmark's idle machine, as 1,024 MB are 0.6 of a core",
-    "next_start_ms": f"{ASSUMED}: about twice that of the benchmark's idle machine, as 1,024 MB are 0.6 of a core",
+    "first_start_ms": f"{ASSUMED}: that of the benchmark's idle machine on a core",
+    "next_start_ms": f"{ASSUMED}: that of the benchmark's idle machine on a core",
     "target": ASSUMED,
     "poller_ms_per_job": _OUR_CPU,
     "record_ms_per_job": _OUR_CPU,
+    "core_mb": f"{_LAMBDA}/configuration-memory.html",
 }
 
 #: The local stack. Its launcher wakes the event source every 20 ms; a delayed message was measured to reach it after
@@ -121,5 +135,7 @@ EMULATOR = replace(
     environments_burst=20,
     poller_ms_per_job=0.12,
     record_ms_per_job=0.8,
+    # A Lambda there is a process, and has a core if one is free, whatever its memory.
+    core_mb=1,
     target=Latency(2, 20),
 )

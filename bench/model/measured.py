@@ -15,6 +15,7 @@ from typing import Any
 from bench.model.chances import Latency, Spread
 from bench.model.limits import AWS, BATCH, SOURCES, Limits
 from infra import ROOT
+from infra.memory import DELIVERER_MEMORY_MB
 
 FOLDER = ROOT / "docs/measured"
 #: The stage of a smoke that ran in an account.
@@ -87,9 +88,9 @@ def _messages(figures: Mapping[str, Any]) -> int | None:
 
 
 def _first_start(figures: Mapping[str, Any]) -> float | None:
-    """Half of the lone jobs are later. That includes the way to the target."""
+    """Half of the lone jobs are later, which includes the way to the target; so much as it would be on a whole core."""
     late = figures["loneLatenessMs"]
-    return max(0.0, float(late["p50"])) if late else None
+    return max(0.0, float(late["p50"])) * AWS.cores(DELIVERER_MEMORY_MB / 1_024) if late else None
 
 
 _TAKEN: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {

@@ -26,6 +26,9 @@ HERD = Deployment(settings=_ACCOUNT.with_(shards=64, release_queues=14), pollers
 RATE_23K = Deployment(
     settings=_ACCOUNT.with_(shards=256, release_queues=6), warm_writes=100_000, pollers=100, concurrency=7_000
 )
+RATE_10K = Deployment(
+    settings=_ACCOUNT.with_(shards=128, release_queues=3), warm_writes=100_000, pollers=100, concurrency=4_000
+)
 RATE_100K = Deployment(
     settings=_ACCOUNT.with_(shards=1_000, release_queues=24), warm_writes=400_000, pollers=100, concurrency=25_000
 )
@@ -143,9 +146,7 @@ SCENARIOS = (
     Scenario(
         name="rate_10k",
         says="10,000 jobs/s for 30 s",
-        deployment=Deployment(
-            settings=_ACCOUNT.with_(shards=128, release_queues=3), warm_writes=100_000, pollers=100, concurrency=4_000
-        ),
+        deployment=RATE_10K,
         run=lambda d, limits: steady(d, 10_000, 30, limits),
     ),
     Scenario(

@@ -185,7 +185,8 @@ class Visit:
             for row in page[size:]:
                 self._shard.put(*row)
             return
-        took = max(wait_ms, count * limits.poller_ms_per_job)
+        work_ms = count * limits.poller_ms_per_job / limits.cores(self._world.deployment.poller_gb)
+        took = max(wait_ms, work_ms)
         self._later(took, lambda: self._go_on(page[size:], more=True))
 
     def _is_lost(self) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from bench.costs.loads import USUAL, USUAL_HEAD
+
 #: The beginnings of these rows, by the first head of the table in which they stand.
 HEADLINES = {
-    "dollars per million jobs": ("`none_batch`", "`full_batch`", "`full_single`"),
-    "elsewhere": ("[EventBridge Scheduler to SQS]",),
+    USUAL_HEAD: tuple(says for _, _, says in USUAL),
     "an idle month": ("sum",),
 }
 

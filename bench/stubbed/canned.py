@@ -17,6 +17,7 @@ from clockwork.domain.timeline import Row
 NOW = 1_800_000_000_000
 PARTITION = "p000"
 CLIENT = "acme"
+PRINCIPAL = "arn:aws:iam::111111111111:user/caller"
 TARGET = HttpTarget("https://example.com/hook")
 PAYLOAD_BYTES = 200
 #: Rows per page: as many as a poller asks for at once.
@@ -46,10 +47,12 @@ def answers() -> dict[str, Any]:
     """The stub's answers by operation."""
     shard = _shard()
     return {
+        "BatchGetItem": {"Responses": {"shards": [shard]}, "UnprocessedKeys": {}},
         "BatchWriteItem": {"UnprocessedItems": {}},
         "GetItem clients": {"Item": _client()},
         "GetItem shards": {"Item": shard},
         "PutItem": {},
+        "Scan shards": {"Items": [shard], "Count": 1, "ScannedCount": 1},
         "Query clients": {"Items": [], "Count": 0, "ScannedCount": 0},
         "Query timeline": {"Items": [_item(row) for row in due_rows(PAGE)], "Count": PAGE, "ScannedCount": PAGE},
         "SendMessageBatch": {"Successful": [_sent(place) for place in range(PAGE)]},
@@ -85,7 +88,7 @@ def _shard() -> dict[str, Any]:
 
 
 def _client() -> dict[str, Any]:
-    definition = base64.b64encode(encode(Client(client_id=CLIENT))).decode()
+    definition = base64.b64encode(encode(Client(client_id=CLIENT, principals=(PRINCIPAL,)))).decode()
     return {"clientId": {"S": CLIENT}, "item": {"S": "client"}, "definition": {"B": definition}}
 
 

@@ -1,44 +1,39 @@
-"""Measures the CPU that the API's edge adds to a batch: it parses and validates the request, and writes the answer."""
+"""Requests to the API as API Gateway hands them over: the edge parses and validates them, and writes the answer."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bench.stubbed.canned import CLIENT, NOW, PARTITION, TARGET
-from bench.stubbed.interleaved import cheapest
-from bench.stubbed.workloads import DELAY_MS, REQUEST, Unexpected, create_request
-from clockwork.bootstrap import App
-from clockwork.domain.clients import Client
-from clockwork.flows.requests.create import create_jobs
+from bench.stubbed.canned import CLIENT, PRINCIPAL, TARGET
+from bench.stubbed.workloads import DELAY_MS, REQUEST, Unexpected, Workload, create_request
+from clockwork.bootstrap import App, Handler
+from clockwork.domain.requests.create import NewJob
+from clockwork.flows.world import World
 from clockwork.handlers.api import make_handler
-from clockwork.memory.world import MemoryClockwork
-from clockwork.settings import Settings
-
-_PRINCIPAL = "arn:aws:iam::111111111111:user/caller"
 
 
-def edge_us_per_job(chunks: int) -> float:
-    """CPU us per job of a batch, without the CPU of the flow itself. Both run over the ports in memory.
+def whole_requests() -> dict[str, Workload]:
+    """Requests of the api Lambda from its event to its answer, by name. They raise Unexpected if a job is refused."""
+    jobs = _bodies(create_request(REQUEST).jobs)
+    return {
+        "api_single_whole": _asking("/v1/jobs", {"clientId": CLIENT, **jobs[0]}, 1, 201, '"state":"SCHEDULED"'),
+        "api_batch_whole": _asking("/v1/jobs/batch", {"clientId": CLIENT, "jobs": jobs}, REQUEST, 200, '"status":201'),
+    }
 
-    Raises Unexpected if the API refuses a job.
-    """
-    clockwork = MemoryClockwork(Settings.for_local().with_(shards=1))
-    clockwork.clock.at = NOW
-    clockwork.clients.put(Client(client_id=CLIENT, principals=(_PRINCIPAL,)))
-    handle = make_handler(_Silent(clockwork.world))
-    event = _event(create_request(REQUEST).jobs)
 
-    def ask() -> None:
+def _asking(path: str, body: object, jobs: int, status: int, each: str) -> Workload:
+    event = _event(path, body)
+    handlers: dict[int, Handler] = {}
+
+    def run(world: World) -> None:
+        handle = handlers.get(id(world)) or handlers.setdefault(id(world), make_handler(_Silent(world)))
         answer = handle(event, None)
-        if answer["statusCode"] != 200 or answer["body"].count('"status":201') != REQUEST:
+        if answer["statusCode"] != status or answer["body"].count(each) != jobs:
             raise Unexpected(f"the API answers {answer['statusCode']}: {answer['body'][:500]}")
 
-    flow = partial(create_jobs, clockwork.world, create_request(REQUEST), [PARTITION])
-    whole, inner = cheapest([ask, flow], chunks)
-    return (whole - inner) * 1e6 / REQUEST
+    return Workload(jobs, run)
 
 
 class _Silent(App):
@@ -48,9 +43,9 @@ class _Silent(App):
         pass
 
 
-def _event(jobs: Any) -> dict[str, Any]:
-    """The batch as a client sends it and API Gateway hands it over (payload format 2.0)."""
-    wanted = [
+def _bodies(jobs: Sequence[NewJob]) -> list[dict[str, Any]]:
+    """The jobs as a client sends them."""
+    return [
         {
             "schedule": {"delaySeconds": DELAY_MS / 1000},
             "target": {"type": "http", "url": TARGET.url},
@@ -58,16 +53,20 @@ def _event(jobs: Any) -> dict[str, Any]:
         }
         for job in jobs
     ]
+
+
+def _event(path: str, body: object) -> dict[str, Any]:
+    """A request as API Gateway hands it over (payload format 2.0)."""
     return {
         "version": "2.0",
-        "rawPath": "/v1/jobs/batch",
+        "rawPath": path,
         "rawQueryString": "",
         "headers": {},
         "requestContext": {
             "stage": "$default",
-            "http": {"method": "POST", "path": "/v1/jobs/batch"},
-            "authorizer": {"iam": {"userArn": _PRINCIPAL}},
+            "http": {"method": "POST", "path": path},
+            "authorizer": {"iam": {"userArn": PRINCIPAL}},
         },
-        "body": json.dumps({"clientId": CLIENT, "jobs": wanted}),
+        "body": json.dumps(body),
         "isBase64Encoded": False,
     }

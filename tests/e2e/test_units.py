@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from bench import idle, units
+from bench.billing.controls import CONTROLS, meter_controls
 from bench.billing.meter import item_bytes, read_units
 from bench.billing.paths import PATHS
 from bench.billing.prices import ON_DEMAND
 from bench.billing.scheduler import Unexpected
 from bench.billing.usage import Usage
+from bench.costs.loads import Way
+from bench.costs.metered import Paths
 from clockwork.settings import Settings
 from local.emulator import Credentials, Emulator
 
@@ -73,6 +77,44 @@ def test_plain_batches_cost_a_dollar_per_million_at_most_with_the_time_for_which
     assert plain.held_batches == 0.1
     # With 200 jobs each has a larger share of the visit than with the 1,000 for which the bound is meant.
     assert plain.dollars_per_million - ON_DEMAND.dollars_per_million({"writeUnits": PER_VISIT}) <= 1.00
+
+
+def test_a_payload_of_a_kilobyte_is_a_second_write_and_none_of_the_record(
+    emulator: Emulator, account: Credentials
+) -> None:
+    usage = PATHS["full_single_1k"].run(emulator, account, JOBS)
+    assert 4 <= usage.write_units <= 4 + PER_VISIT
+    assert usage.sqs_requests <= 0.35
+
+
+def test_what_changes_something_is_its_write_and_an_entry_in_the_trail(
+    emulator: Emulator, account: Credentials
+) -> None:
+    controls = meter_controls(emulator, account)
+    assert set(controls) == set(CONTROLS)
+    writes = {name: usage.write_units for name, usage in controls.items()}
+    assert writes["get_job"] == writes["list_jobs"] == 0
+    assert writes["put_job"] == writes["pause_job"] == writes["cancel_job"] == writes["run_job"] == 2
+    # A pause leaves the row of the next fire, and its end writes another; a client is a transaction, which costs twice.
+    assert writes["resume_job"] == writes["put_client"] == writes["pause_client"] == writes["resume_client"] == 3
+    assert all(usage.api_requests == 1 and usage.read_units <= 8 for usage in controls.values())
+
+
+def test_the_stations_of_the_curve_add_up_to_what_a_whole_run_uses(emulator: Emulator) -> None:
+    """The curve is put together from creates, visits and batches; a run of the same rate has all of them at once."""
+    shards, minutes, jobs = 4, 10, 100
+    path = replace(PATHS["none_spread"], shards=shards, within_seconds=minutes * 60)
+    whole = path.run(emulator, Credentials.root("333333333333"), jobs)
+    per_second = jobs / minutes / 60
+    batch = (whole.sqs_consumed / 2) ** -1
+    way = Way(name="none_single", says="", record="none", jobs_per_request=1)
+    units = Paths(emulator, first_account=444_444_444_444).units(way, 200, per_second, 3, batch)
+    visits = shards * minutes / jobs  # each is a lease, a commit and a read, whatever it finds
+    stations = (units.create, units.visit, units.deliver)
+    assert sum(one.write_units for one in stations) + 2 * visits == pytest.approx(whole.write_units, rel=0.03)
+    assert sum(one.read_units for one in stations) + visits == pytest.approx(whole.read_units, rel=0.15)
+    assert sum(one.sqs_consumed for one in stations) == pytest.approx(whole.sqs_consumed, rel=0.05)
+    assert sum(one.sqs_sends for one in stations) == pytest.approx(whole.sqs_sends, rel=0.15)
 
 
 def test_a_retry_adds_its_failure_and_the_next_claim(emulator: Emulator, account: Credentials) -> None:

@@ -20,11 +20,11 @@ from botocore.exceptions import ClientError
 
 from bench import cold_start, cpu, throughput
 from bench.stubbed.canned import answers
-from bench.stubbed.edge import edge_us_per_job
+from bench.stubbed.edge import whole_requests
 from bench.stubbed.interleaved import compare
 from bench.stubbed.stub import stub
-from bench.stubbed.stub_world import stub_session
-from bench.stubbed.workloads import workloads
+from bench.stubbed.stub_world import stub_session, stub_world
+from bench.stubbed.workloads import Unexpected, workloads
 from infra import ROOT
 from infra.packaging.bundle import handler
 
@@ -144,8 +144,17 @@ def backlog(jobs: int) -> dict[str, Any]:
     return answer
 
 
-def test_the_edge_is_measured_with_a_batch_that_it_accepts() -> None:
-    assert edge_us_per_job(chunks=2) > 0
+@pytest.mark.parametrize(("name", "put"), [("api_single_whole", "PutItem"), ("api_batch_whole", "BatchWriteItem")])
+def test_a_whole_request_is_its_rows_and_the_check_of_its_shard(name: str, put: str, endpoint_url: str) -> None:
+    made = cpu.calls_of(whole_requests()[name], endpoint_url)
+    assert Counter(model.name for model, _ in made) == {put: 1, "GetItem": 1}
+
+
+def test_a_request_that_is_refused_is_not_measured() -> None:
+    refusing = dict(answers())
+    del refusing["GetItem clients"]
+    with stub(refusing) as url, stub_world(url) as world, pytest.raises(Unexpected, match="the API answers"):
+        whole_requests()["api_single_whole"].run(world)
 
 
 def test_the_stub_refuses_what_it_has_no_answer_to(endpoint_url: str) -> None:

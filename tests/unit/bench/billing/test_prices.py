@@ -69,7 +69,8 @@ def test_the_others_are_priced_by_what_is_known_to_have_a_price_and_say_where_th
 
 def test_every_dollar_on_the_page_can_be_reckoned_from_the_figures_on_the_page() -> None:
     used = Usage(**{name: amount / 8 for name, amount in vars(USAGE).items()})
-    rows = re.findall(r"^\| (?:`none_batch`|dollars per million) \|(.+)\|$", page({"none_batch": used}), re.MULTILINE)
+    text = page({"retry_full": used}, {"pause_job": used})
+    rows = re.findall(r"^\| (?:`retry_full`|dollars per million) \|(.+)\|$", text, re.MULTILINE)
     per_million, units, dollars = ([float(cell) for cell in row.split("|") if _is_number(cell)] for row in rows)
     assert dollars[0] == pytest.approx(sum(a * b for a, b in zip(units, per_million, strict=True)), abs=0.01)
     assert len(dollars) == len(TARIFFS)

@@ -13,16 +13,19 @@ import pytest
 from bench import capacity
 from bench.capacity import told_of_constants
 from bench.model import measured
-from bench.model.calibration import Calibration, Lateness, Starts
+from bench.model.calibration import BOUNDS, Calibration
 from bench.model.chances import Latency, Spread
 from bench.model.limits import ASSUMED, AWS, SOURCES, Limits
 from bench.model.measured import MEASURED, constants
 from bench.model.run import Outcome
 from bench.model.scenarios import DEFAULT, herd, steady
+from infra.memory import DELIVERER_MEMORY_MB
 from tests.smoke.judging.checks import figures
 from tests.smoke.measured import write
 from tests.unit.harness.test_smoke_checks import SEEN
 
+#: What the deliverer whose starts were measured had of a core.
+CORES = AWS.cores(DELIVERER_MEMORY_MB / 1_024)
 TAKEN = {"cold_start", "delay_error", "messages_per_invocation", "first_start_ms"}
 FIGURES: dict[str, Any] = {
     "loneLatenessMs": {"p50": 31, "p99": 200, "max": 300},
@@ -64,7 +67,7 @@ def test_what_an_account_measured_takes_the_place_of_what_was_assumed_and_of_not
         cold_start=Latency(377, 612),
         delay_error=Spread({-50: 1, 0: 2, 400: 1}, 50),
         messages_per_invocation=3,
-        first_start_ms=31.0,
+        first_start_ms=31 * CORES,
     )
     told = "measured in an account at 2026-12-01T10:00:00Z in eu-west-1 (docs/measured/2026-12-01T1000Z-account.json)"
     assert {name for name, source in found.sources.items() if source == told} == TAKEN
@@ -75,7 +78,7 @@ def test_the_newest_run_counts_whatever_its_name(tmp_path: Path) -> None:
     keep(tmp_path, "a.json", "2027-01-02T00:00:00Z", loneLatenessMs={"p50": 7})
     keep(tmp_path, "b.json", "2026-01-02T00:00:00Z", loneLatenessMs={"p50": 9})
     keep(tmp_path, "c.json", "2028-01-02T00:00:00Z", "local", loneLatenessMs={"p50": 11})
-    assert constants(tmp_path).limits.first_start_ms == 7.0
+    assert constants(tmp_path).limits.first_start_ms == 7 * CORES
 
 
 def test_a_figure_that_a_run_did_not_get_stays_assumed(tmp_path: Path) -> None:
@@ -116,7 +119,7 @@ def test_what_a_smoke_writes_is_what_the_model_reads(tmp_path: Path) -> None:
     write("account", "eu-west-1", {"stage": "account"}, SEEN, tmp_path)
     found = constants(tmp_path).limits
     counts = figures(SEEN)["sqsDelayErrorMs"]["counts"]
-    assert (found.messages_per_invocation, found.first_start_ms) == (10, 20.0)
+    assert (found.messages_per_invocation, found.first_start_ms) == (10, 20 * CORES)
     assert found.delay_error == Spread({int(lower): count for lower, count in counts.items()}, 50)
 
 
@@ -161,8 +164,8 @@ def test_the_command_names_the_source_of_each_constant(
     keep(tmp_path, "2026-12-01T1000Z-account.json")
     monkeypatch.setattr(capacity, "constants", lambda: constants(tmp_path))
     # What it measures of this machine is not what is tried here.
-    calm = Calibration(Starts(1.0, 0.5), None, Lateness(1.0, 2.0))
-    monkeypatch.setattr(capacity, "calibrate", lambda _: calm)
+    calm = Calibration(dict.fromkeys(BOUNDS, 0.0), {})
+    monkeypatch.setattr(capacity, "calibrated", lambda: calm)
     capacity.main(["--scenario", "rate_1"])
     said = capsys.readouterr()
     line = json.loads(said.out.splitlines()[-1])

@@ -8,10 +8,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bench.arrivals.lateness_jobs import Load
 from bench.arrivals.percentiles import percentile
 from bench.model.buckets import Ramp, TokenBucket
-from bench.model.calibration import Starts, predict, relative_error, starts_of
 from bench.model.chances import Latency
 from bench.model.chart import Bar, chart, x_of
 from bench.model.events import Events
@@ -174,20 +172,6 @@ class TestScenarios:
         assert outcome.throttles > 0
         assert outcome.delivered == 500
         assert outcome.max_ms > Settings.for_account().visibility_seconds * 1_000 - 2_000
-
-
-class TestCalibration:
-    def test_constants_are_medians(self) -> None:
-        assert starts_of([2.0, 1.0, 9.0], [[1.0, 5.5, 3.0], [2.0, 4.0, 3.0], [0.0, 3.0, 1.0]]) == Starts(2.0, 1.5)
-
-    def test_an_error_is_a_share_of_what_was_measured(self) -> None:
-        assert relative_error(13, 10) == pytest.approx(relative_error(7, 10)) == pytest.approx(0.3)
-
-    def test_the_prediction_follows_the_constants(self) -> None:
-        load = Load(per_second=5, seconds=10, herd=10)
-        quick, slow = predict(load, Starts(1.0, 0.5)), predict(load, Starts(8.0, 0.5))
-        assert quick.p50_ms < slow.p50_ms < 20
-        assert slow.p50_ms <= slow.p99_ms
 
 
 def test_a_chart_is_well_formed_and_logarithmic() -> None:

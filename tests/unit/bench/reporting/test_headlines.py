@@ -10,10 +10,10 @@ _PAGE = """
 | --- | ---: |
 | `none_batch` | 0.238 |
 
-| dollars per million jobs | on demand |
+| dollars per million jobs, everything included | jobs/s |
 | --- | ---: |
-| `none_single` | 2.77 |
-| `none_batch` | 0.97 |
+| a shop's reminders: one a request, recorded | 1 |
+| what nobody runs | 7 |
 
 Text.
 
@@ -26,7 +26,8 @@ Text.
 
 def test_rows_are_quoted_whole_under_the_heads_of_their_own_tables() -> None:
     assert headlines(_PAGE) == (
-        "| dollars per million jobs | on demand |\n| --- | ---: |\n| `none_batch` | 0.97 |\n\n"
+        "| dollars per million jobs, everything included | jobs/s |\n| --- | ---: |\n"
+        "| a shop's reminders: one a request, recorded | 1 |\n\n"
         "| an idle month | dollars |\n| --- | ---: |\n| sum | 2 |"
     )
 

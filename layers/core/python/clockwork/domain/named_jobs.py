@@ -89,6 +89,8 @@ class NamedJob(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
     version: str = ""
     #: Its executions that are due by then (ms) keep that version in their ids: some of them were released under it.
     version_until: int = 0
+    #: Of a client that was deleted: when (ms) TTL may delete the tombstone. 0: never.
+    expires_at: int = 0
 
     @property
     def job_id(self) -> str:
