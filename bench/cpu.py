@@ -1,9 +1,9 @@
 """CPU per job of each Lambda's work, beside the CPU of the botocore calls that the work cannot do without.
 
-`ours` are the flows over the real adapters; `bare` are the calls that they make, recorded, and repeated by a low-level
-client of botocore with the same bytes, batches and threads. Both run in this process in turns, and call a stub in
-another process that answers at once with canned bytes. The least of many turns counts, in us per job. Machines differ,
-so compare the ratio only.
+`ours` are the flows over the real adapters and their own data plane; `bare` are the calls that they make, recorded with
+botocore as the data plane, and repeated by a low-level client of botocore with the same values, batches and threads.
+Both run in this process in turns, and call a stub in another process that answers at once with canned bytes. The least
+of many turns counts, in us per job. Machines differ, so compare the ratio only.
 
     create_single   one job a request: its row, and the check of its shard
     create_batch    500 jobs a request, each due in a minute of its own: 20 batches of rows, and the check
@@ -39,7 +39,7 @@ from bench.stubbed.interleaved import Cost, as_line, compare
 from bench.stubbed.raw import floor, requests_of
 from bench.stubbed.stub import stub
 from bench.stubbed.stub_world import stub_session, stub_world
-from bench.stubbed.workloads import Workload, workloads
+from bench.stubbed.workloads import Unexpected, Workload, workloads
 
 CHUNKS = 31
 #: Runs of a workload per chunk: enough that the steps of the CPU clock do not count.
@@ -66,12 +66,14 @@ def measure(names: Sequence[str], chunks: int) -> Iterator[tuple[str, Cost]]:
 
 
 def calls_of(workload: Workload, endpoint_url: str) -> Calls:
-    """The calls to AWS of one run of a workload."""
+    """The calls to AWS of one run of a workload, made with botocore as the data plane so that they can be recorded."""
     recorder = Recorder(session := stub_session())
     with stub_world(endpoint_url, session) as world:
         for _ in range(_WARM_UPS):
             recorder.calls.clear()
             workload.run(world)
+    if not recorder.calls:
+        raise Unexpected("a workload without calls has nothing to be compared with")
     return recorder.calls
 
 

@@ -173,3 +173,14 @@ def test_a_job_that_cannot_be_read_is_answered_with_why_beside_the_others(
     assert {type(one) for page in jobs.scan(0, 1) for one in page} == {fault, NamedJob}
     assert [(key, type(one)) for key, one in jobs.list("acme", None, None, 9).jobs] == [("a", fault), ("b", NamedJob)]
     assert not jobs.save(None, job("a", revision=2))
+
+
+def test_only_the_row_of_a_job_that_ends_has_an_end(aws_world: AwsWorld) -> None:
+    ended = msgspec.structs.replace(job("a"), expires_at=DUE + 1)
+    assert aws_world.jobs.save(None, ended)
+    assert aws_world.jobs.save(None, job("b"))
+    assert aws_world.jobs.save(ended, job("a", revision=2))
+    assert aws_world.jobs.save(job("b"), msgspec.structs.replace(job("b"), expires_at=DUE + 1))
+    items = aws_world.aws.client("dynamodb").scan(TableName=aws_world.table("jobs"), ConsistentRead=True)["Items"]
+    ends = {item["jobKey"]["S"]: item.get("expiresAt") for item in items}
+    assert ends == {"a": None, "b": {"N": str(-(-(DUE + 1) // 1000))}}

@@ -6,7 +6,7 @@ Whoever adds a route adds a `Step` here, then runs `make openapi`: docs/referenc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from clockwork.domain.executions import Outcome, State
@@ -23,6 +23,7 @@ BILLING = "arn:aws:iam::123456789012:role/Billing"
 _SESSION = "arn:aws:sts::123456789012:assumed-role/Billing/invoices"
 _HOOK = {"type": "http", "url": "https://example.com/hook"}
 _DOWN = {"type": "http", "url": "https://example.com/down"}
+_PRINTED = {"schedule": {"delaySeconds": 0}, "target": _HOOK, "completion": {"mode": "callback"}}
 _NIGHTLY = {"cron": "0 3 * * *", "timezone": "America/Los_Angeles"}
 _ORIGINAL = {"clientId": "acme", "scheduleKey": "order1-create"}
 #: Answers by the name under which their step keeps them.
@@ -37,7 +38,8 @@ def _nothing(_: Kept) -> dict[str, str]:
 class Step:
     """A request. `ids` fills the path by what was answered before; `kept` names the answer for later steps.
 
-    `minutes` pass before it. A step that is not `shown` only prepares what others need.
+    `minutes` pass before it. A step that is not `shown` only prepares what others need. `under_token`: its body gets
+    the token of the last delivery that had one.
     """
 
     route: str
@@ -48,6 +50,7 @@ class Step:
     kept: str = ""
     minutes: float = 0
     shown: bool = True
+    under_token: bool = False
 
 
 def _acme(_: Kept) -> dict[str, str]:
@@ -111,6 +114,30 @@ STEPS = (
     ),
     Step("GET /v1/jobs/{jobId}/executions", query={"limit": "1"}, ids=_job("nightly"), kept="runs", minutes=1),
     Step("GET /v1/executions/{executionId}", ids=_run("runs")),
+    Step("POST /v1/jobs", _PRINTED, kept="printed", shown=False),
+    Step("GET /v1/jobs/{jobId}/executions", ids=_job("printed"), kept="printing", minutes=0.1, shown=False),
+    Step(
+        "POST /v1/executions/{executionId}/heartbeat",
+        {"progress": 0.4, "message": "page 5 of 12"},
+        ids=_run("printing"),
+        minutes=2,
+        under_token=True,
+    ),
+    Step(
+        "POST /v1/executions/{executionId}/complete",
+        {"result": {"pages": 12}},
+        ids=_run("printing"),
+        minutes=1,
+        under_token=True,
+    ),
+    Step("POST /v1/jobs", _PRINTED, kept="jammed", shown=False),
+    Step("GET /v1/jobs/{jobId}/executions", ids=_job("jammed"), kept="jamming", minutes=0.1, shown=False),
+    Step(
+        "POST /v1/executions/{executionId}/fail",
+        {"error": "out of paper", "retryAfterSeconds": 86_400},
+        ids=_run("jamming"),
+        under_token=True,
+    ),
     Step("DELETE /v1/jobs/{jobId}", ids=_job("reminder")),
     Step(
         "POST /v1/jobs",
@@ -179,6 +206,9 @@ def play() -> Iterator[Played]:
         route = routes[step.route]
         api.clockwork.run_until(clock.at + round(step.minutes * 60_000))
         path = route.path.format(**step.ids(kept))
+        if step.under_token:
+            tokens = [one.token for one in targets.delivered if one.token is not None]
+            step = replace(step, body={"token": tokens[-1], **step.body})
         who = ADMIN if route.admin else _SESSION
         answer = api.call(route.method, path, step.body, caller=who, query=step.query, headers=step.headers)
         assert answer.status < 300, f"{step.route}: {answer.text}"

@@ -52,6 +52,9 @@ BODIES: dict[str, Any] = {
     "preview_schedule": {"schedule": HOURLY},
     "cancel_execution": {},
     "redrive_execution": {},
+    "complete_execution": {"token": "no such token"},
+    "fail_execution": {"token": "no such token", "error": "it broke"},
+    "beat_execution": {"token": "no such token"},
     "redrive_dead": {},
     "pause_jobs": {"prefix": "key-of"},
     "resume_jobs": {"prefix": "key-of"},
@@ -68,10 +71,12 @@ BODIES: dict[str, Any] = {
     "delete_schedule": {"clientId": "acme", "scheduleKey": "no such key"},
 }
 QUERIES = {name: {"clientId": "acme"} for name in ("list_jobs", "list_upcoming", "list_audit")}
-#: The status of routes that do not answer 200. A delivered execution is not dead, so it cannot be redriven (409).
-STATUS = {"redrive_execution": 409, "create_job": 201, "delete_schedule": 400} | dict.fromkeys(
+#: The status of routes that do not answer 200. A delivered execution is not dead, so it cannot be redriven (409), and
+#: no token of it counts.
+STATUS = {"create_job": 201, "delete_schedule": 400} | dict.fromkeys(
     ("run_job", "backfill_job", "release_parked", "discard_parked", "delete_client"), 202
 )
+STATUS |= dict.fromkeys(("redrive_execution", "complete_execution", "fail_execution", "beat_execution"), 409)
 NAMED_ONLY = {"put_job", "patch_job", "pause_job", "resume_job", "run_job", "backfill_job"}
 #: Well-formed ids that were never created, for the `{parameter}`s of paths.
 UNKNOWN_JOB = AnonymousJob("p000", row_key(NOW + 30_000, "x" * 22), 0).job_id

@@ -191,6 +191,78 @@ def test_what_a_client_with_an_id_of_before_creates_at_once_is_its_own_though_cl
     assert len(delivered) == 2 and own.body["jobId"] in delivered and left not in delivered
 
 
+def test_who_has_the_id_now_sees_nothing_of_the_client_before_by_any_way() -> None:
+    api = Api()
+    secret = {"payload": {"card": "SECRET"}, "tags": {"team": "old"}}
+    named = api.create(jobKey="salary", schedule=EVERY, **secret).body["jobId"]
+    once = api.create(jobKey="once", schedule={"delaySeconds": 1}, **secret).body["jobId"]
+    soon, late = (api.create(schedule={"delaySeconds": one}, **secret).body["jobId"] for one in (1, 600))
+    api.clockwork.run_until(api.clockwork.clock.at + 130_000)
+    api.call("DELETE", f"/v1/jobs/{api.create(jobKey='ended', schedule=EVERY, **secret).body['jobId']}")
+    admin(api, "DELETE")
+    run(api, 15)
+    assert is_gone(api)
+    admin(api, "PUT", PATH, {"principals": [BOB]})
+    runs = [one.execution_id for one in api.clockwork.executions.all()]
+    assert len(runs) >= 5
+    for state in (None, "CANCELLED", "COMPLETED", "ACTIVE"):
+        for more in ({}, {"jobKey": "salary"}, {"prefix": "s"}, {"tag": "team"}):
+            query = {"clientId": "acme", **more, **({"state": state} if state else {})}
+            for caller in (BOB, ADMIN):
+                assert api.call("GET", "/v1/jobs", query=query, caller=caller).body == {"items": []}
+    paths = [f"/v1/executions/{one}" for one in runs]
+    for job_id in (named, once, soon, late):
+        paths += [f"/v1/jobs/{job_id}", f"/v1/jobs/{job_id}/executions"]
+    for path in paths:
+        answer = api.call("GET", path, caller=BOB)
+        refused(answer, 404)
+        assert "SECRET" not in answer.text
+        assert api.call("GET", path, caller=ADMIN).status == 200
+    for one in runs:
+        refused(api.call("POST", f"/v1/executions/{one}/cancel", {}, caller=BOB), 404)
+        refused(api.call("POST", f"/v1/executions/{one}/redrive", {}, caller=BOB), 404)
+    for verb, method in (("", "DELETE"), ("/pause", "POST"), ("/run", "POST")):
+        refused(api.call(method, f"/v1/jobs/{named}{verb}", None if verb == "" else {}, caller=BOB), 404)
+    refused(api.call("PATCH", f"/v1/jobs/{named}", {"payload": 1}, caller=BOB), 404)
+    # Its own jobs under the same keys are seen, and have ids that the old client never had.
+    own = api.call("POST", "/v1/jobs", job_body(clientId="acme", jobKey="salary", schedule=EVERY), caller=BOB)
+    assert own.status == 201 and own.body["jobId"] != named
+    assert [
+        one["jobKey"] for one in api.call("GET", "/v1/jobs", caller=BOB, query={"clientId": "acme"}).body["items"]
+    ] == ["salary"]
+    run(api, 5)
+    fired = api.call("GET", f"/v1/jobs/{own.body['jobId']}/executions", caller=BOB).body["items"]
+    assert len(fired) >= 3
+    assert api.call("GET", f"/v1/executions/{fired[0]['executionId']}", caller=BOB).status == 200
+
+
+def test_the_rows_of_a_deleted_clients_named_jobs_end_once_no_record_of_them_is_kept() -> None:
+    api = Api()
+    kept_ms = api.clockwork.world.execution_kept_ms(None)
+    api.create(jobKey="alive", schedule=EVERY)
+    api.clockwork.clients.put(msgspec.structs.replace(ACME, retention_days=300))
+    api.create(jobKey="long", schedule=EVERY)
+    api.clockwork.clients.put(ACME)
+    api.call("DELETE", f"/v1/jobs/{api.create(jobKey='ended', schedule=EVERY).body['jobId']}")
+    assert {job.expires_at for job in jobs_of(api.clockwork, "acme")} == {0}
+    began_at = api.clockwork.clock.at
+    admin(api, "DELETE")
+    run(api, 3)
+    assert is_gone(api)
+    ends = {job.job_key: job.expires_at - began_at for job in jobs_of(api.clockwork, "acme")}
+    assert kept_ms <= ends["alive"] <= kept_ms + 3 * MINUTE
+    assert kept_ms <= ends["ended"] <= kept_ms + 3 * MINUTE
+    assert ends["long"] >= 300 * 86_400_000
+    # Without the rows, too, the next client's jobs are others.
+    old = {job.job_key: job.job_id for job in jobs_of(api.clockwork, "acme")}
+    api.clockwork.jobs._jobs.clear()
+    admin(api, "PUT", PATH, {"principals": [ALICE]})
+    own = api.create(jobKey="alive", schedule=EVERY).body["jobId"]
+    assert own != old["alive"]
+    (job,) = jobs_of(api.clockwork, "acme")
+    assert job.expires_at == 0
+
+
 def test_what_died_before_the_delete_is_not_redriven_by_who_has_the_id_now() -> None:
     api = Api()
 
@@ -207,7 +279,8 @@ def test_what_died_before_the_delete_is_not_redriven_by_who_has_the_id_now() -> 
     admin(api, "PUT", PATH, {"principals": [ALICE]})
     assert api.call("GET", f"{PATH}/usage").body["dead"]["count"] == 0
     assert api.call("POST", f"{PATH}/dead/redrive").body["matched"] == 0
-    answer = api.call("POST", f"/v1/executions/{one['executionId']}/redrive", {})
+    refused(api.call("POST", f"/v1/executions/{one['executionId']}/redrive", {}), 404)
+    answer = admin(api, "POST", f"/v1/executions/{one['executionId']}/redrive", {})
     refused(answer, 409)
     assert DELETED in answer.body["detail"]
 

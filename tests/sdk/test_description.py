@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from clockwork_client import Clockwork, errors, handled, overview, requests, resources, results, waiting
+from clockwork_client import Clockwork, errors, handled, overview, reports, requests, resources, results, waiting
 from clockwork_client.answers import Answer, Target, camel, fields_of
 from clockwork_client.transport import Request, Response
 from infra import ROOT
@@ -81,6 +81,7 @@ DEFINITION: requests.DefinitionOptions = {
     "ordering_key": "o",
     "sequence": 1,
     "on_failure": HTTP,
+    "completion": requests.callback(heartbeat_seconds=60, timeout_seconds=600),
 }
 JOB: requests.JobOptions = {**DEFINITION, "key": "nightly"}
 CLIENT: requests.ClientOptions = {
@@ -140,6 +141,9 @@ CALLS: dict[str, Call] = {
     "listExecutions": lambda cw: next(cw.executions.list("j", page_size=1, next_token="n"), None),
     "getExecution": lambda cw: cw.executions.get("e"),
     "cancelExecution": lambda cw: cw.executions.cancel("e"),
+    "completeExecution": lambda cw: cw.executions.complete("e", "t", {"a": 1}),
+    "failExecution": lambda cw: cw.executions.fail("e", "t", "an error", retryable=False, retry_after_seconds=3),
+    "beatExecution": lambda cw: cw.executions.heartbeat("e", "t", progress=0.5, message="half-way"),
     "redriveExecution": lambda cw: cw.executions.redrive("e", as_it_was=True),
     "listDead": lambda cw: next(
         cw.dead.list(prefix="p", from_=AT, to=AT, client_id="c", page_size=1, next_token="n"), None
@@ -173,6 +177,9 @@ ANSWERS: dict[type[Answer], set[str]] = {
     results.SkippedStretch: {"SkippedStretch"},
     results.Waits: {"Waits"},
     waiting.Waiting: {"Waiting"},
+    reports.Completion: {"ShownCompletion", "CompletionBody"},
+    reports.AtWork: {"AtWork"},
+    reports.Report: {"Report"},
     results.NextFire: {"NextFire"},
     results.ReleasedFire: {"ReleasedFire"},
     results.Outcomes: {"Outcomes"},

@@ -64,6 +64,8 @@ class Desk:
         self.watcher = watcher
         self.herd_at = herd_at
         self.retry_policies: Sequence[RetryPolicy] = RETRY_POLICIES
+        #: Whether some of the jobs end by callback.
+        self.some_complete = False
         self.keyed: list[KeyedRequest] = []
         self.requests = Requests(cloud, self.count)
         self.outcomes: Counter[tuple[str, str]] = Counter()
@@ -221,6 +223,7 @@ def request_of(visit: Visit, count: int, key: str | None) -> CreateRequest:
             edges,
             may_poison=not has_cap,
             retry_policies=visit.desk.retry_policies,
+            some_complete=visit.desk.some_complete,
         )
         for n in range(count)
     )

@@ -29,6 +29,7 @@ from tests.simulation.defects import Defect
 from tests.simulation.faults import Adversary, Fault
 from tests.simulation.gate import Gate
 from tests.simulation.history import History
+from tests.simulation.receivers import Receivers
 from tests.simulation.retention import expire_messages, expire_records
 from tests.simulation.scheduler import Actor, Scheduler
 from tests.simulation.stores import Stores
@@ -135,6 +136,7 @@ class Cloud:
         self.fires_at: dict[str, int] = {}
         #: How the flows invoke pollers.
         self.invoker: Invoker = self
+        self.receivers = Receivers(scheduler, watcher, self.call_api)
         self.environments = [ApiEnvironment(settings, self.skew()) for _ in range(3)]
         stores.queue.on_put = self._pump_at
         stores.ordered_queue.on_put = partial(self._pump_at, is_ordered=True)
@@ -160,7 +162,14 @@ class Cloud:
             "random": proxies.NotedRandom(self._random, actor),
             "invoker": proxies.gated("invoker", self.invoker, gate),
             "targets": MoodyTargets(
-                actor, clock, gate, self.scheduler, self.adversary, self.watcher, machine.under_way
+                actor,
+                clock,
+                gate,
+                self.scheduler,
+                self.adversary,
+                self.watcher,
+                machine.under_way,
+                self.receivers,
             ),
         }
         stored = {name: proxies.gated(name, stores.port(name), gate) for name in PORTS if name not in ports}

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from clockwork import ports
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution
+from clockwork.domain.lifecycle.tokens import claimant_of
 from clockwork.domain.releases import Release
 from clockwork.domain.timeline import Page, Row
 from clockwork.memory.clock import SeededRandom
@@ -70,7 +71,7 @@ class NotedRandom:
 
     def token(self) -> str:
         token = self._random.token()
-        self._tokens.add(token)
+        self._tokens |= {token, claimant_of(token)}
         return token
 
 

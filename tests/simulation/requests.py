@@ -8,7 +8,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from clockwork.domain.clients import Client
-from clockwork.domain.jobs import HttpTarget, KafkaTarget, Payload, RecordLevel, RetryPolicy, SqsTarget, Target
+from clockwork.domain.jobs import (
+    Completion,
+    HttpTarget,
+    KafkaTarget,
+    Payload,
+    RecordLevel,
+    RetryPolicy,
+    SqsTarget,
+    Target,
+)
 from clockwork.domain.requests.create import CreateRequest, NewJob
 from clockwork.settings import Settings
 from tests.simulation.faults import Adversary, Fault
@@ -90,6 +99,13 @@ RETRY_POLICIES = (
     RetryPolicy(max_attempts=4, backoff="linear", initial_seconds=10, jitter="none"),
     RetryPolicy(max_attempts=5, backoff="fixed", initial_seconds=30, max_age_seconds=100),
 )
+#: How attempts end by callback: heartbeats are due soon or late, deadlines near or beyond a queue's longest delay.
+COMPLETIONS = (
+    Completion(heartbeat_seconds=10, timeout_seconds=40),
+    Completion(heartbeat_seconds=30, timeout_seconds=600),
+    Completion(heartbeat_seconds=120, timeout_seconds=300),
+    Completion(heartbeat_seconds=950, timeout_seconds=1_000),
+)
 #: The longest backoff of an ordered job (s). In life, too, its queue hides no head for as long as it keeps a message.
 LONGEST_ORDERED_BACKOFF = 1_000
 #: Delays by reach: at once, within a hold, within the queue's delay, and beyond; more are drawn around the lookahead.
@@ -126,8 +142,12 @@ def new_job(
     *,
     may_poison: bool = True,
     retry_policies: Sequence[RetryPolicy] = RETRY_POLICIES,
+    some_complete: bool = False,
 ) -> NewJob:
-    """Draws one job as a client may want it. `edges` are the instants of shards' horizons, where comparisons matter."""
+    """Draws one job as a client may want it. `edges` are the instants of shards' horizons, where comparisons matter.
+
+    `some_complete`: some of its jobs end by callback.
+    """
     # No two jobs have the same payload, so that two jobs are told apart from one job created twice.
     oddity, number = _oddity(rng, adversary, settings, may_poison), rng.getrandbits(64)
     payload = Payload(oddity + b" %d" % number)
@@ -142,13 +162,15 @@ def new_job(
     elif kind < 0.3 and herd_at > now:
         adversary.counts[Fault.HERD] += 1
         at = herd_at
+    completes = some_complete and number % 5 < 2
     return NewJob(
         index=index,
         target=_target(rng),
         payload=payload,
         at=at,
         delay_ms=0 if at is not None else rng.randrange(first, last),
-        record=rng.choice(("full", "full", "none", None)),
+        record=rng.choice(("full", "full", "none", None)) if not completes else "full",
+        completion=COMPLETIONS[number % len(COMPLETIONS)] if completes else None,
         retry_policy=rng.choice(retry_policies),
         relevancy_window_seconds=rng.choice((None, None, None, None, 5.0, 60.0)),
         on_failure=CALLED_BACK if number % 2 else None,

@@ -51,6 +51,8 @@ OUTAGE_BESIDE_DEFECTS_EVERY = 12 * DEFECTS_EVERY
 #: In every second calm seed so many operations in a row are creates of the client that has a low rate cap, and in the
 #: others of the client that has both caps.
 CREATES_FOR_LINE = {"create paced": 12, "create capped": 40}
+#: In one of so many seeds some jobs end by callback.
+COMPLETES_EVERY = 7
 #: One of so many seeds keeps everything for a short time only.
 SHORT_LIVES_EVERY = 11
 #: In one of so many seeds a client is deleted and made anew, clients change many jobs by one call, and somebody looks
@@ -122,6 +124,7 @@ class Run:
         if place is not None:
             self.adversary.outage = Outage(place, BEGAN_AT, BUSY_MS, herd_at, random.Random(seed))
             self.stage.watcher.is_held_up = place.holds_up
+        self.stage.desk.some_complete = seed % COMPLETES_EVERY == 5
         self.zones = self.stage.watcher.named.zones
         if seed % ZONES_EVERY == 2:
             self.zones = self.stage.watcher.named.zones = Zones.drawn(random.Random(seed), BEGAN_AT, self.settings)

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from clockwork.domain.ids import NamedJobId
-from clockwork.domain.jobs import HttpTarget, Payload, RecordLevel, RetryPolicy
+from clockwork.domain.jobs import Completion, HttpTarget, Payload, RecordLevel, RetryPolicy
 from clockwork.domain.named import changes
 from clockwork.domain.named_jobs import Definition
 from clockwork.domain.recurrence import Every, Recurrence
@@ -20,6 +20,7 @@ from clockwork.flows.named import write
 from clockwork.flows.world import World
 from tests.simulation.clients import Visit, ask_again, cancel_one, create_asked, get_one
 from tests.simulation.named_clients import answered
+from tests.simulation.receivers import SAYS, Manner
 from tests.simulation.regulated import delete_client, pause_client, resume_client
 from tests.simulation.requests import CALLED_BACK, CLIENTS, REGULATED, KeyedRequest
 from tests.simulation.stage import BEGAN_AT
@@ -31,6 +32,8 @@ from tests.support.examples import outline
 Steps = Sequence[tuple[int, Callable[[Visit], None]]]
 NEAR = RetryPolicy(max_attempts=2, backoff="fixed", initial_seconds=5, jitter="none")
 FAR = RetryPolicy(max_attempts=2, backoff="fixed", initial_seconds=905, jitter="none")
+#: The manners of the receivers in the scene of completion, in the order of their jobs.
+ORDERED = (Manner.STEADY, Manner.FAILS, Manner.PROMPT, Manner.SILENT)
 TARGET = HttpTarget("https://good.example.com/", timeout_seconds=5)
 
 
@@ -79,6 +82,14 @@ def called_back() -> Steps:
         (3_000, lambda visit: ask_again(visit, KeyedRequest(ordered_request, visit.now))),
         (5_000, _ask("poison with a callback", [poison])),
     ]
+
+
+def completed() -> Steps:
+    """Jobs that end by callback: after heartbeats, after a failure, at once, and one whose receiver falls silent."""
+    jobs = [_job(SAYS + manner.name.encode(), 1_000 + 500 * number) for number, manner in enumerate(ORDERED)]
+    brief = Completion(heartbeat_seconds=10, timeout_seconds=60)
+    asked = [msgspec.structs.replace(job, completion=brief) for job in jobs]
+    return [(1_000, _ask("completed", asked))]
 
 
 def cancelled() -> Steps:
@@ -202,7 +213,7 @@ def held_back() -> Steps:
 SCENES: dict[str, Callable[[], Steps]] = {
     scene.__name__: scene
     for scene in (
-        *(created, far, retried, poisoned, called_back, cancelled),
+        *(created, far, retried, poisoned, called_back, completed, cancelled),
         *(changed, recurring, packed, ordered, parked, deleted),
     )
 }

@@ -11,6 +11,7 @@ from clockwork.domain.releases import Delivery
 from clockwork.ports import Clock
 from tests.simulation.faults import Adversary, Fault
 from tests.simulation.gate import Gate
+from tests.simulation.receivers import Receivers
 from tests.simulation.scheduler import Actor, Killed, Scheduler
 from tests.simulation.stores import POISON
 from tests.simulation.watcher import Watcher
@@ -85,7 +86,9 @@ class MoodyTargets:
         adversary: Adversary,
         watcher: Watcher,
         under_way: dict[int, UnderWay],
+        receivers: Receivers,
     ) -> None:
+        self._receivers = receivers
         self._actor = actor
         self._clock = clock
         self._gate = gate
@@ -128,9 +131,14 @@ class MoodyTargets:
         )
         end_at = max(now, min(now + answer.after_ms, now + int(patience * 1000), delivery.deadline_at))
         self._watcher.under_way(self._actor, delivery, end_at - now)
-        if answer.state is State.SUCCEEDED:
+        if delivery.token is not None:
+            # It may set to work although its answer says something else.
+            if answer.accepts or answer.state is State.TIMED_OUT:
+                is_faultless = not (self._adversary.is_active and self._adversary.profile.targets)
+                self._receivers.take(delivery, faultless=is_faultless)
+        elif answer.state is State.SUCCEEDED:
             self._watcher.succeeded(delivery)
-        if answer.accepts:
+        if answer.accepts and delivery.token is None:
             arrival = self._adversary.rng.randrange(0, max(1, end_at - now))
             self._scheduler.after(arrival, lambda: self._watcher.accepted(delivery))
         error = None if answer.state is State.SUCCEEDED else f"{answer.state} with {answer.status_code}"

@@ -38,6 +38,8 @@ MOST_SKEW_MS = 1_500
 
 #: How the names of those begin that release because a client asks.
 ASKING = ("api", "ingester")
+#: The name of a call by which a receiver reports on its attempt.
+REPORTING = "api<receiver"
 #: States that only an attempt leads to.
 ATTEMPTED = frozenset({State.SUCCEEDED, State.FAILED, State.TIMED_OUT, State.WORKER_LOST})
 
@@ -294,6 +296,7 @@ class Watcher:
         about = after.job_id
         self.require(after.revision == (before.revision if before else 0) + 1, "I4", "a revision was skipped", about)
         self._check_transition(before, after)
+        self._check_receiver(before, after, actor)
         self.caps.noted(actor, after)
         self.lines.changed(after, self._scheduler.now)
         if before is not None and before.state is State.DEAD and after.state is not State.DEAD:
@@ -325,6 +328,16 @@ class Watcher:
         if after.state in FINAL:
             self.require(bool(after.reason) or after.state is State.SUCCEEDED, "I1", "an end without a reason", about)
 
+    def _check_receiver(self, before: Execution | None, after: Execution, actor: Actor | None) -> None:
+        """Requires that a receiver's report changes the record of its own claim alone, and that no deadline moves."""
+        about = after.job_id
+        if after.is_accepted and after.awaited is not None:
+            in_time = (after.claim_until or 0) <= after.awaited.deadline_at
+            self.require(in_time, "P4", "its receiver's claim outlasts the deadline", about)
+        if actor is not None and actor.name == REPORTING:
+            is_its = before is not None and before.state is State.RUNNING and before.claimant in actor.tokens
+            self.require(is_its, "P2", f"a stale token changes what is {before and before.state}", about)
+
     def _check_end_stands(self, before: Execution, after: Execution) -> None:
         reopened = before.state is State.DEAD and after.client_id in self.redriven
         # A pause or a change ended it for earlier releases only.
@@ -346,6 +359,10 @@ class Watcher:
         ours = actor is not None and before.claimant in actor.tokens
         claimant = self._claimants.get(before.claimant)
         ended = claimant is not None and claimant.is_over(self._scheduler.now)
+        if before.report is not None:
+            ended = True
+        elif before.is_accepted:
+            ended = self._scheduler.now + MOST_SKEW_MS > (before.claim_until or 0)
         self.require(noted or ours or ended, "I4", f"{after.state} replaces a live claim", after.job_id)
 
     def started(self, actor: Actor, delivery: Delivery, clock_now: int) -> None:

@@ -37,6 +37,7 @@ __all__ = [
     "TooLarge",
     "TooManyRequests",
     "UnexpectedAnswer",
+    "callback",
     "eventbridge",
     "http",
     "job",

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from clockwork_client.answers import Answer, Target, camel, text_of
+from clockwork_client.reports import Completion
 from clockwork_client.results import (
     EventBridgeTarget,
     HttpTarget,
@@ -64,6 +65,7 @@ class DefinitionOptions(ScheduleOptions, total=False):
     ordering_key: str
     sequence: int
     on_failure: Target
+    completion: Completion
 
 
 class JobOptions(DefinitionOptions, total=False):
@@ -177,6 +179,12 @@ def retry(
             retry_status_codes=retry_status_codes,
         )
     )
+
+
+def callback(*, heartbeat_seconds: Duration | None = None, timeout_seconds: Duration | None = None) -> Completion:
+    """Attempts end by a callback of the receiver (`cw.executions.complete`), and not with the target's answer."""
+    given = fields(mode="callback", heartbeat_seconds=heartbeat_seconds, timeout_seconds=timeout_seconds)
+    return Completion(given)
 
 
 def job(target: Target, payload: Any = None, **options: Unpack[JobOptions]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from clockwork_client.answers import Target
 from clockwork_client.calls import made, segment
 from clockwork_client.handled import HandledJobs
 from clockwork_client.pages import Pages, Resource
+from clockwork_client.reporting import Reporting
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -152,7 +153,7 @@ class Jobs(Resource):
         return results.Preview(self._call("POST", "/v1/schedules/preview", body))
 
 
-class Executions(Resource):
+class Executions(Reporting):
     """Executions of jobs."""
 
     def list(

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from clockwork_client.answers import Answer, Target
+from clockwork_client.reports import AtWork, Completion, Report
 from clockwork_client.waiting import Waiting
 
 
@@ -146,6 +147,8 @@ class Execution(Answer):
     skipped: SkippedStretch | None
     waiting: Waiting | None
     waited: Waits | None
+    at_work: AtWork | None
+    report: Report | None
     result: str | None
 
 
@@ -197,6 +200,7 @@ class Job(Answer):
     ordering_key: str | None
     sequence: int | None
     on_failure: Target | None
+    completion: Completion | None
     reason: str | None
     description: str | None
     next_fires: tuple[NextFire, ...] | None

@@ -19,12 +19,16 @@ _MOST_SIGNATURES = 16
 
 
 class ScheduledContext(NamedTuple):
-    """The facts of a delivery. `execution_id` is the same over all attempts: use it to recognise a repeat."""
+    """The facts of a delivery. `execution_id` is the same over all attempts: use it to recognise a repeat.
+
+    `token`: under which to report, if the attempt ends by callback.
+    """
 
     execution_id: str
     job_id: str
     attempt: int
     due_at: datetime
+    token: str | None = None
 
 
 def scheduled_context(headers: Mapping[str, str]) -> ScheduledContext:
@@ -39,6 +43,7 @@ def scheduled_context(headers: Mapping[str, str]) -> ScheduledContext:
             found["clockwork-job-id"],
             _number(found["clockwork-attempt"]),
             instant(found["clockwork-due-at"]),
+            found.get("clockwork-token"),
         )
     except KeyError as error:
         raise InvalidWebhook(f"the header {error.args[0]} is missing") from None

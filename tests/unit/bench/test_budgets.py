@@ -55,9 +55,9 @@ def best(measured: Callable[[], float], bound: float) -> float:
 
 
 @pytest.mark.parametrize(
-    ("name", "bound"), [("create_single", 1.25), ("create_batch", 1.25), ("poll_release", 1.25), ("deliver", 1.5)]
+    ("name", "bound"), [("create_single", 0.4), ("create_batch", 0.4), ("poll_release", 0.4), ("deliver", 0.4)]
 )
-def test_a_flow_adds_little_to_the_calls_that_it_makes(name: str, bound: float) -> None:
+def test_a_flow_with_its_calls_costs_less_than_half_of_botocores_calls_alone(name: str, bound: float) -> None:
     def measured() -> float:
         ((_, cost),) = cpu.measure([name], CHUNKS)
         return cost.ratio
@@ -91,8 +91,8 @@ def test_jobs_that_share_rows_cost_less_than_half() -> None:
 
 
 @pytest.mark.parametrize("moment", cold_start.MOMENTS)
-def test_a_cold_start_adds_little_to_that_of_botocore(moment: str) -> None:
-    assert best(lambda: cold_start.measure(moment, starts=2).ratio, 1.25) <= 1.25
+def test_a_cold_start_takes_two_thirds_of_botocores(moment: str) -> None:
+    assert best(lambda: cold_start.measure(moment, starts=3).ratio, 0.65) <= 0.65
 
 
 @pytest.mark.parametrize("moment", cold_start.MOMENTS)
@@ -117,8 +117,9 @@ def test_a_cold_start_is_measured_in_the_layers_and_nowhere_else() -> None:
 
 
 def test_what_an_environment_keeps_is_spared_and_what_comes_is_collected() -> None:
-    told = cold_start.before_first_event("poller", "import gc; print(gc.isenabled(), gc.get_freeze_count() > 50_000)")
-    assert told == "True True\n"
+    spared = "gc.get_freeze_count() > 20 * len(gc.get_objects()), gc.get_freeze_count() > 20_000"
+    told = cold_start.before_first_event("poller", f"import gc; print(gc.isenabled(), {spared})")
+    assert told == "True True True\n"
 
 
 def test_what_is_not_due_costs_nothing() -> None:

@@ -20,7 +20,9 @@ from clockwork.domain.storage import codec
 #: By struct: the value of each field that is left out. The default of a field that is not listed is None, or empty.
 LEFT_OUT: dict[str, dict[str, Any]] = {
     "Attempt": {"lateness_ms": 0},
+    "Awaited": {"as_it_was": False},
     "Client": {"revision": 0, "record": "full", "min_interval_seconds": 1, "paused": False, "since_at": 0},
+    "Completion": {"mode": "callback", "heartbeat_seconds": 300, "timeout_seconds": 86_400},
     "CompiledCron": {
         "seconds": 1,
         "days": 0xFFFF_FFFE,
@@ -76,7 +78,9 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
         "paced": False,
         "waits": 0,
         "meets": 0,
+        "watches": False,
     },
+    "Report": {"retryable": True},
     "RetryPolicy": {
         "max_attempts": 5,
         "backoff": "exponential",

@@ -32,6 +32,8 @@ USUAL: dict[str, dict[str, Any]] = {
     # A message that the queue hands over for the first time has come once.
     "Message": {"receive_count": 1},
     "OrderedMessage": {"receive_count": 1},
+    # What has failed may be tried again.
+    "Reported": {"retryable": True},
 }
 
 

@@ -120,7 +120,7 @@ def _whoami() -> click.Command:
 #: Groups of commands: what imports one when it is first used, and its line in the help, which needs none of them.
 GROUPS = {
     "job": (_job, "Jobs: create, list, get, update, pause, resume, run, backfill, cancel."),
-    "exec": (_exec, "Executions of jobs: list, get, cancel, redrive."),
+    "exec": (_exec, "Executions of jobs: list, get, cancel, redrive, complete, fail."),
     "dead": (_dead, "DEAD executions of a client: list, redrive, discard."),
     "client": (_client, "Clients, who may act within which bounds: list, get, usage, put, pause, resume, delete."),
     "cron": (_cron, "Cron expressions: explain, next."),

@@ -1,4 +1,4 @@
-"""`clockwork exec`: list, get, cancel, redrive."""
+"""`clockwork exec`: list, get, cancel, redrive, complete, fail."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from clockwork_client import results
-from clockwork_client.cli import show
+from clockwork_client.cli import show, values
 from clockwork_client.cli.options import id_of, named
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.group("exec")
 def executions() -> None:
-    """Executions of jobs: list, get, cancel, redrive."""
+    """Executions of jobs: list, get, cancel, redrive, complete, fail."""
 
 
 @executions.command("list")
@@ -62,6 +62,27 @@ def redrive(state: State, execution_id: str, as_it_was: bool) -> None:
     show_execution(state, state.cw.executions.redrive(execution_id, as_it_was=as_it_was or None))
 
 
+@executions.command()
+@click.argument("execution_id")
+@click.argument("token")
+@click.option("--result", type=values.JSON, help="Any JSON value, kept with the execution.")
+@click.pass_obj
+def complete(state: State, execution_id: str, token: str, result: values.Given | None) -> None:
+    """Report that an attempt which ends by callback has succeeded."""
+    show_execution(state, state.cw.executions.complete(execution_id, token, result and result.value))
+
+
+@executions.command()
+@click.argument("execution_id")
+@click.argument("token")
+@click.option("--error", required=True, help="What went wrong, kept with the execution.")
+@click.option("--final", is_flag=True, help="No retry follows.")
+@click.pass_obj
+def fail(state: State, execution_id: str, token: str, error: str, final: bool) -> None:
+    """Report that an attempt which ends by callback has failed."""
+    show_execution(state, state.cw.executions.fail(execution_id, token, error, retryable=False if final else None))
+
+
 def show_execution(state: State, found: results.Execution) -> None:
     """Print an execution and its attempts."""
     if state.is_json:
@@ -77,6 +98,8 @@ def show_execution(state: State, found: results.Execution) -> None:
             ("due", show.when(found.due_at, now)),
             ("next attempt", show.when(found.next_attempt_at, now)),
             ("waits for", _waiting(found, now)),
+            ("at work until", found.at_work and show.when(found.at_work.lease_until, now)),
+            ("reported", found.report and found.report.raw),
             ("reason", found.reason),
             ("skipped", found.skipped),
         ]

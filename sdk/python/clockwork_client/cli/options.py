@@ -10,6 +10,7 @@ import click
 from clockwork_client import results
 from clockwork_client.cli import values
 from clockwork_client.errors import NotFound
+from clockwork_client.reports import Completion
 
 if TYPE_CHECKING:
     from clockwork_client.cli.app import State
@@ -46,6 +47,7 @@ DEFINITION: list[tuple[str, str, dict[str, Any]]] = [
     ("ordering_key", "--ordering-key", {"help": "Jobs of one key are delivered in order."}),
     ("sequence", "--sequence", {"type": int}),
     ("on_failure", "--on-failure", {"metavar": "TARGET", "help": "Is told of each execution that ends DEAD."}),
+    ("completion", "--completion", {"type": values.JSON, "help": 'Ends by callback: {"mode": "callback"}.'}),
     ("retry", "--retry", {"type": values.JSON, "help": 'The retry policy: {"maxAttempts": 3}.'}),
 ]
 TARGET: list[tuple[str, str, dict[str, Any]]] = [
@@ -99,6 +101,8 @@ def chosen(table: list[tuple[str, str, dict[str, Any]]], given: Mapping[str, Any
         found["tags"] = dict(found["tags"])
     if "retry" in found:
         found["retry"] = results.RetryPolicy(values.object_of("--retry", found["retry"]))
+    if "completion" in found:
+        found["completion"] = Completion(values.object_of("--completion", found["completion"]))
     if "on_failure" in found:
         found["on_failure"] = values.target(found["on_failure"], {})
     return found

@@ -34,12 +34,12 @@ DELIVERING = (
     Mutant(
         "live claims are ignored",
         "domain/lifecycle/attempts.py",
-        (("        if is_claimed(stored, claim.now):", "        if False:"),),
+        (("    if not is_claimed(stored, claim.now):", "    if True:"),),
         "I4",
     ),
     Mutant(
         "clocks are taken to agree on when a claim ends",
-        "domain/lifecycle/attempts.py",
+        "domain/lifecycle/awaiting.py",
         (("CLAIM_GRACE_MS = 4_000", "CLAIM_GRACE_MS = -1_000"),),
         "I4",
     ),

@@ -9,7 +9,6 @@ from clockwork.domain.executions import FINAL, WAITING, State
 from clockwork.domain.jobs import Payload, RecordLevel, RetryPolicy
 from clockwork.domain.lifecycle.attempts import (
     ATTEMPTS_KEPT,
-    CLAIM_GRACE_MS,
     EXCERPTS_KEPT,
     Action,
     Claim,
@@ -20,6 +19,7 @@ from clockwork.domain.lifecycle.attempts import (
     plan_outcome,
     plan_unrecorded_outcome,
 )
+from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS
 from clockwork.domain.lifecycle.expiry import ended_execution
 from clockwork.domain.storage.codec import encode
 from tests.support.examples import NOW, execution, failure, occurrence, release, success

@@ -12,7 +12,7 @@ import pytest
 from clockwork.aws.stores.clients import CachedClients
 from clockwork.domain.executions import DAY_MS, Execution, State
 from clockwork.domain.fires.chains import release_of
-from clockwork.domain.jobs import HttpTarget, KafkaTarget, SqsTarget
+from clockwork.domain.jobs import Completion, HttpTarget, KafkaTarget, SqsTarget
 from clockwork.domain.named.changes import replaced
 from clockwork.domain.recurrence import Fire
 from clockwork.domain.releases import Release
@@ -139,3 +139,34 @@ def test_an_ordered_fire_that_goes_the_way_of_another_transport_is_no_repeat_whe
     assert [(one.occurrence.due_at, one.occurrence.target) for one in named.clockwork.targets.delivered] == [
         (due_at, KafkaTarget("orders"))
     ]
+
+
+@pytest.mark.parametrize("order", [None, "k"], ids=["plain", "ordered"])
+def test_an_attempt_has_a_token_if_its_job_completes_by_callback_by_then(order: str | None) -> None:
+    named = Named(**({} if order is None else {"ordering_key": order, "sequence": 0}))
+    clockwork = named.clockwork
+    clockwork.clock.advance(10_000)
+    clockwork.poll_all()
+    queue = clockwork.queue if order is None else clockwork.ordered_queue
+    assert queue.messages
+    named.change(replaced(named.definition(completion=Completion()), b'"y"'))
+    clockwork.deliver_ordered()
+    clockwork.deliver_visible()
+    clockwork.deliver_visible()
+    (stored,) = named.executions()
+    (delivery,) = clockwork.targets.delivered
+    assert (stored.state, stored.attempt, stored.is_accepted) == (State.RUNNING, 1, True)
+    assert delivery.token is not None
+
+
+def test_an_attempt_has_no_token_if_its_job_completes_by_callback_no_more() -> None:
+    named = Named(completion=Completion())
+    clockwork = named.clockwork
+    clockwork.clock.advance(10_000)
+    clockwork.poll_all()
+    named.change(replaced(named.definition(), b'"y"'))
+    clockwork.deliver_visible()
+    clockwork.deliver_visible()
+    (stored,) = named.executions()
+    assert (stored.state, stored.attempt) == (State.SUCCEEDED, 1)
+    assert [one.token for one in clockwork.targets.delivered] == [None]

@@ -69,6 +69,10 @@ class NotDead(ClockworkError):
     """The execution cannot be redriven: only one that is DEAD and was not discarded can."""
 
 
+class StaleToken(ClockworkError):
+    """The token is not that of an attempt that runs: its claim has been ended, or it never was one."""
+
+
 class NotNamed(ClockworkError):
     """An anonymous job has one instant and cannot be changed: a client can only read it and cancel it."""
 

@@ -66,6 +66,41 @@ def number_of_last(attempts: Sequence[Attempt]) -> int:
     return attempts[-1].number if attempts else 0
 
 
+class Awaited(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A RUNNING attempt that ends by callback: what its claim fixed, and what was heard of it. Instants are in ms.
+
+    Each sign of life moves the end of its claim by `heartbeat_ms`, never beyond `deadline_at`. From `accepted_at` on
+    the claim is the receiver's: it outlives the deliverer. `partition_id`, `revision` and `as_it_was` are those of the
+    release, which is made again from the record.
+    """
+
+    heartbeat_ms: int
+    deadline_at: int
+    accepted_at: int | None = None
+    partition_id: str | None = None
+    revision: int | None = None
+    as_it_was: bool = False
+    #: As the last heartbeat told them: how much is done (0 to 1), and some words.
+    progress: float | None = None
+    message: str | None = None
+
+
+class Report(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What the receiver reported of an attempt at `at` (ms): SUCCEEDED with a `result` (JSON), or FAILED.
+
+    `claimant` is that of the attempt's claim, so that a repeat is recognised after its end. A failure that is not
+    `retryable` is permanent; `retry_after_seconds` is the least wait for the next attempt.
+    """
+
+    claimant: str
+    state: State
+    at: int
+    result: bytes | None = None
+    error: str | None = None
+    retryable: bool = True
+    retry_after_seconds: float | None = None
+
+
 class Skipped(msgspec.Struct, frozen=True, rename="camel"):
     """A stretch of fires that are not delivered: the first and last instant at which one was due (ms), and how many."""
 
@@ -80,9 +115,9 @@ class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
 
     Every change raises `revision` by one, and is refused unless it was made of the latest revision. `attempt` is the
     number of the last attempt claimed (0 before the first); `attempts` are the last attempts that have ended.
-    `claimant` and `claim_until` belong to RUNNING. No attempt starts before `next_attempt_at` (ms), whichever message
-    asks for it. `occurrence` is kept only where a delivery may need it again (DEAD,
-    or redriven and not claimed yet). `raw` holds bytes that could not be read.
+    `claimant` and `claim_until` belong to RUNNING, and so does `awaited` where the attempt ends by callback. No attempt
+    starts before `next_attempt_at` (ms), whichever message asks for it. The `occurrence` is kept only where a delivery
+    may need it again (DEAD, redriven and not claimed yet, or awaited). `raw` holds bytes that could not be read.
     """
 
     job_id: str
@@ -121,6 +156,9 @@ class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     #: In an ordered queue, too: `next_attempt_at` is its slot under the rate limit; or its place in the line.
     paced: bool = False
     line: Line | None = None
+    awaited: Awaited | None = None
+    #: What was reported of the last attempt, if that ends or ended by callback.
+    report: Report | None = None
     #: Redriven to be delivered as this record has it. It tells the last redrive alone.
     as_it_was: bool = False
 
@@ -137,6 +175,11 @@ class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     def is_first_attempt(self) -> bool:
         """True if `attempt` is the first one, or the first after a redrive: the only kind that has a lateness."""
         return self.attempt == self.budget_from + 1
+
+    @property
+    def is_accepted(self) -> bool:
+        """True if its attempt is at work at the receiver, which has the claim."""
+        return self.awaited is not None and self.awaited.accepted_at is not None
 
     @property
     def needs_attention(self) -> bool:

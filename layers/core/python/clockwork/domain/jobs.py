@@ -92,6 +92,17 @@ class RetryPolicy(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
     retry_status_codes: tuple[int, ...] = ()
 
 
+class Completion(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """How attempts end that the target only accepts: by a callback of whoever does the work, under the attempt's token.
+
+    The receiver is heard of every `heartbeat_seconds` at least, and the attempt ends `timeout_seconds` after its start.
+    """
+
+    mode: Literal["callback"] = "callback"
+    heartbeat_seconds: float = 300
+    timeout_seconds: float = 86_400
+
+
 class Occurrence(msgspec.Struct, frozen=True, tag="once", rename="camel", omit_defaults=True):
     """One due instant of a job, with all that its delivery needs. `due_at` and `created_at` are in ms."""
 
@@ -113,6 +124,8 @@ class Occurrence(msgspec.Struct, frozen=True, tag="once", rename="camel", omit_d
     sequence: int = 0
     #: The target of the callback, if its execution ends DEAD.
     on_failure: Target | None = None
+    #: Its attempts end by callback; None: with the target's answer.
+    completion: Completion | None = None
     #: It has no payload, and of an HTTP target the host alone: the row of its named job has the rest.
     is_hint: bool = False
 

@@ -9,7 +9,7 @@ import msgspec
 
 from clockwork.domain import ids, keys
 from clockwork.domain.closings import Closing
-from clockwork.domain.jobs import Occurrence, Payload, RecordLevel, RetryPolicy, Target
+from clockwork.domain.jobs import Completion, Occurrence, Payload, RecordLevel, RetryPolicy, Target
 from clockwork.domain.ordering import row_id_of
 from clockwork.domain.recurrence import Fire, Recurrence
 
@@ -49,6 +49,7 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     sequence: int | None = None
     #: The target of the callback of each execution that ends DEAD.
     on_failure: Target | None = None
+    completion: Completion | None = None
 
 
 class NamedJob(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -89,6 +90,8 @@ class NamedJob(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
     version: str = ""
     #: Its executions that are due by then (ms) keep that version in their ids: some of them were released under it.
     version_until: int = 0
+    #: Of a client that was deleted: when (ms) TTL may delete the tombstone. 0: never.
+    expires_at: int = 0
 
     @property
     def job_id(self) -> str:
@@ -217,4 +220,5 @@ def occurrence_of(job: NamedJob, due_at: int, asked_at: int | None = None) -> Oc
         ordering_key=definition.ordering_key,
         sequence=definition.sequence or 0,
         on_failure=definition.on_failure,
+        completion=definition.completion,
     )

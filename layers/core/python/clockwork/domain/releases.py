@@ -19,6 +19,7 @@ LONGEST_DELAY_SECONDS = 900
 class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_defaults=True):
     """Attempt number `attempt` of an occurrence. The deliverer does not start it before `run_at` (ms).
 
+    `watches`: it is the watch of an attempt that ends by callback. It comes when the claim ends, and starts nothing.
     `run` is the last part of the executionId. `revision` is that of the named job's row from which it was made; None
     for an anonymous job. The occurrence of a named job is a hint: its row has the rest. `as_it_was`: a redrive that
     asks nothing of its job, and whose occurrence is whole. `partition_id` is the shard of a named job. `history` holds
@@ -52,6 +53,7 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
     waited: Waited | None = None
     held: Held | None = None
     line: Line | None = None
+    watches: bool = False
 
     @property
     def has_waited(self) -> bool:
@@ -60,7 +62,8 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
         What has a slot is told apart by `paced`.
         """
         is_back = self.line is not None and self.line.since < self.run_at
-        return self.attempt > 1 or self.sweeps > 0 or self.parkings > 0 or self.waits > 0 or is_back
+        has_moved = self.sweeps > 0 or self.parkings > 0 or self.watches
+        return self.attempt > 1 or has_moved or self.waits > 0 or is_back
 
     @property
     def execution_id(self) -> str:
@@ -75,6 +78,10 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
         job = decode_job(self.job_id)
         assert isinstance(job, AnonymousJob), "a named job's release names its partition"
         return job.partition_id
+
+    def lateness_ms(self, started_at: int) -> int:
+        """How late a first attempt began (ms): after its due instant, or its create or redrive if that came later."""
+        return started_at - self.occurrence.due_since
 
     def put_off(self, cause: Cause, now: int, run_at: int, **more: Any) -> Release:
         """The release for `run_at` (ms) or its own if that is later, for a cause that is met at `now`.
@@ -133,13 +140,17 @@ class Refused(msgspec.Struct, frozen=True):
 
 
 class Delivery(msgspec.Struct, frozen=True):
-    """One attempt, as a target adapter gets it: to be started now, and to end before `deadline_at` (ms)."""
+    """One attempt, as a target adapter gets it: to be started now, and to end before `deadline_at` (ms).
+
+    `token`: under which its receiver calls back, if the attempt ends by callback.
+    """
 
     execution_id: str
     job_id: str
     attempt: int
     occurrence: Occurrence
     deadline_at: int
+    token: str | None = None
 
     def too_late(self, now: int) -> Outcome | None:
         """The outcome of an attempt that is not started any more at `now` (ms), since its time is over; None before."""

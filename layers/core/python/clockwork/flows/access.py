@@ -1,7 +1,7 @@
 """Access: the clients for which a caller may act, and a job by its id if the caller may see it.
 
-An unknown client and another caller's client get the same answer (NotAllowed). So do a missing job and another
-client's job (JobNotFound).
+An unknown client and another caller's client get the same answer (NotAllowed). So do a missing job, another client's
+job, and a job of a client that was deleted and had the id before (JobNotFound). That one is shown to admins alone.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from clockwork.domain import ids
-from clockwork.domain.clients import CLIENT_ID, Client, present, principal_of
+from clockwork.domain.clients import CLIENT_ID, DELETED, Client, present, principal_of
 from clockwork.domain.errors import (
     ClientNotFound,
     ExecutionNotFound,
@@ -22,7 +22,7 @@ from clockwork.domain.errors import (
     readable,
 )
 from clockwork.domain.executions import Execution
-from clockwork.domain.ids import AnonymousJob, InvalidId, JobId
+from clockwork.domain.ids import AnonymousJob, InvalidId, JobId, NamedJobId
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.storage import codec
@@ -114,6 +114,8 @@ def get_kept_job(world: World, caller: Caller, job_id: str) -> KeptJob:
     element = codec.decode_row(row.blob).get(job_ref.element) if row is not None else None
     if row is None or not isinstance(element, Occurrence) or not caller.may_act_for(element.client_id):
         raise JobNotFound(job_id)
+    if element.created_at < _since(world, caller, element.client_id):
+        raise JobNotFound(job_id)
     return KeptJob(job_id, job_ref, element, job_ref.element in row.cancelled)
 
 
@@ -137,7 +139,29 @@ def get_named(world: World, caller: Caller, job_id: str) -> NamedJob:
     job = get_by_key(world, job_ref.client_id, job_ref.job_key)
     if job is None or job.incarnation != job_ref.incarnation or not caller.may_act_for(job.client_id):
         raise JobNotFound(job_id)
+    if job.created_at < _since(world, caller, job.client_id):
+        raise JobNotFound(job_id)
     return job
+
+
+def may_see(world: World, caller: Caller, execution: Execution) -> bool:
+    """Whether the caller may see an execution: one of a client for which it may act, and not of one that had the id."""
+    if not caller.may_act_for(execution.client_id):
+        return False
+    since_at = _since(world, caller, execution.client_id)
+    if since_at == 0:
+        return True
+    job = ids.decode_job(execution.job_id)
+    if isinstance(job, NamedJobId):
+        return job.incarnation > since_at
+    created_at = execution.due_at if execution.occurrence is None else execution.occurrence.created_at
+    return created_at >= since_at and execution.reason != DELETED
+
+
+def _since(world: World, caller: Caller, client_id: str) -> int:
+    """From when on (ms) a caller that may act for the client sees what was created under its id; an admin all of it."""
+    client = None if caller.is_admin else world.clients.get(client_id)
+    return 0 if client is None else client.since_at
 
 
 def decode_anonymous(job_id: str) -> AnonymousJob:
@@ -165,4 +189,4 @@ def find_execution(world: World, caller: Caller, execution_id: str) -> tuple[str
     except InvalidId:
         raise ExecutionNotFound(execution_id) from None
     stored = world.executions.find(job_id, execution_id)
-    return job_id, stored if stored is not None and caller.may_act_for(stored.client_id) else None
+    return job_id, stored if stored is not None and may_see(world, caller, stored) else None

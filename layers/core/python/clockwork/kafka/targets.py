@@ -143,5 +143,7 @@ def _send(producer: Producer, delivery: Delivery, target: KafkaTarget, note: Not
         ("attempt", str(delivery.attempt)),
         ("dueAt", to_text(delivery.occurrence.due_at)),
     ]
+    if delivery.token is not None:
+        headers.append(("token", delivery.token))
     key = (target.key or delivery.occurrence.ordering_key or delivery.job_id).encode()
     producer.produce(target.topic, delivery.occurrence.payload.body, key, on_delivery=note, headers=headers)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from clockwork.aws.errors import ConditionFailed
 from clockwork.aws.session import Aws
-from clockwork.aws.stores.table import Item, Table, written
+from clockwork.aws.stores.table import Item, Table, seconds, written
 from clockwork.domain.errors import Undecodable, Unreadable
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.storage.codec import decode, encode
@@ -19,7 +19,10 @@ _FIRST = " "
 
 
 class AwsJobs:
-    """`ports.Jobs` on a table with the key `clientId` / `jobKey`, which holds the Idempotency-Keys, too."""
+    """`ports.Jobs` on a table with the key `clientId` / `jobKey` and TTL on `expiresAt`.
+
+    It holds the Idempotency-Keys, too.
+    """
 
     def __init__(self, aws: Aws, table: str) -> None:
         self._table = Table(aws, table, "clientId", "jobKey")
@@ -58,6 +61,7 @@ def _to_item(job: NamedJob) -> Item:
         version=job.stamp,
         state=str(job.state),
         job=encode(job),
+        **({"expiresAt": seconds(job.expires_at)} if job.expires_at else {}),
     )
 
 

@@ -23,9 +23,13 @@ def hint_of(occurrence: Occurrence) -> Occurrence:
 
 
 def completed(hint: Occurrence, job: NamedJob) -> Occurrence:
-    """The occurrence as the job's definition has it now, at the place in an order where its release lies."""
+    """The occurrence as the job's definition has it now, at the place in an order where its release lies.
+
+    A job that completes by callback by now has left the order.
+    """
     whole = occurrence_of(job, hint.due_at, hint.created_at)
-    return msgspec.structs.replace(whole, ordering_key=hint.ordering_key, sequence=hint.sequence, record=hint.record)
+    ordering_key = hint.ordering_key if whole.completion is None else None
+    return msgspec.structs.replace(whole, ordering_key=ordering_key, sequence=hint.sequence, record=hint.record)
 
 
 def _shadow(target: Target) -> Target:

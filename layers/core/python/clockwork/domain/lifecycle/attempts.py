@@ -22,14 +22,13 @@ from clockwork.domain.executions import (
 )
 from clockwork.domain.fires.hints import hint_of
 from clockwork.domain.lifecycle.awaited import goes_on, reopened
+from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS, awaited_by, reported, silence, watch_of
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired, reason_of
 from clockwork.domain.lifecycle.retries import RetryPlan, meets_again_ms, plan_retry
 from clockwork.domain.releases import Release
 from clockwork.domain.retention import ending
 from clockwork.domain.waits import together, without
 
-#: Clocks differ, by up to 3 s: a claim counts as ended only this long after its end (ms).
-CLAIM_GRACE_MS = 4_000
 #: A record keeps at most this many of the last attempts, however often the execution is redriven. With them and the
 #: largest payload it has to fit into a row of the table, which holds 400 KB.
 ATTEMPTS_KEPT = 100
@@ -69,12 +68,15 @@ class Claim(msgspec.Struct, frozen=True):
     expires_at: int  # the record's TTL (ms)
     #: What waits is sent anew. In an ordered queue it is not, and each time that it comes counts.
     resends: bool = True
+    jitter: float = 0.0  # 0 <= jitter < 1, for the wait after a failure that was reported
 
 
 def plan_claim(release: Release, stored: Execution | None, claim: Claim) -> Plan:
     """The plan of a deliverer that holds `release`, given the stored record (None if there is none)."""
     late = is_expired(release.occurrence, max(claim.now, release.run_at))
     if stored is None:
+        if release.watches:
+            return Plan(Action.ABSORB, "what it watched is gone, and it starts nothing")
         if late:
             return Plan(Action.FINISH, "too late", expired_execution(release, claim.now, claim.expires_at))
         first = release.first_record(State.PENDING, claim.expires_at, revision=0)
@@ -84,21 +86,32 @@ def plan_claim(release: Release, stored: Execution | None, claim: Claim) -> Plan
     if stored.state in FINAL:
         return Plan(Action.ABSORB, f"already {stored.state}", ending(stored, claim.expires_at))
     if stored.state is State.RUNNING:
-        if is_claimed(stored, claim.now):
-            ends_at = (stored.claim_until or 0) + CLAIM_GRACE_MS
-            back_at = min(claim.now + meets_again_ms(release.meets), ends_at) if claim.resends else ends_at
-            again = _again(release, release.attempt, back_at, release.meets + 1)
-            return Plan(Action.DEFER, "another deliverer's claim is live", release=again)
-        return _plan_lost_worker(release, stored, claim)
+        return _plan_running(release, stored, claim)
     following = stored.attempt + 1
     # Whoever made the release, and whatever it waited for since: the attempt starts at its planned instant or later.
-    if release.attempt != following or release.run_at < (stored.next_attempt_at or 0):
+    if release.watches or release.attempt != following or release.run_at < (stored.next_attempt_at or 0):
         again = _again(release, following, stored.next_attempt_at or claim.now)
         return Plan(Action.FOLLOW_UP, f"attempt {following} waits and this is not it", release=again)
     if late:
         ended = plan_unstarted(release, stored, State.EXPIRED, reason_of(release.occurrence), claim.now)
         return Plan(Action.FINISH, "too late", ended)
     return Plan(Action.START, "claims the retry", _claimed(stored, release, claim))
+
+
+def _plan_running(release: Release, stored: Execution, claim: Claim) -> Plan:
+    """The plan for a release that meets a claim: wait for its end, or do what its claimant has left undone."""
+    if release.watches and release.attempt != stored.attempt:
+        return Plan(Action.ABSORB, "another attempt runs, which has a watch of its own")
+    if stored.report is not None:
+        return plan_outcome(release, stored, reported(stored, stored.report), claim.now, claim.jitter)
+    if not is_claimed(stored, claim.now):
+        return _plan_lost_worker(release, stored, claim)
+    if stored.is_accepted:
+        return Plan(Action.DEFER, "its receiver is at work", release=watch_of(release, stored))
+    ends_at = (stored.claim_until or 0) + CLAIM_GRACE_MS
+    back_at = min(claim.now + meets_again_ms(release.meets), ends_at) if claim.resends else ends_at
+    again = _again(release, release.attempt, back_at, release.meets + 1)
+    return Plan(Action.DEFER, "another deliverer's claim is live", release=again)
 
 
 def is_claimed(stored: Execution, now: int) -> bool:
@@ -169,16 +182,11 @@ def attempt_of(number: int, release: Release, outcome: Outcome, *, is_first: boo
         state=outcome.state,
         started_at=outcome.started_at,
         ended_at=outcome.ended_at,
-        lateness_ms=lateness_of(release, outcome) if is_first else 0,
+        lateness_ms=release.lateness_ms(outcome.started_at) if is_first else 0,
         status_code=outcome.status_code,
         error=None if outcome.error is None else outcome.error[:LONGEST_ERROR],
         response_excerpt=outcome.excerpt,
     )
-
-
-def lateness_of(release: Release, outcome: Outcome) -> int:
-    """How late a first attempt began (ms): after its due instant, or after its create or redrive if that came later."""
-    return outcome.started_at - release.occurrence.due_since
 
 
 def plan_death(release: Release, stored: Execution | None, reason: str, now: int, expires_at: int) -> Execution:
@@ -193,6 +201,8 @@ def plan_death(release: Release, stored: Execution | None, reason: str, now: int
 
 
 def _plan_lost_worker(release: Release, stored: Execution, claim: Claim) -> Plan:
+    if stored.is_accepted:
+        return plan_outcome(release, stored, silence(release, stored, claim.now), claim.now, 1.0)
     lost = Outcome(State.WORKER_LOST, stored.started_at or claim.now, claim.now, error="its deliverer was lost")
     counted = msgspec.structs.replace(stored, lost_workers=stored.lost_workers + 1)
     return plan_outcome(release, counted, lost, claim.now, 0.0)
@@ -207,6 +217,7 @@ def _plan_following(release: Release, ended: Execution, retry: RetryPlan, now: i
 
 def _claimed(execution: Execution, release: Release, claim: Claim) -> Execution:
     started_at = max(claim.now, release.run_at)
+    awaited = awaited_by(release, started_at)
     return execution.changed(
         state=State.RUNNING,
         attempt=release.attempt,
@@ -215,9 +226,11 @@ def _claimed(execution: Execution, release: Release, claim: Claim) -> Execution:
         started_at=started_at,
         next_attempt_at=None,
         reason=None,
-        occurrence=None,
+        occurrence=None if awaited is None else release.occurrence,
         ended_by=None,
         skipped=None,
+        awaited=awaited,
+        report=None,
         expires_at=claim.expires_at,
         waited=together(execution.waited, release.waited_by(started_at)),
         held=None,
@@ -239,6 +252,8 @@ def _unclaimed(execution: Execution, state: State, attempts: tuple[Attempt, ...]
         attempts=_last_of(attempts),
         claimant=None,
         claim_until=None,
+        occurrence=None if execution.awaited is not None else execution.occurrence,
+        awaited=None,
         started_at=None,
         next_attempt_at=None,
         paced=False,
@@ -274,7 +289,7 @@ def _again(release: Release, attempt: int, run_at: int, meets: int = 0) -> Relea
     is_whole = release.revision is None or release.as_it_was
     occurrence = release.occurrence if is_whole else hint_of(release.occurrence)
     after = msgspec.structs.replace(release, attempt=attempt, run_at=run_at, paced=paced, waits=0, line=line)
-    return msgspec.structs.replace(after, waited=waited, held=None, occurrence=occurrence, meets=meets)
+    return msgspec.structs.replace(after, waited=waited, held=None, occurrence=occurrence, meets=meets, watches=False)
 
 
 def _last_of(attempts: tuple[Attempt, ...]) -> tuple[Attempt, ...]:

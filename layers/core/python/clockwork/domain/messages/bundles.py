@@ -27,7 +27,8 @@ def plan_bundles(releases: Sequence[Release], now: int) -> list[Bundle]:
 
     Releases share a message only if their target takes many messages at once. An overdue release counts as due now. A
     retry goes alone, and so does a release that is marked `alone`: the deliverer split a bundle that came back, since
-    one of its occurrences may have been the cause.
+    one of its occurrences may have been the cause. What ends by callback goes alone, too: its message lives on as the
+    watch of its attempt.
     """
     filling: dict[tuple[str, str, int], int] = {}
     room: dict[int, int] = {}
@@ -51,6 +52,8 @@ def _bundle_key(release: Release, now: int) -> tuple[str, str, int] | None:
     """The key that releases have in common which may share a message; None for a release that must go alone."""
     destination = _destination(release.occurrence.target)
     if destination is None or release.alone or release.attempt > 1 or release.sweeps:
+        return None
+    if release.occurrence.completion is not None:
         return None
     if release.occurrence.ordering_key is not None:
         return None  # each waits for the one ahead, in a message group of its own

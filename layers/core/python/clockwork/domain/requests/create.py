@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from clockwork.domain.clients import Client
-from clockwork.domain.jobs import Occurrence, Payload, RecordLevel, RetryPolicy, Target, is_signed
+from clockwork.domain.jobs import Completion, Occurrence, Payload, RecordLevel, RetryPolicy, Target, is_signed
 from clockwork.domain.ordering import policy_of
 from clockwork.domain.requests.packing import NOT_PACKED, Outline
 
@@ -37,6 +37,7 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     ordering_key: str | None = None
     sequence: int = 0
     on_failure: Target | None = None
+    completion: Completion | None = None
     tags: dict[str, str] = {}
 
 
@@ -87,6 +88,7 @@ def occurrence_of(job: NewJob, client: Client, created_at: int) -> Occurrence:
         ordering_key=job.ordering_key,
         sequence=job.sequence,
         on_failure=job.on_failure,
+        completion=job.completion,
     )
 
 

@@ -7,6 +7,7 @@ whose process died before it changed anything.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Protocol
 
 import msgspec
@@ -57,9 +58,18 @@ class TrailPage(msgspec.Struct, frozen=True):
 
 
 def since(page: TrailPage, at: int) -> TrailPage:
-    """The entries of a page from an instant (ms) on. One that cannot be read is not known to be of that time."""
-    kept = [one for one in page.entries if isinstance(one, Entry) and one.at >= at]
-    return TrailPage(kept, page.next_before if len(kept) == len(page.entries) else None)
+    """The entries of a page from an instant (ms) on.
+
+    One that cannot be read stays among them, as long as none that is older than the instant comes before it.
+    """
+    kept = list(takewhile(lambda one: isinstance(one, Unreadable) or one.at >= at, page.entries))
+    goes_on = page.next_before is not None and instant_of(page.next_before) >= at
+    return TrailPage(kept, page.next_before if goes_on and len(kept) == len(page.entries) else None)
+
+
+def instant_of(key: str) -> int:
+    """The instant (ms) in the key of an entry."""
+    return int(key.partition("#")[0])
 
 
 class Note(Protocol):

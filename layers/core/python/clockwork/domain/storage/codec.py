@@ -28,8 +28,13 @@ from clockwork.domain.storage.packed import Packed, pack, unpack
 PLAIN = 1
 MANY = 2
 HINTS = 3
+#: As HINTS (COMPLETING) and as a packed row (MANY_COMPLETING), of what is delivered with a token and ends by callback.
+#: The record of an attempt that is awaited has it, too. A version that knows no tokens must neither deliver nor change
+#: it.
+COMPLETING = 4
+MANY_COMPLETING = 5
 #: The newest format that this version of Clockwork reads.
-FORMAT = HINTS
+FORMAT = MANY_COMPLETING
 Element = Occurrence | Release | Pointer
 Decoded = TypeVar("Decoded")
 #: The values that have a blob of their own.
@@ -44,31 +49,40 @@ _decoders = {kind: msgspec.msgpack.Decoder[Any](kind) for kind in (Execution, Cl
 
 
 def encode_row(elements: Sequence[Element]) -> bytes:
-    """The blob of a timeline row: a list of elements, as from the first version on unless one of them has a hint."""
-    return bytes([HINTS if _has_hint(elements) else PLAIN]) + _encoder.encode(list(elements))
+    """The blob of a timeline row: a list of elements, as from the first version on unless one of them needs more."""
+    return bytes([_format_of(elements)]) + _encoder.encode(list(elements))
 
 
-def _has_hint(elements: Sequence[Element]) -> bool:
-    return any(isinstance(one, Release) and one.occurrence.is_hint for one in elements)
+def _format_of(elements: Sequence[Element]) -> int:
+    """The oldest format of a list that can hold these elements."""
+    if any(_completes(one.occurrence if isinstance(one, Release) else one) for one in elements):
+        return COMPLETING
+    has_hint = any(isinstance(one, Release) and one.occurrence.is_hint for one in elements)
+    return HINTS if has_hint else PLAIN
+
+
+def _completes(element: Occurrence | Pointer) -> bool:
+    return isinstance(element, Occurrence) and element.completion is not None
 
 
 def encode_packed(occurrences: Mapping[int, Occurrence]) -> bytes:
     """The blob of a timeline row of many jobs, given by their place in the row."""
-    return bytes([MANY]) + _encoder.encode(pack(occurrences))
+    is_newer = any(map(_completes, occurrences.values()))
+    return bytes([MANY_COMPLETING if is_newer else MANY]) + _encoder.encode(pack(occurrences))
 
 
 def is_packed(blob: bytes) -> bool:
     """Whether a row's blob holds many jobs; it may still be undecodable."""
-    return blob[:1] == bytes([MANY])
+    return blob[:1] in (bytes([MANY]), bytes([MANY_COMPLETING]))
 
 
 def decode_row(blob: bytes) -> dict[int, Element]:
     """The elements of a row's blob by their place in it. Raises NewerFormat or Undecodable."""
     if not is_packed(blob):
-        elements: list[Element] = _decode(_row_decoder, blob, HINTS)
+        elements: list[Element] = _decode(_row_decoder, blob, COMPLETING)
         return dict(enumerate(elements))
     try:
-        return {**unpack(_decode(_packed_decoder, blob, MANY))}
+        return {**unpack(_decode(_packed_decoder, blob, MANY_COMPLETING))}
     except ValueError as error:
         raise Undecodable(str(error)) from None
 
@@ -80,8 +94,9 @@ def encode_release(release: Release) -> str:
 
 def encode_message(releases: Sequence[Release]) -> str:
     """The body of a queue message that carries these releases: one, or a bundle."""
-    if _has_hint(releases):
-        blob = bytes([HINTS]) + _encoder.encode(list(releases))
+    newer = _format_of(releases)
+    if newer != PLAIN:
+        blob = bytes([newer]) + _encoder.encode(list(releases))
     elif len(releases) == 1:
         blob = bytes([PLAIN]) + _encoder.encode(releases[0])
     else:
@@ -95,21 +110,27 @@ def decode_message(body: str) -> list[Release]:
         blob = base64.b64decode(body, validate=True)
     except ValueError as error:
         raise Undecodable(f"not base64: {error}") from None
-    if blob[:1] in (bytes([MANY]), bytes([HINTS])):
-        return _decode(_releases_decoder, blob, HINTS)
-    return [_decode(_release_decoder, blob, HINTS)]
+    if blob[:1] in (bytes([MANY]), bytes([HINTS]), bytes([COMPLETING])):
+        return _decode(_releases_decoder, blob, COMPLETING)
+    return [_decode(_release_decoder, blob, COMPLETING)]
 
 
 def encode(value: Execution | Client | NamedJob | Entry) -> bytes:
     """The blob of an execution's record, of a client's definition, of a named job or of an entry of a trail."""
-    is_newer = isinstance(value, NamedJob) and not value.is_of_0_1_0
-    return bytes([HINTS if is_newer else PLAIN]) + _encoder.encode(value)
+    return bytes([_format_of_one(value)]) + _encoder.encode(value)
+
+
+def _format_of_one(value: Execution | Client | NamedJob | Entry) -> int:
+    if isinstance(value, NamedJob):
+        completes = value.definition.completion is not None
+        return COMPLETING if completes else PLAIN if value.is_of_0_1_0 else HINTS
+    return COMPLETING if isinstance(value, Execution) and value.awaited is not None else PLAIN
 
 
 def decode(blob: bytes, kind: type[Stored]) -> Stored:
     """The execution, client, named job or entry in a blob, as `kind` says. Raises NewerFormat or Undecodable."""
     decoder: msgspec.msgpack.Decoder[Stored] = _decoders[kind]
-    return _decode(decoder, blob, HINTS if kind is NamedJob else PLAIN)
+    return _decode(decoder, blob, COMPLETING if kind in (NamedJob, Execution) else PLAIN)
 
 
 def _decode(decoder: msgspec.msgpack.Decoder[Decoded], blob: bytes, newest: int = PLAIN) -> Decoded:

@@ -10,13 +10,18 @@ from clockwork.domain.releases import Delivery
 
 
 def envelope_of(delivery: Delivery) -> bytes:
-    """`{"executionId", "jobId", "attempt", "dueAt", "payload"}` in UTF-8, with the payload as a JSON value."""
+    """`{"executionId", "jobId", "attempt", "dueAt", "payload"}` in UTF-8, with the payload as a JSON value.
+
+    An attempt that ends by callback has its `token` besides.
+    """
     facts = {
         "executionId": delivery.execution_id,
         "jobId": delivery.job_id,
         "attempt": delivery.attempt,
         "dueAt": to_text(delivery.occurrence.due_at),
     }
+    if delivery.token is not None:
+        facts["token"] = delivery.token
     head = json.dumps(facts, separators=(",", ":"))[:-1].encode()
     return head + b',"payload":' + json_of(delivery.occurrence.payload) + b"}"
 

@@ -32,8 +32,8 @@ class InvalidSecret(ValueError):
 def headers_for(delivery: Delivery, sent_at: int, secrets: Sequence[str]) -> dict[str, str]:
     """The headers that identify a delivery, sent at `sent_at` (ms), to its receiver, and prove who sent it.
 
-    There is one signature per secret, so that a receiver may hold either secret during a rotation. Without secrets
-    there is no signature. Raises InvalidSecret.
+    The token of an attempt that ends by callback is one of them. There is one signature per secret, so that a receiver
+    may hold either secret during a rotation. Without secrets there is no signature. Raises InvalidSecret.
     """
     timestamp = str(sent_at // 1000)
     headers = {
@@ -43,6 +43,8 @@ def headers_for(delivery: Delivery, sent_at: int, secrets: Sequence[str]) -> dic
         "clockwork-attempt": str(delivery.attempt),
         "clockwork-due-at": to_text(delivery.occurrence.due_at),
     }
+    if delivery.token is not None:
+        headers["clockwork-token"] = delivery.token
     if secrets:
         signed = f"{delivery.execution_id}.{timestamp}.".encode() + delivery.occurrence.payload.body
         headers["webhook-signature"] = " ".join(_signature(key_of(secret), signed) for secret in secrets)

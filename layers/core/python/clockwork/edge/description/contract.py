@@ -14,6 +14,7 @@ from clockwork.edge.operations.dead import DeadFilterBody, RedriveBody
 from clockwork.edge.operations.original import OriginalCancelBody, OriginalScheduleBody
 from clockwork.edge.requests.clients import ClientBody
 from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, DefinitionBody, PatchBody
+from clockwork.edge.requests.reports import CompleteBody, FailBody, HeartbeatBody
 from clockwork.edge.requests.schedules import BackfillBody, EmptyBody, PauseBody, PreviewBody, ReasonBody
 from clockwork.edge.responses import bulk, clients, executions, jobs, named_jobs, overview, trail
 
@@ -38,6 +39,7 @@ _ORIGINAL = {
     "delivery": {"topic": "orderTopic"},
     "scheduleTime": 1_893_456_000_000,
 }
+_TOKEN = "aczAwMS8xNzc3OTc1MjAwMjUwI2EvMA.1777975200250.0.1.the-secret-of-attempt-1"  # noqa: S105 - an example
 _CLIENT = {
     "principals": ["arn:aws:iam::123456789012:role/Billing"],
     "signingSecrets": ["clockwork/acme"],
@@ -67,6 +69,7 @@ class Operation:
 
 
 _change = partial(Operation, answer=named_jobs.ChangedJob, parameters=("If-Match",))
+_report = partial(Operation, answer=executions.Execution, conflicts=True)
 #: An operation whose body is an empty object.
 _bare = partial(Operation, body=EmptyBody, examples=({},))
 
@@ -158,6 +161,22 @@ OPERATIONS = {
         examples=({"asItWas": True},),
         conflicts=True,
         capped=True,
+    ),
+    "complete_execution": _report(
+        "Report that an attempt which ends by callback has succeeded",
+        body=CompleteBody,
+        examples=({"token": _TOKEN, "result": {"pages": 12}},),
+    ),
+    "fail_execution": _report(
+        "Report that an attempt which ends by callback has failed",
+        body=FailBody,
+        examples=({"token": _TOKEN, "error": "out of paper", "retryAfterSeconds": 600},),
+    ),
+    "beat_execution": _report(
+        "Tell that an attempt which ends by callback is still at work",
+        answer=executions.AtWork,
+        body=HeartbeatBody,
+        examples=({"token": _TOKEN, "progress": 0.4},),
     ),
     "pause_jobs": Operation(
         "Pause named jobs by tag or prefix of their keys: so many a call",

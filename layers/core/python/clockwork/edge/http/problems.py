@@ -22,6 +22,7 @@ from clockwork.domain.errors import (
     NotScheduled,
     OrderedShardsChanged,
     RevisionConflict,
+    StaleToken,
     TooManyRequests,
     Unavailable,
 )
@@ -42,6 +43,7 @@ _STATUS: dict[type[ClockworkError], HTTPStatus] = {
     NotNamed: HTTPStatus.CONFLICT,
     ClientDeleting: HTTPStatus.CONFLICT,
     NotDead: HTTPStatus.CONFLICT,
+    StaleToken: HTTPStatus.CONFLICT,
     BodyTooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     InvalidRequest: HTTPStatus.UNPROCESSABLE_ENTITY,
     TooManyRequests: HTTPStatus.TOO_MANY_REQUESTS,

@@ -29,6 +29,7 @@ from clockwork.edge.operations.dead import DeadApi
 from clockwork.edge.operations.named_jobs import NamedApi, as_sent
 from clockwork.edge.operations.original import OriginalApi, OriginalScheduleBody, PlainText, schedule
 from clockwork.edge.operations.overview import OverviewApi
+from clockwork.edge.operations.reports import ReportApi
 from clockwork.edge.requests.clients import ClientBody
 from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, JobBody
 from clockwork.edge.requests.outlines import outlines_of
@@ -50,7 +51,7 @@ MOST_FAULTS_OF_ELEMENT = 10
 
 
 @dataclass
-class Api(NamedApi, BulkApi, ClientApi, DeadApi, OriginalApi, OverviewApi):
+class Api(NamedApi, BulkApi, ClientApi, DeadApi, OriginalApi, OverviewApi, ReportApi):
     """The operations of one Lambda environment.
 
     `count_accepted` gets the number of jobs that a create request was promised; it counts a repeated request again.
@@ -146,7 +147,7 @@ class Api(NamedApi, BulkApi, ClientApi, DeadApi, OriginalApi, OverviewApi):
         caller = access.require_known(self.world, request.caller)
         execution = read.get_execution(self.world, caller, request.path["executionId"])
         holding = what_holds(self.world, execution)
-        return HTTPStatus.OK, Execution.of(execution, waiting=holding and Waiting.of(holding))
+        return HTTPStatus.OK, Execution.whole(execution, waiting=holding and Waiting.of(holding))
 
     def put_client(self, request: Request) -> Answer:
         """PUT /v1/clients/{clientId}, for admins."""

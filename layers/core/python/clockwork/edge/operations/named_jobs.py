@@ -75,7 +75,7 @@ class NamedApi(Operations):
         client = access.client_for(self.world, request.caller, request.query.get("clientId"))
         limit = request.limit()
         now = self.world.clock.now()
-        wanted = _filter_of(request, now)
+        wanted = _filter_of(request, client.since_at, now)
         prefix, job_key = request.prefix(), request.job_key()
         if job_key is not None:
             job = access.get_jobs(self.world, [(client.client_id, job_key)])[client.client_id, job_key]
@@ -254,7 +254,7 @@ def merged(target: Any, patch: Any) -> Any:
     return result
 
 
-def _filter_of(request: Request, now: int) -> Callable[[NamedJob], bool]:
+def _filter_of(request: Request, since_at: int, now: int) -> Callable[[NamedJob], bool]:
     state, tag = request.query.get("state"), request.query.get("tag")
     if state is not None and state not in JobState.__members__:
         states = ", ".join(JobState.__members__)
@@ -268,6 +268,8 @@ def _filter_of(request: Request, now: int) -> Callable[[NamedJob], bool]:
         return due_at is not None and (from_at or 0) <= due_at <= (instants.LAST if to_at is None else to_at)
 
     def wanted(job: NamedJob) -> bool:
+        if job.created_at < since_at:
+            return False  # of a client that had the id before
         if (state is None and not job.is_alive) or (state is not None and answers.state_of(job, now) != state):
             return False
         return is_tagged(job) and is_due(job)

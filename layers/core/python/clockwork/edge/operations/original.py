@@ -126,7 +126,7 @@ def cancel(world: World, client: Client, schedule_key: str, note: Note) -> None:
     Raises NotScheduled if there is none to cancel, or it may still be delivered.
     """
     job = get_by_key(world, client.client_id, schedule_key)
-    if job is None:
+    if job is None or job.created_at < client.since_at:
         raise NotScheduled(f"there is no job under the scheduleKey {schedule_key!r}")
     if not job.is_alive:
         raise NotScheduled(f"the job under the scheduleKey {schedule_key!r} is cancelled already")

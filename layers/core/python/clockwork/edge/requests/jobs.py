@@ -25,7 +25,7 @@ from clockwork.domain.targets.envelopes import json_of
 from clockwork.edge.http.checks import Checks, EdgeModel, checks_of
 from clockwork.edge.http.fields import kept
 from clockwork.edge.requests.aws_targets import EventBridgeTargetBody, LambdaTargetBody, SnsTargetBody, SqsTargetBody
-from clockwork.edge.requests.policies import RelevancyWindow, RetryPolicyBody
+from clockwork.edge.requests.policies import CompletionBody, RelevancyWindow, RetryPolicyBody
 from clockwork.edge.requests.schedules import ScheduleBody, instant_of
 from clockwork.edge.requests.targets import TargetBody, kept_target
 
@@ -82,6 +82,10 @@ class DefinitionBody(EdgeModel):
         None, description="a target that is called back with the facts of each execution that ends DEAD"
     )
 
+    completion: CompletionBody | None = Field(
+        None, description="without it the target's answer ends an attempt; with it, a callback of the receiver does"
+    )
+
     @field_validator("on_failure", mode="wrap")
     @classmethod
     def _points_to_itself(cls, value: Any, validated: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
@@ -113,11 +117,15 @@ class DefinitionBody(EdgeModel):
         level = self.record or (checks.client.record if checks.client is not None else "full")
         if self.ordering_key is not None and level != "full":
             checks.report("/orderingKey", "needs the record level full")
+        if self.completion is not None and level != "full":
+            checks.report("/completion", "needs the record level full")
         return self
 
     @model_validator(mode="after")
     def _is_in_order(self, info: ValidationInfo) -> Self:
         checks, policy = checks_of(info), self.retry_policy
+        if self.ordering_key is not None and self.completion is not None:
+            checks.report("/orderingKey", "is not for jobs with completion: an attempt may take days")
         if self.sequence is not None and self.ordering_key is None:
             checks.report("/sequence", "is for jobs with an orderingKey alone")
         given = policy is not None and "max_age_seconds" in policy.model_fields_set
@@ -145,6 +153,7 @@ class DefinitionBody(EdgeModel):
             retry_policy=self.retry_policy and self.retry_policy.to_policy(),
             sequence=self.sequence or 0,
             on_failure=self.on_failure and kept_target(self.on_failure, checks),
+            completion=self.completion and self.completion.to_completion(),
         )
 
     def to_definition(self, checks: Checks, client: Client) -> Definition:

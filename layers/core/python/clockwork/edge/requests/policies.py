@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from clockwork.domain import jobs
 from clockwork.domain.targets.webhooks import GONE
 from clockwork.edge.http.checks import EdgeModel
 from clockwork.edge.http.fields import kept
 
+#: An attempt that ends by callback may take so long (s): a week.
+LONGEST_COMPLETION_SECONDS = 604_800
+#: Clocks differ by up to 3 s, and a claim counts as ended 4 s after its end: shorter ones would tell little.
+SHORTEST_HEARTBEAT_SECONDS = 10
 StatusCode = Annotated[int, Field(ge=400, le=599)]
 RelevancyWindow = Annotated[float, Field(ge=1, le=31_536_000)]
 
@@ -38,3 +42,31 @@ class RetryPolicyBody(EdgeModel):
     def to_policy(self) -> jobs.RetryPolicy:
         """The policy as it is kept."""
         return kept(jobs.RetryPolicy, self)
+
+
+class CompletionBody(EdgeModel):
+    """How attempts end that the target only accepts: by a callback of the receiver, under the token of the attempt."""
+
+    mode: Literal["callback"]
+    heartbeat_seconds: float = Field(
+        300,
+        ge=SHORTEST_HEARTBEAT_SECONDS,
+        le=LONGEST_COMPLETION_SECONDS,
+        description="the receiver reports or sends a heartbeat before so long has passed, or it is taken for lost",
+    )
+    timeout_seconds: float = Field(
+        86_400,
+        ge=SHORTEST_HEARTBEAT_SECONDS,
+        le=LONGEST_COMPLETION_SECONDS,
+        description="the attempt ends so long after its start, heartbeats or not",
+    )
+
+    @model_validator(mode="after")
+    def _beats_in_time(self) -> Self:
+        if self.heartbeat_seconds > self.timeout_seconds:
+            raise ValueError("heartbeatSeconds must be at most timeoutSeconds")
+        return self
+
+    def to_completion(self) -> jobs.Completion:
+        """The completion as it is kept."""
+        return kept(jobs.Completion, self)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
-from typing import Annotated, Self, get_args
+from typing import Annotated, Any, Self, get_args
 
 from msgspec import Meta, field
 
@@ -64,6 +65,44 @@ class Waiting(AnswerBody):
         return cls(holding.wait, holding.says, instant(holding.until))
 
 
+class AtWork(AnswerBody, kw_only=True):
+    """An attempt that ends by callback, while it is under way."""
+
+    attempt: int
+    accepted_at: Annotated[Instant | None, Meta(description="left out before the target has answered")] = None
+    lease_until: Annotated[Instant, Meta(description="without a sign of life its receiver is taken for lost then")]
+    deadline_at: Annotated[Instant, Meta(description="the attempt ends then, heartbeats or not")]
+    cancel_requested: Annotated[bool, Meta(description="a cancel was noted: no other attempt follows")] = False
+    progress: float | None = None
+    message: str | None = None
+
+    @classmethod
+    def of(cls, record: executions.Execution) -> Self:
+        """The attempt under way of a record that awaits a callback."""
+        assert record.awaited is not None and record.claim_until is not None, "it runs under a claim"
+        return cls.like(
+            record.awaited,
+            attempt=record.attempt,
+            lease_until=to_text(record.claim_until),
+            cancel_requested=record.cancel_noted_at is not None,
+        )
+
+
+class Report(AnswerBody):
+    """What the receiver of an attempt that ends by callback told of it: how it went, and when it said so."""
+
+    state: Annotated[str, one_of(["SUCCEEDED", "FAILED"])]
+    at: Instant
+    result: Any = None
+    error: str | None = None
+
+    @classmethod
+    def of(cls, kept: executions.Report) -> Self:
+        """The report that is kept in a record."""
+        result = None if kept.result is None else json.loads(kept.result)
+        return cls.like(kept, at=to_text(kept.at), result=result)
+
+
 class Execution(AnswerBody):
     """One due instant of a job being carried out."""
 
@@ -76,6 +115,12 @@ class Execution(AnswerBody):
     reason: str | None = None
     waited: Waits | None = None
     skipped: SkippedStretch | None = None
+    at_work: Annotated[AtWork | None, Meta(description="while its receiver is at work, which reports by callback")] = (
+        None
+    )
+    report: Annotated[
+        Report | None, Meta(description="of its last attempt, as its receiver told it; where one execution is read")
+    ] = None
     waiting: Annotated[
         Waiting | None, Meta(description="while it waits, where one execution is read: for what, and until when")
     ] = None
@@ -94,8 +139,14 @@ class Execution(AnswerBody):
         skipped = stretch and SkippedStretch(to_text(stretch.from_at), to_text(stretch.to_at), stretch.count)
         waited = record.waited and Waits.like(record.waited)
         planned = {} if record.state is not State.PARKED else {"next_attempt_at": None}
-        shown = {"waiting": None, **planned, **more}
+        at_work = None if record.awaited is None else AtWork.of(record)
+        shown = {"waiting": None, "report": None, "at_work": at_work, **planned, **more}
         return cls.like(record, **shown, attempts=attempts, skipped=skipped, waited=waited)
+
+    @classmethod
+    def whole(cls, record: executions.Execution, **more: object) -> Self:
+        """The execution with the report of its receiver, which may be long."""
+        return cls.of(record, report=record.report and Report.of(record.report), **more)
 
 
 class CancelledExecution(Execution, kw_only=True):

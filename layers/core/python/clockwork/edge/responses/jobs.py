@@ -10,7 +10,14 @@ from clockwork.edge.http.answer import AnswerBody, Instant, either_of, one_of
 from clockwork.edge.http.problems import Problem
 from clockwork.edge.responses.executions import Execution
 from clockwork.edge.responses.named_jobs import ShownNamedJob, WrittenJob
-from clockwork.edge.responses.targets import Record, ShownRetryPolicy, ShownTarget, delivery, shown_payload
+from clockwork.edge.responses.targets import (
+    Record,
+    ShownCompletion,
+    ShownRetryPolicy,
+    ShownTarget,
+    delivery,
+    shown_payload,
+)
 from clockwork.flows.requests import create
 from clockwork.flows.requests.read import JobView
 
@@ -87,6 +94,7 @@ class AnonymousJob(AnswerBody):
     ordering_key: str | None = None
     sequence: int | None = None
     on_failure: ShownTarget | None = None
+    completion: ShownCompletion | None = None
     last_execution: Execution | None = None
 
     @classmethod

@@ -22,8 +22,9 @@ from clockwork.domain.named_jobs import JobState, NamedJob
 from clockwork.domain.recurrence import Fire, Recurrence, TooMuchWork, Work, next_occurrence
 from clockwork.edge.http.answer import AnswerBody, Instant, instant, one_of
 from clockwork.edge.http.checks import REQUEST_WORK
+from clockwork.edge.responses import targets
 from clockwork.edge.responses.executions import Cancellation, Execution, Outcomes
-from clockwork.edge.responses.targets import Record, ShownRetryPolicy, ShownTarget, delivery, shown_payload
+from clockwork.edge.responses.targets import Record, ShownCompletion, ShownRetryPolicy, ShownTarget
 from clockwork.flows.named.write import Written
 from clockwork.flows.requests.cancel import CancelAnswer
 
@@ -119,6 +120,7 @@ class JobSummary(AnswerBody):
     ordering_key: str | None = None
     sequence: int | None = None
     on_failure: ShownTarget | None = None
+    completion: ShownCompletion | None = None
     reason: str | None = None
     due_at: Instant | None = None
     next_fire_at: Instant | None = None
@@ -139,7 +141,7 @@ class JobSummary(AnswerBody):
             due_at=instant(definition.at),
             next_fire_at=instant(next_fire_at),
             description=cron and description(cron),
-            **delivery(definition),
+            **targets.delivery(definition),
             **more,
         )
 
@@ -183,7 +185,7 @@ class ShownNamedJob(JobSummary, kw_only=True):
             job,
             now,
             work,
-            payload=shown_payload(job.definition.payload),
+            payload=targets.shown_payload(job.definition.payload),
             next_fires=NextFire.all_of(fires, job.definition.recurrence),
             last_execution=Execution.of(newest[0]) if newest else None,
             outcomes=outcomes,
@@ -275,8 +277,7 @@ def upcoming(job: NamedJob, now: int, work: Work) -> Iterator[Fire]:
     """
     recurrence = job.definition.recurrence
     if job.state is JobState.PAUSED and recurrence is None:
-        fire = fire_after(job, job.chain_after_at, 0)
-        at = paused_since(job)
+        fire, at = fire_after(job, job.chain_after_at, 0), paused_since(job)
         if fire is not None and at is not None and at < fire.due_at <= now:
             yield fire
     fire = first_due_after(job, now, work) if job.is_alive else None

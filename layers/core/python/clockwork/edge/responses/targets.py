@@ -66,6 +66,14 @@ class ShownRetryPolicy(AnswerBody):
     retry_status_codes: tuple[int, ...]
 
 
+class ShownCompletion(AnswerBody, kw_only=True):
+    """How attempts end that the target only accepts."""
+
+    mode: Annotated[str, one_of(["callback"])]
+    heartbeat_seconds: float
+    timeout_seconds: float
+
+
 def shown_target(kept: Target) -> ShownTarget:
     """A target as its request named it."""
     return like(_SHOWN[str(kept.__struct_config__.tag)], [kept], as_shown)
@@ -87,5 +95,6 @@ def delivery(kept: Occurrence | Definition) -> dict[str, Any]:
         "target": shown_target(kept.target),
         "retry_policy": shown_policy(kept.retry_policy),
         "sequence": None if kept.ordering_key is None else kept.sequence,
+        "completion": None if kept.completion is None else ShownCompletion.like(kept.completion),
         "on_failure": None if kept.on_failure is None else shown_target(kept.on_failure),
     }

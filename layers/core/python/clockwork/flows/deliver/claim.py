@@ -13,6 +13,7 @@ from clockwork.domain.executions import WAITING, Execution, State
 from clockwork.domain.lifecycle.attempts import Action, Claim, Plan, plan_claim, plan_unstarted
 from clockwork.domain.lifecycle.awaited import goes_on
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired, reason_of
+from clockwork.domain.lifecycle.tokens import claimant_of
 from clockwork.domain.releases import Release
 from clockwork.flows.apart import records_apart
 from clockwork.flows.deliver.batch import Batch
@@ -35,7 +36,7 @@ def claim(batch: Batch, items: Sequence[Item]) -> list[Item]:
 
 
 def _claim_round(batch: Batch, items: Sequence[Item], started: list[Item]) -> list[Item]:
-    plans = batch.each(items, lambda item: plan_claim(item.release, item.seen, wish(batch)))
+    plans = batch.each(items, lambda item: plan_claim(item.release, item.seen, wish(batch, item)))
     lost = []
     for index, saved in batch.save_plans(plans):
         item, plan = plans[index]
@@ -128,14 +129,24 @@ def _looked(batch: Batch, item: Item) -> bool:
     return item.seen is not None and item.seen.is_final and not goes_on(item.seen, release)
 
 
-def wish(batch: Batch) -> Claim:
-    """A claim for one attempt, under a token of its own, until this invocation ends."""
-    now = batch.world.clock.now()
-    expires_at = batch.world.execution_expires_at(now)
-    return Claim(batch.world.random.token(), batch.deadline_at, now, expires_at, resends=batch.waiting.resends)
+def wish(batch: Batch, item: Item) -> Claim:
+    """A claim for one attempt, under a token of its own, until this invocation ends.
+
+    If the attempt ends by callback, the item keeps the token for its receiver, and the claim has the digest alone.
+    """
+    world, claimant, jitter = batch.world, batch.world.random.token(), 0.0
+    if item.release.occurrence.completion is not None:
+        item.secret = claimant
+        claimant, jitter = claimant_of(claimant), world.random.fraction()
+    now = world.clock.now()
+    expires_at = world.execution_expires_at(now)
+    return Claim(claimant, batch.deadline_at, now, expires_at, resends=batch.waiting.resends, jitter=jitter)
 
 
 def end_all(batch: Batch, items: Sequence[Item]) -> None:
-    """End items as their records allow. Nobody starts one that may start after all: so it comes back."""
+    """End items as their records allow. Nobody starts one that may start after all: so it comes back.
+
+    Watches are such items, since they start nothing: their claims are ended, or they come again for the new end.
+    """
     for item in claim(batch, items):
         batch.fail(item, "it may start after all, as the clock was set back")

@@ -11,13 +11,14 @@ from collections.abc import Sequence
 
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.jobs import HttpTarget, KafkaTarget
+from clockwork.domain.lifecycle.tokens import Token
 from clockwork.domain.releases import Delivery, Release
 from clockwork.flows.deaths import call_back, notify_dead
 from clockwork.flows.deliver.admission import admit
 from clockwork.flows.deliver.batch import LONGEST_HOLD_MS, Batch
 from clockwork.flows.deliver.bundles import Message, resend_alone, unbundled
 from clockwork.flows.deliver.circuits import give_probes_back, update_circuits
-from clockwork.flows.deliver.claim import claim, look
+from clockwork.flows.deliver.claim import claim, end_all, look
 from clockwork.flows.deliver.concurrency import give_back_all, note_ended
 from clockwork.flows.deliver.inform import informed, needs_look, unexpired
 from clockwork.flows.deliver.items import DeliverReport, Item
@@ -51,8 +52,11 @@ def deliver_batch(world: World, messages: Sequence[Message], deadline_at: int) -
 def attempt(batch: Batch, items: Sequence[Item]) -> None:
     """Make an attempt at each item that is due, and record its outcome. The others go back or are parked."""
     # 1. Send back the items that are early, or cannot end in time, with the rest of their delay. The record of one that
-    #    has waited for long may go before its next message does, so it is looked at first.
-    items = _in_time(batch, look(batch, items))
+    #    has waited for long may go before its next message does, so it is looked at first. Watches start nothing.
+    items = look(batch, items)
+    if watches := [item for item in items if item.release.watches]:
+        end_all(batch, watches)
+    items = _in_time(batch, [item for item in items if not item.release.watches])
     # 2. End the items that are too late. Items that a cap, a pause or an open circuit holds back wait or are parked.
     looked_at = {id(item): item for item in items if needs_look(item)}
     wanted = {id(item) for item in informed(batch, list(looked_at.values()))}
@@ -88,7 +92,7 @@ def _begin(batch: Batch, slot: int, item: Item) -> None:
         now = batch.world.clock.now()
         batch.refused.append((item, Outcome(State.FAILED, now, now, permanent=True, error=item.refusal)))
         return
-    batch.world.targets.begin(slot, _delivery(item.release, batch.deadline_at - RECORD_MARGIN_MS))
+    batch.world.targets.begin(slot, _delivery(item, batch.deadline_at - RECORD_MARGIN_MS))
     item.is_started = True
 
 
@@ -121,5 +125,7 @@ def _timeout_seconds(world: World, release: Release) -> float:
     return min(target.timeout_seconds, world.settings.target_timeout_seconds)
 
 
-def _delivery(release: Release, deadline_at: int) -> Delivery:
-    return Delivery(release.execution_id, release.job_id, release.attempt, release.occurrence, deadline_at)
+def _delivery(item: Item, deadline_at: int) -> Delivery:
+    release = item.release
+    token = None if item.secret is None else str(Token(release.execution_id, release.attempt, item.secret))
+    return Delivery(release.execution_id, release.job_id, release.attempt, release.occurrence, deadline_at, token)

@@ -161,9 +161,11 @@ def redirected(batch: Batch, item: Item, job: NamedJob) -> bool:
     hint = item.release.occurrence
     whole = completed(hint, job)
     item.release = msgspec.structs.replace(item.release, occurrence=whole)
-    if item.seen is None or hint_of(hint).target == hint_of(whole).target:
+    is_alike = hint_of(hint).target == hint_of(whole).target and hint.completion == whole.completion
+    if item.seen is None or is_alike:
         return False
     is_rerouted = isinstance(hint.target, KafkaTarget) != isinstance(whole.target, KafkaTarget)
+    is_rerouted = is_rerouted or hint.ordering_key != whole.ordering_key
     if not is_rerouted and not batch.waiting.resends:
         # An ordered item keeps its place, and asks here what admission asked of the target before.
         item.refusal = _refusal(batch.world, whole)

@@ -16,6 +16,7 @@ from clockwork.flows.records import replans
 class DeliverReport(msgspec.Struct):
     """Counts of one batch. The messages in `failed_messages` (ids) come back; all others are acknowledged.
 
+    `succeeded`: attempts that their targets have accepted. Those that end by callback are reported later.
     `lateness_ms` is that of first attempts, `waited_ms` by cause the waits in it, and `own_lateness_ms` the lateness
     that is not the wish or the doing of the client: neither its limits, a pause, its target, nor its order.
     """
@@ -49,6 +50,7 @@ class Item(msgspec.Struct):
     `objection`: why it ends undelivered, as its client was deleted.
     `has_cap`: its client chose a concurrency limit.
     `left`: it is parked, was sent back, has ended or failed, so that this batch is done with it.
+    `secret`: of its token, under which its receiver calls back.
     `replans`: how often a change of its record may still be planned again.
     """
 
@@ -64,6 +66,7 @@ class Item(msgspec.Struct):
     objection: Objection | None = None
     is_informed: bool = False
     is_read: bool = False
+    secret: str | None = None
     replans: Iterator[int] = msgspec.field(default_factory=replans)
 
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import msgspec
 
 from clockwork.domain.executions import Outcome, State
-from clockwork.domain.lifecycle.attempts import Plan, lateness_of, plan_outcome, plan_unrecorded_outcome
+from clockwork.domain.lifecycle.attempts import Plan, plan_outcome, plan_unrecorded_outcome
+from clockwork.domain.lifecycle.reports import plan_answer
 from clockwork.flows.containment import contained
 from clockwork.flows.deliver.batch import Batch
 from clockwork.flows.deliver.items import DeliverReport, Item
@@ -42,6 +43,9 @@ def _record_round(batch: Batch, ended: Sequence[Ended]) -> list[Ended]:
         elif item.seen is None:
             # At record level `none` another copy of the message recorded an end first, and that record is as final.
             batch.absorb(item, saved.actual)
+        elif item.secret is not None and saved.actual is not None and saved.actual.is_final:
+            # Its receiver was faster than the target's answer.
+            batch.absorb(item, saved.actual)
         elif saved.actual is not None and saved.actual.claimant == item.seen.claimant:
             # It is still our claim: a cancel was noted on it meanwhile.
             again += [(item, outcomes[id(item)])] * batch.may_replan(item, saved.actual)
@@ -54,6 +58,8 @@ def _plan(batch: Batch, item: Item, outcome: Outcome) -> Plan:
     now, jitter = batch.world.clock.now(), batch.world.random.fraction()
     if item.seen is None:
         return plan_unrecorded_outcome(item.release, outcome, now, jitter, batch.world.execution_expires_at(now))
+    if item.secret is not None:
+        return plan_answer(item.release, item.seen, outcome, now, jitter)
     return plan_outcome(item.release, item.seen, outcome, now, jitter)
 
 
@@ -64,7 +70,7 @@ def _count(batch: Batch, item: Item, outcome: Outcome) -> None:
     else:
         batch.report.failed += 1
     if item.seen.is_first_attempt if item.seen is not None else item.release.attempt == 1:
-        _count_lateness(batch.report, item, lateness_of(item.release, outcome), outcome.started_at)
+        _count_lateness(batch.report, item, item.release.lateness_ms(outcome.started_at), outcome.started_at)
 
 
 def _count_lateness(report: DeliverReport, item: Item, lateness_ms: int, started_at: int) -> None:

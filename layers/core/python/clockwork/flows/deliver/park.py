@@ -57,22 +57,23 @@ def _is_parked(batch: Batch, item: Item, reason: str) -> bool:
     if not with_records(batch, [item]):
         return False
     with batch.failing(item):
-        plan, item.seen = replace(batch.world, item.seen, partial(_plan, batch, item.release, reason), item.replans)
+        plan, item.seen = replace(batch.world, item.seen, partial(_plan, batch, item, reason), item.replans)
         if plan.action is Action.PARK:
             return True
         batch.apply_plan(item, plan)
     return False
 
 
-def _plan(batch: Batch, release: Release, reason: str, stored: Execution | None) -> Plan:
+def _plan(batch: Batch, item: Item, reason: str, stored: Execution | None) -> Plan:
     """Plan to park an attempt for which its record waits; plan any other as a claim would, which never starts it.
 
     So a lost worker is recorded before its message is acknowledged.
     """
+    release = item.release
     if stored is not None and goes_on(stored, release):
         stored = reopened(stored)
     if stored is not None and not _waits_for(stored, release):
-        return plan_claim(release, stored, wish(batch))
+        return plan_claim(release, stored, wish(batch, item))
     parked = parked_record(release, stored, reason, batch.world.execution_expires_at(batch.world.clock.now()))
     is_so = stored is not None and stored.state is parked.state and _cause_of(stored) == _cause_of(parked)
     return Plan(Action.PARK, reason, None if is_so else parked)

@@ -215,7 +215,8 @@ def _first_revision(
     job = NamedJob(
         client_id=request.client.client_id,
         job_key=request.job_key,
-        incarnation=1 if stored is None else stored.incarnation + 1,
+        # Above all those of a client that had the id before, whether or not a tombstone is left.
+        incarnation=max(0 if stored is None else stored.incarnation, request.client.since_at) + 1,
         revision=1,
         state=JobState.ACTIVE,
         partition_id=_kept_home(world, request.client.client_id, request.definition, before) or drawn,

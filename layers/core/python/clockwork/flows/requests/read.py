@@ -15,7 +15,7 @@ from clockwork.domain.errors import ExecutionNotFound, Unreadable
 from clockwork.domain.executions import Execution
 from clockwork.domain.ids import only_execution
 from clockwork.domain.named_jobs import NamedJob
-from clockwork.flows.access import Caller, KeptJob, decode_anonymous, find_execution, get_kept_job, get_named
+from clockwork.flows.access import Caller, KeptJob, decode_anonymous, find_execution, get_kept_job, get_named, may_see
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ def list_executions(world: World, caller: Caller, job_id: str, limit: int, befor
     decode_anonymous(job_id)
     found = world.executions.list(job_id, limit + 1, before)
     # Another client's executions and none at all take the same path: neither answer nor reads tell them apart.
-    own = [execution for execution in found if caller.may_act_for(execution.client_id)]
+    own = [execution for execution in found if may_see(world, caller, execution)]
     if not own:
         get_kept_job(world, caller, job_id)
     return _page(own, limit)

@@ -11,11 +11,13 @@ from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import Execution
 from clockwork.domain.lifecycle.attempts import is_claimed
 from clockwork.domain.lifecycle.awaited import goes_on
+from clockwork.domain.lifecycle.awaiting import watch_of
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import decode_message
 from clockwork.flows.containment import why
 from clockwork.flows.deaths import bury, call_back
 from clockwork.flows.deliver.bundles import send_alone
+from clockwork.flows.deliver.waiting import send_retries
 from clockwork.flows.records import renew
 from clockwork.flows.world import World
 from clockwork.ports import DeadLetter
@@ -81,7 +83,7 @@ def _sweep_one(world: World, release: Release, report: SweepReport) -> bool:
         report.absorbed += 1
         return _is_called_back(world, release, stored)
     if stored is not None and is_claimed(stored, world.clock.now()):
-        return False
+        return stored.is_accepted and _watched(world, release, stored, report)
     if release.sweeps < MOST_SWEEPS:
         renew(world, stored)
         again = msgspec.structs.replace(release, sweeps=release.sweeps + 1)
@@ -89,6 +91,13 @@ def _sweep_one(world: World, release: Release, report: SweepReport) -> bool:
         report.released += not refused
         return not refused
     return _bury(world, release, stored, report)
+
+
+def _watched(world: World, release: Release, stored: Execution, report: SweepReport) -> bool:
+    """Send the letter's release again as the watch of the claim of a receiver, which may stand for days."""
+    is_sent = not send_retries(world, [watch_of(release, stored)])
+    report.released += is_sent
+    return is_sent
 
 
 def _bury(world: World, release: Release, stored: Execution | None, report: SweepReport) -> bool:

@@ -20,7 +20,7 @@ import msgspec
 from clockwork.domain.clients import DELETED, SPARE_MS, Client, as_gone
 from clockwork.domain.errors import RevisionConflict, Unreadable
 from clockwork.domain.lifecycle.parking import Parked
-from clockwork.domain.named.changes import cancelled
+from clockwork.domain.named.changes import Home, cancelled
 from clockwork.domain.named_jobs import NamedJob
 from clockwork.flows.named import write
 from clockwork.flows.sweep.discard import discard
@@ -64,7 +64,7 @@ def _longest_known_ms(world: World) -> int:
 
 
 def _end_jobs(world: World, client: Client, until: int) -> bool:
-    """Cancel named jobs behind the last key that was noted; True if none is left.
+    """Cancel named jobs behind the last key that was noted, and give their rows an end; True if none is left.
 
     What is done is noted before the clock is looked at: each visit gets on by one job at least. A job that cannot be
     read, or that a caller changed just now, is left to the next visit, which begins there; those behind it end.
@@ -76,7 +76,7 @@ def _end_jobs(world: World, client: Client, until: int) -> bool:
         listed = world.jobs.list(client.client_id, None, after, PAGE)
         more = listed.more
         for after, job in listed.jobs:
-            if isinstance(job, Unreadable) or (job.is_alive and not _cancel(world, job)):
+            if isinstance(job, Unreadable) or not _end(world, job):
                 left.append(after)
             noted = noted if left else after
             in_time = world.clock.now() < until
@@ -92,9 +92,20 @@ def _end_jobs(world: World, client: Client, until: int) -> bool:
     return not more and not left
 
 
-def _cancel(world: World, job: NamedJob) -> bool:
+def _end(world: World, job: NamedJob) -> bool:
+    """Cancel the job if it lives, and let TTL delete its row once no record of it is kept; False if that is not done.
+
+    Without the row a job under the same key has another incarnation all the same: the next client's are all higher.
+    """
+    expires_at = world.clock.now() + world.execution_kept_ms(job.definition.retention_days)
+
+    def ended(before: NamedJob, boundary_at: int, home: Home) -> NamedJob:
+        return msgspec.structs.replace(cancelled(DELETED)(before, boundary_at, home), expires_at=expires_at)
+
+    if not job.is_alive:
+        return bool(job.expires_at) or world.jobs.save(job, msgspec.structs.replace(job, expires_at=expires_at))
     try:
-        write.change(world, job, None, cancelled(DELETED))
+        write.change(world, job, None, ended)
     except RevisionConflict:
         return False  # A caller changed it just now: the next sweep reads it again.
     return True

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from clockwork.domain.lifecycle.attempts import CLAIM_GRACE_MS
+from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS
 from clockwork.domain.lifecycle.parking import LONGEST_PARKING_MS, NOTED_MS, Parked, next_rate
 from clockwork.flows.world import World
 

@@ -1,0 +1,95 @@
+"""Attempts that end by callback: what their claim notes, when it ends, and the watch that comes then.
+
+The claim begins as the deliverer's. Once the target has accepted, it is the receiver's and outlives the deliverer. The
+watch is the attempt's own release, sent again for the end of the claim. It never starts anything: it ends a claim that
+is over, sends what follows, or comes again for the claim's new end.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from clockwork.domain import ids
+from clockwork.domain.executions import LONGEST_ERROR, Awaited, Execution, Outcome, Report, State
+from clockwork.domain.lifecycle.retries import backoff_seconds
+from clockwork.domain.releases import Release
+
+#: Clocks differ, by up to 3 s: a claim counts as ended only this long after its end (ms).
+CLAIM_GRACE_MS = 4_000
+
+
+def awaited_by(release: Release, started_at: int) -> Awaited | None:
+    """What the claim of an attempt notes that starts at `started_at` (ms); None if it ends with the target's answer."""
+    completion = release.occurrence.completion
+    if completion is None:
+        return None
+    return Awaited(
+        heartbeat_ms=round(completion.heartbeat_seconds * 1000),
+        deadline_at=started_at + round(completion.timeout_seconds * 1000),
+        partition_id=release.partition_id,
+        revision=release.revision,
+        as_it_was=release.as_it_was,
+    )
+
+
+def renewed_until(running: Execution, now: int) -> int:
+    """The end (ms) of its claim after a sign of life at `now`: never earlier than before, nor past its deadline."""
+    assert running.awaited is not None
+    renewed = min(now + running.awaited.heartbeat_ms, running.awaited.deadline_at)
+    return max(renewed, running.claim_until or 0) if running.is_accepted else renewed
+
+
+def watch_of(release: Release, running: Execution, at: int | None = None) -> Release:
+    """The watch of the attempt that runs: for the end of its claim, or for `at` (ms)."""
+    ends_at = (running.claim_until or 0) + CLAIM_GRACE_MS
+    run_at = ends_at if at is None else at
+    fresh = msgspec.structs.replace(release, attempt=running.attempt, run_at=run_at, watches=True)
+    return msgspec.structs.replace(fresh, paced=False, waits=0, meets=0, waited=None, held=None, line=None)
+
+
+def release_of(running: Execution) -> Release:
+    """The release of an attempt that is awaited, made again from its record."""
+    awaited, occurrence = running.awaited, running.occurrence
+    assert awaited is not None and occurrence is not None, "the record of an awaited attempt keeps its occurrence"
+    return Release(
+        job_id=running.job_id,
+        occurrence=occurrence,
+        run_at=running.started_at or occurrence.due_since,
+        attempt=running.attempt,
+        run=ids.decode_execution(running.execution_id).run,
+        revision=awaited.revision,
+        as_it_was=awaited.as_it_was,
+        partition_id=awaited.partition_id,
+    )
+
+
+def silence(release: Release, running: Execution, now: int) -> Outcome:
+    """The outcome of an accepted attempt whose claim has ended without a report.
+
+    The first receiver that is lost is replaced at once. After that the retry policy's longest backoff holds, since no
+    deliverer of ours was at fault.
+    """
+    assert running.awaited is not None
+    began_at = running.started_at or now
+    if now >= running.awaited.deadline_at:
+        return Outcome(State.TIMED_OUT, began_at, now, error="nothing was reported before its deadline")
+    lost_before = sum(attempt.state is State.WORKER_LOST for attempt in running.attempts)
+    policy = release.occurrence.retry_policy
+    wait = backoff_seconds(policy, running.attempt - running.budget_from, 1.0) if lost_before else None
+    error = "its receiver was lost: no heartbeat came in time"
+    return Outcome(State.WORKER_LOST, began_at, now, error=error, retry_after_seconds=wait)
+
+
+def reported(running: Execution, report: Report) -> Outcome:
+    """The outcome of an attempt whose receiver has reported it.
+
+    Of an error it has the beginning, by bytes: a hundred of them have to fit into a record.
+    """
+    return Outcome(
+        report.state,
+        running.started_at or report.at,
+        report.at,
+        permanent=report.state is State.FAILED and not report.retryable,
+        error=None if report.error is None else report.error.encode()[:LONGEST_ERROR].decode(errors="ignore"),
+        retry_after_seconds=report.retry_after_seconds,
+    )

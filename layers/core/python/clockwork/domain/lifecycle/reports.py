@@ -1,0 +1,125 @@
+"""What is said of an attempt that ends by callback: by its target's answer, by its heartbeats, and by its reports.
+
+All are changes of the record under the claim that the token belongs to. A token whose claim does not stand any more is
+stale, and changes nothing. A repeat of the report that ended the attempt is recognised.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from clockwork.domain.executions import Execution, Outcome, Report, State
+from clockwork.domain.lifecycle.attempts import Action, Plan, plan_outcome
+from clockwork.domain.lifecycle.awaiting import release_of, renewed_until, reported, watch_of
+from clockwork.domain.lifecycle.tokens import Token
+from clockwork.domain.releases import Release
+
+#: A heartbeat that tells nothing new is written once less than this share of its interval is left.
+WRITTEN_BELOW = 2 / 3
+
+
+class Heartbeat(msgspec.Struct, frozen=True):
+    """A sign of life at `now` (ms), with how much is done (0 to 1) and some words, where it tells them."""
+
+    now: int
+    progress: float | None = None
+    message: str | None = None
+
+
+class ReportPlan(msgspec.Struct, frozen=True):
+    """The plan for what a token's holder says: save `execution` first, if given; then send the watch `release`.
+
+    `is_stale`: the token's claim does not stand, and nothing changes.
+    """
+
+    reason: str
+    execution: Execution | None = None
+    release: Release | None = None
+    is_stale: bool = False
+
+
+def plan_answer(release: Release, running: Execution, outcome: Outcome, now: int, jitter: float) -> Plan:
+    """The plan after the target's answer to an attempt that ends by callback.
+
+    `running`: the record as last seen, with this deliverer's claim. A success means that the target accepted: the claim
+    becomes the receiver's, and the release comes again as its watch.
+    """
+    if running.report is not None:
+        return plan_outcome(release, running, reported(running, running.report), now, jitter)
+    if outcome.state is not State.SUCCEEDED:
+        return plan_outcome(release, running, outcome, now, jitter)
+    assert running.awaited is not None
+    accepted = running.changed(
+        claim_until=renewed_until(running, now),
+        started_at=outcome.started_at,
+        occurrence=release.occurrence,
+        awaited=msgspec.structs.replace(running.awaited, accepted_at=running.awaited.accepted_at or now),
+    )
+    return Plan(Action.FOLLOW_UP, "accepted: its receiver reports", accepted, watch_of(release, accepted))
+
+
+def plan_heartbeat(stored: Execution | None, token: Token, beat: Heartbeat) -> ReportPlan:
+    """The plan for a heartbeat. One that tells nothing new writes only when the claim needs to be renewed."""
+    if not _stands(stored, token) or stored is None or stored.awaited is None or stored.report is not None:
+        return _STALE
+    awaited = msgspec.structs.replace(
+        stored.awaited,
+        accepted_at=stored.awaited.accepted_at or beat.now,
+        progress=stored.awaited.progress if beat.progress is None else beat.progress,
+        message=stored.awaited.message if beat.message is None else beat.message,
+    )
+    left = (stored.claim_until or 0) - beat.now
+    if awaited == stored.awaited and left >= awaited.heartbeat_ms * WRITTEN_BELOW:
+        return ReportPlan("its claim is fresh enough")
+    return ReportPlan("it is at work", stored.changed(claim_until=renewed_until(stored, beat.now), awaited=awaited))
+
+
+def plan_report(stored: Execution | None, token: Token, report: Report) -> ReportPlan:
+    """The plan for a report. A success ends the execution at once; a failure is noted, and its watch acts on it.
+
+    So whoever delivers sees to every failure, reported or not: the retry, the death, its notice and its callback. A
+    report counts as long as its claim stands, even after the end of that.
+    """
+    if stored is None or stored.execution_id != token.execution_id or stored.attempt != token.attempt:
+        return _STALE
+    if stored.report is not None:
+        return _plan_repeat(stored, token, report)
+    if not _stands(stored, token):
+        return _STALE
+    if report.state is State.FAILED:
+        noted = stored.changed(report=report)
+        return ReportPlan("it failed, as its receiver reports", noted, _watch_now(noted, report.at))
+    return ReportPlan("it succeeded, as its receiver reports", _succeeded(stored, report))
+
+
+def _plan_repeat(stored: Execution, token: Token, report: Report) -> ReportPlan:
+    """The plan for a report of an attempt that was reported before: the same one is right, another one is stale."""
+    assert stored.report is not None
+    if not token.belongs_to(stored.report.claimant) or stored.report.state is not report.state:
+        return _STALE
+    if stored.state is State.RUNNING:
+        # Whoever noted the failure may have died before the watch was sent.
+        return ReportPlan("it was reported before", release=_watch_now(stored, report.at))
+    return ReportPlan("it was reported before")
+
+
+def _stands(stored: Execution | None, token: Token) -> bool:
+    """Whether the claim of the token stands: the attempt runs under it."""
+    if stored is None or stored.state is not State.RUNNING or stored.awaited is None:
+        return False
+    is_its_attempt = stored.execution_id == token.execution_id and stored.attempt == token.attempt
+    return is_its_attempt and token.belongs_to(stored.claimant)
+
+
+def _watch_now(running: Execution, now: int) -> Release:
+    return watch_of(release_of(running), running, now)
+
+
+def _succeeded(running: Execution, report: Report) -> Execution:
+    release = release_of(running)
+    plan = plan_outcome(release, running, reported(running, report), report.at, 0.0)
+    assert plan.execution is not None, "a success is recorded"
+    return msgspec.structs.replace(plan.execution, report=report)
+
+
+_STALE = ReportPlan("the token is not that of an attempt that runs", is_stale=True)

@@ -1,0 +1,44 @@
+"""The operations on attempts that end by callback: their receivers report, and send heartbeats."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from clockwork.domain.lifecycle.reports import Heartbeat
+from clockwork.edge.http.body import SINGLE_BYTES, read_body
+from clockwork.edge.http.checks import Body, validate
+from clockwork.edge.http.request import Request
+from clockwork.edge.operations.base import Answer, Operations
+from clockwork.edge.requests.reports import CompleteBody, FailBody, HeartbeatBody
+from clockwork.edge.responses.executions import AtWork, Execution
+from clockwork.flows import access
+from clockwork.flows.requests import reporting
+
+
+class ReportApi(Operations):
+    """The operations on attempts that end by callback."""
+
+    def complete_execution(self, request: Request) -> Answer:
+        """POST /v1/executions/{executionId}/complete."""
+        return self._report(request, CompleteBody)
+
+    def fail_execution(self, request: Request) -> Answer:
+        """POST /v1/executions/{executionId}/fail."""
+        return self._report(request, FailBody)
+
+    def beat_execution(self, request: Request) -> Answer:
+        """POST /v1/executions/{executionId}/heartbeat."""
+        caller = access.require_known(self.world, request.caller)
+        body = self._body(request, HeartbeatBody)
+        said = Heartbeat(self.world.clock.now(), body.progress, body.message)
+        record = reporting.beat(self.world, caller, request.path["executionId"], body.token, said)
+        return HTTPStatus.OK, AtWork.of(record)
+
+    def _report(self, request: Request, kind: type[CompleteBody] | type[FailBody]) -> Answer:
+        caller = access.require_known(self.world, request.caller)
+        body = self._body(request, kind)
+        record = reporting.report(self.world, caller, request.path["executionId"], body.token, body.to_reported())
+        return HTTPStatus.OK, Execution.of(record)
+
+    def _body(self, request: Request, kind: type[Body]) -> Body:
+        return validate(kind, read_body(request.event, SINGLE_BYTES), self._checks(request))

@@ -1,0 +1,70 @@
+"""Reports of attempts that end by callback: heartbeats, successes and failures, under the token of the attempt.
+
+The record decides whether a token counts. A report is stored first; then the watch of a failure is sent, which does
+what follows; then the caller is answered. A repeat of the same report gets the same answer, and sends the watch again.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import msgspec
+
+from clockwork.domain.errors import ExecutionNotFound, StaleToken, Unavailable
+from clockwork.domain.executions import Execution, Report, State
+from clockwork.domain.lifecycle.reports import Heartbeat, plan_heartbeat, plan_report
+from clockwork.domain.lifecycle.tokens import InvalidToken, Token, decode_token
+from clockwork.flows.access import Caller, find_execution
+from clockwork.flows.deliver.waiting import send_retries
+from clockwork.flows.records import replace
+from clockwork.flows.world import World
+
+
+class Reported(msgspec.Struct, frozen=True):
+    """What a receiver says of its attempt: SUCCEEDED with a `result` (JSON), or FAILED with an `error`."""
+
+    state: State
+    result: bytes | None = None
+    error: str | None = None
+    retryable: bool = True
+    retry_after_seconds: float | None = None
+
+
+def report(world: World, caller: Caller, execution_id: str, token_text: str, said: Reported) -> Execution:
+    """Report how an attempt went; returns its record as it stands then.
+
+    Raises ExecutionNotFound; StaleToken, and then nothing was changed; Unavailable if the answer is not certain: the
+    caller may repeat.
+    """
+    token, met = _of(world, caller, execution_id, token_text)
+    told = Report(token.claimant, at=world.clock.now(), **msgspec.structs.asdict(said))
+    plan, stored = replace(world, met, partial(plan_report, token=token, report=told))
+    if plan.is_stale or stored is None:
+        raise StaleToken(plan.reason)
+    if plan.release is not None:
+        for why_not in send_retries(world, [plan.release]).values():
+            raise Unavailable(why_not)
+    return stored
+
+
+def beat(world: World, caller: Caller, execution_id: str, token_text: str, said: Heartbeat) -> Execution:
+    """Take a sign of life of an attempt; returns its record, with the end of its claim and whether a cancel is noted.
+
+    Raises as `report` does.
+    """
+    token, met = _of(world, caller, execution_id, token_text)
+    plan, stored = replace(world, met, partial(plan_heartbeat, token=token, beat=said))
+    if plan.is_stale or stored is None:
+        raise StaleToken(plan.reason)
+    return stored
+
+
+def _of(world: World, caller: Caller, execution_id: str, token_text: str) -> tuple[Token, Execution]:
+    """The token, and the record of the execution, which the caller may see."""
+    _, stored = find_execution(world, caller, execution_id)
+    if stored is None:
+        raise ExecutionNotFound(execution_id)
+    try:
+        return decode_token(token_text), stored
+    except InvalidToken as error:
+        raise StaleToken(str(error)) from None

@@ -1,0 +1,45 @@
+"""`cw.executions.complete`, `fail` and `heartbeat`: what receivers say of attempts that end by callback."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clockwork_client import requests, results
+from clockwork_client.calls import segment
+from clockwork_client.pages import Resource
+from clockwork_client.reports import AtWork
+
+
+class Reporting(Resource):
+    """Reports on attempts that end by callback, under the token that the delivery brought.
+
+    Conflict if the token is not that of an attempt that runs: then somebody else has it, or has ended it. A report may
+    be sent again: the same one gets the same answer.
+    """
+
+    def complete(self, execution_id: str, token: str, result: Any = None) -> results.Execution:
+        """The attempt has succeeded. `result` is any JSON value of up to 32 KiB, kept with the execution."""
+        return results.Execution(self._say(execution_id, "complete", token, result=result))
+
+    def fail(
+        self,
+        execution_id: str,
+        token: str,
+        error: str,
+        *,
+        retryable: bool | None = None,
+        retry_after_seconds: requests.Duration | None = None,
+    ) -> results.Execution:
+        """The attempt has failed: it is tried again as the job's retry policy says, unless `retryable` is False."""
+        said = {"error": error, "retryable": retryable, "retry_after_seconds": retry_after_seconds}
+        return results.Execution(self._say(execution_id, "fail", token, **said))
+
+    def heartbeat(
+        self, execution_id: str, token: str, *, progress: float | None = None, message: str | None = None
+    ) -> AtWork:
+        """The attempt is still at work. The answer says until when it has time, and whether a cancel was asked for."""
+        return AtWork(self._say(execution_id, "heartbeat", token, progress=progress, message=message))
+
+    def _say(self, execution_id: str, what: str, token: str, **said: Any) -> Any:
+        body = requests.fields(token=token, **said)
+        return self._call("POST", f"/v1/executions/{segment(execution_id)}/{what}", body)

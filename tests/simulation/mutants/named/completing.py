@@ -1,0 +1,56 @@
+"""Mutants of completion by callback: each leaves out a rule of tokens, claims of receivers, or watches."""
+
+from __future__ import annotations
+
+from tests.simulation.mutants.mutant import Mutant
+
+_ITS_CLAIM = """\
+    is_its_attempt = stored.execution_id == token.execution_id and stored.attempt == token.attempt
+    return is_its_attempt and token.belongs_to(stored.claimant)
+"""
+COMPLETING = (
+    Mutant(
+        "an accepted attempt is not watched",
+        "domain/lifecycle/reports.py",
+        ((", accepted, watch_of(release, accepted))", ", accepted)"),),
+        "I12",
+    ),
+    Mutant(
+        "a watch that meets a live claim lets go",
+        "domain/lifecycle/attempts.py",
+        ((", release=watch_of(release, stored))", ")"),),
+        "I12",
+    ),
+    Mutant(
+        "a token outlives its claim",
+        "domain/lifecycle/reports.py",
+        (
+            (_ITS_CLAIM, "    return True\n"),
+            (" or stored.attempt != token.attempt:", ":"),
+        ),
+        "P2",
+    ),
+    Mutant(
+        "heartbeats keep a claim past its deadline",
+        "domain/lifecycle/awaiting.py",
+        (
+            (
+                "min(now + running.awaited.heartbeat_ms, running.awaited.deadline_at)",
+                "now + running.awaited.heartbeat_ms",
+            ),
+        ),
+        "P4",
+    ),
+    Mutant(
+        "the answer of a target that accepted ends the attempt",
+        "flows/deliver/outcome.py",
+        (("    if item.secret is not None:\n        return plan_answer", "    if False:\n        return plan_answer"),),
+        "I1",
+    ),
+    Mutant(
+        "a receiver's claim ends with the deliverer's",
+        "domain/lifecycle/reports.py",
+        (("        claim_until=renewed_until(running, now),\n        started_at", "        started_at"),),
+        "P4",
+    ),
+)

@@ -1,0 +1,129 @@
+"""Receivers of attempts that end by callback: they report at once, late, twice, wrongly or never, and send heartbeats.
+
+A receiver draws what it does from its attempt alone. It calls the API as any client does, and repeats a call that got
+no answer. The watcher lets it change the record of its own claim, and nothing else.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from enum import StrEnum
+from functools import partial
+
+from clockwork.domain.errors import NotAllowed, StaleToken, Unavailable
+from clockwork.domain.executions import Execution, State
+from clockwork.domain.lifecycle.reports import Heartbeat
+from clockwork.domain.lifecycle.tokens import Token, decode_token
+from clockwork.domain.releases import Delivery
+from clockwork.flows import access
+from clockwork.flows.requests import reporting
+from clockwork.flows.requests.reporting import Reported
+from clockwork.flows.world import World
+from tests.simulation.scheduler import Actor, Scheduler
+from tests.simulation.watcher import REPORTING, Watcher
+
+#: A call that got no answer is repeated so often at the most.
+TRIES = 5
+DONE = Reported(State.SUCCEEDED, result=b'"done"')
+BROKEN = Reported(State.FAILED, error="it broke", retry_after_seconds=2.0)
+HOPELESS = Reported(State.FAILED, error="it cannot be done", retryable=False)
+Call = Callable[[World], Execution]
+CallApi = Callable[[str, Callable[[World, object], object]], Actor]
+
+
+class Manner(StrEnum):
+    """How a receiver goes about its attempt."""
+
+    PROMPT = "reports at once, perhaps before its target's answer has arrived"
+    STEADY = "sends heartbeats in time, then reports"
+    FAILS = "reports a failure"
+    GIVES_UP = "reports a failure for good"
+    SILENT = "never reports"
+    LATE = "reports after the end of its claim"
+    TWICE = "reports its success twice, and then a failure"
+    FALTERS = "sends one heartbeat late, then reports"
+
+
+#: A payload that begins so says how the receiver of its first attempt goes about it.
+SAYS = b"receiver "
+FAULTLESS = (Manner.PROMPT, Manner.STEADY)
+
+
+class Receivers:
+    """All receivers of a run. `call_api` runs a call in one of the API's environments."""
+
+    def __init__(self, scheduler: Scheduler, watcher: Watcher, call_api: CallApi) -> None:
+        self._scheduler = scheduler
+        self._watcher = watcher
+        self._call_api = call_api
+
+    def take(self, delivery: Delivery, *, faultless: bool) -> None:
+        """Begin to work on an attempt whose delivery has arrived."""
+        assert delivery.token is not None, "without a token there is nothing to report under"
+        assert delivery.occurrence.completion is not None, "only what ends by callback has a token"
+        rng = random.Random(f"{delivery.execution_id} {delivery.attempt}")
+        manner = rng.choice(FAULTLESS if faultless else tuple(Manner))
+        asks = delivery.occurrence.payload.body
+        if asks.startswith(SAYS) and delivery.attempt == 1:
+            manner = Manner[asks.removeprefix(SAYS).decode()]
+        beat_ms = round(delivery.occurrence.completion.heartbeat_seconds * 1000)
+        report = partial(self._report, delivery, decode_token(delivery.token))
+        beat = partial(self._beat, delivery, decode_token(delivery.token))
+        if manner is Manner.PROMPT:
+            self._scheduler.after(rng.randrange(1, 600), partial(report, DONE))
+        elif manner is Manner.STEADY:
+            beats = rng.randrange(1, 6)
+            for number in range(1, beats + 1):
+                self._scheduler.after(number * beat_ms // 3, beat)
+            self._scheduler.after(beats * beat_ms // 3 + rng.randrange(1, beat_ms // 3), partial(report, DONE))
+        elif manner in (Manner.FAILS, Manner.GIVES_UP):
+            said = BROKEN if manner is Manner.FAILS else HOPELESS
+            self._scheduler.after(rng.randrange(1, beat_ms), partial(report, said))
+        elif manner is Manner.LATE:
+            self._scheduler.after(beat_ms + rng.randrange(1, 15_000), partial(report, DONE))
+        elif manner is Manner.TWICE:
+            for said in (DONE, DONE, HOPELESS):
+                self._scheduler.after(rng.randrange(1, beat_ms), partial(report, said))
+        elif manner is Manner.FALTERS:
+            self._scheduler.after(beat_ms + rng.randrange(-3_000, 5_000), beat)
+            self._scheduler.after(beat_ms + rng.randrange(6_000, 12_000), partial(report, DONE))
+
+    def _beat(self, delivery: Delivery, token: Token) -> None:
+        def call(world: World) -> Execution:
+            said = Heartbeat(world.clock.now())
+            return reporting.beat(world, _caller(world, delivery), delivery.execution_id, str(token), said)
+
+        # Another one follows soon: it is not repeated.
+        self._call(token, call, tries=1)
+
+    def _report(self, delivery: Delivery, token: Token, said: Reported) -> None:
+        def call(world: World) -> Execution:
+            return reporting.report(world, _caller(world, delivery), delivery.execution_id, str(token), said)
+
+        if said.state is State.SUCCEEDED:
+            self._watcher.succeeded(delivery)
+            self._watcher.accepted(delivery)
+        self._call(token, call, tries=TRIES)
+
+    def _call(self, token: Token, call: Call, tries: int) -> None:
+        def work(world: World, _: object) -> Execution | None:
+            assert self._scheduler.acting is not None
+            self._scheduler.acting.tokens.add(token.claimant)
+            try:
+                return call(world)
+            except StaleToken:
+                return None
+
+        def on_end(actor: Actor) -> None:
+            if tries > 1 and (actor.killed or isinstance(actor.error, Unavailable)):
+                self._scheduler.after(2_000, partial(self._call, token, call, tries - 1))
+
+        self._call_api(REPORTING, work).on_end = on_end
+
+
+def _caller(world: World, delivery: Delivery) -> access.Caller:
+    client = world.clients.get(delivery.occurrence.client_id)
+    if client is None:
+        raise NotAllowed("the client is gone")
+    return access.require_known(world, access.identify(world, client.principals[0]))
