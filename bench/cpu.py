@@ -1,9 +1,9 @@
 """CPU per job of each Lambda's work, beside the CPU of the botocore calls that the work cannot do without.
 
-`ours` are the flows over the real adapters; `bare` are the calls that they make, recorded, and repeated by a low-level
-client of botocore with the same bytes, batches and threads. Both run in this process in turns, and call a stub in
-another process that answers at once with canned bytes. The least of many turns counts, in us per job. Machines differ,
-so compare the ratio only.
+`ours` are the flows over the real adapters and their own data plane; `bare` are the calls that they make, recorded with
+botocore as the data plane, and repeated by a low-level client of botocore with the same values, batches and threads.
+Both run in this process in turns, and call a stub in another process that answers at once with canned bytes. The least
+of many turns counts, in us per job. Machines differ, so compare the ratio only.
 
     create_single   one job a request: its row, and the check of its shard
     create_batch    500 jobs a request, each due in a minute of its own: 20 batches of rows, and the check
@@ -12,6 +12,8 @@ so compare the ratio only.
     deliver         a batch of 10 messages: 10 claims, targets that accept at once, 10 outcomes
 
     api_single_whole, api_batch_whole    the same requests, the latter packed, from API Gateway's event to the answer
+
+    floor           the calls of `deliver` as signed bytes over raw sockets: no client can do with less
 
     python -m bench.cpu [--json] [--docs] [--chunks N]
 
@@ -34,9 +36,10 @@ from bench.stubbed.bare import Bare, Calls, Recorder
 from bench.stubbed.canned import answers
 from bench.stubbed.edge import whole_requests
 from bench.stubbed.interleaved import Cost, as_line, compare
+from bench.stubbed.raw import floor, requests_of
 from bench.stubbed.stub import stub
 from bench.stubbed.stub_world import stub_session, stub_world
-from bench.stubbed.workloads import Workload, workloads
+from bench.stubbed.workloads import Unexpected, Workload, workloads
 
 CHUNKS = 31
 #: Runs of a workload per chunk: enough that the steps of the CPU clock do not count.
@@ -63,13 +66,28 @@ def measure(names: Sequence[str], chunks: int) -> Iterator[tuple[str, Cost]]:
 
 
 def calls_of(workload: Workload, endpoint_url: str) -> Calls:
-    """The calls to AWS of one run of a workload."""
+    """The calls to AWS of one run of a workload, made with botocore as the data plane so that they can be recorded."""
     recorder = Recorder(session := stub_session())
     with stub_world(endpoint_url, session) as world:
         for _ in range(_WARM_UPS):
             recorder.calls.clear()
             workload.run(world)
+    if not recorder.calls:
+        raise Unexpected("a workload without calls has nothing to be compared with")
     return recorder.calls
+
+
+def measure_floor(chunks: int) -> Cost:
+    """The cost of a delivery's calls over raw sockets, beside that of botocore."""
+    workload = workloads()["deliver"]
+    with stub(answers()) as endpoint_url:
+        calls = calls_of(workload, endpoint_url)
+        bare = Bare(stub_session(), endpoint_url)
+        try:
+            with floor(requests_of(calls, endpoint_url), endpoint_url) as least:
+                return compare(least, bare.replay(calls), workload.jobs, chunks, _RUNS["deliver"])
+        finally:
+            bare.close()
 
 
 def _compare(workload: Workload, endpoint_url: str, chunks: int, runs: int) -> Cost:
@@ -97,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--docs", action="store_true", help="write the table into docs/performance.md")
     parser.add_argument("--chunks", type=int, default=CHUNKS, help=f"turns of each way (default {CHUNKS})")
     options = parser.parse_args(arguments)
-    costs = dict(measure(list(_RUNS), options.chunks))
+    costs = {**dict(measure(list(_RUNS), options.chunks)), "floor": measure_floor(options.chunks)}
     if not options.json:
         sys.stderr.write(f"{page(costs)}\n")
     if options.docs:

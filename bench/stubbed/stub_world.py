@@ -21,8 +21,11 @@ _TABLES = {f"{kind}_table": kind for kind in ("timeline", "jobs", "executions", 
 
 @contextmanager
 def stub_world(endpoint_url: str, session: botocore.session.Session | None = None) -> Iterator[World]:
-    """The world of one environment that calls the stub at `endpoint_url`."""
-    aws = Aws(session or stub_session(), endpoint_url=endpoint_url)
+    """The world of one environment that calls the stub at `endpoint_url`.
+
+    With a session of the caller's, the data plane is botocore, and the session hears of every call.
+    """
+    aws = Aws(session or stub_session(), endpoint_url=endpoint_url, lean=session is None, announced=session is not None)
     queue_url = f"{endpoint_url}/111111111111/release"
     settings = Settings.for_account().with_(release_queue_url=queue_url, **_TABLES)
     clock = MemoryClock(NOW)

@@ -120,13 +120,33 @@ def test_nothing_that_ships_imports_tests_or_boto3_or_what_only_the_machine_here
             ] == []
 
 
-def test_imports_inside_functions_are_the_composition_roots_alone() -> None:
+def test_imports_inside_functions_are_the_composition_roots_and_those_of_botocore() -> None:
     for path in PACKAGE.rglob("*.py"):
-        if path.name == "bootstrap.py":
+        if path in {PACKAGE / "bootstrap.py", PACKAGE / "aws/late.py"}:
             continue
         functions = [node for node in ast.walk(tree(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
         inside = [node for one in functions for node in ast.walk(one) if isinstance(node, ast.Import | ast.ImportFrom)]
         assert [f"{path}:{node.lineno}" for node in inside] == []
+
+
+def test_botocore_is_imported_late() -> None:
+    late = PACKAGE / "aws/late.py"
+    inside = [
+        node
+        for function in ast.walk(tree(late))
+        if isinstance(function, ast.FunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    names = {one.module if isinstance(one, ast.ImportFrom) else one.names[0].name for one in inside}
+    assert {str(name).partition(".")[0] for name in names - {"clockwork.aws.plane.announced"}} == {"botocore"}
+    importing = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        for one in imports(path)
+        if one.name.startswith("botocore") and not one.for_types_only
+    }
+    assert importing <= {"aws/late.py", "aws/plane/announced.py"}
 
 
 def test_no_import_hides_from_these_rules() -> None:

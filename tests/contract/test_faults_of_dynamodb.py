@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 
+from clockwork.aws.plane.lean import Lean
 from clockwork.aws.stores.timeline import AwsTimeline
 from clockwork.domain import keys
 from clockwork.domain.errors import Unavailable
@@ -210,12 +211,11 @@ def test_an_empty_page_with_a_key_to_go_on_from_is_not_the_end(
     emulated.timeline.put(ROWS)
     first = execution()
     assert emulated.executions.save([(None, first)])[0].ok
-    client = emulated.aws.client("dynamodb")
-    query, empty = client.query, []
+    call, empty = Lean.call, []
 
-    def empty_at_first(**asked: Any) -> Any:
-        page = query(**asked)
-        if "ExclusiveStartKey" in asked or not page["Items"]:
+    def empty_at_first(plane: Lean, operation: str, **asked: Any) -> Any:
+        page = call(plane, operation, **asked)
+        if operation != "Query" or "ExclusiveStartKey" in asked or not page["Items"]:
             return page
         empty.append(asked["TableName"])
         partition, sort = (
@@ -227,7 +227,7 @@ def test_an_empty_page_with_a_key_to_go_on_from_is_not_the_end(
         }
         return {"Items": [], "LastEvaluatedKey": before}
 
-    monkeypatch.setattr(client, "query", empty_at_first)
+    monkeypatch.setattr(Lean, "call", empty_at_first)
     page = emulated.timeline.read("p000", keys.BEGINNING, HORIZON, 2)
     assert ([one.key for one in page.rows], page.more) == ([one.key for one in ROWS[:2]], True)
     assert emulated.executions.list(first.job_id, 10, None) == [first]

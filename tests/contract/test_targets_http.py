@@ -9,13 +9,8 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from email.utils import format_datetime
-from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from standardwebhooks import Webhook
 
 from clockwork.aws.targets.http import HttpTransport
@@ -24,6 +19,7 @@ from clockwork.aws.targets.secrets import SecretUnreadable
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.jobs import HttpTarget, Payload
 from clockwork.domain.targets.urls import check_url, parse
+from tests.contract.authority import Authority
 from tests.contract.receiver import Exchange, Receiver, Script, WallClock, answer, answering, delivery_to
 
 SECRET = "whsec_" + "c2VjcmV0LW9mLXRoaXJ0eS10d28tYnl0ZXMtMDEyMzQ1"
@@ -433,50 +429,9 @@ def test_a_secret_that_cannot_be_read_is_a_transient_failure_and_nothing_is_sent
 # TLS
 
 
-class Authority:
-    """A certificate authority and a server certificate for hooks.example.com."""
-
-    def __init__(self, folder: Path) -> None:
-        key = ec.generate_private_key(ec.SECP256R1())
-        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "the authority of a test")])
-        authority = self._certificate(name, name, key, key).add_extension(x509.BasicConstraints(True, None), True)
-        server_key = ec.generate_private_key(ec.SECP256R1())
-        host = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "hooks.example.com")])
-        names = x509.SubjectAlternativeName([x509.DNSName("hooks.example.com")])
-        server = self._certificate(host, name, server_key, key).add_extension(names, False)
-        self.path = folder / "authority.pem"
-        self.path.write_bytes(authority.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
-        private = server_key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
-        pair = folder / "server.pem"
-        pair.write_bytes(private + server.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
-        self.names: list[str | None] = []
-        self.server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.server.load_cert_chain(pair)
-        self.server.sni_callback = lambda sock, name, context: self.names.append(name)
-
-    @staticmethod
-    def _certificate(
-        subject: x509.Name,
-        issuer: x509.Name,
-        key: ec.EllipticCurvePrivateKey,
-        issuer_key: ec.EllipticCurvePrivateKey,
-    ) -> x509.CertificateBuilder:
-        now = datetime.datetime.now(datetime.UTC)
-        issued_by = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key())
-        return (
-            x509.CertificateBuilder(issuer, subject, key.public_key(), x509.random_serial_number())
-            .not_valid_before(now - datetime.timedelta(hours=1))
-            .not_valid_after(now + datetime.timedelta(hours=1))
-            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False)
-            .add_extension(issued_by, False)
-        )
-
-
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority(tmp_path_factory.mktemp("tls"))
+    return Authority(tmp_path_factory.mktemp("tls"), "hooks.example.com")
 
 
 @pytest.fixture

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
-from clockwork.aws.errors import ask
-from clockwork.aws.stores.table import Table
+from clockwork.aws.plane.plane import Outcome
+from clockwork.aws.stores.table import Item, Table
 from infra.table_actions import TABLE_ACTIONS
 from tests.crash_points.enumeration import Enumeration, failed
 from tests.crash_points.services import Services, services
@@ -67,11 +66,12 @@ def test_the_invariants_hold_wherever_a_process_dies(aws: Services, scene: str) 
 
 
 def test_a_write_in_two_steps_is_found(aws: Services, monkeypatch: pytest.MonkeyPatch) -> None:
-    def put(table: Table, request: dict[str, Any]) -> None:
-        table.delete(*(request["Item"][name]["S"] for name in table._key))
-        ask(table._client.put_item, TableName=request["TableName"], Item=request["Item"])
+    def put(table: Table, item: Item) -> Outcome:
+        table.delete(*(item[name]["S"] for name in table._key))
+        return table._plane.call("PutItem", TableName=table._name, Item=item)
 
-    monkeypatch.setattr(Table, "_put", put)
+    monkeypatch.setattr(Table, "_put", lambda table, request: put(table, request["Item"]))
+    monkeypatch.setattr(Table, "replace_each", lambda table, _, changes: [put(table, item) for item, _ in changes])
     monkeypatch.setattr(roles, "require", lambda *_: None)  # no role may delete a record
     enumeration = Enumeration(aws, "ordered")
     assert enumeration.run().watcher.violations == [], "as long as nobody dies it does no harm"

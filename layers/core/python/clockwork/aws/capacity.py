@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from botocore.client import BaseClient
-from botocore.model import OperationModel
+if TYPE_CHECKING:
+    from botocore.client import BaseClient
+    from botocore.model import OperationModel
 
 
 class CapacityMeter:

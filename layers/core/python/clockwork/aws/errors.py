@@ -1,8 +1,9 @@
 """Errors of AWS calls by their meaning.
 
 AWS refuses what one item holds, refuses the call for a reason that concerns every item, gives no definite answer, or a
-condition does not hold. `ask` translates botocore's exceptions for every adapter. Only a code of `OF_ITEM` ends an
-item. All else passes: an operator's slip with a permission, a key or a table must never end jobs that are due.
+condition does not hold. `ask` translates botocore's exceptions for every adapter, and `answer_of` those of a data
+plane. Only a code of `OF_ITEM` ends an item. All else passes: an operator's slip with a permission, a key or a table
+must never end jobs that are due.
 """
 
 from __future__ import annotations
@@ -10,23 +11,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
-from botocore.exceptions import (
-    BotoCoreError,
-    ChecksumError,
-    ClientError,
-    ConnectTimeoutError,
-    EndpointConnectionError,
-    HTTPClientError,
-    IncompleteReadError,
-    ParamValidationError,
-)
-from botocore.exceptions import ConnectionError as ConnectionFailed
-from botocore.parsers import ResponseParserError
-
+from clockwork.aws import botocore_errors
 from clockwork.aws.error_codes import OF_ALL, OF_ITEM, THROTTLES
+from clockwork.aws.plane.plane import Outcome
 from clockwork.domain.errors import Unavailable
+
+if TYPE_CHECKING:
+    from botocore.exceptions import ClientError
 
 log = logging.getLogger(__name__)
 
@@ -40,8 +33,6 @@ _MEANWHILE = frozenset(
     {"None", "ConditionalCheckFailed", "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
 )
 _SAYS_NOTHING = {"Code": "NoAnswer", "Message": "SQS did not say whether it took it"}
-_NOT_SENT = (EndpointConnectionError, ConnectTimeoutError)
-_LOST = (HTTPClientError, ConnectionFailed, IncompleteReadError, ChecksumError, ResponseParserError)
 
 
 class Throttled(Unavailable):
@@ -74,11 +65,26 @@ def ask(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """
     try:
         return call(*args, **kwargs)
-    except (BotoCoreError, ClientError, ResponseParserError) as error:
+    except (
+        botocore_errors.BotoCoreError,
+        botocore_errors.ClientError,
+        botocore_errors.ResponseParserError,
+    ) as error:
         meaning = _meaning(error)
         if meaning is None:
             raise
         raise meaning from error
+
+
+def answer_of(outcome: Outcome) -> dict[str, Any]:
+    """The answer that one of many calls of a data plane had; raises what `ask` raises."""
+    return ask(_told_by, outcome)
+
+
+def _told_by(outcome: Outcome) -> dict[str, Any]:
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome
 
 
 def is_of_entry(entry: Mapping[str, Any]) -> bool:
@@ -116,14 +122,21 @@ def held(write: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> bool:
 
 
 def _meaning(error: Exception) -> Exception | None:
-    if isinstance(error, ClientError):
+    if isinstance(error, botocore_errors.ClientError):
         return _meaning_of_answer(error)
-    if isinstance(error, _NOT_SENT):
+    if isinstance(error, botocore_errors.EndpointConnectionError | botocore_errors.ConnectTimeoutError):
         return Throttled(str(error))
-    if isinstance(error, _LOST):
+    if isinstance(
+        error,
+        botocore_errors.HTTPClientError
+        | botocore_errors.ConnectionFault
+        | botocore_errors.IncompleteReadError
+        | botocore_errors.ChecksumError
+        | botocore_errors.ResponseParserError,
+    ):
         return NoAnswer(str(error))
     # Botocore checks an item's own values before it sends; what else it raises is about credentials or settings.
-    return None if isinstance(error, ParamValidationError) else RefusedToAll(str(error))
+    return None if isinstance(error, botocore_errors.ParamValidationError) else RefusedToAll(str(error))
 
 
 def _meaning_of_answer(error: ClientError) -> Exception | None:

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
 
 from clockwork.aws.errors import ask, told
 from clockwork.aws.session import Aws
 
-if TYPE_CHECKING:
-    from mypy_boto3_sqs.client import SQSClient
-
-_COUNTS: list[Literal["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]]
 _COUNTS = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
 
 
@@ -23,12 +18,12 @@ class AwsBacklog:
     """
 
     def __init__(self, aws: Aws, queue_urls: Sequence[str]) -> None:
-        self._sqs: SQSClient = aws.client_later("sqs")
+        self._sqs = aws.plane("sqs")
         self._urls = queue_urls
 
     def waiting(self) -> int:
         return max(self._waiting_in(url) for url in self._urls)
 
     def _waiting_in(self, url: str) -> int:
-        answer = ask(self._sqs.get_queue_attributes, QueueUrl=url, AttributeNames=_COUNTS)
+        answer = ask(self._sqs.call, "GetQueueAttributes", QueueUrl=url, AttributeNames=_COUNTS)
         return sum(int(told(told(answer, "Attributes"), count)) for count in _COUNTS)

@@ -15,7 +15,6 @@ from clockwork.domain.releases import Release
 from clockwork.ports import Refused
 
 if TYPE_CHECKING:
-    from mypy_boto3_sqs.client import SQSClient
     from mypy_boto3_sqs.type_defs import SendMessageBatchRequestEntryTypeDef
 
 
@@ -45,7 +44,7 @@ class AwsInHand:
 
     def __init__(self, aws: Aws, queue_url: str) -> None:
         self._url = queue_url
-        self._sqs: SQSClient = aws.client_later("sqs")
+        self._sqs = aws.plane("sqs")
 
     def hide(self, receipts: Sequence[str], seconds: int) -> None:
         """Hide messages, as many in a call as SQS takes.
@@ -58,4 +57,4 @@ class AwsInHand:
                 {"Id": str(index), "ReceiptHandle": receipt, "VisibilityTimeout": seconds}
                 for index, receipt in enumerate(batch)
             ]
-            ask(self._sqs.change_message_visibility_batch, QueueUrl=self._url, Entries=entries)  # type: ignore[arg-type]
+            ask(self._sqs.call, "ChangeMessageVisibilityBatch", QueueUrl=self._url, Entries=entries)

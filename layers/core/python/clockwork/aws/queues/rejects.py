@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clockwork.aws.errors import ask, is_of_entry, not_taken
 from clockwork.aws.repeats import batches
@@ -12,9 +12,6 @@ from clockwork.aws.session import Aws
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.requests.create import Rejected
 from clockwork.ports import Refused
-
-if TYPE_CHECKING:
-    from mypy_boto3_sqs import SQSClient
 
 #: The most messages that one request takes.
 AT_ONCE = 10
@@ -27,7 +24,7 @@ class AwsRejects:
 
     def __init__(self, aws: Aws, queue_url: str) -> None:
         self._url = queue_url
-        self._sqs: SQSClient = aws.client("sqs")
+        self._sqs = aws.plane("sqs")
 
     def send(self, rejected: Sequence[Rejected]) -> Sequence[Refused]:
         return [refused for batch in batches(list(enumerate(rejected)), AT_ONCE) for refused in self._send(batch)]
@@ -35,7 +32,7 @@ class AwsRejects:
     def _send(self, batch: Sequence[tuple[int, Rejected]]) -> list[Refused]:
         entries: Any = [{"Id": str(index), "MessageBody": _text(one)} for index, one in batch]
         try:
-            answer = ask(self._sqs.send_message_batch, QueueUrl=self._url, Entries=entries)
+            answer = ask(self._sqs.call, "SendMessageBatch", QueueUrl=self._url, Entries=entries)
         except Unavailable as error:
             return [Refused(index, False, str(error)) for index, _ in batch]
         failed = not_taken(answer, (str(index) for index, _ in batch))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from clockwork.aws.errors import ask, is_of_entry, not_taken
+from clockwork.aws.errors import answer_of, is_of_entry, not_taken
+from clockwork.aws.plane.plane import Outcome
 from clockwork.aws.repeats import batches_within
 from clockwork.aws.session import Aws
 from clockwork.domain.errors import Unavailable
@@ -18,7 +18,6 @@ from clockwork.domain.storage.codec import encode_message
 from clockwork.ports import Refused
 
 if TYPE_CHECKING:
-    from mypy_boto3_sqs.client import SQSClient
     from mypy_boto3_sqs.type_defs import SendMessageBatchRequestEntryTypeDef
 
 #: The most messages of one call, and their bytes in all:
@@ -62,52 +61,46 @@ class AwsReleaseQueue:
         self._fair = fair
         self._url = queue_url
         self._elapsed_seconds = elapsed_seconds
-        self._sqs: SQSClient = aws.client("sqs", attempts=1)  # `_send_batch` repeats, and nothing else
-        self._parallel = aws.parallel
+        self._sqs = aws.plane("sqs", attempts=1)  # `_send_all` repeats, and nothing else
         self._backoff = aws.backoff
 
     def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
         messages = _messages(releases, now)
         refused = [one for message in messages if len(message.body) > LARGEST_BATCH for one in _too_large(message)]
         sendable = [message for message in messages if len(message.body) <= LARGEST_BATCH]
-        batches = batches_within(sendable, MESSAGES_PER_BATCH, LARGEST_BATCH, lambda message: len(message.body))
         started_at = now - self._elapsed_ms()
-        for reports in self._parallel.map(partial(self._send_batch, started_at), batches):
-            refused += reports
+        refused += self._send_all(started_at, _batches(sendable))
         return sorted(refused, key=lambda report: report.index)
 
-    def _send_batch(self, started_at: int, batch: Sequence[Message]) -> list[Refused]:
-        """Send messages until SQS has taken each of them, for at most SEND_ROUNDS rounds; the releases that it refused.
+    def _send_all(self, started_at: int, waiting: list[list[Message]]) -> list[Refused]:
+        """Send batches until SQS has taken each message, for at most SEND_ROUNDS rounds; the releases that it refused.
 
         A repeat may send a message twice, which is allowed: the queue delivers at least once anyway.
         `started_at` plus the elapsed time is now (ms).
         """
         refused: list[Refused] = []
-        waiting, reason = list(batch), ""
+        reasons: dict[int, str] = {}
         for _ in self._backoff.rounds(SEND_ROUNDS):
-            try:
-                failed = self._send_once(waiting, started_at + self._elapsed_ms())
-            except Unavailable as error:
-                reason = str(error)
-                continue
-            for message in waiting:
-                if message.number in failed and is_of_entry(failed[message.number]):
-                    refused += _refused(message, True, _reason(failed.pop(message.number)))
-            waiting = [message for message in waiting if message.number in failed]
+            requests = (self._request(batch, started_at + self._elapsed_ms()) for batch in waiting)
+            outcomes = self._sqs.call_all("SendMessageBatch", requests)
+            left = []
+            for batch, outcome in zip(waiting, outcomes, strict=True):
+                failed = _failed(batch, outcome)
+                for message in batch:
+                    if is_of_entry(failed.get(message.number, {})):
+                        refused += _refused(message, True, _reason(failed.pop(message.number)))
+                if failed:
+                    left.append([message for message in batch if message.number in failed])
+                    reasons |= {number: _reason(entry) for number, entry in failed.items()}
+            waiting = left
             if not waiting:
-                return refused
-            reason = _reason(failed[waiting[0].number])
-        return refused + [one for message in waiting for one in _refused(message, False, reason)]
+                break
+        return refused + [
+            one for batch in waiting for message in batch for one in _refused(message, False, reasons[message.number])
+        ]
 
-    def _send_once(self, messages: Sequence[Message], now: int) -> dict[int, Any]:
-        """Send messages in one call; the entries that SQS did not take, by the number of the message."""
-        answer = ask(
-            self._sqs.send_message_batch,
-            QueueUrl=self._url,
-            Entries=[self.entry(message, now) for message in messages],
-        )
-        failed = not_taken(answer, (str(message.number) for message in messages))
-        return {int(number): entry for number, entry in failed.items()}
+    def _request(self, batch: Sequence[Message], now: int) -> dict[str, Any]:
+        return {"QueueUrl": self._url, "Entries": [self.entry(message, now) for message in batch]}
 
     def entry(self, message: Message, now: int) -> SendMessageBatchRequestEntryTypeDef:
         """The entry of a message in a call to SQS; `now` in ms."""
@@ -122,6 +115,19 @@ class AwsReleaseQueue:
 
     def _elapsed_ms(self) -> int:
         return int(self._elapsed_seconds() * 1000)
+
+
+def _batches(messages: Sequence[Message]) -> list[list[Message]]:
+    return batches_within(messages, MESSAGES_PER_BATCH, LARGEST_BATCH, lambda message: len(message.body))
+
+
+def _failed(batch: Sequence[Message], outcome: Outcome) -> dict[int, Mapping[str, Any]]:
+    """What SQS says of the messages that it did not take, by the number of the message; all if it gave no answer."""
+    try:
+        failed = not_taken(answer_of(outcome), (str(message.number) for message in batch))
+    except Unavailable as error:
+        return {message.number: {"Fault": str(error)} for message in batch}
+    return {int(number): entry for number, entry in failed.items()}
 
 
 def _messages(releases: Sequence[Release], now: int) -> list[Message]:
@@ -140,5 +146,7 @@ def _too_large(message: Message) -> list[Refused]:
     return _refused(message, True, f"{len(message.body)} bytes are more than SQS takes ({LARGEST_BATCH})")
 
 
-def _reason(entry: Any) -> str:
+def _reason(entry: Mapping[str, Any]) -> str:
+    if "Fault" in entry:
+        return str(entry["Fault"])
     return f"{entry.get('Code')}: {entry.get('Message', 'no message')}"

@@ -37,7 +37,7 @@ class AwsClients:
     def __init__(self, aws: Aws, table: str) -> None:
         self._name = table
         self._table = Table(aws, table, "clientId", "item")
-        self._dynamodb: DynamoDBClient = aws.client("dynamodb")
+        self._dynamodb: DynamoDBClient = aws.client_later("dynamodb")
         self._backoff = aws.backoff
 
     def get(self, client_id: str, *, fresh: bool = False) -> Client | None:  # noqa: ARG002 - always fresh

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from clockwork.aws.errors import ConditionFailed
+from clockwork.aws.errors import ConditionFailed, answer_of
+from clockwork.aws.plane.plane import Outcome
 from clockwork.aws.session import Aws
 from clockwork.aws.stores.table import Item, Table, seconds, written
 from clockwork.domain.errors import Unavailable, Unreadable
@@ -29,10 +30,23 @@ class AwsExecutions:
 
     def __init__(self, aws: Aws, table: str) -> None:
         self._table = Table(aws, table, "jobId", "executionId")
-        self._parallel = aws.parallel
 
     def save(self, changes: Sequence[tuple[Execution | None, Execution]]) -> Sequence[Saved]:
-        return self._parallel.map(self._save_one, changes)
+        items = [_item_or_fault(after) for _, after in changes]
+        outcomes = iter(
+            self._table.replace_each(
+                "revision",
+                (
+                    (item, None if before is None else before.revision)
+                    for item, (before, _) in zip(items, changes, strict=True)
+                    if not isinstance(item, Exception)
+                ),
+            )
+        )
+        return [
+            _saved(item if isinstance(item, Exception) else next(outcomes), after)
+            for item, (_, after) in zip(items, changes, strict=True)
+        ]
 
     def find(self, job_id: str, execution_id: str) -> Execution | None:
         item = self._table.get(job_id, execution_id)
@@ -55,20 +69,27 @@ class AwsExecutions:
         following = places[-1]["attentionKey"]["S"] if len(places) == limit else None
         return DeadPage([execution for execution in found if execution.needs_attention], following)
 
-    def _save_one(self, change: tuple[Execution | None, Execution]) -> Saved:
-        before, after = change
-        try:
-            self._table.replace(_to_item(after), "revision", None if before is None else before.revision)
-        except ConditionFailed as refused:
-            return _refusal(refused.item, after)
-        except Unavailable as error:
-            return Saved(ok=False, unavailable=str(error))
-        except Exception as error:  # noqa: BLE001 - whatever is wrong with one record, the others of the call are saved
-            extra = {"action": "record_refused", "executionId": after.execution_id, "error": type(error).__name__}
-            log.error("a record is refused", extra=extra)
-            reason = f"its record was refused: {type(error).__name__}"
-            return Saved(ok=False, unavailable=reason, is_defect=True)
-        return Saved(ok=True, actual=after)
+
+def _item_or_fault(execution: Execution) -> Item | Exception:
+    try:
+        return _to_item(execution)
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with one record, the others of the call are saved
+        return error
+
+
+def _saved(outcome: Outcome, after: Execution) -> Saved:
+    try:
+        answer_of(outcome)
+    except ConditionFailed as refused:
+        return _refusal(refused.item, after)
+    except Unavailable as error:
+        return Saved(ok=False, unavailable=str(error))
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with one record, the others of the call are saved
+        extra = {"action": "record_refused", "executionId": after.execution_id, "error": type(error).__name__}
+        log.error("a record is refused", extra=extra)
+        reason = f"its record was refused: {type(error).__name__}"
+        return Saved(ok=False, unavailable=reason, is_defect=True)
+    return Saved(ok=True, actual=after)
 
 
 def _refusal(item: Item | None, after: Execution) -> Saved:

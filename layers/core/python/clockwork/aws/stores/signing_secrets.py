@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from botocore.exceptions import ClientError
-
+from clockwork.aws import botocore_errors
 from clockwork.aws.errors import ask
 from clockwork.aws.secret_names import PARAMETERS
 from clockwork.aws.session import Aws
@@ -28,7 +27,7 @@ class AwsSigningSecrets:
     def _is_there(self, name: str) -> bool:
         try:
             return self._is_parameter(name) if name.startswith(PARAMETERS) else self._is_secret(name)
-        except ClientError as error:
+        except botocore_errors.ClientError as error:
             if error.response["Error"].get("Code") in _MISSING:
                 return False
             raise

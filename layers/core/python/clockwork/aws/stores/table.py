@@ -8,17 +8,15 @@ same call as `:name`. `Table` resolves both.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from clockwork.aws.errors import ConditionFailed, ask, held, told
+from clockwork.aws.errors import ConditionFailed, answer_of, ask, held, told
+from clockwork.aws.plane.plane import Outcome
 from clockwork.aws.repeats import batches
 from clockwork.aws.session import Aws
 from clockwork.domain.errors import Unavailable
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.client import DynamoDBClient
 
 #: Attributes by name, as DynamoDB writes them: {"S": "text"}, {"N": "1"}, {"B": b"bytes"}, {"NS": ["1"]}.
 Item = Mapping[str, Any]
@@ -27,6 +25,7 @@ Key = tuple[str, ...]
 #: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html
 KEYS_PER_BATCH_GET = 100
 BATCH_GET_ROUNDS = 6
+_TELL_WHAT_IS_STORED = {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
 _ALIAS = re.compile(r"#(\w+)")
 
 
@@ -51,13 +50,12 @@ class Table:
     def __init__(self, aws: Aws, name: str, *key: str) -> None:
         self._name = name
         self._key = key
-        self._client: DynamoDBClient = aws.client("dynamodb")
-        self._parallel = aws.parallel
+        self._plane = aws.plane("dynamodb")
         self._backoff = aws.backoff
 
     def get(self, *key: str) -> Item | None:
         """The item under a key, None if there is none."""
-        answer = ask(self._client.get_item, TableName=self._name, Key=self._key_item(key), ConsistentRead=True)
+        answer = ask(self._plane.call, "GetItem", TableName=self._name, Key=self._key_item(key), ConsistentRead=True)
         return answer.get("Item")
 
     def get_all(self, keys: Sequence[Key]) -> dict[Key, Item]:
@@ -69,8 +67,7 @@ class Table:
         if len(distinct) == 1:
             item = self.get(*distinct[0])
             return {} if item is None else {distinct[0]: item}
-        found = self._parallel.map(self._get_batch, batches(distinct, KEYS_PER_BATCH_GET))
-        return {tuple(item[name]["S"] for name in self._key): item for items in found for item in items}
+        return {tuple(item[name]["S"] for name in self._key): item for item in self._get_batches(distinct)}
 
     def query(self, partition: str, between: tuple[str, str], limit: int) -> tuple[list[Item], bool]:
         """One page of the items `between` two sort keys, both included, in key order, and whether there may be more.
@@ -79,7 +76,7 @@ class Table:
         Then the next page is read, so that an empty one is the last.
         """
         page, more = list[Item](), True
-        pages = self._pages(self._client.query, limit, ConsistentRead=True, **_range(self._key, partition, between))
+        pages = self._pages("Query", limit, ConsistentRead=True, **_range(self._key, partition, between))
         while more and not page:
             page, more = next(pages)
         return page, more
@@ -95,7 +92,7 @@ class Table:
     ) -> list[Item]:
         """The items of a partition, `between` two sort keys or `before` one, at most `limit`, read page after page."""
         wanted = _range(self._key, partition, between, before)
-        return self._all(self._client.query, limit, ConsistentRead=True, ScanIndexForward=not newest_first, **wanted)
+        return self._all("Query", limit, ConsistentRead=True, ScanIndexForward=not newest_first, **wanted)
 
     def query_index(
         self, index: str, key: Key, partition: str, limit: int, behind: str | None, *, ascending: bool
@@ -105,13 +102,13 @@ class Table:
         The index lags behind the table for moments.
         """
         wanted = _range(key, partition, after=behind) if ascending else _range(key, partition, before=behind)
-        return self._all(self._client.query, limit, IndexName=index, ScanIndexForward=ascending, **wanted)
+        return self._all("Query", limit, IndexName=index, ScanIndexForward=ascending, **wanted)
 
     def scan(self, *attributes: str) -> list[Item]:
         """The given attributes of every item, all of them if none is given; for small tables only."""
         names = ", ".join(f"#{attribute}" for attribute in attributes)
         wanted = _expressions({}, ProjectionExpression=names) if names else {}
-        return self._all(self._client.scan, ConsistentRead=True, **wanted)
+        return self._all("Scan", ConsistentRead=True, **wanted)
 
     def scan_part(self, part: int, parts: int, condition: str) -> Iterator[list[Item]]:
         """The items of part number `part`, counted from 0, of `parts` even, disjoint parts of the table, page by page.
@@ -119,9 +116,7 @@ class Table:
         Items for which the condition does not hold stay at the table, so a page may be empty.
         """
         wanted = _expressions({}, FilterExpression=condition)
-        for items, _ in self._pages(
-            self._client.scan, None, ConsistentRead=True, Segment=part, TotalSegments=parts, **wanted
-        ):
+        for items, _ in self._pages("Scan", None, ConsistentRead=True, Segment=part, TotalSegments=parts, **wanted):
             yield items
 
     def scan_behind(self, key: Key | None, condition: str, /, **values: Any) -> Iterator[list[Item]]:
@@ -132,7 +127,7 @@ class Table:
         wanted = _expressions(values, FilterExpression=condition)
         if key is not None:
             wanted["ExclusiveStartKey"] = self._key_item(key)
-        for items, _ in self._pages(self._client.scan, None, ConsistentRead=True, **wanted):
+        for items, _ in self._pages("Scan", None, ConsistentRead=True, **wanted):
             yield items
 
     def store(self, item: Item) -> None:
@@ -160,15 +155,24 @@ class Table:
             return self._putting(item, f"attribute_not_exists(#{self._key[0]})", {})
         return self._putting(item, f"#{attribute} = :before", {"before": before})
 
+    def put_each_new(self, items: Sequence[Item]) -> list[Outcome]:
+        """`put_new` for several items; for `answer_of` to read, in order."""
+        return self.replace_each(self._key[0], [(item, None) for item in items])
+
+    def replace_each(self, attribute: str, changes: Iterable[tuple[Item, str | int | None]]) -> list[Outcome]:
+        """`replace` for several items, each with what its attribute was before; for `answer_of` to read, in order."""
+        requests = (self.replacement(item, attribute, before) for item, before in changes)
+        return self._plane.call_all("PutItem", ({**request, **_TELL_WHAT_IS_STORED} for request in requests))
+
     def delete(self, *key: str) -> None:
         """Delete an item; a missing item is no error."""
-        ask(self._client.delete_item, TableName=self._name, Key=self._key_item(key))
+        ask(self._plane.call, "DeleteItem", TableName=self._name, Key=self._key_item(key))
 
     def delete_if(self, key: Key, condition: str, /, **values: Any) -> None:
         """Delete an item if the condition holds; otherwise it stays."""
         expressions = _expressions(values, ConditionExpression=condition)
         with suppress(ConditionFailed):
-            ask(self._client.delete_item, TableName=self._name, Key=self._key_item(key), **expressions)
+            ask(self._plane.call, "DeleteItem", TableName=self._name, Key=self._key_item(key), **expressions)
 
     def update(self, key: Key, change: str, condition: str, /, **values: Any) -> bool:
         """Change an item if the condition holds; whether it held."""
@@ -182,50 +186,59 @@ class Table:
         self, key: Key, answer: Literal["NONE", "ALL_NEW"], values: Mapping[str, Any], **expressions: str
     ) -> Item:
         stored = ask(
-            self._client.update_item,
+            self._plane.call,
+            "UpdateItem",
             TableName=self._name,
             Key=self._key_item(key),
             ReturnValues=answer,
-            ReturnValuesOnConditionCheckFailure="ALL_OLD",
+            **_TELL_WHAT_IS_STORED,
             **_expressions(values, **expressions),
         )
         return {} if answer == "NONE" else told(stored, "Attributes")
 
     def _put(self, request: dict[str, Any]) -> None:
-        ask(self._client.put_item, **request, ReturnValuesOnConditionCheckFailure="ALL_OLD")
+        ask(self._plane.call, "PutItem", **request, **_TELL_WHAT_IS_STORED)
 
     def _putting(self, item: Item, condition: str, values: Mapping[str, Any]) -> dict[str, Any]:
         return {"TableName": self._name, "Item": item, **_expressions(values, ConditionExpression=condition)}
 
-    def _all(self, call: Callable[..., Any], limit: int | None = None, **request: Any) -> list[Item]:
+    def _all(self, operation: str, limit: int | None = None, **request: Any) -> list[Item]:
         items: list[Item] = []
-        for page, _ in self._pages(call, limit, **request):
+        for page, _ in self._pages(operation, limit, **request):
             items += page
             if limit is not None and len(items) >= limit:
                 break
         return items[:limit]
 
-    def _pages(self, call: Callable[..., Any], limit: int | None, **request: Any) -> Iterator[tuple[list[Item], bool]]:
+    def _pages(self, operation: str, limit: int | None, **request: Any) -> Iterator[tuple[list[Item], bool]]:
         """The pages of a query or a scan, each with at most `limit` items, and whether there may be more behind it."""
         request |= {"TableName": self._name} if limit is None else {"TableName": self._name, "Limit": limit}
         while True:
-            answer = ask(call, **request)
+            answer = ask(self._plane.call, operation, **request)
             behind = answer.get("LastEvaluatedKey")
             yield told(answer, "Items"), bool(behind)
             if not behind:
                 return
             request["ExclusiveStartKey"] = behind
 
-    def _get_batch(self, keys: Sequence[Key]) -> list[Item]:
-        waiting: Any = {"Keys": [self._key_item(key) for key in keys], "ConsistentRead": True}
+    def _get_batches(self, keys: Sequence[Key]) -> list[Item]:
         items: list[Item] = []
+        waiting: list[Any] = [
+            {"Keys": [self._key_item(key) for key in batch], "ConsistentRead": True}
+            for batch in batches(keys, KEYS_PER_BATCH_GET)
+        ]
         for _ in self._backoff.rounds(BATCH_GET_ROUNDS):
-            answer = ask(self._client.batch_get_item, RequestItems={self._name: waiting})
-            items += told(answer, "Responses").get(self._name, ())
-            waiting = told(answer, "UnprocessedKeys").get(self._name)
+            asked = [{"RequestItems": {self._name: batch}} for batch in waiting]
+            answers = [answer_of(outcome) for outcome in self._plane.call_all("BatchGetItem", asked)]
+            waiting = []
+            for answer in answers:
+                items += told(answer, "Responses").get(self._name, ())
+                if unanswered := told(answer, "UnprocessedKeys").get(self._name):
+                    waiting.append(unanswered)
             if not waiting:
                 return items
-        raise Unavailable(f"{len(waiting['Keys'])} of {len(keys)} keys of {self._name} went unanswered")
+        unanswered_keys = sum(len(batch["Keys"]) for batch in waiting)
+        raise Unavailable(f"{unanswered_keys} of {len(keys)} keys of {self._name} went unanswered")
 
     def _key_item(self, key: Key) -> Item:
         return written(**dict(zip(self._key, key, strict=True)))

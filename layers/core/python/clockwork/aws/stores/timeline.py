@@ -1,19 +1,18 @@
-"""The timeline in DynamoDB: rows of few, large attributes, since botocore's cost of a read is per attribute."""
+"""The timeline in DynamoDB: rows of few, large attributes, since the cost of a read is per attribute."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import Any
 
-from clockwork.aws.errors import Throttled, ask, told
+from clockwork.aws.errors import ConditionFailed, Throttled, answer_of, told
+from clockwork.aws.plane.plane import Outcome
 from clockwork.aws.repeats import batches
 from clockwork.aws.session import Aws
 from clockwork.aws.stores.table import Item, Table, seconds, written
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.timeline import NEVER, Page, Row
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.client import DynamoDBClient
 
 #: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchWriteItem.html
 ROWS_PER_BATCH_WRITE = 25
@@ -31,19 +30,20 @@ class AwsTimeline:
     def __init__(self, aws: Aws, table: str) -> None:
         self._name = table
         self._table = Table(aws, table, "partitionId", "scheduleTime")
-        self._once: DynamoDBClient = aws.client_later("dynamodb", 1, PUT_READ_TIMEOUT_SECONDS)
-        self._parallel = aws.parallel
+        self._once = aws.plane("dynamodb", 1, PUT_READ_TIMEOUT_SECONDS)
         self._backoff = aws.backoff
 
     def put(self, rows: Sequence[Row]) -> None:
         """One row is put on condition that it is new, which is safe to repeat; several rows are put in batches."""
         if len(rows) == 1:
-            self._put_new(rows[0])
+            self._table.put_new(_to_item(rows[0]))
         else:
-            self._parallel.map(self._put_batch, batches(rows, ROWS_PER_BATCH_WRITE))
+            self._write_batches([{"PutRequest": {"Item": _to_item(row)}} for row in rows])
 
     def put_new(self, rows: Sequence[Row]) -> None:
-        self._parallel.map(self._put_new, rows)
+        for outcome in self._table.put_each_new([_to_item(row) for row in rows]):
+            with suppress(ConditionFailed):
+                answer_of(outcome)
 
     def find(self, row_refs: Sequence[tuple[str, str]]) -> Sequence[Row | None]:
         items = self._table.get_all(row_refs)
@@ -61,27 +61,37 @@ class AwsTimeline:
         return self._table.update((partition_id, key), "ADD #cancelled :element", exists, element=frozenset({element}))
 
     def forget(self, partition_id: str, keys: Sequence[str]) -> None:
-        for batch in batches(keys, ROWS_PER_BATCH_WRITE):
-            rows = [written(partitionId=partition_id, scheduleTime=key) for key in batch]
-            self._write_batch([{"DeleteRequest": {"Key": row}} for row in rows])
+        rows = [written(partitionId=partition_id, scheduleTime=key) for key in keys]
+        self._write_batches([{"DeleteRequest": {"Key": row}} for row in rows])
 
-    def _put_new(self, row: Row) -> bool:
-        return self._table.put_new(_to_item(row))
-
-    def _put_batch(self, rows: Sequence[Row]) -> None:
-        self._write_batch([{"PutRequest": {"Item": _to_item(row)}} for row in rows])
-
-    def _write_batch(self, requests: Sequence[Any]) -> None:
-        waiting: Any = list(requests)
+    def _write_batches(self, requests: Sequence[Any]) -> None:
+        """Make these requests in batches; if any failed, raises the first error once all have ended."""
+        waiting, faults = batches(requests, ROWS_PER_BATCH_WRITE), list[Unavailable]()
         for _ in self._backoff.rounds(BATCH_WRITE_ROUNDS):
-            try:
-                answer = ask(self._once.batch_write_item, RequestItems={self._name: waiting})
-            except Throttled:
-                continue  # none of these rows was written; NoAnswer is not caught, since rows may have been written
-            waiting = told(answer, "UnprocessedItems").get(self._name)
+            asked = [{"RequestItems": {self._name: batch}} for batch in waiting]
+            outcomes = self._once.call_all("BatchWriteItem", asked)
+            waiting = [
+                left
+                for batch, outcome in zip(waiting, outcomes, strict=True)
+                if (left := self._left(batch, outcome, faults))
+            ]
             if not waiting:
-                return
-        raise Unavailable(f"{len(waiting)} of {len(requests)} rows were refused for the moment")
+                break
+        if faults:
+            raise faults[0]
+        if waiting:
+            left_over = sum(map(len, waiting))
+            raise Unavailable(f"{left_over} of {len(requests)} rows were refused for the moment")
+
+    def _left(self, batch: Sequence[Any], outcome: Outcome, faults: list[Unavailable]) -> Sequence[Any]:
+        """The requests of a batch that may be made again. A batch without a definite answer has none, but a fault."""
+        try:
+            return told(answer_of(outcome), "UnprocessedItems").get(self._name) or ()
+        except Throttled:
+            return batch  # none of these rows was written
+        except Unavailable as error:
+            faults.append(error)  # rows may have been written
+            return ()
 
 
 def _to_item(row: Row) -> Item:

@@ -8,10 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Mapping, Sequence
 
-from botocore.exceptions import ClientError
-
+from clockwork.aws import botocore_errors
 from clockwork.aws.repeats import batches_within
-from clockwork.aws.targets.service_attempts import FAULTS, Faults, Refused, Service, ServiceTransport
+from clockwork.aws.targets.service_attempts import Faults, Refused, Service, ServiceTransport, expected
 from clockwork.domain.jobs import EventBridgeTarget
 from clockwork.domain.releases import Delivery
 from clockwork.domain.targets.envelopes import envelope_of
@@ -60,14 +59,14 @@ class EventBridgeTransport(ServiceTransport[EventBridgeTarget]):
         """Put entries in one call; the faults, by the number of the entry."""
         try:
             answer = self.client_for(first).put_events(Entries=list(entries.values()))
-        except ClientError as fault:
+        except botocore_errors.ClientError as fault:
             if len(entries) > 1 and fault.response["Error"].get("Code") in _PERMANENT:
                 # EventBridge refused the call for one of its entries and does not say which. Each is put again alone,
                 # so that the others do not fail with it.
                 alone = [self._put(first, {number: entry}) for number, entry in entries.items()]
                 return {number: told for faults in alone for number, told in faults.items()}
             return dict.fromkeys(entries, fault)
-        except FAULTS as fault:
+        except expected() as fault:
             return dict.fromkeys(entries, fault)
         told = dict(zip(entries, answer.get("Entries", ()), strict=False))
         silent = Refused("NoAnswer", "it did not say whether it took it")

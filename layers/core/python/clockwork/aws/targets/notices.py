@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
+from clockwork.aws import botocore_errors
 from clockwork.aws.session import Aws
 from clockwork.aws.targets.service_attempts import Undeliverable
 from clockwork.aws.targets.sqs import url_of
@@ -34,7 +33,7 @@ class AwsNotices:
             }
         try:
             self._sqs.send_message(QueueUrl=url_of(queue_arn, self._sqs), MessageBody=body_of(execution), **ordering)
-        except (ClientError, BotoCoreError, Undeliverable) as error:
+        except (botocore_errors.ClientError, botocore_errors.BotoCoreError, Undeliverable) as error:
             raise Unavailable(f"{queue_arn} was not told: {error}") from error
 
 

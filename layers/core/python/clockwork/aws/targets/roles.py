@@ -9,9 +9,7 @@ from __future__ import annotations
 from threading import Lock
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-from botocore.parsers import ResponseParserError
-
+from clockwork.aws import botocore_errors
 from clockwork.aws.deadlines import OutOfTime
 from clockwork.aws.session import CONNECT_TIMEOUT_SECONDS, Aws
 from clockwork.aws.targets.service_attempts import NoRole
@@ -87,12 +85,12 @@ class RoleClients:
             role.clients = {}
             try:
                 role.keys, valid_ms = _assume(sts, role_arn, client_id), SESSION_SECONDS * 1000 - RENEWED_BEFORE_MS
-            except ClientError as error:
+            except botocore_errors.ClientError as error:
                 code = error.response["Error"].get("Code", "")
                 trust = f"it must trust Clockwork's deliverer role under the ExternalId {client_id}"
                 trust += ", which needs sts:AssumeRole on it by the option targetArns"
                 role.refusal, valid_ms = f"{role_arn} cannot be taken on ({code}): {trust}", REFUSED_FOR_MS
-            except (BotoCoreError, ResponseParserError) as error:
+            except (botocore_errors.BotoCoreError, botocore_errors.ResponseParserError) as error:
                 role.refusal = f"{role_arn} cannot be taken on: {type(error).__name__}"
             role.until = self._clock.now() + valid_ms
         if role.keys is None:
@@ -117,6 +115,6 @@ def _assume(sts: Any, role_arn: str, client_id: str) -> tuple[str, str, str]:
         RoleArn=role_arn, RoleSessionName=SESSION_NAME, ExternalId=client_id, DurationSeconds=SESSION_SECONDS
     )
     if "Credentials" not in answer:
-        raise ResponseParserError("STS answered without credentials")
+        raise botocore_errors.ResponseParserError("STS answered without credentials")
     taken = answer["Credentials"]
     return taken["AccessKeyId"], taken["SecretAccessKey"], taken["SessionToken"]

@@ -5,9 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-from botocore.parsers import ResponseParserError
-
+from clockwork.aws import botocore_errors
 from clockwork.aws.secret_names import PARAMETERS
 from clockwork.domain.targets.webhooks import InvalidSecret, key_of
 from clockwork.ports import Clock
@@ -96,9 +94,9 @@ class Secrets:
         try:
             secret = self._parameter(name) if name.startswith(PARAMETERS) else self._secret(name)
             key_of(secret)
-        except ClientError as error:
+        except botocore_errors.ClientError as error:
             raise SecretUnreadable(name, _why(error.response["Error"])) from None
-        except (BotoCoreError, ResponseParserError) as error:
+        except (botocore_errors.BotoCoreError, botocore_errors.ResponseParserError) as error:
             raise SecretUnreadable(name, type(error).__name__) from None
         except _NotSecure:
             raise SecretUnreadable(name, "it is no SecureString") from None

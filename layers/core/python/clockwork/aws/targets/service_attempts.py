@@ -8,15 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
-from botocore.exceptions import (
-    BotoCoreError,
-    ClientError,
-    ConnectTimeoutError,
-    EndpointConnectionError,
-    ReadTimeoutError,
-)
-from botocore.parsers import ResponseParserError
 
+from clockwork.aws import botocore_errors
 from clockwork.aws.deadlines import OutOfTime, calls_until
 from clockwork.domain.executions import Outcome, State
 from clockwork.domain.jobs import EventBridgeTarget, LambdaTarget, SnsTarget, SqsTarget
@@ -70,8 +63,10 @@ class NoRole(Exception):
     """The deliverer could not assume the role that the target names; the message says why."""
 
 
-#: The faults that an attempt is expected to meet. Any other exception is a defect of ours and raised as one.
-FAULTS = (Undeliverable, NoRole, OutOfTime, Refused, ClientError, BotoCoreError, ResponseParserError)
+def expected() -> tuple[type[Exception], ...]:
+    """The faults that an attempt is expected to meet. Any other exception is a defect of ours and raised as one."""
+    of_botocore = botocore_errors.ClientError, botocore_errors.BotoCoreError, botocore_errors.ResponseParserError
+    return Undeliverable, NoRole, OutOfTime, Refused, *of_botocore
 
 
 class Service(msgspec.Struct, frozen=True):
@@ -124,7 +119,7 @@ class ServiceTransport(ABC, Generic[T]):
 
     @abstractmethod
     def send(self, deliveries: Sequence[Delivery], target: T) -> Faults:
-        """Send a message for each delivery; the faults by the index of the delivery, or one of FAULTS raised for all.
+        """Send a message for each delivery; the faults by the index of the delivery, or one that is `expected`, raised.
 
         `target` is that of the first delivery.
         """
@@ -151,7 +146,7 @@ class ServiceTransport(ABC, Generic[T]):
         try:
             with calls_until(self._clock, min(delivery.deadline_at for delivery in deliveries)):
                 faults = self.send(deliveries, target)
-        except FAULTS as fault:
+        except expected() as fault:
             faults = dict.fromkeys(range(len(deliveries)), fault)
         ended_at = self._clock.now()
         return [_outcome_of(faults.get(n), self.service, arn, started_at, ended_at) for n in range(len(deliveries))]
@@ -192,7 +187,7 @@ def _outcome_of(fault: Exception | None, service: Service, arn: str, started_at:
     match fault:
         case None:
             return Outcome(State.SUCCEEDED, started_at, ended_at)
-        case ConnectTimeoutError() | ReadTimeoutError():
+        case botocore_errors.ConnectTimeoutError() | botocore_errors.ReadTimeoutError():
             return Outcome(State.TIMED_OUT, started_at, ended_at, error=f"{service.name} did not answer in time")
         case OutOfTime():
             return Outcome(State.TIMED_OUT, started_at, ended_at, error=f"no time was left to call {service.name}")
@@ -200,11 +195,13 @@ def _outcome_of(fault: Exception | None, service: Service, arn: str, started_at:
             permanent, error = isinstance(fault, Undeliverable), str(fault)
         case Refused():
             permanent, error = _refusal(service, arn, fault.code, fault.reason)
-        case ClientError():
+        case botocore_errors.ClientError():
             told = fault.response["Error"]
             permanent, error = _refusal(service, arn, told.get("Code", ""), told.get("Message", ""))
         case _:
-            words = "cannot be reached" if isinstance(fault, EndpointConnectionError) else "gave no answer"
+            words = (
+                "cannot be reached" if isinstance(fault, botocore_errors.EndpointConnectionError) else "gave no answer"
+            )
             error = f"{service.name} {words}: {type(fault).__name__}"
     return Outcome(State.FAILED, started_at, ended_at, permanent=permanent, error=error)
 

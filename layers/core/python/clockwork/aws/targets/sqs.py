@@ -9,13 +9,13 @@ from typing import Any
 from clockwork.aws.errors import not_taken
 from clockwork.aws.targets.messages import attributes_of, body_of, ordering_of
 from clockwork.aws.targets.service_attempts import (
-    FAULTS,
     Faults,
     Refused,
     Service,
     ServiceTransport,
     Undeliverable,
     check_region,
+    expected,
 )
 from clockwork.domain.jobs import SqsTarget
 from clockwork.domain.releases import Delivery
@@ -65,7 +65,7 @@ class SqsTransport(ServiceTransport[SqsTarget]):
         try:
             client, url = self._queue_of(deliveries[0], target)
             answer = client.send_message_batch(QueueUrl=url, Entries=entries) if entries else {}
-        except FAULTS as fault:
+        except expected() as fault:
             return dict.fromkeys(range(len(deliveries)), fault) | faults
         for id_, failed in not_taken(answer, (entry["Id"] for entry in entries)).items():
             faults[int(id_)] = Refused(failed["Code"], failed.get("Message", ""))

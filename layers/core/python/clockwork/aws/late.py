@@ -1,0 +1,65 @@
+"""botocore, imported when it is first needed: 140 ms of CPU that a cold start without it is spared.
+
+No other module of the core but the composition root imports inside functions. Deferring an import is worth it for a
+package that most environments need late or never, and that takes longer to import than all the others together.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import botocore.session
+    from botocore.config import Config
+
+    from clockwork.aws.plane.watching import Watcher
+
+
+class NeverRaised(Exception):
+    """Stands for an exception whose module nobody has imported, so that nobody can have raised it."""
+
+
+def session() -> botocore.session.Session:
+    """A new session, which reads the environment."""
+    import botocore.session
+
+    return botocore.session.get_session()
+
+
+def config(**options: Any) -> Config:
+    """The configuration of a client."""
+    from botocore.config import Config
+
+    return Config(**options)
+
+
+def certificates() -> str:
+    """The path of the bundle of certificates that botocore brings."""
+    from botocore.httpsession import get_cert_path
+
+    return str(get_cert_path(True))
+
+
+def announced(client: Any, *, validate: bool) -> Watcher:
+    """The watcher that tells a data plane's calls by a client's events."""
+    from clockwork.aws.plane.announced import Announced
+
+    return Announced(client, validate=validate)
+
+
+def exception(name: str) -> Any:
+    """A class of botocore's exceptions. That of its parsers is only looked for in memory: they take 55 ms more."""
+    if name == "ResponseParserError":
+        parsers = sys.modules.get("botocore.parsers")
+        return NeverRaised if parsers is None else parsers.ResponseParserError
+    import botocore.exceptions
+
+    return getattr(botocore.exceptions, name)
+
+
+def parser_error(message: str) -> Exception:
+    """A fault of botocore's parsers, to be raised by who reads answers in their place."""
+    from botocore.parsers import ResponseParserError
+
+    return ResponseParserError(message)
