@@ -13,9 +13,10 @@ What `make smoke` has measured in an account (docs/measured) takes the place of 
     python -m bench.capacity [--json] [--docs] [--scenario NAME ...]
 
 The tables go to standard error, with --docs also into docs/performance.md, beside a chart; the last line of standard
-output is one JSON object. Takes less than a minute. `throttles` counts writes and invocations that AWS refused for the
-moment. `dollarsPerMillion` has writes, reads, SQS and Lambda with its duration, per job delivered; it leaves out the
-API's requests, storage, logs and idle pollers. Beside the scenarios, `sources` says where each constant comes from.
+output is one JSON object. Takes less than a minute. `throttles` counts writes, requests and invocations that AWS
+refused for the moment. `dollarsPerMillion` has writes, reads, SQS and Lambda with its duration, per job delivered; it
+leaves out the API's requests, storage, logs and idle pollers, all of which the curve of `bench.units` has. Beside the
+scenarios, `sources` says where each constant comes from.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ def calibrated() -> Calibration | None:
         result = kept(RESULT)
     except FileNotFoundError:
         return None
-    starts = replace(measure_starts(), first_ms=result["lateMs"][LONE]["p50"])
+    starts = replace(measure_starts(), first_ms=result["lateMs"][LONE]["p25"])
     return calibrate(measured_from(result, {name: cost["ours"] for name, cost in kept("cpu").items()}), starts)
 
 

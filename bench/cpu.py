@@ -13,6 +13,8 @@ of many turns counts, in us per job. Machines differ, so compare the ratio only.
 
     api_single_whole, api_batch_whole    the same requests, the latter packed, from API Gateway's event to the answer
 
+    floor           the calls of `deliver` as signed bytes over raw sockets: no client can do with less
+
     python -m bench.cpu [--json] [--docs] [--chunks N]
 
 The last line of standard output is one JSON object; the table goes to standard error. Packing leaves so little to
@@ -34,6 +36,7 @@ from bench.stubbed.bare import Bare, Calls, Recorder
 from bench.stubbed.canned import answers
 from bench.stubbed.edge import whole_requests
 from bench.stubbed.interleaved import Cost, as_line, compare
+from bench.stubbed.raw import floor, requests_of
 from bench.stubbed.stub import stub
 from bench.stubbed.stub_world import stub_session, stub_world
 from bench.stubbed.workloads import Unexpected, Workload, workloads
@@ -74,6 +77,19 @@ def calls_of(workload: Workload, endpoint_url: str) -> Calls:
     return recorder.calls
 
 
+def measure_floor(chunks: int) -> Cost:
+    """The cost of a delivery's calls over raw sockets, beside that of botocore."""
+    workload = workloads()["deliver"]
+    with stub(answers()) as endpoint_url:
+        calls = calls_of(workload, endpoint_url)
+        bare = Bare(stub_session(), endpoint_url)
+        try:
+            with floor(requests_of(calls, endpoint_url), endpoint_url) as least:
+                return compare(least, bare.replay(calls), workload.jobs, chunks, _RUNS["deliver"])
+        finally:
+            bare.close()
+
+
 def _compare(workload: Workload, endpoint_url: str, chunks: int, runs: int) -> Cost:
     calls = calls_of(workload, endpoint_url)
     bare = Bare(stub_session(), endpoint_url)
@@ -99,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--docs", action="store_true", help="write the table into docs/performance.md")
     parser.add_argument("--chunks", type=int, default=CHUNKS, help=f"turns of each way (default {CHUNKS})")
     options = parser.parse_args(arguments)
-    costs = dict(measure(list(_RUNS), options.chunks))
+    costs = {**dict(measure(list(_RUNS), options.chunks)), "floor": measure_floor(options.chunks)}
     if not options.json:
         sys.stderr.write(f"{page(costs)}\n")
     if options.docs:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+from bench.model.buckets import TokenBucket
 from bench.model.rows import rows_of_request
 from bench.model.storage import Partitions
 from bench.model.timeline import ShardModel, TimelineRow
@@ -36,6 +37,7 @@ class Creates:
         self._partitions = partitions
         self._release = release
         self._wake = wake
+        self._gateway = TokenBucket(world.deployment.api_rate, world.limits.api_burst)
         self._random = SeededRandom(world.rng.randrange(2**32))
 
     def start(
@@ -54,7 +56,15 @@ class Creates:
             self._world.events.at(at, partial(self._request, jobs_per_request, (int(at) + delay_ms, spread_ms)))
 
     def _request(self, jobs: int, due: tuple[int, int]) -> None:
-        """Create the jobs of one request: all go to one random shard, and jobs of one minute share rows."""
+        """Create the jobs of one request: all go to one random shard, and jobs of one minute share rows.
+
+        What the account's API does not take is sent again, under the same due instants.
+        """
+        world = self._world
+        if not self._gateway.take_all(1, world.events.now):
+            world.tally.throttled_requests += 1
+            world.events.after(world.limits.api_repeat.draw(world.rng), partial(self._request, jobs, due))
+            return
         shard = self._shards[self._random.below(len(self._shards))]
         self._world.tally.api_requests += 1
         kinds = rows_of_request(jobs)

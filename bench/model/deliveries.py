@@ -145,7 +145,7 @@ class QueueModel:
         ready = began = called + cold
         records = world.deployment.record == "full"
         if records:
-            ready += limits.write.slowest_of(len(run_at), rng) + record_ms
+            ready = self._recorded(ready, len(run_at), record_ms)
         late, start_ms = [], limits.first_start_ms / cores
         for due_at in run_at:
             if ready < due_at:
@@ -154,14 +154,25 @@ class QueueModel:
             start_ms = limits.next_start_ms / cores
             late.append(ready - due_at)
         tally.lateness.add_all(late)
-        ended = ready + limits.target.slowest_of(len(run_at), rng)
-        if records:
-            ended += limits.write.slowest_of(len(run_at), rng) + record_ms
+        answered = ready + limits.target.slowest_of(len(run_at), rng)
         tally.delivered += len(run_at)
         tally.first_due_at = min(tally.first_due_at, run_at[0])
         tally.last_delivered_at = max(tally.last_delivered_at, ready)
-        tally.deliverer_ms += ended - began + cold
-        world.events.at(ended, lambda: self._end(len(run_at)))
+
+        def record() -> None:
+            ended = self._recorded(answered, len(run_at), record_ms) if records else answered
+            tally.deliverer_ms += ended - began + cold
+            world.events.at(ended, lambda: self._end(len(run_at)))
+
+        world.events.at(answered, record)
+
+    def _recorded(self, at: float, calls: int, cpu_ms: float) -> float:
+        """When so many claims or outcomes, all begun at an instant, are written."""
+        world, limits = self._world, self._world.limits
+        written = at + limits.write.slowest_of(calls, world.rng) + cpu_ms
+        if limits.server_ms:
+            world.server_free_at = max(at, world.server_free_at) + calls * limits.server_ms + cpu_ms
+        return max(written, world.server_free_at)
 
     def _end(self, messages: int) -> None:
         self._busy -= 1

@@ -16,6 +16,9 @@ BATCH = 10
 class Limits:
     """The figures of one cloud. Latencies in ms."""
 
+    #: Requests that API Gateway takes at once beyond its rate, and after how long a caller repeats one that got 429.
+    api_burst: int
+    api_repeat: Latency
     #: Writes a second of one partition of a table.
     partition_writes: int
     #: How long a key must be throttled before it gets a partition of its own: a random time between these two.
@@ -51,6 +54,8 @@ class Limits:
     #: CPU per job of a poller, and of a deliverer for a claim or an outcome, on a core.
     poller_ms_per_job: float
     record_ms_per_job: float
+    #: Time for which one call keeps all others waiting; 0 where calls are served at once.
+    server_ms: float
     #: The memory of a Lambda that has a whole core; with less it has as large a part of one.
     core_mb: int
 
@@ -64,6 +69,8 @@ _CPU_US = {name: cost["ours"] for name, cost in kept("cpu").items()}
 
 
 AWS = Limits(
+    api_burst=5_000,
+    api_repeat=Latency(1_000, 2_000),
     partition_writes=1_000,
     split_after_seconds=(120, 600),
     write=Latency(5, 15),
@@ -86,6 +93,7 @@ AWS = Limits(
     poller_ms_per_job=_CPU_US["poll_release"] / 1_000,
     # A claim and an outcome are a delivery's calls.
     record_ms_per_job=_CPU_US["deliver"] / 2 / 1_000,
+    server_ms=0.0,
     core_mb=1_769,
 )
 
@@ -118,24 +126,31 @@ SOURCES = {
     "target": ASSUMED,
     "poller_ms_per_job": _OUR_CPU,
     "record_ms_per_job": _OUR_CPU,
+    "server_ms": f"{ASSUMED}: none; a table's partitions serve their calls at once",
+    "api_burst": "https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html",
+    "api_repeat": f"{ASSUMED}; what the clients of AWS do",
     "core_mb": f"{_LAMBDA}/configuration-memory.html",
 }
 
 #: The local stack. Its launcher wakes the event source every 20 ms; a delayed message was measured to reach it after
-#: 31 ms (p50) and 52 ms (p90). It works on at most ten batches of a queue at once (eight is its share).
+#: 31 ms (p50) and 52 ms (p90). Calls take as long as `bench.lateness` found on two cores that others left nearly alone.
+#: It works on at most ten batches of a queue at once (eight is its share).
 EMULATOR = replace(
     AWS,
     partition_writes=1_000_000,
-    write=Latency(6, 40),
-    query=Latency(20, 100),
-    send=Latency(6, 30),
+    write=Latency(1.1, 20),
+    query=Latency(2.5, 40),
+    send=Latency(1.4, 15),
     invoke=Latency(20, 100),
     queue_to_lambda=Latency(31, 80),
     event_source=Ramp(10, 0, 10),
     environments_burst=20,
-    poller_ms_per_job=0.12,
-    record_ms_per_job=0.8,
+    poller_ms_per_job=0.2,
+    record_ms_per_job=0.7,
     # A Lambda there is a process, and has a core if one is free, whatever its memory.
     core_mb=1,
-    target=Latency(2, 20),
+    target=Latency(0.11, 2),
+    # All services of the emulator are one process, which answers one call after the other. It shares two cores with
+    # the Lambdas, whose work therefore keeps other calls waiting, too.
+    server_ms=1.9,
 )

@@ -129,7 +129,7 @@ def outcome_of(stack: Stack) -> Outcome:
         p50_ms=round(late.percentile(0.5), 1),
         p99_ms=round(late.percentile(0.99), 1),
         max_ms=round(late.max, 1),
-        throttles=stack.partitions.throttles + tally.throttled_invocations,
+        throttles=stack.partitions.throttles + tally.throttled_invocations + tally.throttled_requests,
         refused=tally.refused,
         drain_seconds=round((tally.last_delivered_at - tally.first_due_at) / 1000, 1),
         dollars_per_million=round(dollars(tally, deployment) / max(1, tally.delivered) * 1_000_000, 3),

@@ -159,7 +159,7 @@ SCENARIOS = (
     Scenario(
         name="shards_64",
         says="100,000 creates/s, one job a request, onto 64 shards",
-        deployment=_with(RATE_100K, shards=64),
+        deployment=replace(_with(RATE_100K, shards=64), api_rate=100_000),
         run=lambda d, limits: steady(d, 100_000, 2, limits, jobs_per_request=1),
         compares="create_100k",
     ),

@@ -11,6 +11,7 @@ from clockwork.aws.clock import SystemClock
 from clockwork.aws.targets.http import HttpTransport
 from clockwork.aws.targets.threads import ThreadedTargets
 from clockwork.domain import keys
+from clockwork.domain.clients import Client
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import HttpTarget, Occurrence, Payload
 from clockwork.domain.releases import Release
@@ -19,6 +20,7 @@ from clockwork.flows.deliver.bundles import Message
 from clockwork.flows.deliver.deliver import deliver_batch
 from clockwork.memory.world import MemoryClockwork
 
+CLIENT = "bench"
 BATCH = 10
 ROUNDS = 12
 ROUNDS_APART = 4
@@ -53,8 +55,10 @@ class _NoSecrets:
 def measure_starts() -> Starts:
     """Measure batches of ten, due apart or on one millisecond, from the deliverer's flow to a receiver in a thread."""
     clock = SystemClock()
-    targets = ThreadedTargets({HttpTarget: HttpTransport(clock, _NoSecrets())}, clock)
-    world = replace(MemoryClockwork().world, clock=clock, targets=targets)
+    transport = HttpTransport(clock, _NoSecrets())
+    targets = ThreadedTargets({HttpTarget: transport}, clock)
+    clockwork = MemoryClockwork()
+    world = replace(clockwork.world, clock=clock, targets=targets)
 
     def lateness(target: Target, number: int, step_ms: int) -> list[float]:
         first_at = clock.now() + HOLD_MS
@@ -65,14 +69,16 @@ def measure_starts() -> Starts:
         return [arrivals[slot][0] - at for slot, at in due_at.items()]
 
     with Target() as target:
+        clockwork.clients.put(Client(client_id=CLIENT, allowed_private_targets=(target.place,)))
         together = [lateness(target, number, 0) for number in range(WARM_UP_ROUNDS + ROUNDS)][WARM_UP_ROUNDS:]
         apart = [lateness(target, len(together) + WARM_UP_ROUNDS + number, STEP_MS) for number in range(ROUNDS_APART)]
     targets.close()
+    transport.close()
     return starts_of([late for some in apart for late in some], together)
 
 
 def _message(url: str, due_at: int, number: int) -> Message:
     job = AnonymousJob("p000", keys.row_key(due_at, f"calibration-{number}"), 0)
     target = HttpTarget(url=url, private=True)
-    occurrence = Occurrence(client_id="bench", due_at=due_at, created_at=due_at, target=target, payload=Payload(b"{}"))
+    occurrence = Occurrence(client_id=CLIENT, due_at=due_at, created_at=due_at, target=target, payload=Payload(b"{}"))
     return Message(str(number), encode_release(Release(job.job_id, occurrence, due_at)))

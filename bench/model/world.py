@@ -23,6 +23,8 @@ class Deployment:
     pollers: int = 0
     #: The quota of concurrent executions of the account.
     concurrency: int = 1_000
+    #: Requests a second that the account's APIs may take, all together.
+    api_rate: int = 10_000
     #: Environments that are warm when the load comes, per deliverer.
     warm_environments: int = 0
     #: The jobs' `record`; with `full` each job writes a claim and an outcome.
@@ -38,6 +40,8 @@ class Tally:
     lateness: Histogram = field(default_factory=lambda: Histogram(0.1))
     created: int = 0
     refused: int = 0
+    #: Requests that API Gateway answered with 429; their callers repeat them.
+    throttled_requests: int = 0
     api_requests: int = 0
     sends: int = 0
     sent: int = 0
@@ -65,3 +69,5 @@ class World:
         self.rng = random.Random(seed)
         self.events = Events()
         self.tally = Tally()
+        #: When the one server of an emulator has answered all calls so far.
+        self.server_free_at = 0.0

@@ -235,7 +235,8 @@ def test_reading_ends_with_the_time_of_a_call_and_the_next_one_goes_on(
     answers = walk(api, "pause", {"tag": tag})
     assert api.clockwork.clock.at - spent <= len(answers) * timeout_ms * 3 // 4
     assert sum(one["changed"] for one in answers) == (7 if tag == "team" else 0)
-    seen, token = 0, {}
+    seen = 0
+    token: dict[str, str] | None = {}
     while token is not None:
         spent = api.clockwork.clock.at
         page = api.call("GET", "/v1/jobs", query={"tag": tag, **token}).body

@@ -81,6 +81,44 @@ def test_what_is_to_come_is_listed_in_order_with_anonymous_jobs(api: Api) -> Non
     assert len(upcoming(api, caller=BOB)) == 1
 
 
+def test_a_job_is_listed_once_and_at_its_next_fire_however_far_it_was_released_ahead(api: Api) -> None:
+    ids = [
+        api.create(jobKey=f"k{number}", schedule={"every": {"seconds": seconds}, **more}).body["jobId"]
+        for number, (seconds, more) in enumerate([(60, {}), (61, {"maxFires": 12}), (400, {}), (2_000, {})])
+    ]
+    for step in (0, 1, 45, 130, 200, 60, 240, 77):
+        api.clockwork.run_until(api.clockwork.clock.at + step * 1_000)
+        wanted = {}
+        for job_id in ids:
+            fires = api.call("GET", f"/v1/jobs/{job_id}").body.get("nextFires")
+            if fires:
+                wanted[job_id] = fires[0]["at"]
+        for limit in ("1", "2", "100"):
+            items = upcoming(api, limit=limit)
+            assert [(one["jobId"], one["at"]) for one in items] == sorted(wanted.items(), key=lambda one: one[1])
+    api.clockwork.run_until(api.clockwork.clock.at + 12 * 61_000)
+    assert ids[1] not in [one["jobId"] for one in upcoming(api)]
+
+
+def test_of_a_client_with_many_jobs_each_is_listed_once(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clockwork.flows.requests.upcoming.MOST_AHEAD", 4)
+    ids = {api.create(jobKey=f"k{n}", schedule={"every": {"seconds": 60 + 200 * n}}).body["jobId"] for n in range(11)}
+    ids |= {api.create(schedule={"delaySeconds": 100 * n}).body["jobId"] for n in range(1, 4)}
+    for limit in ("1", "3", "100"):
+        found = [one["jobId"] for one in upcoming(api, limit=limit)]
+        assert len(found) == len(ids) and set(found) == ids
+
+
+def test_what_a_pause_of_the_client_parks_is_marked_and_of_a_client_that_goes_nothing_is_listed(api: Api) -> None:
+    api.create(jobKey="k", schedule={"every": {"seconds": 600}})
+    api.create(schedule={"delaySeconds": 100})
+    assert [one.get("waitsFor") for one in upcoming(api)] == [None, None]
+    api.call("POST", "/v1/clients/acme/pause", {}, caller=ADMIN)
+    assert [one["waitsFor"] for one in upcoming(api)] == ["pause", "pause"]
+    api.call("DELETE", "/v1/clients/acme", caller=ADMIN)
+    assert upcoming(api) == []
+
+
 def test_the_jobs_of_a_packed_row_are_listed_one_by_one(api: Api) -> None:
     jobs = [job_body(schedule={"delaySeconds": 500}) for _ in range(7)]
     answer = api.call("POST", "/v1/jobs/batch", {"jobs": jobs}).body
@@ -159,7 +197,7 @@ def test_a_fault_of_the_query_is_422(api: Api, query: dict[str, str], pointer: s
 
 def test_looking_ahead_counts_against_the_pace_of_the_client(api: Api) -> None:
     api.clockwork.clients.put(msgspec.structs.replace(ACME, creates_per_second=0.01))
-    asked = {"query": {"clientId": "acme"}, "caller": ADMIN}
+    asked: dict[str, Any] = {"query": {"clientId": "acme"}, "caller": ADMIN}
     assert [api.call("GET", "/v1/upcoming", **asked).status for _ in range(5)] == [200] * 5
     answers: list[Answer] = [api.call("GET", "/v1/upcoming") for _ in range(3)]
     assert [answer.status for answer in answers] == [200, 429, 429]

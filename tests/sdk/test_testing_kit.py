@@ -383,3 +383,21 @@ def test_the_plugin_has_the_fixtures(tmp_path: Path) -> None:
     ran = subprocess.run([*command, str(tmp_path)], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "1 failed, 1 passed" in ran.stdout, ran.stdout + ran.stderr
     assert "nothing is scheduled with key='k'" in ran.stdout
+
+
+def test_what_is_scheduled_does_not_depend_on_how_far_fires_were_released_ahead() -> None:
+    clockwork = VirtualClockwork()
+    acme = clockwork.client("acme")
+    target = http("https://example.com/hook")
+    acme.schedule(target, 1, every=60, key="minutely")
+    clockwork.advance(seconds=400)
+    acme.schedule(target, 1, every=60, key="three", max_fires=3)
+    clockwork.advance(seconds=70)
+    for left in (2, 1):
+        by_key = Counter(one.key for one in clockwork.scheduled())
+        assert by_key == {"minutely": 10, "three": left}
+        clockwork.assert_scheduled(key="three")
+        clockwork.advance(seconds=60)
+    with pytest.raises(AssertionError, match="nothing is scheduled"):
+        clockwork.assert_scheduled(key="three")
+    assert sum(one.job_key == "three" for one in clockwork.deliveries) == 3

@@ -22,6 +22,7 @@ from bench import cold_start, cpu, throughput
 from bench.stubbed.canned import answers
 from bench.stubbed.edge import whole_requests
 from bench.stubbed.interleaved import compare
+from bench.stubbed.raw import floor, requests_of
 from bench.stubbed.stub import stub
 from bench.stubbed.stub_world import stub_session, stub_world
 from bench.stubbed.workloads import Unexpected, Workload, workloads
@@ -153,6 +154,19 @@ def backlog(jobs: int) -> dict[str, Any]:
 def test_a_whole_request_is_its_rows_and_the_check_of_its_shard(name: str, put: str, endpoint_url: str) -> None:
     made = cpu.calls_of(whole_requests()[name], endpoint_url)
     assert Counter(model.name for model, _ in made) == {put: 1, "GetItem": 1}
+
+
+def test_the_floor_makes_the_same_calls_and_costs_a_small_part_of_them(endpoint_url: str) -> None:
+    made = requests_of(cpu.calls_of(workloads()["deliver"], endpoint_url), endpoint_url)
+    assert len(made) == 20
+    assert all(b"X-Amz-Target: DynamoDB_20120810.PutItem" in one and b"Signature=" in one for one in made)
+    assert best(lambda: cpu.measure_floor(CHUNKS).ratio, 0.5) <= 0.5
+
+
+def test_the_floor_reads_its_answers(endpoint_url: str) -> None:
+    unknown = b"POST / HTTP/1.1\r\nContent-Length: 2\r\nX-Amz-Target: x.Nothing\r\n\r\n{}"
+    with floor([unknown], endpoint_url) as run, pytest.raises(ValueError, match="400"):
+        run()
 
 
 def test_a_request_that_is_refused_is_not_measured() -> None:

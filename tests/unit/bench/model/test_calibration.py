@@ -18,20 +18,21 @@ from bench.model.calibration import (
     NOT_SHOWN,
     Calibration,
     Measured,
+    broken,
     calibrate,
     errors_of,
     measured_from,
     predict,
     relative_error,
     scaled,
-    within,
 )
 from bench.model.limits import EMULATOR
-from bench.model.starts import Starts, starts_of
+from bench.model.starts import Starts, measure_starts, starts_of
 
 STARTS = Starts(1.1, 0.57)
 LIMITS = replace(EMULATOR, first_start_ms=STARTS.first_ms, next_start_ms=STARTS.next_ms)
-CALLS = {"write": 6.0, "query": 20.0, "send": 6.0, "target": 2.0, "record_ms_per_job": 0.8, "poller_ms_per_job": 0.12}
+CALLED = ("write", "query", "send", "target", "server_ms", "record_ms_per_job", "poller_ms_per_job")
+CALLS = {name: value if isinstance(value := getattr(LIMITS, name), float) else value.p50 for name in CALLED}
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +60,7 @@ def test_a_machine_that_is_as_the_model_says_is_predicted(agreeing: Measured) ->
 @pytest.mark.parametrize("factor", FACTORS)
 def test_no_constant_can_be_wrong_threefold_unnoticed(agreeing: Measured, name: str, factor: float) -> None:
     wrong = scaled(LIMITS, name, factor)
-    assert not within(errors_of(predict(Load(), wrong), wrong, agreeing))
+    assert broken(errors_of(predict(Load(), wrong), wrong, agreeing))
 
 
 @pytest.mark.parametrize(
@@ -71,9 +72,16 @@ def test_lateness_that_differs_breaks_its_bound(agreeing: Measured, part: str, n
     assert not Calibration(errors, {}).holds
 
 
+def test_what_is_off_in_any_case_does_not_count_as_noticing_a_constant(agreeing: Measured) -> None:
+    calibration = calibrate(replace(off(agreeing, STEADY, 0.4), calls_ms={"write": CALLS["write"]}), STARTS)
+    assert {"p50", "p90", "p99"} <= broken(calibration.errors)
+    assert calibration.sensitivity["event_source"]
+    assert not calibration.sensitivity["poller_ms_per_job"]
+
+
 def test_a_call_that_takes_another_time_breaks_its_bound(agreeing: Measured) -> None:
-    slower = replace(agreeing, calls_ms={**CALLS, "send": 15.0})
-    assert calibrate(slower, STARTS).errors["calls"] == pytest.approx(0.6)
+    slower = replace(agreeing, calls_ms={**CALLS, "send": 3 * CALLS["send"]})
+    assert calibrate(slower, STARTS).errors["calls"] == pytest.approx(2 / 3)
 
 
 def test_a_constant_that_nothing_depends_on_makes_the_calibration_worthless(
@@ -116,7 +124,13 @@ def test_without_a_measurement_nothing_is_claimed(
 def test_constants_are_medians_and_errors_are_shares() -> None:
     assert starts_of([2.0, 1.0, 9.0], [[1.0, 5.5, 3.0], [2.0, 4.0, 3.0], [0.0, 3.0, 1.0]]) == Starts(2.0, 1.5)
     assert relative_error(13, 10) == pytest.approx(relative_error(7, 10)) == pytest.approx(0.3)
-    assert percentiles([5.0, 1.0, 3.0]) == {"p50": 3.0, "p90": 5.0, "p99": 5.0}
+    assert percentiles([5.0, 1.0, 3.0]) == {"p25": 1.0, "p50": 3.0, "p90": 5.0, "p99": 5.0}
+
+
+def test_the_starts_are_those_of_deliveries_that_arrive() -> None:
+    starts = measure_starts()
+    assert starts.first_ms > 0
+    assert starts.next_ms > 0
 
 
 def test_a_probe_makes_its_call_each_time() -> None:

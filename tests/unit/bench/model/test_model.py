@@ -150,6 +150,13 @@ class TestScenarios:
         blind = replace(DEFAULT, settings=Settings.for_account().with_(lookahead_seconds=0))
         assert self.small(blind).p50_ms > 10_000
 
+    def test_what_the_account_s_api_does_not_take_is_repeated_and_comes_late_or_in_time(self) -> None:
+        narrow = replace(DEFAULT, api_rate=20)
+        limits = replace(AWS, api_burst=10)
+        few, all_ = (steady(how, 50, 20, limits, jobs_per_request=1) for how in (narrow, DEFAULT))
+        assert few.throttles > 100 > all_.throttles == 0
+        assert few.delivered == all_.delivered == 1_000
+
     def test_quiet_shards_share_pollers_and_cost_less(self) -> None:
         apart = replace(DEFAULT, settings=DEFAULT.settings.with_(shards_together=1))
         shared, alone = (steady(how, 1, 120, jobs_per_request=1) for how in (DEFAULT, apart))

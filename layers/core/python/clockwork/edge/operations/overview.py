@@ -32,8 +32,9 @@ MOST_COUNTED = 200
 LOOKED_AHEAD_MS = 24 * 3_600_000
 #: The key of an entry in a trail.
 _ENTRY = re.compile(r"[0-9]{13}#[A-Za-z0-9_-]{1,64}")
-#: A position in the list of what is to come: the key of a row or an edge, and how many of its elements are behind it.
-_POSITION = re.compile(r"[0-9]{13}[#$][A-Za-z0-9_-]{0,64} [0-9]{1,7}")
+#: A position in the list of what is to come: the key of a row or an edge, how many of its elements are behind it, when
+#: the first page was read, and a jobKey.
+_POSITION = re.compile(r"([0-9]{13}[#$][A-Za-z0-9_-]{0,64}) ([0-9]{1,7}) ([0-9]{13}) (.{0,256})")
 
 
 class OverviewApi(Operations):
@@ -115,8 +116,10 @@ class OverviewApi(Operations):
         start = Position(keys.row_key(begin, ""), 0) if token is None else _placed(token)
         # It reads rows of all clients, so it costs more than its answer shows. An admin looks on nobody's account.
         self.intake.admit_preview(self.world, [] if request.caller.is_admin else [client])
+        if client.deleting_at is not None:
+            return HTTPStatus.OK, answers.UpcomingPage([])  # nothing of it starts any more
         found = list_upcoming(self.world, client.client_id, start, until, limit, client.since_at)
-        shown = ((_token(one.position), answers.UpcomingItem.of(one)) for one in found.items)
+        shown = ((_token(one.position), answers.UpcomingItem.of(one, is_paused=client.paused)) for one in found.items)
         more = None if found.goes_on is None else _token(found.goes_on)
         return HTTPStatus.OK, answers.UpcomingPage(*page(shown, more))
 
@@ -147,14 +150,15 @@ def _instant(request: Request, name: str) -> int | None:
 
 
 def _token(position: Position) -> str:
-    return token_of(f"{position.key} {position.seen}")
+    return token_of(f"{position.key} {position.seen} {position.asked_at:013d} {position.job_key}")
 
 
 def _position(token: str) -> str | None:
-    text = decode_part(token).decode("ascii")
+    text = decode_part(token).decode()
     return text if _POSITION.fullmatch(text) else None
 
 
 def _placed(text: str) -> Position:
-    key, _, seen = text.partition(" ")
-    return Position(key, int(seen))
+    match = _POSITION.fullmatch(text)
+    assert match is not None
+    return Position(match[1], int(match[2]), int(match[3]), match[4])

@@ -153,9 +153,10 @@ class UpcomingItem(AnswerBody):
     waits_for: Annotated[str | None, one_of(get_args(Cause))] = None
 
     @classmethod
-    def of(cls, item: upcoming.Upcoming) -> Self:
-        """The item as it was read."""
-        return cls.like(item, at=instant(item.at), target=shown_target(item.target))
+    def of(cls, item: upcoming.Upcoming, *, is_paused: bool) -> Self:
+        """The item as it was read. `is_paused`: its client is, and it is parked when it comes due."""
+        waits_for = "pause" if is_paused else item.waits_for
+        return cls.like(item, at=instant(item.at), target=shown_target(item.target), waits_for=waits_for)
 
 
 class UpcomingPage(AnswerBody):

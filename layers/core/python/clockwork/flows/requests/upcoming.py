@@ -4,6 +4,11 @@ There is no index by client: a page reads so many rows of every shard, whomever 
 client. So a page may be empty and yet not the last. It costs a read of up to 1 MB in each shard, and counts against the
 pace of the client's creates (flows/requests/quotas.py).
 
+Fires that were released ahead may have no row, or rows of which only the last still counts. So of a named job that
+fires within AHEAD_MS its definition tells the next fire, and of any other one the row of its pointer: each job is
+listed once. A client's named jobs are read for this, MOST_AHEAD a page. Of a client with more of them, those that fire
+so soon come first, in the order of their keys from page to page.
+
 Reads race with pollers, and that is harmless: a row stays where it is after its release. An occurrence that started in
 the meantime has a record that tells so, and a caller who asks from `now` on meets none that was due before.
 """
@@ -12,21 +17,26 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 
 import msgspec
 
 from clockwork.domain import instants, keys
 from clockwork.domain.errors import Unreadable
+from clockwork.domain.fires.chains import first_due_after, pointer_to
 from clockwork.domain.ids import AnonymousJob
 from clockwork.domain.jobs import Occurrence, Target
-from clockwork.domain.named_jobs import NamedJob, Pointer
+from clockwork.domain.named.changes import RELEASED_AHEAD_MS
+from clockwork.domain.named_jobs import JobState, NamedJob, Pointer
+from clockwork.domain.recurrence import Fire, TooMuchWork, Work
 from clockwork.domain.releases import Release
 from clockwork.domain.storage.codec import Element, decode_row
 from clockwork.domain.timeline import Page, Row, ShardStatus
 from clockwork.domain.waits import Cause
 from clockwork.flows.access import Jobs, get_jobs
 from clockwork.flows.containment import contained
+from clockwork.flows.requests.read import list_jobs
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)
@@ -36,15 +46,28 @@ ROWS_READ = 2_000
 LEAST_READ = 2
 #: So many jobs and records are in memory at once: a job may have a payload of 256 KB.
 ASKED_AT_ONCE = 100
+#: A fire that is due within this (ms) may have been released ahead, and no other: such a fire is computed.
+AHEAD_MS = RELEASED_AHEAD_MS
+#: So many jobs are read for one page, and each fire may take so much work.
+MOST_AHEAD = 400
+FIRE_WORK = 10_000
 #: More than a row has elements.
 _ALL = 1_000_000
+#: Behind every jobKey.
+_OVER = "\U0010ffff"
 
 
 class Position(msgspec.Struct, frozen=True):
-    """Behind which element the list goes on: the key of a row, and how many of its elements are behind it."""
+    """Behind which element the list goes on: the key of a row, and how many of its elements are behind it.
+
+    `asked_at`: when the first page was read (ms); 0: this is the first one. `job_key`: behind which jobKey those go on
+    that fire soon, if one page does not hold them all.
+    """
 
     key: str
     seen: int
+    asked_at: int = 0
+    job_key: str = ""
 
 
 class Upcoming(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +102,11 @@ def list_upcoming(
 
     What was created before `since_at` (ms) is not the client's own.
     """
+    if start.asked_at == 0:
+        start = msgspec.structs.replace(start, asked_at=world.clock.now())
+    soon, more = _soon(world, client_id, start, until, limit)
+    if more is not None:
+        return UpcomingPage(soon, msgspec.structs.replace(start, job_key=more))
     last = keys.edge_key(until)
     # The row of `start` is read again if some of its elements may be left.
     pages = _read(world, start.key if start.seen == _ALL else start.key[:-1], last)
@@ -86,18 +114,58 @@ def list_upcoming(
     rows = sorted((row for page in pages for row in page.rows if start.key <= row.key <= end), key=lambda row: row.key)
     own = _elements(world, client_id, rows, start)
     found = (one for one in own if _created_at(one[2]) >= since_at)
+    soon = [one for one in soon if one.position.key <= end]
     items: list[Upcoming] = []
     while some := list(islice(found, min(limit, ASKED_AT_ONCE))):
-        items += _items(world, some)
-        if len(items) >= limit:
-            return UpcomingPage(items[:limit], items[limit - 1].position)
-    return UpcomingPage(items, None if end == last else Position(end, _ALL))
+        items += _items(world, some, start.asked_at)
+        # Behind these there may be others that come before the rest of those that fire soon.
+        if len(items) + sum(one.position.key <= some[-1][0].key for one in soon) >= limit:
+            break
+    items = sorted([*items, *soon], key=lambda one: (one.position.key, one.position.seen))
+    items = [msgspec.structs.replace(one, position=_going_on(start, one.position)) for one in items]
+    if len(items) >= limit:
+        return UpcomingPage(items[:limit], items[limit - 1].position)
+    return UpcomingPage(items, None if end == last else _going_on(start, Position(end, _ALL)))
 
 
-def _items(world: World, found: Sequence[tuple[Row, int, Element]]) -> list[Upcoming]:
+def _going_on(start: Position, behind: Position) -> Position:
+    return Position(behind.key, behind.seen, start.asked_at, start.job_key)
+
+
+def _soon(world: World, client_id: str, start: Position, until: int, limit: int) -> tuple[list[Upcoming], str | None]:
+    """The named jobs behind `start` that fire soon, in order; and behind which job they go on, if they are too many."""
+    if start.job_key == _OVER or keys.instant_of(start.key) > start.asked_at + AHEAD_MS:
+        return [], None
+    fires: dict[str, Fire] = {}
+
+    def is_soon(job: NamedJob) -> bool:
+        fire = None
+        with suppress(TooMuchWork):  # then the row of its pointer tells
+            fire = _next_fire(job, start.asked_at) if job.state is JobState.ACTIVE else None
+        if fire is None or fire.due_at > min(until, start.asked_at + AHEAD_MS):
+            return False
+        fires[job.job_key] = fire
+        return True
+
+    page = list_jobs(world, client_id, None, start.job_key or None, MOST_AHEAD, is_soon, MOST_AHEAD)
+    jobs, more = page.jobs, page.next_after
+    if start.job_key or more is not None:
+        more = jobs[limit - 1].job_key if len(jobs) > limit else more or _OVER
+        jobs = jobs[:limit]
+    found = [_fire(job, pointer) for job in jobs if (pointer := pointer_to(job, fires[job.job_key])) is not None]
+    behind = [one for one in found if (one.position.key, one.position.seen) > (start.key, start.seen)]
+    return sorted(behind, key=lambda one: one.position.key), more
+
+
+def _next_fire(job: NamedJob, asked_at: int) -> Fire | None:
+    """The job's next fire; None if it has none. Raises TooMuchWork."""
+    return first_due_after(job, asked_at, Work(FIRE_WORK))
+
+
+def _items(world: World, found: Sequence[tuple[Row, int, Element]], asked_at: int) -> list[Upcoming]:
     jobs = get_jobs(world, ((one.client_id, one.job_key) for _, _, one in found if isinstance(one, Pointer)))
     ended = _ended(world, [one for _, _, one in found if isinstance(one, Release)])
-    shown = (_shown(row, index, element, jobs, ended) for row, index, element in found)
+    shown = (_shown(row, index, element, jobs, ended, asked_at) for row, index, element in found)
     return [one for one in shown if one is not None]
 
 
@@ -148,7 +216,7 @@ def _ended(world: World, releases: Sequence[Release]) -> frozenset[str]:
     )
 
 
-def _shown(row: Row, index: int, element: Element, jobs: Jobs, ended: frozenset[str]) -> Upcoming | None:
+def _shown(row: Row, index: int, element: Element, jobs: Jobs, ended: frozenset[str], asked_at: int) -> Upcoming | None:
     behind = Position(row.key, index + 1)
     if isinstance(element, Occurrence):
         job_id = AnonymousJob(row.partition_id, row.key, index).job_id
@@ -158,7 +226,18 @@ def _shown(row: Row, index: int, element: Element, jobs: Jobs, ended: frozenset[
     job = jobs[element.client_id, element.job_key]
     if job is None or isinstance(job, Unreadable) or not element.counts_for(job, row.partition_id):
         return None
+    if element.backfill is None and not _is_later(job, element, asked_at):
+        return None
     return _fire(job, element, behind)
+
+
+def _is_later(job: NamedJob, pointer: Pointer, asked_at: int) -> bool:
+    """Whether the pointer is to the job's next fire, and that is none of those that fire soon."""
+    try:
+        fire = _next_fire(job, asked_at)
+    except TooMuchWork:
+        return True
+    return fire is not None and fire.due_at == pointer.fire.due_at and fire.due_at > asked_at + AHEAD_MS
 
 
 def _waiting(release: Release, behind: Position) -> Upcoming:
@@ -174,13 +253,13 @@ def _waiting(release: Release, behind: Position) -> Upcoming:
     )
 
 
-def _fire(job: NamedJob, pointer: Pointer, behind: Position) -> Upcoming:
+def _fire(job: NamedJob, pointer: Pointer, behind: Position | None = None) -> Upcoming:
     return Upcoming(
         at=keys.instant_of(pointer.key),
         due_at=pointer.fire.due_at,
         job_id=job.job_id,
         target=job.definition.target,
-        position=behind,
+        position=behind or Position(pointer.key, 1),
         job_key=job.job_key,
         recurs=job.definition.recurrence is not None,
     )
