@@ -64,6 +64,10 @@ def test_preflight_deploy_a_forgotten_option_destroy_and_deploy_again(empty: Loc
     empty.outputs = outputs_of(empty)
     assert empty.api().request("GET", "/v1/health").status == 200
     assert empty.api(empty.create_user("stranger")).request("GET", "/v1/health").status == 403
+    status, said = rollout("rollback", environment=admin)
+    assert (status, "has no version from before the last deployment" in said) == (1, True), said
+    status, said = rollout("rollback", "--forward", environment=admin)
+    assert (status, "every Lambda is of its newest version" in said) == (0, True), said
 
     status, said = rollout("deploy", "--yes", "--app", forgetful, environment=admin)
     assert status == 1

@@ -138,6 +138,10 @@ STEPS = (
         ids=_run("jamming"),
         under_token=True,
     ),
+    Step("POST /v1/jobs", _PRINTED, kept="unwanted", shown=False),
+    Step("GET /v1/jobs/{jobId}/executions", ids=_job("unwanted"), kept="stopping", minutes=0.1, shown=False),
+    Step("POST /v1/executions/{executionId}/cancel", {}, ids=_run("stopping"), shown=False),
+    Step("POST /v1/executions/{executionId}/cancelled", {}, ids=_run("stopping"), under_token=True),
     Step("DELETE /v1/jobs/{jobId}", ids=_job("reminder")),
     Step(
         "POST /v1/jobs",

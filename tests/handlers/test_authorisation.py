@@ -54,6 +54,7 @@ BODIES: dict[str, Any] = {
     "redrive_execution": {},
     "complete_execution": {"token": "no such token"},
     "fail_execution": {"token": "no such token", "error": "it broke"},
+    "confirm_cancel": {"token": "no such token"},
     "beat_execution": {"token": "no such token"},
     "redrive_dead": {},
     "pause_jobs": {"prefix": "key-of"},
@@ -76,7 +77,9 @@ QUERIES = {name: {"clientId": "acme"} for name in ("list_jobs", "list_upcoming",
 STATUS = {"create_job": 201, "delete_schedule": 400} | dict.fromkeys(
     ("run_job", "backfill_job", "release_parked", "discard_parked", "delete_client"), 202
 )
-STATUS |= dict.fromkeys(("redrive_execution", "complete_execution", "fail_execution", "beat_execution"), 409)
+STATUS |= dict.fromkeys(
+    ("redrive_execution", "complete_execution", "fail_execution", "confirm_cancel", "beat_execution"), 409
+)
 NAMED_ONLY = {"put_job", "patch_job", "pause_job", "resume_job", "run_job", "backfill_job"}
 #: Well-formed ids that were never created, for the `{parameter}`s of paths.
 UNKNOWN_JOB = AnonymousJob("p000", row_key(NOW + 30_000, "x" * 22), 0).job_id

@@ -85,6 +85,20 @@ def test_a_cancel_is_told_by_the_heartbeat(api: Api) -> None:
     assert api.call("POST", f"{path}/cancel", caller=ALICE).body["result"] == "running"
     beat = api.call("POST", f"{path}/heartbeat", {"token": token}, caller=ALICE)
     assert beat.body["cancelRequested"] is True
+    stopped = api.call("POST", f"{path}/cancelled", {"token": token}, caller=ALICE)
+    assert (stopped.status, stopped.body["state"]) == (200, "CANCELLED")
+    assert "forced" not in stopped.body
+
+
+def test_a_receiver_that_does_not_stop_is_stopped_and_that_is_shown(api: Api) -> None:
+    path, token = at_work(api, completion={"mode": "callback", "heartbeatSeconds": 600, "timeoutSeconds": 600})
+    early = api.call("POST", f"{path}/cancelled", {"token": token}, caller=ALICE)
+    assert (early.status, early.body["detail"]) == (409, "nobody has asked for a cancel")
+    api.call("POST", f"{path}/cancel", caller=ALICE)
+    api.clockwork.run_until(api.clockwork.clock.at + 70_000)
+    shown = api.call("GET", path, caller=ALICE).body
+    assert (shown["state"], shown["forced"], shown["attempts"][0]["state"]) == ("CANCELLED", True, "CANCELLED")
+    assert api.call("POST", f"{path}/complete", {"token": token}, caller=ALICE).status == 409
 
 
 def test_completion_needs_records_and_has_no_order(api: Api) -> None:

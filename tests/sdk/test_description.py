@@ -143,6 +143,7 @@ CALLS: dict[str, Call] = {
     "cancelExecution": lambda cw: cw.executions.cancel("e"),
     "completeExecution": lambda cw: cw.executions.complete("e", "t", {"a": 1}),
     "failExecution": lambda cw: cw.executions.fail("e", "t", "an error", retryable=False, retry_after_seconds=3),
+    "confirmCancel": lambda cw: cw.executions.cancelled("e", "t"),
     "beatExecution": lambda cw: cw.executions.heartbeat("e", "t", progress=0.5, message="half-way"),
     "redriveExecution": lambda cw: cw.executions.redrive("e", as_it_was=True),
     "listDead": lambda cw: next(

@@ -15,7 +15,8 @@ from clockwork.domain.errors import Unavailable
 from clockwork.domain.limits.circuits import Circuit
 from clockwork_client.transport import NoAnswer, Request, Response
 from tests.handlers.handlers import GLOBEX
-from tests.sdk.test_cli import Cli, cli, with_dead
+from tests.sdk.terminal import Cli, with_dead
+from tests.sdk.test_cli import cli
 from tests.support.examples import ADMIN, ALICE, BOB
 
 __all__ = ["cli"]

@@ -17,7 +17,7 @@ from clockwork_client.cli.app import GROUPS, clockwork
 from infra import ROOT
 from tests.handlers.handlers import Api
 from tests.sdk.edge import CREDENTIALS, URL, Hands, InMemory
-from tests.sdk.test_cli import Cli
+from tests.sdk.terminal import Cli
 from tests.sdk.test_webhooks import delivered
 from tests.unit.test_docs import fenced
 

@@ -27,6 +27,7 @@ from tests.simulation.watcher import REPORTING, Watcher
 TRIES = 5
 DONE = Reported(State.SUCCEEDED, result=b'"done"')
 BROKEN = Reported(State.FAILED, error="it broke", retry_after_seconds=2.0)
+STOPPED = Reported(State.CANCELLED)
 HOPELESS = Reported(State.FAILED, error="it cannot be done", retryable=False)
 Call = Callable[[World], Execution]
 CallApi = Callable[[str, Callable[[World, object], object]], Actor]
@@ -42,6 +43,7 @@ class Manner(StrEnum):
     SILENT = "never reports"
     LATE = "reports after the end of its claim"
     TWICE = "reports its success twice, and then a failure"
+    LIES = "says that it has stopped, then reports its success"
     FALTERS = "sends one heartbeat late, then reports"
 
 
@@ -68,31 +70,19 @@ class Receivers:
         if asks.startswith(SAYS) and delivery.attempt == 1:
             manner = Manner[asks.removeprefix(SAYS).decode()]
         beat_ms = round(delivery.occurrence.completion.heartbeat_seconds * 1000)
-        report = partial(self._report, delivery, decode_token(delivery.token))
-        beat = partial(self._beat, delivery, decode_token(delivery.token))
-        if manner is Manner.PROMPT:
-            self._scheduler.after(rng.randrange(1, 600), partial(report, DONE))
-        elif manner is Manner.STEADY:
-            beats = rng.randrange(1, 6)
-            for number in range(1, beats + 1):
-                self._scheduler.after(number * beat_ms // 3, beat)
-            self._scheduler.after(beats * beat_ms // 3 + rng.randrange(1, beat_ms // 3), partial(report, DONE))
-        elif manner in (Manner.FAILS, Manner.GIVES_UP):
-            said = BROKEN if manner is Manner.FAILS else HOPELESS
-            self._scheduler.after(rng.randrange(1, beat_ms), partial(report, said))
-        elif manner is Manner.LATE:
-            self._scheduler.after(beat_ms + rng.randrange(1, 15_000), partial(report, DONE))
-        elif manner is Manner.TWICE:
-            for said in (DONE, DONE, HOPELESS):
-                self._scheduler.after(rng.randrange(1, beat_ms), partial(report, said))
-        elif manner is Manner.FALTERS:
-            self._scheduler.after(beat_ms + rng.randrange(-3_000, 5_000), beat)
-            self._scheduler.after(beat_ms + rng.randrange(6_000, 12_000), partial(report, DONE))
+        token = decode_token(delivery.token)
+        for after_ms, said in _acts(manner, rng, beat_ms):
+            act = partial(self._beat, delivery, token) if said is None else partial(self._report, delivery, token, said)
+            self._scheduler.after(after_ms, act)
 
     def _beat(self, delivery: Delivery, token: Token) -> None:
         def call(world: World) -> Execution:
             said = Heartbeat(world.clock.now())
-            return reporting.beat(world, _caller(world, delivery), delivery.execution_id, str(token), said)
+            record = reporting.beat(world, _caller(world, delivery), delivery.execution_id, str(token), said)
+            if record.cancel_noted_at is not None and delivery.attempt % 2:
+                # It stops as it was told. Others go on, and are stopped.
+                self._scheduler.after(1_000, partial(self._report, delivery, token, STOPPED))
+            return record
 
         # Another one follows soon: it is not repeated.
         self._call(token, call, tries=1)
@@ -127,3 +117,25 @@ def _caller(world: World, delivery: Delivery) -> access.Caller:
     if client is None:
         raise NotAllowed("the client is gone")
     return access.require_known(world, access.identify(world, client.principals[0]))
+
+
+def _acts(manner: Manner, rng: random.Random, beat_ms: int) -> list[tuple[int, Reported | None]]:
+    """What a receiver does, each with its time (ms after the delivery): a report, or None for a heartbeat."""
+    beats = rng.randrange(1, 6)
+    last_at = beats * beat_ms // 3
+    steady = [(number * beat_ms // 3, None) for number in range(1, beats + 1)]
+    acts: dict[Manner, list[tuple[int, Reported | None]]] = {
+        Manner.PROMPT: [(rng.randrange(1, 600), DONE)],
+        Manner.STEADY: [*steady, (last_at + rng.randrange(1, beat_ms // 3), DONE)],
+        Manner.FAILS: [(rng.randrange(1, beat_ms), BROKEN)],
+        Manner.GIVES_UP: [(rng.randrange(1, beat_ms), HOPELESS)],
+        Manner.SILENT: [],
+        Manner.LATE: [(beat_ms + rng.randrange(1, 15_000), DONE)],
+        Manner.TWICE: [(rng.randrange(1, beat_ms), said) for said in (DONE, DONE, HOPELESS)],
+        Manner.LIES: [(rng.randrange(1, 600), STOPPED), (beat_ms // 2, DONE)],
+        Manner.FALTERS: [
+            (beat_ms + rng.randrange(-3_000, 5_000), None),
+            (beat_ms + rng.randrange(6_000, 12_000), DONE),
+        ],
+    }
+    return acts[manner]

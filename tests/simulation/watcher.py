@@ -40,6 +40,8 @@ MOST_SKEW_MS = 1_500
 ASKING = ("api", "ingester")
 #: The name of a call by which a receiver reports on its attempt.
 REPORTING = "api<receiver"
+#: For so long after a cancel was noted (ms) nobody but its receiver ends an attempt at work.
+RECEIVERS_GRACE_MS = 60_000
 #: States that only an attempt leads to.
 ATTEMPTED = frozenset({State.SUCCEEDED, State.FAILED, State.TIMED_OUT, State.WORKER_LOST})
 
@@ -362,7 +364,10 @@ class Watcher:
         if before.report is not None:
             ended = True
         elif before.is_accepted:
-            ended = self._scheduler.now + MOST_SKEW_MS > (before.claim_until or 0)
+            over_at = before.claim_until or 0
+            if before.cancel_noted_at is not None:
+                over_at = min(over_at, before.cancel_noted_at + RECEIVERS_GRACE_MS)
+            ended = self._scheduler.now + 2 * MOST_SKEW_MS > over_at
         self.require(noted or ours or ended, "I4", f"{after.state} replaces a live claim", after.job_id)
 
     def started(self, actor: Actor, delivery: Delivery, clock_now: int) -> None:

@@ -1,4 +1,4 @@
-"""`cw.executions.complete`, `fail` and `heartbeat`: what receivers say of attempts that end by callback."""
+"""`cw.executions.complete`, `fail`, `cancelled` and `heartbeat`: what is said of attempts that end by callback."""
 
 from __future__ import annotations
 
@@ -33,6 +33,10 @@ class Reporting(Resource):
         """The attempt has failed: it is tried again as the job's retry policy says, unless `retryable` is False."""
         said = {"error": error, "retryable": retryable, "retry_after_seconds": retry_after_seconds}
         return results.Execution(self._say(execution_id, "fail", token, **said))
+
+    def cancelled(self, execution_id: str, token: str) -> results.Execution:
+        """The attempt has stopped, as a cancel asked it to. Conflict if nobody has asked for a cancel."""
+        return results.Execution(self._say(execution_id, "cancelled", token))
 
     def heartbeat(
         self, execution_id: str, token: str, *, progress: float | None = None, message: str | None = None

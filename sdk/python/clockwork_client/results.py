@@ -148,6 +148,7 @@ class Execution(Answer):
     waiting: Waiting | None
     waited: Waits | None
     at_work: AtWork | None
+    forced: bool | None
     report: Report | None
     result: str | None
 

@@ -17,9 +17,7 @@ EQUIVALENT: dict[str, str] = {
     "flows/deliver/slots.py: world.environment.slots[client_id] = Reserved(known.first_at, 0, line_until): 0 -> 1": (
         "of the slots that an environment remembers nobody asks how many there were"
     ),
-    "domain/lifecycle/attempts.py: return stored.state is State.RUNNING and now < (stored.claim_until or 0)"
-    " + CLAIM_GRACE_MS: 0 -> 1": "either is long over",
-    "domain/lifecycle/attempts.py: ends_at = (stored.claim_until or 0) + CLAIM_GRACE_MS: 0 -> 1": "either is long over",
+    "domain/lifecycle/awaiting.py: lease_until = running.claim_until or 0: 0 -> 1": "either is long over",
     "domain/retention.py: return max(record.next_attempt_at or 0, record.claim_until or 0): 0 -> 1": (
         "either is long over"
     ),

@@ -45,6 +45,7 @@ ROUTES = (
     Route("POST", "/v1/executions/{executionId}/redrive", "redrive_execution"),
     Route("POST", "/v1/executions/{executionId}/complete", "complete_execution"),
     Route("POST", "/v1/executions/{executionId}/fail", "fail_execution"),
+    Route("POST", "/v1/executions/{executionId}/cancelled", "confirm_cancel"),
     Route("POST", "/v1/executions/{executionId}/heartbeat", "beat_execution"),
     Route("POST", "/v1/schedules/preview", "preview_schedule"),
     Route("GET", "/v1/upcoming", "list_upcoming"),

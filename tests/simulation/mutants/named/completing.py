@@ -53,4 +53,16 @@ COMPLETING = (
         (("        claim_until=renewed_until(running, now),\n        started_at", "        started_at"),),
         "P4",
     ),
+    Mutant(
+        "a receiver has no time to hear of a cancel",
+        "domain/lifecycle/awaiting.py",
+        (("CANCEL_GRACE_MS = 60_000", "CANCEL_GRACE_MS = -10_000"),),
+        "I4",
+    ),
+    Mutant(
+        "a receiver may stop though nobody asked it to",
+        "domain/lifecycle/reports.py",
+        (("if report.state is State.CANCELLED and stored.cancel_noted_at is None:", "if False:"),),
+        "I1",
+    ),
 )

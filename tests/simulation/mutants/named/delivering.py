@@ -181,7 +181,7 @@ DELIVERING = (
         "domain/lifecycle/attempts.py",
         (
             (
-                "return stored.state is State.RUNNING and now < (stored.claim_until or 0) + CLAIM_GRACE_MS",
+                "return stored.state is State.RUNNING and now < ends_at(stored) + CLAIM_GRACE_MS",
                 "return False",
             ),
         ),

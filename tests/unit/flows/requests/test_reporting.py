@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from clockwork.domain.errors import ExecutionNotFound, StaleToken
+from clockwork.domain.errors import ExecutionNotFound, StaleToken, Unavailable
 from clockwork.domain.executions import Execution, Outcome, State
 from clockwork.domain.ids import only_execution
 from clockwork.domain.jobs import Completion, HttpTarget, RetryPolicy
@@ -18,11 +18,13 @@ from clockwork.flows.requests.create import create_jobs
 from clockwork.flows.requests.reporting import Reported, beat, report
 from clockwork.flows.timeline.shards import ensure_shards
 from clockwork.memory.world import MemoryClockwork
+from clockwork.ports import Refused
 from tests.support.examples import failure, new_job, request, success
 
 CALLER = Caller("arn:aws:iam::123456789012:role/Billing", client_ids=frozenset({"acme"}))
 STRANGER = Caller("arn:aws:iam::123456789012:role/Other", client_ids=frozenset({"other"}))
 DONE = Reported(State.SUCCEEDED, result=b'{"pages":12}')
+STOPPED = Reported(State.CANCELLED)
 FAILED = Reported(State.FAILED, error="out of paper")
 #: No randomness, and retries soon after.
 SOON = RetryPolicy(max_attempts=2, backoff="fixed", initial_seconds=5, jitter="none")
@@ -248,13 +250,69 @@ def test_a_refused_attempt_is_retried_and_its_callback_is_stale() -> None:
     assert story.report(DONE, attempt=2).state is State.SUCCEEDED
 
 
-def test_a_cancel_while_the_receiver_works_is_told_by_the_next_heartbeat_and_no_attempt_follows() -> None:
-    story = Story()
+def cancel(story: Story) -> str:
     answer, _ = cancel_execution(story.clockwork.world, CALLER, story.execution_id)
-    assert answer.verdict == "running"
+    return str(answer.verdict)
+
+
+def test_a_receiver_hears_of_a_cancel_and_stops() -> None:
+    story = Story()
+    with pytest.raises(StaleToken, match="nobody has asked"):
+        story.report(STOPPED)
+    assert cancel(story) == "running"
     assert story.beat().cancel_noted_at is not None
-    story.goes_on(70)
-    assert (story.record.state, story.attempts) == (State.CANCELLED, [(1, State.WORKER_LOST)])
+    done = story.report(STOPPED)
+    assert (done.state, done.is_forced) == (State.CANCELLED, False)
+    assert story.attempts == [(1, State.CANCELLED)]
+    assert story.report(STOPPED) == done
+    with pytest.raises(StaleToken):
+        story.report(DONE)
+    story.goes_on(100)
+    assert not story.clockwork.queue.messages
+
+
+def test_a_receiver_that_goes_on_is_ended_by_the_watch_after_the_grace_though_its_lease_is_long() -> None:
+    story = Story(completion=Completion(heartbeat_seconds=86_400))
+    assert cancel(story) == "running"
+    story.goes_on(59)
+    assert story.record.state is State.RUNNING
+    story.goes_on(10)
+    assert (story.record.state, story.record.is_forced) == (State.CANCELLED, True)
+    assert story.attempts == [(1, State.CANCELLED)]
+    with pytest.raises(StaleToken):
+        story.report(DONE)
+
+
+def test_the_heartbeat_after_the_grace_ends_the_attempt_if_the_watch_was_never_sent() -> None:
+    story = Story(completion=Completion(heartbeat_seconds=86_400))
+    cancel(story)
+    story.clockwork.queue.messages.clear()  # the api died before it sent the watch, and the lease ends in a day
+    story.clockwork.clock.at += 59_000
+    assert story.beat().state is State.RUNNING
+    story.clockwork.clock.at += 2_000
+    with pytest.raises(StaleToken):
+        story.beat()
+    assert (story.record.state, story.record.is_forced) == (State.CANCELLED, True)
+
+
+def test_a_cancel_that_cannot_send_its_watch_is_not_certain(monkeypatch: pytest.MonkeyPatch) -> None:
+    story = Story()
+    refused = [Refused(0, permanent=False, reason="throttled")]
+    monkeypatch.setattr(story.clockwork.queue, "send", lambda *_: refused)
+    with pytest.raises(Unavailable, match="throttled"):
+        cancel(story)
+    monkeypatch.undo()
+    assert cancel(story) == "running"
+    story.goes_on(65)
+    assert story.record.state is State.CANCELLED
+
+
+def test_silence_after_a_cancel_ends_with_the_lease() -> None:
+    story = Story(completion=Completion(heartbeat_seconds=20))
+    cancel(story)
+    story.goes_on(26)
+    assert (story.record.state, story.record.is_forced) == (State.CANCELLED, False)
+    assert story.attempts == [(1, State.WORKER_LOST)]
 
 
 def test_what_finishes_after_a_cancel_was_noted_has_succeeded() -> None:

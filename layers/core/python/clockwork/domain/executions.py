@@ -86,7 +86,7 @@ class Awaited(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class Report(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What the receiver reported of an attempt at `at` (ms): SUCCEEDED with a `result` (JSON), or FAILED.
+    """What the receiver reported of an attempt at `at` (ms): SUCCEEDED with a `result` (JSON), FAILED, or CANCELLED.
 
     `claimant` is that of the attempt's claim, so that a repeat is recognised after its end. A failure that is not
     `retryable` is permanent; `retry_after_seconds` is the least wait for the next attempt.
@@ -180,6 +180,11 @@ class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     def is_accepted(self) -> bool:
         """True if its attempt is at work at the receiver, which has the claim."""
         return self.awaited is not None and self.awaited.accepted_at is not None
+
+    @property
+    def is_forced(self) -> bool:
+        """True if a cancel has ended its last attempt, and not the receiver that was at work."""
+        return bool(self.attempts) and self.attempts[-1].state is State.CANCELLED and self.report is None
 
     @property
     def needs_attention(self) -> bool:

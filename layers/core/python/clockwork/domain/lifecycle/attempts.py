@@ -22,7 +22,7 @@ from clockwork.domain.executions import (
 )
 from clockwork.domain.fires.hints import hint_of
 from clockwork.domain.lifecycle.awaited import goes_on, reopened
-from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS, awaited_by, reported, silence, watch_of
+from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS, awaited_by, ends_at, reported, silence, watch_of
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired, reason_of
 from clockwork.domain.lifecycle.retries import RetryPlan, meets_again_ms, plan_retry
 from clockwork.domain.releases import Release
@@ -108,15 +108,15 @@ def _plan_running(release: Release, stored: Execution, claim: Claim) -> Plan:
         return _plan_lost_worker(release, stored, claim)
     if stored.is_accepted:
         return Plan(Action.DEFER, "its receiver is at work", release=watch_of(release, stored))
-    ends_at = (stored.claim_until or 0) + CLAIM_GRACE_MS
-    back_at = min(claim.now + meets_again_ms(release.meets), ends_at) if claim.resends else ends_at
+    over_at = ends_at(stored) + CLAIM_GRACE_MS
+    back_at = min(claim.now + meets_again_ms(release.meets), over_at) if claim.resends else over_at
     again = _again(release, release.attempt, back_at, release.meets + 1)
     return Plan(Action.DEFER, "another deliverer's claim is live", release=again)
 
 
 def is_claimed(stored: Execution, now: int) -> bool:
     """Whether a deliverer may still be making an attempt: at `now` (ms) a claim stands, or its grace."""
-    return stored.state is State.RUNNING and now < (stored.claim_until or 0) + CLAIM_GRACE_MS
+    return stored.state is State.RUNNING and now < ends_at(stored) + CLAIM_GRACE_MS
 
 
 def plan_outcome(release: Release, running: Execution, outcome: Outcome, now: int, jitter: float) -> Plan:

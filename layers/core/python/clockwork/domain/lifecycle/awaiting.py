@@ -16,6 +16,8 @@ from clockwork.domain.releases import Release
 
 #: Clocks differ, by up to 3 s: a claim counts as ended only this long after its end (ms).
 CLAIM_GRACE_MS = 4_000
+#: Once a cancel was noted, the receiver of the attempt has so long (ms) to hear of it, and to stop or to finish.
+CANCEL_GRACE_MS = 60_000
 
 
 def awaited_by(release: Release, started_at: int) -> Awaited | None:
@@ -39,10 +41,22 @@ def renewed_until(running: Execution, now: int) -> int:
     return max(renewed, running.claim_until or 0) if running.is_accepted else renewed
 
 
+def ends_at(running: Execution) -> int:
+    """When the claim of an attempt ends (ms): that of a receiver also when the grace after a noted cancel is over."""
+    lease_until = running.claim_until or 0
+    if not running.is_accepted or running.cancel_noted_at is None:
+        return lease_until
+    return min(lease_until, running.cancel_noted_at + CANCEL_GRACE_MS)
+
+
+def is_grace_over(running: Execution, now: int) -> bool:
+    """Whether a cancel was noted, and the receiver has had its time to stop."""
+    return running.cancel_noted_at is not None and now >= running.cancel_noted_at + CANCEL_GRACE_MS
+
+
 def watch_of(release: Release, running: Execution, at: int | None = None) -> Release:
     """The watch of the attempt that runs: for the end of its claim, or for `at` (ms)."""
-    ends_at = (running.claim_until or 0) + CLAIM_GRACE_MS
-    run_at = ends_at if at is None else at
+    run_at = ends_at(running) + CLAIM_GRACE_MS if at is None else at
     fresh = msgspec.structs.replace(release, attempt=running.attempt, run_at=run_at, watches=True)
     return msgspec.structs.replace(fresh, paced=False, waits=0, meets=0, waited=None, held=None, line=None)
 
@@ -64,13 +78,15 @@ def release_of(running: Execution) -> Release:
 
 
 def silence(release: Release, running: Execution, now: int) -> Outcome:
-    """The outcome of an accepted attempt whose claim has ended without a report.
+    """The outcome of an accepted attempt whose claim has ended without a report, or whose grace after a cancel has.
 
     The first receiver that is lost is replaced at once. After that the retry policy's longest backoff holds, since no
     deliverer of ours was at fault.
     """
     assert running.awaited is not None
     began_at = running.started_at or now
+    if is_grace_over(running, now):
+        return Outcome(State.CANCELLED, began_at, now, error="its receiver went on though a cancel was noted")
     if now >= running.awaited.deadline_at:
         return Outcome(State.TIMED_OUT, began_at, now, error="nothing was reported before its deadline")
     lost_before = sum(attempt.state is State.WORKER_LOST for attempt in running.attempts)

@@ -10,7 +10,7 @@ import msgspec
 
 from clockwork.domain.executions import Execution, Outcome, Report, State
 from clockwork.domain.lifecycle.attempts import Action, Plan, plan_outcome
-from clockwork.domain.lifecycle.awaiting import release_of, renewed_until, reported, watch_of
+from clockwork.domain.lifecycle.awaiting import is_grace_over, release_of, renewed_until, reported, silence, watch_of
 from clockwork.domain.lifecycle.tokens import Token
 from clockwork.domain.releases import Release
 
@@ -59,9 +59,16 @@ def plan_answer(release: Release, running: Execution, outcome: Outcome, now: int
 
 
 def plan_heartbeat(stored: Execution | None, token: Token, beat: Heartbeat) -> ReportPlan:
-    """The plan for a heartbeat. One that tells nothing new writes only when the claim needs to be renewed."""
+    """The plan for a heartbeat. One that tells nothing new writes only when the claim needs to be renewed.
+
+    It is stale if the grace after a cancel is over, and ends the execution: so nobody has to wait for the watch.
+    """
     if not _stands(stored, token) or stored is None or stored.awaited is None or stored.report is not None:
         return _STALE
+    if is_grace_over(stored, beat.now):
+        release = release_of(stored)
+        forced = plan_outcome(release, stored, silence(release, stored, beat.now), beat.now, 0.0).execution
+        return msgspec.structs.replace(_STALE, execution=forced)
     awaited = msgspec.structs.replace(
         stored.awaited,
         accepted_at=stored.awaited.accepted_at or beat.now,
@@ -75,10 +82,11 @@ def plan_heartbeat(stored: Execution | None, token: Token, beat: Heartbeat) -> R
 
 
 def plan_report(stored: Execution | None, token: Token, report: Report) -> ReportPlan:
-    """The plan for a report. A success ends the execution at once; a failure is noted, and its watch acts on it.
+    """The plan for a report. An end is recorded at once; a failure is noted, and its watch acts on it.
 
-    So whoever delivers sees to every failure, reported or not: the retry, the death, its notice and its callback. A
-    report counts as long as its claim stands, even after the end of that.
+    An end is a success, or a stop that a noted cancel has led to. Whoever delivers sees to every failure, reported or
+    not: the retry, the death, its notice and its callback. A report counts as long as its claim stands, even after the
+    end of that.
     """
     if stored is None or stored.execution_id != token.execution_id or stored.attempt != token.attempt:
         return _STALE
@@ -86,10 +94,12 @@ def plan_report(stored: Execution | None, token: Token, report: Report) -> Repor
         return _plan_repeat(stored, token, report)
     if not _stands(stored, token):
         return _STALE
+    if report.state is State.CANCELLED and stored.cancel_noted_at is None:
+        return ReportPlan("nobody has asked for a cancel", is_stale=True)
     if report.state is State.FAILED:
         noted = stored.changed(report=report)
         return ReportPlan("it failed, as its receiver reports", noted, _watch_now(noted, report.at))
-    return ReportPlan("it succeeded, as its receiver reports", _succeeded(stored, report))
+    return ReportPlan("it has ended, as its receiver reports", _ended(stored, report))
 
 
 def _plan_repeat(stored: Execution, token: Token, report: Report) -> ReportPlan:
@@ -115,10 +125,10 @@ def _watch_now(running: Execution, now: int) -> Release:
     return watch_of(release_of(running), running, now)
 
 
-def _succeeded(running: Execution, report: Report) -> Execution:
+def _ended(running: Execution, report: Report) -> Execution:
     release = release_of(running)
     plan = plan_outcome(release, running, reported(running, report), report.at, 0.0)
-    assert plan.execution is not None, "a success is recorded"
+    assert plan.execution is not None, "an end is recorded"
     return msgspec.structs.replace(plan.execution, report=report)
 
 

@@ -14,7 +14,7 @@ from clockwork.edge.operations.dead import DeadFilterBody, RedriveBody
 from clockwork.edge.operations.original import OriginalCancelBody, OriginalScheduleBody
 from clockwork.edge.requests.clients import ClientBody
 from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, DefinitionBody, PatchBody
-from clockwork.edge.requests.reports import CompleteBody, FailBody, HeartbeatBody
+from clockwork.edge.requests.reports import CancelledBody, CompleteBody, FailBody, HeartbeatBody
 from clockwork.edge.requests.schedules import BackfillBody, EmptyBody, PauseBody, PreviewBody, ReasonBody
 from clockwork.edge.responses import bulk, clients, executions, jobs, named_jobs, overview, trail
 
@@ -171,6 +171,11 @@ OPERATIONS = {
         "Report that an attempt which ends by callback has failed",
         body=FailBody,
         examples=({"token": _TOKEN, "error": "out of paper", "retryAfterSeconds": 600},),
+    ),
+    "confirm_cancel": _report(
+        "Report that an attempt which ends by callback has stopped, as a cancel asked it to",
+        body=CancelledBody,
+        examples=({"token": _TOKEN},),
     ),
     "beat_execution": _report(
         "Tell that an attempt which ends by callback is still at work",

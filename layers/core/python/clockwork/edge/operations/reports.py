@@ -9,7 +9,7 @@ from clockwork.edge.http.body import SINGLE_BYTES, read_body
 from clockwork.edge.http.checks import Body, validate
 from clockwork.edge.http.request import Request
 from clockwork.edge.operations.base import Answer, Operations
-from clockwork.edge.requests.reports import CompleteBody, FailBody, HeartbeatBody
+from clockwork.edge.requests.reports import CancelledBody, CompleteBody, FailBody, HeartbeatBody
 from clockwork.edge.responses.executions import AtWork, Execution
 from clockwork.flows import access
 from clockwork.flows.requests import reporting
@@ -26,6 +26,10 @@ class ReportApi(Operations):
         """POST /v1/executions/{executionId}/fail."""
         return self._report(request, FailBody)
 
+    def confirm_cancel(self, request: Request) -> Answer:
+        """POST /v1/executions/{executionId}/cancelled."""
+        return self._report(request, CancelledBody)
+
     def beat_execution(self, request: Request) -> Answer:
         """POST /v1/executions/{executionId}/heartbeat."""
         caller = access.require_known(self.world, request.caller)
@@ -34,7 +38,7 @@ class ReportApi(Operations):
         record = reporting.beat(self.world, caller, request.path["executionId"], body.token, said)
         return HTTPStatus.OK, AtWork.of(record)
 
-    def _report(self, request: Request, kind: type[CompleteBody] | type[FailBody]) -> Answer:
+    def _report(self, request: Request, kind: type[CompleteBody | FailBody | CancelledBody]) -> Answer:
         caller = access.require_known(self.world, request.caller)
         body = self._body(request, kind)
         record = reporting.report(self.world, caller, request.path["executionId"], body.token, body.to_reported())

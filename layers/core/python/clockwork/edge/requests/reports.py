@@ -64,6 +64,14 @@ class FailBody(TokenBody):
         )
 
 
+class CancelledBody(TokenBody):
+    """POST /v1/executions/{executionId}/cancelled."""
+
+    def to_reported(self) -> Reported:
+        """What is said of the attempt."""
+        return Reported(State.CANCELLED)
+
+
 class HeartbeatBody(TokenBody):
     """POST /v1/executions/{executionId}/heartbeat."""
 

@@ -91,7 +91,7 @@ class AtWork(AnswerBody, kw_only=True):
 class Report(AnswerBody):
     """What the receiver of an attempt that ends by callback told of it: how it went, and when it said so."""
 
-    state: Annotated[str, one_of(["SUCCEEDED", "FAILED"])]
+    state: Annotated[str, one_of(["SUCCEEDED", "FAILED", "CANCELLED"])]
     at: Instant
     result: Any = None
     error: str | None = None
@@ -118,6 +118,9 @@ class Execution(AnswerBody):
     at_work: Annotated[AtWork | None, Meta(description="while its receiver is at work, which reports by callback")] = (
         None
     )
+    forced: Annotated[
+        bool, Meta(description="a cancel ended its last attempt, whose receiver did not stop in time")
+    ] = False
     report: Annotated[
         Report | None, Meta(description="of its last attempt, as its receiver told it; where one execution is read")
     ] = None
@@ -140,7 +143,7 @@ class Execution(AnswerBody):
         waited = record.waited and Waits.like(record.waited)
         planned = {} if record.state is not State.PARKED else {"next_attempt_at": None}
         at_work = None if record.awaited is None else AtWork.of(record)
-        shown = {"waiting": None, "report": None, "at_work": at_work, **planned, **more}
+        shown = {"waiting": None, "report": None, "at_work": at_work, "forced": record.is_forced, **planned, **more}
         return cls.like(record, **shown, attempts=attempts, skipped=skipped, waited=waited)
 
     @classmethod
