@@ -24,7 +24,7 @@ from clockwork.flows.world import World
 from tests.simulation.clients import Visit
 from tests.simulation.named_history import CANCELLING
 from tests.simulation.named_watcher import Life
-from tests.simulation.requests import CALLED_BACK, TOPIC
+from tests.simulation.requests import CALLED_BACK, COMPLETIONS, TOPIC
 from tests.simulation.watcher import MOST_SKEW_MS
 from tests.simulation.zones import of_the_town
 
@@ -39,8 +39,13 @@ TO_KAFKA = KafkaTarget(TOPIC)
 CATCH_UPS: tuple[CatchUp, ...] = ("all", "latest", "none")
 
 
-def definition(rng: random.Random, now: int, began_at: int, *, in_town: bool = False) -> Definition:
-    """Draws a definition as a client may want it; `in_town`: perhaps on a clock whose rules change."""
+def definition(
+    rng: random.Random, now: int, began_at: int, *, in_town: bool = False, some_complete: bool = False
+) -> Definition:
+    """Draws a definition as a client may want it.
+
+    `in_town`: perhaps on a clock whose rules change; `some_complete`: perhaps its attempts end by callback.
+    """
     overlap: Overlap = rng.choice(("allow", "allow", "skip"))
     recurrence = None
     at: int | None = now + rng.choice((0, 1_000, 60_000, 250_000, 500_000)) + rng.randrange(1_000)
@@ -55,9 +60,12 @@ def definition(rng: random.Random, now: int, began_at: int, *, in_town: bool = F
     ordering_key = rng.choice((*[None] * 8, *ORDERING_KEYS))
     target: Target = HttpTarget("https://good.example.com/", timeout_seconds=rng.choice((1, 15)))
     target = TO_KAFKA if rng.random() < 0.15 else target
+    number = rng.getrandbits(64)
+    completes = some_complete and ordering_key is None and number % 5 < 2
     return Definition(
         target=target,
-        payload=Payload(b"named %d" % rng.getrandbits(64)),
+        payload=Payload(b"named %d" % number),
+        completion=COMPLETIONS[number % len(COMPLETIONS)] if completes else None,
         record="full",
         at=at,
         recurrence=recurrence,
@@ -68,6 +76,12 @@ def definition(rng: random.Random, now: int, began_at: int, *, in_town: bool = F
         ordering_key=ordering_key,
         sequence=None if ordering_key is None else rng.randrange(100),
     )
+
+
+def definition_of(visit: Visit) -> Definition:
+    """Draws a definition for a client, by what its run is about."""
+    in_town, some_complete = visit.watcher.named.zones.are_drawn, visit.desk.some_complete
+    return definition(visit.rng, visit.now, visit.desk.began_at, in_town=in_town, some_complete=some_complete)
 
 
 def answered(visit: Visit, written: write.Written, *, is_change: bool = False, is_new: bool = False) -> None:
@@ -87,7 +101,7 @@ def answered(visit: Visit, written: write.Written, *, is_change: bool = False, i
 def create(visit: Visit, key: str | None = None) -> None:
     """Creates under one of few keys; another definition may already hold it."""
     key = key or visit.rng.choice(KEYS)
-    wanted = definition(visit.rng, visit.now, visit.desk.began_at, in_town=visit.watcher.named.zones.are_drawn)
+    wanted = definition_of(visit)
     if visit.rng.random() < 0.05:
         wanted = msgspec.structs.replace(wanted, at=None, recurrence=ENDLESSLY_PAST)
     text = b'{"n": %d}' % visit.rng.getrandbits(64)
@@ -169,7 +183,7 @@ def in_state(state: JobState) -> Callable[[NamedJob], bool]:
 
 def replace(visit: Visit) -> None:
     """Replaces the definition by PUT, with the same schedule or another one."""
-    wanted = definition(visit.rng, visit.now, visit.desk.began_at, in_town=visit.watcher.named.zones.are_drawn)
+    wanted = definition_of(visit)
     kind = visit.rng.choice(("same", "same", "bounds", "any", "any"))
     text = b'{"n": %d}' % visit.rng.getrandbits(64)
 
