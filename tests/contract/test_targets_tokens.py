@@ -34,7 +34,7 @@ def under_token(delivery: Delivery) -> Delivery:
 @pytest.fixture
 def sqs() -> Iterator[Any]:
     with mock_aws():
-        keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
+        keys: dict[str, Any] = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
         client = botocore.session.Session().create_client("sqs", region_name="us-east-1", config=CONFIG, **keys)
         yield client
         client.close()
@@ -67,7 +67,8 @@ def test_a_message_of_kafka_has_it_in_a_header() -> None:
 
     delivery = delivery_to(KafkaTarget("orders"))
     for one in (under_token(delivery), delivery):
-        _send(Producer(), one, KafkaTarget("orders"), lambda *_: None)
+        producer: Any = Producer()
+        _send(producer, one, KafkaTarget("orders"), lambda *_: None)
     assert [one.get("token") for one in produced] == [TOKEN, None]
 
 
