@@ -92,6 +92,13 @@ def completed() -> Steps:
     return [(1_000, _ask("completed", asked))]
 
 
+def stopped() -> Steps:
+    """A job whose receiver is silent is cancelled, long before its lease ends."""
+    patient = Completion(heartbeat_seconds=250, timeout_seconds=300)
+    job = msgspec.structs.replace(_job(SAYS + Manner.SILENT.name.encode(), 1_000), completion=patient)
+    return [(1_000, _ask("stopped", [job])), (10_000, _if_any(cancel_one))]
+
+
 def cancelled() -> Steps:
     """Cancels at both record levels, and a read."""
     return [
@@ -219,7 +226,7 @@ SCENES: dict[str, Callable[[], Steps]] = {
 }
 #: Scenes that make no call to AWS which the others do not make; they are played in memory alone.
 FURTHER_SCENES: dict[str, Callable[[], Steps]] = {
-    scene.__name__: scene for scene in (unsendable, retimed, missed, held_back)
+    scene.__name__: scene for scene in (stopped, unsendable, retimed, missed, held_back)
 }
 
 

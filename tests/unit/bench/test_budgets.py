@@ -25,7 +25,7 @@ from bench.stubbed.interleaved import compare
 from bench.stubbed.raw import floor, requests_of
 from bench.stubbed.stub import stub
 from bench.stubbed.stub_world import stub_session, stub_world
-from bench.stubbed.workloads import Unexpected, workloads
+from bench.stubbed.workloads import Unexpected, Workload, workloads
 from infra import ROOT
 from infra.packaging.bundle import handler
 
@@ -80,6 +80,11 @@ def test_a_flow_makes_no_call_but_those_that_it_cannot_do_without(
 ) -> None:
     made = cpu.calls_of(workloads()[name], endpoint_url)
     assert Counter(model.name for model, _ in made) == calls
+
+
+def test_work_without_calls_is_compared_with_nothing(endpoint_url: str) -> None:
+    with pytest.raises(Unexpected, match="without calls"):
+        cpu.calls_of(Workload(1, lambda _: None), endpoint_url)
 
 
 def test_jobs_that_share_rows_cost_less_than_half() -> None:

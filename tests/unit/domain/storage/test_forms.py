@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import msgspec
@@ -11,15 +12,15 @@ from clockwork.domain.clients import Client, Pause
 from clockwork.domain.cron.exclude_parser import parse_exclude
 from clockwork.domain.cron.parser import compile_cron
 from clockwork.domain.errors import NewerFormat, Undecodable
-from clockwork.domain.executions import LONGEST_ERROR, State
-from clockwork.domain.jobs import Payload
+from clockwork.domain.executions import LONGEST_ERROR, Awaited, Execution, Report, State
+from clockwork.domain.jobs import Completion, Payload
 from clockwork.domain.named_jobs import Definition, JobState, NamedJob
 from clockwork.domain.recurrence import Every, Recurrence
 from clockwork.domain.storage import codec
 from clockwork.domain.storage.packed import Packed, PackedJob, pack, unpack
 from clockwork.domain.storage.rows import LARGEST_RAW, row_of, row_of_retry, undecodable_execution
 from clockwork.domain.waits import Held, Line
-from tests.support.examples import ACME, NOW, TARGET, occurrence, release
+from tests.support.examples import ACME, NOW, TARGET, execution, occurrence, release
 
 
 @pytest.mark.parametrize(
@@ -134,3 +135,31 @@ def test_ordered_retries_of_one_instant_sort_by_due_instant_and_sequence() -> No
     plain = row_of_retry(release(run_at=NOW + 60_000), NOW)
     assert plain == row_of_retry(release(run_at=NOW + 60_000), NOW)
     assert plain.key != row_of_retry(release(run_at=NOW + 60_000, attempt=2), NOW).key
+
+
+def test_what_completes_by_callback_is_in_a_format_that_an_older_version_does_not_read() -> None:
+    ends_later = occurrence(completion=Completion(heartbeat_seconds=60))
+    watch = release(occurrence=ends_later, watches=True)
+    awaited = Awaited(heartbeat_ms=60_000, deadline_at=NOW + 600_000, accepted_at=NOW, revision=3)
+    running = execution(State.RUNNING, attempt=1, claimant="t", claim_until=NOW, awaited=awaited, occurrence=ends_later)
+    job = named_job(Recurrence(every=Every(10_000, NOW)))
+    job = msgspec.structs.replace(job, definition=msgspec.structs.replace(job.definition, completion=Completion()))
+    row, packed = codec.encode_row([ends_later, watch]), codec.encode_packed({0: occurrence(), 3: ends_later})
+    message, alone = codec.encode_message([watch, release()]), codec.encode_release(watch)
+    assert row[0] == codec.encode(running)[0] == codec.encode(job)[0] == codec.COMPLETING > codec.HINTS
+    assert packed[0] == codec.MANY_COMPLETING > codec.HINTS
+    assert {base64.b64decode(body)[0] for body in (message, alone)} == {codec.COMPLETING}
+    assert codec.is_packed(packed)
+    assert codec.decode_row(row) == {0: ends_later, 1: watch}
+    assert codec.decode_row(packed) == {0: occurrence(), 3: ends_later}
+    assert codec.decode_message(message) == [watch, release()]
+    assert codec.decode_message(alone) == [watch]
+    assert codec.decode(codec.encode(running), Execution) == running
+    assert codec.decode(codec.encode(job), NamedJob) == job
+
+
+def test_an_execution_that_has_ended_is_read_by_an_older_version_whatever_was_reported() -> None:
+    report = Report("t", State.SUCCEEDED, NOW, result=b"{}")
+    ended = execution(State.SUCCEEDED, attempt=1, report=report)
+    assert codec.encode(ended)[0] == codec.PLAIN
+    assert codec.decode(codec.encode(ended), Execution) == ended

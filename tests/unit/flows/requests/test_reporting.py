@@ -96,6 +96,18 @@ def test_an_accepted_attempt_runs_until_its_receiver_reports() -> None:
     assert story.attempts == [(1, State.SUCCEEDED)]
 
 
+def test_a_job_without_heartbeats_costs_three_writes_of_its_record_and_one_message_more() -> None:
+    story = Story()
+    sent: list[int] = []
+    send = story.clockwork.queue.send
+    story.clockwork.queue.send = lambda releases, now: sent.append(len(releases)) or send(releases, now)  # type: ignore[method-assign,func-returns-value]
+    assert story.record.revision == 2, "its claim, and that it was accepted"
+    assert story.report(DONE).revision == 3
+    story.goes_on(90)
+    assert story.record.revision == 3
+    assert sent == [], "the watch was sent at the acceptance, and finds the end"
+
+
 def test_the_token_is_kept_nowhere() -> None:
     story = Story()
     secret = story.token().rpartition(".")[2]
