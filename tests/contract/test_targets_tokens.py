@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import botocore.session
 import msgspec
@@ -23,7 +23,7 @@ from clockwork.kafka.targets import _send
 from tests.contract.one_client import OneClient
 from tests.contract.receiver import WallClock, delivery_to
 
-TOKEN = "ajob.1777975200250.0.1.the-secret-of-attempt-1"
+TOKEN = "ajob.1777975200250.0.1.secret-of-attempt-0001"
 CONFIG = Config(retries={"mode": "standard", "total_max_attempts": 1})
 
 
@@ -34,7 +34,7 @@ def under_token(delivery: Delivery) -> Delivery:
 @pytest.fixture
 def sqs() -> Iterator[Any]:
     with mock_aws():
-        keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
+        keys: dict[str, Any] = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
         client = botocore.session.Session().create_client("sqs", region_name="us-east-1", config=CONFIG, **keys)
         yield client
         client.close()
@@ -67,7 +67,7 @@ def test_a_message_of_kafka_has_it_in_a_header() -> None:
 
     delivery = delivery_to(KafkaTarget("orders"))
     for one in (under_token(delivery), delivery):
-        _send(Producer(), one, KafkaTarget("orders"), lambda *_: None)
+        _send(cast("Any", Producer()), one, KafkaTarget("orders"), lambda *_: None)
     assert [one.get("token") for one in produced] == [TOKEN, None]
 
 

@@ -13,9 +13,11 @@ from hypothesis import HealthCheck, settings
 from schemathesis import Case
 from schemathesis.checks import CHECKS
 
-from clockwork.domain.executions import State
+from clockwork.domain.executions import Awaited, Execution, State
 from clockwork.domain.ids import only_execution
 from clockwork.domain.instants import from_text
+from clockwork.domain.jobs import Completion
+from clockwork.domain.lifecycle.tokens import Token, decode_token
 from clockwork.edge.description import openapi
 from clockwork.edge.description.contract import OPERATIONS
 from clockwork.routes import ROUTES
@@ -88,6 +90,21 @@ EXAMPLES = [
 ]
 
 
+def _at_work(job_id: str, token: Token, now: int) -> Execution:
+    """An execution whose target has accepted, and whose receiver is at work."""
+    return execution(
+        State.RUNNING,
+        job_id=job_id,
+        execution_id=token.execution_id,
+        attempt=token.attempt,
+        claimant=token.claimant,
+        claim_until=now + 60_000,
+        started_at=now,
+        occurrence=occurrence(completion=Completion()),
+        awaited=Awaited(heartbeat_ms=60_000, deadline_at=now + 600_000, accepted_at=now),
+    )
+
+
 @pytest.mark.parametrize(("route", "example"), EXAMPLES)
 def test_every_example_is_taken(route: Any, example: dict[str, Any]) -> None:
     api = Api(kafka_release_queue_url="https://sqs.us-east-1.amazonaws.com/123456789012/kafka")
@@ -107,8 +124,18 @@ def test_every_example_is_taken(route: Any, example: dict[str, Any]) -> None:
     if route.operation == "delete_schedule":
         # Only an existing job can be cancelled.
         api.call("POST", "/schedule", OPERATIONS["post_schedule"].examples[0])
+    sent = example
+    if "token" in example:
+        # Only an execution at work is reported on, under the token of its own attempt.
+        token = Token(execution_id, 1, decode_token(example["token"]).secret)
+        at_work = _at_work(anonymous, token, api.clockwork.clock.at)
+        if route.operation == "confirm_cancel":
+            # Only where somebody has asked for a cancel has a receiver stopped because of it.
+            at_work = at_work.changed(cancel_noted_at=api.clockwork.clock.at)
+        api.clockwork.executions.save([(None, at_work)])
+        sent = {**example, "token": str(token)}
     path = route.path.format(jobId=job_id, clientId="acme", executionId=execution_id)
-    answer = api.call(route.method, path, example, caller=ADMIN if route.admin else ALICE)
+    answer = api.call(route.method, path, sent, caller=ADMIN if route.admin else ALICE)
     assert answer.status == OPERATIONS[route.operation].status
     assert '"status":422' not in answer.text
     described = DESCRIPTION["paths"][route.path][route.method.lower()]["requestBody"]["content"]["application/json"]

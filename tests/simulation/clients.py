@@ -131,9 +131,12 @@ class Visit:
         """The client that the request names, or the caller's only client if it names none."""
         return access.client_for(world, access.identify(world, self.principal), client_id)
 
-    def admitting(self, world: World) -> Admit:
-        """What lets in so many occurrences of the client, in the environment that answers its call."""
-        return partial(self.intake.admit, world, self.client)
+    def admitting(self, world: World, client: Client | None = None) -> Admit:
+        """What lets in so many occurrences of the client, in the environment that answers its call.
+
+        `client`: as the table has it, where it may be on its way.
+        """
+        return partial(self.intake.admit, world, client or self.client)
 
     def call(self, flow: Flow[T], creates: int | None = None) -> T:
         """Sends a request to the api, `creates` jobs counted against the quota. Raises the api's error, or GaveUp."""

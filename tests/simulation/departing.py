@@ -217,7 +217,7 @@ def redrive_own(visit: Visit) -> None:
         client = visit.acting_for(world, CLIENT_ID)
         wanted = redrive.DeadFilter(since_at=client.since_at)
         dead = redrive.list_dead(world, client.client_id, wanted, 20, None).executions
-        redrive.redrive_dead(world, client.client_id, wanted, 20, None, admit=visit.admitting(world))
+        redrive.redrive_dead(world, client.client_id, wanted, 20, None, admit=visit.admitting(world, client))
         return [one.job_id for one in dead]
 
     _require_own(visit, visit.call_until_answered(flow))

@@ -25,7 +25,7 @@ def running(**fields: Any) -> Execution:
 def objections(before: Execution, after: Execution, *tokens: str, name: str = REPORTING) -> set[str]:
     scheduler = Scheduler(MemoryClock(NOW), random.Random(0))
     watcher = Watcher(scheduler, Settings.for_account())
-    watcher.named.skip_objection = lambda *_: None  # type: ignore[method-assign] - of what was not created here
+    watcher.named.skip_objection = lambda *_: None  # type: ignore[method-assign]  # none was created here
     actor = Actor(scheduler, name, lambda _: None)
     actor.tokens.update(tokens)
     watcher.execution_changed(before, after, actor)

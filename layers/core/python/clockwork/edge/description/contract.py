@@ -39,7 +39,7 @@ _ORIGINAL = {
     "delivery": {"topic": "orderTopic"},
     "scheduleTime": 1_893_456_000_000,
 }
-_TOKEN = "aczAwMS8xNzc3OTc1MjAwMjUwI2EvMA.1777975200250.0.1.the-secret-of-attempt-1"  # noqa: S105 - an example
+_TOKEN = "aczAwMS8xNzc3OTc1MjAwMjUwI2EvMA.1777975200250.0.1.secret-of-attempt-0001"  # noqa: S105 - an example
 _CLIENT = {
     "principals": ["arn:aws:iam::123456789012:role/Billing"],
     "signingSecrets": ["clockwork/acme"],
