@@ -36,7 +36,7 @@ def make_plane(aws: Aws, service: str, attempts: int, read_seconds: float, conne
     over_botocore = OverBotocore(client, lambda: aws.parallel)
     if not aws.lean or has_proxy(os.environ):
         return over_botocore
-    place = _place_of(aws, service, client)
+    place = _place_of(aws, service)
     if place.endpoint is None:
         return over_botocore
     return Lean(
@@ -52,11 +52,11 @@ def make_plane(aws: Aws, service: str, attempts: int, read_seconds: float, conne
     )
 
 
-def _place_of(aws: Aws, service: str, client: Callable[[], Any]) -> _Place:
+def _place_of(aws: Aws, service: str) -> _Place:
     if aws.given is None and aws.endpoint_url is None and is_plain(os.environ):
         region = os.environ["AWS_DEFAULT_REGION"]
         return _Place(endpoint_of(plain_url(service, region)), region, os.environ.get("AWS_CA_BUNDLE"))
-    meta = client().meta
+    meta = aws.client(service).meta  # one client for all planes of the service
     return _Place(endpoint_of(meta.endpoint_url), meta.region_name, aws.session.get_config_variable("ca_bundle"))
 
 
