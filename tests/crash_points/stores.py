@@ -19,6 +19,7 @@ from clockwork.aws.stores.signing_secrets import AwsSigningSecrets
 from clockwork.aws.stores.timeline import AwsTimeline
 from clockwork.aws.stores.trail import AwsTrail
 from clockwork.aws.targets.notices import AwsNotices
+from clockwork.domain.clients import Client
 from clockwork.domain.errors import Unreadable
 from clockwork.domain.executions import Execution
 from clockwork.domain.named_jobs import NamedJob
@@ -88,6 +89,8 @@ class AwsStores(Stores):
         elif call == "dynamodb.BatchWriteItem":
             for request in asked["RequestItems"]["timeline"]:
                 self._mirror_timeline(request)
+        elif call == "dynamodb.TransactWriteItems":
+            self._mirror_client(asked)
         elif (call, asked.get("TableName")) in _MIRRORED:
             _MIRRORED[call, asked["TableName"]](self, asked, answer)
 
@@ -107,6 +110,13 @@ class AwsStores(Stores):
         else:
             key = request["DeleteRequest"]["Key"]
             self.timeline.forget(key["partitionId"]["S"], [key["scheduleTime"]["S"]])
+
+    def _mirror_client(self, asked: Mapping[str, Any]) -> None:
+        """Tells the judge of deleted clients. The others need no clients here."""
+        for put in (one["Put"] for one in asked["TransactItems"] if "Put" in one):
+            if "definition" in put["Item"]:
+                client = decode(put["Item"]["definition"]["B"], Client)
+                self._watcher.departures.changed(client, self._services.now())
 
     def _mirror_row(self, asked: Mapping[str, Any], _: object) -> None:
         self.timeline.put([_row(asked["Item"])])
