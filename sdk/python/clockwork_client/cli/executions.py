@@ -68,7 +68,7 @@ def redrive(state: State, execution_id: str, as_it_was: bool) -> None:
 @click.option("--result", type=values.JSON, help="Any JSON value, kept with the execution.")
 @click.pass_obj
 def complete(state: State, execution_id: str, token: str, result: values.Given | None) -> None:
-    """Report that an attempt which ends by callback has succeeded."""
+    """Report that an attempt which ends by a report has succeeded."""
     show_execution(state, state.cw.executions.complete(execution_id, token, result and result.value))
 
 
@@ -79,7 +79,7 @@ def complete(state: State, execution_id: str, token: str, result: values.Given |
 @click.option("--final", is_flag=True, help="No retry follows.")
 @click.pass_obj
 def fail(state: State, execution_id: str, token: str, error: str, final: bool) -> None:
-    """Report that an attempt which ends by callback has failed."""
+    """Report that an attempt which ends by a report has failed."""
     show_execution(state, state.cw.executions.fail(execution_id, token, error, retryable=False if final else None))
 
 
