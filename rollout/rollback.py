@@ -45,6 +45,8 @@ def rollback(live: Live, say: Say, *, forward: bool = False) -> None:
         done = "is of its newest version" if forward else "is of a version from before the last deployment"
         say(f"Nothing to do: every Lambda {done} ({deployed_at:%Y-%m-%d %H:%M:%S} UTC).")
         return
+    if not forward:
+        say("A version that raised the format of what is stored cannot be rolled back: the changelog says of which.")
     for move in found:
         live.account.client("lambda").update_alias(FunctionName=move.function, Name=LIVE, FunctionVersion=str(move.to))
         say(f"{move.function}: version {move.to}, was {move.live}")

@@ -73,7 +73,7 @@ def test_only_what_the_last_deployment_changed_goes_back_and_a_repeat_finds_noth
     lambdas, said = two_deployments(), list[str]()
     rollback(Stack(lambdas), said.append)
     assert lambdas.alias == {"api": 3, "poller": 2}
-    assert said[0] == "api: version 3, was 4"
+    assert said[1] == "api: version 3, was 4"
     said.clear()
     rollback(Stack(lambdas), said.append)
     assert lambdas.alias == {"api": 3, "poller": 2}

@@ -283,3 +283,20 @@ def test_credentials_that_end_are_renewed(kind: str) -> None:
         tokens = [request.headers["x-amz-security-token"] for request in service.requests]
         assert len(set(tokens)) == 2
         assert tokens[-1] == f"t{len(renewed)}"
+
+
+def test_calls_do_not_wait_one_after_the_other_for_a_server_that_cannot_be_reached(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried: list[Any] = []
+
+    def never(address: Any, _: float) -> Any:
+        tried.append(address)
+        raise TimeoutError("timed out")
+
+    monkeypatch.setattr(connections.socket, "create_connection", never)
+    with connected(LEAN, "http://127.0.0.1:9") as aws:
+        outcomes = aws.plane("dynamodb", 1, PATIENT).call_all("GetItem", numbered(WIDTH))
+    assert {type(one).__name__ for one in outcomes} == {"ConnectTimeoutError"}
+    # One wait for each round of tries, and not one for each call.
+    assert 1 <= len(tried) <= 3

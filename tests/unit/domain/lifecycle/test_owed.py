@@ -33,6 +33,12 @@ def test_the_tag_of_a_fire_tells_all_that_its_release_is_made_of() -> None:
     assert fires_in([tag_of(BACKFILLED, 7)]) == [OwedFire(3, 7, NOW, "b1-_")]
 
 
+def test_the_tag_of_a_fire_of_a_client_whose_id_was_had_before_names_it_too() -> None:
+    """Its incarnation is an instant (ms)."""
+    fire = str(ExecutionId(NamedJobId("acme", "daily", 1_777_975_200_001).job_id, NOW, "0"))
+    assert fires_in([tag_of(fire, 7)]) == [OwedFire(1_777_975_200_001, 7, NOW)]
+
+
 def test_the_tag_of_any_other_execution_is_a_digest_and_names_no_fire() -> None:
     tags = [tag_of(BY_HAND, 7), tag_of(ANONYMOUS), tag_of(FIRE)]
     assert tags == [ids.derive("owed", one) for one in (BY_HAND, ANONYMOUS, FIRE)]

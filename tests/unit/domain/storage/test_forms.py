@@ -147,6 +147,10 @@ def test_what_completes_by_callback_is_in_a_format_that_an_older_version_does_no
     row, packed = codec.encode_row([ends_later, watch]), codec.encode_packed({0: occurrence(), 3: ends_later})
     message, alone = codec.encode_message([watch, release()]), codec.encode_release(watch)
     assert row[0] == codec.encode(running)[0] == codec.encode(job)[0] == codec.COMPLETING > codec.HINTS
+    # What is redriven of this record brings a token, although nothing of it is awaited.
+    dead = execution(State.DEAD, attempt=1, occurrence=ends_later)
+    assert codec.encode(dead)[0] == codec.COMPLETING
+    assert codec.encode(execution(State.DEAD, attempt=1, occurrence=occurrence()))[0] == codec.PLAIN
     assert packed[0] == codec.MANY_COMPLETING > codec.HINTS
     assert {base64.b64decode(body)[0] for body in (message, alone)} == {codec.COMPLETING}
     assert codec.is_packed(packed)

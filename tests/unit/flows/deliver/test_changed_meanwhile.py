@@ -141,10 +141,12 @@ def test_an_ordered_fire_that_goes_the_way_of_another_transport_is_no_repeat_whe
     ]
 
 
+@pytest.mark.parametrize("cap", [None, 100], ids=["uncapped", "capped"])
 @pytest.mark.parametrize("order", [None, "k"], ids=["plain", "ordered"])
-def test_an_attempt_has_a_token_if_its_job_completes_by_callback_by_then(order: str | None) -> None:
+def test_an_attempt_has_a_token_if_its_job_completes_by_callback_by_then(order: str | None, cap: int | None) -> None:
     named = Named(**({} if order is None else {"ordering_key": order, "sequence": 0}))
     clockwork = named.clockwork
+    clockwork.clients.put(msgspec.structs.replace(ACME, max_concurrency=cap))
     clockwork.clock.advance(10_000)
     clockwork.poll_all()
     queue = clockwork.queue if order is None else clockwork.ordered_queue
@@ -157,6 +159,8 @@ def test_an_attempt_has_a_token_if_its_job_completes_by_callback_by_then(order: 
     (delivery,) = clockwork.targets.delivered
     assert (stored.state, stored.attempt, stored.is_accepted) == (State.RUNNING, 1, True)
     assert delivery.token is not None
+    # What is behind it in the order does not wait for its receiver.
+    assert not clockwork.ordered_queue.messages
 
 
 def test_an_attempt_has_no_token_if_its_job_completes_by_callback_no_more() -> None:

@@ -137,11 +137,16 @@ class Connections:
         self._lock = Lock()
         weakref.finalize(self, _close, self._idle)
 
-    def take(self, elapsed: Callable[[], float]) -> Connection:
-        """An idle connection that still stands, or a new one. Raises exceptions of botocore."""
+    def take(self, elapsed: Callable[[], float], unreached: Exception | None = None) -> Connection:
+        """An idle connection that still stands, or a new one. Raises exceptions of botocore.
+
+        `unreached`: why no new one can be had at this moment, which is raised then.
+        """
         while True:
             with self._lock:
                 idle = self._idle.pop() if self._idle else None
+            if idle is None and unreached is not None:
+                raise unreached
             if idle is None:
                 return Connection(self._connect(), self._endpoint.url, elapsed)
             if idle.is_fresh():

@@ -111,8 +111,9 @@ class Lean(msgspec.Struct, frozen=True, eq=False):
         """Make calls at the same time, and again those for which another try is worth it."""
         waiting = [call for call in wave if call.outcome is None]
         while waiting:
+            unreached: Exception | None = None
             for call in waiting:
-                self._send(operation, call)
+                unreached = self._send(operation, call, unreached)
             for call in waiting:
                 self._receive(operation, call)
             waiting = [call for call in waiting if self._repeats(call)]
@@ -121,19 +122,28 @@ class Lean(msgspec.Struct, frozen=True, eq=False):
             for call in waiting:
                 call.number, call.outcome = call.number + 1, None
 
-    def _send(self, operation: str, call: _Call) -> None:
+    def _send(self, operation: str, call: _Call, unreached: Exception | None) -> Exception | None:
+        """Send a call; returns why no connection comes about in time, if that is so.
+
+        Calls behind it in the round need not wait to learn the same: ten of them would use up an invocation.
+        """
         try:
             refuse_late()
             headers = self._headers(operation, call.body)
             early = self.watcher.sending(call.told, self.authority, headers, call.body)
             if early is not None:
                 self._conclude(operation, call, early)
-                return
-            call.connection = self.connections.take(self.times.elapsed)
+                return unreached
+            try:
+                call.connection = self.connections.take(self.times.elapsed, unreached)
+            except Exception as error:
+                unreached = error if isinstance(error.__cause__, TimeoutError) else unreached
+                raise
             call.connection.send(_written(self.authority, headers, call.body), self.read_seconds)
         except Exception as error:  # noqa: BLE001 - the other calls of the wave go on
             call.leave()
             call.fails(error)
+        return unreached
 
     def _receive(self, operation: str, call: _Call) -> None:
         if call.outcome is not None or call.connection is None:

@@ -19,7 +19,7 @@ TRIED_FOR_MS = 3_600_000
 MOST_OWED = 50
 #: The work of a timeline row by the row's key: the tags of its executions, or None for all that the row holds.
 Owed = Mapping[str, frozenset[str] | None]
-_FIRE = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})\.([0-9]{13})(?:\.(b[A-Za-z0-9_-]{1,63}))?")
+_FIRE = re.compile(r"([0-9]{1,19})\.([0-9]{1,9})\.([0-9]{13})(?:\.(b[A-Za-z0-9_-]{1,63}))?")
 
 
 class Untold(msgspec.Struct, frozen=True):

@@ -10,7 +10,15 @@ import msgspec
 
 from clockwork.domain.executions import Execution, Outcome, Report, State
 from clockwork.domain.lifecycle.attempts import Action, Plan, plan_outcome
-from clockwork.domain.lifecycle.awaiting import is_grace_over, release_of, renewed_until, reported, silence, watch_of
+from clockwork.domain.lifecycle.awaiting import (
+    CLAIM_GRACE_MS,
+    is_grace_over,
+    release_of,
+    renewed_until,
+    reported,
+    silence,
+    watch_of,
+)
 from clockwork.domain.lifecycle.tokens import Token
 from clockwork.domain.releases import Release
 
@@ -69,6 +77,8 @@ def plan_heartbeat(stored: Execution | None, token: Token, beat: Heartbeat) -> R
         release = release_of(stored)
         forced = plan_outcome(release, stored, silence(release, stored, beat.now), beat.now, 0.0).execution
         return msgspec.structs.replace(_STALE, execution=forced)
+    if beat.now >= stored.awaited.deadline_at + CLAIM_GRACE_MS:
+        return _STALE  # Its watch is late, and ends it.
     awaited = msgspec.structs.replace(
         stored.awaited,
         accepted_at=stored.awaited.accepted_at or beat.now,

@@ -124,7 +124,13 @@ def _format_of_one(value: Execution | Client | NamedJob | Entry) -> int:
     if isinstance(value, NamedJob):
         completes = value.definition.completion is not None
         return COMPLETING if completes else PLAIN if value.is_of_0_1_0 else HINTS
-    return COMPLETING if isinstance(value, Execution) and value.awaited is not None else PLAIN
+    return COMPLETING if isinstance(value, Execution) and _record_completes(value) else PLAIN
+
+
+def _record_completes(record: Execution) -> bool:
+    """Whether an attempt of it ends by callback, or one that a redrive makes of its record would."""
+    redriven = record.occurrence is not None and record.occurrence.completion is not None
+    return record.awaited is not None or redriven
 
 
 def decode(blob: bytes, kind: type[Stored]) -> Stored:

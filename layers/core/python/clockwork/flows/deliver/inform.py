@@ -161,10 +161,12 @@ def redirected(batch: Batch, item: Item, job: NamedJob) -> bool:
     hint = item.release.occurrence
     whole = completed(hint, job)
     item.release = msgspec.structs.replace(item.release, occurrence=whole)
+    # Nothing of an order completes by callback: a receiver at work would hold up all that lies behind it.
+    leaves_order = whole.completion is not None and not batch.waiting.resends
     is_alike = hint_of(hint).target == hint_of(whole).target and hint.completion == whole.completion
-    if item.seen is None or is_alike:
+    if item.seen is None or (is_alike and not leaves_order):
         return False
-    is_rerouted = isinstance(hint.target, KafkaTarget) != isinstance(whole.target, KafkaTarget)
+    is_rerouted = leaves_order or isinstance(hint.target, KafkaTarget) != isinstance(whole.target, KafkaTarget)
     is_rerouted = is_rerouted or hint.ordering_key != whole.ordering_key
     if not is_rerouted and not batch.waiting.resends:
         # An ordered item keeps its place, and asks here what admission asked of the target before.
