@@ -294,7 +294,7 @@ def test_calls_do_not_wait_one_after_the_other_for_a_server_that_cannot_be_reach
         tried.append(address)
         raise TimeoutError("timed out")
 
-    monkeypatch.setattr(connections.socket, "create_connection", never)
+    monkeypatch.setattr("socket.create_connection", never)
     with connected(LEAN, "http://127.0.0.1:9") as aws:
         outcomes = aws.plane("dynamodb", 1, PATIENT).call_all("GetItem", numbered(WIDTH))
     assert {type(one).__name__ for one in outcomes} == {"ConnectTimeoutError"}
