@@ -7,7 +7,7 @@ no answer. The watcher lets it change the record of its own claim, and nothing e
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from functools import partial
 
@@ -50,6 +50,8 @@ class Manner(StrEnum):
 #: A payload that begins so says how the receiver of its first attempt goes about it.
 SAYS = b"receiver "
 FAULTLESS = (Manner.PROMPT, Manner.STEADY)
+#: Once the faults have stopped: fires of a job that wait for each other come to an end before the run does.
+SOON = (Manner.PROMPT,)
 
 
 class Receivers:
@@ -60,12 +62,12 @@ class Receivers:
         self._watcher = watcher
         self._call_api = call_api
 
-    def take(self, delivery: Delivery, *, faultless: bool) -> None:
-        """Begin to work on an attempt whose delivery has arrived."""
+    def take(self, delivery: Delivery, manners: Sequence[Manner]) -> None:
+        """Begin to work on an attempt whose delivery has arrived, in one of these manners."""
         assert delivery.token is not None, "without a token there is nothing to report under"
         assert delivery.occurrence.completion is not None, "only what ends by callback has a token"
         rng = random.Random(f"{delivery.execution_id} {delivery.attempt}")
-        manner = rng.choice(FAULTLESS if faultless else tuple(Manner))
+        manner = rng.choice(manners)
         asks = delivery.occurrence.payload.body
         if asks.startswith(SAYS) and delivery.attempt == 1:
             manner = Manner[asks.removeprefix(SAYS).decode()]

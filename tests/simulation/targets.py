@@ -11,7 +11,7 @@ from clockwork.domain.releases import Delivery
 from clockwork.ports import Clock
 from tests.simulation.faults import Adversary, Fault
 from tests.simulation.gate import Gate
-from tests.simulation.receivers import Receivers
+from tests.simulation.receivers import FAULTLESS, SOON, Manner, Receivers
 from tests.simulation.scheduler import Actor, Killed, Scheduler
 from tests.simulation.stores import POISON
 from tests.simulation.watcher import Watcher
@@ -134,8 +134,9 @@ class MoodyTargets:
         if delivery.token is not None:
             # It may set to work although its answer says something else.
             if answer.accepts or answer.state is State.TIMED_OUT:
-                is_faultless = not (self._adversary.is_active and self._adversary.profile.targets)
-                self._receivers.take(delivery, faultless=is_faultless)
+                goes_wrong = self._adversary.profile.targets
+                manners = (tuple(Manner) if goes_wrong else FAULTLESS) if self._adversary.is_active else SOON
+                self._receivers.take(delivery, manners)
         elif answer.state is State.SUCCEEDED:
             self._watcher.succeeded(delivery)
         if answer.accepts and delivery.token is None:
