@@ -213,11 +213,11 @@ class NamedWatcher:
             return False
         if execution.run != ONLY_RUN or execution_id in self.redriven:
             return True
+        by_both, *by_one = life.events_by_each(row.job_id, index)
+        # Once everybody goes by the new rules, those of before alone make no fire legitimate.
+        views = (by_both, *by_one) if execution.due_at <= self.zones.settles_at else (by_both,)
         is_started = execution_id in self.started
-        return any(
-            is_legit(events, execution.due_at, is_started=is_started)
-            for events in life.events_by_each(row.job_id, index)
-        )
+        return any(is_legit(events, execution.due_at, is_started=is_started) for events in views)
 
     @staticmethod
     def _least_row(life: Life, delivery: Delivery) -> int:

@@ -63,6 +63,11 @@ class Zones:
         return self.after if self.is_changed and self.after is not None else self.before
 
     @property
+    def settles_at(self) -> int:
+        """Up to this due instant (ms) fires by either rules may start."""
+        return max(self.settled_at, self.differ_at)
+
+    @property
     def each(self) -> tuple[Zones, ...]:
         """The rules as those knew them who made fires of one of them alone: all of before, all of after, and both."""
         if not self.is_changed or self.after is None:
@@ -81,7 +86,7 @@ class Zones:
             yield from before.items()
             return
         after = dict(self._by(self.after, recurrence, after_at, job_id))
-        both = {base: due for base, due in before.items() if due <= max(self.settled_at, self.differ_at)} | after
+        both = {base: due for base, due in before.items() if due <= self.settles_at} | after
         yield from sorted(both.items())
 
     def is_open(self, recurrence: Recurrence | None, due_at: int) -> bool:
@@ -90,7 +95,7 @@ class Zones:
 
     def may_be_late(self, due_at: int) -> bool:
         """Whether a fire of the town may be late, since its pointer lay where it was by the rules of before."""
-        return self.is_changed and self.differ_at <= due_at <= max(self.settled_at, self.differ_at) + LATE_MS
+        return self.is_changed and self.differ_at <= due_at <= self.settles_at + LATE_MS
 
     def _concern(self, recurrence: Recurrence) -> bool:
         return self.is_changed and recurrence.follows_zone

@@ -254,6 +254,17 @@ def test_a_call_that_reads_for_long_leaves_the_rest_to_its_repeat(monkeypatch: p
     assert (len(written.under_way.ended), written.may_be_under_way) == (20, True)
 
 
+def test_only_a_repeat_looks_for_a_mark(monkeypatch: pytest.MonkeyPatch) -> None:
+    made_small(monkeypatch)
+    many = Many(50)
+    looked: list[str] = []
+    monkeypatch.setattr("clockwork.flows.named.unended._last_mark", lambda _, job: looked.append(job.job_key))
+    many.change(cancelled(None))
+    assert looked == []
+    unchanged(many.clockwork.world, many.stored)
+    assert looked == ["tick"]
+
+
 def test_a_mark_that_cannot_be_written_costs_a_second_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     made_small(monkeypatch)
     many = Many(60)
