@@ -18,20 +18,21 @@ from clockwork.domain.ids import digest_of
 from clockwork.domain.requests.create import CreateRequest, NewJob
 from clockwork.domain.requests.packing import Outline
 from clockwork.edge.http.body import BATCH_BYTES, SINGLE_BYTES, canonical, read_body
-from clockwork.edge.http.checks import Checks, validate
+from clockwork.edge.http.checks import Checks
 from clockwork.edge.http.pages import page
 from clockwork.edge.http.request import Request
+from clockwork.edge.http.validation import validate
 from clockwork.edge.operations import batches
 from clockwork.edge.operations.base import Answer
 from clockwork.edge.operations.bulk import BulkApi
 from clockwork.edge.operations.clients import ClientApi
 from clockwork.edge.operations.dead import DeadApi
-from clockwork.edge.operations.named_jobs import NamedApi, as_sent
+from clockwork.edge.operations.named_jobs import NamedApi
 from clockwork.edge.operations.original import OriginalApi, OriginalScheduleBody, PlainText, schedule
 from clockwork.edge.operations.overview import OverviewApi
 from clockwork.edge.operations.reports import ReportApi
 from clockwork.edge.requests.clients import ClientBody
-from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, JobBody
+from clockwork.edge.requests.jobs import CreateBatchBody, CreateJobBody, JobBody, as_sent
 from clockwork.edge.requests.outlines import outlines_of
 from clockwork.edge.responses.clients import ShownClient
 from clockwork.edge.responses.executions import Cancellation, Execution, ExecutionPage, Waiting

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, get_args
-
-from pydantic import Discriminator
+from typing import get_args
 
 from clockwork.domain import jobs
 from clockwork.edge.http.checks import Checks
@@ -13,10 +11,7 @@ from clockwork.edge.requests.aws_targets import EventBridgeTargetBody, LambdaTar
 from clockwork.edge.requests.http_target import HttpTargetBody
 from clockwork.edge.requests.kafka_target import KafkaTargetBody
 
-TargetBody = Annotated[
-    HttpTargetBody | SqsTargetBody | KafkaTargetBody | LambdaTargetBody | EventBridgeTargetBody | SnsTargetBody,
-    Discriminator("type"),
-]
+TargetBody = HttpTargetBody | SqsTargetBody | KafkaTargetBody | LambdaTargetBody | EventBridgeTargetBody | SnsTargetBody
 _KEPT: dict[str, type[jobs.Target]] = {str(kind.__struct_config__.tag): kind for kind in get_args(jobs.Target)}
 
 
