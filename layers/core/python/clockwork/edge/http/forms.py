@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 
 import msgspec
 
+from clockwork.edge import late
 from clockwork.edge.http.checks import Checks
 
 #: Gives an earlier field of the same object by its name: None if it has none, or it has faults.
@@ -66,9 +67,7 @@ class Form(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=T
     @classmethod
     def __get_pydantic_core_schema__(cls, _: Any, handler: Callable[[Any], Any]) -> Any:
         """How pydantic validates a form that is a field of one of its models."""
-        from clockwork.edge.http.models import model_of
-
-        return handler(model_of(cls))
+        return handler(late.model_of(cls))
 
 
 class TargetForm(Form, tag_field="type"):

@@ -59,7 +59,11 @@ def model_of(form: type[Form]) -> type[BaseModel]:
     """The model that takes what the form takes, and that makes the form of it."""
     tag = form.__struct_config__.tag
     fields: dict[str, Any] = {} if tag is None else {"type": (Literal[tag], ...)}
-    for field in msgspec.structs.fields(form):
+    given = {field.name: field for field in msgspec.structs.fields(form)}
+    # What a form has of another one comes first, as pydantic has it for classes.
+    bases = [base for base in reversed(form.__mro__) if issubclass(base, Form)]
+    names = [name for base in bases for name in base.__struct_fields__]
+    for field in map(given.__getitem__, dict.fromkeys(names)):
         default = ... if field.required else field.default
         if field.default_factory is not msgspec.NODEFAULT:
             default = field.default_factory()

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from clockwork.domain.errors import InvalidRequest, Problem
 from clockwork.domain.recurrence import Work
+from clockwork.edge import late
 from clockwork.edge.http.checks import MOST_FAULTS, Checks, listed
 from clockwork.edge.http.forms import Form
 
@@ -30,10 +31,7 @@ def validate(kind: type[Body], value: Any, checks: Checks, most: int = MOST_FAUL
         if form is not None and not trial.problems:
             checks.work.left = trial.work.left
             return form
-    # Not before a request has faults, or is a rare one: it takes longer to load than all the rest of the api.
-    from clockwork.edge.http.faults import listed_by_pydantic
-
-    body, problems = listed_by_pydantic(kind, value, checks)
+    body, problems = late.faults_of(kind, value, checks)
     if issubclass(kind, Form) and not problems:
         log.error("two validations differ", extra={"action": "api_validations_differ", "form": kind.__name__})
         problems = [Problem("", _UNEXPLAINED)]

@@ -17,6 +17,7 @@ from clockwork.domain.named_jobs import NamedJob
 from clockwork.domain.ordering import LONGEST_ORDERING_KEY
 from clockwork.domain.requests.create import FURTHEST_AHEAD_MS
 from clockwork.domain.requests.trail import Note
+from clockwork.edge.http.answer import PlainText
 from clockwork.edge.http.body import SINGLE_BYTES, read_body
 from clockwork.edge.http.checks import Checks
 from clockwork.edge.http.models import EdgeModel, checks_of
@@ -31,10 +32,6 @@ from clockwork.flows import access
 from clockwork.flows.access import get_by_key
 from clockwork.flows.named import write
 from clockwork.flows.world import World
-
-
-class PlainText(str):
-    """An answer in plain text rather than JSON."""
 
 
 class DeliveryBody(EdgeModel):
