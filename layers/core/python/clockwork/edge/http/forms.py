@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 
 import msgspec
 
-from clockwork.edge import late
+from clockwork.edge.http import late
 from clockwork.edge.http.checks import Checks
 
 #: Gives an earlier field of the same object by its name: None if it has none, or it has faults.

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from clockwork.domain.errors import InvalidRequest, Problem
 from clockwork.domain.recurrence import Work
-from clockwork.edge import late
+from clockwork.edge.http import late
 from clockwork.edge.http.checks import MOST_FAULTS, Checks, listed
 from clockwork.edge.http.forms import Form
 
