@@ -1,7 +1,7 @@
 """botocore, imported when it is first needed: 140 ms of CPU that a cold start without it is spared.
 
-Only the composition root and modules of this name import inside functions. Deferring an import is worth it for a package
-that most environments need late or never, and that takes longer to import than all the others together.
+Only the composition root and modules of this name import inside functions. Deferring an import is worth it for a
+package that most environments need late or never, and that takes longer to import than all the others together.
 """
 
 from __future__ import annotations
