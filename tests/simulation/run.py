@@ -92,7 +92,7 @@ class Run:
         self.seed = seed
         self.rng = random.Random(seed)
         place = place_of_seed(seed)
-        self.profile = _profile_of(seed) if place is None else OUTAGES
+        self.profile = profile_of(seed) if place is None else OUTAGES
         self.settings = _settings(self.rng, self.profile)
         if seed % ZONES_EVERY == 2:  # so that the new rules hold for everybody soon after they are deployed
             self.settings = self.settings.with_(poller_timeout_seconds=40, lookahead_seconds=240)
@@ -287,15 +287,16 @@ def _points_to(row: Row, job: NamedJob) -> bool:
 
 def meets_defects(seed: int) -> bool:
     """Whether the run of a seed meets defects, in its calls and decisions, and nothing else."""
-    return place_of_seed(seed) is None and _profile_of(seed) is DEFECTS
+    return place_of_seed(seed) is None and profile_of(seed) is DEFECTS
 
 
 def is_curious(seed: int) -> bool:
     """Whether the adversary strikes most, in the run of a seed, where it was seldom."""
-    return place_of_seed(seed) is None and _profile_of(seed) is CURIOUS
+    return place_of_seed(seed) is None and profile_of(seed) is CURIOUS
 
 
-def _profile_of(seed: int) -> Profile:
+def profile_of(seed: int) -> Profile:
+    """The profile of a seed that meets no outage."""
     if seed % DEFECTS_EVERY == DEFECTS_EVERY - 1:
         return DEFECTS
     if seed % (DEPARTS_EVERY * CURIOUS_EVERY) == DEPARTS_AT:
