@@ -180,8 +180,7 @@ class Run:
                 MemoryJobs.save(stores.jobs, None, job)
             self._make_unreadable(job)
             until = random.Random(self.seed).randrange(BUSY_MS)
-            place = job.client_id, job.job_key
-            self.stage.scheduler.after(until, lambda: stores.jobs.unreadable.pop(place, None))
+            self.stage.scheduler.after(until, partial(self._make_readable, job))
         if self.seed % HOARDS_EVERY == 0:
             for job in hoard(BEGAN_AT, MOST_READ + 100):
                 MemoryJobs.save(stores.jobs, None, job)
@@ -192,6 +191,9 @@ class Run:
         if self.adversary.strikes(Fault.UNREADABLE_JOB, float(self.profile.calls > 0)):
             error = NewerFormat(f"the job {job.job_key} was written by a newer build")
             self.stage.stores.jobs.unreadable[job.client_id, job.job_key] = error
+
+    def _make_readable(self, job: NamedJob) -> None:
+        self.stage.stores.jobs.unreadable.pop((job.client_id, job.job_key), None)
 
     # Incidents, which happen beside the clients' operations.
 

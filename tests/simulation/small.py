@@ -9,7 +9,7 @@ from types import ModuleType
 from clockwork.flows.deliver import circuits
 from clockwork.flows.named import in_flight, unended
 from clockwork.flows.poll import portions
-from clockwork.flows.requests import clients, read
+from clockwork.flows.requests import clients
 from clockwork.flows.sweep import deletion, unpark
 from clockwork.flows.timeline import later, shards
 
@@ -26,7 +26,6 @@ BOUNDS: dict[tuple[ModuleType, str], int] = {
     (circuits, "MOST_RATIOS"): 1,
     (in_flight, "MOST_AT_ONCE"): 2,
     (clients, "MOST_REPLANS"): 1,
-    (read, "MOST_BYTES"): 60,
     (later, "MOST_TRIES"): 2,
     (shards, "MOST_TRIES"): 2,
 }
