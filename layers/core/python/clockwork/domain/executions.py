@@ -161,6 +161,8 @@ class Execution(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     report: Report | None = None
     #: Redriven to be delivered as this record has it. It tells the last redrive alone.
     as_it_was: bool = False
+    #: When its anonymous job was created (ms), which a redrive does not change. Version 0.1.0 did not tell.
+    created_at: int | None = None
 
     def changed(self, **fields: Any) -> Execution:
         """The record with other values of some fields, one revision on."""

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from clockwork.domain.executions import Attempt, Execution, Outcome, State
-from clockwork.domain.ids import ONLY_RUN, AnonymousJob, ExecutionId, decode_job
+from clockwork.domain.ids import ONLY_RUN, AnonymousJob, ExecutionId, decode_job, is_named
 from clockwork.domain.jobs import Occurrence
 from clockwork.domain.waits import Cause, Held, Line, Waited
 
@@ -127,6 +127,7 @@ class Release(msgspec.Struct, frozen=True, tag="release", rename="camel", omit_d
             state=state,
             revision=revision,
             expires_at=expires_at,
+            created_at=None if is_named(self.job_id) else self.occurrence.created_at,
             **more,
         )
 

@@ -56,7 +56,8 @@ def _cancel_recorded(world: World, job: KeptJob) -> tuple[CancelAnswer, Executio
     ends_at = max(now, job.occurrence.due_at)
     expires_at = world.execution_expires_at(ends_at, job.occurrence.retention_days)
     client_id, due_at = job.occurrence.client_id, job.occurrence.due_at
-    cancelled = cancel_record(job.job_id, execution_id, client_id, due_at, expires_at, now)
+    created_at = job.occurrence.created_at
+    cancelled = cancel_record(job.job_id, execution_id, client_id, due_at, expires_at, now, created_at)
     return _resolve(world, cancelled, None)
 
 
