@@ -153,6 +153,10 @@ class Delivery(msgspec.Struct, frozen=True):
     deadline_at: int
     token: str | None = None
 
+    def __repr__(self) -> str:
+        """Without the token, and without the payload: neither must reach a log."""
+        return f"Delivery({self.execution_id!r}, attempt={self.attempt}, deadline_at={self.deadline_at})"
+
     def too_late(self, now: int) -> Outcome | None:
         """The outcome of an attempt that is not started any more at `now` (ms), since its time is over; None before."""
         if now < self.deadline_at:
