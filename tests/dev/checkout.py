@@ -25,7 +25,8 @@ from tests.e2e.waiting import await_value
 _COPIED = ("infra", "layers", "lambdas", "local", "rollout", "sdk", "examples")
 _SHARED = (".venv", ".venv-stack", "node_modules", "build")
 _UP = "What arrives in the inbox shows here"
-START_SECONDS = 120
+#: A first start synthesizes, which takes minutes on a machine that is busy with other tests.
+START_SECONDS = 300
 
 
 class Running:

@@ -144,7 +144,8 @@ def test_the_receiver_of_a_deleted_job_has_its_grace_and_is_stopped_then_though_
 
 
 def test_a_receiver_that_accepts_after_its_job_was_deleted_hears_of_it_too(api: Api) -> None:
-    answer, early = api.clockwork.targets._answer, []
+    answer = api.clockwork.targets._answer
+    early: list[Answer] = []
 
     def deleting(delivery: Any) -> Any:
         if not early:

@@ -73,7 +73,8 @@ def see_to_older(world: World, job: NamedJob, *, is_repeat: bool = False) -> Und
 
 def _watch(world: World, found: Sequence[Execution], stands: Sequence[Execution]) -> None:
     """See to it that a receiver that goes on though its job was deleted is stopped. Raises Unavailable."""
-    noted, met = [], []
+    noted: list[Execution] = []
+    met: list[Execution] = []
     for before, after in zip(found, stands, strict=True):
         if after.cancel_noted_at is not None and after.state is State.RUNNING:
             (noted if before.cancel_noted_at is None else met).append(after)
