@@ -23,7 +23,7 @@ from infra.network import Network
 #: of a pool is three, and a pool has four more.
 MOST_RESOURCES_OF_QUEUES = 270
 #: The environment of a Lambda has 4 KB, of which Clockwork's other settings leave so many characters at the least.
-MOST_CHARACTERS_OF_LISTS = 650
+MOST_CHARACTERS_OF_LISTS = 620
 STAGES = ("account", "local", "smoke")
 #: The only name of a stack whose tables and queues go with it, although it is in an account.
 SMOKE = "Clockwork-Smoke"
@@ -170,15 +170,7 @@ def _faults(given: Mapping[str, Any], *, is_local: bool) -> Iterator[str]:
         derived = _derived_name(_value(given, "name"), use)
         if derived and queue != derived:
             yield f"adopt: {use} is {queue}, and would have to be {derived}: only a stack of the same name adopts it"
-    names = [plain_name(one["name"]) for one in _value(given, "pools")]
-    if alike := sorted({name for name in names if names.count(name) > 1}):
-        yield f"pools: two have the name {alike[0]}, but for hyphens"
-    further, pools = 10 * _value(given, "releaseQueues"), sum(4 + 3 * len(one) for one in _pools(given).values())
-    if further + pools > MOST_RESOURCES_OF_QUEUES:
-        yield "pools: with so many releaseQueues they do not fit into one stack: give fewer of either"
-    texts = [*_value(given, "adminPrincipals"), *(pool_setting(*one) for one in _pools(given).items())]
-    if _pools(given) and sum(len(text) + 4 for text in texts) > MOST_CHARACTERS_OF_LISTS:
-        yield "pools: with so many adminPrincipals they do not fit into a Lambda's environment: let admins share a role"
+    yield from _faults_of_pools(given)
     for option, part in (("region", 3), ("account", 4)):
         of_key = given.get("keyArn", "").split(":")[part:][:1]
         if of_key and given.get(option, of_key[0]) != of_key[0]:
@@ -191,6 +183,18 @@ def _faults(given: Mapping[str, Any], *, is_local: bool) -> Iterator[str]:
         yield from (f"kafka: {fault}" for fault in faults_of_cluster(cluster, prefix))
         if is_local and "bootstrapServers" not in cluster:
             yield "kafka: the local stage has no MSK: give bootstrapServers"
+
+
+def _faults_of_pools(given: Mapping[str, Any]) -> Iterator[str]:
+    names = [plain_name(one["name"]) for one in _value(given, "pools")]
+    if alike := sorted({name for name in names if names.count(name) > 1}):
+        yield f"pools: two have the name {alike[0]}, but for hyphens"
+    further, pools = 10 * _value(given, "releaseQueues"), sum(4 + 3 * len(one) for one in _pools(given).values())
+    if further + pools > MOST_RESOURCES_OF_QUEUES:
+        yield "pools: with so many releaseQueues they do not fit into one stack: give fewer of either"
+    texts = [*_value(given, "adminPrincipals"), *(pool_setting(*one) for one in _pools(given).items())]
+    if _pools(given) and sum(len(text) + 4 for text in texts) > MOST_CHARACTERS_OF_LISTS:
+        yield "pools: with so many adminPrincipals they do not fit into a Lambda's environment: let admins share a role"
 
 
 def plain_name(pool: str) -> str:

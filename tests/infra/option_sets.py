@@ -47,7 +47,7 @@ OPTION_SETS: dict[str, dict[str, Any]] = {
         "releaseQueues": MOST_QUEUES,
         "shards": 1_000,
         "name": "A-name-as-long-as-it-may",
-        "adminPrincipals": [f"arn:aws:iam::123456789012:role/SchedulerAdministrators{number}" for number in range(9)],
+        "adminPrincipals": [f"arn:aws:iam::123456789012:role/SchedulerAdministrators{number}" for number in range(8)],
         "targetArns": [
             *(ARNS.format("lambda", f"function:billing-jobs-{number}-*") for number in range(10)),
             ARNS.format("events", "event-bus/orders"),
