@@ -9,16 +9,17 @@ from typing import Any
 
 from constructs import Node
 
-from clockwork.domain.pools.pool import PRIORITIES
 from clockwork.settings import Settings, pool_setting, private_queue_name, release_queue_name
 from infra import concurrency
 from infra.deployment.document import InvalidDeployment, options_of
 from infra.deployment.overrides import overrides
-from infra.deployment.schema import default_of
+from infra.deployment.schema import OPTIONS, default_of
 from infra.kafka.cluster import KafkaCluster
 from infra.kafka.rules import faults_of_cluster
 from infra.network import Network
 
+#: The priorities of a pool that names none.
+_PRIORITIES = tuple(OPTIONS["pools"]["items"]["properties"]["priorities"]["items"]["enum"])
 #: A stack has at most 500 resources. A further release queue is ten of them with its deliverer and alarms, a priority
 #: of a pool is three, and a pool has four more.
 MOST_RESOURCES_OF_QUEUES = 270
@@ -154,7 +155,7 @@ def _options(given: Mapping[str, Any], settings: Settings) -> Options:
 
 
 def _pools(given: Mapping[str, Any]) -> Mapping[str, tuple[str, ...]]:
-    return {one["name"]: tuple(one.get("priorities", PRIORITIES)) for one in _value(given, "pools")}
+    return {one["name"]: tuple(one.get("priorities", _PRIORITIES)) for one in _value(given, "pools")}
 
 
 def _value(given: Mapping[str, Any], option: str) -> Any:

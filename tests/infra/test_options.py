@@ -9,6 +9,7 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 
+from clockwork.domain.pools.pool import PRIORITIES
 from clockwork.settings import Settings
 from infra import ROOT, concurrency
 from infra.deployment.document import InvalidDeployment, options_of
@@ -81,6 +82,7 @@ def test_a_pool_has_all_priorities_unless_it_names_its_own() -> None:
     assert chosen.pools == {"batch-etl": ("high", "normal", "low"), "gpu": ("normal",)}
     assert chosen.settings.pools == ("batch-etl=high,normal,low", "gpu=normal")
     assert options().settings.pools == ()
+    assert OPTIONS["pools"]["items"]["properties"]["priorities"]["items"]["enum"] == list(PRIORITIES)
 
 
 def test_queues_of_pools_are_adopted_by_a_stack_of_their_name() -> None:
