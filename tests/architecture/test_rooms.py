@@ -17,6 +17,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
     "flows": (
         ("sweep", "requests"),
         ("deliver", "poll", "named"),
+        ("graces",),
         ("timeline", "deaths", "skipped", "access", "idempotency"),
         ("records", "overlaps"),
         ("trail",),

@@ -122,7 +122,8 @@ def test_a_page_that_grows_too_large_goes_on_behind_what_it_shows(
         api.create(jobKey=f"k{n}", schedule={"delaySeconds": seconds}).body["jobId"] for n, seconds in enumerate(fires)
     }
     ids |= {api.create(schedule={"delaySeconds": 100 * n + 7}).body["jobId"] for n in range(1, 5)}
-    pages, query = [], {"clientId": "acme"}
+    pages: list[Any] = []
+    query = {"clientId": "acme"}
     while not pages or "nextToken" in pages[-1]:
         pages.append(api.call("GET", "/v1/upcoming", query=query).body)
         query = {"clientId": "acme", "nextToken": pages[-1].get("nextToken", "")}

@@ -96,7 +96,7 @@ class Token(click.ParamType):  # type: ignore[type-arg]
         name = str(value)
         try:
             with click.open_file(name, encoding="utf-8") as file:
-                token = file.read(_LONGEST_TOKEN + 1).strip()
+                token = str(file.read(_LONGEST_TOKEN + 1)).strip()
         except OSError as error:
             self.fail(f"cannot read {name!r}: {error.strerror}", param, ctx)
         except ValueError:

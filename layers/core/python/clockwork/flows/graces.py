@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.executions import Execution
 from clockwork.domain.lifecycle.awaiting import release_of, watch_of, watched_again
-from clockwork.flows.deliver.waiting import send_retries
+from clockwork.flows.timeline.retries import send_retries
 from clockwork.flows.world import World
 
 
