@@ -23,6 +23,7 @@ from clockwork.edge.operations.dead import DeadApi
 from clockwork.edge.operations.named_jobs import NamedApi
 from clockwork.edge.operations.original import OriginalApi, OriginalScheduleBody, schedule
 from clockwork.edge.operations.overview import OverviewApi
+from clockwork.edge.operations.pools import PoolApi
 from clockwork.edge.operations.reports import ReportApi
 from clockwork.edge.requests.clients import ClientBody
 from clockwork.edge.responses.clients import ShownClient
@@ -34,7 +35,7 @@ from clockwork.flows.requests.clients import change_client
 from clockwork.flows.requests.holding import what_holds
 
 
-class Api(CreateApi, NamedApi, BulkApi, ClientApi, DeadApi, OriginalApi, OverviewApi, ReportApi):
+class Api(CreateApi, NamedApi, BulkApi, ClientApi, DeadApi, OriginalApi, OverviewApi, PoolApi, ReportApi):
     """All operations of one Lambda environment."""
 
     def post_schedule(self, request: Request) -> Answer:
