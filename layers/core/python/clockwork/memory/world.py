@@ -23,6 +23,7 @@ from clockwork.memory.executions import MemoryExecutions
 from clockwork.memory.jobs import MemoryJobs
 from clockwork.memory.ordered_queue import MemoryOrderedQueue
 from clockwork.memory.outboxes import MemoryDeadLetters, MemoryNotices
+from clockwork.memory.pools import MemoryPoolQueues, MemoryTicketKeys
 from clockwork.memory.queue import MemoryQueue
 from clockwork.memory.regulation import MemoryRegulation
 from clockwork.memory.release_queue import MemoryReleaseQueue
@@ -62,6 +63,8 @@ class MemoryClockwork:
         self.regulation = MemoryRegulation()
         self.trail = MemoryTrail()
         self.signing_secrets = MemorySigningSecrets()
+        self.pool_queues = MemoryPoolQueues(self.clock, self.settings.pool_queue_urls)
+        self.ticket_keys = MemoryTicketKeys()
         self.world = World(
             settings=self.settings,
             clock=self.clock,
@@ -82,6 +85,8 @@ class MemoryClockwork:
             regulation=self.regulation,
             trail=self.trail,
             signing_secrets=self.signing_secrets,
+            pool_queues=self.pool_queues,
+            ticket_keys=self.ticket_keys,
         )
 
     def poll_all(self) -> list[PollReport]:

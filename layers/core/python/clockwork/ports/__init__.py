@@ -18,7 +18,10 @@ from clockwork.ports.queues import (
     DeadLetters,
     InHand,
     Notices,
+    PoolMessage,
+    PoolQueues,
     ReleaseQueue,
+    TicketKeys,
 )
 from clockwork.ports.tables import (
     Clients,
@@ -48,6 +51,8 @@ __all__ = [
     "Lease",
     "Listed",
     "Notices",
+    "PoolMessage",
+    "PoolQueues",
     "Random",
     "Refused",
     "Regulation",
@@ -56,6 +61,7 @@ __all__ = [
     "Shards",
     "SigningSecrets",
     "Targets",
+    "TicketKeys",
     "Timeline",
     "Trail",
 ]

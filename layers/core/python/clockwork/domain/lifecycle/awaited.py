@@ -23,6 +23,7 @@ def reopened(stored: Execution) -> Execution:
         ended_by=None,
         reason=None,
         budget_from=stored.attempt,
+        handbacks=0,
         lost_workers=0,
         skipped=None,
     )
