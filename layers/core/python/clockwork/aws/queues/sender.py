@@ -44,9 +44,7 @@ class Message:
 class Sender:
     """Sends messages to one queue."""
 
-    def __init__(
-        self, aws: Aws, queue_url: str, *, elapsed_seconds: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, aws: Aws, queue_url: str, *, elapsed_seconds: Callable[[], float] = time.monotonic) -> None:
         self._url = queue_url
         self._elapsed_seconds = elapsed_seconds
         self._sqs = aws.plane("sqs", attempts=1)  # `_send_all` repeats, and nothing else

@@ -31,6 +31,7 @@ from clockwork.domain.releases import Release
 from clockwork.domain.retention import ending
 from clockwork.domain.waits import together, without
 
+
 class Action(Enum):
     """The next step of a deliverer with a release in hand."""
 

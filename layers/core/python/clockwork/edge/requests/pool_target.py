@@ -21,7 +21,10 @@ class PoolTargetBody(EdgeModel):
     pool: str = Field(pattern=f"^{POOL_NAME.pattern}$")
     handler: str = Field(pattern=f"^{HANDLER.pattern}$", description="one of the pool's handlers")
     timeout_seconds: float = Field(
-        3_600, ge=1, le=LONGEST_TIMEOUT_SECONDS, description="an attempt ends so long after its start, heartbeats or not"
+        3_600,
+        ge=1,
+        le=LONGEST_TIMEOUT_SECONDS,
+        description="an attempt ends so long after its start, heartbeats or not",
     )
     priority: Literal["normal", "high", "low"] = "normal"
 

@@ -43,7 +43,9 @@ class TicketBody(EdgeModel):
 class ClaimsBody(EdgeModel):
     """POST /v1/pools/{pool}/claims."""
 
-    worker_id: str = Field(min_length=1, max_length=128, pattern=r"^[\x21-\x7e]+$", description="shown with its attempts")
+    worker_id: str = Field(
+        min_length=1, max_length=128, pattern=r"^[\x21-\x7e]+$", description="shown with its attempts"
+    )
     handlers: list[Annotated[str, Field(pattern=f"^{HANDLER.pattern}$")]] = Field(min_length=1, max_length=200)
     claims: list[TicketBody] = Field(min_length=1, max_length=MOST_CLAIMS)
 

@@ -22,7 +22,9 @@ class Attempt(AnswerBody):
     """One attempt at the target; the last one may be under way."""
 
     number: int
-    state: Annotated[str, one_of(["RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "HANDED_BACK", "WORKER_LOST", "CANCELLED"])]
+    state: Annotated[
+        str, one_of(["RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "HANDED_BACK", "WORKER_LOST", "CANCELLED"])
+    ]
     started_at: Instant
     ended_at: Instant | None = None
     lateness_ms: Annotated[

@@ -146,7 +146,11 @@ def _log_unread(pool: str, why_not: str) -> None:
 def _of_handlers(batch: Batch, items: Sequence[Item], handlers: Sequence[str]) -> list[Item]:
     """The items whose handlers the worker has. The others come again, to another worker with some luck."""
     having = set(handlers)
-    lacking = [item for item in items if isinstance(t := item.release.occurrence.target, PoolTarget) and t.handler not in having]
+    lacking = [
+        item
+        for item in items
+        if isinstance(t := item.release.occurrence.target, PoolTarget) and t.handler not in having
+    ]
     now = batch.world.clock.now()
     for item in lacking:
         run_at = max(item.release.run_at, now + min(meets_again_ms(item.release.meets), LONGEST_LACK_MS))

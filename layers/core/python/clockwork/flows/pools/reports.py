@@ -101,9 +101,7 @@ def _take(
     return [_taken(known.get(index)) for index in range(len(tokens))]
 
 
-def _open(
-    text: str, pool: Pool, plan: Callable[[Token, Execution | None], ReportPlan]
-) -> _Open | None:
+def _open(text: str, pool: Pool, plan: Callable[[Token, Execution | None], ReportPlan]) -> _Open | None:
     """The report under a token's text; None if that is no token."""
     try:
         token = decode_token(text)
