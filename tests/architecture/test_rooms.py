@@ -33,7 +33,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("ordering",),
         ("releases",),
         ("closings", "ids", "retention"),
-        ("clients", "executions"),
+        ("clients", "executions", "pools"),
         ("jobs", "recurrence", "timeline"),
         ("cron",),
         ("errors", "instants", "keys", "waits"),

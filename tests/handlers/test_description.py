@@ -107,7 +107,8 @@ def _at_work(job_id: str, token: Token, now: int) -> Execution:
 
 @pytest.mark.parametrize(("route", "example"), EXAMPLES)
 def test_every_example_is_taken(route: Any, example: dict[str, Any]) -> None:
-    api = Api(kafka_release_queue_url="https://sqs.us-east-1.amazonaws.com/123456789012/kafka")
+    pools = ("batch-etl=high,normal,low",)
+    api = Api(kafka_release_queue_url="https://sqs.us-east-1.amazonaws.com/123456789012/kafka", pools=pools)
     lists = {"allowedQueueArns": ["arn:aws:sqs:us-east-1:123456789012:orders"], "allowedTopics": ["orderTopic"]}
     api.clockwork.signing_secrets.names.add("clockwork/acme")
     api.call("PUT", "/v1/clients/acme", {"principals": [ALICE], **lists}, caller=ADMIN)
@@ -134,7 +135,7 @@ def test_every_example_is_taken(route: Any, example: dict[str, Any]) -> None:
             at_work = at_work.changed(cancel_noted_at=api.clockwork.clock.at)
         api.clockwork.executions.save([(None, at_work)])
         sent = {**example, "token": str(token)}
-    path = route.path.format(jobId=job_id, clientId="acme", executionId=execution_id)
+    path = route.path.format(jobId=job_id, clientId="acme", executionId=execution_id, pool="batch-etl")
     answer = api.call(route.method, path, sent, caller=ADMIN if route.admin else ALICE)
     assert answer.status == OPERATIONS[route.operation].status
     assert '"status":422' not in answer.text
