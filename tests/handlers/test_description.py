@@ -26,10 +26,11 @@ from tests.handlers.handlers import Api
 from tests.handlers.wsgi import Gateway
 from tests.support.examples import ADMIN, ALICE, execution, occurrence
 
-API = Api()
+API = Api(pools=("batch-etl=normal",))
 JOB = API.create(schedule={"delaySeconds": 1}).body["jobId"]
 API.clockwork.run_until(API.clockwork.clock.at + 100_000)
 IDS = {"jobId": JOB, "executionId": API.clockwork.executions.all()[0].execution_id, "clientId": "acme"}
+IDS["pool"] = "batch-etl"
 SCHEMA = schemathesis.openapi.from_wsgi("/v1/openapi.json", Gateway(API, ADMIN))
 CHECKED: list[Any] = CHECKS.get_by_names(  # the library's types say that not all of them are functions
     [

@@ -1,7 +1,7 @@
 """Read and change the pools that the deployment has queues for.
 
 A pool is written as a client is: read it, change it, and write it only if nobody has changed it meanwhile; otherwise
-begin anew. If the process dies before the write, the trail's entry stands for a change that was not made; the caller
+begin anew. If the process dies before the write, the trail's entry (and a key for tickets) stands for a change that was not made; the caller
 repeats. If the answer of the write is lost, the repeat finds the pool as it is to be and writes nothing.
 """
 
@@ -73,6 +73,8 @@ def change_pool(
             raise RevisionConflict(detail)
         note(TRAIL + name, differences(msgspec.json.encode(before), msgspec.json.encode(after)))
         after = msgspec.structs.replace(after, revision=before.revision + 1)
+        # Whoever sends to a pool seals it: there is a key before there is anything to send.
+        world.ticket_keys.make(world.random.token() + world.random.token())
         if world.pools.put(after, replaces=before.revision):
             return after
     raise Unavailable(f"pool {name} keeps changing")
