@@ -46,6 +46,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
         "attempt": 0,
         "lost_workers": 0,
         "budget_from": 0,
+        "handbacks": 0,
         "unclaimed": False,
         "paced": False,
         "as_it_was": False,
@@ -67,6 +68,8 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
     "Parked": {"rate": 5.0, "by_hand": False, "noted_at": 0, "swept_until": 0},
     "Payload": {"is_text": False},
     "Pointer": {"read_at": 0},
+    "Pool": {"revision": 0, "lease_seconds": 90},
+    "PoolTarget": {"timeout_seconds": 3_600, "priority": "normal"},
     "Recurrence": {"timezone": "UTC", "jitter_seconds": 0},
     "Release": {
         "attempt": 1,

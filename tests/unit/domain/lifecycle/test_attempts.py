@@ -16,9 +16,9 @@ from clockwork.domain.lifecycle.attempts import (
     plan_outcome,
     plan_unrecorded_outcome,
 )
-from clockwork.domain.lifecycle.history import ATTEMPTS_KEPT, EXCERPTS_KEPT, attempt_of
 from clockwork.domain.lifecycle.awaiting import CLAIM_GRACE_MS
 from clockwork.domain.lifecycle.expiry import ended_execution
+from clockwork.domain.lifecycle.history import ATTEMPTS_KEPT, EXCERPTS_KEPT, attempt_of
 from clockwork.domain.storage.codec import encode
 from tests.support.examples import NOW, execution, failure, occurrence, release, success
 

@@ -17,16 +17,15 @@ from clockwork.flows.poll.ordered_shard import poll_ordered_shard
 from clockwork.flows.poll.shard import PollReport, poll_shard
 from clockwork.flows.timeline.shards import all_shards
 from clockwork.flows.world import World
-from clockwork.memory.clients import MemoryClients, MemoryKeyRows, MemoryPools
+from clockwork.memory.clients import MemoryClients, MemoryKeyRows, MemoryPools, MemoryTicketKeys
 from clockwork.memory.clock import MemoryClock, SeededRandom
 from clockwork.memory.executions import MemoryExecutions
 from clockwork.memory.jobs import MemoryJobs
 from clockwork.memory.ordered_queue import MemoryOrderedQueue
 from clockwork.memory.outboxes import MemoryDeadLetters, MemoryNotices
-from clockwork.memory.pools import MemoryPoolQueues, MemoryTicketKeys
 from clockwork.memory.queue import MemoryQueue
 from clockwork.memory.regulation import MemoryRegulation
-from clockwork.memory.release_queue import MemoryReleaseQueue
+from clockwork.memory.release_queue import MemoryPoolQueues, MemoryReleaseQueue
 from clockwork.memory.shards import MemoryShards
 from clockwork.memory.signing_secrets import MemorySigningSecrets
 from clockwork.memory.targets import MemoryInvoker, MemoryTargets

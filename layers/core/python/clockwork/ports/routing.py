@@ -1,7 +1,7 @@
 """Routing of releases: a release queue that is made of several, and the functions that pick one for each release.
 
-A release's queue depends on four facts: whether workers of a pool start it, whether it is ordered, which Lambda delivers it (for Kafka and for private
-targets it is another one), and its shard.
+A release's queue depends on four facts: whether workers of a pool start it, whether it is ordered, which Lambda
+delivers it (for Kafka and for private targets it is another one), and its shard.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ from clockwork.domain.targets.envelopes import json_of
 from clockwork.edge.http.checks import Checks, EdgeModel, checks_of
 from clockwork.edge.http.fields import kept
 from clockwork.edge.requests.aws_targets import EventBridgeTargetBody, LambdaTargetBody, SnsTargetBody, SqsTargetBody
-from clockwork.edge.requests.pool_target import PoolTargetBody
 from clockwork.edge.requests.policies import CompletionBody, RelevancyWindow, RetryPolicyBody
+from clockwork.edge.requests.pool_target import PoolTargetBody
 from clockwork.edge.requests.schedules import ScheduleBody, instant_of
 from clockwork.edge.requests.targets import TargetBody, kept_target
 

@@ -1,4 +1,4 @@
-"""A handler of a pool as a request names it, whether the deployment has the pool, and whether its client may name it."""
+"""A handler of a pool as a request names it, and whether its client may name it."""
 
 from __future__ import annotations
 

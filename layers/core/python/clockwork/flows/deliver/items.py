@@ -51,7 +51,8 @@ class Item(msgspec.Struct):
     `objection`: why it ends undelivered, as its client was deleted.
     `has_cap`: its client chose a concurrency limit.
     `left`: it is parked, was sent back, has ended or failed, so that this batch is done with it.
-    `secret`: of its token, under which its receiver calls back. `whole`: what its named job had for it when it was asked.
+    `secret`: of its token, under which its receiver calls back.
+    `whole`: what its named job had for it when it was asked.
     `replans`: how often a change of its record may still be planned again.
     """
 

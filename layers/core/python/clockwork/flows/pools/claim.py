@@ -4,10 +4,10 @@ The worker has received tickets from its pool's queue, and hands them in. For ea
 the watch, writes the claim, looks at the job, and answers `start` or `gone`. Then it deletes the message itself.
 
 How it fails. Dies before the watch: nothing was changed, and the ticket comes back. Between watch and claim: the watch
-finds it unclaimed, and the ticket comes back. Behind the claim: the worker asks again with the same claimId and gets the
-same answer, or the watch finds the end of the lease. Stalls before the claim beyond the watch: the watch has changed
-the record, and the claim fails. What gets no answer is `unavailable`, and its ticket stays. A ticket that is made up,
-altered, or of another pool is `gone`, whatever it names.
+finds it unclaimed, and the ticket comes back. Behind the claim: the worker asks again with the same claimId and gets
+the same answer, or the watch finds the end of the lease. Stalls before the claim beyond the watch: the watch has
+changed the record, and the claim fails. What gets no answer is `unavailable`, and its ticket stays. A ticket that is
+made up, altered, or of another pool is `gone`, whatever it names.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class Start(msgspec.Struct, frozen=True):
-    """What a worker is to start: its release, the record with its claim, its token, and the clock at the answer (ms)."""
+    """What a worker is to start: its release, the record with its claim, its token, and when that is answered (ms)."""
 
     release: Release
     claimed: Execution

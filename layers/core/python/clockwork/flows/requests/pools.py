@@ -1,7 +1,7 @@
 """Read and change the pools that the deployment has queues for.
 
 A pool is written as a client is: read it, change it, and write it only if nobody has changed it meanwhile; otherwise
-begin anew. If the process dies before the write, the trail's entry (and a key for tickets) stands for a change that was not made; the caller
+begin anew. If the process dies before the write, the trail's entry stands for a change that was not made; the caller
 repeats. If the answer of the write is lost, the repeat finds the pool as it is to be and writes nothing.
 """
 
