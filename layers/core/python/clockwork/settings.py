@@ -176,18 +176,15 @@ class Settings:
     @property
     def pool_queue_urls(self) -> Mapping[str, Mapping[str, str]]:
         """The URLs of the pools' queues, by pool and priority, derived as those of the further release queues are."""
-        return self._of_pools(dead=False)
-
-    @property
-    def pool_dead_letter_queue_urls(self) -> Mapping[str, Mapping[str, str]]:
-        """The URLs of their dead-letter queues, by pool and priority."""
-        return self._of_pools(dead=True)
-
-    def _of_pools(self, *, dead: bool) -> Mapping[str, Mapping[str, str]]:
         return {
-            pool: {one: self._beside(pool_queue_name(self.stack_name, pool, one, dead=dead)) for one in priorities}
+            pool: {one: self._beside(pool_queue_name(self.stack_name, pool, one)) for one in priorities}
             for pool, priorities in map(_pool_of, self.pools)
         }
+
+    @property
+    def pool_dead_letter_queue_urls(self) -> Mapping[str, str]:
+        """The URLs of their dead-letter queues, by pool: all priorities of a pool share one."""
+        return {pool: self._beside(pool_queue_name(self.stack_name, pool)) for pool, _ in map(_pool_of, self.pools)}
 
     def _beside(self, queue_name: str) -> str:
         return f"{self.release_queue_url.rpartition('/')[0]}/{queue_name}"
@@ -256,9 +253,9 @@ def private_queue_name(stack_name: str, *, ordered: bool = False) -> str:
     return f"{stack_name}-PrivateOrderedRelease.fifo" if ordered else f"{stack_name}-PrivateRelease"
 
 
-def pool_queue_name(stack_name: str, pool: str, priority: str, *, dead: bool = False) -> str:
-    """The name of a pool's queue for one priority, or with `dead` that of its dead-letter queue."""
-    return f"{stack_name}-{'PoolDead' if dead else 'Pool'}-{pool}-{priority}"
+def pool_queue_name(stack_name: str, pool: str, priority: str = "") -> str:
+    """The name of a pool's queue for one priority; without one, that of the pool's dead-letter queue."""
+    return f"{stack_name}-Pool-{pool}-{priority}" if priority else f"{stack_name}-PoolDead-{pool}"
 
 
 def pool_setting(name: str, priorities: Collection[str]) -> str:
