@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from clockwork.domain.executions import Execution
+from clockwork.flows.sweep.dead_letters import sweep_dead_letters
 from clockwork.flows.sweep.unpark import unpark
 from tests.handlers.fleet import HANDLER, POOL, ROLE, TARGET, Worker, claim_of, with_pool
 from tests.handlers.handlers import Api
@@ -362,6 +363,20 @@ def test_a_dead_execution_of_a_named_job_keeps_what_it_would_have_done(api: Api)
     assert only(api, job_id)["state"] == "DEAD"
     assert record.occurrence is not None
     assert json.loads(record.occurrence.payload.body) == {"month": 5}
+
+
+def test_a_dead_ticket_is_sent_again_and_one_that_was_made_up_stays(api: Api) -> None:
+    created(api)
+    queue = api.clockwork.pool_queues.of(POOL)
+    (message,) = queue.messages.values()
+    message.receive_count = 100
+    made_up = queue.messages[queue.put(message.body.replace('"mac":"', '"mac":"0'))]
+    made_up.receive_count = 100
+    assert Worker(api).receive() == []
+    assert len(queue.dead) == 2
+    report = sweep_dead_letters(api.clockwork.world, api.clockwork.clock.at + 300_000)
+    assert (report.released, list(queue.dead)) == (1, [made_up.message_id])
+    assert Worker(api).take()[0]["outcome"] == "start"
 
 
 def test_one_claim_of_several_fails_alone(api: Api) -> None:

@@ -190,7 +190,7 @@ def _dead_letters(aws: Any, settings: Settings) -> ports.DeadLetters:
     urls = [settings.release_dead_letter_queue_url, settings.ordered_release_dead_letter_queue_url]
     if settings.has_kafka:
         urls += [settings.kafka_release_dead_letter_queue_url, settings.kafka_ordered_release_dead_letter_queue_url]
-    return AwsDeadLetters(aws, urls)
+    return AwsDeadLetters(aws, [*urls, *settings.pool_dead_letter_queue_urls.values()])
 
 
 def _in_hand(aws: Any, settings: Settings) -> ports.InHand:

@@ -75,7 +75,7 @@ class MemoryClockwork:
             executions=self.executions,
             releases=Routed(by_order(self.queue, self.ordered_queue)),
             backlog=self.queue,
-            dead_letters=MemoryDeadLetters(self.queue, self.ordered_queue),
+            dead_letters=MemoryDeadLetters(self.queue, self.ordered_queue, *self.pool_queues.all()),
             notices=self.notices,
             in_hand=self.ordered_queue,
             invoker=self.invoker,
