@@ -26,6 +26,8 @@ class AtWork(Answer):
     cancel_requested: bool | None
     progress: float | None
     message: str | None
+    pool: str | None
+    worker_id: str | None
 
 
 class Report(Answer):
