@@ -197,7 +197,7 @@ ANSWERS: dict[type[Answer], set[str]] = {
     results.HttpTarget: {"ShownHttpTarget", "HttpTargetBody"},
     results.SqsTarget: {"ShownSqsTarget", "SqsTargetBody"},
     results.SnsTarget: {"ShownSnsTarget", "SnsTargetBody"},
-    results.PoolTarget: {"ShownPoolTarget", "PoolTargetBody"},
+    reports.PoolTarget: {"ShownPoolTarget", "PoolTargetBody"},
     results.KafkaTarget: {"ShownKafkaTarget", "KafkaTargetBody"},
     results.LambdaTarget: {"ShownLambdaTarget", "LambdaTargetBody"},
     results.EventBridgeTarget: {"ShownEventBridgeTarget", "EventBridgeTargetBody"},

@@ -11,14 +11,13 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from clockwork_client.answers import Answer, Target, camel, text_of
-from clockwork_client.reports import Completion
+from clockwork_client.reports import Completion, PoolTarget
 from clockwork_client.results import (
     EventBridgeTarget,
     HttpTarget,
     KafkaTarget,
     LambdaTarget,
     RetryPolicy,
-    PoolTarget,
     SnsTarget,
     SqsTarget,
 )

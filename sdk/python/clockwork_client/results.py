@@ -63,15 +63,6 @@ class SnsTarget(Target):
     role_arn: str | None
 
 
-class PoolTarget(Target):
-    """A handler of a pool, whose workers pull."""
-
-    pool: str
-    handler: str
-    timeout_seconds: float | None
-    priority: str | None
-
-
 class RetryPolicy(Answer):
     """When a failed attempt is tried again. `retry(...)` makes one for a request."""
 
