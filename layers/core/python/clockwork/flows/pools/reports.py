@@ -119,20 +119,20 @@ def _is_of(pool: Pool, stored: Execution | None) -> bool:
 def _read(world: World, some: Sequence[_Open]) -> None:
     refs = [(ids.decode_execution(one.token.execution_id).job_id, one.token.execution_id) for one in some]
     for one, stored in zip(some, records_apart(world, refs), strict=True):
-        with contained(world.environment.faults, lambda _, one=one: _leave(one), one.token.execution_id):
+        with contained(world.environment.faults, partial(_leave, one), one.token.execution_id):
             if isinstance(stored, Unavailable):
                 raise stored
             one.stored = readable(stored)
 
 
-def _leave(one: _Open) -> None:
+def _leave(one: _Open, _why_not: str) -> None:
     one.is_unavailable = True
 
 
 def _round(world: World, some: Sequence[_Open]) -> list[_Open]:
     """Plan each and save what the plans ask for, all together; returns those whose records have changed meanwhile."""
     for one in some:
-        with contained(world.environment.faults, lambda _, one=one: _leave(one), one.token.execution_id):
+        with contained(world.environment.faults, partial(_leave, one), one.token.execution_id):
             one.plan = one.plan_of(one.stored)
     saving = [(one, one.plan.execution) for one in some if one.plan and one.plan.execution and not one.is_unavailable]
     saves = world.executions.save([(one.stored, after) for one, after in saving]) if saving else ()
