@@ -18,6 +18,7 @@ ORDER: dict[str, tuple[tuple[str, ...], ...]] = {
         ("pools",),
         ("sweep", "requests"),
         ("deliver", "poll", "named"),
+        ("graces",),
         ("timeline", "deaths", "skipped", "access", "idempotency"),
         ("records", "overlaps"),
         ("trail",),

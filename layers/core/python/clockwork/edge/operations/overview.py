@@ -125,7 +125,8 @@ class OverviewApi(Operations):
         found = list_upcoming(self.world, client.client_id, start, until, limit, client.since_at)
         shown = ((_token(one.position), answers.UpcomingItem.of(one, is_paused=client.paused)) for one in found.items)
         more = None if found.goes_on is None else _token(found.goes_on)
-        return HTTPStatus.OK, answers.UpcomingPage(*page(shown, more))
+        items, next_token = page(shown, more)
+        return HTTPStatus.OK, answers.UpcomingPage(sorted(items, key=lambda one: one.at), next_token)
 
 
 def _client_id(token: str) -> str | None:
