@@ -35,9 +35,10 @@ from clockwork.flows.deliver.deliver import claimable, is_refused, record_refuse
 from clockwork.flows.deliver.inform import LOST_CLAIM
 from clockwork.flows.deliver.items import Item, is_still_ours
 from clockwork.flows.deliver.start import wanted
-from clockwork.flows.deliver.waiting import Resent, send_retries
+from clockwork.flows.deliver.waiting import Resent
 from clockwork.flows.outages import tolerated
 from clockwork.flows.records import Planned, replace
+from clockwork.flows.timeline.retries import send_retries
 from clockwork.flows.world import World
 
 log = logging.getLogger(__name__)

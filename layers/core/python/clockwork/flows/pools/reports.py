@@ -21,9 +21,9 @@ from clockwork.domain.pools.pool import Pool
 from clockwork.domain.releases import Release
 from clockwork.flows.apart import records_apart
 from clockwork.flows.containment import contained
-from clockwork.flows.deliver.waiting import send_retries
 from clockwork.flows.records import MOST_REPLANS
 from clockwork.flows.requests.reporting import Reported
+from clockwork.flows.timeline.retries import send_retries
 from clockwork.flows.world import World
 
 
