@@ -20,7 +20,7 @@ from clockwork.domain.storage import codec
 #: By struct: the value of each field that is left out. The default of a field that is not listed is None, or empty.
 LEFT_OUT: dict[str, dict[str, Any]] = {
     "Attempt": {"lateness_ms": 0},
-    "Awaited": {"as_it_was": False},
+    "Awaited": {"as_it_was": False, "watched_again": False},
     "Client": {"revision": 0, "record": "full", "min_interval_seconds": 1, "paused": False, "since_at": 0},
     "Completion": {"mode": "callback", "heartbeat_seconds": 300, "timeout_seconds": 86_400},
     "CompiledCron": {

@@ -12,7 +12,7 @@ import msgspec
 
 from clockwork.domain.executions import FINAL, WAITING, Attempt, Execution, Outcome, State, kept_until, number_of_last
 from clockwork.domain.fires.hints import hint_of
-from clockwork.domain.lifecycle.awaited import goes_on, reopened
+from clockwork.domain.lifecycle.awaited import fenced, fences, goes_on, reopened
 from clockwork.domain.lifecycle.awaiting import (
     CLAIM_GRACE_MS,
     Worker,
@@ -24,7 +24,6 @@ from clockwork.domain.lifecycle.awaiting import (
     watch_of,
 )
 from clockwork.domain.lifecycle.expiry import expired_execution, is_expired, reason_of
-from clockwork.domain.lifecycle.fences import fenced, fences
 from clockwork.domain.lifecycle.history import attempt_of, last_of
 from clockwork.domain.lifecycle.retries import RetryPlan, meets_again_ms, plan_retry
 from clockwork.domain.releases import Release

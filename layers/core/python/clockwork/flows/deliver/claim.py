@@ -152,7 +152,7 @@ def _watched(batch: Batch, plans: Sequence[tuple[Item, Plan]]) -> list[tuple[Ite
     """The plans without the claims of workers that nobody would watch: what is claimed anew is watched first.
 
     The watch follows the plan, and the claim the watch. So a watch that comes before its claim changes the record on
-    which that claim rests (`domain/lifecycle/fences.py`).
+    which that claim rests (`domain/lifecycle/awaited.py`).
     """
     if batch.worker is None:
         return list(plans)
