@@ -1,8 +1,9 @@
 """Records and the releases that they wait for: which release goes on from a record that has one, or ends with it.
 
-And which one fences it: a watch that finds its attempt unclaimed spoils the claim that may still be on its way. For a pool the watch is sent before the claim is written, so that no claim is ever unwatched. If the call between the
-two stalls for so long that the watch comes first, its claim must fail: nobody would find its end. So the watch raises
-the revision on which such a claim rests. Who claims later has to send a watch of its own.
+And which one fences it. For a pool the watch is sent before the claim is written, so that no claim is ever unwatched.
+If the call between the two stalls for so long that the watch comes first, its claim must fail: nobody would find its
+end. So a watch that finds its attempt unclaimed raises the revision on which such a claim rests. Who claims later has
+to send a watch of its own.
 """
 
 from __future__ import annotations
