@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clockwork.domain.clients import Client
+from clockwork.domain.pools.pool import Pool
 from clockwork.edge.http.checks import Checks
 from clockwork.edge.http.faults import listed_by_pydantic
 from clockwork.edge.http.forms import Form
@@ -19,15 +20,20 @@ from clockwork.settings import Settings
 from tests.handlers.faults import BUS, EVENTBRIDGE, FIELDS, FIFO, FUNCTION, HTTP, LAMBDA, NOW, QUEUE, ROLE, SNS, TOPIC
 
 AT = 1_700_000_000_000
-SETTINGS = Settings.for_local().with_(kafka_release_queue_url="https://sqs/1/k")
+QUEUES = "https://sqs.us-east-1.amazonaws.com/999999999999"
+SETTINGS = Settings.for_local().with_(
+    kafka_release_queue_url=f"{QUEUES}/k", release_queue_url=f"{QUEUES}/Clockwork-Release", pools=("batch=high,normal",)
+)
 CLIENT = Client(
     client_id="acme",
     allowed_queue_arns=(QUEUE, FIFO),
     # Whatever begins so: the pattern of a field alone decides how it ends.
     allowed_topics=("orders*",),
     allowed_target_arns=tuple(f"{arn}*" for arn in (FUNCTION, BUS, TOPIC, ROLE)),
+    allowed_pools=("batch",),
     min_interval_seconds=2,
 )
+POOL = Pool(name="batch", handlers=("close_month",))
 TARGETS: list[Any] = [
     {**HTTP, "method": "PUT", "headers": {"x-shop": "7"}, "timeoutSeconds": 5},
     {"type": "sqs", "queueArn": QUEUE},
@@ -36,6 +42,7 @@ TARGETS: list[Any] = [
     EVENTBRIDGE,
     {**SNS, "topicArn": f"{TOPIC}.fifo", "messageGroupId": "g"},
     {"type": "kafka", "topic": "orders", "key": "k"},
+    {"type": "pool", "pool": "batch", "handler": "close_month", "priority": "high", "timeoutSeconds": 9},
 ]
 RECURRING: list[Any] = [
     {"every": {"seconds": 3_600}, "anchorAt": f"{NOW}Z", "jitterSeconds": 5, "catchUp": "all", "overlap": "skip"},
@@ -98,9 +105,14 @@ NAMES = sorted(
 quick = settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
+def checks_now() -> Checks:
+    """The context of one validation, by the client and the pool of these tests."""
+    return Checks(AT, SETTINGS, CLIENT, pool_named={"batch": POOL}.get)
+
+
 def by_msgspec(kind: type[Form], value: Any) -> Form | None:
     """The form that msgspec makes of a value, if it takes it."""
-    checks = Checks(AT, SETTINGS, CLIENT)
+    checks = checks_now()
     try:
         form = kind.taken(copy.deepcopy(value), checks)
     except ValueError:
@@ -111,7 +123,7 @@ def by_msgspec(kind: type[Form], value: Any) -> Form | None:
 def agree(kind: type[Form], value: Any) -> bool:
     """Whether both take the value. Asserts that they agree, and that both make the same of it."""
     ours = by_msgspec(kind, value)
-    theirs, problems = listed_by_pydantic(kind, copy.deepcopy(value), Checks(AT, SETTINGS, CLIENT))
+    theirs, problems = listed_by_pydantic(kind, copy.deepcopy(value), checks_now())
     assert (ours is None) == bool(problems), (ours, problems)
     if ours is None:
         return False

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from clockwork.domain.clients import Client
 from clockwork.domain.errors import Problem
+from clockwork.domain.pools.pool import Pool
 from clockwork.domain.recurrence import Work
 from clockwork.settings import Settings
 
@@ -30,6 +31,8 @@ class Checks:
     settings: Settings
     client: Client | None = None
     problems: list[Problem] = field(default_factory=list)
+    #: The pool of a name, as admins have written it; None if nobody has. Raises Unavailable.
+    pool_named: Callable[[str], Pool | None] = lambda _: None
     #: What all schedules of the request together may cost.
     work: Work = field(default_factory=lambda: Work(REQUEST_WORK))
 

@@ -12,9 +12,6 @@ from clockwork.edge.http.checks import Checks, pointer_part
 from clockwork.edge.http.forms import Form
 from clockwork.edge.http.models import model_of
 
-NOT_SUPPORTED = "is not supported by this version"
-#: Types of targets that belong to the API's contract but not to this version.
-NOT_BUILT_TARGETS = frozenset({"pool"})
 #: Fields that hold a target.
 TARGETS = frozenset({"target", "onFailure"})
 #: Messages instead of those of pydantic that speak of Python or of Rust. Its other messages are shown as they are.
@@ -58,8 +55,7 @@ def _problem(error: ErrorDetails, value: Any) -> Problem:
     if kind == "union_tag_not_found":
         return Problem(f"{pointer}/type", _WORDS["missing"])
     if kind == "union_tag_invalid":
-        known = context["tag"] in NOT_BUILT_TARGETS
-        return Problem(f"{pointer}/type", NOT_SUPPORTED if known else f"must be one of {context['expected_tags']}")
+        return Problem(f"{pointer}/type", f"must be one of {context['expected_tags']}")
     if kind == "value_error":
         return Problem(pointer, str(context["error"]))
     return Problem(pointer, _WORDS[kind].format(**context) if kind in _WORDS else error["msg"])

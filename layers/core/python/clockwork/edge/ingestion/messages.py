@@ -19,8 +19,8 @@ from clockwork.edge.http.body import SINGLE_BYTES, canonical, parse
 from clockwork.edge.http.checks import Checks
 from clockwork.edge.http.models import EdgeModel, checks_of
 from clockwork.edge.http.validation import validate
+from clockwork.edge.requests.changes import ClientId
 from clockwork.edge.requests.jobs import JobBody, as_sent
-from clockwork.edge.requests.texts import ClientId
 from clockwork.flows.access import Caller
 from clockwork.flows.named.write import NamedRequest
 from clockwork.flows.requests.ingest import Cancel, Command, Ingestion, IngestReport, Message, Rejects
@@ -81,7 +81,7 @@ def read_message(world: World, message: Message) -> Command:
 
 def _create(world: World, message: Message, wanted: CreateMessage, value: dict[str, Any]) -> Command:
     client = _client(world, wanted.client_id)
-    checks = Checks(world.clock.now(), world.settings, client)
+    checks = Checks(world.clock.now(), world.settings, client, pool_named=world.pools.get)
     job = _job(wanted.job, checks)
     if job.job_key is not None:
         definition = job.to_definition(checks, client)

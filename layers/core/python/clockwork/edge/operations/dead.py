@@ -19,9 +19,8 @@ from clockwork.edge.http.models import EdgeModel, checks_of
 from clockwork.edge.http.pages import page, position_of, token_of
 from clockwork.edge.http.request import Request
 from clockwork.edge.operations.base import Answer, Operations
-from clockwork.edge.requests.changes import EmptyBody
+from clockwork.edge.requests.changes import EmptyBody, InstantText
 from clockwork.edge.requests.schedules import instant_of
-from clockwork.edge.requests.texts import InstantText
 from clockwork.edge.responses.executions import CancelledExecution, Execution, ExecutionPage, HandledDead
 from clockwork.flows import access
 from clockwork.flows.requests import cancel, read, redrive

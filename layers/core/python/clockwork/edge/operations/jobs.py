@@ -25,6 +25,7 @@ from clockwork.edge.operations.original import OriginalApi, OriginalScheduleBody
 from clockwork.edge.operations.overview import OverviewApi
 from clockwork.edge.operations.pools import PoolApi
 from clockwork.edge.operations.reports import ReportApi
+from clockwork.edge.operations.workers import WorkerApi
 from clockwork.edge.requests.clients import ClientBody
 from clockwork.edge.responses.clients import ShownClient
 from clockwork.edge.responses.executions import Cancellation, Execution, ExecutionPage, Waiting
@@ -35,7 +36,7 @@ from clockwork.flows.requests.clients import change_client
 from clockwork.flows.requests.holding import what_holds
 
 
-class Api(CreateApi, NamedApi, BulkApi, ClientApi, DeadApi, OriginalApi, OverviewApi, PoolApi, ReportApi):
+class Api(CreateApi, NamedApi, BulkApi, ClientApi, DeadApi, OriginalApi, OverviewApi, PoolApi, ReportApi, WorkerApi):
     """All operations of one Lambda environment."""
 
     def post_schedule(self, request: Request) -> Answer:

@@ -24,10 +24,10 @@ from clockwork.edge.http.models import EdgeModel, checks_of
 from clockwork.edge.http.request import Request
 from clockwork.edge.http.validation import validate
 from clockwork.edge.operations.base import Answer, Operations
+from clockwork.edge.requests.changes import ClientId, JobKey
 from clockwork.edge.requests.http_target import HttpTargetBody
 from clockwork.edge.requests.jobs import JOB_KEY, LARGEST_PAYLOAD, DefinitionBody, as_sent
 from clockwork.edge.requests.kafka_target import KafkaTargetBody
-from clockwork.edge.requests.texts import ClientId, JobKey
 from clockwork.flows import access
 from clockwork.flows.access import get_by_key
 from clockwork.flows.named import write

@@ -1,15 +1,19 @@
-"""The bodies of requests that preview a schedule and that change jobs and clients."""
+"""The bodies of requests that preview a schedule and that change jobs and clients, and texts of rare bodies."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, RootModel, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, Field, RootModel, ValidationInfo, field_validator, model_validator
 
 from clockwork.domain import instants
-from clockwork.edge.http.models import EdgeModel, checks_of
+from clockwork.edge.http.models import EdgeModel, bounded, checks_of
+from clockwork.edge.requests.jobs import CLIENT_ID_TEXT, is_job_key
 from clockwork.edge.requests.schedules import ScheduleBody
-from clockwork.edge.requests.texts import InstantText
+
+ClientId = Annotated[str, bounded(CLIENT_ID_TEXT)]
+JobKey = Annotated[str, AfterValidator(is_job_key)]
+InstantText = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 
 
 class PreviewBody(EdgeModel):

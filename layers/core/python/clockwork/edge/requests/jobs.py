@@ -22,6 +22,7 @@ from clockwork.edge.http.fields import kept
 from clockwork.edge.http.forms import Earlier, FieldCheck, Form
 from clockwork.edge.requests.aws_targets import EventBridgeTargetBody, LambdaTargetBody, SnsTargetBody, SqsTargetBody
 from clockwork.edge.requests.policies import RELEVANCY_WINDOW, CompletionBody, RetryPolicyBody
+from clockwork.edge.requests.pool_target import PoolTargetBody
 from clockwork.edge.requests.schedules import ScheduleBody, instant_of
 from clockwork.edge.requests.targets import TargetBody, kept_target
 
@@ -123,6 +124,13 @@ class DefinitionBody(Form, kw_only=True):
     field_checks: ClassVar[Mapping[str, FieldCheck]] = {"payload": _fits}
     relocated: ClassVar[Mapping[str, tuple[str, str]]] = {"on_failure": ("/target", "/onFailure")}
 
+    @classmethod
+    def before(cls, value: dict[str, Any], checks: Checks) -> None:
+        """Report a callback to a pool."""
+        called_back = value.get("onFailure")
+        if isinstance(called_back, dict) and called_back.get("type") == "pool":
+            checks.report("/onFailure", "must not be a pool: nobody waits for the word of a worker on it")
+
     def after(self, value: dict[str, Any], checks: Checks) -> None:
         """Report a record level or a retry policy that does not go with the rest."""
         self._is_recorded(checks)
@@ -138,10 +146,16 @@ class DefinitionBody(Form, kw_only=True):
             checks.report("/orderingKey", "needs the record level full")
         if self.completion is not None and level != "full":
             checks.report("/completion", "needs the record level full")
+        if isinstance(self.target, PoolTargetBody) and level != "full":
+            checks.report("/target", "needs the record level full")
 
     def _is_in_order(self, sent_policy: dict[str, Any] | None, checks: Checks) -> None:
         if self.ordering_key is not None and self.completion is not None:
             checks.report("/orderingKey", "is not for jobs with completion: an attempt may take days")
+        if isinstance(self.target, PoolTargetBody):
+            self._is_for_workers(checks)
+        if isinstance(self.target, PoolTargetBody):
+            self._is_for_workers(checks)
         if self.sequence is not None and self.ordering_key is None:
             checks.report("/sequence", "is for jobs with an orderingKey alone")
         # What a policy leaves out is cut to fit; what it asks for is not.
@@ -150,6 +164,18 @@ class DefinitionBody(Form, kw_only=True):
         if self.ordering_key is not None and longest > LONGEST_RETRYING_SECONDS:
             most = f"must be at most {LONGEST_RETRYING_SECONDS} for a job with an orderingKey"
             checks.report("/retryPolicy/maxAgeSeconds", most)
+
+    def _is_for_workers(self, checks: Checks) -> None:
+        if self.ordering_key is not None:
+            checks.report("/orderingKey", "is not for pools: an attempt may take days")
+        if self.completion is not None:
+            checks.report("/completion", "is not for pools: a worker always tells how its attempt ended")
+
+    def _is_for_workers(self, checks: Checks) -> None:
+        if self.ordering_key is not None:
+            checks.report("/orderingKey", "is not for pools: an attempt may take days")
+        if self.completion is not None:
+            checks.report("/completion", "is not for pools: a worker always tells how its attempt ended")
 
     @property
     def has_name(self) -> bool:
