@@ -154,8 +154,6 @@ class DefinitionBody(Form, kw_only=True):
             checks.report("/orderingKey", "is not for jobs with completion: an attempt may take days")
         if isinstance(self.target, PoolTargetBody):
             self._is_for_workers(checks)
-        if isinstance(self.target, PoolTargetBody):
-            self._is_for_workers(checks)
         if self.sequence is not None and self.ordering_key is None:
             checks.report("/sequence", "is for jobs with an orderingKey alone")
         # What a policy leaves out is cut to fit; what it asks for is not.
@@ -164,12 +162,6 @@ class DefinitionBody(Form, kw_only=True):
         if self.ordering_key is not None and longest > LONGEST_RETRYING_SECONDS:
             most = f"must be at most {LONGEST_RETRYING_SECONDS} for a job with an orderingKey"
             checks.report("/retryPolicy/maxAgeSeconds", most)
-
-    def _is_for_workers(self, checks: Checks) -> None:
-        if self.ordering_key is not None:
-            checks.report("/orderingKey", "is not for pools: an attempt may take days")
-        if self.completion is not None:
-            checks.report("/completion", "is not for pools: a worker always tells how its attempt ended")
 
     def _is_for_workers(self, checks: Checks) -> None:
         if self.ordering_key is not None:
