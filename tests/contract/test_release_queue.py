@@ -6,9 +6,11 @@ import pytest
 
 from clockwork.aws.queues.release_queue import AwsReleaseQueue
 from clockwork.domain.jobs import Occurrence
+from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.storage.codec import encode_release
 from clockwork.ports import ReleaseQueue
 from tests.contract.examples import DAY, DUE, release
+from tests.contract.faults import Wire, broken
 from tests.contract.worlds import AwsWorld, World
 from tests.support.examples import release_in
 
@@ -78,6 +80,29 @@ def test_a_delay_is_what_is_left_when_the_message_is_really_sent(aws_world: AwsW
     queue = AwsReleaseQueue(aws_world.aws, aws_world.queue_url(), elapsed_seconds=lambda: next(moments))
     assert list(queue.send([release(NOW + 100_300)], NOW)) == []
     assert delays == [99]
+
+
+def test_an_aligned_delay_counts_from_its_instant_however_long_the_sends_take_and_a_repeat_from_the_clock(
+    emulated: AwsWorld,
+) -> None:
+    """Due in 100 s and the margin, sent 7 ms after its instant: 100 s, where the clock would give 99."""
+    moments = iter([50.0, 50.4, 50.9])
+    delays: list[int] = []
+    emulated.aws.client("sqs", attempts=1).meta.events.register(
+        "before-parameter-build.sqs.SendMessageBatch",
+        lambda params, **_: delays.extend(entry["DelaySeconds"] for entry in params["Entries"]),
+    )
+    wire = Wire(emulated.aws.client("sqs", attempts=1), "SendMessageBatch", [broken])
+    queue = AwsReleaseQueue(emulated.aws, emulated.queue_url(), elapsed_seconds=lambda: next(moments))
+    assert list(queue.send([release(NOW + 100_150)], NOW + 7, Aligned(NOW, 150))) == []
+    assert (wire.sent, delays) == (2, [100, 99])
+
+
+def test_an_aligned_release_comes_the_margin_before_it_is_due(releases: ReleaseQueue, world: World) -> None:
+    aligned = Aligned(NOW, 150)
+    assert list(releases.send([release(NOW + 1_149, b"1"), release(NOW + 1_150, b"2")], NOW, aligned)) == []
+    assert world.delayed() == 1
+    assert bodies_of(world, 1) == [b"1"]
 
 
 def test_messages_of_one_client_are_one_group_in_a_fair_queue_and_starve_no_other(

@@ -47,6 +47,12 @@ class Settings:
     sweep_seconds: int = 60
     #: How far ahead a poller releases: never more than 900 s (the longest SQS delay) minus a minute.
     lookahead_seconds: int = 240
+    #: A poller sends a message so many whole seconds before its due instant, less this margin (ms). It has to cover the
+    #: way of a message through its queue to the deliverer, and its claim.
+    send_margin_ms: int = 150
+    #: ... at the instants of this grid within the second (ms), which divides 1,000. 0: at once. Then a message comes up
+    #: to a second early, and its deliverer waits for half a second on average.
+    send_grid_ms: int = 250
     #: With more messages than this visible or in hand in a release queue, pollers release less far ahead: backpressure.
     backpressure_messages: int = 40_000
     #: How far ahead pollers release then: from one poll to the next but one, and never more than `lookahead_seconds`.

@@ -8,6 +8,7 @@ from typing import Any
 
 from clockwork import bootstrap
 from clockwork.flows.poll.poller import poll_among_others, poll_any
+from clockwork.flows.poll.sending import Waits
 from clockwork.flows.poll.shard import PollReport, by_outcome, summed
 from clockwork.flows.world import World
 
@@ -33,8 +34,9 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
 
 def _poll_together(world: World, partition_ids: list[str], deadline_at: int) -> dict[str, Future[PollReport]]:
     """Poll each shard in its own thread, so that none waits for another, until all have ended."""
+    waits = Waits(deadline_at)
     with ThreadPoolExecutor(len(partition_ids)) as threads:
-        return {one: threads.submit(poll_among_others, world, one, deadline_at) for one in partition_ids}
+        return {one: threads.submit(poll_among_others, world, one, deadline_at, waits) for one in partition_ids}
 
 
 def _told(app: bootstrap.App, reports: Mapping[str, PollReport]) -> list[dict[str, Any]]:

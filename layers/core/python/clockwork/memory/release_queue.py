@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.messages.bundles import plan_bundles
 from clockwork.domain.releases import Refused, Release, delay_seconds
 from clockwork.domain.storage.codec import encode_message
@@ -20,15 +21,16 @@ class MemoryReleaseQueue(MemoryQueue):
     def __init__(self, world: MemoryClock, visibility_ms: int = 120_000, max_receive_count: int = 100) -> None:
         super().__init__(world, "m", visibility_ms, max_receive_count)
 
-    def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
+    def send(self, releases: Sequence[Release], now: int, aligned: Aligned | None = None) -> Sequence[Refused]:
         refused = []
+        counted_from = now if aligned is None else aligned.counted_from(aligned.at)
         for bundle in plan_bundles(releases, now):
             body = encode_message([releases[index] for index in bundle.indexes])
             if len(body) > LARGEST_MESSAGE:
                 reason = f"{len(body)} bytes are more than SQS takes"
                 refused += [Refused(index, True, reason) for index in bundle.indexes]
                 continue
-            self.put(body, delay_seconds(bundle.run_at, now))
+            self.put(body, delay_seconds(bundle.run_at, counted_from))
         return refused
 
     def put(self, body: str, delay: int = 0) -> str:

@@ -39,14 +39,18 @@ from clockwork.settings import Settings
 class MemoryClockwork:
     """All ports in memory, under one clock.
 
-    `answer` decides the outcome of each attempt; by default every attempt succeeds.
+    `answer` decides the outcome of each attempt; by default every attempt succeeds. `aligned`: pollers wait for the
+    instants of their grid, as the settings say; else a visit takes no time.
     """
 
     settings: Settings = field(default_factory=Settings.for_local)
     answer: Callable[[Delivery], Outcome] | None = None
     seed: int = 0
+    aligned: bool = False
 
     def __post_init__(self) -> None:
+        if not self.aligned:
+            self.settings = self.settings.with_(send_grid_ms=0)
         self.clock = MemoryClock()
         self.timeline = MemoryTimeline()
         self.shards = MemoryShards()

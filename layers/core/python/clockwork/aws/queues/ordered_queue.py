@@ -9,6 +9,7 @@ from clockwork.aws.errors import ask
 from clockwork.aws.queues.release_queue import MESSAGES_PER_BATCH, AwsReleaseQueue, Message
 from clockwork.aws.repeats import batches
 from clockwork.aws.session import Aws
+from clockwork.domain.messages.alignment import Aligned
 from clockwork.domain.messages.turns import send_in_turns
 from clockwork.domain.ordering import dedup_of, group_of
 from clockwork.domain.releases import Release
@@ -26,9 +27,9 @@ class AwsOrderedQueue(AwsReleaseQueue):
     (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html).
     """
 
-    def send(self, releases: Sequence[Release], now: int) -> Sequence[Refused]:
+    def send(self, releases: Sequence[Release], now: int, aligned: Aligned | None = None) -> Sequence[Refused]:
         send = super().send
-        return send_in_turns(releases, lambda turn: send(turn, now))
+        return send_in_turns(releases, lambda turn: send(turn, now, aligned))
 
     def entry(self, message: Message, now: int) -> SendMessageBatchRequestEntryTypeDef:  # noqa: ARG002 - no delays here
         return {
