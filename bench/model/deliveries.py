@@ -55,10 +55,14 @@ class QueueModel:
         )
         self._pressed_since = 0.0
 
-    def send(self, run_at: int, count: int) -> None:
-        """Send so many messages that are to run at an instant. Clockwork's own code chooses the delay."""
+    def send(self, run_at: int, count: int, counted_from: int | None = None) -> None:
+        """Send so many messages that are to run at an instant. Clockwork's own code chooses the delay.
+
+        `counted_from`: from when it counts; None: from now.
+        """
         now, limits, rng = self._world.events.now, self._world.limits, self._world.rng
-        sent_at, delay_ms = now + limits.send.draw(rng), delay_seconds(run_at, int(now)) * 1000
+        delay_ms = delay_seconds(run_at, int(now) if counted_from is None else counted_from) * 1000
+        sent_at = now + limits.send.draw(rng)
         self._world.tally.sent += count
         if not delay_ms:
             self._put(sent_at, [run_at] * count)

@@ -85,8 +85,8 @@ class Stack:
     def _reach(self) -> float:
         return self.world.events.now + self.world.settings.lookahead_seconds * 1000
 
-    def _release(self, shard: int, run_at: int, count: int) -> None:
-        self._queues[queue_of(keys.partition_of(shard), len(self._queues))].send(run_at, count)
+    def _release(self, shard: int, run_at: int, count: int, counted_from: int | None = None) -> None:
+        self._queues[queue_of(keys.partition_of(shard), len(self._queues))].send(run_at, count, counted_from)
 
 
 @dataclass(frozen=True, kw_only=True)
