@@ -121,6 +121,7 @@ def _options(given: Mapping[str, Any], settings: Settings) -> Options:
             deliverer_concurrency=given.get("delivererConcurrency", settings.deliverer_concurrency),
             has_network="network" in given,
             own_metrics=given.get("ownMetrics", settings.own_metrics),
+            send_grid_ms=_grid_ms(given, settings),
         ),
         name=_value(given, "name"),
         target_queue_arns=tuple(_value(given, "targetQueueArns")),
@@ -141,6 +142,12 @@ def _options(given: Mapping[str, Any], settings: Settings) -> Options:
         adopted_queues=given.get("adopt", {}).get("queues", {}),
         given=given,
     )
+
+
+def _grid_ms(given: Mapping[str, Any], settings: Settings) -> int:
+    """The grid of aligned sends; the local stage has it only if it is asked for."""
+    asked = given.get("alignedSends", settings.send_grid_ms > 0)
+    return Settings.send_grid_ms if asked else 0
 
 
 def _value(given: Mapping[str, Any], option: str) -> Any:

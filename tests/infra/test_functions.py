@@ -59,6 +59,22 @@ def test_a_lambda_runs_on_python_3_14_and_arm(account: Template, moment: str) ->
     assert properties["MemorySize"] == 512
 
 
+@pytest.mark.parametrize(
+    ("context", "grid_ms"), [({}, 250), ({"alignedSends": True}, 250), ({"alignedSends": False}, 0)]
+)
+def test_aligned_sends_may_be_switched_off(context: dict[str, bool], grid_ms: int) -> None:
+    read = Settings.from_environment(environment(synthesize(**context).function("Poller")))
+    assert (read.send_grid_ms, read.send_margin_ms) == (grid_ms, 150)
+
+
+def test_the_local_stage_sends_at_once_unless_it_is_asked_to_align() -> None:
+    grids = [
+        Settings.from_environment(environment(synthesize(stage="local", **context).function("Poller"))).send_grid_ms
+        for context in ({}, {"alignedSends": True})
+    ]
+    assert grids == [0, 250]
+
+
 def reserved_in(template: Template) -> dict[str, int | None]:
     return {moment: template.function(moment)["Properties"].get("ReservedConcurrentExecutions") for moment in MOMENTS}
 

@@ -193,6 +193,7 @@ class Settings:
             ordered_shards=2,
             lookahead_seconds=70,
             backpressure_lookahead_seconds=65,
+            send_grid_ms=0,  # no time is paid for here
             poller_invoke_seconds=60,
             ticker_timeout_seconds=20,
             poller_timeout_seconds=60,

@@ -20,23 +20,21 @@ def make_handler(app: bootstrap.App) -> bootstrap.Handler:
         deadline_at = app.deadline_at(context)
         world = app.world.looking_ahead(event.get("lookaheadSeconds"))
         if "partitionIds" in event:
-            visits = _poll_together(world, event["partitionIds"], deadline_at)
+            visits = _poll_together(world, event["partitionIds"], Waits(deadline_at))
             told = _told(app, {one: visit.result() for one, visit in visits.items() if visit.exception() is None})
             for visit in visits.values():  # the first error fails the invocation, once all have been told
                 visit.result()
             return {"visits": told}
-        partition_id = event["partitionId"]
-        report = poll_any(world, partition_id, deadline_at, succeeds=event.get("succeeds", False))
-        return _told(app, {partition_id: report})[0]
+        report = poll_any(world, event["partitionId"], deadline_at, succeeds=event.get("succeeds", False))
+        return _told(app, {event["partitionId"]: report})[0]
 
     return handle
 
 
-def _poll_together(world: World, partition_ids: list[str], deadline_at: int) -> dict[str, Future[PollReport]]:
+def _poll_together(world: World, partition_ids: list[str], waits: Waits) -> dict[str, Future[PollReport]]:
     """Poll each shard in its own thread, so that none waits for another, until all have ended."""
-    waits = Waits(deadline_at)
     with ThreadPoolExecutor(len(partition_ids)) as threads:
-        return {one: threads.submit(poll_among_others, world, one, deadline_at, waits) for one in partition_ids}
+        return {one: threads.submit(poll_among_others, world, one, waits.latest_at, waits) for one in partition_ids}
 
 
 def _told(app: bootstrap.App, reports: Mapping[str, PollReport]) -> list[dict[str, Any]]:
