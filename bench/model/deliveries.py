@@ -158,6 +158,8 @@ class QueueModel:
             start_ms = limits.next_start_ms / cores
             late.append(ready - due_at)
         tally.lateness.add_all(late)
+        if not cold:
+            tally.warm_lateness.add_all(late)
         answered = ready + limits.target.slowest_of(len(run_at), rng)
         tally.delivered += len(run_at)
         tally.first_due_at = min(tally.first_due_at, run_at[0])

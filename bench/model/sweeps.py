@@ -26,22 +26,27 @@ class Pool:
         self.rows: list[TimelineRow] = []
 
     def takes(self, rows: Sequence[TimelineRow]) -> bool:
-        """Whether these rows may wait in the pool, too: it is not full, and nothing is due soon."""
-        if not self._grid.is_on or jobs_of(self.rows) + jobs_of(rows) >= MOST_POOLED:
-            return False
+        """Whether these rows may wait in the pool, too: nothing is due soon."""
         soon = int(self._world.events.now) + 1_000
-        return not any(self._grid.is_near(row.due_at, soon) for row in rows)
+        return self._grid.is_on and not any(self._grid.is_near(row.due_at, soon) for row in rows)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the pool has to be sent before more is read."""
+        return jobs_of(self.rows) >= MOST_POOLED
 
     def sweep(self, then: Callable[[], None]) -> None:
         """Send the pool, in a sweep if that pays, and go on."""
         rows, now = self.rows, int(self._world.events.now)
         self.rows = []
-        planned = plan_sweep([row.due_at for row in rows], now, self._grid)
-        self._waits.add(sum(rows[index].kind.jobs for one in planned.bins for index in one.indexes))
+        each = [number for number, row in enumerate(rows) for _ in range(row.kind.jobs)]
+        jobs = plan_sweep([rows[number].due_at for number in each], now, self._grid)
+        planned = [Bin(one.at, tuple(dict.fromkeys(each[index] for index in one.indexes))) for one in jobs.bins]
+        self._waits.add(jobs.waiting)
 
         def go() -> None:
             if self._waits.pay:
-                self._bins(rows, [*planned.bins], then)
+                self._bins(rows, planned, then)
             else:
                 self.send(rows, None, then)
 

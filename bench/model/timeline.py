@@ -174,7 +174,11 @@ class Visit:
         rest = page[size:]
         if self._pool.takes(page[:size]) and self._portions_left is None:
             self._pool.rows += page[:size]
-            self._go_on(rest, more=True)
+            if self._pool.is_full:
+                self._sent(self._pool.rows)
+                self._pool.sweep(lambda: self._go_on(rest, more=True))
+            else:
+                self._go_on(rest, more=True)
             return
         rows, self._pool.rows = [*self._pool.rows, *page[:size]], []
         self._sent(rows)

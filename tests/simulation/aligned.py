@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from clockwork.domain.jobs import HttpTarget
-from clockwork.domain.messages.alignment import SECOND_MS, Aligned
+from clockwork.domain.messages.alignment import FINER, SECOND_MS, Aligned
 from clockwork.domain.releases import Release
 from clockwork.settings import Settings
 
@@ -21,9 +21,10 @@ def objection(releases: Sequence[Release], now: int, aligned: Aligned | None, se
     for release in releases:
         if not isinstance(release.occurrence.target, HttpTarget):
             continue  # it may share its message with an earlier one, whose instant counts
-        offset = (release.run_at - settings.send_margin_ms) % SECOND_MS // settings.send_grid_ms * settings.send_grid_ms
-        over = (now - offset) % SECOND_MS
-        counts_from = now - over if over <= settings.send_margin_ms // 3 else now
-        if aligned.at != counts_from:
-            return f"sent {over} ms after its instant, its delay counts from {aligned.at - counts_from} ms after that"
+        overs = []
+        for grid_ms in (settings.send_grid_ms, settings.send_grid_ms // FINER):
+            offset = (release.run_at - settings.send_margin_ms) % SECOND_MS // grid_ms * grid_ms
+            overs.append((now - offset) % SECOND_MS)
+        if aligned.at not in [now - over if over <= settings.send_margin_ms // 3 else now for over in overs]:
+            return f"sent {overs} ms after its instants, its delay counts from {now - aligned.at} ms before that"
     return None

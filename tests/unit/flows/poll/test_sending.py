@@ -9,7 +9,7 @@ import pytest
 
 from clockwork.domain.errors import Unavailable
 from clockwork.domain.jobs import SqsTarget
-from clockwork.domain.messages.alignment import Aligned
+from clockwork.domain.messages.alignment import FINER, Aligned
 from clockwork.domain.releases import Refused, Release
 from clockwork.domain.storage.rows import row_of_job
 from clockwork.domain.timeline import Page
@@ -116,15 +116,35 @@ def test_what_is_due_soon_is_sent_at_once_and_keeps_nothing_else_waiting(monkeyp
     assert (clockwork.clock.at, seen) == (began_at, [None])
 
 
-def test_a_backlog_is_sent_at_once_and_its_end_in_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_than_a_pool_is_sent_in_several_sweeps(monkeypatch: pytest.MonkeyPatch) -> None:
     clockwork = ready()
     seen = sends(clockwork, monkeypatch)
-    put(clockwork, ahead(clockwork, MOST_POOLED + 300))
-    assert poll(clockwork).released == MOST_POOLED + 300
-    aligned = [one is not None for one in seen]
-    assert aligned == sorted(aligned)
-    assert aligned.count(False) > 0
-    assert sum(MARGIN_MS <= early < MARGIN_MS + GRID_MS for early in early_ms(clockwork)) >= 300
+    put(clockwork, ahead(clockwork, 2 * MOST_POOLED + 300))
+    began_at = clockwork.clock.at
+    report = poll(clockwork)
+    assert (report.outcome, report.released) == ("dry", 2 * MOST_POOLED + 300)
+    assert report.commits >= 3
+    assert None not in seen
+    assert clockwork.clock.at - began_at < 3_000
+    assert all(MARGIN_MS <= early < MARGIN_MS + GRID_MS for early in early_ms(clockwork))
+
+
+def test_a_backlog_is_sent_at_once_and_the_rest_of_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    clockwork = ready()
+    seen = sends(clockwork, monkeypatch)
+    put(clockwork, [clockwork.clock.at - 5_000 + n for n in range(MOST_POOLED)])
+    began_at = clockwork.clock.at
+    assert poll(clockwork).released == MOST_POOLED
+    assert clockwork.clock.at == began_at
+    assert set(seen) == {None}
+
+
+def test_many_that_are_due_close_together_come_by_a_finer_grid() -> None:
+    clockwork = ready()
+    second = clockwork.clock.at // 1_000 * 1_000 + 60_000
+    put(clockwork, [second + 2 * n for n in range(500)])
+    assert poll(clockwork).released == 500
+    assert all(MARGIN_MS <= early < MARGIN_MS + GRID_MS // FINER for early in early_ms(clockwork))
 
 
 def test_with_the_switch_off_nothing_waits(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,8 @@
 SQS delays whole seconds. A message that is sent at any instant comes up to a second early, and its deliverer is paid
 while it waits. A poller works minutes ahead, so it can choose the instant: sent a whole number of seconds before
 (due - margin), a message comes at just that margin before it is due. The second is cut into a grid, so that messages
-leave in batches: each is sent at the last grid instant before its own.
+come in batches: each is sent at the last grid instant before its own. Where so many come at one instant that batches
+are full anyway, their grid is five times as fine.
 
 A delay is counted from the nominal grid instant and never from the clock, which shows some milliseconds more: of a
 message whose own instant lies within these, a whole second would be missing.
@@ -11,6 +12,7 @@ message whose own instant lies within these, a whole second would be missing.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
@@ -19,6 +21,10 @@ SECOND_MS = 1_000
 #: Waiting pays from so many messages of an invocation on: a poller that waits for a second for one message is paid
 #: for longer than its deliverer would be.
 LEAST_WAITING = 3
+#: A fine grid has so many instants for each of the grid, and is for so many messages that come within one of these:
+#: a full batch of ten for each.
+FINER = 5
+DENSE = 10 * FINER
 
 
 class Aligned(msgspec.Struct, frozen=True):
@@ -35,7 +41,7 @@ class Aligned(msgspec.Struct, frozen=True):
 class Grid(msgspec.Struct, frozen=True):
     """The margin of messages, and the grid of instants at which they are sent (ms). A grid of 0: all are sent at once.
 
-    `grid_ms` divides a second.
+    `grid_ms` divides a second, and five divides it.
     """
 
     margin_ms: int
@@ -50,10 +56,17 @@ class Grid(msgspec.Struct, frozen=True):
         """Whether a message that is to run at an instant has no whole second left before its margin."""
         return run_at - self.margin_ms - now < SECOND_MS
 
-    def instant_of(self, run_at: int, now: int) -> int:
-        """The next grid instant (ms) from which the message's own is a whole number of seconds and less than a grid."""
-        offset = (run_at - self.margin_ms) % SECOND_MS // self.grid_ms * self.grid_ms
-        return now + (offset - now) % SECOND_MS
+    def comes_at(self, run_at: int) -> int:
+        """The instant of the grid (ms) at which a message comes that is to run at an instant."""
+        return (run_at - self.margin_ms) // self.grid_ms * self.grid_ms
+
+    def sent_at(self, run_at: int, now: int) -> int:
+        """The next instant (ms) that lies a whole number of seconds before the one at which the message comes."""
+        return now + (self.comes_at(run_at) - now) % SECOND_MS
+
+    def finer(self) -> Grid:
+        """The grid for messages of which many come at one instant."""
+        return Grid(self.margin_ms, max(1, self.grid_ms // FINER))
 
     def counts_from(self, instant: int, now: int) -> int:
         """From when the delays of a send at `now` count: from its grid instant, unless that is too long ago.
@@ -92,11 +105,13 @@ def plan_sweep(run_ats: Sequence[int], now: int, grid: Grid) -> Sweep:
         return all_at_once(len(run_ats), "off")
     bins: dict[int, list[int]] = {}
     near: list[int] = []
+    fine, coming = grid.finer(), Counter(map(grid.comes_at, run_ats))
     for index, run_at in enumerate(run_ats):
         if grid.is_near(run_at, now):
             near.append(index)
         else:
-            bins.setdefault(grid.instant_of(run_at, now), []).append(index)
+            its = fine if coming[grid.comes_at(run_at)] >= DENSE else grid
+            bins.setdefault(its.sent_at(run_at, now), []).append(index)
     for at, indexes in bins.items():
         # What is sent last of its bin leaves a little late. That costs least what comes last.
         indexes.sort(key=lambda index: (run_ats[index] - grid.margin_ms - at) % SECOND_MS)

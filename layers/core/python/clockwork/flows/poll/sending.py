@@ -4,8 +4,9 @@ A visit that works ahead pools what it reads, page by page. At its end it sends 
 follows (`domain.messages.alignment`): each message so many whole seconds before its due instant, less a margin. The
 cursor passes the rows of a sweep when all of it is sent.
 
-Nothing waits where there is no time to wait: what is due soon is sent at once, and so is a backlog, which is what has
-more behind it or fills the pool. Nor does anything wait where too little would.
+A pool that is full is swept, too, and a page after it begins the next one. Nothing waits where there is no time to
+wait: what is due soon is sent at once, with all that is pooled, so a backlog is. Nor does anything wait where too
+little would.
 
 How it fails. A poller that dies within a sweep has committed nothing of it: the next one reads the rows again, and may
 send a second time what was sent, at most a pool. A poller that wakes up late for an instant of the grid counts delays
@@ -81,9 +82,14 @@ class Pool:
         instants = [release.run_at for release in releases]
         self._first_at = min(instants if self._first_at is None else [self._first_at, *instants], default=None)
 
-    def has_room(self, now: int) -> bool:
-        """Whether more may be added: it is not full, and nothing in it is due so soon that it would miss the sweep."""
-        if not self._grid.is_on or self._releases >= MOST_POOLED or self._bytes >= MOST_POOLED_BYTES:
+    @property
+    def is_full(self) -> bool:
+        """Whether the pool has to be sent before more is read."""
+        return self._releases >= MOST_POOLED or self._bytes >= MOST_POOLED_BYTES
+
+    def may_wait(self, now: int) -> bool:
+        """Whether the pool may wait for a sweep: nothing in it is due so soon that it would come late by that."""
+        if not self._grid.is_on:
             return False
         return self._first_at is None or not self._grid.is_near(self._first_at, now + SECOND_MS)
 

@@ -225,8 +225,10 @@ def _release_rows(visit: Visit, page: Page, until: str) -> str | None:
     """
     for some in portions(page.rows):
         stopped = _stops_before(visit, most_in(some)) or release_portion(visit, some, until)
-        if stopped != "fenced" and (stopped is not None or not visit.pool.has_room(visit.world.clock.now())):
+        if stopped != "fenced" and (stopped is not None or not visit.pool.may_wait(visit.world.clock.now())):
             stopped = _send_pool(visit) or stopped
+        elif visit.pool.is_full:
+            stopped = _send_in_sweep(visit)
         if stopped is not None:
             return stopped
     return None if page.more or not visit.pool else _send_in_sweep(visit)
@@ -256,7 +258,7 @@ def _send_pool(visit: Visit) -> str | None:
 
 
 def _send_in_sweep(visit: Visit) -> str | None:
-    """Send all that was read in one sweep: nothing lies behind it."""
+    """Send all that was read in one sweep."""
     done = [one for portion in visit.pool.take() for one in portion]
     stopped = send_portion(visit, done, send_aligned)
     return "out_of_time" if stopped is not None and visit.time_left_ms <= 0 else stopped
