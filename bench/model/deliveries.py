@@ -61,7 +61,9 @@ class QueueModel:
         `counted_from`: from when it counts; None: from now.
         """
         now, limits, rng = self._world.events.now, self._world.limits, self._world.rng
-        delay_ms = delay_seconds(run_at, int(now) if counted_from is None else counted_from) * 1000
+        if counted_from is None:
+            counted_from = int(now) - self._world.settings.late_tolerance_ms
+        delay_ms = delay_seconds(run_at, counted_from) * 1000
         sent_at = now + limits.send.draw(rng)
         self._world.tally.sent += count
         if not delay_ms:

@@ -166,7 +166,8 @@ class UnrulyQueue(MemoryReleaseQueue):
         self, clock: MemoryClock, settings: Settings, adversary: Adversary, watcher: Watcher, acting: Acting
     ) -> None:
         self._world: MemoryClock
-        super().__init__(clock, settings.visibility_seconds * 1000, settings.max_receive_count)
+        visibility_ms, tolerance_ms = settings.visibility_seconds * 1000, settings.late_tolerance_ms
+        super().__init__(clock, visibility_ms, settings.max_receive_count, tolerance_ms)
         self._settings = settings
         self._adversary = adversary
         self._watcher = watcher

@@ -18,12 +18,19 @@ class MemoryReleaseQueue(MemoryQueue):
     `receive` and `delete` are the calls of Lambda's event source.
     """
 
-    def __init__(self, world: MemoryClock, visibility_ms: int = 120_000, max_receive_count: int = 100) -> None:
+    def __init__(
+        self,
+        world: MemoryClock,
+        visibility_ms: int = 120_000,
+        max_receive_count: int = 100,
+        late_tolerance_ms: int = 0,
+    ) -> None:
         super().__init__(world, "m", visibility_ms, max_receive_count)
+        self._late_tolerance_ms = late_tolerance_ms
 
     def send(self, releases: Sequence[Release], now: int, aligned: Aligned | None = None) -> Sequence[Refused]:
         refused = []
-        counted_from = now if aligned is None else aligned.counted_from(aligned.at)
+        counted_from = now - self._late_tolerance_ms if aligned is None else aligned.counted_from(aligned.at)
         for bundle in plan_bundles(releases, now):
             body = encode_message([releases[index] for index in bundle.indexes])
             if len(body) > LARGEST_MESSAGE:

@@ -57,7 +57,8 @@ class MemoryClockwork:
         self.jobs = MemoryJobs()
         self.executions = MemoryExecutions()
         visibility_ms = self.settings.visibility_seconds * 1000
-        self.queue = MemoryReleaseQueue(self.clock, visibility_ms, self.settings.max_receive_count)
+        tolerance_ms = self.settings.late_tolerance_ms
+        self.queue = MemoryReleaseQueue(self.clock, visibility_ms, self.settings.max_receive_count, tolerance_ms)
         self.ordered_queue = MemoryOrderedQueue(self.clock, visibility_ms, self.settings.ordered_max_receive_count)
         self.invoker = MemoryInvoker()
         self.targets = MemoryTargets(self.clock, self.answer)

@@ -49,6 +49,7 @@ class AwsReleaseQueue:
     `fair`: a message's group is its client, so that SQS keeps one client from starving the others. This costs 0.10 USD
     per million requests
     (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-fair-queues.html).
+    `late_tolerance_ms`: a message may come so late that it is not held for nearly a second.
     """
 
     def __init__(
@@ -57,9 +58,11 @@ class AwsReleaseQueue:
         queue_url: str,
         *,
         fair: bool = False,
+        late_tolerance_ms: int = 0,
         elapsed_seconds: Callable[[], float] = time.monotonic,
     ) -> None:
         self._fair = fair
+        self._late_tolerance_ms = late_tolerance_ms
         self._url = queue_url
         self._elapsed_seconds = elapsed_seconds
         self._sqs = aws.plane("sqs", attempts=1)  # `_send_all` repeats, and nothing else
@@ -104,7 +107,7 @@ class AwsReleaseQueue:
         """The instant (ms) from which the delays of a request of this round count."""
         now = started_at + self._elapsed_ms()
         if aligned is None:
-            return now
+            return now - self._late_tolerance_ms
         return aligned.counted_from(aligned.at if number == 0 else now)
 
     def _request(self, batch: Sequence[Message], now: int) -> dict[str, Any]:
