@@ -53,8 +53,8 @@ class Settings:
     #: ... at the instants of this grid within the second (ms), which divides 1,000. 0: at once. Then a message comes up
     #: to a second early, and its deliverer waits for half a second on average.
     send_grid_ms: int = 250
-    #: A message that is sent at once may come so late (ms): its delay is rounded up then, not down. 0: never. A job
-    #: with `delaySeconds: 30` has some milliseconds less than thirty seconds left when it is sent, and would come at 29.
+    #: A message that is sent at once may come so late (ms): its delay is rounded up then, not down. 0: never. With
+    #: `delaySeconds: 30` some milliseconds less than thirty seconds are left when it is sent, and it would come at 29.
     late_tolerance_ms: int = 100
     #: With more messages than this visible or in hand in a release queue, pollers release less far ahead: backpressure.
     backpressure_messages: int = 40_000
